@@ -1,0 +1,40 @@
+// Package amd64 knows the x86-64 instruction set under the System V ABI.
+//
+// A site's form is decided by the opcode bytes before the relocated field, and
+// not by the relocation type: compilers use R_X86_64_PLT32 for calls, jumps
+// and conditional jumps alike, and R_X86_64_GOTPCRELX for calls through the
+// GOT as well as for loads of the address. Encodings are from the Intel SDM,
+// volume 2; relocation types from the x86-64 psABI, section 4.4.
+package amd64
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine.
+type Machine struct{}
+
+var traits = arch.Traits{
+	Name:        "amd64",
+	Class:       elf.ELFCLASS64,
+	None:        uint32(elf.R_X86_64_NONE),
+	Word:        uint32(elf.R_X86_64_64),
+	Relative:    []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
+	ReturnThunk: "__x86_return_thunk",
+}
+
+func (Machine) Traits() *arch.Traits { return &traits }
+
+func (Machine) RelocName(typ uint32) string { return elf.R_X86_64(typ).String() }
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	switch elf.R_X86_64(typ) {
+	case elf.R_X86_64_64:
+		return arch.DataReloc{Size: 8}
+	case elf.R_X86_64_32:
+		return arch.DataReloc{Size: 4}
+	}
+	return arch.DataReloc{}
+}

@@ -1,0 +1,82 @@
+package amd64
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+const (
+	opCall  = 0xe8 // call rel32
+	opJmp   = 0xe9 // jmp rel32
+	opTwo   = 0x0f // first byte of jcc rel32, 0f 80 to 0f 8f
+	opGroup = 0xff // with ModRM 15 or 25: call or jmp *disp32(%rip)
+
+	modrmCallRIP = 0x15
+	modrmJmpRIP  = 0x25
+
+	// endAddend is the addend of a field at the instruction's end that is to
+	// hold a distance from the next instruction to the symbol itself.
+	endAddend = -4
+	fieldLen  = 4
+)
+
+const (
+	fixNoPLT  = "compile without -fno-plt"
+	fixLarge  = "compile without -mcmodel=large"
+	fixDirect = "call the stub directly, and do not take its address"
+)
+
+// Decode recognises direct and GOT-indirect calls, jumps and conditional jumps.
+func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	r := relocs[0]
+	if len(relocs) > 1 {
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
+	}
+	switch elf.R_X86_64(r.Type) {
+	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
+		return decodeDirect(t, r)
+	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
+		return decodeGOT(t, r)
+	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
+		return arch.Site{}, arch.Refuse(fixLarge, "a call through a register, as the large code model makes")
+	case elf.R_X86_64_64:
+		return arch.Site{}, arch.Refuse(fixLarge+"; "+fixDirect, "an absolute address")
+	}
+	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+}
+
+func decodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	site := arch.Site{}
+	op := t.At(r.Offset-1, 1+fieldLen)
+	op2 := t.At(r.Offset-2, 2+fieldLen)
+	switch {
+	case op != nil && op[0] == opCall:
+		site = arch.Site{Offset: r.Offset - 1, Form: arch.Call, Code: op}
+	case op != nil && op[0] == opJmp:
+		site = arch.Site{Offset: r.Offset - 1, Form: arch.Tail, Code: op}
+	case op2 != nil && op2[0] == opTwo && op2[1]&0xf0 == 0x80:
+		site = arch.Site{Offset: r.Offset - 2, Form: arch.CondTail, Code: op2}
+	default:
+		return site, arch.Refuse(fixDirect, "no call and no jump but bytes %s", before(t, r))
+	}
+	return site, checkAddend(r)
+}
+
+func decodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	op := t.At(r.Offset-2, 2+fieldLen)
+	switch {
+	case op != nil && op[0] == opGroup && op[1] == modrmCallRIP:
+		return arch.Site{Offset: r.Offset - 2, Form: arch.Call, GOT: true, Code: op}, checkAddend(r)
+	case op != nil && op[0] == opGroup && op[1] == modrmJmpRIP:
+		return arch.Site{Offset: r.Offset - 2, Form: arch.Tail, GOT: true, Code: op}, checkAddend(r)
+	}
+	return arch.Site{}, arch.Refuse(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, bytes %s", before(t, r))
+}
+
+func checkAddend(r arch.Reloc) error {
+	if r.Addend != endAddend {
+		return arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend-endAddend)
+	}
+	return nil
+}

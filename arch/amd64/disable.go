@@ -1,0 +1,117 @@
+package amd64
+
+import (
+	"bytes"
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// The disabled forms, by their assembly. A long nop costs one decode slot, and
+// int3 behind a return keeps the processor from speculating past it.
+var (
+	nop5        = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}       // nopl 0(%rax,%rax,1)
+	nop6        = []byte{0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00} // nopw 0(%rax,%rax,1)
+	ret5        = []byte{0xc3, 0xcc, 0xcc, 0xcc, 0xcc}       // ret; int3 x 4
+	ret6        = []byte{0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc} // ret; int3 x 5
+	zero5       = []byte{0x31, 0xc0, 0x0f, 0x1f, 0x00}       // xor %eax,%eax; nopl (%rax)
+	zero6       = []byte{0x31, 0xc0, 0x0f, 0x1f, 0x40, 0x00} // xor %eax,%eax; nopl 0(%rax)
+	zeroRet5    = []byte{0x31, 0xc0, 0xc3, 0xcc, 0xcc}       // xor %eax,%eax; ret; int3 x 2
+	zeroRet6    = []byte{0x31, 0xc0, 0xc3, 0xcc, 0xcc, 0xcc} // xor %eax,%eax; ret; int3 x 3
+	condRet     = []byte{0x70, 0x01, 0xc3, 0x0f, 0x1f, 0x00} // jcc over; ret; over: nopl (%rax)
+	condZeroRet = []byte{0x70, 0x03, 0x31, 0xc0, 0xc3, 0xcc} // jcc over; xor %eax,%eax; ret; int3; over:
+	jmp5        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00}       // jmp rel32
+	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
+)
+
+// condSkip is the length of the short jcc before the instruction that executes
+// only when the probe is reached.
+const condSkip = 2
+
+// disabled holds the form for each kind, form and length of site.
+var disabled = map[arch.Kind]map[arch.Form][][]byte{
+	arch.Probe: {
+		arch.Call:     {nop5, nop6},
+		arch.Tail:     {ret5, ret6},
+		arch.CondTail: {condRet},
+	},
+	arch.Enabled: {
+		arch.Call:     {zero5, zero6},
+		arch.Tail:     {zeroRet5, zeroRet6},
+		arch.CondTail: {condZeroRet},
+	},
+}
+
+// Disable chooses by length among the forms of the site's kind and form.
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if env.ReturnThunk && s.Form != arch.Call {
+		return disableThunk(s, k)
+	}
+	for _, code := range disabled[k][s.Form] {
+		if len(code) != len(s.Code) {
+			continue
+		}
+		c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
+		if s.Form == arch.CondTail {
+			// The condition is the low nibble; its lowest bit inverts it.
+			c.New[0] = 0x70 | (s.Code[1]&0x0f ^ 1)
+			c.Record += condSkip
+		}
+		return c, nil
+	}
+	return arch.Change{}, arch.Refuse("", "a %s of %d bytes", arch.Describe(k, s.Form), len(s.Code))
+}
+
+// disableThunk keeps a jump a jump: to the return thunk, or to a helper that
+// sets the result first. A bare ret would undo the mitigation.
+func disableThunk(s arch.Site, k arch.Kind) (arch.Change, error) {
+	if s.Form == arch.CondTail {
+		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls",
+			"a conditional tail call in code that returns through a thunk, which leaves no room for its disabled form")
+	}
+	c := arch.Change{Site: s, New: bytes.Clone(jmp5), Record: s.Offset, Target: arch.TargetThunk}
+	if len(s.Code) == len(jmp6) {
+		c.New = bytes.Clone(jmp6)
+	}
+	if k == arch.Enabled {
+		c.Target = arch.TargetHelper
+	}
+	c.Reloc = arch.Reloc{Offset: s.Offset + 1, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend}
+	return c, nil
+}
+
+// Helper returns 0 through the return thunk. Without the thunk nothing on this
+// machine needs a helper.
+func (Machine) Helper(arch.Env) arch.Helper {
+	return arch.Helper{
+		Section: ".text.__sdt_return_0",
+		Align:   16,
+		Code:    []byte{0x31, 0xc0, 0xe9, 0x00, 0x00, 0x00, 0x00}, // xor %eax,%eax; jmp rel32
+		Thunk:   &arch.Reloc{Offset: 3, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend},
+	}
+}
+
+// Disabled matches the bytes at a record against the forms of its kind, the
+// longest first, because nop6 ends as nop5 does.
+func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	for _, form := range []arch.Form{arch.Call, arch.Tail} {
+		forms := disabled[k][form]
+		for i := len(forms) - 1; i >= 0; i-- {
+			if b := t.At(record, len(forms[i])); b != nil && bytes.Equal(b, forms[i]) {
+				return arch.Site{Offset: record, Form: form, GOT: i > 0, Code: b}, true
+			}
+		}
+	}
+	if b := t.At(record, len(jmp5)); b != nil && b[0] == opJmp {
+		if b6 := t.At(record, len(jmp6)); b6 != nil && b6[5] == 0xcc {
+			b = b6
+		}
+		return arch.Site{Offset: record, Form: arch.Tail, GOT: len(b) == len(jmp6), Code: b}, true
+	}
+	want := disabled[k][arch.CondTail][0]
+	b := t.At(record-condSkip, len(want))
+	if record >= condSkip && b != nil && b[0]&0xf0 == 0x70 && bytes.Equal(b[1:], want[1:]) {
+		return arch.Site{Offset: record - condSkip, Form: arch.CondTail, Code: b}, true
+	}
+	return arch.Site{}, false
+}

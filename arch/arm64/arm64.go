@@ -1,0 +1,37 @@
+// Package arm64 knows the A64 instruction set under the AAELF64 ABI.
+//
+// Instructions are little-endian words also in big-endian objects (Arm ARM,
+// B2.6.2), so the byte order of the object plays no part here. Relocation types
+// are from AAELF64, section 5.7.
+package arm64
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine.
+type Machine struct{}
+
+var traits = arch.Traits{
+	Name:     "arm64",
+	Class:    elf.ELFCLASS64,
+	None:     uint32(elf.R_AARCH64_NONE),
+	Word:     uint32(elf.R_AARCH64_ABS64),
+	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
+}
+
+func (Machine) Traits() *arch.Traits { return &traits }
+
+func (Machine) RelocName(typ uint32) string { return elf.R_AARCH64(typ).String() }
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	switch elf.R_AARCH64(typ) {
+	case elf.R_AARCH64_ABS64:
+		return arch.DataReloc{Size: 8}
+	case elf.R_AARCH64_ABS32:
+		return arch.DataReloc{Size: 4}
+	}
+	return arch.DataReloc{}
+}

@@ -1,0 +1,63 @@
+package arm64
+
+import (
+	"debug/elf"
+	"encoding/binary"
+
+	"sdtconvert/arch"
+)
+
+const (
+	insnLen = 4
+
+	// An unconditional branch is an opcode in the upper 6 bits and a word
+	// offset in the lower 26 (Arm ARM, C6.2.26 and C6.2.34).
+	branchMask = 0xfc000000
+	opB        = 0x14000000 // b label
+	opBL       = 0x94000000 // bl label
+)
+
+const (
+	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
+	fixDirect = "call the stub directly, and do not take its address"
+)
+
+// Decode recognises bl and b.
+func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	r := relocs[0]
+	if len(relocs) > 1 {
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
+	}
+	switch elf.R_AARCH64(r.Type) {
+	case elf.R_AARCH64_CALL26, elf.R_AARCH64_JUMP26:
+		return decodeBranch(t, r)
+	case elf.R_AARCH64_CONDBR19, elf.R_AARCH64_TSTBR14:
+		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional branch to the stub")
+	case elf.R_AARCH64_ADR_GOT_PAGE, elf.R_AARCH64_LD64_GOT_LO12_NC:
+		return arch.Site{}, arch.Refuse(fixNoPLT, "a load of the stub's address from the GOT")
+	}
+	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+}
+
+func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, insnLen)
+	if code == nil {
+		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")
+	}
+	site := arch.Site{Offset: r.Offset, Code: code}
+	switch insn := binary.LittleEndian.Uint32(code); insn & branchMask {
+	case opBL:
+		site.Form = arch.Call
+	case opB:
+		site.Form = arch.Tail
+	default:
+		return site, arch.Refuse(fixDirect, "no bl and no b but instruction %08x", insn)
+	}
+	if r.Offset%insnLen != 0 {
+		return site, arch.Refuse("", "a branch that is not aligned")
+	}
+	if r.Addend != 0 {
+		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend)
+	}
+	return site, nil
+}

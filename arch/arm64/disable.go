@@ -1,0 +1,66 @@
+package arm64
+
+import (
+	"bytes"
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// The disabled forms, by their assembly.
+var (
+	nop   = []byte{0x1f, 0x20, 0x03, 0xd5} // nop
+	ret   = []byte{0xc0, 0x03, 0x5f, 0xd6} // ret
+	zero  = []byte{0x00, 0x00, 0x80, 0x52} // mov w0, #0
+	b     = []byte{0x00, 0x00, 0x00, 0x14} // b helper
+	forms = map[arch.Kind]map[arch.Form][]byte{
+		arch.Probe:   {arch.Call: nop, arch.Tail: ret},
+		arch.Enabled: {arch.Call: zero, arch.Tail: b},
+	}
+)
+
+// Disable writes the one instruction of the site's kind and form. An is-enabled
+// tail call would need two, so it goes to the helper.
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if env.ReturnThunk {
+		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
+	}
+	code, ok := forms[k][s.Form]
+	if !ok {
+		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
+	}
+	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
+	if k == arch.Enabled && s.Form == arch.Tail {
+		c.Target = arch.TargetHelper
+		c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
+	}
+	return c, nil
+}
+
+// Helper returns 0 for is-enabled tail calls.
+func (Machine) Helper(arch.Env) arch.Helper {
+	return arch.Helper{
+		Section: ".text.__sdt_return_0",
+		Align:   insnLen,
+		Code:    append(bytes.Clone(zero), ret...), // mov w0, #0; ret
+	}
+}
+
+// Disabled compares the word at a record with the forms of its kind.
+func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	code := t.At(record, insnLen)
+	if code == nil {
+		return arch.Site{}, false
+	}
+	for _, form := range []arch.Form{arch.Call, arch.Tail} {
+		want := forms[k][form]
+		if bytes.Equal(code, want) || isBranch(want) && isBranch(code) {
+			return arch.Site{Offset: record, Form: form, Code: code}, true
+		}
+	}
+	return arch.Site{}, false
+}
+
+// isBranch reports whether code is a b to anywhere: linkers fill in the
+// distance to the helper.
+func isBranch(code []byte) bool { return code[3]>>2 == opB>>26 }

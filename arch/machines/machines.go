@@ -1,0 +1,29 @@
+// Package machines is the one table from an object's e_machine to what is
+// known of that machine.
+package machines
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/amd64"
+	"sdtconvert/arch/arm64"
+	"sdtconvert/arch/riscv64"
+)
+
+// key tells ABIs apart that share an e_machine: x32 is EM_X86_64 in ELFCLASS32.
+type key struct {
+	machine elf.Machine
+	class   elf.Class
+}
+
+var table = map[key]arch.Machine{
+	{elf.EM_X86_64, elf.ELFCLASS64}:  amd64.Machine{},
+	{elf.EM_AARCH64, elf.ELFCLASS64}: arm64.Machine{},
+	{elf.EM_RISCV, elf.ELFCLASS64}:   riscv64.Machine{},
+}
+
+// Lookup returns the Machine for an object, or nil when there is none.
+func Lookup(machine elf.Machine, class elf.Class) arch.Machine {
+	return table[key{machine, class}]
+}

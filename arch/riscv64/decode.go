@@ -1,0 +1,73 @@
+package riscv64
+
+import (
+	"debug/elf"
+	"encoding/binary"
+
+	"sdtconvert/arch"
+)
+
+const (
+	insnLen = 4
+	pairLen = 8
+
+	opAUIPC = 0x17 // auipc rd, imm20
+	opJALR  = 0x67 // jalr rd, imm12(rs1), with funct3 0
+
+	regZero = 0 // the link register of a jump
+	regRA   = 1 // the link register of a call
+)
+
+const (
+	fixPLT    = "compile without -mno-plt, and do not take the stub's address"
+	fixDirect = "call the stub directly, and do not take its address"
+)
+
+// Decode recognises the call and tail pseudoinstructions.
+func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	r := relocs[0]
+	for _, other := range relocs[1:] {
+		if elf.R_RISCV(other.Type) != elf.R_RISCV_RELAX {
+			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(other.Type))
+		}
+	}
+	switch elf.R_RISCV(r.Type) {
+	case elf.R_RISCV_CALL, elf.R_RISCV_CALL_PLT:
+		return decodePair(t, r)
+	case elf.R_RISCV_JAL, elf.R_RISCV_RVC_JUMP:
+		return arch.Site{}, arch.Refuse("use the call or tail pseudoinstruction", "a jal to the stub, too short for its disabled form")
+	case elf.R_RISCV_BRANCH, elf.R_RISCV_RVC_BRANCH:
+		return arch.Site{}, arch.Refuse("branch around a tail pseudoinstruction instead", "a conditional branch to the stub")
+	case elf.R_RISCV_GOT_HI20:
+		return arch.Site{}, arch.Refuse(fixPLT, "a load of the stub's address from the GOT")
+	case elf.R_RISCV_64, elf.R_RISCV_32:
+		return arch.Site{}, arch.Refuse("compile without -mcmodel=large; "+fixDirect, "an absolute address")
+	}
+	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+}
+
+func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, pairLen)
+	if code == nil {
+		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
+	}
+	site := arch.Site{Offset: r.Offset, Code: code}
+	auipc := binary.LittleEndian.Uint32(code)
+	jalr := binary.LittleEndian.Uint32(code[insnLen:])
+	base := auipc >> 7 & 31
+	if auipc&0x7f != opAUIPC || jalr&0x707f != opJALR || jalr>>15&31 != base {
+		return site, arch.Refuse(fixDirect, "no auipc and jalr but instructions %08x %08x", auipc, jalr)
+	}
+	switch link := jalr >> 7 & 31; link {
+	case regRA:
+		site.Form = arch.Call
+	case regZero:
+		site.Form = arch.Tail
+	default:
+		return site, arch.Refuse("use the call or tail pseudoinstruction", "a call that links through x%d", link)
+	}
+	if r.Addend != 0 {
+		return site, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
+	}
+	return site, nil
+}

@@ -1,0 +1,46 @@
+package riscv64
+
+import (
+	"bytes"
+
+	"sdtconvert/arch"
+)
+
+// The disabled forms, by their assembly. They are of 4-byte instructions, so
+// that code keeps its length and alignment without the C extension.
+var forms = map[arch.Kind]map[arch.Form][]byte{
+	arch.Probe: {
+		arch.Call: {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
+		arch.Tail: {0x67, 0x80, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // ret; nop
+	},
+	arch.Enabled: {
+		arch.Call: {0x13, 0x05, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // li a0, 0; nop
+		arch.Tail: {0x13, 0x05, 0x00, 0x00, 0x67, 0x80, 0x00, 0x00}, // li a0, 0; ret
+	},
+}
+
+// Disable writes the pair of the site's kind and form.
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if env.ReturnThunk {
+		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
+	}
+	code, ok := forms[k][s.Form]
+	if !ok {
+		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
+	}
+	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+}
+
+// Helper is empty: every disabled form fits its site.
+func (Machine) Helper(arch.Env) arch.Helper { return arch.Helper{} }
+
+// Disabled compares the pair at a record with the forms of its kind.
+func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	code := t.At(record, pairLen)
+	for _, form := range []arch.Form{arch.Call, arch.Tail} {
+		if bytes.Equal(code, forms[k][form]) {
+			return arch.Site{Offset: record, Form: form, Code: code}, true
+		}
+	}
+	return arch.Site{}, false
+}

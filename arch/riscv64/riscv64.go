@@ -1,0 +1,50 @@
+// Package riscv64 knows the RV64 instruction set under the RISC-V ELF psABI.
+//
+// A call is a pair of instructions, auipc and jalr, under one relocation at the
+// first of them (psABI, "Procedure Calls"); a second relocation at the same
+// offset, R_RISCV_RELAX, lets the linker shorten the pair. Because linkers move
+// code when they do, a site's address is a symbol at the site.
+package riscv64
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine.
+type Machine struct{}
+
+var traits = arch.Traits{
+	Name:  "riscv64",
+	Class: elf.ELFCLASS64,
+	None:  uint32(elf.R_RISCV_NONE),
+	Word:  uint32(elf.R_RISCV_64),
+	Relative: []arch.RelativeReloc{
+		{Type: uint32(elf.R_RISCV_ADD32)},
+		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
+	},
+	Relaxes: true,
+}
+
+func (Machine) Traits() *arch.Traits { return &traits }
+
+func (Machine) RelocName(typ uint32) string { return elf.R_RISCV(typ).String() }
+
+var dataRelocs = map[elf.R_RISCV]arch.DataReloc{
+	elf.R_RISCV_32:    {Size: 4},
+	elf.R_RISCV_64:    {Size: 8},
+	elf.R_RISCV_SET8:  {Size: 1},
+	elf.R_RISCV_SET16: {Size: 2},
+	elf.R_RISCV_SET32: {Size: 4},
+	elf.R_RISCV_ADD8:  {Size: 1, Op: arch.Add},
+	elf.R_RISCV_ADD16: {Size: 2, Op: arch.Add},
+	elf.R_RISCV_ADD32: {Size: 4, Op: arch.Add},
+	elf.R_RISCV_ADD64: {Size: 8, Op: arch.Add},
+	elf.R_RISCV_SUB8:  {Size: 1, Op: arch.Sub},
+	elf.R_RISCV_SUB16: {Size: 2, Op: arch.Sub},
+	elf.R_RISCV_SUB32: {Size: 4, Op: arch.Sub},
+	elf.R_RISCV_SUB64: {Size: 8, Op: arch.Sub},
+}
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc { return dataRelocs[elf.R_RISCV(typ)] }

@@ -1,0 +1,25 @@
+package riscv64
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/arch/riscv64/riscv64asm"
+)
+
+// Disassemble shows code in GNU syntax.
+func (Machine) Disassemble(code []byte, pc uint64) []string {
+	var out []string
+	for len(code) >= 2 {
+		inst, err := riscv64asm.Decode(code)
+		n := inst.Len
+		if err != nil || n == 0 {
+			n = 2
+			out = append(out, fmt.Sprintf(".short %#04x", binary.LittleEndian.Uint16(code)))
+		} else {
+			out = append(out, riscv64asm.GNUSyntax(inst))
+		}
+		code = code[n:]
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// settings are what the flags of convert and inspect say.
+type settings struct {
+	patch     patch.Options
+	jobs      int
+	json      bool
+	output    string
+	outputDir string
+	dryRun    bool
+	verbose   bool
+	files     []string
+}
+
+// flags collects a command line before it is checked.
+type flags struct {
+	*pflag.FlagSet
+	settings
+	layout, section string
+}
+
+// newFlags defines the flags that all commands on objects share.
+func newFlags(name string) *flags {
+	f := &flags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	f.SetOutput(io.Discard) // errors and help are the caller's to print
+	f.Usage = func() {}
+	names := patch.DefaultNames()
+	f.BoolVar(&f.json, "json", false, "")
+	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
+	f.StringArrayVar(&f.patch.Names.Prefixes, "prefix", names.Prefixes, "")
+	f.StringArrayVar(&f.patch.Names.EnabledPrefixes, "enabled-prefix", names.EnabledPrefixes, "")
+	f.StringArrayVar(&f.patch.Names.Symbols, "symbol", nil, "")
+	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
+	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
+	f.StringVar(&f.section, "section", "", "")
+	f.StringVar(&f.patch.ProbePrefix, "probe-object-prefix", "sdt_", "")
+	return f
+}
+
+// convertFlags adds those that only convert has.
+func convertFlags() *flags {
+	f := newFlags("convert")
+	f.StringVarP(&f.output, "output", "o", "", "")
+	f.StringVar(&f.outputDir, "output-dir", "", "")
+	f.BoolVarP(&f.dryRun, "dry-run", "n", false, "")
+	f.BoolVarP(&f.verbose, "verbose", "v", false, "")
+	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
+	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
+	return f
+}
+
+// parse checks a command line.
+func (f *flags) parse(args []string) (*settings, error) {
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return nil, err
+	} else if err != nil {
+		return nil, usageError{err}
+	}
+	layout, err := linkerset.ParseLayout(f.layout, f.section)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	f.patch.Layout, f.files = layout, f.Args()
+	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
+		for _, s := range list {
+			if s == "" {
+				return nil, usagef("an empty prefix or symbol would match every name")
+			}
+		}
+	}
+	switch {
+	case len(f.files) == 0:
+		return nil, usagef("no file is given")
+	case f.jobs < 1:
+		return nil, usagef("--jobs %d is less than 1", f.jobs)
+	case f.patch.ProbePrefix == "":
+		return nil, usagef("the prefix of probe objects is empty")
+	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
+		return nil, usagef("the return thunk has no name")
+	case f.Changed("output") && f.output == "":
+		return nil, usagef("the output has no name")
+	case f.Changed("output-dir") && f.outputDir == "":
+		return nil, usagef("the output folder has no name")
+	case f.output != "" && f.outputDir != "":
+		return nil, usagef("-o and --output-dir exclude each other")
+	case f.output != "" && len(f.files) > 1:
+		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
+	case f.json && f.verbose:
+		return nil, usagef("--json and -v exclude each other")
+	}
+	return &f.settings, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/lines"
+	"sdtconvert/internal/replace"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// inspect is the command that shows what is in objects.
+func inspect(args []string, stdout, stderr io.Writer) (bool, error) {
+	s, err := newFlags("inspect").parse(args)
+	if err != nil {
+		return false, err
+	}
+	i := &inspector{s, isTerminal(stdout) && os.Getenv("NO_COLOR") == ""}
+	return runAll(s, stdout, stderr, i.file)
+}
+
+type inspector struct {
+	*settings
+	colour bool
+}
+
+func (i *inspector) file(name string) *result {
+	r := &result{object: newManifestObject(name)}
+	if err := i.try(name, r); err != nil {
+		r.fail(err)
+	}
+	return r
+}
+
+func (i *inspector) try(name string, r *result) error {
+	in, err := replace.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	s, err := openSubject(in, i.patch.Names)
+	if errors.Is(err, errPassedOver) {
+		fmt.Fprintf(&r.stdout, "%s: no probes\n", name)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	plan, err := i.plan(s)
+	if err != nil {
+		return err
+	}
+	entries, err := earlier(s, i.layouts())
+	if err != nil {
+		return err
+	}
+	if err := r.object.describe(s, plan, entries); err != nil {
+		return err
+	}
+	if plan != nil {
+		for _, err := range plan.Err() {
+			r.fail(err)
+		}
+	}
+	r.object.findSources(s, r)
+	i.print(s, r)
+	return nil
+}
+
+// layouts are those that records may have: the one asked for, and all that
+// conversions make when they are not told otherwise.
+func (i *inspector) layouts() []linkerset.Layout {
+	layouts := i.patch.Layout.All()
+	if i.patch.Layout.Name != "" {
+		layouts = append(layouts, linkerset.Layout{}.All()...)
+	}
+	return layouts
+}
+
+// plan finds what convert would do, were there no earlier records.
+func (i *inspector) plan(s *subject) (*patch.Plan, error) {
+	found, err := s.NamesContain(i.patch.Names.Needles())
+	if err != nil || !found {
+		return nil, err
+	}
+	scan, err := patch.Find(s.Object, s.machine, i.patch.Names)
+	if err != nil {
+		return nil, err
+	}
+	if s.machine == nil {
+		return patch.Undecided(scan), nil
+	}
+	return patch.NewPlan(scan, i.patch)
+}
+
+// findSources adds file and line to each site, where there is debug
+// information. That it makes no sense is only worth a warning.
+func (m *manifestObject) findSources(s *subject, r *result) {
+	if s.machine == nil || len(m.Sites) == 0 {
+		return
+	}
+	table, err := lines.FromObject(s.Object, s.machine)
+	if err != nil {
+		r.warn(err)
+	}
+	for i := range m.Sites {
+		m.Sites[i].Source = table.Lookup(m.Sites[i].text, m.Sites[i].Offset)
+	}
+}
+
+// print shows the sites of an object: a table of them, with the instructions
+// and the record below each line.
+func (i *inspector) print(s *subject, r *result) {
+	sites := r.object.Sites
+	if len(sites) == 0 {
+		fmt.Fprintf(&r.stdout, "%s: no probes\n", s.Name)
+		return
+	}
+	machine := r.object.Machine
+	if machine == "" {
+		machine = s.Machine.String() + ", not supported"
+	}
+	fmt.Fprintf(&r.stdout, "%s: %s, %d sites\n", s.Name, machine, len(sites))
+	var table strings.Builder
+	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(tw, "  SITE\tFUNCTION\tKIND\tSTATE\tPROBE\tRELOCATION\n")
+	for k := range sites {
+		site := &sites[k]
+		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", site.Section, site.Offset, site.place(), site.Kind, site.State, site.Probe, orDash(site.Relocation))
+	}
+	tw.Flush()
+	rows := strings.SplitAfter(table.String(), "\n")
+	r.stdout.WriteString(i.paint("1", rows[0]))
+	for k := range sites {
+		r.stdout.WriteString(i.paint(stateColour[sites[k].State], rows[k+1]))
+		i.printDetails(s, &sites[k], r)
+	}
+}
+
+// stateColour holds SGR parameters (ECMA-48, 8.3.117).
+var stateColour = map[string]string{stateLive: "33", stateDisabled: "32", stateRefused: "31", stateUnknown: "31"}
+
+func (i *inspector) paint(colour, line string) string {
+	if !i.colour {
+		return line
+	}
+	return "\x1b[" + colour + "m" + strings.TrimSuffix(line, "\n") + "\x1b[m\n"
+}
+
+func (i *inspector) printDetails(s *subject, site *manifestSite, r *result) {
+	detail := func(name, format string, args ...any) {
+		fmt.Fprintf(&r.stdout, "      %-7s "+format+"\n", append([]any{name}, args...)...)
+	}
+	if len(site.old) > 0 {
+		detail("before", "%s", showCode(s.machine, site.old, site.Offset))
+	}
+	if len(site.new) > 0 {
+		detail("after", "%s", showCode(s.machine, site.new, site.Offset))
+	}
+	if rec := site.Record; rec != nil {
+		detail("record", "%s: %s, %s+%#x", rec.Section, orDash(rec.Probe), site.Section, rec.Offset)
+	}
+	if site.Refused != "" {
+		detail("refused", "%s", site.Refused)
+	}
+	if site.Source != "" {
+		detail("source", "%s", site.Source)
+	}
+}
+
+func showCode(m arch.Machine, code []byte, pc uint64) string {
+	return fmt.Sprintf("%-24s %s", fmt.Sprintf("% x", code), strings.Join(m.Disassemble(code, pc), "; "))
+}
+
+func (m *manifestSite) place() string {
+	if m.Function == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%s+%#x", m.Function, m.FunctionOffset)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

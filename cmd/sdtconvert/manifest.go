@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"io"
+
+	"sdtconvert/arch"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+	"sdtconvert/resolve"
+)
+
+// manifestVersion counts the incompatible changes of the manifest's format,
+// which docs/manifest.md describes.
+const manifestVersion = 1
+
+// manifestObject is what the manifest says of one file.
+type manifestObject struct {
+	File    string         `json:"file"`
+	Machine string         `json:"machine,omitempty"`
+	Status  string         `json:"status"`
+	Sites   []manifestSite `json:"sites"`
+	Errors  []string       `json:"errors,omitempty"`
+}
+
+const (
+	statusUnchanged = "unchanged"
+	statusConverted = "converted"
+	statusFailed    = "failed"
+)
+
+// manifestSite is one site. Offsets are in bytes.
+type manifestSite struct {
+	Section        string          `json:"section"`
+	Offset         uint64          `json:"offset"`
+	Function       string          `json:"function,omitempty"`
+	FunctionOffset uint64          `json:"function_offset"`
+	Kind           string          `json:"kind"`
+	State          string          `json:"state"`
+	Probe          string          `json:"probe"`
+	Relocation     string          `json:"relocation,omitempty"`
+	Record         *manifestRecord `json:"record,omitempty"`
+	Old            string          `json:"old,omitempty"`
+	New            string          `json:"new,omitempty"`
+	Source         string          `json:"source,omitempty"`
+	Refused        string          `json:"refused,omitempty"`
+
+	text     int    // index of Section
+	old, new []byte // as in Old and New
+}
+
+// manifestRecord is what the record of a site says, or will say.
+type manifestRecord struct {
+	Section string `json:"section"`
+	Probe   string `json:"probe"`
+	Offset  uint64 `json:"offset"`
+}
+
+const (
+	stateLive     = "live"     // still calls the stub
+	stateDisabled = "disabled" // converted earlier
+	stateRefused  = "refused"  // cannot be converted
+	stateUnknown  = "unknown"  // recorded, but with bytes that are no disabled form
+)
+
+func newManifestObject(file string) *manifestObject {
+	return &manifestObject{File: file, Status: statusUnchanged, Sites: []manifestSite{}}
+}
+
+// describe lists the sites of an object: those of a plan, which may be nil, and
+// those of earlier records.
+func (m *manifestObject) describe(s *subject, plan *patch.Plan, entries []linkerset.Entry) error {
+	if s.machine != nil {
+		m.Machine = s.machine.Traits().Name
+	}
+	if plan == nil && len(entries) == 0 {
+		return nil
+	}
+	functions, err := resolve.FromObject(s.Object)
+	if err != nil {
+		return err
+	}
+	if plan != nil {
+		for _, site := range plan.Sites {
+			m.Sites = append(m.Sites, liveSite(plan, site))
+		}
+		for i := range plan.Refused {
+			m.Sites = append(m.Sites, refusedSite(plan, &plan.Refused[i]))
+		}
+	}
+	disabled, err := earlierSites(s, entries)
+	if err != nil {
+		return err
+	}
+	m.Sites = append(m.Sites, disabled...)
+	sortSites(m.Sites)
+	for i := range m.Sites {
+		site := &m.Sites[i]
+		site.Section = s.Sections[site.text].Name
+		site.Old, site.New = hex.EncodeToString(site.old), hex.EncodeToString(site.new)
+		if f, ok := functions.Lookup(site.text, site.Offset); ok {
+			site.Function, site.FunctionOffset = f.Name, site.Offset-f.Start
+		}
+	}
+	return nil
+}
+
+// kindOf names the kind of a planned site.
+func kindOf(s patch.Site) string { return arch.Describe(s.Stub.Kind, s.Change.Site.Form) }
+
+// manifestWriter prints results: as one JSON document, or as they are.
+type manifestWriter struct {
+	w       io.Writer
+	json    bool
+	objects []*manifestObject
+	err     error
+}
+
+func newManifestWriter(w io.Writer, json bool) *manifestWriter {
+	return &manifestWriter{w: w, json: json, objects: []*manifestObject{}}
+}
+
+func (m *manifestWriter) object(r *result) {
+	if m.json {
+		m.objects = append(m.objects, r.object)
+	} else if _, err := m.w.Write(r.stdout.Bytes()); err != nil && m.err == nil {
+		m.err = err
+	}
+}
+
+func (m *manifestWriter) close() error {
+	if !m.json || m.err != nil {
+		return m.err
+	}
+	enc := json.NewEncoder(m.w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Version int               `json:"version"`
+		Objects []*manifestObject `json:"objects"`
+	}{manifestVersion, m.objects})
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// result is what came of one file. Nothing is printed before all files ahead
+// of it are done, so that the output has the order of the arguments.
+type result struct {
+	stdout, stderr bytes.Buffer
+	failed         bool
+	object         *manifestObject // nil where no manifest is wanted
+}
+
+// fail reports an error of the file.
+func (r *result) fail(err error) {
+	r.failed = true
+	r.stderr.WriteString("sdtconvert: " + err.Error() + "\n")
+	if r.object != nil {
+		r.object.Status = statusFailed
+		r.object.Errors = append(r.object.Errors, err.Error())
+	}
+}
+
+func (r *result) warn(err error) {
+	r.stderr.WriteString("sdtconvert: warning: " + err.Error() + "\n")
+}
+
+// pool runs work on each file with a bounded number of threads, and hands the
+// results to done in the order of the files. Concurrency is here alone, and
+// where a large file is copied.
+func pool(files []string, jobs int, work func(file string) *result, done func(i int, r *result)) {
+	results := make([]chan *result, len(files))
+	for i := range results {
+		results[i] = make(chan *result, 1)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(jobs, len(files)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				results[i] <- work(files[i])
+			}
+		})
+	}
+	for i, c := range results {
+		done(i, <-c)
+	}
+	wg.Wait()
+}
+
+// runAll works on all files of a command, and prints the results.
+func runAll(s *settings, stdout, stderr io.Writer, work func(file string) *result) (failed bool, err error) {
+	files, err := distinct(s.files)
+	if err != nil {
+		return false, err
+	}
+	progress := newProgress(stderr, len(files))
+	defer progress.stop()
+	out := newManifestWriter(stdout, s.json)
+	pool(files, s.jobs, work, func(i int, r *result) {
+		progress.pause()
+		stderr.Write(r.stderr.Bytes())
+		out.object(r)
+		failed = failed || r.failed
+		progress.resume(i + 1)
+	})
+	return failed, out.close()
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sdtconvert/internal/replace"
+)
+
+// onSignal makes an interrupted run leave no temporary file behind.
+func onSignal() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		sig := <-c
+		replace.Abandon()
+		status := 1
+		if n, ok := sig.(syscall.Signal); ok {
+			status = 128 + int(n) // as shells report a death by signal
+		}
+		os.Exit(status)
+	}()
+}

@@ -1,0 +1,237 @@
+package elfreloc
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"slices"
+)
+
+// Edit collects changes to an object. Nothing is written, and the object does
+// not change, until Save turns them into the extents of a new file.
+//
+// Symbols and sections keep their indexes for the life of an Edit, and new ones
+// get the indexes behind the last. Save alone renumbers symbols, because a
+// symbol table wants its local symbols first.
+type Edit struct {
+	o       *Object
+	symbols *Symbols
+
+	patches  map[int][]patch      // by section
+	appended map[int][]byte       // by section
+	relocs   map[int]*relocEdit   // by relocation section
+	members  map[int][]int        // new members by group section
+	sections []newSection         // behind the last of the object
+	slots    map[uint32]Symbol    // new contents of symbols
+	removed  map[uint32]uint32    // removed symbols, and what takes their place
+	added    []Symbol             // behind the last of the object
+	sectSyms map[int]uint32       // nameless section symbols by section
+	groups   map[int]int          // group section by member
+	targets  map[int]RelocSection // relocation section by target
+}
+
+type patch struct {
+	off      uint64
+	old, new []byte
+}
+
+type relocEdit struct {
+	section RelocSection
+	set     map[int]Relocation
+	deleted map[int]bool
+	added   []Relocation
+}
+
+type newSection struct {
+	Section
+	data   []byte
+	relocs []Relocation // of a relocation section
+	rela   bool
+}
+
+// NewSection is what AddSection needs to know.
+type NewSection struct {
+	Name    string
+	Type    elf.SectionType
+	Flags   elf.SectionFlag // without SHF_GROUP
+	Align   uint64
+	Entsize uint64
+	Data    []byte
+	Relocs  bool // whether a relocation section goes with it
+	Rela    bool // its type
+	Like    int  // the section whose group it joins, 0 for none
+}
+
+// Edit starts to collect changes.
+func (o *Object) Edit() (*Edit, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := o.Groups()
+	if err != nil {
+		return nil, err
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{
+		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
+		patches: map[int][]patch{}, appended: map[int][]byte{}, relocs: map[int]*relocEdit{},
+		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{},
+		targets: map[int]RelocSection{},
+	}
+	for _, rs := range rels {
+		e.targets[rs.Target] = rs
+	}
+	return e, nil
+}
+
+// Object is the object that the edit is of.
+func (e *Edit) Object() *Object { return e.o }
+
+// Changed reports whether anything was collected.
+func (e *Edit) Changed() bool {
+	return len(e.patches)+len(e.appended)+len(e.relocs)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.added) > 0
+}
+
+// Patch replaces the bytes old, which Save verifies, at offset off of a section.
+func (e *Edit) Patch(sec int, off uint64, old, new []byte) {
+	if len(old) != len(new) {
+		panic("elfreloc: a patch that changes the length")
+	}
+	e.patches[sec] = append(e.patches[sec], patch{off, old, new})
+}
+
+// checkPatches sorts a section's patches and refuses those that overlap.
+func (e *Edit) checkPatches(sec int) ([]patch, error) {
+	ps := e.patches[sec]
+	slices.SortFunc(ps, func(a, b patch) int {
+		if a.off != b.off {
+			if a.off < b.off {
+				return -1
+			}
+			return 1
+		}
+		return bytes.Compare(a.new, b.new)
+	})
+	for i := 1; i < len(ps); i++ {
+		if prev := ps[i-1]; ps[i].off < prev.off+uint64(len(prev.old)) {
+			return nil, e.o.OffsetError(sec, ps[i].off, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
+				len(ps[i].old), len(prev.old), prev.off))
+		}
+	}
+	return ps, nil
+}
+
+// Append adds bytes to the end of a section that has relocations of its own,
+// and returns their offset.
+func (e *Edit) Append(sec int, data []byte) uint64 {
+	off := e.o.Sections[sec].Size + uint64(len(e.appended[sec]))
+	e.appended[sec] = append(e.appended[sec], data...)
+	return off
+}
+
+func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
+	re := e.relocs[rs.Index]
+	if re == nil {
+		re = &relocEdit{section: rs, set: map[int]Relocation{}, deleted: map[int]bool{}}
+		e.relocs[rs.Index] = re
+	}
+	return re
+}
+
+// SetRelocation replaces entry i of a relocation section.
+func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) { e.relocEdit(rs).set[i] = r }
+
+// DeleteRelocation removes entry i of a relocation section.
+func (e *Edit) DeleteRelocation(rs RelocSection, i int) { e.relocEdit(rs).deleted[i] = true }
+
+// AddRelocation adds a relocation that applies to section sec. The section
+// must have a relocation section: see NewSection.Relocs.
+func (e *Edit) AddRelocation(sec int, r Relocation) error {
+	if i := sec - len(e.o.Sections); i >= 0 {
+		rel := &e.sections[i+1]
+		rel.relocs = append(rel.relocs, r)
+		return nil
+	}
+	rs, ok := e.targets[sec]
+	if !ok {
+		return e.o.SectionError(sec, fmt.Errorf("has no relocation section"))
+	}
+	re := e.relocEdit(rs)
+	re.added = append(re.added, r)
+	return nil
+}
+
+// Symbol returns symbol i as the edit has it.
+func (e *Edit) Symbol(i uint32) Symbol {
+	if n := uint32(e.symbols.Len()); i >= n {
+		return e.added[i-n]
+	}
+	if s, ok := e.slots[i]; ok {
+		return s
+	}
+	return e.symbols.At(int(i))
+}
+
+// SetSymbol replaces symbol i, which stays as local or global as it was.
+func (e *Edit) SetSymbol(i uint32, s Symbol) {
+	if n := uint32(e.symbols.Len()); i >= n {
+		e.added[i-n] = s
+		return
+	}
+	e.slots[i] = s
+}
+
+// RemoveSymbol removes a global symbol. Whatever still refers to it refers to
+// symbol by afterwards; 0 is the undefined symbol.
+func (e *Edit) RemoveSymbol(i, by uint32) { e.removed[i] = by }
+
+// AddSymbol adds a symbol and returns its index.
+func (e *Edit) AddSymbol(s Symbol) uint32 {
+	e.added = append(e.added, s)
+	return uint32(e.symbols.Len() + len(e.added) - 1)
+}
+
+// SectionSymbol returns the nameless STT_SECTION symbol of a section, and
+// makes it where the compiler left it out.
+func (e *Edit) SectionSymbol(sec int) uint32 {
+	i, ok := e.sectSyms[sec]
+	if !ok {
+		i = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
+		e.sectSyms[sec] = i
+	}
+	return i
+}
+
+// AddSection adds a section, with a relocation section behind it if asked for,
+// and returns its index.
+func (e *Edit) AddSection(n NewSection) int {
+	index := len(e.o.Sections) + len(e.sections)
+	s := newSection{data: n.Data, Section: Section{
+		Name: n.Name, Type: n.Type, Flags: n.Flags, Align: n.Align, Entsize: n.Entsize, Size: uint64(len(n.Data)),
+	}}
+	group, grouped := e.groups[n.Like]
+	if grouped {
+		s.Flags |= elf.SHF_GROUP
+		e.members[group] = append(e.members[group], index)
+	}
+	e.sections = append(e.sections, s)
+	if !n.Relocs {
+		return index
+	}
+	rel := newSection{rela: n.Rela, Section: Section{
+		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Layout.Word()),
+		Entsize: uint64(e.o.Layout.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
+	}}
+	if n.Rela {
+		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
+	}
+	if grouped {
+		e.members[group] = append(e.members[group], index+1)
+	}
+	e.sections = append(e.sections, rel)
+	return index
+}

@@ -1,0 +1,225 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"math/bits"
+)
+
+// Layout is the shape of an ELF file's records: its class and byte order,
+// decided once when the file is opened. Sizes and fields are those of the
+// gABI, chapter 4.
+type Layout struct {
+	Class elf.Class
+	Order binary.ByteOrder
+
+	// mips64el stores r_info as a little-endian symbol index followed by four
+	// bytes of types, and not as one 64-bit word (MIPS64 ELF ABI, 2.9).
+	swappedInfo bool
+}
+
+// Word is the size of an address in bytes.
+func (l Layout) Word() int { return l.pick(4, 8) }
+
+func (l Layout) headerSize() int        { return l.pick(52, 64) }
+func (l Layout) sectionHeaderSize() int { return l.pick(40, 64) }
+func (l Layout) symbolSize() int        { return l.pick(16, 24) }
+
+func (l Layout) relocSize(rela bool) int {
+	if rela {
+		return l.pick(12, 24)
+	}
+	return l.pick(8, 16)
+}
+
+func (l Layout) pick(size32, size64 int) int {
+	if l.Class == elf.ELFCLASS64 {
+		return size64
+	}
+	return size32
+}
+
+// PutWord writes an address.
+func (l Layout) PutWord(b []byte, v uint64) {
+	if l.Class == elf.ELFCLASS64 {
+		l.Order.PutUint64(b, v)
+	} else {
+		l.Order.PutUint32(b, uint32(v))
+	}
+}
+
+// GetWord reads an address.
+func (l Layout) GetWord(b []byte) uint64 {
+	if l.Class == elf.ELFCLASS64 {
+		return l.Order.Uint64(b)
+	}
+	return uint64(l.Order.Uint32(b))
+}
+
+// header holds the fields of the ELF header that matter for a relocatable.
+type header struct {
+	Type     elf.Type
+	Machine  elf.Machine
+	Version  uint32
+	Flags    uint32
+	PhNum    uint16
+	ShOff    uint64
+	ShEnt    uint16
+	ShNum    uint16
+	ShStrNdx uint16
+}
+
+func (l Layout) getHeader(b []byte) header {
+	o := l.Order
+	h := header{Type: elf.Type(o.Uint16(b[16:])), Machine: elf.Machine(o.Uint16(b[18:])), Version: o.Uint32(b[20:])}
+	if l.Class == elf.ELFCLASS64 {
+		h.ShOff, b = o.Uint64(b[40:]), b[48:]
+	} else {
+		h.ShOff, b = uint64(o.Uint32(b[32:])), b[36:]
+	}
+	h.Flags, h.PhNum, h.ShEnt = o.Uint32(b), o.Uint16(b[8:]), o.Uint16(b[10:])
+	h.ShNum, h.ShStrNdx = o.Uint16(b[12:]), o.Uint16(b[14:])
+	return h
+}
+
+// putSectionTable updates the three fields that a grown section table changes.
+func (l Layout) putSectionTable(b []byte, off uint64, num, strndx uint16) {
+	if l.Class == elf.ELFCLASS64 {
+		l.Order.PutUint64(b[40:], off)
+		b = b[60:]
+	} else {
+		l.Order.PutUint32(b[32:], uint32(off))
+		b = b[48:]
+	}
+	l.Order.PutUint16(b, num)
+	l.Order.PutUint16(b[2:], strndx)
+}
+
+func (l Layout) getSection(b []byte) (s Section) {
+	o := l.Order
+	s.nameOff, s.Type = o.Uint32(b), elf.SectionType(o.Uint32(b[4:]))
+	if l.Class == elf.ELFCLASS64 {
+		s.Flags, s.Addr = elf.SectionFlag(o.Uint64(b[8:])), o.Uint64(b[16:])
+		s.Offset, s.Size = o.Uint64(b[24:]), o.Uint64(b[32:])
+		s.Link, s.Info = o.Uint32(b[40:]), o.Uint32(b[44:])
+		s.Align, s.Entsize = o.Uint64(b[48:]), o.Uint64(b[56:])
+		return s
+	}
+	s.Flags, s.Addr = elf.SectionFlag(o.Uint32(b[8:])), uint64(o.Uint32(b[12:]))
+	s.Offset, s.Size = uint64(o.Uint32(b[16:])), uint64(o.Uint32(b[20:]))
+	s.Link, s.Info = o.Uint32(b[24:]), o.Uint32(b[28:])
+	s.Align, s.Entsize = uint64(o.Uint32(b[32:])), uint64(o.Uint32(b[36:]))
+	return s
+}
+
+func (l Layout) putSection(b []byte, s *Section) {
+	o := l.Order
+	o.PutUint32(b, s.nameOff)
+	o.PutUint32(b[4:], uint32(s.Type))
+	if l.Class == elf.ELFCLASS64 {
+		for i, v := range []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size} {
+			o.PutUint64(b[8+8*i:], v)
+		}
+		o.PutUint32(b[40:], s.Link)
+		o.PutUint32(b[44:], s.Info)
+		o.PutUint64(b[48:], s.Align)
+		o.PutUint64(b[56:], s.Entsize)
+		return
+	}
+	fields := []uint64{uint64(s.Flags), s.Addr, s.Offset, s.Size, uint64(s.Link), uint64(s.Info), s.Align, s.Entsize}
+	for i, v := range fields {
+		o.PutUint32(b[8+4*i:], uint32(v))
+	}
+}
+
+// rawSymbol is an entry of a symbol table before its name and its section
+// index are looked up.
+type rawSymbol struct {
+	name        uint32
+	info, other byte
+	shndx       uint16
+	value, size uint64
+}
+
+func (l Layout) getSymbol(b []byte) (s rawSymbol) {
+	o := l.Order
+	s.name = o.Uint32(b)
+	if l.Class == elf.ELFCLASS64 {
+		s.info, s.other, s.shndx = b[4], b[5], o.Uint16(b[6:])
+		s.value, s.size = o.Uint64(b[8:]), o.Uint64(b[16:])
+		return s
+	}
+	s.value, s.size = uint64(o.Uint32(b[4:])), uint64(o.Uint32(b[8:]))
+	s.info, s.other, s.shndx = b[12], b[13], o.Uint16(b[14:])
+	return s
+}
+
+func (l Layout) putSymbol(b []byte, s rawSymbol) {
+	o := l.Order
+	o.PutUint32(b, s.name)
+	if l.Class == elf.ELFCLASS64 {
+		b[4], b[5] = s.info, s.other
+		o.PutUint16(b[6:], s.shndx)
+		o.PutUint64(b[8:], s.value)
+		o.PutUint64(b[16:], s.size)
+		return
+	}
+	o.PutUint32(b[4:], uint32(s.value))
+	o.PutUint32(b[8:], uint32(s.size))
+	b[12], b[13] = s.info, s.other
+	o.PutUint16(b[14:], s.shndx)
+}
+
+func (l Layout) getReloc(b []byte, rela bool) (r Relocation) {
+	o := l.Order
+	if l.Class == elf.ELFCLASS64 {
+		info := o.Uint64(b[8:])
+		if l.swappedInfo {
+			info = info<<32 | uint64(bits.ReverseBytes32(uint32(info>>32)))
+		}
+		r.Offset, r.Sym, r.Type = o.Uint64(b), uint32(info>>32), uint32(info)
+		if rela {
+			r.Addend = int64(o.Uint64(b[16:]))
+		}
+	} else {
+		info := o.Uint32(b[4:])
+		r.Offset, r.Sym, r.Type = uint64(o.Uint32(b)), info>>8, info&0xff
+		if rela {
+			r.Addend = int64(int32(o.Uint32(b[8:])))
+		}
+	}
+	r.Implicit = !rela
+	return r
+}
+
+func (l Layout) putReloc(b []byte, r Relocation, rela bool) {
+	o := l.Order
+	if l.Class == elf.ELFCLASS64 {
+		info := uint64(r.Sym)<<32 | uint64(r.Type)
+		if l.swappedInfo {
+			info = uint64(bits.ReverseBytes32(r.Type))<<32 | uint64(r.Sym)
+		}
+		o.PutUint64(b, r.Offset)
+		o.PutUint64(b[8:], info)
+		if rela {
+			o.PutUint64(b[16:], uint64(r.Addend))
+		}
+		return
+	}
+	o.PutUint32(b, uint32(r.Offset))
+	o.PutUint32(b[4:], r.Sym<<8|r.Type&0xff)
+	if rela {
+		o.PutUint32(b[8:], uint32(r.Addend))
+	}
+}
+
+// relocSymbol reads only the symbol index of a relocation.
+func (l Layout) relocSymbol(b []byte) uint32 {
+	if l.Class != elf.ELFCLASS64 {
+		return l.Order.Uint32(b[4:]) >> 8
+	}
+	if l.swappedInfo {
+		return l.Order.Uint32(b[8:])
+	}
+	return uint32(l.Order.Uint64(b[8:]) >> 32)
+}

@@ -1,0 +1,74 @@
+package elfreloc
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// windowSize is how much of a section is held at once when it is streamed. It
+// is a multiple of every size of relocation: 8, 12, 16 and 24 bytes.
+const windowSize = 8192 * 24
+
+// NamesContain reports whether any of the needles occurs in the string table
+// of the symbols. It streams the table, and reads nothing else.
+func (o *Object) NamesContain(needles [][]byte) (bool, error) {
+	if o.symtab == 0 {
+		return false, nil
+	}
+	sec := int(o.Sections[o.symtab].Link)
+	if sec >= len(o.Sections) {
+		return false, o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
+	}
+	if sec == o.shstrndx && o.names != "" {
+		for _, n := range needles {
+			if strings.Contains(o.names, string(n)) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	return o.Contains(sec, needles)
+}
+
+// Contains reports whether any of the needles occurs in a section's bytes.
+func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
+	s := &o.Sections[sec]
+	if !s.InFile() {
+		return false, nil
+	}
+	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), needles)
+	if err != nil {
+		return false, o.SectionError(sec, err)
+	}
+	return found, nil
+}
+
+// StreamContains reports whether any of the needles occurs in the n bytes at
+// offset off of r, through a buffer of constant size.
+func StreamContains(r interface {
+	ReadAt([]byte, int64) (int, error)
+}, off, n int64, needles [][]byte) (bool, error) {
+	overlap := 0
+	for _, needle := range needles {
+		overlap = max(overlap, len(needle)-1)
+	}
+	buf := make([]byte, min(n, int64(windowSize+overlap)))
+	for n > 0 {
+		b := buf[:min(n, int64(len(buf)))]
+		if got, err := r.ReadAt(b, off); got < len(b) {
+			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
+		}
+		for _, needle := range needles {
+			if bytes.Contains(b, needle) {
+				return true, nil
+			}
+		}
+		if int64(len(b)) == n {
+			return false, nil
+		}
+		step := int64(len(b) - overlap)
+		off, n = off+step, n-step
+	}
+	return false, nil
+}

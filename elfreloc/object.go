@@ -1,0 +1,319 @@
+// Package elfreloc reads ELF relocatable objects and rewrites them.
+//
+// It is a reader of its own because debug/elf drops symbol 0, resolves no
+// extended section index, hides where a record lies in the file, and is not
+// made for hostile input. Here every size is checked against the file before
+// it is used, and nothing is read before it is asked for: the headers and
+// names of an object without probes are all that is ever read of it.
+//
+// Files are read with ReadAt and never mapped: a file that another process
+// shortens would kill this one with SIGBUS.
+//
+// The formats are those of the System V gABI, chapter 4.
+package elfreloc
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Section types that debug/elf has no name for.
+const (
+	shtCREL        elf.SectionType = 0x40000014 // LLVM's compact relocations
+	shtAndroidREL  elf.SectionType = 0x60000001
+	shtAndroidRELA elf.SectionType = 0x60000002
+	shtAddrsig     elf.SectionType = 0x6fff4c03 // SHT_LLVM_ADDRSIG
+	shtCallGraph   elf.SectionType = 0x6fff4c09 // SHT_LLVM_CALL_GRAPH_PROFILE
+)
+
+// Object is an open ELF file.
+type Object struct {
+	Name     string // of the file, for messages
+	Layout   Layout
+	Type     elf.Type
+	Machine  elf.Machine
+	Sections []Section // with section 0
+
+	r        io.ReaderAt
+	size     int64
+	header   []byte
+	tableOff uint64 // of the section header table
+	phnum    int
+	shstrndx int
+	symtab   int    // index of the SHT_SYMTAB section, 0 when there is none
+	shndx    int    // index of its SHT_SYMTAB_SHNDX section, 0 when there is none
+	names    string // the section name table
+
+	symbols *Symbols       // once Symbols has read them
+	rels    []RelocSection // once RelocSections has listed them
+}
+
+// Section is a section header.
+type Section struct {
+	Name    string
+	Type    elf.SectionType
+	Flags   elf.SectionFlag
+	Addr    uint64
+	Offset  uint64 // in the file, bytes
+	Size    uint64 // bytes; takes no room in the file for SHT_NOBITS
+	Link    uint32
+	Info    uint32
+	Align   uint64 // 0 and 1 both mean none
+	Entsize uint64 // bytes; 0 when the section is no table
+
+	nameOff uint32
+}
+
+// InFile reports whether the section takes room in the file.
+func (s *Section) InFile() bool {
+	return s.Type != elf.SHT_NULL && s.Type != elf.SHT_NOBITS && s.Size > 0
+}
+
+// Executable reports whether the section holds code.
+func (s *Section) Executable() bool {
+	return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
+}
+
+// ErrNotELF is returned by Open for a file without the ELF magic number.
+var ErrNotELF = errors.New("not an ELF file")
+
+// Open reads the headers and section names of an ELF file of any type. The
+// object reads from r, of size bytes, for as long as it is used.
+func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
+	o := &Object{Name: name, r: r, size: size}
+	if err := o.readIdent(); err != nil {
+		return nil, err
+	}
+	h := o.Layout.getHeader(o.header)
+	o.Type, o.Machine, o.phnum = h.Type, h.Machine, int(h.PhNum)
+	o.Layout.swappedInfo = h.Machine == elf.EM_MIPS && o.Layout.Class == elf.ELFCLASS64 &&
+		o.Layout.Order == binary.ByteOrder(binary.LittleEndian)
+	if err := o.readSections(h); err != nil {
+		return nil, err
+	}
+	if err := o.nameSections(); err != nil {
+		return nil, err
+	}
+	return o, o.findTables()
+}
+
+func (o *Object) readIdent() error {
+	ident, err := o.read(0, min(elf.EI_NIDENT, o.size))
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(ident, []byte(elf.ELFMAG)) {
+		return &Error{File: o.Name, Err: ErrNotELF}
+	}
+	if len(ident) < elf.EI_NIDENT {
+		return o.errorf("ELF header is cut off after %d bytes", o.size)
+	}
+	o.Layout.Class = elf.Class(ident[elf.EI_CLASS])
+	if o.Layout.Class != elf.ELFCLASS32 && o.Layout.Class != elf.ELFCLASS64 {
+		return o.errorf("unknown ELF class %d", ident[elf.EI_CLASS])
+	}
+	switch elf.Data(ident[elf.EI_DATA]) {
+	case elf.ELFDATA2LSB:
+		o.Layout.Order = binary.LittleEndian
+	case elf.ELFDATA2MSB:
+		o.Layout.Order = binary.BigEndian
+	default:
+		return o.errorf("unknown ELF byte order %d", ident[elf.EI_DATA])
+	}
+	if v := elf.Version(ident[elf.EI_VERSION]); v != elf.EV_CURRENT {
+		return o.errorf("unknown ELF version %d", v)
+	}
+	n := int64(o.Layout.headerSize())
+	if o.size < n {
+		return o.errorf("ELF header is cut off after %d of %d bytes", o.size, n)
+	}
+	o.header, err = o.read(0, n)
+	return err
+}
+
+func (o *Object) readSections(h header) error {
+	if h.ShOff == 0 {
+		if h.ShNum != 0 {
+			return o.errorf("%d section headers at offset 0", h.ShNum)
+		}
+		return nil
+	}
+	ent := o.Layout.sectionHeaderSize()
+	if int(h.ShEnt) != ent {
+		return o.errorf("section headers of %d bytes, want %d", h.ShEnt, ent)
+	}
+	first, err := o.checkedRead("section header 0", h.ShOff, uint64(ent))
+	if err != nil {
+		return err
+	}
+	null := o.Layout.getSection(first)
+	num, strndx := uint64(h.ShNum), uint32(h.ShStrNdx)
+	if num == 0 {
+		num = null.Size // gABI: the count is there when it does not fit e_shnum
+	}
+	if strndx == uint32(elf.SHN_XINDEX) {
+		strndx = null.Link
+	}
+	if num == 0 || num > uint64(o.size)/uint64(ent) {
+		return o.errorf("%d section headers in a file of %d bytes", num, o.size)
+	}
+	if uint64(strndx) >= num {
+		return o.errorf("section name table is section %d of %d", strndx, num)
+	}
+	table, err := o.checkedRead("section header table", h.ShOff, num*uint64(ent))
+	if err != nil {
+		return err
+	}
+	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
+	o.Sections = make([]Section, num)
+	for i := range o.Sections {
+		s := o.Layout.getSection(table[i*ent:])
+		if i > 0 && s.InFile() && (s.Offset > uint64(o.size) || s.Size > uint64(o.size)-s.Offset) {
+			return o.errorf("section %d lies at offset %#x, %#x bytes, beyond the file's end at %#x", i, s.Offset, s.Size, o.size)
+		}
+		o.Sections[i] = s
+	}
+	return nil
+}
+
+func (o *Object) nameSections() error {
+	if o.shstrndx == 0 {
+		return nil
+	}
+	table, err := o.stringTable(o.shstrndx)
+	if err != nil {
+		return err
+	}
+	o.names = table
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Name, err = stringAt(table, s.nameOff); err != nil {
+			return o.errorf("name of section %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// findTables finds the symbol table and its extension.
+func (o *Object) findTables() error {
+	for i := range o.Sections {
+		if o.Sections[i].Type != elf.SHT_SYMTAB {
+			continue
+		}
+		if o.symtab != 0 {
+			return o.errorf("two symbol tables, sections %d and %d", o.symtab, i)
+		}
+		o.symtab = i
+	}
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Type != elf.SHT_SYMTAB_SHNDX || o.symtab == 0 || int(s.Link) != o.symtab {
+			continue
+		}
+		if o.shndx != 0 {
+			return o.errorf("two extended section index tables, sections %d and %d", o.shndx, i)
+		}
+		o.shndx = i
+	}
+	return nil
+}
+
+// stringTable reads a whole string table.
+func (o *Object) stringTable(sec int) (string, error) {
+	if sec == o.shstrndx && o.names != "" {
+		return o.names, nil
+	}
+	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
+		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
+	}
+	b, err := o.Data(sec)
+	return string(b), err
+}
+
+// stringAt returns the NUL-terminated string at off of a string table.
+func stringAt(table string, off uint32) (string, error) {
+	if uint64(off) >= uint64(len(table)) {
+		if off == 0 {
+			return "", nil
+		}
+		return "", fmt.Errorf("string offset %#x is beyond the table's end at %#x", off, len(table))
+	}
+	s := table[off:]
+	n := strings.IndexByte(s, 0)
+	if n < 0 {
+		return "", fmt.Errorf("string at offset %#x has no end", off)
+	}
+	return s[:n], nil
+}
+
+// Data reads a whole section.
+func (o *Object) Data(sec int) ([]byte, error) {
+	return o.Bytes(sec, 0, o.Sections[sec].Size)
+}
+
+// Bytes reads n bytes at offset off of a section.
+func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
+	s := &o.Sections[sec]
+	if off > s.Size || n > s.Size-off {
+		return nil, o.OffsetError(sec, off, fmt.Errorf("%d bytes wanted of a section of %#x bytes", n, s.Size))
+	}
+	if n == 0 || !s.InFile() {
+		return nil, nil
+	}
+	b, err := o.read(int64(s.Offset+off), int64(n))
+	if err != nil {
+		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
+	}
+	return b, nil
+}
+
+func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
+	if off > uint64(o.size) || n > uint64(o.size)-off {
+		return nil, o.errorf("%s lies at offset %#x, %#x bytes, beyond the file's end at %#x", what, off, n, o.size)
+	}
+	return o.read(int64(off), int64(n))
+}
+
+// read reads n bytes at offset off of the file, which the caller has checked
+// to lie within it.
+func (o *Object) read(off, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	return b, o.readInto(b, off)
+}
+
+func (o *Object) readInto(b []byte, off int64) error {
+	n, err := o.r.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		err = fmt.Errorf("file ends at offset %#x: it was shortened while it was read", off+int64(n))
+	}
+	return &Error{File: o.Name, Err: err}
+}
+
+// End is the offset behind the last byte that the ELF headers account for.
+// What follows in the file is not ELF: a kernel module's signature, for one.
+func (o *Object) End() int64 {
+	end := uint64(o.Layout.headerSize())
+	if len(o.Sections) > 0 {
+		end = max(end, o.tableOff+uint64(len(o.Sections)*o.Layout.sectionHeaderSize()))
+	}
+	for i := 1; i < len(o.Sections); i++ {
+		if s := &o.Sections[i]; s.InFile() {
+			end = max(end, s.Offset+s.Size)
+		}
+	}
+	return int64(end)
+}
+
+// ReadFile reads n bytes of the file itself at offset off, for what lies
+// behind End.
+func (o *Object) ReadFile(off, n int64) ([]byte, error) {
+	return o.checkedRead("data", uint64(off), uint64(n))
+}

@@ -1,0 +1,121 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// Relocation is an entry of a relocation section.
+type Relocation struct {
+	Offset   uint64 // in the target section
+	Sym      uint32 // symbol index, 0 for none
+	Type     uint32 // R_<machine>_*
+	Addend   int64  // 0 when Implicit
+	Implicit bool   // of an SHT_REL section: the addend is in the target
+}
+
+// RelocSection is a section of relocations.
+type RelocSection struct {
+	Index  int // of the section itself
+	Target int // of the section that it applies to
+	Rela   bool
+	Len    int // entries
+}
+
+// RelocSections lists the SHT_REL and SHT_RELA sections that use the symbol
+// table, in section order.
+func (o *Object) RelocSections() ([]RelocSection, error) {
+	if o.rels != nil {
+		return o.rels, nil
+	}
+	rels := []RelocSection{}
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Type != elf.SHT_REL && s.Type != elf.SHT_RELA || int(s.Link) != o.symtab {
+			continue
+		}
+		rela := s.Type == elf.SHT_RELA
+		size := uint64(o.Layout.relocSize(rela))
+		if s.Entsize != size || s.Size%size != 0 {
+			return nil, o.SectionError(i, fmt.Errorf("%d bytes of relocations of %d bytes, want a multiple of %d", s.Size, s.Entsize, size))
+		}
+		if s.Info == 0 || int(s.Info) >= len(o.Sections) {
+			return nil, o.SectionError(i, fmt.Errorf("applies to section %d of %d", s.Info, len(o.Sections)))
+		}
+		rels = append(rels, RelocSection{Index: i, Target: int(s.Info), Rela: rela, Len: int(s.Size / size)})
+	}
+	o.rels = rels
+	return rels, nil
+}
+
+// UnknownRelocations returns the sections of relocations in formats that this
+// package does not read: CREL and Android's packed ones.
+func (o *Object) UnknownRelocations() []int {
+	var found []int
+	for i := range o.Sections {
+		switch o.Sections[i].Type {
+		case shtCREL, shtAndroidREL, shtAndroidRELA:
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// EachRelocation calls f for every entry of a relocation section, in the order
+// of the file, until f returns an error. It streams the section.
+func (o *Object) EachRelocation(rs RelocSection, f func(i int, r Relocation) error) error {
+	syms, err := o.Symbols()
+	if err != nil {
+		return err
+	}
+	count := uint32(syms.Len())
+	size := o.Layout.relocSize(rs.Rela)
+	sec := &o.Sections[rs.Index]
+	buf := make([]byte, min(sec.Size, windowSize))
+	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
+		buf = buf[:min(sec.Size-done, uint64(len(buf)))]
+		if err := o.readInto(buf, int64(sec.Offset+done)); err != nil {
+			return err
+		}
+		first := int(done) / size
+		for i := range len(buf) / size {
+			r := o.Layout.getReloc(buf[i*size:], rs.Rela)
+			if r.Sym >= count {
+				return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, r.Sym, count))
+			}
+			if err := f(first+i, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Groups returns, for each section that is a member of a section group, the
+// index of the group's section.
+func (o *Object) Groups() (map[int]int, error) {
+	groups := make(map[int]int)
+	for i := range o.Sections {
+		if o.Sections[i].Type != elf.SHT_GROUP {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		if len(data)%4 != 0 || len(data) == 0 {
+			return nil, o.SectionError(i, fmt.Errorf("a section group of %d bytes", len(data)))
+		}
+		for at := 4; at < len(data); at += 4 {
+			member := int(o.Layout.Order.Uint32(data[at:]))
+			if member == 0 || member >= len(o.Sections) {
+				return nil, o.SectionError(i, fmt.Errorf("member is section %d of %d", member, len(o.Sections)))
+			}
+			if other, ok := groups[member]; ok && other != i {
+				return nil, o.SectionError(i, fmt.Errorf("section %d is a member of group %d too", member, other))
+			}
+			groups[member] = i
+		}
+	}
+	return groups, nil
+}

@@ -1,0 +1,309 @@
+package elfreloc
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Output is a new file, as a list of what to write in the order of the file.
+// Sections that do not change are not even read: their extents name bytes of
+// the input, which a file system may share instead of copying.
+type Output struct {
+	Size    int64
+	Extents []Extent
+}
+
+// Extent is a part of an Output: Data, or Len bytes of the input.
+type Extent struct {
+	Data []byte
+	Src  int64 // offset in the input
+	Len  int64
+	// Rewrite, when not nil, changes the bytes on their way. It is called with
+	// windows of the extent in order, each of them Window bytes long but the
+	// last, and with the window's offset in the extent.
+	Rewrite func(at int64, window []byte) error
+}
+
+// Window is the length of the windows that Rewrite works on.
+const Window = windowSize
+
+// saver turns one Edit into one Output.
+type saver struct {
+	e        *Edit
+	o        *Object
+	numbers  numbering
+	sections []Section        // the new section header table
+	content  map[int][]Extent // of sections that change
+	strings  map[int]*stringTable
+	out      Output
+}
+
+// Save lays the new file out. It reads the tables that change, and leaves the
+// rest to whoever writes the extents.
+func (e *Edit) Save() (*Output, error) {
+	if e.o.phnum != 0 {
+		return nil, e.o.errorf("a relocatable object with program headers")
+	}
+	s := &saver{e: e, o: e.o, numbers: e.number(), content: map[int][]Extent{}, strings: map[int]*stringTable{}}
+	if s.numbers.moved {
+		if err := e.checkUsers(); err != nil {
+			return nil, err
+		}
+	}
+	s.addSections()
+	for _, step := range []func() error{s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &s.out, nil
+}
+
+// addSections makes the new section header table, but for names and offsets.
+func (s *saver) addSections() {
+	s.sections = slices.Clone(s.o.Sections)
+	for _, n := range s.e.sections {
+		if n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA {
+			size := s.o.Layout.relocSize(n.rela)
+			n.data = make([]byte, 0, len(n.relocs)*size)
+			for _, r := range n.relocs {
+				n.data = s.appendReloc(n.data, r, n.rela)
+			}
+		}
+		s.add(n.Section, n.data)
+	}
+}
+
+func (s *saver) add(sec Section, data []byte) int {
+	index := len(s.sections)
+	s.sections = append(s.sections, sec)
+	s.setData(index, data)
+	return index
+}
+
+func (s *saver) setData(sec int, data []byte) {
+	s.content[sec] = []Extent{{Data: data, Len: int64(len(data))}}
+	s.sections[sec].Size = uint64(len(data))
+}
+
+func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
+	r.Sym = s.numbers.final[r.Sym]
+	at := len(b)
+	b = append(b, make([]byte, s.o.Layout.relocSize(rela))...)
+	s.o.Layout.putReloc(b[at:], r, rela)
+	return b
+}
+
+func (s *saver) table(sec int) (*stringTable, error) {
+	t := s.strings[sec]
+	if t == nil {
+		data, err := s.o.stringTable(sec)
+		if err != nil {
+			return nil, err
+		}
+		t = newStringTable(data)
+		s.strings[sec] = t
+	}
+	return t, nil
+}
+
+// nameSections gives the new sections names, and writes the string tables.
+func (s *saver) nameSections() error {
+	if added := s.sections[len(s.o.Sections):]; len(added) > 0 {
+		t, err := s.table(s.o.shstrndx)
+		if err != nil {
+			return err
+		}
+		for i := range added {
+			added[i].nameOff = t.addSection(added[i].Name)
+		}
+	}
+	for sec, t := range s.strings {
+		if uint64(len(t.data)) > math.MaxUint32 {
+			return s.o.SectionError(sec, fmt.Errorf("string table exceeds 4 GiB"))
+		}
+		s.setData(sec, t.data)
+	}
+	return nil
+}
+
+// writeGroups appends new members, and moves the signatures.
+func (s *saver) writeGroups() error {
+	for i := range s.o.Sections {
+		sec := &s.sections[i]
+		if sec.Type == elf.SHT_GROUP && int(sec.Link) == s.o.symtab && int(sec.Info) < s.e.symbols.Len() {
+			sec.Info = s.numbers.final[sec.Info]
+		}
+		if members := s.e.members[i]; len(members) > 0 {
+			data, err := s.o.Data(i)
+			if err != nil {
+				return err
+			}
+			for _, m := range members {
+				data = append(data, 0, 0, 0, 0)
+				s.o.Layout.Order.PutUint32(data[len(data)-4:], uint32(m))
+			}
+			s.setData(i, data)
+		}
+		if sec.Type == shtAddrsig && int(sec.Link) == s.o.symtab && s.numbers.moved {
+			data, err := s.e.addrsig(i, s.numbers)
+			if err != nil {
+				return err
+			}
+			s.setData(i, data)
+		}
+	}
+	return nil
+}
+
+// writePatches overlays the patches of each section, and appends what is
+// appended to it.
+func (s *saver) writePatches() error {
+	for i := range s.o.Sections {
+		patches, err := s.e.checkPatches(i)
+		if err != nil {
+			return err
+		}
+		appended := s.e.appended[i]
+		if len(patches)+len(appended) == 0 {
+			continue
+		}
+		sec := &s.sections[i]
+		if len(patches) > 0 && !sec.InFile() {
+			return s.o.OffsetError(i, patches[0].off, fmt.Errorf("a change to a section without contents"))
+		}
+		s.content[i] = []Extent{
+			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
+			{Data: appended, Len: int64(len(appended))},
+		}
+		sec.Size += uint64(len(appended))
+	}
+	return nil
+}
+
+// overlay writes patches into windows of a section, after it has seen that the
+// old bytes are what they were when the patch was planned.
+func (s *saver) overlay(sec int, patches []patch) func(int64, []byte) error {
+	return func(at int64, window []byte) error {
+		start, end := uint64(at), uint64(at)+uint64(len(window))
+		first, _ := slices.BinarySearchFunc(patches, start, func(p patch, start uint64) int {
+			return cmp.Compare(p.off+uint64(len(p.old)), start+1)
+		})
+		for _, p := range patches[first:] {
+			if p.off >= end {
+				break
+			}
+			for i := range p.old {
+				off := p.off + uint64(i)
+				if off < start || off >= end {
+					continue
+				}
+				if b := &window[off-start]; *b == p.old[i] {
+					*b = p.new[i]
+				} else {
+					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", *b, p.old[i]))
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// writeRelocations queues every relocation section that is edited, or that may
+// name a symbol which has moved.
+func (s *saver) writeRelocations() error {
+	rels, err := s.o.RelocSections()
+	if err != nil {
+		return err
+	}
+	for _, rs := range rels {
+		re := s.e.relocs[rs.Index]
+		if re == nil {
+			if s.numbers.moved {
+				sec := &s.sections[rs.Index]
+				s.content[rs.Index] = []Extent{{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}}
+			}
+			continue
+		}
+		if err := s.writeRelocSection(rs, re); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
+	sec := &s.sections[rs.Index]
+	var added []byte
+	for _, r := range re.added {
+		added = s.appendReloc(added, r, rs.Rela)
+	}
+	if len(re.deleted) == 0 {
+		s.content[rs.Index] = []Extent{
+			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re)},
+			{Data: added, Len: int64(len(added))},
+		}
+		sec.Size += uint64(len(added))
+		return nil
+	}
+	var kept []byte
+	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
+		if re.deleted[i] {
+			return nil
+		}
+		if edited, ok := re.set[i]; ok {
+			r = edited
+		}
+		kept = s.appendReloc(kept, r, rs.Rela)
+		return nil
+	})
+	s.setData(rs.Index, append(kept, added...))
+	return err
+}
+
+// rewriteRelocs applies edits of entries, and renumbers their symbols. It is
+// where the time goes in a large object with debug information, so an entry
+// that stays is not decoded further than its symbol.
+func (s *saver) rewriteRelocs(rs RelocSection, re *relocEdit) func(int64, []byte) error {
+	size := s.o.Layout.relocSize(rs.Rela)
+	l, final, old := s.o.Layout, s.numbers.final, uint32(s.e.symbols.Len())
+	var set map[int]Relocation
+	var edited []int
+	if re != nil {
+		set = re.set
+		for i := range set {
+			edited = append(edited, i)
+		}
+		slices.Sort(edited)
+	}
+	return func(at int64, window []byte) error {
+		first, count := int(at)/size, len(window)/size
+		if s.numbers.moved {
+			for i := range count {
+				b := window[i*size:]
+				sym := l.relocSymbol(b)
+				if sym >= old {
+					return s.o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, old))
+				}
+				if final[sym] != sym {
+					r := l.getReloc(b, rs.Rela)
+					r.Sym = final[sym]
+					l.putReloc(b, r, rs.Rela)
+				}
+			}
+		}
+		from, _ := slices.BinarySearch(edited, first)
+		for _, i := range edited[from:] {
+			if i >= first+count {
+				break
+			}
+			r := set[i]
+			r.Sym = final[r.Sym]
+			l.putReloc(window[(i-first)*size:], r, rs.Rela)
+		}
+		return nil
+	}
+}

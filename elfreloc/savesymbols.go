@@ -1,0 +1,126 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"slices"
+)
+
+// writeSymbols writes the symbol table in its new order, and the table of
+// extended section indexes beside it where one is needed.
+func (s *saver) writeSymbols() error {
+	e := s.e
+	if len(e.slots)+len(e.removed)+len(e.added) == 0 {
+		return nil
+	}
+	if s.o.symtab == 0 {
+		return s.o.errorf("has no symbol table")
+	}
+	strtab := int(s.sections[s.o.symtab].Link)
+	names, err := s.table(strtab)
+	if err != nil {
+		return err
+	}
+	e.release(names, strtab, e.renamed())
+
+	size := s.o.Layout.symbolSize()
+	w := &symbolWriter{s: s, size: size, table: make([]byte, s.numbers.len*size)}
+	if s.o.shndx != 0 || e.needExtended() {
+		w.extended = make([]byte, 4*s.numbers.len)
+	}
+	if err := w.writeAll(names); err != nil {
+		return err
+	}
+	s.setData(s.o.symtab, w.table)
+	s.sections[s.o.symtab].Info = uint32(s.numbers.firstGlobal)
+	if w.extended == nil {
+		return nil
+	}
+	if s.o.shndx != 0 {
+		s.setData(s.o.shndx, w.extended)
+		return nil
+	}
+	s.add(Section{Name: ".symtab_shndx", Type: elf.SHT_SYMTAB_SHNDX, Link: uint32(s.o.symtab), Align: 4, Entsize: 4}, w.extended)
+	return nil
+}
+
+// renamed lists the old symbols whose names may go.
+func (e *Edit) renamed() []uint32 {
+	var out []uint32
+	for i, sym := range e.slots {
+		if sym.Name != e.symbols.Name(int(i)) {
+			out = append(out, i)
+		}
+	}
+	for i := range e.removed {
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// needExtended reports whether a new symbol is defined in a section whose
+// index does not fit st_shndx.
+func (e *Edit) needExtended() bool {
+	return slices.ContainsFunc(e.added, func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) })
+}
+
+type symbolWriter struct {
+	s        *saver
+	size     int
+	table    []byte
+	extended []byte
+}
+
+func (w *symbolWriter) writeAll(names *stringTable) error {
+	e, final := w.s.e, w.s.numbers.final
+	for i := range e.symbols.Len() {
+		_, changed := e.slots[uint32(i)]
+		if changed || e.isRemoved(uint32(i)) {
+			continue
+		}
+		copy(w.table[int(final[i])*w.size:], e.symbols.raw[i*w.size:(i+1)*w.size])
+		if e.symbols.extended != nil {
+			copy(w.extended[4*final[i]:], e.symbols.extended[4*i:4*i+4])
+		}
+	}
+	// In the order of the table, so that the same changes give the same bytes.
+	for _, i := range e.renamed() {
+		off := e.symbols.nameOffset(int(i))
+		if sym, ok := e.slots[i]; ok && !e.isRemoved(i) {
+			w.put(final[i], sym, names.replace(off, sym.Name))
+		} else {
+			names.erase(off)
+		}
+	}
+	for i, sym := range e.slots {
+		if sym.Name == e.symbols.Name(int(i)) && !e.isRemoved(i) {
+			w.put(final[i], sym, e.symbols.nameOffset(int(i)))
+		}
+	}
+	for i, sym := range e.added {
+		w.put(final[e.symbols.Len()+i], sym, names.add(sym.Name))
+	}
+	if w.s.numbers.len > int(^uint32(0)>>8) && w.s.o.Layout.Class == elf.ELFCLASS32 {
+		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", w.s.numbers.len)
+	}
+	return nil
+}
+
+func (e *Edit) isRemoved(i uint32) bool {
+	_, ok := e.removed[i]
+	return ok
+}
+
+func (w *symbolWriter) put(index uint32, sym Symbol, name uint32) {
+	raw := rawSymbol{name: name, info: elf.ST_INFO(sym.Bind, sym.Type), other: sym.Other, value: sym.Value, size: sym.Size}
+	switch {
+	case sym.Section < 0:
+		raw.shndx = uint16(sym.Section + 0x10000)
+	case sym.Section >= int(elf.SHN_LORESERVE):
+		raw.shndx = uint16(elf.SHN_XINDEX)
+		w.s.o.Layout.Order.PutUint32(w.extended[4*index:], uint32(sym.Section))
+	default:
+		raw.shndx = uint16(sym.Section)
+	}
+	w.s.o.Layout.putSymbol(w.table[int(index)*w.size:], raw)
+}

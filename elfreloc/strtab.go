@@ -1,0 +1,118 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"slices"
+)
+
+// stringTable is a string table that is about to change. Strings are appended;
+// a symbol that gets a shorter name has it written over the old one, so that
+// tables do not grow and no dead name stays behind. clang keeps the names of
+// symbols and of sections in one table, and both it and GNU as let a string be
+// the tail of another, so a name may be overwritten only when nothing else
+// points into it.
+type stringTable struct {
+	data    []byte
+	offsets map[string]uint32 // of what was added
+	free    map[uint32]uint32 // names that nobody else uses: offset to end
+}
+
+func newStringTable(data string) *stringTable {
+	t := &stringTable{data: []byte(data), offsets: map[string]uint32{"": 0}, free: map[uint32]uint32{}}
+	if len(t.data) == 0 {
+		t.data = []byte{0} // gABI: a string table begins with a NUL
+	}
+	return t
+}
+
+// add returns the offset of s, which it appends if it has not done so before.
+func (t *stringTable) add(s string) uint32 {
+	off, ok := t.offsets[s]
+	if !ok {
+		off = uint32(len(t.data))
+		t.data = append(append(t.data, s...), 0)
+		t.offsets[s] = off
+	}
+	return off
+}
+
+// addSection adds the name of a section so that it shares its bytes with the
+// name of its relocation section.
+func (t *stringTable) addSection(name string) uint32 {
+	if off, ok := t.offsets[name]; ok {
+		return off
+	}
+	prefix := ".rela"
+	off := t.add(prefix+name) + uint32(len(prefix))
+	t.offsets[name] = off
+	return off
+}
+
+// replace returns an offset for s, which takes the place of the name at off: it
+// is written over it if that is free and long enough.
+func (t *stringTable) replace(off uint32, s string) uint32 {
+	end, free := t.free[off]
+	t.erase(off)
+	if _, known := t.offsets[s]; known || !free || uint32(len(s)) > end-off {
+		return t.add(s)
+	}
+	copy(t.data[off:end], s)
+	t.offsets[s] = off
+	return off
+}
+
+// erase clears the name at off if nobody else uses it.
+func (t *stringTable) erase(off uint32) {
+	if end, ok := t.free[off]; ok {
+		clear(t.data[off:end])
+		delete(t.free, off)
+	}
+}
+
+// release finds out which names of the given symbols nothing else points into.
+func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
+	for i := range e.o.Sections {
+		if s := &e.o.Sections[i]; int(s.Link) == table && i != e.o.symtab && s.Type != elf.SHT_NULL {
+			return // somebody unknown uses the table
+		}
+	}
+	type name struct {
+		off, end uint32
+		users    int
+	}
+	var names []name
+	for _, i := range symbols {
+		if off := e.symbols.nameOffset(int(i)); off != 0 {
+			names = append(names, name{off: off, end: off + uint32(len(e.symbols.nameAt(off)))})
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int { return int(int64(a.off) - int64(b.off)) })
+	for i := 1; i < len(names); i++ {
+		if names[i].off <= names[i-1].end {
+			names[i-1].users, names[i].users = 2, 2
+			names[i].end = max(names[i].end, names[i-1].end)
+		}
+	}
+	use := func(off uint32) {
+		i, found := slices.BinarySearchFunc(names, off, func(n name, off uint32) int { return int(int64(n.off) - int64(off)) })
+		if !found {
+			i--
+		}
+		if i >= 0 && off >= names[i].off && off <= names[i].end {
+			names[i].users++
+		}
+	}
+	for i := range e.symbols.Len() {
+		use(e.symbols.nameOffset(i))
+	}
+	if table == e.o.shstrndx {
+		for i := range e.o.Sections {
+			use(e.o.Sections[i].nameOff)
+		}
+	}
+	for _, n := range names {
+		if n.users == 1 {
+			t.free[n.off] = n.end
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"fmt"
+	"io"
+)
+
+// Symbol is an entry of the symbol table.
+type Symbol struct {
+	Name string
+	Bind elf.SymBind
+	Type elf.SymType
+	// Other is st_other: the visibility in its low bits, and above them what
+	// the processor's supplement defines.
+	Other byte
+	// Section is the index of the section that defines the symbol, 0 when none
+	// does, or one of the negative values below.
+	Section int
+	Value   uint64 // in a relocatable: an offset in Section
+	Size    uint64 // bytes; 0 when unknown
+}
+
+// Reserved section indexes (SHN_ABS and its kin) are negative, so that they
+// never meet a real index, which may exceed 0xff00 where a file extends it.
+const (
+	SectionAbs    = int(elf.SHN_ABS) - 0x10000
+	SectionCommon = int(elf.SHN_COMMON) - 0x10000
+)
+
+// Defined reports whether a section of the object defines the symbol.
+func (s Symbol) Defined() bool { return s.Section > 0 }
+
+// Visibility is the visibility in Other.
+func (s Symbol) Visibility() elf.SymVis { return elf.SymVis(s.Other & 3) }
+
+// Symbols is the symbol table as the file holds it. Its entries are decoded as
+// they are asked for; all of them are known to be sound.
+type Symbols struct {
+	o           *Object
+	raw         []byte
+	strings     string
+	extended    []byte // SHT_SYMTAB_SHNDX, nil when there is none
+	firstGlobal int
+}
+
+// Symbols reads the symbol table, once. Without one it is empty.
+func (o *Object) Symbols() (*Symbols, error) {
+	if o.symbols != nil {
+		return o.symbols, nil
+	}
+	t := &Symbols{o: o}
+	if o.symtab != 0 {
+		if err := t.read(); err != nil {
+			return nil, err
+		}
+	}
+	o.symbols = t
+	return t, nil
+}
+
+func (t *Symbols) read() (err error) {
+	o, sec := t.o, &t.o.Sections[t.o.symtab]
+	size := uint64(o.Layout.symbolSize())
+	switch {
+	case sec.Entsize != size || sec.Size%size != 0 || sec.Size == 0:
+		return o.SectionError(o.symtab, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
+	case uint64(sec.Info) > sec.Size/size || sec.Info == 0:
+		return o.SectionError(o.symtab, fmt.Errorf("first global symbol is %d of %d", sec.Info, sec.Size/size))
+	case int(sec.Link) >= len(o.Sections):
+		return o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec.Link, len(o.Sections)))
+	}
+	if _, err := o.fileOrder(); err != nil {
+		return err
+	}
+	t.firstGlobal = int(sec.Info)
+	if t.strings, err = o.stringTable(int(sec.Link)); err != nil {
+		return err
+	}
+	if t.raw, err = o.Data(o.symtab); err != nil {
+		return err
+	}
+	if o.shndx != 0 {
+		if t.extended, err = o.Data(o.shndx); err != nil {
+			return err
+		}
+		if len(t.extended) != 4*t.Len() {
+			return o.SectionError(o.shndx, fmt.Errorf("%d bytes for %d symbols", len(t.extended), t.Len()))
+		}
+	}
+	return t.check()
+}
+
+// check makes At safe for every index.
+func (t *Symbols) check() error {
+	for i := range t.Len() {
+		raw := t.rawAt(i)
+		fault := func(err error) error {
+			return t.o.SectionError(t.o.symtab, fmt.Errorf("symbol %d: %w", i, err))
+		}
+		if raw.name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
+			if _, err := stringAt(t.strings, raw.name); err != nil {
+				return fault(err)
+			}
+		}
+		if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
+			return fault(fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections)))
+		}
+		if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
+			return fault(fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal))
+		}
+	}
+	return nil
+}
+
+// Len is the number of symbols, with symbol 0.
+func (t *Symbols) Len() int { return len(t.raw) / t.o.Layout.symbolSize() }
+
+// FirstGlobal is the index of the first symbol that is not local.
+func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
+
+// Name returns the name of symbol i.
+func (t *Symbols) Name(i int) string { return t.nameAt(t.nameOffset(i)) }
+
+func (t *Symbols) nameOffset(i int) uint32 {
+	return t.o.Layout.Order.Uint32(t.raw[i*t.o.Layout.symbolSize():])
+}
+
+func (t *Symbols) nameAt(off uint32) string {
+	s, _ := stringAt(t.strings, off) // check has seen that it is sound
+	return s
+}
+
+// At returns symbol i.
+func (t *Symbols) At(i int) Symbol {
+	raw := t.rawAt(i)
+	return Symbol{
+		Name: t.nameAt(raw.name),
+		Bind: elf.ST_BIND(raw.info), Type: elf.ST_TYPE(raw.info), Other: raw.other,
+		Section: t.section(i, raw.shndx), Value: raw.value, Size: raw.size,
+	}
+}
+
+func (t *Symbols) rawAt(i int) rawSymbol {
+	return t.o.Layout.getSymbol(t.raw[i*t.o.Layout.symbolSize():])
+}
+
+func (t *Symbols) section(i int, shndx uint16) int {
+	switch {
+	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
+		return int(t.o.Layout.Order.Uint32(t.extended[4*i:]))
+	case elf.SectionIndex(shndx) >= elf.SHN_LORESERVE:
+		return int(shndx) - 0x10000
+	}
+	return int(shndx)
+}
+
+// sectionSymbols returns the index of the nameless STT_SECTION symbol of each section
+// that has one.
+func (t *Symbols) sectionSymbols() map[int]uint32 {
+	m := make(map[int]uint32)
+	for i := 1; i < t.firstGlobal; i++ {
+		raw := t.rawAt(i)
+		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
+			continue
+		}
+		sec := t.section(i, raw.shndx)
+		if _, ok := m[sec]; !ok && sec > 0 {
+			m[sec] = uint32(i)
+		}
+	}
+	return m
+}
+
+// Hash writes the table to a hash.
+func (t *Symbols) Hash(w io.Writer) {
+	w.Write(t.raw)
+	io.WriteString(w, t.strings)
+}

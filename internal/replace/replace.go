@@ -1,0 +1,103 @@
+// Package replace writes a file so that its name never stands for half of it.
+//
+// The contents go to a temporary file in the same folder, which takes the place
+// of the old one by rename(2) once it is complete. Nothing is synced: a linker
+// does not either, and a build that a crash has interrupted starts over.
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sdtconvert/elfreloc"
+)
+
+// ErrChanged says that the input is no longer what was read.
+var ErrChanged = errors.New("was changed by somebody else while it was converted")
+
+// Input is a file as it was when it was opened.
+type Input struct {
+	*os.File
+	Path string
+	Info fs.FileInfo
+}
+
+// Open opens a regular file.
+func Open(path string) (*Input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not a regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Input{f, path, info}, nil
+}
+
+// unchanged returns ErrChanged when the open file, or what its name stands for,
+// is not what was opened.
+func (in *Input) unchanged() error {
+	now, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(in.Path)
+	if err != nil {
+		return err
+	}
+	for _, info := range []fs.FileInfo{now, named} {
+		if !os.SameFile(info, in.Info) || info.Size() != in.Info.Size() || !info.ModTime().Equal(in.Info.ModTime()) {
+			return &fs.PathError{Op: "convert", Path: in.Path, Err: ErrChanged}
+		}
+	}
+	return nil
+}
+
+// File writes out, made from in, to path with the mode of in. Where path is the
+// input itself, its owner is kept too, as far as that is permitted. A symbolic
+// link is followed and stays. What is no regular file, /dev/null for instance,
+// is written to and not replaced. workers bounds the threads that copy.
+func File(path string, in *Input, out *elfreloc.Output, workers int) error {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		target = path
+	} else if err != nil {
+		return err
+	}
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		return writeInto(target, in, out)
+	}
+	temp, err := createTemp(target)
+	if err != nil {
+		return err
+	}
+	defer temp.discard()
+	if err := write(temp.File, in, out, workers); err != nil {
+		return err
+	}
+	if err := temp.adopt(in); err != nil {
+		return err
+	}
+	if err := in.unchanged(); err != nil {
+		return err
+	}
+	return temp.rename(target)
+}
+
+// writeInto writes to a device or a pipe.
+func writeInto(path string, in *Input, out *elfreloc.Output) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = assemble(f, in, out.Extents)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,88 @@
+package replace
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// temporary is a file that is not yet, or never will be, what it was made for.
+type temporary struct {
+	*os.File
+	done bool
+}
+
+// open holds the temporary files that exist, so that a signal can remove them.
+var open struct {
+	sync.Mutex
+	names map[string]bool
+	ended bool
+}
+
+func createTemp(target string) (*temporary, error) {
+	open.Lock()
+	defer open.Unlock()
+	if open.ended {
+		return nil, os.ErrClosed
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	if open.names == nil {
+		open.names = make(map[string]bool)
+	}
+	open.names[f.Name()] = true
+	return &temporary{File: f}, nil
+}
+
+// adopt gives the file the mode and, where permitted, the owner of another.
+func (t *temporary) adopt(in *Input) error {
+	mode := in.Info.Mode()
+	if !chown(t.File, in.Info) {
+		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
+	}
+	return t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky))
+}
+
+// rename closes the file, which may report that the disk is full, and puts it
+// in the place of target.
+func (t *temporary) rename(target string) error {
+	if err := t.Close(); err != nil {
+		return err
+	}
+	open.Lock()
+	defer open.Unlock()
+	if open.ended {
+		return os.ErrClosed
+	}
+	if err := os.Rename(t.Name(), target); err != nil {
+		return err
+	}
+	t.done = true
+	delete(open.names, t.Name())
+	return nil
+}
+
+// discard removes the file unless it was renamed.
+func (t *temporary) discard() {
+	if t.done {
+		return
+	}
+	t.Close()
+	os.Remove(t.Name())
+	open.Lock()
+	defer open.Unlock()
+	delete(open.names, t.Name())
+}
+
+// Abandon removes all temporary files, and lets none be made or renamed any
+// more. It is for a process that a signal is about to end.
+func Abandon() {
+	open.Lock()
+	defer open.Unlock()
+	open.ended = true
+	for name := range open.names {
+		os.Remove(name)
+	}
+}

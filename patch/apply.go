@@ -1,0 +1,237 @@
+package patch
+
+import (
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+)
+
+// applier queues a plan in an edit.
+type applier struct {
+	p      *Plan
+	o      *elfreloc.Object
+	m      arch.Machine
+	e      *elfreloc.Edit
+	probes *probeFinder
+	thunk  *uint32           // symbol of the return thunk, once it is needed
+	helper *uint32           // symbol of the helper's section, once it is needed
+	labels func(Site) uint32 // makes the symbol at a site, where linkers relax
+}
+
+// Apply queues a plan in an edit of the same object. The plan must have no
+// refusals.
+func (p *Plan) Apply(e *elfreloc.Edit) error {
+	if len(p.Refused) > 0 {
+		panic("patch: a plan with refusals is applied")
+	}
+	if len(p.Scan.Stubs) == 0 {
+		return nil
+	}
+	probes, err := newProbeFinder(p, e)
+	if err != nil {
+		return err
+	}
+	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes}
+	if len(p.Sites) > 0 && a.m.Traits().Relaxes {
+		if a.labels, err = a.labeller(); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < len(p.Sites); {
+		to := from
+		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
+			to++
+		}
+		if err := a.section(p.Sites[from:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	probes.retireStubs()
+	return nil
+}
+
+// section disables the sites of one text section and records them.
+func (a *applier) section(sites []Site) error {
+	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+		var of []Site
+		for _, s := range sites {
+			if s.Stub.Kind == kind {
+				of = append(of, s)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		keep, err := a.record(kind, of)
+		if err != nil {
+			return err
+		}
+		for i, s := range of {
+			if err := a.disable(s, keep[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// record writes the records of sites of one kind and one section, and returns
+// what the text has to refer to in order to keep each alive.
+func (a *applier) record(kind arch.Kind, sites []Site) ([]linkerset.Ref, error) {
+	keep := make([]linkerset.Ref, len(sites))
+	if a.p.Options.NoRecords {
+		return keep, nil
+	}
+	text := sites[0].Relocs.Target
+	records := make([]linkerset.Record, len(sites))
+	for i, s := range sites {
+		probe, err := a.probes.probe(s)
+		if err != nil {
+			return nil, err
+		}
+		site := linkerset.Ref{Addend: int64(s.Change.Record)}
+		if a.labels != nil {
+			site = linkerset.Ref{Sym: a.labels(s)}
+		} else {
+			site.Sym = a.e.SectionSymbol(text)
+		}
+		records[i] = linkerset.Record{Probe: probe, Site: site}
+	}
+	sym, offsets, err := a.p.Options.Layout.Add(a.e, a.m, text, sites[0].Relocs.Rela, kind, records)
+	if err != nil {
+		return nil, err
+	}
+	for i, off := range offsets {
+		keep[i] = linkerset.Ref{Sym: sym, Addend: int64(off)}
+	}
+	return keep, nil
+}
+
+// disable overwrites one site, and turns its relocation into a reference to
+// its record that changes no bytes.
+func (a *applier) disable(s Site, keep linkerset.Ref) error {
+	c := s.Change
+	a.e.Patch(s.Relocs.Target, c.Site.Offset, c.Site.Code, c.New)
+	none := elfreloc.Relocation{Offset: s.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend}
+	for i := range s.Paired {
+		// A linker has nothing left to relax here.
+		a.neutralise(s, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
+	}
+	if c.Target == arch.TargetNone {
+		a.neutralise(s, s.Index, none)
+		return nil
+	}
+	to, err := a.target(s)
+	if err != nil {
+		return err
+	}
+	a.e.SetRelocation(s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
+	if c.Target == arch.TargetThunk {
+		if err := a.listReturn(a.e.SectionSymbol(s.Relocs.Target), c.Site.Offset); err != nil {
+			return err
+		}
+	}
+	if a.p.Options.DropRelocations || a.p.Options.NoRecords {
+		return nil
+	}
+	return a.e.AddRelocation(s.Relocs.Target, none)
+}
+
+func (a *applier) neutralise(s Site, index int, none elfreloc.Relocation) {
+	if a.p.Options.DropRelocations {
+		a.e.DeleteRelocation(s.Relocs, index)
+	} else {
+		a.e.SetRelocation(s.Relocs, index, none)
+	}
+}
+
+// target returns the symbol that a retargeted jump goes to.
+func (a *applier) target(s Site) (uint32, error) {
+	if s.Change.Target == arch.TargetThunk {
+		return a.thunkSymbol(), nil
+	}
+	env := arch.Env{ReturnThunk: a.p.Thunk != ""}
+	if a.helper != nil {
+		return *a.helper, nil
+	}
+	h := a.m.Helper(env)
+	sec := a.e.AddSection(elfreloc.NewSection{
+		Name: h.Section, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: h.Align,
+		Data: h.Code, Relocs: h.Thunk != nil, Rela: s.Relocs.Rela,
+	})
+	sym := a.e.SectionSymbol(sec)
+	a.helper = &sym
+	if h.Thunk == nil {
+		return sym, nil
+	}
+	r := elfreloc.Relocation{Offset: h.Thunk.Offset, Type: h.Thunk.Type, Sym: a.thunkSymbol(), Addend: h.Thunk.Addend}
+	if err := a.e.AddRelocation(sec, r); err != nil {
+		return 0, err
+	}
+	return sym, a.listReturn(sym, h.Thunk.Offset-1)
+}
+
+// thunkSymbol finds the return thunk, or makes an undefined symbol for it.
+func (a *applier) thunkSymbol() uint32 {
+	if a.thunk == nil {
+		sym := a.probes.global(a.p.Thunk)
+		if sym == 0 {
+			sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
+		}
+		a.thunk = &sym
+	}
+	return *a.thunk
+}
+
+// returnSites is where objtool lists the jumps to the return thunk, which the
+// Linux kernel patches at boot: a PC-relative 32-bit distance for each.
+const returnSites = ".return_sites"
+
+// listReturn lists a new jump to the return thunk where objtool has listed the
+// others.
+func (a *applier) listReturn(sym uint32, off uint64) error {
+	for i := range a.o.Sections {
+		if a.o.Sections[i].Name != returnSites {
+			continue
+		}
+		at := a.e.Append(i, make([]byte, 4))
+		for _, rel := range a.m.Traits().Relative {
+			if err := a.e.AddRelocation(i, elfreloc.Relocation{Offset: at, Type: rel.Type, Sym: sym, Addend: int64(off)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// labeller makes the symbols that stand at sites where linkers delete bytes
+// before them. They are weak, hidden and local by name, so that they clash
+// with nothing and no one takes them for functions, and unique in a link: the
+// hash is over what tells objects apart, the symbols with the name of the
+// source among them, and not over the whole file, which may be large.
+func (a *applier) labeller() (func(Site) uint32, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %v\n", len(a.o.Sections), a.o.Sections)
+	syms, err := a.o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	syms.Hash(h)
+	for _, s := range a.p.Sites {
+		fmt.Fprintf(h, "%d %v %v\n", s.Relocs.Target, s.Reloc, s.Change)
+	}
+	prefix, n := fmt.Sprintf(".Lsdt_%s_", hex.EncodeToString(h.Sum(nil)[:10])), 0
+	return func(s Site) uint32 {
+		n++
+		return a.e.AddSymbol(elfreloc.Symbol{
+			Name: fmt.Sprintf("%s%d", prefix, n), Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN),
+			Section: s.Relocs.Target, Value: s.Change.Record,
+		})
+	}, nil
+}

@@ -1,0 +1,74 @@
+package patch
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+)
+
+// Names says which symbols are stubs.
+type Names struct {
+	Prefixes        []string // of probe calls; the probe id follows
+	EnabledPrefixes []string // of is-enabled tests; the probe id follows
+	Symbols         []string // whole names of probe calls, and their probe ids
+}
+
+// DefaultNames are the stubs of the SDT(9) macros.
+func DefaultNames() Names {
+	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
+}
+
+// matcher finds the stub that a symbol's name makes it.
+type matcher struct {
+	whole    map[string]bool
+	prefixes []prefix
+}
+
+type prefix struct {
+	text string
+	kind arch.Kind
+}
+
+// newMatcher sorts the prefixes so that the first to match wins: the longest,
+// and of equals the is-enabled one.
+func newMatcher(n Names) *matcher {
+	m := &matcher{whole: map[string]bool{}}
+	for _, s := range n.Symbols {
+		m.whole[s] = true
+	}
+	for _, p := range n.Prefixes {
+		m.prefixes = append(m.prefixes, prefix{p, arch.Probe})
+	}
+	for _, p := range n.EnabledPrefixes {
+		m.prefixes = append(m.prefixes, prefix{p, arch.Enabled})
+	}
+	slices.SortFunc(m.prefixes, func(a, b prefix) int {
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.kind, a.kind), cmp.Compare(a.text, b.text))
+	})
+	return m
+}
+
+func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
+	for _, p := range m.prefixes {
+		if len(name) > len(p.text) && strings.HasPrefix(name, p.text) {
+			return p.kind, name[len(p.text):], true
+		}
+	}
+	if len(m.whole) > 0 && m.whole[name] {
+		return arch.Probe, name, true
+	}
+	return 0, "", false
+}
+
+// Needles are the strings without which an object has no stub.
+func (n Names) Needles() [][]byte {
+	var out [][]byte
+	for _, list := range [][]string{n.Prefixes, n.EnabledPrefixes, n.Symbols} {
+		for _, s := range list {
+			out = append(out, []byte(s))
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+)
+
+// Options say how sites are disabled and recorded.
+type Options struct {
+	Names       Names
+	Layout      linkerset.Layout
+	ProbePrefix string // of probe objects' names; the probe id follows
+	NoRecords   bool   // only disable
+	// DropRelocations deletes the relocations of disabled sites, instead of
+	// making them R_*_NONE.
+	DropRelocations bool
+	// ReturnThunk is the symbol to jump to instead of returning. When it is
+	// "", the machine's own is used in objects that refer to it.
+	ReturnThunk string
+}
+
+// Site is a reference with its disabled form.
+type Site struct {
+	Reference
+	Change arch.Change
+}
+
+// Plan is how an object is to be changed.
+type Plan struct {
+	Scan    *Scan
+	Options Options
+	Sites   []Site // sorted by section and offset
+	Refused []Refusal
+	Thunk   string // the return thunk to use, "" for none
+}
+
+// NewPlan decides on the disabled form of each call that a Scan has found.
+// What cannot be disabled is in Refused; then the plan must not be applied.
+func NewPlan(s *Scan, opts Options) (*Plan, error) {
+	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
+	if len(s.Calls)+len(s.Refused) == 0 {
+		return p, nil
+	}
+	if s.Machine == nil {
+		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
+			s.Object.Machine, s.Object.Layout.Class)}
+	}
+	if p.Thunk == "" && s.ReturnsThroughThunk {
+		p.Thunk = s.Machine.Traits().ReturnThunk
+	}
+	text := &textReader{object: s.Object}
+	for i := range s.Calls {
+		if err := p.addCall(&s.Calls[i], text); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Undecided makes a plan that shows what a Scan has found in an object of a
+// machine that is not known: where the stubs are referred to, and no more.
+func Undecided(s *Scan) *Plan {
+	p := &Plan{Scan: s}
+	for _, ref := range s.Calls {
+		p.Sites = append(p.Sites, Site{Reference: ref, Change: arch.Change{Site: arch.Site{Offset: ref.Reloc.Offset}}})
+	}
+	return p
+}
+
+func (p *Plan) addCall(ref *Reference, text *textReader) error {
+	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
+	if err != nil {
+		return err
+	}
+	relocs := []arch.Reloc{machineReloc(ref.Reloc)}
+	for _, r := range ref.Paired {
+		relocs = append(relocs, machineReloc(r))
+	}
+	var change arch.Change
+	site, err := p.Scan.Machine.Decode(t, relocs)
+	if err == nil {
+		site.Code = bytes.Clone(site.Code) // and let go of the window
+		change, err = p.Scan.Machine.Disable(site, ref.Stub.Kind, arch.Env{ReturnThunk: p.Thunk != ""})
+	}
+	if err == nil {
+		err = p.overlap(ref, site)
+	}
+	if err != nil {
+		p.Refused = append(p.Refused, Refusal{*ref, err})
+		return nil
+	}
+	p.Sites = append(p.Sites, Site{*ref, change})
+	return nil
+}
+
+// overlap refuses a site that shares bytes with the one before it.
+func (p *Plan) overlap(ref *Reference, site arch.Site) error {
+	if len(p.Sites) == 0 {
+		return nil
+	}
+	last := &p.Sites[len(p.Sites)-1]
+	old := last.Change.Site
+	if last.Relocs.Target == ref.Relocs.Target && site.Offset < old.Offset+uint64(len(old.Code)) {
+		return fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name)
+	}
+	return nil
+}
+
+func machineReloc(r elfreloc.Relocation) arch.Reloc {
+	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
+}
+
+// Err returns what stands in the way of the plan, an error for each refusal.
+func (p *Plan) Err() []error {
+	var errs []error
+	for i := range p.Refused {
+		errs = append(errs, p.explain(&p.Refused[i]))
+	}
+	return errs
+}
+
+func (p *Plan) explain(r *Refusal) error {
+	where := ""
+	if functions, err := p.Scan.Functions(); err == nil {
+		if place := functions.Place(r.Relocs.Target, r.Reloc.Offset); place != "" {
+			where = "in " + place + ": "
+		}
+	}
+	return p.Scan.Object.OffsetError(r.Relocs.Target, r.Reloc.Offset, fmt.Errorf("%s%s against %q: %w",
+		where, p.RelocName(r.Reloc.Type), r.Stub.Name, r.Err))
+}
+
+// RelocName names a relocation type of the object.
+func (p *Plan) RelocName(typ uint32) string {
+	if p.Scan.Machine == nil {
+		return fmt.Sprintf("relocation type %d", typ)
+	}
+	return p.Scan.Machine.RelocName(typ)
+}
+
+// textReader reads code around sites, through one buffer for sites that are
+// close to each other.
+type textReader struct {
+	object  *elfreloc.Object
+	section int
+	text    arch.Text
+}
+
+const textBuffer = 64 << 10
+
+// around returns a window that has at least arch.Window bytes on both sides of
+// off, where the section has them.
+func (t *textReader) around(section int, off uint64) (arch.Text, error) {
+	size := t.object.Sections[section].Size
+	from := off - min(off, arch.Window)
+	to := min(size, off+min(arch.Window, size)) // off may be any number
+	if from >= to {
+		return arch.Text{}, nil
+	}
+	if t.section == section && t.text.Start <= from && to <= t.text.Start+uint64(len(t.text.Code)) {
+		return t.text, nil
+	}
+	n := min(size-from, textBuffer)
+	code, err := t.object.Bytes(section, from, n)
+	if err != nil {
+		return arch.Text{}, err
+	}
+	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	return t.text, nil
+}

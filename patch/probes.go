@@ -1,0 +1,247 @@
+package patch
+
+import (
+	"debug/elf"
+	"fmt"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+)
+
+// probeFinder finds the probe object of each stub, and sees to it that no stub
+// is left among the symbols.
+//
+// A probe object is a global symbol, defined somewhere in the link: then the
+// stub's own slot in the symbol table becomes an undefined reference to it,
+// unless the table has one already. Or it is local to a function, as FreeBSD's
+// DTRACE_PROBEn makes it: then records go through the symbol of its section,
+// because tools strip local symbols.
+type probeFinder struct {
+	p       *Plan
+	e       *elfreloc.Edit
+	globals map[string]uint32           // probe objects, and the return thunk
+	locals  map[string][]localProbe     // by the probe object's name, in the order of symbols
+	slots   map[string]uint32           // global probe objects that records use
+	files   map[int]int                 // source file of each local function's symbol
+	refs    map[localKey]*linkerset.Ref // answers for local probes
+}
+
+type localProbe struct {
+	symbol   int
+	function string // "" where the name does not tell
+	file     int    // the STT_FILE symbol before it, 0 for none
+}
+
+type localKey struct {
+	name     string
+	function int // symbol of the site's function, 0 for none
+}
+
+func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
+	f := &probeFinder{
+		p: p, e: e, globals: map[string]uint32{}, locals: map[string][]localProbe{}, slots: map[string]uint32{},
+		files: map[int]int{}, refs: map[localKey]*linkerset.Ref{},
+	}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool)
+	for _, s := range p.Scan.Stubs {
+		wanted[f.name(s)] = true
+	}
+	prefix := p.Options.ProbePrefix
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		name := syms.Name(i)
+		if (strings.HasPrefix(name, prefix) && wanted[name]) || name == p.Thunk {
+			if _, twice := f.globals[name]; !twice {
+				f.globals[name] = uint32(i)
+			}
+		}
+	}
+	f.findLocals(syms, prefix, wanted)
+	return f, nil
+}
+
+// findLocals finds probe objects that are local to a function or a file: gcc
+// names a static of a function <name>.<N>, clang <function>.<name>[.<N>].
+func (f *probeFinder) findLocals(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) {
+	file := 0
+	for i := 1; i < syms.FirstGlobal(); i++ {
+		name := syms.Name(i)
+		at := strings.Index(name, prefix)
+		if at < 0 {
+			if syms.At(i).Type == elf.STT_FILE {
+				file = i
+			}
+			continue
+		}
+		s := syms.At(i)
+		if s.Type == elf.STT_FILE {
+			file = i
+			continue
+		}
+		if !s.Defined() || s.Type == elf.STT_FUNC || s.Type == elf.STT_SECTION {
+			continue
+		}
+		for ; at >= 0; at = nextIndex(name, prefix, at) {
+			object := trimNumber(name[at:], wanted)
+			if !wanted[object] || at > 0 && name[at-1] != '.' {
+				continue
+			}
+			l := localProbe{symbol: i, file: file}
+			if at > 0 {
+				l.function = name[:at-1]
+			}
+			f.locals[object] = append(f.locals[object], l)
+			break
+		}
+	}
+	if len(f.locals) > 0 {
+		f.readFiles(syms)
+	}
+}
+
+func nextIndex(s, sub string, at int) int {
+	if i := strings.Index(s[at+1:], sub); i >= 0 {
+		return at + 1 + i
+	}
+	return -1
+}
+
+// trimNumber removes the ".N" that a compiler has appended, if what is left is
+// wanted.
+func trimNumber(name string, wanted map[string]bool) string {
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 && !wanted[name] && strings.Trim(name[dot+1:], "0123456789") == "" {
+		return name[:dot]
+	}
+	return name
+}
+
+func (f *probeFinder) readFiles(syms *elfreloc.Symbols) {
+	file := 0
+	for i := 1; i < syms.FirstGlobal(); i++ {
+		if syms.At(i).Type == elf.STT_FILE {
+			file = i
+		}
+		f.files[i] = file
+	}
+}
+
+func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
+
+// global returns the symbol of a global name that the finder has looked for, 0
+// for none.
+func (f *probeFinder) global(name string) uint32 { return f.globals[name] }
+
+// probe returns what a site's record names.
+func (f *probeFinder) probe(s Site) (linkerset.Ref, error) {
+	name := f.name(s.Stub)
+	if candidates := f.locals[name]; len(candidates) > 0 {
+		return f.local(s, name, candidates)
+	}
+	sym, ok := f.slots[name]
+	if !ok {
+		if sym, ok = f.globals[name]; !ok {
+			sym = f.takeSlot(name)
+		}
+		f.slots[name] = sym
+		f.hide(sym)
+	}
+	return linkerset.Ref{Sym: sym}, nil
+}
+
+// takeSlot makes the symbol of a probe object, in the slot of its first stub
+// that has no other use.
+func (f *probeFinder) takeSlot(name string) uint32 {
+	symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
+	for _, stub := range f.p.Scan.Stubs {
+		if !stub.Defined && f.name(stub) == name {
+			f.e.SetSymbol(stub.Symbol, symbol)
+			return stub.Symbol
+		}
+	}
+	return f.e.AddSymbol(symbol)
+}
+
+// hide makes a probe object hidden where records hold distances, which cannot
+// reach into another module.
+func (f *probeFinder) hide(sym uint32) {
+	if f.p.Options.Layout.Format != linkerset.Relative {
+		return
+	}
+	s := f.e.Symbol(sym)
+	if s.Visibility() == elf.STV_DEFAULT || s.Visibility() == elf.STV_PROTECTED {
+		s.Other = s.Other&^3 | byte(elf.STV_HIDDEN)
+		f.e.SetSymbol(sym, s)
+	}
+}
+
+// local chooses among the local probe objects of one name: that of the site's
+// own function, else the first of the same source file.
+func (f *probeFinder) local(s Site, name string, candidates []localProbe) (linkerset.Ref, error) {
+	functions, err := f.p.Scan.Functions()
+	if err != nil {
+		return linkerset.Ref{}, err
+	}
+	function, _ := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset)
+	key := localKey{name, function.Symbol}
+	if ref := f.refs[key]; ref != nil {
+		return *ref, nil
+	}
+	chosen := f.choose(function.Name, function.Symbol, candidates)
+	if chosen == nil {
+		return linkerset.Ref{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
+			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
+	}
+	syms, err := f.p.Scan.Object.Symbols()
+	if err != nil {
+		return linkerset.Ref{}, err
+	}
+	object := syms.At(chosen.symbol)
+	ref := linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+	f.refs[key] = &ref
+	return ref, nil
+}
+
+func (f *probeFinder) choose(function string, symbol int, candidates []localProbe) *localProbe {
+	file, known := f.files[symbol]
+	var own, same *localProbe
+	files := make(map[int]bool)
+	for i := range candidates {
+		c := &candidates[i]
+		files[c.file] = true
+		sameFile := !known || c.file == file
+		if own == nil && c.function == function && function != "" && sameFile {
+			own = c
+		}
+		if same == nil && sameFile {
+			same = c
+		}
+	}
+	switch {
+	case own != nil:
+		return own
+	case known && same != nil:
+		return same
+	case len(files) == 1:
+		return &candidates[0]
+	}
+	return nil
+}
+
+// retireStubs removes the stubs that nobody calls any more, so that no linker
+// or loader looks for them. Whatever else mentions one, debug information for
+// instance, refers to the probe object from now on.
+func (f *probeFinder) retireStubs() {
+	for _, stub := range f.p.Scan.Stubs {
+		if stub.Defined {
+			continue
+		}
+		sym := f.slots[f.name(stub)]
+		if sym != stub.Symbol {
+			f.e.RemoveSymbol(stub.Symbol, sym)
+		}
+	}
+}

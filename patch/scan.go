@@ -1,0 +1,172 @@
+// Package patch finds the calls of probe stubs in an object, plans their
+// disabled forms, and applies the plan.
+//
+// A plan is made completely before anything is changed: either every site of
+// an object can be disabled, or none is, and all that stands in the way is
+// reported at once.
+package patch
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/resolve"
+)
+
+// Stub is an undefined function that stands for a probe.
+type Stub struct {
+	Symbol  uint32 // its index
+	Name    string
+	Kind    arch.Kind
+	ID      string // of the probe
+	Defined bool   // in this object, which keeps it
+}
+
+// Reference is a relocation against a stub in a section that is loaded.
+type Reference struct {
+	Relocs elfreloc.RelocSection
+	Index  int                   // of the relocation in Relocs
+	Reloc  elfreloc.Relocation   // the relocation itself
+	Paired []elfreloc.Relocation // the relocations behind it, at the same offset
+	Stub   *Stub
+}
+
+// Refusal is a reference that cannot be converted.
+type Refusal struct {
+	Reference
+	Err error // an *arch.Refusal, or what else is wrong
+}
+
+// Scan is what an object says of its probes.
+type Scan struct {
+	Object  *elfreloc.Object
+	Machine arch.Machine // nil for one that is not known
+	Stubs   []*Stub      // in the order of their symbols
+	Calls   []Reference  // from code, sorted by section and offset
+	Refused []Refusal    // from other sections that are loaded
+
+	// ReturnsThroughThunk tells that the object itself refers to the
+	// machine's return thunk.
+	ReturnsThroughThunk bool
+
+	functions *resolve.Table // once Functions has made it
+}
+
+// Find reads the symbols of an object, and the relocations of what is loaded.
+func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
+	s := &Scan{Object: o, Machine: m}
+	byIndex, err := s.findStubs(newMatcher(n))
+	if err != nil || len(s.Stubs) == 0 {
+		return s, err
+	}
+	for _, sec := range o.UnknownRelocations() {
+		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
+			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s; compile without -Wa,--crel",
+				uint32(o.Sections[sec].Type), o.Sections[target].Name))
+		}
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		return nil, err
+	}
+	for _, rs := range rels {
+		if err := s.findReferences(rs, byIndex); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(s.Calls, func(a, b Reference) int {
+		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
+	})
+	return s, nil
+}
+
+func (s *Scan) findStubs(m *matcher) ([]*Stub, error) {
+	syms, err := s.Object.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	thunk := ""
+	if s.Machine != nil {
+		thunk = s.Machine.Traits().ReturnThunk
+	}
+	byIndex := make([]*Stub, syms.Len())
+	for i := 1; i < syms.Len(); i++ {
+		name := syms.Name(i)
+		if name == "" {
+			continue
+		}
+		if name == thunk {
+			s.ReturnsThroughThunk = true
+		}
+		kind, id, ok := m.match(name)
+		if !ok {
+			continue
+		}
+		sym := syms.At(i)
+		if sym.Type == elf.STT_FILE || sym.Type == elf.STT_SECTION {
+			continue
+		}
+		if i < syms.FirstGlobal() {
+			return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(
+				"stub %q is a local symbol, so calls of it may have no relocation; declare it extern", name)}
+		}
+		byIndex[i] = &Stub{Symbol: uint32(i), Name: name, Kind: kind, ID: id, Defined: sym.Section != 0}
+		s.Stubs = append(s.Stubs, byIndex[i])
+	}
+	return byIndex, nil
+}
+
+func (s *Scan) findReferences(rs elfreloc.RelocSection, byIndex []*Stub) error {
+	target := &s.Object.Sections[rs.Target]
+	code := target.Executable()
+	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && isUnwindTable(target) {
+		return nil
+	}
+	// The relocations of one place follow each other (gABI, "Relocation"):
+	// open is the reference whose companions may still come.
+	var open *Reference
+	return s.Object.EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
+		stub := byIndex[r.Sym]
+		if stub == nil {
+			if open != nil && r.Offset == open.Reloc.Offset {
+				open.Paired = append(open.Paired, r)
+			} else {
+				open = nil
+			}
+			return nil
+		}
+		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
+		if !code {
+			s.Refused = append(s.Refused, Refusal{ref, arch.Refuse("do not take the stub's address", "a reference from data")})
+			return nil
+		}
+		s.Calls = append(s.Calls, ref)
+		open = &s.Calls[len(s.Calls)-1]
+		return nil
+	})
+}
+
+// isUnwindTable reports whether a section describes functions to unwinders. It
+// may name a stub, and never calls one.
+func isUnwindTable(sec *elfreloc.Section) bool {
+	// SHT_X86_64_UNWIND and SHT_ARM_EXIDX are one number.
+	const shtUnwind elf.SectionType = elf.SHT_LOPROC + 1
+	return sec.Type == shtUnwind || sec.Name == ".eh_frame" || strings.HasPrefix(sec.Name, ".ARM.extab")
+}
+
+// Functions is the object's table of functions.
+func (s *Scan) Functions() (*resolve.Table, error) {
+	if s.functions == nil {
+		t, err := resolve.FromObject(s.Object)
+		if err != nil {
+			return nil, err
+		}
+		s.functions = t
+	}
+	return s.functions, nil
+}
