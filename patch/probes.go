@@ -22,6 +22,7 @@ type probeFinder struct {
 	e       *elfreloc.Edit
 	globals map[string]uint32           // probe objects, and the return thunk
 	locals  map[string][]localProbe     // by the probe object's name, in the order of symbols
+	free    map[string]uint32           // the first undefined stub of each probe object
 	slots   map[string]uint32           // global probe objects that records use
 	files   map[int]int                 // source file of each local function's symbol
 	refs    map[localKey]*linkerset.Ref // answers for local probes
@@ -41,7 +42,7 @@ type localKey struct {
 func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	f := &probeFinder{
 		p: p, e: e, globals: map[string]uint32{}, locals: map[string][]localProbe{}, slots: map[string]uint32{},
-		files: map[int]int{}, refs: map[localKey]*linkerset.Ref{},
+		free: map[string]uint32{}, files: map[int]int{}, refs: map[localKey]*linkerset.Ref{},
 	}
 	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
@@ -49,7 +50,11 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	wanted := make(map[string]bool)
 	for _, s := range p.Scan.Stubs {
-		wanted[f.name(s)] = true
+		name := f.name(s)
+		wanted[name] = true
+		if _, taken := f.free[name]; !taken && !s.Defined {
+			f.free[name] = s.Symbol
+		}
 	}
 	prefix := p.Options.ProbePrefix
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
@@ -156,13 +161,12 @@ func (f *probeFinder) probe(s Site) (linkerset.Ref, error) {
 // that has no other use.
 func (f *probeFinder) takeSlot(name string) uint32 {
 	symbol := elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL}
-	for _, stub := range f.p.Scan.Stubs {
-		if !stub.Defined && f.name(stub) == name {
-			f.e.SetSymbol(stub.Symbol, symbol)
-			return stub.Symbol
-		}
+	slot, ok := f.free[name]
+	if !ok {
+		return f.e.AddSymbol(symbol)
 	}
-	return f.e.AddSymbol(symbol)
+	f.e.SetSymbol(slot, symbol)
+	return slot
 }
 
 // hide makes a probe object hidden where records hold distances, which cannot
