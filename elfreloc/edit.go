@@ -37,9 +37,15 @@ type patch struct {
 
 type relocEdit struct {
 	section RelocSection
-	set     map[int]Relocation
-	deleted map[int]bool
+	set     []entry // sorted by Save
+	deleted []int   // sorted by Save
 	added   []Relocation
+}
+
+// entry is a relocation that takes the place of another.
+type entry struct {
+	index int
+	Relocation
 }
 
 type newSection struct {
@@ -136,17 +142,24 @@ func (e *Edit) Append(sec int, data []byte) uint64 {
 func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	re := e.relocs[rs.Index]
 	if re == nil {
-		re = &relocEdit{section: rs, set: map[int]Relocation{}, deleted: map[int]bool{}}
+		re = &relocEdit{section: rs}
 		e.relocs[rs.Index] = re
 	}
 	return re
 }
 
-// SetRelocation replaces entry i of a relocation section.
-func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) { e.relocEdit(rs).set[i] = r }
+// SetRelocation replaces entry i of a relocation section. An entry is set or
+// deleted once.
+func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) {
+	re := e.relocEdit(rs)
+	re.set = append(re.set, entry{i, r})
+}
 
 // DeleteRelocation removes entry i of a relocation section.
-func (e *Edit) DeleteRelocation(rs RelocSection, i int) { e.relocEdit(rs).deleted[i] = true }
+func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
+	re := e.relocEdit(rs)
+	re.deleted = append(re.deleted, i)
+}
 
 // AddRelocation adds a relocation that applies to section sec. The section
 // must have a relocation section: see NewSection.Relocs.

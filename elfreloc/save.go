@@ -249,13 +249,17 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 		sec.Size += uint64(len(added))
 		return nil
 	}
+	slices.Sort(re.deleted)
+	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 	var kept []byte
+	deleted, set := re.deleted, re.set
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
-		if re.deleted[i] {
+		if len(deleted) > 0 && deleted[0] == i {
+			deleted = deleted[1:]
 			return nil
 		}
-		if edited, ok := re.set[i]; ok {
-			r = edited
+		if len(set) > 0 && set[0].index == i {
+			r, set = set[0].Relocation, set[1:]
 		}
 		kept = s.appendReloc(kept, r, rs.Rela)
 		return nil
@@ -270,14 +274,10 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 func (s *saver) rewriteRelocs(rs RelocSection, re *relocEdit) func(int64, []byte) error {
 	size := s.o.Layout.relocSize(rs.Rela)
 	l, final, old := s.o.Layout, s.numbers.final, uint32(s.e.symbols.Len())
-	var set map[int]Relocation
-	var edited []int
+	var set []entry
 	if re != nil {
 		set = re.set
-		for i := range set {
-			edited = append(edited, i)
-		}
-		slices.Sort(edited)
+		slices.SortFunc(set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 	}
 	return func(at int64, window []byte) error {
 		first, count := int(at)/size, len(window)/size
@@ -295,14 +295,13 @@ func (s *saver) rewriteRelocs(rs RelocSection, re *relocEdit) func(int64, []byte
 				}
 			}
 		}
-		from, _ := slices.BinarySearch(edited, first)
-		for _, i := range edited[from:] {
-			if i >= first+count {
+		from, _ := slices.BinarySearchFunc(set, first, func(x entry, first int) int { return cmp.Compare(x.index, first) })
+		for _, x := range set[from:] {
+			if x.index >= first+count {
 				break
 			}
-			r := set[i]
-			r.Sym = final[r.Sym]
-			l.putReloc(window[(i-first)*size:], r, rs.Rela)
+			x.Sym = final[x.Sym]
+			l.putReloc(window[(x.index-first)*size:], x.Relocation, rs.Rela)
 		}
 		return nil
 	}

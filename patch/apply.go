@@ -18,9 +18,9 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	thunk  *uint32           // symbol of the return thunk, once it is needed
-	helper *uint32           // symbol of the helper's section, once it is needed
-	labels func(Site) uint32 // makes the symbol at a site, where linkers relax
+	thunk  *uint32            // symbol of the return thunk, once it is needed
+	helper *uint32            // symbol of the helper's section, once it is needed
+	labels func(*Site) uint32 // makes the symbol at a site, where linkers relax
 }
 
 // Apply queues a plan in an edit of the same object. The plan must have no
@@ -59,10 +59,10 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 // section disables the sites of one text section and records them.
 func (a *applier) section(sites []Site) error {
 	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
-		var of []Site
-		for _, s := range sites {
-			if s.Stub.Kind == kind {
-				of = append(of, s)
+		var of []*Site
+		for i := range sites {
+			if sites[i].Stub.Kind == kind {
+				of = append(of, &sites[i])
 			}
 		}
 		if len(of) == 0 {
@@ -83,7 +83,7 @@ func (a *applier) section(sites []Site) error {
 
 // record writes the records of sites of one kind and one section, and returns
 // what the text has to refer to in order to keep each alive.
-func (a *applier) record(kind arch.Kind, sites []Site) ([]linkerset.Ref, error) {
+func (a *applier) record(kind arch.Kind, sites []*Site) ([]linkerset.Ref, error) {
 	keep := make([]linkerset.Ref, len(sites))
 	if a.p.Options.NoRecords {
 		return keep, nil
@@ -115,8 +115,8 @@ func (a *applier) record(kind arch.Kind, sites []Site) ([]linkerset.Ref, error) 
 
 // disable overwrites one site, and turns its relocation into a reference to
 // its record that changes no bytes.
-func (a *applier) disable(s Site, keep linkerset.Ref) error {
-	c := s.Change
+func (a *applier) disable(s *Site, keep linkerset.Ref) error {
+	c := &s.Change
 	a.e.Patch(s.Relocs.Target, c.Site.Offset, c.Site.Code, c.New)
 	none := elfreloc.Relocation{Offset: s.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend}
 	for i := range s.Paired {
@@ -131,7 +131,7 @@ func (a *applier) disable(s Site, keep linkerset.Ref) error {
 	if err != nil {
 		return err
 	}
-	a.e.SetRelocation(s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
+	a.e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
 	if c.Target == arch.TargetThunk {
 		if err := a.listReturn(a.e.SectionSymbol(s.Relocs.Target), c.Site.Offset); err != nil {
 			return err
@@ -143,16 +143,16 @@ func (a *applier) disable(s Site, keep linkerset.Ref) error {
 	return a.e.AddRelocation(s.Relocs.Target, none)
 }
 
-func (a *applier) neutralise(s Site, index int, none elfreloc.Relocation) {
+func (a *applier) neutralise(s *Site, index int, none elfreloc.Relocation) {
 	if a.p.Options.DropRelocations {
-		a.e.DeleteRelocation(s.Relocs, index)
+		a.e.DeleteRelocation(*s.Relocs, index)
 	} else {
-		a.e.SetRelocation(s.Relocs, index, none)
+		a.e.SetRelocation(*s.Relocs, index, none)
 	}
 }
 
 // target returns the symbol that a retargeted jump goes to.
-func (a *applier) target(s Site) (uint32, error) {
+func (a *applier) target(s *Site) (uint32, error) {
 	if s.Change.Target == arch.TargetThunk {
 		return a.thunkSymbol(), nil
 	}
@@ -215,7 +215,7 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 // with nothing and no one takes them for functions, and unique in a link: the
 // hash is over what tells objects apart, the symbols with the name of the
 // source among them, and not over the whole file, which may be large.
-func (a *applier) labeller() (func(Site) uint32, error) {
+func (a *applier) labeller() (func(*Site) uint32, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %v\n", len(a.o.Sections), a.o.Sections)
 	syms, err := a.o.Symbols()
@@ -227,7 +227,7 @@ func (a *applier) labeller() (func(Site) uint32, error) {
 		fmt.Fprintf(h, "%d %v %v\n", s.Relocs.Target, s.Reloc, s.Change)
 	}
 	prefix, n := fmt.Sprintf(".Lsdt_%s_", hex.EncodeToString(h.Sum(nil)[:10])), 0
-	return func(s Site) uint32 {
+	return func(s *Site) uint32 {
 		n++
 		return a.e.AddSymbol(elfreloc.Symbol{
 			Name: fmt.Sprintf("%s%d", prefix, n), Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN),

@@ -52,6 +52,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk
 	}
+	p.Sites = make([]Site, 0, len(s.Calls))
 	text := &textReader{object: s.Object}
 	for i := range s.Calls {
 		if err := p.addCall(&s.Calls[i], text); err != nil {

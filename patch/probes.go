@@ -141,7 +141,7 @@ func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.
 func (f *probeFinder) global(name string) uint32 { return f.globals[name] }
 
 // probe returns what a site's record names.
-func (f *probeFinder) probe(s Site) (linkerset.Ref, error) {
+func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
 	name := f.name(s.Stub)
 	if candidates := f.locals[name]; len(candidates) > 0 {
 		return f.local(s, name, candidates)
@@ -184,7 +184,7 @@ func (f *probeFinder) hide(sym uint32) {
 
 // local chooses among the local probe objects of one name: that of the site's
 // own function, else the first of the same source file.
-func (f *probeFinder) local(s Site, name string, candidates []localProbe) (linkerset.Ref, error) {
+func (f *probeFinder) local(s *Site, name string, candidates []localProbe) (linkerset.Ref, error) {
 	functions, err := f.p.Scan.Functions()
 	if err != nil {
 		return linkerset.Ref{}, err

@@ -29,7 +29,7 @@ type Stub struct {
 
 // Reference is a relocation against a stub in a section that is loaded.
 type Reference struct {
-	Relocs elfreloc.RelocSection
+	Relocs *elfreloc.RelocSection
 	Index  int                   // of the relocation in Relocs
 	Reloc  elfreloc.Relocation   // the relocation itself
 	Paired []elfreloc.Relocation // the relocations behind it, at the same offset
@@ -74,8 +74,8 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, rs := range rels {
-		if err := s.findReferences(rs, byIndex); err != nil {
+	for i := range rels {
+		if err := s.findReferences(&rels[i], byIndex); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Scan) findStubs(m *matcher) ([]*Stub, error) {
 	return byIndex, nil
 }
 
-func (s *Scan) findReferences(rs elfreloc.RelocSection, byIndex []*Stub) error {
+func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex []*Stub) error {
 	target := &s.Object.Sections[rs.Target]
 	code := target.Executable()
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && isUnwindTable(target) {
@@ -130,7 +130,7 @@ func (s *Scan) findReferences(rs elfreloc.RelocSection, byIndex []*Stub) error {
 	// The relocations of one place follow each other (gABI, "Relocation"):
 	// open is the reference whose companions may still come.
 	var open *Reference
-	return s.Object.EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
+	return s.Object.EachRelocation(*rs, func(i int, r elfreloc.Relocation) error {
 		stub := byIndex[r.Sym]
 		if stub == nil {
 			if open != nil && r.Offset == open.Reloc.Offset {

@@ -201,8 +201,9 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		return err
 	}
 	o := p.Scan.Object
-	for _, s := range p.Sites {
-		site := s.Change.Site
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		site := &s.Change.Site
 		place := functions.Place(s.Relocs.Target, site.Offset)
 		if place == "" {
 			place = "?"

@@ -82,8 +82,8 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, entries []linker
 		return err
 	}
 	if plan != nil {
-		for _, site := range plan.Sites {
-			m.Sites = append(m.Sites, liveSite(plan, site))
+		for i := range plan.Sites {
+			m.Sites = append(m.Sites, liveSite(plan, &plan.Sites[i]))
 		}
 		for i := range plan.Refused {
 			m.Sites = append(m.Sites, refusedSite(plan, &plan.Refused[i]))
@@ -107,7 +107,7 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, entries []linker
 }
 
 // kindOf names the kind of a planned site.
-func kindOf(s patch.Site) string { return arch.Describe(s.Stub.Kind, s.Change.Site.Form) }
+func kindOf(s *patch.Site) string { return arch.Describe(s.Stub.Kind, s.Change.Site.Form) }
 
 // manifestWriter prints results: as one JSON document, or as they are.
 type manifestWriter struct {

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/patch"
 )
 
-func liveSite(p *patch.Plan, s patch.Site) manifestSite {
+func liveSite(p *patch.Plan, s *patch.Site) manifestSite {
 	m := manifestSite{
 		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: kindOf(s), State: stateLive, Probe: s.Stub.ID,
 		Relocation: p.RelocName(s.Reloc.Type), old: s.Change.Site.Code, new: s.Change.New,
