@@ -3,6 +3,7 @@ module sdtconvert
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/arch v0.32.0

@@ -13,6 +13,8 @@ type Layout struct {
 	Class elf.Class
 	Order binary.ByteOrder
 
+	big bool // whether Order is binary.BigEndian
+
 	// mips64el stores r_info as a little-endian symbol index followed by four
 	// bytes of types, and not as one 64-bit word (MIPS64 ELF ABI, 2.9).
 	swappedInfo bool
@@ -51,9 +53,9 @@ func (l Layout) PutWord(b []byte, v uint64) {
 // GetWord reads an address.
 func (l Layout) GetWord(b []byte) uint64 {
 	if l.Class == elf.ELFCLASS64 {
-		return l.Order.Uint64(b)
+		return l.u64(b)
 	}
-	return uint64(l.Order.Uint32(b))
+	return uint64(l.u32(b))
 }
 
 // header holds the fields of the ELF header that matter for a relocatable.
@@ -70,15 +72,14 @@ type header struct {
 }
 
 func (l Layout) getHeader(b []byte) header {
-	o := l.Order
-	h := header{Type: elf.Type(o.Uint16(b[16:])), Machine: elf.Machine(o.Uint16(b[18:])), Version: o.Uint32(b[20:])}
+	h := header{Type: elf.Type(l.u16(b[16:])), Machine: elf.Machine(l.u16(b[18:])), Version: l.u32(b[20:])}
 	if l.Class == elf.ELFCLASS64 {
-		h.ShOff, b = o.Uint64(b[40:]), b[48:]
+		h.ShOff, b = l.u64(b[40:]), b[48:]
 	} else {
-		h.ShOff, b = uint64(o.Uint32(b[32:])), b[36:]
+		h.ShOff, b = uint64(l.u32(b[32:])), b[36:]
 	}
-	h.Flags, h.PhNum, h.ShEnt = o.Uint32(b), o.Uint16(b[8:]), o.Uint16(b[10:])
-	h.ShNum, h.ShStrNdx = o.Uint16(b[12:]), o.Uint16(b[14:])
+	h.Flags, h.PhNum, h.ShEnt = l.u32(b), l.u16(b[8:]), l.u16(b[10:])
+	h.ShNum, h.ShStrNdx = l.u16(b[12:]), l.u16(b[14:])
 	return h
 }
 
@@ -96,19 +97,18 @@ func (l Layout) putSectionTable(b []byte, off uint64, num, strndx uint16) {
 }
 
 func (l Layout) getSection(b []byte) (s Section) {
-	o := l.Order
-	s.nameOff, s.Type = o.Uint32(b), elf.SectionType(o.Uint32(b[4:]))
+	s.nameOff, s.Type = l.u32(b), elf.SectionType(l.u32(b[4:]))
 	if l.Class == elf.ELFCLASS64 {
-		s.Flags, s.Addr = elf.SectionFlag(o.Uint64(b[8:])), o.Uint64(b[16:])
-		s.Offset, s.Size = o.Uint64(b[24:]), o.Uint64(b[32:])
-		s.Link, s.Info = o.Uint32(b[40:]), o.Uint32(b[44:])
-		s.Align, s.Entsize = o.Uint64(b[48:]), o.Uint64(b[56:])
+		s.Flags, s.Addr = elf.SectionFlag(l.u64(b[8:])), l.u64(b[16:])
+		s.Offset, s.Size = l.u64(b[24:]), l.u64(b[32:])
+		s.Link, s.Info = l.u32(b[40:]), l.u32(b[44:])
+		s.Align, s.Entsize = l.u64(b[48:]), l.u64(b[56:])
 		return s
 	}
-	s.Flags, s.Addr = elf.SectionFlag(o.Uint32(b[8:])), uint64(o.Uint32(b[12:]))
-	s.Offset, s.Size = uint64(o.Uint32(b[16:])), uint64(o.Uint32(b[20:]))
-	s.Link, s.Info = o.Uint32(b[24:]), o.Uint32(b[28:])
-	s.Align, s.Entsize = uint64(o.Uint32(b[32:])), uint64(o.Uint32(b[36:]))
+	s.Flags, s.Addr = elf.SectionFlag(l.u32(b[8:])), uint64(l.u32(b[12:]))
+	s.Offset, s.Size = uint64(l.u32(b[16:])), uint64(l.u32(b[20:]))
+	s.Link, s.Info = l.u32(b[24:]), l.u32(b[28:])
+	s.Align, s.Entsize = uint64(l.u32(b[32:])), uint64(l.u32(b[36:]))
 	return s
 }
 
@@ -142,15 +142,14 @@ type rawSymbol struct {
 }
 
 func (l Layout) getSymbol(b []byte) (s rawSymbol) {
-	o := l.Order
-	s.name = o.Uint32(b)
+	s.name = l.u32(b)
 	if l.Class == elf.ELFCLASS64 {
-		s.info, s.other, s.shndx = b[4], b[5], o.Uint16(b[6:])
-		s.value, s.size = o.Uint64(b[8:]), o.Uint64(b[16:])
+		s.info, s.other, s.shndx = b[4], b[5], l.u16(b[6:])
+		s.value, s.size = l.u64(b[8:]), l.u64(b[16:])
 		return s
 	}
-	s.value, s.size = uint64(o.Uint32(b[4:])), uint64(o.Uint32(b[8:]))
-	s.info, s.other, s.shndx = b[12], b[13], o.Uint16(b[14:])
+	s.value, s.size = uint64(l.u32(b[4:])), uint64(l.u32(b[8:]))
+	s.info, s.other, s.shndx = b[12], b[13], l.u16(b[14:])
 	return s
 }
 
@@ -171,21 +170,20 @@ func (l Layout) putSymbol(b []byte, s rawSymbol) {
 }
 
 func (l Layout) getReloc(b []byte, rela bool) (r Relocation) {
-	o := l.Order
 	if l.Class == elf.ELFCLASS64 {
-		info := o.Uint64(b[8:])
+		info := l.u64(b[8:])
 		if l.swappedInfo {
 			info = info<<32 | uint64(bits.ReverseBytes32(uint32(info>>32)))
 		}
-		r.Offset, r.Sym, r.Type = o.Uint64(b), uint32(info>>32), uint32(info)
+		r.Offset, r.Sym, r.Type = l.u64(b), uint32(info>>32), uint32(info)
 		if rela {
-			r.Addend = int64(o.Uint64(b[16:]))
+			r.Addend = int64(l.u64(b[16:]))
 		}
 	} else {
-		info := o.Uint32(b[4:])
-		r.Offset, r.Sym, r.Type = uint64(o.Uint32(b)), info>>8, info&0xff
+		info := l.u32(b[4:])
+		r.Offset, r.Sym, r.Type = uint64(l.u32(b)), info>>8, info&0xff
 		if rela {
-			r.Addend = int64(int32(o.Uint32(b[8:])))
+			r.Addend = int64(int32(l.u32(b[8:])))
 		}
 	}
 	r.Implicit = !rela
@@ -216,10 +214,34 @@ func (l Layout) putReloc(b []byte, r Relocation, rela bool) {
 // relocSymbol reads only the symbol index of a relocation.
 func (l Layout) relocSymbol(b []byte) uint32 {
 	if l.Class != elf.ELFCLASS64 {
-		return l.Order.Uint32(b[4:]) >> 8
+		return l.u32(b[4:]) >> 8
 	}
 	if l.swappedInfo {
-		return l.Order.Uint32(b[8:])
+		return l.u32(b[8:])
 	}
-	return uint32(l.Order.Uint64(b[8:]) >> 32)
+	return uint32(l.u64(b[8:]) >> 32)
+}
+
+// Reads go through these, and not through Order, because its methods are calls
+// that cannot be inlined, and a large object has millions of fields.
+
+func (l Layout) u16(b []byte) uint16 {
+	if l.big {
+		return binary.BigEndian.Uint16(b)
+	}
+	return binary.LittleEndian.Uint16(b)
+}
+
+func (l Layout) u32(b []byte) uint32 {
+	if l.big {
+		return binary.BigEndian.Uint32(b)
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
+func (l Layout) u64(b []byte) uint64 {
+	if l.big {
+		return binary.BigEndian.Uint64(b)
+	}
+	return binary.LittleEndian.Uint64(b)
 }

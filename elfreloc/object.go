@@ -121,7 +121,7 @@ func (o *Object) readIdent() error {
 	case elf.ELFDATA2LSB:
 		o.Layout.Order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
-		o.Layout.Order = binary.BigEndian
+		o.Layout.Order, o.Layout.big = binary.BigEndian, true
 	default:
 		return o.errorf("unknown ELF byte order %d", ident[elf.EI_DATA])
 	}
@@ -251,12 +251,12 @@ func stringAt(table string, off uint32) (string, error) {
 	return s[:n], nil
 }
 
-// Data reads a whole section.
+// Data reads a whole section. The bytes are not to be modified.
 func (o *Object) Data(sec int) ([]byte, error) {
 	return o.Bytes(sec, 0, o.Sections[sec].Size)
 }
 
-// Bytes reads n bytes at offset off of a section.
+// Bytes reads n bytes at offset off of a section. They are not to be modified.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
@@ -279,11 +279,31 @@ func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
 	return o.read(int64(off), int64(n))
 }
 
+// Memory is what a reader may implement that holds the file in memory: Slice
+// returns n bytes at offset off, not to be modified, or nil if it does not hold
+// them. They have to stay as they are for as long as the object is used.
+type Memory interface {
+	Slice(off, n int64) []byte
+}
+
 // read reads n bytes at offset off of the file, which the caller has checked
-// to lie within it.
+// to lie within it. They are not to be modified.
 func (o *Object) read(off, n int64) ([]byte, error) {
+	if m, ok := o.r.(Memory); ok {
+		if b := m.Slice(off, n); b != nil {
+			return b[:n:n], nil
+		}
+	}
 	b := make([]byte, n)
 	return b, o.readInto(b, off)
+}
+
+// window is read for streams: it may reuse the last window.
+func (o *Object) window(last []byte, off, n uint64) ([]byte, error) {
+	if _, held := o.r.(Memory); held || uint64(cap(last)) < n {
+		return o.read(int64(off), int64(n))
+	}
+	return last[:n], o.readInto(last[:n], int64(off))
 }
 
 func (o *Object) readInto(b []byte, off int64) error {

@@ -55,7 +55,7 @@ func (s *saver) layOut() error {
 	if err != nil {
 		return err
 	}
-	header := slices.Clone(s.o.header)
+	header := slices.Clone(s.o.header) // its fields are written last
 	s.emit(Extent{Data: header, Len: int64(len(header))})
 	moved := false
 	for _, i := range order {

@@ -64,25 +64,43 @@ func (o *Object) UnknownRelocations() []int {
 // EachRelocation calls f for every entry of a relocation section, in the order
 // of the file, until f returns an error. It streams the section.
 func (o *Object) EachRelocation(rs RelocSection, f func(i int, r Relocation) error) error {
+	return o.EachRelocationAgainst(rs, nil, f)
+}
+
+// EachRelocationAgainst is EachRelocation for the entries against the wanted
+// symbols, and for those that follow such an entry at the same offset: they
+// belong together (gABI, "Relocation"). wanted is by symbol index; when it is
+// nil all are.
+func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i int, r Relocation) error) error {
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
 	}
 	count := uint32(syms.Len())
+	open, place := false, uint64(0) // whether entries at place follow a wanted one
 	size := o.Layout.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
-	buf := make([]byte, min(sec.Size, windowSize))
+	var buf []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		buf = buf[:min(sec.Size-done, uint64(len(buf)))]
-		if err := o.readInto(buf, int64(sec.Offset+done)); err != nil {
+		if buf, err = o.window(buf, sec.Offset+done, min(sec.Size-done, windowSize)); err != nil {
 			return err
 		}
 		first := int(done) / size
 		for i := range len(buf) / size {
-			r := o.Layout.getReloc(buf[i*size:], rs.Rela)
-			if r.Sym >= count {
-				return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, r.Sym, count))
+			b := buf[i*size : (i+1)*size]
+			sym := o.Layout.relocSymbol(b)
+			if sym >= count {
+				return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, count))
 			}
+			match := wanted == nil || wanted[sym]
+			if !match && !open {
+				continue
+			}
+			r := o.Layout.getReloc(b, rs.Rela)
+			if open = match || r.Offset == place; !open {
+				continue
+			}
+			place = r.Offset
 			if err := f(first+i, r); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Symbol is an entry of the symbol table.
@@ -123,7 +124,7 @@ func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
 func (t *Symbols) Name(i int) string { return t.nameAt(t.nameOffset(i)) }
 
 func (t *Symbols) nameOffset(i int) uint32 {
-	return t.o.Layout.Order.Uint32(t.raw[i*t.o.Layout.symbolSize():])
+	return t.o.Layout.u32(t.raw[i*t.o.Layout.symbolSize():])
 }
 
 func (t *Symbols) nameAt(off uint32) string {
@@ -148,7 +149,7 @@ func (t *Symbols) rawAt(i int) rawSymbol {
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
-		return int(t.o.Layout.Order.Uint32(t.extended[4*i:]))
+		return int(t.o.Layout.u32(t.extended[4*i:]))
 	case elf.SectionIndex(shndx) >= elf.SHN_LORESERVE:
 		return int(shndx) - 0x10000
 	}
@@ -171,6 +172,9 @@ func (t *Symbols) sectionSymbols() map[int]uint32 {
 	}
 	return m
 }
+
+// Mentions reports whether a string occurs anywhere in the names.
+func (t *Symbols) Mentions(s string) bool { return strings.Contains(t.strings, s) }
 
 // Hash writes the table to a hash.
 func (t *Symbols) Hash(w io.Writer) {

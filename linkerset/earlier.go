@@ -14,17 +14,17 @@ import (
 // name that has the shape of records at what refers to it.
 func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
+	known := l.knownSections()
 	var suspects []int
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		if _, own := l.IsRecordSection(sec.Name); own {
+		other, ok := known[sec.Name]
+		switch {
+		case ok && other == "":
 			found = true
-			continue
-		}
-		if other, ok := l.foreign(sec.Name); ok {
+		case ok:
 			return false, l.conflict(o, i, other)
-		}
-		if l.looksLikeRecords(o, sec) {
+		case l.looksLikeRecords(o, sec):
 			suspects = append(suspects, i)
 		}
 	}
@@ -43,21 +43,25 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	return found, nil
 }
 
-// foreign names the layout that a section name belongs to, if it is not l.
-func (l Layout) foreign(name string) (string, bool) {
-	for _, base := range []string{l.Name, ""} {
+// knownSections maps the names of record sections to the flags that make them,
+// those of l itself to "".
+func (l Layout) knownSections() map[string]string {
+	known := make(map[string]string)
+	for _, base := range []string{"", l.Name} {
 		for f := range formats {
 			other := Layout{Format(f), base}
-			if _, ok := other.IsRecordSection(name); !ok || other == l {
+			flags := "--layout " + other.Format.String()
+			switch {
+			case other == l:
 				continue
+			case other.Format == l.Format:
+				flags = "another --section"
 			}
-			if other.Format == l.Format {
-				return "another --section", true
-			}
-			return "--layout " + other.Format.String(), true
+			known[other.Section(arch.Probe)], known[other.Section(arch.Enabled)] = flags, flags
 		}
 	}
-	return "", false
+	known[l.Section(arch.Probe)], known[l.Section(arch.Enabled)] = "", ""
+	return known
 }
 
 func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {

@@ -57,9 +57,12 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 		}
 	}
 	prefix := p.Options.ProbePrefix
+	if p.Thunk == "" && !syms.Mentions(prefix) {
+		return f, nil
+	}
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		name := syms.Name(i)
-		if (strings.HasPrefix(name, prefix) && wanted[name]) || name == p.Thunk {
+		if (strings.HasPrefix(name, prefix) && wanted[name]) || name == p.Thunk && name != "" {
 			if _, twice := f.globals[name]; !twice {
 				f.globals[name] = uint32(i)
 			}

@@ -60,9 +60,12 @@ type Scan struct {
 // Find reads the symbols of an object, and the relocations of what is loaded.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m}
-	byIndex, err := s.findStubs(newMatcher(n))
-	if err != nil || len(s.Stubs) == 0 {
+	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
 		return s, err
+	}
+	byIndex, wanted, err := s.index()
+	if err != nil {
+		return nil, err
 	}
 	for _, sec := range o.UnknownRelocations() {
 		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
@@ -75,7 +78,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 		return nil, err
 	}
 	for i := range rels {
-		if err := s.findReferences(&rels[i], byIndex); err != nil {
+		if err := s.findReferences(&rels[i], byIndex, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -85,16 +88,15 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	return s, nil
 }
 
-func (s *Scan) findStubs(m *matcher) ([]*Stub, error) {
+func (s *Scan) findStubs(m *matcher) error {
 	syms, err := s.Object.Symbols()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	thunk := ""
 	if s.Machine != nil {
 		thunk = s.Machine.Traits().ReturnThunk
 	}
-	byIndex := make([]*Stub, syms.Len())
 	for i := 1; i < syms.Len(); i++ {
 		name := syms.Name(i)
 		if name == "" {
@@ -108,35 +110,43 @@ func (s *Scan) findStubs(m *matcher) ([]*Stub, error) {
 			continue
 		}
 		sym := syms.At(i)
-		if sym.Type == elf.STT_FILE || sym.Type == elf.STT_SECTION {
-			continue
+		if sym.Type != elf.STT_FUNC && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_GNU_IFUNC {
+			continue // no function
 		}
 		if i < syms.FirstGlobal() {
-			return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(
+			return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(
 				"stub %q is a local symbol, so calls of it may have no relocation; declare it extern", name)}
 		}
-		byIndex[i] = &Stub{Symbol: uint32(i), Name: name, Kind: kind, ID: id, Defined: sym.Section != 0}
-		s.Stubs = append(s.Stubs, byIndex[i])
+		s.Stubs = append(s.Stubs, &Stub{Symbol: uint32(i), Name: name, Kind: kind, ID: id, Defined: sym.Section != 0})
 	}
-	return byIndex, nil
+	return nil
 }
 
-func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex []*Stub) error {
+// index finds the stub of a symbol index.
+func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
+	syms, err := s.Object.Symbols()
+	if err != nil {
+		return nil, nil, err
+	}
+	byIndex, wanted = make(map[uint32]*Stub, len(s.Stubs)), make([]bool, syms.Len())
+	for _, stub := range s.Stubs {
+		byIndex[stub.Symbol], wanted[stub.Symbol] = stub, true
+	}
+	return byIndex, wanted, nil
+}
+
+func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
 	code := target.Executable()
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && isUnwindTable(target) {
 		return nil
 	}
-	// The relocations of one place follow each other (gABI, "Relocation"):
-	// open is the reference whose companions may still come.
-	var open *Reference
-	return s.Object.EachRelocation(*rs, func(i int, r elfreloc.Relocation) error {
+	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
 		stub := byIndex[r.Sym]
 		if stub == nil {
-			if open != nil && r.Offset == open.Reloc.Offset {
-				open.Paired = append(open.Paired, r)
-			} else {
-				open = nil
+			if code { // and at the same place as the last call
+				last := &s.Calls[len(s.Calls)-1]
+				last.Paired = append(last.Paired, r)
 			}
 			return nil
 		}
@@ -146,7 +156,6 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex []*Stub) error 
 			return nil
 		}
 		s.Calls = append(s.Calls, ref)
-		open = &s.Calls[len(s.Calls)-1]
 		return nil
 	})
 }

@@ -19,7 +19,7 @@ var (
 	zeroRet5    = []byte{0x31, 0xc0, 0xc3, 0xcc, 0xcc}       // xor %eax,%eax; ret; int3 x 2
 	zeroRet6    = []byte{0x31, 0xc0, 0xc3, 0xcc, 0xcc, 0xcc} // xor %eax,%eax; ret; int3 x 3
 	condRet     = []byte{0x70, 0x01, 0xc3, 0x0f, 0x1f, 0x00} // jcc over; ret; over: nopl (%rax)
-	condZeroRet = []byte{0x70, 0x03, 0x31, 0xc0, 0xc3, 0xcc} // jcc over; xor %eax,%eax; ret; int3; over:
+	condZeroRet = []byte{0x70, 0x04, 0x31, 0xc0, 0xc3, 0xcc} // jcc over; xor %eax,%eax; ret; int3; over:
 	jmp5        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00}       // jmp rel32
 	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
 )
@@ -91,9 +91,15 @@ func (Machine) Helper(arch.Env) arch.Helper {
 	}
 }
 
-// Disabled matches the bytes at a record against the forms of its kind, the
-// longest first, because nop6 ends as nop5 does.
+// Disabled matches the bytes at a record against the forms of its kind: the
+// conditional tail call first, which ends as a tail call does where int3 pads
+// the code, and then the longest first, because nop6 ends as nop5 does.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	want := disabled[k][arch.CondTail][0]
+	b := t.At(record-condSkip, len(want))
+	if record >= condSkip && b != nil && b[0]&0xf0 == 0x70 && bytes.Equal(b[1:], want[1:]) {
+		return arch.Site{Offset: record - condSkip, Form: arch.CondTail, Code: b}, true
+	}
 	for _, form := range []arch.Form{arch.Call, arch.Tail} {
 		forms := disabled[k][form]
 		for i := len(forms) - 1; i >= 0; i-- {
@@ -107,11 +113,6 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 			b = b6
 		}
 		return arch.Site{Offset: record, Form: arch.Tail, GOT: len(b) == len(jmp6), Code: b}, true
-	}
-	want := disabled[k][arch.CondTail][0]
-	b := t.At(record-condSkip, len(want))
-	if record >= condSkip && b != nil && b[0]&0xf0 == 0x70 && bytes.Equal(b[1:], want[1:]) {
-		return arch.Site{Offset: record - condSkip, Form: arch.CondTail, Code: b}, true
 	}
 	return arch.Site{}, false
 }

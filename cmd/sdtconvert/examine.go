@@ -8,11 +8,15 @@ import (
 // examine plans the conversion of an object. The plan is nil when the object
 // has no probe: then it is not looked at any further than its names.
 func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
-	if _, err := opts.Layout.Earlier(s.Object, s.machine); err != nil {
+	found, err := s.NamesContain(opts.Names.Needles())
+	if err != nil {
 		return nil, err
 	}
-	found, err := s.NamesContain(opts.Names.Needles())
-	if err != nil || !found {
+	if !found {
+		_, err := opts.Layout.Earlier(s.Object, s.machine)
+		return nil, err
+	}
+	if err := s.in.Load(); err != nil {
 		return nil, err
 	}
 	scan, err := patch.Find(s.Object, s.machine, opts.Names)

@@ -7,6 +7,7 @@
 package lines
 
 import (
+	"bytes"
 	"debug/dwarf"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func loadDebug(o *elfreloc.Object, m arch.Machine, base map[int]uint64) (map[str
 			if err != nil {
 				return nil, err
 			}
-			sections[s.Name], index[i] = data, s.Name
+			sections[s.Name], index[i] = bytes.Clone(data), s.Name
 		}
 	}
 	rels, err := o.RelocSections()

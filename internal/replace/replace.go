@@ -8,9 +8,11 @@ package replace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sdtconvert/elfreloc"
 )
@@ -23,6 +25,8 @@ type Input struct {
 	*os.File
 	Path string
 	Info fs.FileInfo
+
+	memory *[]byte // the whole file, if it was loaded
 }
 
 // Open opens a regular file.
@@ -39,7 +43,67 @@ func Open(path string) (*Input, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Input{f, path, info}, nil
+	return &Input{File: f, Path: path, Info: info}, nil
+}
+
+// loadMax is the size of the largest file that Load takes.
+const loadMax = 4 << 20
+
+var memories = sync.Pool{New: func() any { return new([]byte) }}
+
+// Load reads the whole file into memory if it is small: when most of it will
+// be wanted, one large read is cheaper than many small ones.
+func (in *Input) Load() error {
+	size := in.Info.Size()
+	if size > loadMax || in.memory != nil {
+		return nil
+	}
+	memory := memories.Get().(*[]byte)
+	if int64(cap(*memory)) < size {
+		*memory = make([]byte, size)
+	}
+	*memory = (*memory)[:size]
+	if n, err := in.File.ReadAt(*memory, 0); n < len(*memory) {
+		memories.Put(memory)
+		if err == io.EOF {
+			err = ErrChanged
+		}
+		return fmt.Errorf("%s: %w", in.Path, err)
+	}
+	in.memory = memory
+	return nil
+}
+
+// Slice returns bytes of a loaded file. They are good until Close.
+func (in *Input) Slice(off, n int64) []byte {
+	if in.memory == nil {
+		return nil
+	}
+	return (*in.memory)[off : off+n]
+}
+
+// ReadAt reads from memory where the file was loaded.
+func (in *Input) ReadAt(b []byte, off int64) (int, error) {
+	if in.memory == nil {
+		return in.File.ReadAt(b, off)
+	}
+	if off >= int64(len(*in.memory)) {
+		return 0, io.EOF
+	}
+	n := copy(b, (*in.memory)[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Close closes the file and lets go of its memory.
+func (in *Input) Close() error {
+	if in.memory != nil {
+		memories.Put(in.memory)
+		in.memory = nil
+	}
+	return in.File.Close()
 }
 
 // unchanged returns ErrChanged when the open file, or what its name stands for,
@@ -66,14 +130,18 @@ func (in *Input) unchanged() error {
 // link is followed and stays. What is no regular file, /dev/null for instance,
 // is written to and not replaced. workers bounds the threads that copy.
 func File(path string, in *Input, out *elfreloc.Output, workers int) error {
-	target, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		target = path
-	} else if err != nil {
-		return err
+	target := path
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if target, err = filepath.EvalSymlinks(path); err == nil {
+			info, err = os.Stat(target)
+		}
 	}
-	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err == nil && !info.Mode().IsRegular():
 		return writeInto(target, in, out)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	temp, err := createTemp(target)
 	if err != nil {

@@ -28,6 +28,9 @@ type part struct {
 // write writes an output with several threads.
 func write(dst *os.File, src *Input, out *elfreloc.Output, workers int) error {
 	parts := divide(out.Extents)
+	if len(parts) == 1 {
+		return writePart(dst, src, parts[0])
+	}
 	workers = max(1, min(workers, len(parts)))
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -96,7 +99,7 @@ func writePart(dst *os.File, src *Input, p part) error {
 	off := p.off
 	for len(p.extents) > 0 {
 		n := 0
-		for n < len(p.extents) && !inKernel(p.extents[n]) {
+		for n < len(p.extents) && (src.memory != nil || !inKernel(p.extents[n])) {
 			n++
 		}
 		w := &offsetWriter{dst, off}

@@ -1,0 +1,134 @@
+package kerneltest
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// every is the share of the kernel's modules that is looked at: one in so many.
+const every = 40
+
+// TestModules converts the __fentry__ calls of kernel modules, and lets objdump
+// judge that these calls are nops afterwards and that nothing else has changed.
+func TestModules(t *testing.T) {
+	require(t, "apt-get")
+	require(t, "objdump")
+	tool := build(t)
+	modules := findModules(t)
+	total := 0
+	for i := 0; i < len(modules); i += every {
+		total += convertModule(t, tool, modules[i])
+	}
+	if total == 0 {
+		t.Fatal("no module has a call of __fentry__")
+	}
+	t.Logf("%d calls in %d of %d modules", total, (len(modules)+every-1)/every, len(modules))
+}
+
+// require skips the test where a tool is missing, and fails it in CI.
+func require(t *testing.T, tool string) {
+	t.Helper()
+	if _, err := exec.LookPath(tool); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is missing; scripts/install-tools installs it", tool)
+	}
+	t.Skipf("%s is missing", tool)
+}
+
+func build(t *testing.T) string {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "sdtconvert")
+	run(t, "go", "build", "-o", tool, "sdtconvert/cmd/sdtconvert")
+	return tool
+}
+
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+func findModules(t *testing.T) []string {
+	t.Helper()
+	folder := strings.TrimSpace(run(t, "../../scripts/kernel-modules"))
+	var modules []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".ko") {
+			modules = append(modules, path)
+		}
+		return err
+	})
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("no modules in %s: %v", folder, err)
+	}
+	return modules
+}
+
+// convertModule returns the number of calls in a module.
+func convertModule(t *testing.T, tool, module string) int {
+	t.Helper()
+	converted := filepath.Join(t.TempDir(), filepath.Base(module))
+	run(t, tool, "--symbol", "__fentry__", "-o", converted, module)
+	calls := 0
+	before, after := disassemble(t, module), disassemble(t, converted)
+	if len(before) != len(after) {
+		t.Fatalf("%s: %d lines of code, and %d before", module, len(after), len(before))
+	}
+	for i := range before {
+		want := before[i]
+		if call, ok := asNop(want); ok {
+			want = call
+			calls++
+		}
+		if after[i] != want {
+			t.Fatalf("%s: got %q, want %q, before %q", module, after[i], want, before[i])
+		}
+	}
+	if out := run(t, "readelf", "-rW", converted); strings.Contains(out, " __fentry__ ") {
+		t.Errorf("%s: a relocation against __fentry__ is left", module)
+	}
+	return calls
+}
+
+// disassemble returns the lines of objdump that are code, with their
+// relocations. The addend of R_X86_64_NONE is left out: it counts records.
+func disassemble(t *testing.T, module string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(run(t, "objdump", "-drw", module)) {
+		if strings.Contains(line, "file format") {
+			continue
+		}
+		if i := strings.Index(line, "sdt_instances_set"); i >= 0 {
+			line = line[:i+len("sdt_instances_set")]
+		}
+		lines = append(lines, strings.TrimRight(line, "\n"))
+	}
+	return lines
+}
+
+// asNop returns what the line of a call of __fentry__ has to become.
+func asNop(line string) (string, bool) {
+	fields := strings.Split(line, "\t")
+	if len(fields) != 5 || fields[4] != "__fentry__-0x4" {
+		return "", false
+	}
+	var at uint64
+	if _, err := fmt.Sscanf(strings.TrimSpace(fields[3]), "%x: R_X86_64_PLT32", &at); err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%s\t0f 1f 44 00 00       \tnopl   0x0(%%rax,%%rax,1)\t%x: R_X86_64_NONE\tsdt_instances_set", fields[0], at), true
+}
