@@ -16,7 +16,8 @@ type numbering struct {
 	final       []uint32 // by index in the Edit
 	len         int      // symbols in the new table
 	firstGlobal int
-	moved       bool // whether an index of the old table has changed
+	displaced   []uint32 // the old symbols that have moved
+	moved       bool     // whether an index of the old table has changed
 }
 
 func (e *Edit) number() numbering {
@@ -40,9 +41,9 @@ func (e *Edit) number() numbering {
 	for i, s := range locals {
 		n.final[s] = uint32(first + i)
 	}
-	homeless := e.displaced(n, first, old)
-	n.moved = len(homeless) > 0 || len(e.removed) > 0
-	homeless = append(homeless, globals...)
+	n.displaced = e.displaced(n, first, old)
+	n.moved = len(n.displaced) > 0 || len(e.removed) > 0
+	homeless := append(slices.Clip(n.displaced), globals...)
 	for i, slot := range e.freeSlots(n, old)[:len(homeless)] {
 		n.final[homeless[i]] = slot
 	}

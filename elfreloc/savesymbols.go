@@ -73,12 +73,12 @@ type symbolWriter struct {
 
 func (w *symbolWriter) writeAll(names *stringTable) error {
 	e, final := w.s.e, w.s.numbers.final
-	for i := range e.symbols.Len() {
-		_, changed := e.slots[uint32(i)]
-		if changed || e.isRemoved(uint32(i)) {
-			continue
-		}
-		copy(w.table[int(final[i])*w.size:], e.symbols.raw[i*w.size:(i+1)*w.size])
+	// Most symbols stay where they are. The slots of those that do not have
+	// new users, so what is copied there now is overwritten.
+	copy(w.table, e.symbols.raw)
+	copy(w.extended, e.symbols.extended)
+	for _, i := range w.s.numbers.displaced {
+		copy(w.table[int(final[i])*w.size:], e.symbols.raw[int(i)*w.size:int(i+1)*w.size])
 		if e.symbols.extended != nil {
 			copy(w.extended[4*final[i]:], e.symbols.extended[4*i:4*i+4])
 		}
@@ -121,6 +121,9 @@ func (w *symbolWriter) put(index uint32, sym Symbol, name uint32) {
 		w.s.o.Layout.Order.PutUint32(w.extended[4*index:], uint32(sym.Section))
 	default:
 		raw.shndx = uint16(sym.Section)
+	}
+	if w.extended != nil && sym.Section < int(elf.SHN_LORESERVE) {
+		clear(w.extended[4*index : 4*index+4])
 	}
 	w.s.o.Layout.putSymbol(w.table[int(index)*w.size:], raw)
 }

@@ -93,7 +93,14 @@ func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
 			names[i].end = max(names[i].end, names[i-1].end)
 		}
 	}
+	if len(names) == 0 {
+		return
+	}
+	first, last := names[0].off, names[len(names)-1].end
 	use := func(off uint32) {
+		if off < first || off > last {
+			return
+		}
 		i, found := slices.BinarySearchFunc(names, off, func(n name, off uint32) int { return int(int64(n.off) - int64(off)) })
 		if !found {
 			i--

@@ -123,6 +123,15 @@ func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
 // Name returns the name of symbol i.
 func (t *Symbols) Name(i int) string { return t.nameAt(t.nameOffset(i)) }
 
+// Tail returns the string table from the name of symbol i on. Searching there
+// saves looking for the end of each name.
+func (t *Symbols) Tail(i int) string {
+	if off := t.nameOffset(i); int(off) < len(t.strings) {
+		return t.strings[off:]
+	}
+	return ""
+}
+
 func (t *Symbols) nameOffset(i int) uint32 {
 	return t.o.Layout.u32(t.raw[i*t.o.Layout.symbolSize():])
 }
@@ -146,6 +155,12 @@ func (t *Symbols) rawAt(i int) rawSymbol {
 	return t.o.Layout.getSymbol(t.raw[i*t.o.Layout.symbolSize():])
 }
 
+// info reads only st_info.
+func (t *Symbols) info(i int) byte {
+	l := t.o.Layout
+	return t.raw[i*l.symbolSize()+l.pick(12, 4)]
+}
+
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
@@ -161,8 +176,11 @@ func (t *Symbols) section(i int, shndx uint16) int {
 func (t *Symbols) sectionSymbols() map[int]uint32 {
 	m := make(map[int]uint32)
 	for i := 1; i < t.firstGlobal; i++ {
+		if elf.ST_TYPE(t.info(i)) != elf.STT_SECTION {
+			continue
+		}
 		raw := t.rawAt(i)
-		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
+		if raw.value != 0 {
 			continue
 		}
 		sec := t.section(i, raw.shndx)

@@ -22,7 +22,7 @@ func DefaultNames() Names {
 
 // matcher finds the stub that a symbol's name makes it.
 type matcher struct {
-	whole    map[string]bool
+	whole    []string
 	prefixes []prefix
 }
 
@@ -34,10 +34,7 @@ type prefix struct {
 // newMatcher sorts the prefixes so that the first to match wins: the longest,
 // and of equals the is-enabled one.
 func newMatcher(n Names) *matcher {
-	m := &matcher{whole: map[string]bool{}}
-	for _, s := range n.Symbols {
-		m.whole[s] = true
-	}
+	m := &matcher{whole: n.Symbols}
 	for _, p := range n.Prefixes {
 		m.prefixes = append(m.prefixes, prefix{p, arch.Probe})
 	}
@@ -56,10 +53,25 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 			return p.kind, name[len(p.text):], true
 		}
 	}
-	if len(m.whole) > 0 && m.whole[name] {
+	if slices.Contains(m.whole, name) {
 		return arch.Probe, name, true
 	}
 	return 0, "", false
+}
+
+// mayMatch reports whether a name that some string begins with may be a stub's.
+func (m *matcher) mayMatch(s string) bool {
+	for i := range m.prefixes {
+		if strings.HasPrefix(s, m.prefixes[i].text) {
+			return true
+		}
+	}
+	for _, w := range m.whole {
+		if strings.HasPrefix(s, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // Needles are the strings without which an object has no stub.

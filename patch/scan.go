@@ -98,13 +98,14 @@ func (s *Scan) findStubs(m *matcher) error {
 		thunk = s.Machine.Traits().ReturnThunk
 	}
 	for i := 1; i < syms.Len(); i++ {
-		name := syms.Name(i)
-		if name == "" {
-			continue
-		}
-		if name == thunk {
+		tail := syms.Tail(i)
+		if thunk != "" && strings.HasPrefix(tail, thunk) && syms.Name(i) == thunk {
 			s.ReturnsThroughThunk = true
 		}
+		if !m.mayMatch(tail) {
+			continue
+		}
+		name := syms.Name(i)
 		kind, id, ok := m.match(name)
 		if !ok {
 			continue
