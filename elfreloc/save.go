@@ -47,6 +47,9 @@ func (e *Edit) Save() (*Output, error) {
 	if e.o.phnum != 0 {
 		return nil, e.o.errorf("a relocatable object with program headers")
 	}
+	if len(e.o.Sections) == 0 {
+		return nil, e.o.errorf("a relocatable object without sections")
+	}
 	s := &saver{e: e, o: e.o, numbers: e.number(), content: map[int][]Extent{}, strings: map[int]*stringTable{}}
 	if s.numbers.moved {
 		if err := e.checkUsers(); err != nil {

@@ -57,12 +57,17 @@ func ParseLayout(format, name string) (Layout, error) {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+var defaultSections = [...][2]string{
+	Pairs:    {arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
+	Relative: {arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
+	FreeBSD:  {arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
+}
+
 // Section is the name of the section that holds the records of a kind, or the
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
 	if l.Name == "" {
-		stem := [...]string{arch.Probe: "sdt_instances", arch.Enabled: "sdt_isenabled"}[k]
-		return [...]string{Pairs: stem + "_set", Relative: stem + "_rel", FreeBSD: "set_" + stem + "_set"}[l.Format]
+		return defaultSections[l.Format][k]
 	}
 	name := l.Name
 	if k == arch.Enabled {

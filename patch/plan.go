@@ -77,10 +77,11 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	if err != nil {
 		return err
 	}
-	relocs := []arch.Reloc{machineReloc(ref.Reloc)}
+	relocs := append(text.relocs[:0], machineReloc(ref.Reloc))
 	for _, r := range ref.Paired {
 		relocs = append(relocs, machineReloc(r))
 	}
+	text.relocs = relocs
 	var change arch.Change
 	site, err := p.Scan.Machine.Decode(t, relocs)
 	if err == nil {
@@ -149,6 +150,7 @@ type textReader struct {
 	object  *elfreloc.Object
 	section int
 	text    arch.Text
+	relocs  []arch.Reloc // of the last site, to be reused
 }
 
 const textBuffer = 64 << 10

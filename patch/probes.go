@@ -23,6 +23,7 @@ type probeFinder struct {
 	globals map[string]uint32           // probe objects, and the return thunk
 	locals  map[string][]localProbe     // by the probe object's name, in the order of symbols
 	free    map[string]uint32           // the first undefined stub of each probe object
+	known   map[*Stub]uint32            // the global probe objects of stubs
 	slots   map[string]uint32           // global probe objects that records use
 	files   map[int]int                 // source file of each local function's symbol
 	refs    map[localKey]*linkerset.Ref // answers for local probes
@@ -42,7 +43,7 @@ type localKey struct {
 func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	f := &probeFinder{
 		p: p, e: e, globals: map[string]uint32{}, locals: map[string][]localProbe{}, slots: map[string]uint32{},
-		free: map[string]uint32{}, files: map[int]int{}, refs: map[localKey]*linkerset.Ref{},
+		free: map[string]uint32{}, known: map[*Stub]uint32{}, files: map[int]int{}, refs: map[localKey]*linkerset.Ref{},
 	}
 	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
@@ -145,6 +146,9 @@ func (f *probeFinder) global(name string) uint32 { return f.globals[name] }
 
 // probe returns what a site's record names.
 func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
+	if sym, ok := f.known[s.Stub]; ok {
+		return linkerset.Ref{Sym: sym}, nil
+	}
 	name := f.name(s.Stub)
 	if candidates := f.locals[name]; len(candidates) > 0 {
 		return f.local(s, name, candidates)
@@ -157,6 +161,7 @@ func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
+	f.known[s.Stub] = sym
 	return linkerset.Ref{Sym: sym}, nil
 }
 

@@ -3,6 +3,7 @@ package arm64
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"sync"
 
 	"golang.org/x/arch/arm64/arm64asm"
@@ -21,7 +22,7 @@ func (Machine) Disassemble(code []byte, pc uint64) []string {
 		if err != nil {
 			out = append(out, fmt.Sprintf(".inst %#08x", binary.LittleEndian.Uint32(code)))
 		} else {
-			out = append(out, arm64asm.GNUSyntax(inst))
+			out = append(out, strings.TrimSpace(arm64asm.GNUSyntax(inst))) // "nop " has a space
 		}
 		code = code[insnLen:]
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -148,14 +149,21 @@ func (c *converter) write(s *subject, plan *patch.Plan, r *result) error {
 	if err := warnTrailing(s, r); err != nil {
 		return err
 	}
+	var lines bytes.Buffer
 	if c.dryRun {
-		fmt.Fprintf(&r.stdout, "%s: %d sites to convert\n", s.Name, len(plan.Sites))
-	} else if err := replace.File(c.target(s.Name), s.in, out, c.jobs); err != nil {
-		return err
+		fmt.Fprintf(&lines, "%s: %d sites to convert\n", s.Name, len(plan.Sites))
 	}
 	if c.verbose {
-		return printSites(&r.stdout, plan)
+		if err := printSites(&lines, plan); err != nil {
+			return err
+		}
 	}
+	if !c.dryRun {
+		if err := replace.File(c.target(s.Name), s.in, out, c.jobs); err != nil {
+			return err
+		}
+	}
+	r.stdout.Write(lines.Bytes())
 	if r.object != nil {
 		r.object.Status = statusConverted
 	}

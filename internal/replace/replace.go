@@ -128,7 +128,8 @@ func (in *Input) unchanged() error {
 // File writes out, made from in, to path with the mode of in. Where path is the
 // input itself, its owner is kept too, as far as that is permitted. A symbolic
 // link is followed and stays. What is no regular file, /dev/null for instance,
-// is written to and not replaced. workers bounds the threads that copy.
+// is written to and not replaced. workers bounds the threads that copy. The
+// input cannot be read any more afterwards.
 func File(path string, in *Input, out *elfreloc.Output, workers int) error {
 	target := path
 	info, err := os.Lstat(path)
@@ -157,6 +158,7 @@ func File(path string, in *Input, out *elfreloc.Output, workers int) error {
 	if err := in.unchanged(); err != nil {
 		return err
 	}
+	in.File.Close() // Windows replaces no file that is open
 	return temp.rename(target)
 }
 
