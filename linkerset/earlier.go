@@ -18,10 +18,14 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	var suspects []int
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		other, ok := known[sec.Name]
+		other, ok := known[shape{sec.Name, sec.Flags & elf.SHF_WRITE}]
 		switch {
 		case ok && other == "":
 			found = true
+		case ok && l.Format == FreeBSD && sec.Name == l.structs():
+			// Structures of this layout, to which only their pointers refer,
+			// or records of another one.
+			suspects = append(suspects, i)
 		case ok:
 			return false, l.conflict(o, i, other)
 		case l.looksLikeRecords(o, sec):
@@ -43,10 +47,21 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	return found, nil
 }
 
-// knownSections maps the names of record sections to the flags that make them,
-// those of l itself to "".
-func (l Layout) knownSections() map[string]string {
-	known := make(map[string]string)
+// shape is what tells the sections of layouts apart.
+type shape struct {
+	name     string
+	writable elf.SectionFlag // SHF_WRITE or 0
+}
+
+// knownSections maps the shapes of record sections to the command-line flags
+// that make them, those of l itself to "".
+func (l Layout) knownSections() map[shape]string {
+	known := make(map[shape]string)
+	add := func(l Layout, flags string) {
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			known[shape{l.Section(k), l.flags() & elf.SHF_WRITE}] = flags
+		}
+	}
 	for _, base := range []string{"", l.Name} {
 		for f := range formats {
 			other := Layout{Format(f), base}
@@ -57,10 +72,10 @@ func (l Layout) knownSections() map[string]string {
 			case other.Format == l.Format:
 				flags = "another --section"
 			}
-			known[other.Section(arch.Probe)], known[other.Section(arch.Enabled)] = flags, flags
+			add(other, flags)
 		}
 	}
-	known[l.Section(arch.Probe)], known[l.Section(arch.Enabled)] = "", ""
+	add(l, "")
 	return known
 }
 

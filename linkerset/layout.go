@@ -85,7 +85,7 @@ func (l Layout) structs() string {
 	if l.Name == "" {
 		return "sdt_instances"
 	}
-	return l.Name
+	return l.Name + "_structs"
 }
 
 // Size is the length of a record in bytes, for words of the given size.
@@ -106,11 +106,11 @@ func (l Layout) flags() elf.SectionFlag {
 	return elf.SHF_ALLOC | elf.SHF_WRITE
 }
 
-// IsRecordSection reports whether a name is that of a section of records in
-// this layout, and of which kind.
-func (l Layout) IsRecordSection(name string) (arch.Kind, bool) {
+// IsRecordSection reports whether a section holds records in this layout, and
+// of which kind. The flags tell layouts apart that share a name.
+func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		if name == l.Section(k) {
+		if sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE == l.flags()&elf.SHF_WRITE {
 			return k, true
 		}
 	}

@@ -31,7 +31,7 @@ func (l Layout) Read(o *elfreloc.Object, m arch.Machine) ([]Entry, error) {
 	var entries []Entry
 	r := &reader{o: o, m: m, fields: map[int]map[uint64]field{}}
 	for _, rs := range rels {
-		if k, ok := l.IsRecordSection(o.Sections[rs.Target].Name); ok {
+		if k, ok := l.IsRecordSection(&o.Sections[rs.Target]); ok {
 			found, err := r.section(l, k, rs.Target)
 			if err != nil {
 				return nil, err

@@ -23,7 +23,7 @@ func (p *Plan) CheckEarlier() (bool, error) {
 		return true, err
 	}
 	for i := range o.Sections {
-		if _, ok := p.Options.Layout.IsRecordSection(o.Sections[i].Name); !ok {
+		if _, ok := p.Options.Layout.IsRecordSection(&o.Sections[i]); !ok {
 			continue
 		}
 		switch {
