@@ -22,10 +22,6 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 		switch {
 		case ok && other == "":
 			found = true
-		case ok && l.Format == FreeBSD && sec.Name == l.structs():
-			// Structures of this layout, to which only their pointers refer,
-			// or records of another one.
-			suspects = append(suspects, i)
 		case ok:
 			return false, l.conflict(o, i, other)
 		case l.looksLikeRecords(o, sec):
