@@ -65,8 +65,8 @@ func (t Text) At(off uint64, n int) []byte {
 }
 
 // Window is how many bytes before and after a relocated field a Machine may
-// ask of Text.
-const Window = 16
+// ask of Text: the range of a short jump on amd64, and an instruction.
+const Window = 128 + 16
 
 // Site is an instruction, or a fixed sequence of them, that reaches a stub.
 type Site struct {
@@ -79,6 +79,10 @@ type Site struct {
 // Env is what the object around a site demands of its disabled form.
 type Env struct {
 	ReturnThunk bool // a bare return is forbidden; jump to the return thunk
+	Text        Text // around the site
+	// Returns are the relocations against the return thunk in the section of a
+	// conditional tail call, sorted by offset.
+	Returns []Reloc
 }
 
 // Target is what the relocation of a disabled site names.

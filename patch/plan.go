@@ -2,7 +2,9 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -36,6 +38,8 @@ type Plan struct {
 	Sites   []Site // sorted by section and offset
 	Refused []Refusal
 	Thunk   string // the return thunk to use, "" for none
+
+	thunks map[int][]arch.Reloc // what returns has found, by relocation section
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -86,7 +90,13 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	site, err := p.Scan.Machine.Decode(t, relocs)
 	if err == nil {
 		site.Code = bytes.Clone(site.Code) // and let go of the window
-		change, err = p.Scan.Machine.Disable(site, ref.Stub.Kind, arch.Env{ReturnThunk: p.Thunk != ""})
+		env := arch.Env{ReturnThunk: p.Thunk != "", Text: t}
+		if env.ReturnThunk && site.Form == arch.CondTail {
+			if env.Returns, err = p.returns(ref.Relocs); err != nil {
+				return err
+			}
+		}
+		change, err = p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 	}
 	if err == nil {
 		err = p.overlap(ref, site)
@@ -97,6 +107,34 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change})
 	return nil
+}
+
+// returns finds the relocations against the return thunk in a section.
+func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
+	if found, ok := p.thunks[rs.Index]; ok {
+		return found, nil
+	}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	wanted := make([]bool, syms.Len())
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		wanted[i] = syms.Name(i) == p.Thunk
+	}
+	var found []arch.Reloc
+	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
+		if wanted[r.Sym] {
+			found = append(found, machineReloc(r))
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b arch.Reloc) int { return cmp.Compare(a.Offset, b.Offset) })
+	if p.thunks == nil {
+		p.thunks = make(map[int][]arch.Reloc)
+	}
+	p.thunks[rs.Index] = found
+	return found, err
 }
 
 // overlap refuses a site that shares bytes with the one before it.

@@ -24,6 +24,15 @@ var (
 	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
 )
 
+// opJmpShort is jmp rel8.
+const opJmpShort = 0xeb
+
+// condThunk holds conditional tail calls in code that returns through a thunk.
+var condThunk = map[arch.Kind][]byte{
+	arch.Probe:   {0x70, 0x04, 0xeb, 0x00, 0xcc, 0xcc}, // jcc over; jmp return; int3 x 2; over:
+	arch.Enabled: {0x70, 0x04, 0x31, 0xc0, 0xeb, 0x00}, // jcc over; xor %eax,%eax; jmp return; over:
+}
+
 // condSkip is the length of the short jcc before the instruction that executes
 // only when the probe is reached.
 const condSkip = 2
@@ -45,7 +54,7 @@ var disabled = map[arch.Kind]map[arch.Form][][]byte{
 // Disable chooses by length among the forms of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	if env.ReturnThunk && s.Form != arch.Call {
-		return disableThunk(s, k)
+		return disableThunk(s, k, env)
 	}
 	for _, code := range disabled[k][s.Form] {
 		if len(code) != len(s.Code) {
@@ -64,10 +73,9 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that
 // sets the result first. A bare ret would undo the mitigation.
-func disableThunk(s arch.Site, k arch.Kind) (arch.Change, error) {
+func disableThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	if s.Form == arch.CondTail {
-		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls",
-			"a conditional tail call in code that returns through a thunk, which leaves no room for its disabled form")
+		return disableCondThunk(s, k, env)
 	}
 	c := arch.Change{Site: s, New: bytes.Clone(jmp5), Record: s.Offset, Target: arch.TargetThunk}
 	if len(s.Code) == len(jmp6) {
@@ -79,6 +87,42 @@ func disableThunk(s arch.Site, k arch.Kind) (arch.Change, error) {
 	c.Reloc = arch.Reloc{Offset: s.Offset + 1, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend}
 	return c, nil
 }
+
+// disableCondThunk has no room for an inverted jump and a jump to the thunk. But
+// code that returns through the thunk holds such jumps, and where one is near, a
+// short jump to it returns just as well: at both places the stack is that of a
+// return.
+func disableCondThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	code := bytes.Clone(condThunk[k])
+	at := bytes.IndexByte(code, opJmpShort) + 1
+	near := nearestReturn(env, s.Offset+uint64(at)+1)
+	if near == nil {
+		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls",
+			"a conditional tail call in code that returns through a thunk, and no return is near")
+	}
+	code[0] |= s.Code[1]&0x0f ^ 1
+	code[at] = byte(*near)
+	return arch.Change{Site: s, New: code, Record: s.Offset + condSkip}, nil
+}
+
+// nearestReturn finds the closest jump to the return thunk that a short jump
+// ending at offset end reaches, and returns the distance.
+func nearestReturn(env arch.Env, end uint64) *int8 {
+	var near *int8
+	for _, r := range env.Returns {
+		jmp := env.Text.At(r.Offset-1, 1)
+		if jmp == nil || jmp[0] != opJmp || checkAddend(r) != nil {
+			continue
+		}
+		distance := int64(r.Offset-1) - int64(end)
+		if d := int8(distance); int64(d) == distance && (near == nil || abs(d) < abs(*near)) {
+			near = &d
+		}
+	}
+	return near
+}
+
+func abs(d int8) int { return max(int(d), -int(d)) }
 
 // Helper returns 0 through the return thunk. Without the thunk nothing on this
 // machine needs a helper.
@@ -95,9 +139,7 @@ func (Machine) Helper(arch.Env) arch.Helper {
 // conditional tail call first, which ends as a tail call does where int3 pads
 // the code, and then the longest first, because nop6 ends as nop5 does.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
-	want := disabled[k][arch.CondTail][0]
-	b := t.At(record-condSkip, len(want))
-	if record >= condSkip && b != nil && b[0]&0xf0 == 0x70 && bytes.Equal(b[1:], want[1:]) {
+	if b := t.At(record-condSkip, len(condRet)); record >= condSkip && b != nil && isCondTail(b, k) {
 		return arch.Site{Offset: record - condSkip, Form: arch.CondTail, Code: b}, true
 	}
 	for _, form := range []arch.Form{arch.Call, arch.Tail} {
@@ -115,4 +157,17 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 		return arch.Site{Offset: record, Form: arch.Tail, GOT: len(b) == len(jmp6), Code: b}, true
 	}
 	return arch.Site{}, false
+}
+
+// isCondTail reports whether code is a disabled conditional tail call, with any
+// condition and, through a thunk, any distance to the return.
+func isCondTail(code []byte, k arch.Kind) bool {
+	code = bytes.Clone(code)
+	code[0] &= 0xf0
+	if bytes.Equal(code, disabled[k][arch.CondTail][0]) {
+		return true
+	}
+	want := condThunk[k]
+	code[bytes.IndexByte(want, opJmpShort)+1] = 0
+	return bytes.Equal(code, want)
 }

@@ -1,0 +1,110 @@
+package amd64
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+)
+
+var kinds = []arch.Kind{arch.Probe, arch.Enabled}
+
+// disabledText is the disabled form of a site between the bytes around it.
+func disabledText(t *testing.T, f form, k arch.Kind, before, after []byte) (arch.Text, arch.Change) {
+	t.Helper()
+	const start = 0x200
+	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, GOT: f.got, Code: unhex(t, f.code)}
+	c, err := Machine{}.Disable(site, k, arch.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
+}
+
+// What stands around a site is padding or other code, and must not matter.
+func TestDisabledRecognisesEachForm(t *testing.T) {
+	for _, f := range allForms() {
+		for _, k := range kinds {
+			for _, around := range [][]byte{nil, {0xcc, 0xcc, 0xcc}, {0x90, 0x90, 0x90}, {0x66, 0x31, 0xc0}, {0xc3, 0x74, 0x01}, {0x0f, 0x1f, 0x00}} {
+				text, c := disabledText(t, f, k, around, around)
+				got, ok := Machine{}.Disabled(text, c.Record, k)
+				want := arch.Site{Offset: c.Site.Offset, Form: f.form, GOT: f.got, Code: c.New}
+				if f.form == arch.Tail && !f.got && len(around) > 0 && around[0] == 0xcc {
+					// One int3 more of the padding makes the longer form.
+					want.GOT, want.Code = true, append(bytes.Clone(c.New), 0xcc)
+				}
+				if diff := cmp.Diff(want, got); !ok || diff != "" {
+					t.Errorf("%s as %s between % x: %v %s", f.name, arch.Describe(k, f.form), around, ok, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
+	for _, f := range allForms() {
+		for _, k := range kinds {
+			text, c := disabledText(t, f, k, nil, nil)
+			other := kinds[1-k]
+			if got, ok := (Machine{}).Disabled(text, c.Record, other); ok {
+				t.Errorf("%s as %s is taken for %s", f.name, arch.Describe(k, f.form), arch.Describe(other, got.Form))
+			}
+		}
+	}
+}
+
+func TestDisabledIsNotTheCallItself(t *testing.T) {
+	for _, f := range allForms() {
+		code := unhex(t, f.code)
+		if code[0] == opJmp {
+			continue // a jump may be one to the return thunk
+		}
+		for _, k := range kinds {
+			for record := range uint64(3) {
+				if _, ok := (Machine{}).Disabled(arch.Text{Code: code}, record, k); ok {
+					t.Errorf("%s is taken for a disabled site at %d", f.name, record)
+				}
+			}
+		}
+	}
+}
+
+func TestDisabledIsNotWhatTheSectionCutsOff(t *testing.T) {
+	for _, f := range allForms() {
+		for _, k := range kinds {
+			text, c := disabledText(t, f, k, nil, nil)
+			text.Code = text.Code[:len(text.Code)-1]
+			if got, ok := (Machine{}).Disabled(text, c.Record, k); ok && len(got.Code) >= len(c.New) {
+				t.Errorf("%s is recognised without its last byte", f.name)
+			}
+		}
+	}
+}
+
+// Only the forms themselves are recognised: whatever random bytes are accepted
+// as, they must be exactly its bytes.
+func TestDisabledIsNotRandomBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	known := map[string]bool{}
+	for _, f := range allForms() {
+		for _, k := range kinds {
+			_, c := disabledText(t, f, k, nil, nil)
+			known[string(c.New)] = true
+		}
+	}
+	// Bytes that forms are made of, so that near misses are common.
+	alphabet := []byte{0x0f, 0x1f, 0x44, 0x40, 0x00, 0x66, 0xc3, 0xcc, 0x31, 0xc0, 0x74, 0x75, 0x01, 0x03, 0x04, 0x90}
+	for range 300_000 {
+		code := make([]byte, 1+r.IntN(10))
+		for i := range code {
+			code[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		record, k := uint64(r.IntN(len(code)+2)), kinds[r.IntN(2)]
+		if got, ok := (Machine{}).Disabled(arch.Text{Code: code}, record, k); ok && !known[string(got.Code)] {
+			t.Fatalf("% x at %d is taken for %s, % x", code, record, arch.Describe(k, got.Form), got.Code)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package amd64
+
+import (
+	"bytes"
+	"debug/elf"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+)
+
+var thunked = arch.Env{ReturnThunk: true}
+
+func TestReturnThunkKeepsTailsJumps(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		kind       arch.Kind
+		new, asm   string
+		target     arch.Target
+	}{
+		{"tail", "e9 00 00 00 00", arch.Probe, "e9 00 00 00 00", "jmpq .+0x5", arch.TargetThunk},
+		{"is-enabled tail", "e9 00 00 00 00", arch.Enabled, "e9 00 00 00 00", "jmpq .+0x5", arch.TargetHelper},
+		{"tail through the GOT", "ff 25 00 00 00 00", arch.Probe, "e9 00 00 00 00 cc", "jmpq .+0x5; int3", arch.TargetThunk},
+		{"is-enabled tail through the GOT", "ff 25 00 00 00 00", arch.Enabled, "e9 00 00 00 00 cc", "jmpq .+0x5; int3", arch.TargetHelper},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := arch.Site{Offset: 0x40, Form: arch.Tail, Code: unhex(t, c.code)}
+			got, err := Machine{}.Disable(site, c.kind, thunked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := arch.Change{
+				Site: site, New: unhex(t, c.new), Record: 0x40, Target: c.target,
+				Reloc: arch.Reloc{Offset: 0x41, Type: uint32(elf.R_X86_64_PLT32), Addend: -4},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if asm := decodeAsm(t, got.New); asm != c.asm {
+				t.Errorf("the disabled form is %s, want %s", asm, c.asm)
+			}
+			if back, ok := (Machine{}).Disabled(arch.Text{Code: got.New, Start: 0x40}, 0x40, c.kind); !ok || back.Form != arch.Tail || len(back.Code) != len(site.Code) {
+				t.Errorf("read back as %+v, %v", back, ok)
+			}
+		})
+	}
+}
+
+func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
+	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for _, n := range []int{5, 6} {
+			site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
+			plain, err := Machine{}.Disable(site, k, arch.Env{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Machine{}.Disable(site, k, thunked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(plain, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+}
+
+// condThunkEnv is code with a conditional tail call at 0x10 and a jump to the
+// return thunk at each of the given offsets.
+func condThunkEnv(jumps ...uint64) (arch.Site, arch.Env) {
+	code := make([]byte, 0x200)
+	copy(code[0x10:], []byte{0x0f, 0x84})
+	env := arch.Env{ReturnThunk: true, Text: arch.Text{Code: code}}
+	for _, at := range jumps {
+		code[at] = 0xe9
+		env.Returns = append(env.Returns, arch.Reloc{Offset: at + 1, Type: uint32(elf.R_X86_64_PLT32), Addend: -4})
+	}
+	return arch.Site{Offset: 0x10, Form: arch.CondTail, Code: code[0x10:0x16]}, env
+}
+
+func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
+	for _, c := range []struct {
+		kind  arch.Kind
+		jumps []uint64
+		want  string
+	}{
+		{arch.Probe, []uint64{0x16}, "75 04 eb 02 cc cc"},             // jne over; jmp 0x16; int3; int3
+		{arch.Probe, []uint64{0x0, 0x20, 0x100}, "75 04 eb 0c cc cc"}, // jmp 0x20
+		{arch.Probe, []uint64{0x0, 0x90}, "75 04 eb ec cc cc"},        // jmp 0x0
+		{arch.Probe, []uint64{0x14 + 127}, "75 04 eb 7f cc cc"},
+		{arch.Enabled, []uint64{0x16}, "75 04 31 c0 eb 00"}, // jne over; xor %eax,%eax; jmp 0x16
+		{arch.Enabled, []uint64{0x16 + 127}, "75 04 31 c0 eb 7f"},
+	} {
+		site, env := condThunkEnv(c.jumps...)
+		got, err := Machine{}.Disable(site, c.kind, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := unhex(t, c.want); !bytes.Equal(got.New, want) || got.Record != 0x12 || got.Target != arch.TargetNone {
+			t.Errorf("jumps at %x: got % x, record %#x, target %d", c.jumps, got.New, got.Record, got.Target)
+		}
+		back, ok := Machine{}.Disabled(arch.Text{Code: got.New, Start: 0x10}, 0x12, c.kind)
+		if !ok || back.Form != arch.CondTail || back.Offset != 0x10 {
+			t.Errorf("read back as %+v, %v", back, ok)
+		}
+	}
+}
+
+func TestReturnThunkRefusesConditionalTailsWithoutAReturnInReach(t *testing.T) {
+	for _, jumps := range [][]uint64{nil, {0x14 + 128 + 2}, {0x1f0}} {
+		site, env := condThunkEnv(jumps...)
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			_, err := Machine{}.Disable(site, k, env)
+			wantRefusal(t, err, "got a conditional tail call in code that returns through a thunk, and no return is near; "+
+				"compile with -fno-optimize-sibling-calls")
+		}
+	}
+}
