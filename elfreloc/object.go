@@ -173,7 +173,10 @@ func (o *Object) readSections(h header) error {
 	o.Sections = make([]Section, num)
 	for i := range o.Sections {
 		s := o.Layout.getSection(table[i*ent:])
-		if i > 0 && s.InFile() && (s.Offset > uint64(o.size) || s.Size > uint64(o.size)-s.Offset) {
+		if i == 0 && s.Type != elf.SHT_NULL {
+			return o.errorf("section 0 is of type %v, want %v", s.Type, elf.SHT_NULL)
+		}
+		if s.InFile() && (s.Offset > uint64(o.size) || s.Size > uint64(o.size)-s.Offset) {
 			return o.errorf("section %d lies at offset %#x, %#x bytes, beyond the file's end at %#x", i, s.Offset, s.Size, o.size)
 		}
 		o.Sections[i] = s

@@ -63,7 +63,7 @@ func (s *saver) layOut() error {
 		moved = moved || !old.InFile() && sec.InFile()
 		switch {
 		case moved:
-			s.pad(alignment(old))
+			s.pad(s.o.alignment(old))
 			sec.Offset = uint64(s.out.Size)
 		case old.InFile():
 			s.emitInput(uint64(s.out.Size), old.Offset-uint64(s.out.Size))
@@ -85,9 +85,10 @@ func (s *saver) layOut() error {
 }
 
 // alignment is that of a section which moves: what it asks for, as far as it
-// was given it where it stood.
-func alignment(s *Section) uint64 {
-	if s.Align&(s.Align-1) != 0 || s.Align == 0 || s.Offset == 0 {
+// was given it where it stood. A section without contents may claim to stand
+// anywhere.
+func (o *Object) alignment(s *Section) uint64 {
+	if s.Align&(s.Align-1) != 0 || s.Align == 0 || s.Offset == 0 || s.Offset > uint64(o.size) {
 		return 1
 	}
 	return min(s.Align, s.Offset&-s.Offset)
