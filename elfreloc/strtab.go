@@ -82,7 +82,8 @@ func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
 	}
 	var names []name
 	for _, i := range symbols {
-		if off := e.symbols.nameOffset(int(i)); off != 0 {
+		// What stands behind no NUL is the tail of a longer name.
+		if off := e.symbols.nameOffset(int(i)); off != 0 && t.data[off-1] == 0 {
 			names = append(names, name{off: off, end: off + uint32(len(e.symbols.nameAt(off)))})
 		}
 	}

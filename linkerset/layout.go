@@ -214,12 +214,20 @@ func (b *builder) absolute(s section, off int, to Ref) {
 func (b *builder) relative(s section, off int, to Ref) {
 	for _, rel := range b.m.Traits().Relative {
 		if rel.Sub {
-			to = Ref{b.e.SectionSymbol(s.index), int64(off)}
+			to = Ref{Sym: b.field(s, off)}
 		} else if !b.rela {
 			b.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
 		}
 		b.add(s, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: rel.Type, Addend: to.Addend})
 	}
+}
+
+// field makes a symbol at a field. What is subtracted must have no addend, and
+// get none when `ld -r` merges sections: on RISC-V GNU ld adds it.
+func (b *builder) field(s section, off int) uint32 {
+	return b.e.AddSymbol(elfreloc.Symbol{
+		Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: s.index, Value: uint64(off),
+	})
 }
 
 func (b *builder) add(s section, r elfreloc.Relocation) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -194,7 +195,8 @@ func (r *reader) readPlaces() error {
 	for i := 1; i < syms.Len(); i++ {
 		s := syms.At(i)
 		p := place{s.Section, s.Value}
-		if _, taken := r.places[p]; !taken && s.Defined() && s.Name != "" {
+		label := strings.HasPrefix(s.Name, "$") || strings.HasPrefix(s.Name, ".L") // mapping symbols and local labels
+		if _, taken := r.places[p]; !taken && s.Defined() && s.Name != "" && !label {
 			r.places[p] = s.Name
 		}
 	}

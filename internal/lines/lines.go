@@ -9,6 +9,7 @@ package lines
 import (
 	"bytes"
 	"debug/dwarf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -52,14 +53,17 @@ func FromObject(o *elfreloc.Object, m arch.Machine) (t *Table, err error) {
 	d, err := dwarf.New(sections[".debug_abbrev"], nil, nil, sections[".debug_info"], sections[".debug_line"],
 		nil, sections[".debug_ranges"], sections[".debug_str"])
 	if err != nil {
-		return t, fmt.Errorf("%s: %w", o.Name, err)
+		return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
 	}
 	for _, name := range []string{".debug_line_str", ".debug_addr", ".debug_str_offsets", ".debug_rnglists"} {
 		if err := d.AddSection(name, sections[name]); err != nil {
-			return t, fmt.Errorf("%s: %w", o.Name, err)
+			return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
 		}
 	}
-	return t, t.read(d)
+	if err := t.read(d, sections[".debug_info"], o.Layout.Order); err != nil {
+		return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
+	}
+	return t, nil
 }
 
 // placeSections gives each code section addresses that no other has.
@@ -165,23 +169,22 @@ func put(o *elfreloc.Object, b []byte, v uint64) {
 	}
 }
 
-// read collects the rows of all compilation units.
-func (t *Table) read(d *dwarf.Data) error {
+// read collects the rows of all compilation units. It finds them by their
+// headers alone: in hostile input the siblings that a dwarf.Reader would skip to
+// may lead backwards, for ever.
+func (t *Table) read(d *dwarf.Data, info []byte, order binary.ByteOrder) error {
 	units := d.Reader()
-	for {
+	for _, off := range unitOffsets(info, order) {
+		units.Seek(off)
 		unit, err := units.Next()
 		if err != nil {
 			return err
 		}
-		if unit == nil {
-			break
-		}
-		if unit.Tag == dwarf.TagCompileUnit {
+		if unit != nil && unit.Tag == dwarf.TagCompileUnit {
 			if err := t.readUnit(d, unit); err != nil {
 				return err
 			}
 		}
-		units.SkipChildren()
 	}
 	slices.SortStableFunc(t.rows, func(a, b row) int {
 		switch {
@@ -199,6 +202,32 @@ func (t *Table) read(d *dwarf.Data) error {
 		return 0
 	})
 	return nil
+}
+
+// unitOffsets returns where the first entry of each unit is: behind a header of
+// length, version and, in an order that depends on the version, the type of the
+// unit, the size of an address and the offset of the abbreviations (DWARF 5,
+// section 7.5.1). dwarf.New has seen that the lengths are right.
+func unitOffsets(info []byte, order binary.ByteOrder) []dwarf.Offset {
+	const lengthOf64 = 0xffffffff // announces a length of 64 bits
+	var offsets []dwarf.Offset
+	for at := uint64(0); uint64(len(info))-at >= 16; {
+		start, word := at+4, uint64(4)
+		length := uint64(order.Uint32(info[at:]))
+		if length == lengthOf64 {
+			length, start, word = order.Uint64(info[at+4:]), at+12, 8
+		}
+		if length > uint64(len(info))-start || length < 4 {
+			break
+		}
+		header := 2 + word + 1
+		if order.Uint16(info[start:]) >= 5 {
+			header++
+		}
+		offsets = append(offsets, dwarf.Offset(start+header))
+		at = start + length
+	}
+	return offsets
 }
 
 func (t *Table) readUnit(d *dwarf.Data, unit *dwarf.Entry) error {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"sdtconvert/elfreloc"
 )
@@ -31,7 +32,9 @@ type Input struct {
 
 // Open opens a regular file.
 func Open(path string) (*Input, error) {
-	f, err := os.Open(path)
+	// A pipe that nobody writes to would wait without O_NONBLOCK, which means
+	// nothing to a regular file.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,15 +16,11 @@ type temporary struct {
 var open struct {
 	sync.Mutex
 	names map[string]bool
-	ended bool
 }
 
 func createTemp(target string) (*temporary, error) {
 	open.Lock()
 	defer open.Unlock()
-	if open.ended {
-		return nil, os.ErrClosed
-	}
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
 	if err != nil {
 		return nil, err
@@ -53,9 +49,6 @@ func (t *temporary) rename(target string) error {
 	}
 	open.Lock()
 	defer open.Unlock()
-	if open.ended {
-		return os.ErrClosed
-	}
 	if err := os.Rename(t.Name(), target); err != nil {
 		return err
 	}
@@ -77,11 +70,10 @@ func (t *temporary) discard() {
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
-// more. It is for a process that a signal is about to end.
+// more: whoever wants to waits for ever. It is for a process that a signal is
+// about to end.
 func Abandon() {
-	open.Lock()
-	defer open.Unlock()
-	open.ended = true
+	open.Lock() // and never unlock
 	for name := range open.names {
 		os.Remove(name)
 	}
