@@ -31,6 +31,13 @@ func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 	return o.Contains(sec, needles)
 }
 
+// CheckOverlap refuses an object whose sections overlap in the file, as no
+// compiler makes them.
+func (o *Object) CheckOverlap() error {
+	_, err := o.fileOrder()
+	return err
+}
+
 // Contains reports whether any of the needles occurs in a section's bytes.
 func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
 	s := &o.Sections[sec]

@@ -238,6 +238,10 @@ func (o *Object) stringTable(sec int) (string, error) {
 	return string(b), err
 }
 
+// maxName bounds the length of a name in bytes. In a hostile table without a
+// NUL, looking for the end of each of many names would take for ever.
+const maxName = 1 << 20
+
 // stringAt returns the NUL-terminated string at off of a string table.
 func stringAt(table string, off uint32) (string, error) {
 	if uint64(off) >= uint64(len(table)) {
@@ -247,7 +251,7 @@ func stringAt(table string, off uint32) (string, error) {
 		return "", fmt.Errorf("string offset %#x is beyond the table's end at %#x", off, len(table))
 	}
 	s := table[off:]
-	n := strings.IndexByte(s, 0)
+	n := strings.IndexByte(s[:min(len(s), maxName)], 0)
 	if n < 0 {
 		return "", fmt.Errorf("string at offset %#x has no end", off)
 	}

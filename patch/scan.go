@@ -111,8 +111,8 @@ func (s *Scan) findStubs(m *matcher) error {
 			continue
 		}
 		sym := syms.At(i)
-		if sym.Type != elf.STT_FUNC && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_GNU_IFUNC {
-			continue // no function
+		if sym.Section != 0 && sym.Type != elf.STT_FUNC && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_GNU_IFUNC {
+			continue // it is something else that is defined here
 		}
 		if i < syms.FirstGlobal() {
 			return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(

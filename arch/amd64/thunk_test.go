@@ -107,13 +107,78 @@ func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
 	}
 }
 
-func TestReturnThunkRefusesConditionalTailsWithoutAReturnInReach(t *testing.T) {
-	for _, jumps := range [][]uint64{nil, {0x14 + 128 + 2}, {0x1f0}} {
-		site, env := condThunkEnv(jumps...)
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-			_, err := Machine{}.Disable(site, k, env)
+// nearReturn is code with a conditional tail call at 0x100 and, a distance from
+// its end, a jump to the return thunk.
+func nearReturn(distance int) (arch.Site, arch.Env) {
+	const at, start = 0x100, 0x40
+	code := make([]byte, 0x200)
+	jump := at + 6 + distance
+	code[jump-start] = opJmp
+	site := arch.Site{Offset: at, Form: arch.CondTail, Code: []byte{0x0f, 0x84, 0, 0, 0, 0}}
+	return site, arch.Env{
+		ReturnThunk: true, Text: arch.Text{Code: code, Start: start},
+		Returns: []arch.Reloc{{Offset: uint64(jump) + 1, Type: uint32(elf.R_X86_64_PLT32), Addend: -4}},
+	}
+}
+
+// With no room for a jump to the thunk, the site jumps to one that does.
+func TestReturnThunkSendsConditionalTailsToANearReturn(t *testing.T) {
+	for _, k := range []struct {
+		kind   arch.Kind
+		new    string // with the distance left out
+		asm    string
+		behind int // the end of the short jump, from the end of the site
+	}{
+		{arch.Probe, "75 04 eb 00 cc cc", "jne .+0x6; jmp .+0x2; int3; int3", -2},
+		{arch.Enabled, "75 04 31 c0 eb 00", "jne .+0x6; xor %eax,%eax; jmp .+0x2", 0},
+	} {
+		for _, distance := range []int{-128 + k.behind, -30, 0, 1, 99, 127 + k.behind} {
+			site, env := nearReturn(distance)
+			got, err := Machine{}.Disable(site, k.kind, env)
+			if err != nil {
+				t.Fatalf("%d away: %v", distance, err)
+			}
+			want := unhex(t, k.new)
+			if asm := decodeAsm(t, want); asm != k.asm {
+				t.Fatalf("the test's own code is %s, want %s", asm, k.asm)
+			}
+			want[6+k.behind-1] = byte(distance - k.behind)
+			if diff := cmp.Diff(arch.Change{Site: site, New: want, Record: 0x102}, got); diff != "" {
+				t.Errorf("%d away: %s", distance, diff)
+			}
+			back, ok := Machine{}.Disabled(arch.Text{Code: got.New, Start: 0x100}, 0x102, k.kind)
+			if diff := cmp.Diff(arch.Site{Offset: 0x100, Form: arch.CondTail, Code: want}, back); !ok || diff != "" {
+				t.Errorf("%d away, read back: %v %s", distance, ok, diff)
+			}
+		}
+	}
+}
+
+func TestReturnThunkRefusesConditionalTailsFarFromAReturn(t *testing.T) {
+	for _, k := range []struct {
+		kind     arch.Kind
+		from, to int
+	}{{arch.Probe, -131, 126}, {arch.Enabled, -129, 128}} {
+		for _, distance := range []int{k.from, k.to} {
+			site, env := nearReturn(distance)
+			_, err := Machine{}.Disable(site, k.kind, env)
 			wantRefusal(t, err, "got a conditional tail call in code that returns through a thunk, and no return is near; "+
 				"compile with -fno-optimize-sibling-calls")
+		}
+	}
+}
+
+func TestReturnThunkDoesNotSendThemToAnythingElse(t *testing.T) {
+	for name, change := range map[string]func(*arch.Env){
+		"a conditional jump to the thunk": func(env *arch.Env) { env.Text.Code[env.Returns[0].Offset-1-env.Text.Start] = 0x84 },
+		"a jump behind the thunk":         func(env *arch.Env) { env.Returns[0].Addend = 0 },
+		"what is outside of the text":     func(env *arch.Env) { env.Text.Code = env.Text.Code[:0xc0] },
+		"nothing":                         func(env *arch.Env) { env.Returns = nil },
+	} {
+		site, env := nearReturn(20)
+		change(&env)
+		if c, err := (Machine{}).Disable(site, arch.Probe, env); err == nil {
+			t.Errorf("%s: % x", name, c.New)
 		}
 	}
 }

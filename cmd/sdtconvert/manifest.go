@@ -122,10 +122,11 @@ func newManifestWriter(w io.Writer, json bool) *manifestWriter {
 }
 
 func (m *manifestWriter) object(r *result) {
-	if m.json {
+	switch {
+	case m.json:
 		m.objects = append(m.objects, r.object)
-	} else if _, err := m.w.Write(r.stdout.Bytes()); err != nil && m.err == nil {
-		m.err = err
+	case r.stdout.Len() > 0 && m.err == nil:
+		_, m.err = m.w.Write(r.stdout.Bytes())
 	}
 }
 

@@ -93,6 +93,7 @@ func checkType(o *elfreloc.Object) error {
 // checkLTO refuses objects with probes whose code is still to be generated: the
 // linker would generate it, calls and all, after the conversion.
 func checkLTO(o *elfreloc.Object, names patch.Names) error {
+	checked := false
 	for i := range o.Sections {
 		name, compiler, advice := o.Sections[i].Name, "", ""
 		switch {
@@ -102,6 +103,12 @@ func checkLTO(o *elfreloc.Object, names patch.Names) error {
 			compiler, advice = "LLVM", adviceLLVM
 		default:
 			continue
+		}
+		if !checked { // lest the same bytes are read for each of many sections
+			if err := o.CheckOverlap(); err != nil {
+				return err
+			}
+			checked = true
 		}
 		found, err := o.Contains(i, names.Needles())
 		if err != nil {

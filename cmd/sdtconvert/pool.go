@@ -63,7 +63,9 @@ func runAll(s *settings, stdout, stderr io.Writer, work func(file string) *resul
 	out := newManifestWriter(stdout, s.json)
 	pool(files, s.jobs, work, func(i int, r *result) {
 		progress.pause()
-		stderr.Write(r.stderr.Bytes())
+		if r.stderr.Len() > 0 {
+			stderr.Write(r.stderr.Bytes())
+		}
 		out.object(r)
 		failed = failed || r.failed
 		progress.resume(i + 1)
