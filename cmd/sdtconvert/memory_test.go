@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/replace"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// defaultOptions are those of a command line without flags.
+func defaultOptions() patch.Options {
+	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+}
+
+// scratch converts objects that tests make up, and so many of them that each
+// is written to one and the same file. The results stay in memory.
+type scratch struct{ file *os.File }
+
+func newScratch(t testing.TB) *scratch {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "scratch.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return &scratch{file}
+}
+
+// open opens data as the command opens a file.
+func (s *scratch) open(data []byte) (*replace.Input, error) {
+	if _, err := s.file.WriteAt(data, 0); err != nil {
+		return nil, err
+	}
+	if err := s.file.Truncate(int64(len(data))); err != nil {
+		return nil, err
+	}
+	return replace.Open(s.file.Name())
+}
+
+// memoryRun is what a conversion made.
+type memoryRun struct {
+	sites   []patch.Site
+	data    []byte // the input itself when nothing changes
+	changed bool
+}
+
+// convert does what the command does, but for the writing. Refusals are one
+// error.
+func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
+	in, err := s.open(data)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	object, err := openSubject(in, opts.Names)
+	if errors.Is(err, errPassedOver) {
+		return &memoryRun{data: data}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan, err := examine(object, opts)
+	if err != nil {
+		return nil, err
+	}
+	if plan == nil {
+		return &memoryRun{data: data}, nil
+	}
+	if errs := plan.Err(); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return apply(object, plan, data)
+}
+
+func apply(s *subject, plan *patch.Plan, data []byte) (*memoryRun, error) {
+	e, err := s.Edit()
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.Apply(e); err != nil {
+		return nil, err
+	}
+	if !e.Changed() {
+		return &memoryRun{sites: plan.Sites, data: data}, nil
+	}
+	out, err := e.Save()
+	if err != nil {
+		return nil, err
+	}
+	result, err := objtest.Assemble(out, data)
+	if err != nil {
+		return nil, err
+	}
+	return &memoryRun{plan.Sites, result, true}, nil
+}
+
+// subjectOf opens an object that is known to be sound.
+func subjectOf(t *testing.T, data []byte) *subject {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "memory.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &subject{Object: o, machine: machines.Lookup(o.Machine, o.Layout.Class)}
+}
+
+// checkRun verifies what is true of every conversion that succeeds.
+func (s *scratch) checkRun(t *testing.T, data []byte, opts patch.Options, run *memoryRun) {
+	t.Helper()
+	if !run.changed {
+		if !bytes.Equal(run.data, data) {
+			t.Fatal("nothing changes, and the output is not the input")
+		}
+		if len(run.sites) > 0 {
+			t.Fatalf("%d sites, and nothing changes", len(run.sites))
+		}
+		return
+	}
+	again, err := s.convert(run.data, opts)
+	if err != nil {
+		t.Fatalf("the output cannot be converted again: %v", err)
+	}
+	if again.changed {
+		t.Fatalf("a second conversion changes the output: %d sites, %d bytes and then %d",
+			len(again.sites), len(run.data), len(again.data))
+	}
+	before, after := subjectOf(t, data), subjectOf(t, run.data)
+	wantNoStubs(t, after, opts)
+	wantOnlySitesChanged(t, run, before, after)
+	wantRecords(t, run, before, after, opts)
+	if f, err := elf.NewFile(bytes.NewReader(data)); err != nil || claimsCompression(f) {
+		return // debug/elf is stricter, and reads contents that are compressed
+	}
+	if _, err := elf.NewFile(bytes.NewReader(run.data)); err != nil {
+		t.Fatalf("debug/elf reads the input and not the output: %v", err)
+	}
+}
+
+func claimsCompression(f *elf.File) bool {
+	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool { return s.Flags&elf.SHF_COMPRESSED != 0 })
+}
+
+// wantNoStubs demands that no undefined stub is left.
+func wantNoStubs(t *testing.T, s *subject, opts patch.Options) {
+	t.Helper()
+	syms, err := s.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < syms.Len(); i++ {
+		sym := syms.At(i)
+		if sym.Section != 0 || sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_FUNC && sym.Type != elf.STT_GNU_IFUNC {
+			continue // no stub
+		}
+		for _, prefix := range slices.Concat(opts.Names.Prefixes, opts.Names.EnabledPrefixes) {
+			if strings.HasPrefix(sym.Name, prefix) && sym.Name != prefix {
+				t.Fatalf("symbol %d is the undefined stub %q", i, sym.Name)
+			}
+		}
+	}
+}
+
+// wantOnlySitesChanged compares the sections of the input that hold neither
+// symbols nor relocations, nor what depends on them, with those of the output.
+func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *subject) {
+	t.Helper()
+	for i := range before.Sections {
+		was, now := before.Sections[i], after.Sections[i]
+		if i == 0 || !was.InFile() {
+			continue
+		}
+		switch was.Type {
+		case elf.SHT_SYMTAB, elf.SHT_STRTAB, elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX, 0x6fff4c03:
+			continue
+		}
+		if was.Name != now.Name || was.Type != now.Type || was.Flags != now.Flags || was.Align != now.Align {
+			t.Fatalf("section %d was %+v and is %+v", i, was, now)
+		}
+		if was.Size != now.Size && was.Name != ".return_sites" {
+			t.Fatalf("section %d %q was %d bytes long and is %d", i, was.Name, was.Size, now.Size)
+		}
+		want := sectionData(t, before, i)
+		for _, site := range run.sites {
+			if site.Relocs.Target == i {
+				copy(want[site.Change.Site.Offset:], site.Change.New)
+			}
+		}
+		if got := sectionData(t, after, i); !bytes.Equal(got[:len(want)], want) {
+			t.Fatalf("section %d %q has changed outside of its sites", i, was.Name)
+		}
+	}
+}
+
+func sectionData(t *testing.T, s *subject, sec int) []byte {
+	t.Helper()
+	data, err := s.Data(sec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// wantRecords demands a record for each site, and no other. Where the input
+// has records already that make no sense, they are not counted.
+func wantRecords(t *testing.T, run *memoryRun, before, after *subject, opts patch.Options) {
+	t.Helper()
+	layouts := []linkerset.Layout{opts.Layout}
+	old, err := earlier(before, layouts)
+	if err != nil {
+		return
+	}
+	entries, err := earlier(after, layouts)
+	if err != nil {
+		t.Fatalf("the records cannot be read: %v", err)
+	}
+	type record struct {
+		kind arch.Kind
+		text int
+		site uint64
+	}
+	count := map[record]int{}
+	for _, e := range entries {
+		count[record{e.Kind, e.Text, e.Site}]++
+	}
+	for _, e := range old {
+		count[record{e.Kind, e.Text, e.Site}]--
+	}
+	if !opts.NoRecords {
+		for _, s := range run.sites {
+			count[record{s.Stub.Kind, s.Relocs.Target, s.Change.Record}]--
+		}
+	}
+	for r, n := range count {
+		if n != 0 {
+			t.Fatalf("record of %+v: %+d", r, n)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package elfreloc_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+)
+
+func TestPatchesAreWritten(t *testing.T) {
+	data := twoAndFour().bytes()
+	f, _ := edited(t, data, func(e *elfreloc.Edit) {
+		e.Patch(imageText, 3, []byte{0, 0}, []byte{1, 2})
+		e.Patch(imageText, 0, []byte{0}, []byte{9})
+		e.Patch(imageText, 63, []byte{0}, []byte{7})
+	})
+	want := make([]byte, 64)
+	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
+	if got, err := f.Section(".text").Data(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got % x, %v", got, err)
+	}
+}
+
+func TestPatchesThatOverlapAreAnError(t *testing.T) {
+	data := twoAndFour().bytes()
+	e, err := openImage(t, data).Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Patch(imageText, 6, []byte{0, 0}, []byte{1, 1})
+	e.Patch(imageText, 3, make([]byte, 4), make([]byte, 4))
+	_, err = e.Save()
+	wantFault(t, err, "a.o: .text+0x6: two changes to the same bytes: 2 bytes here and 4 bytes at 0x3")
+}
+
+// The bytes of the file are compared as they are written, not as they were
+// when the patch was planned.
+func TestPatchesWantTheOldBytes(t *testing.T) {
+	data := twoAndFour().bytes()
+	e, err := openImage(t, data).Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Patch(imageText, 8, []byte{0, 0x55}, []byte{1, 1})
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = objtest.Assemble(out, data)
+	wantFault(t, err, "a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read")
+}
+
+func TestAPatchMustKeepTheLength(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	e, err := openImage(t, twoAndFour().bytes()).Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Patch(imageText, 0, []byte{0}, nil)
+}
+
+func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
+	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
+		rels, err := e.Object().RelocSections()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1})
+		e.DeleteRelocation(rels[0], 2)
+		e.DeleteRelocation(rels[0], 4)
+		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
+		if err := e.AddRelocation(imageText, elfreloc.Relocation{Offset: 56, Sym: sym, Type: 1}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if diff := cmp.Diff([]string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddRelocationWantsARelocationSection(t *testing.T) {
+	e, err := openImage(t, twoAndFour().bytes()).Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, e.AddRelocation(3, elfreloc.Relocation{}), "a.o: .symtab: has no relocation section")
+}
+
+func TestAppendGrowsASection(t *testing.T) {
+	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
+		if a, b := e.Append(imageText, []byte{1, 2}), e.Append(imageText, []byte{3}); a != 64 || b != 66 {
+			t.Errorf("appended at %d and %d", a, b)
+		}
+	})
+	got, err := f.Section(".text").Data()
+	if err != nil || !bytes.Equal(got, append(make([]byte, 64), 1, 2, 3)) {
+		t.Errorf("got % x, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"", "l1", "l2", "g3", "g4", "g5", "g6"}, relocNames(t, f)); diff != "" {
+		t.Error("what stands behind it: ", diff)
+	}
+}
+
+func TestAnEditWithoutChangesGivesTheSameBytes(t *testing.T) {
+	data := twoAndFour().bytes()
+	_, result := edited(t, data, func(e *elfreloc.Edit) {
+		if e.Changed() {
+			t.Error("an edit begins changed")
+		}
+	})
+	if !bytes.Equal(data, result) {
+		t.Error("other bytes")
+	}
+}
+
+func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
+	m := twoAndFour()
+	m.extra = []imageSection{{name: ".group", typ: elf.SHT_GROUP, data: []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, info: 3, usesSymtab: true}}
+	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
+		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, Like: imageText})
+		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
+	})
+	group, err := f.Section(".group").Data()
+	if err != nil || !bytes.Equal(group, []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}) {
+		t.Errorf("group: % x, %v", group, err)
+	}
+	for name, want := range map[string]elf.SectionFlag{
+		"in": elf.SHF_ALLOC | elf.SHF_GROUP, ".relain": elf.SHF_GROUP | elf.SHF_INFO_LINK, "out": elf.SHF_ALLOC,
+	} {
+		if got := f.Section(name).Flags; got != want {
+			t.Errorf("%s: flags %v, want %v", name, got, want)
+		}
+	}
+	if rel := f.Section(".relain"); rel.Info != 7 || f.Sections[rel.Link].Type != elf.SHT_SYMTAB || rel.Entsize != 24 || rel.Addralign != 8 {
+		t.Errorf(".relain: %+v", rel.SectionHeader)
+	}
+}
+
+// A 32-bit object has its own sizes, and a big-endian one its own order.
+func TestNewSectionsInEveryClassAndOrder(t *testing.T) {
+	for _, m := range everyImage() {
+		f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
+			sec := e.AddSection(elfreloc.NewSection{Name: "new", Type: elf.SHT_PROGBITS, Align: 4, Data: make([]byte, 8), Relocs: true, Rela: !m.rel})
+			if err := e.AddRelocation(sec, elfreloc.Relocation{Offset: 4, Sym: e.SectionSymbol(sec), Type: 2, Addend: -3}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		name := map[bool]string{true: ".relnew", false: ".relanew"}[m.rel]
+		data, err := f.Section(name).Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := elfreloc.Relocation{Offset: 4, Sym: 2, Type: 2, Addend: -3}
+		if m.rel {
+			want.Addend, want.Implicit = 0, true
+		}
+		if diff := cmp.Diff([]elfreloc.Relocation{want}, rawRelocs(f, data, !m.rel)); diff != "" {
+			t.Errorf("%v %v: %s", f.Class, f.ByteOrder, diff)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package elfreloc_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+)
+
+// eachCommitted runs a check on each committed ELF object, beside debug/elf's
+// view of it.
+func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f *elf.File)) {
+	for _, file := range objtest.Committed(t, math.MaxInt64) {
+		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
+			continue
+		}
+		t.Run(file.Name, func(t *testing.T) {
+			f, err := elf.NewFile(bytes.NewReader(file.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, openImage(t, file.Data), f)
+		})
+	}
+}
+
+func TestSectionsReadAsDebugElfReadsThem(t *testing.T) {
+	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
+		if o.Machine != f.Machine || o.Type != f.Type || o.Layout.Class != f.Class || o.Layout.Order != f.ByteOrder || len(o.Sections) != len(f.Sections) {
+			t.Fatalf("got %v %v %v %v, %d sections", o.Machine, o.Type, o.Layout.Class, o.Layout.Order, len(o.Sections))
+		}
+		for i := range o.Sections {
+			s := &o.Sections[i]
+			got := elf.SectionHeader{
+				Name: s.Name, Type: s.Type, Flags: s.Flags, Addr: s.Addr, Offset: s.Offset, Size: s.Size, Link: s.Link, Info: s.Info,
+				Addralign: s.Align, Entsize: s.Entsize, FileSize: f.Sections[i].FileSize,
+			}
+			if diff := cmp.Diff(f.Sections[i].SectionHeader, got); diff != "" {
+				t.Errorf("section %d: %s", i, diff)
+			}
+		}
+	})
+}
+
+func TestSymbolsReadAsDebugElfReadsThem(t *testing.T) {
+	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
+		want, err := f.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		syms, err := o.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syms.Len() != len(want)+1 || syms.At(0) != (elfreloc.Symbol{}) {
+			t.Fatalf("%d symbols, want %d; symbol 0 is %+v", syms.Len(), len(want)+1, syms.At(0))
+		}
+		for i, w := range want {
+			section := int(w.Section)
+			if w.Section >= elf.SHN_LORESERVE {
+				section -= 0x10000
+			}
+			s := elfreloc.Symbol{
+				Name: w.Name, Bind: elf.ST_BIND(w.Info), Type: elf.ST_TYPE(w.Info), Other: w.Other, Section: section, Value: w.Value, Size: w.Size,
+			}
+			if diff := cmp.Diff(s, syms.At(i+1)); diff != "" {
+				t.Errorf("symbol %d: %s", i+1, diff)
+			}
+		}
+	})
+}
+
+// rawRelocs decodes a relocation section by the gABI alone; mips64 in little
+// endian, which has its own layout, is not among the objects.
+func rawRelocs(f *elf.File, data []byte, rela bool) []elfreloc.Relocation {
+	var out []elfreloc.Relocation
+	for len(data) > 0 {
+		r := elfreloc.Relocation{Implicit: !rela}
+		if f.Class == elf.ELFCLASS64 {
+			info := f.ByteOrder.Uint64(data[8:])
+			r.Offset, r.Sym, r.Type = f.ByteOrder.Uint64(data), uint32(info>>32), uint32(info)
+			data = data[16:]
+			if rela {
+				r.Addend, data = int64(f.ByteOrder.Uint64(data)), data[8:]
+			}
+		} else {
+			info := f.ByteOrder.Uint32(data[4:])
+			r.Offset, r.Sym, r.Type = uint64(f.ByteOrder.Uint32(data)), info>>8, info&0xff
+			data = data[8:]
+			if rela {
+				r.Addend, data = int64(int32(f.ByteOrder.Uint32(data))), data[4:]
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func TestRelocationsReadAsTheyAre(t *testing.T) {
+	seen := map[string]int{}
+	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
+		rels, err := o.RelocSections()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rs := range rels {
+			s := f.Sections[rs.Index]
+			data, err := s.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []elfreloc.Relocation
+			err = o.EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
+				if i != len(got) {
+					t.Errorf("entry %d comes as %d", len(got), i)
+				}
+				got = append(got, r)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(rawRelocs(f, data, s.Type == elf.SHT_RELA), got); diff != "" || rs.Target != int(s.Info) || rs.Len != len(got) {
+				t.Errorf("%s: %+v %s", s.Name, rs, diff)
+			}
+			seen[strings.TrimPrefix(f.Machine.String(), "EM_")+" "+f.ByteOrder.String()+" "+s.Type.String()] += len(got)
+		}
+	})
+	for _, kind := range []string{
+		"386 LittleEndian SHT_REL", "ARM LittleEndian SHT_REL", "PPC64 BigEndian SHT_RELA", "AARCH64 BigEndian SHT_RELA",
+		"S390 BigEndian SHT_RELA", "MIPS BigEndian SHT_RELA", "PPC64 LittleEndian SHT_RELA", "X86_64 LittleEndian SHT_RELA",
+	} {
+		if seen[kind] == 0 {
+			t.Errorf("no object has relocations of %s", kind)
+		}
+	}
+}
+
+// An edit that moves symbols keeps what each relocation says, whatever the
+// class, the byte order and the kind of relocations.
+func TestRelocationsOfEveryObjectSurviveAMove(t *testing.T) {
+	for _, file := range objtest.Committed(t, math.MaxInt64) {
+		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
+			continue
+		}
+		if strings.HasSuffix(file.Name, "-crel.o") {
+			continue // its relocations are not read, so its symbols do not move
+		}
+		before := openImage(t, file.Data)
+		_, result := edited(t, file.Data, func(e *elfreloc.Edit) {
+			for range 3 {
+				e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: 1})
+			}
+		})
+		if diff := cmp.Diff(spellRelocs(t, before), spellRelocs(t, openImage(t, result))); diff != "" {
+			t.Errorf("%s: %s", file.Name, diff)
+		}
+	}
+}
+
+// spelled is a relocation with its symbol instead of the symbol's index.
+type spelled struct {
+	Section, Target string
+	Reloc           elfreloc.Relocation
+	Symbol          elfreloc.Symbol
+}
+
+func spellRelocs(t *testing.T, o *elfreloc.Object) []spelled {
+	t.Helper()
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []spelled
+	for _, rs := range rels {
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			s := spelled{o.Sections[rs.Index].Name, o.Sections[rs.Target].Name, r, syms.At(int(r.Sym))}
+			s.Reloc.Sym = 0
+			out = append(out, s)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// mips64el stores the symbol of a relocation in the first four bytes of r_info,
+// and four types behind it.
+func TestRelocationsOfMIPS64LittleEndian(t *testing.T) {
+	m := &image{syms: named(elf.STB_GLOBAL, "g1", "g2"), relocs: []uint32{0}}
+	data := m.bytes()
+	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_MIPS))
+	o := openImage(t, data)
+	copy(data[o.Sections[2].Offset+8:], []byte{2, 0, 0, 0, 0, 11, 22, 33})
+	rels, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.EachRelocation(rels[0], func(_ int, r elfreloc.Relocation) error {
+		if r.Sym != 2 || r.Type != 0x000b1621 {
+			t.Errorf("got %+v", r)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, result := edited(t, data, func(e *elfreloc.Edit) { e.RemoveSymbol(1, 0) })
+	if got := result[o.Sections[2].Offset+8:][:8]; !bytes.Equal(got, []byte{1, 0, 0, 0, 0, 11, 22, 33}) {
+		t.Errorf("written as % x", got)
+	}
+}
