@@ -30,25 +30,33 @@ func (r *result) warn(err error) {
 }
 
 // pool runs work on each file with a bounded number of threads, and hands the
-// results to done in the order of the files. Concurrency is here alone, and
-// where a large file is copied.
+// results to done in the order of the files. Whoever finishes the file that is
+// next in turn hands over what is ready, so that nobody has to be woken for it.
+// Concurrency is here alone, and where a large file is copied.
 func pool(files []string, jobs int, work func(file string) *result, done func(i int, r *result)) {
-	results := make([]chan *result, len(files))
-	for i := range results {
-		results[i] = make(chan *result, 1)
+	results := make([]*result, len(files))
+	var mu sync.Mutex // of results, turn, and the calls of done
+	turn := 0
+	finish := func(i int, r *result) {
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = r
+		for ; turn < len(files) && results[turn] != nil; turn++ {
+			done(turn, results[turn])
+			results[turn] = nil
+		}
 	}
 	var next atomic.Int64
+	worker := func() {
+		for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+			finish(i, work(files[i]))
+		}
+	}
 	var wg sync.WaitGroup
-	for range min(jobs, len(files)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
-				results[i] <- work(files[i])
-			}
-		})
+	for range min(jobs, len(files)) - 1 {
+		wg.Go(worker)
 	}
-	for i, c := range results {
-		done(i, <-c)
-	}
+	worker() // the last of the threads is this one
 	wg.Wait()
 }
 

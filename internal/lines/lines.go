@@ -174,13 +174,19 @@ func put(o *elfreloc.Object, b []byte, v uint64) {
 // may lead backwards, for ever.
 func (t *Table) read(d *dwarf.Data, info []byte, order binary.ByteOrder) error {
 	units := d.Reader()
+	seen := make(map[int64]bool)
 	for _, off := range unitOffsets(info, order) {
 		units.Seek(off)
 		unit, err := units.Next()
 		if err != nil {
 			return err
 		}
-		if unit != nil && unit.Tag == dwarf.TagCompileUnit {
+		if unit == nil || unit.Tag != dwarf.TagCompileUnit {
+			continue
+		}
+		// Each line table is read once, however many units name it.
+		if table, ok := unit.Val(dwarf.AttrStmtList).(int64); ok && !seen[table] {
+			seen[table] = true
 			if err := t.readUnit(d, unit); err != nil {
 				return err
 			}

@@ -139,6 +139,8 @@ func File(path string, in *Input, out *elfreloc.Output, workers int) error {
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if target, err = filepath.EvalSymlinks(path); err == nil {
 			info, err = os.Stat(target)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			target = path // a link that leads nowhere is replaced itself
 		}
 	}
 	switch {

@@ -27,7 +27,7 @@ type part struct {
 
 // write writes an output with several threads.
 func write(dst *os.File, src *Input, out *elfreloc.Output, workers int) error {
-	parts := divide(out.Extents)
+	parts := divide(out)
 	if len(parts) == 1 {
 		return writePart(dst, src, parts[0])
 	}
@@ -57,7 +57,10 @@ func write(dst *os.File, src *Input, out *elfreloc.Output, workers int) error {
 }
 
 // divide splits long extents, at whole windows, and groups short ones.
-func divide(extents []elfreloc.Extent) []part {
+func divide(out *elfreloc.Output) []part {
+	if out.Size <= partSize {
+		return []part{{extents: out.Extents}}
+	}
 	var parts []part
 	var off, size int64
 	current := part{}
@@ -67,7 +70,7 @@ func divide(extents []elfreloc.Extent) []part {
 		}
 		current, size = part{off: off}, 0
 	}
-	for _, x := range extents {
+	for _, x := range out.Extents {
 		for _, piece := range split(x) {
 			current.extents = append(current.extents, piece)
 			off += piece.Len

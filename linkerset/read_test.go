@@ -1,0 +1,207 @@
+package linkerset_test
+
+import (
+	"debug/elf"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// site is what a record says, and what a plan wants it to say.
+type site struct {
+	Kind, Section string
+	Offset        uint64
+}
+
+func planned(p *patch.Plan) []site {
+	var out []site
+	for _, s := range p.Sites {
+		out = append(out, site{kindName(s.Stub.Kind == 0), p.Scan.Object.Sections[s.Relocs.Target].Name, s.Change.Record})
+	}
+	return out
+}
+
+func kindName(probe bool) string {
+	if probe {
+		return "probe"
+	}
+	return "enabled"
+}
+
+// What Add writes for every committed object, Read finds again.
+func TestReadFindsWhatAddWrote(t *testing.T) {
+	for _, l := range everyLayout(t) {
+		n := 0
+		for _, file := range objtest.Committed(t, math.MaxInt64) {
+			if !strings.HasPrefix(string(file.Data), elf.ELFMAG) || strings.HasSuffix(file.Name, "-crel.o") {
+				continue
+			}
+			after, plan := convert(t, file.Data, l, false)
+			if plan == nil {
+				continue
+			}
+			n++
+			o, m := open(t, after)
+			entries, err := l.Read(o, m)
+			if err != nil {
+				t.Fatalf("%s: %v", file.Name, err)
+			}
+			linkerset.Sort(entries)
+			var got []site
+			for i, e := range entries {
+				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Text].Name, e.Site})
+				if want := "sdt_" + plan.Sites[i].Stub.ID; e.Probe != want && !strings.Contains(e.Probe, want) {
+					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, e.Probe, want)
+				}
+			}
+			if diff := cmp.Diff(planned(plan), got); diff != "" {
+				t.Errorf("%s in %s: %s", file.Name, l.Format, diff)
+			}
+		}
+		if n == 0 {
+			t.Fatal("no object was converted")
+		}
+	}
+}
+
+func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
+	for _, l := range everyLayout(t) {
+		after, _ := convert(t, objtest.Read(t, "comdat.amd64-gcc12-O2.o"), l, false)
+		o, m := open(t, after)
+		groups, err := o.Groups()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := l.Read(o, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grouped := 0
+		for _, e := range entries {
+			if groups[e.Section] != groups[e.Text] || o.Sections[e.Section].Flags&elf.SHF_GROUP != o.Sections[e.Text].Flags&elf.SHF_GROUP {
+				t.Errorf("%s: records of %s are in group %d, it in %d", l.Format, o.Sections[e.Text].Name, groups[e.Section], groups[e.Text])
+			}
+			if groups[e.Text] != 0 {
+				grouped++
+			}
+		}
+		if grouped == 0 || grouped == len(entries) {
+			t.Errorf("%s: %d of %d records are in groups", l.Format, grouped, len(entries))
+		}
+	}
+}
+
+// One section of records is of one section of text.
+func TestRecordSectionsAreOfOneText(t *testing.T) {
+	for _, l := range everyLayout(t) {
+		after, _ := convert(t, objtest.Read(t, "calls.amd64-gcc12-sections.o"), l, false)
+		o, m := open(t, after)
+		entries, err := l.Read(o, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[int]int{}
+		for _, e := range entries {
+			if text, ok := of[e.Section]; ok && text != e.Text {
+				t.Errorf("%s: section %d has records of %s and %s", l.Format, e.Section, o.Sections[text].Name, o.Sections[e.Text].Name)
+			}
+			of[e.Section] = e.Text
+		}
+		if len(of) < 10 {
+			t.Errorf("%s: %d sections of records", l.Format, len(of))
+		}
+	}
+}
+
+func TestReadNeedsSoundRecords(t *testing.T) {
+	l := parse(t, "pairs", "")
+	after, _ := convert(t, objtest.Read(t, "gotload.amd64-gcc12-noplt.o"), l, false)
+	for _, c := range []struct {
+		name   string
+		change func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection)
+		want   string
+	}{
+		{"no relocation", func(e *elfreloc.Edit, _ int, rs elfreloc.RelocSection) { e.DeleteRelocation(rs, 1) },
+			"a.o: sdt_instances_set+0x8: a record without a relocation"},
+		{"a site in data", func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection) {
+			e.SetRelocation(rs, 1, elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)})
+		}, "a.o: sdt_instances_set+0x0: a record of a site that is not in code"},
+		{"half a record", func(e *elfreloc.Edit, records int, _ elfreloc.RelocSection) { e.Append(records, make([]byte, 4)) },
+			"a.o: sdt_instances_set: 52 bytes of records of 16 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, m := open(t, changedRecords(t, after, c.change))
+			if _, err := l.Read(o, m); err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, elfreloc.RelocSection)) []byte {
+	t.Helper()
+	o, _ := open(t, data)
+	e, err := o.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rs := range rels {
+		if o.Sections[rs.Target].Name == "sdt_instances_set" {
+			change(e, rs.Target, rs)
+		}
+	}
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := objtest.Assemble(out, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// readelf agrees on the number of records.
+func TestReadelfCountsTheSameRecords(t *testing.T) {
+	readelf, err := exec.LookPath("readelf")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	after, plan := convert(t, objtest.Read(t, "calls.amd64-gcc12-O2.o"), parse(t, "pairs", ""), false)
+	path := filepath.Join(t.TempDir(), "a.o")
+	if err := os.WriteFile(path, after, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(readelf, "-rW", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, records := 0, false
+	for line := range strings.Lines(string(out)) {
+		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
+			records = strings.HasPrefix(rest, ".relasdt_")
+		} else if records && strings.Contains(line, "R_X86_64_64") {
+			n++
+		}
+	}
+	if n != 2*len(plan.Sites) {
+		t.Errorf("%d relocations for %d records", n, len(plan.Sites))
+	}
+}

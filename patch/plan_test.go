@@ -1,0 +1,158 @@
+package patch_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+func defaults() patch.Options {
+	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+}
+
+func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
+	t.Helper()
+	data := objtest.Read(t, name)
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan, err := patch.Find(o, machines.Lookup(o.Machine, o.Layout.Class), opts.Names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := patch.NewPlan(scan, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// apply converts an object, and returns what debug/elf sees of it.
+func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) {
+	t.Helper()
+	plan := planOf(t, name, opts)
+	e, err := plan.Scan.Object.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(e); err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := objtest.Assemble(out, objtest.Read(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(result))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var probes []string
+	for _, s := range syms {
+		if strings.HasPrefix(s.Name, "sdt_") || strings.HasPrefix(s.Name, "__dtrace_") {
+			bind := strings.TrimPrefix(elf.ST_BIND(s.Info).String(), "STB_")
+			state := "defined"
+			if s.Section == elf.SHN_UNDEF {
+				state = "undefined"
+			}
+			probes = append(probes, strings.Join([]string{s.Name, bind, state, elf.ST_VISIBILITY(s.Other).String()[4:]}, " "))
+		}
+	}
+	return f, probes
+}
+
+func TestPlanIsSortedAndComplete(t *testing.T) {
+	p := planOf(t, "calls.amd64-gcc12-O2.o", defaults())
+	if len(p.Sites) != len(p.Scan.Calls) || len(p.Refused) != 0 || len(p.Err()) != 0 {
+		t.Fatalf("%d sites, %d calls, refused %v", len(p.Sites), len(p.Scan.Calls), p.Err())
+	}
+	for i := 1; i < len(p.Sites); i++ {
+		a, b := p.Sites[i-1], p.Sites[i]
+		if a.Relocs.Target > b.Relocs.Target || a.Relocs.Target == b.Relocs.Target && a.Change.Site.Offset >= b.Change.Site.Offset {
+			t.Errorf("site %d comes before site %d", i, i-1)
+		}
+	}
+}
+
+// All that stands in the way is reported at once.
+func TestPlanReportsEveryRefusal(t *testing.T) {
+	p := planOf(t, "address.arm64-clang19-code.o", defaults())
+	var got []string
+	for _, err := range p.Err() {
+		where, _, _ := strings.Cut(err.Error(), ": got ")
+		got = append(got, where)
+	}
+	want := []string{
+		`a.o: .text+0x24: in address_give+0x0: R_AARCH64_ADR_GOT_PAGE against "__dtrace_probe_address___taken"`,
+		`a.o: .text+0x28: in address_give+0x4: R_AARCH64_ADR_GOT_PAGE against "__dtrace_isenabled_address___taken"`,
+		`a.o: .text+0x2c: in address_give+0x8: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_probe_address___taken"`,
+		`a.o: .text+0x30: in address_give+0xc: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_isenabled_address___taken"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPlanWithRefusalsIsNotApplied(t *testing.T) {
+	p := planOf(t, "address.arm64-clang19-code.o", defaults())
+	e, err := p.Scan.Object.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil || e.Changed() {
+			t.Error("the plan was applied")
+		}
+	}()
+	p.Apply(e)
+}
+
+func TestProbeObjectsTakeThePlaceOfStubs(t *testing.T) {
+	relative := defaults()
+	relative.Layout = linkerset.Layout{Format: linkerset.Relative}
+	for _, c := range []struct {
+		name, object string
+		opts         patch.Options
+		want         []string
+	}{
+		{"of its own name", "large.arm64-gcc12-large.o", defaults(), []string{"sdt_large___call GLOBAL undefined DEFAULT"}},
+		{"hidden where records hold distances", "large.arm64-gcc12-large.o", relative, []string{"sdt_large___call GLOBAL undefined HIDDEN"}},
+		{"one that the object refers to already", "existing.arm64-gcc12-O2.o", defaults(), []string{
+			"sdt_existing___new GLOBAL undefined DEFAULT", "sdt_existing___probe GLOBAL undefined DEFAULT", "sdt_existing___weak WEAK undefined DEFAULT"}},
+		{"one that the object defines", "existing.amd64-gcc12-define.o", defaults(), []string{
+			"sdt_existing___new GLOBAL undefined DEFAULT", "sdt_existing___probe GLOBAL defined DEFAULT", "sdt_existing___weak WEAK undefined DEFAULT"}},
+		{"one that is local", "existing.amd64-clang19-static.o", defaults(), []string{
+			"sdt_existing___new GLOBAL undefined DEFAULT", "sdt_existing___probe LOCAL defined DEFAULT", "sdt_existing___weak WEAK undefined DEFAULT"}},
+		{"stubs that the object defines stay", "defined.amd64-clang19-O2.o", defaults(), []string{
+			"__dtrace_isenabled_defined___global GLOBAL defined DEFAULT", "__dtrace_probe_defined___global GLOBAL defined DEFAULT",
+			"__dtrace_probe_defined___weak WEAK defined DEFAULT", "sdt_defined___global GLOBAL undefined DEFAULT",
+			"sdt_defined___not GLOBAL undefined DEFAULT", "sdt_defined___weak GLOBAL undefined DEFAULT"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, got := apply(t, c.object, c.opts)
+			if diff := cmp.Diff(c.want, sorted(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func sorted(in []string) []string { return slices.Sorted(slices.Values(in)) }

@@ -1,0 +1,230 @@
+package resolve_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/resolve"
+)
+
+// The sections of the object that tests add symbols to: .text, .data and
+// .text.own.
+const base = "forms.arm64-gcc12-as.o"
+
+func open(t testing.TB, data []byte) *elfreloc.Object {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func section(t testing.TB, o *elfreloc.Object, name string) int {
+	t.Helper()
+	for i := range o.Sections {
+		if o.Sections[i].Name == name {
+			return i
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return 0
+}
+
+// table makes the table of an object whose symbols are those given. Their
+// Section counts code sections of 4 KiB each, from 1; 3 stands for data.
+func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
+	t.Helper()
+	data := objtest.Read(t, "none.amd64-gcc12-O2.o")
+	o := open(t, data)
+	e, err := o.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections [4]int
+	for i := 1; i <= 3; i++ {
+		flags := elf.SHF_ALLOC | elf.SHF_EXECINSTR
+		if i == 3 {
+			flags = elf.SHF_ALLOC
+		}
+		sections[i] = e.AddSection(elfreloc.NewSection{Name: "new", Type: elf.SHT_PROGBITS, Flags: flags, Align: 1, Data: make([]byte, 4096)})
+	}
+	for _, s := range symbols {
+		if s.Section > 0 {
+			s.Section = sections[s.Section]
+		}
+		e.AddSymbol(s)
+	}
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := objtest.Assemble(out, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := resolve.FromObject(open(t, result))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return functions, sections
+}
+
+func fn(name string, section int, start, size uint64) elfreloc.Symbol {
+	return elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL, Type: elf.STT_FUNC, Section: section, Value: start, Size: size}
+}
+
+func with(s elfreloc.Symbol, change func(*elfreloc.Symbol)) elfreloc.Symbol {
+	change(&s)
+	return s
+}
+
+func local(s *elfreloc.Symbol)  { s.Bind = elf.STB_LOCAL }
+func weak(s *elfreloc.Symbol)   { s.Bind = elf.STB_WEAK }
+func noType(s *elfreloc.Symbol) { s.Type = elf.STT_NOTYPE }
+func object(s *elfreloc.Symbol) { s.Type = elf.STT_OBJECT }
+func ifunc(s *elfreloc.Symbol)  { s.Type = elf.STT_GNU_IFUNC }
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		symbols []elfreloc.Symbol
+		want    map[uint64]string // places in section 1
+	}{
+		{"nothing", nil, map[uint64]string{0: "", 5: "", 1 << 63: ""}},
+		{"one function", []elfreloc.Symbol{fn("f", 1, 16, 8)},
+			map[uint64]string{0: "", 15: "", 16: "f+0x0", 23: "f+0x7", 24: "", ^uint64(0): ""}},
+		{"a gap between functions", []elfreloc.Symbol{fn("f", 1, 0, 8), fn("g", 1, 16, 8)},
+			map[uint64]string{7: "f+0x7", 8: "", 15: "", 16: "g+0x0"}},
+		{"of unknown size up to the next", []elfreloc.Symbol{fn("f", 1, 0, 0), fn("g", 1, 16, 8)},
+			map[uint64]string{0: "f+0x0", 15: "f+0xf", 16: "g+0x0", 24: ""}},
+		{"the last of unknown size", []elfreloc.Symbol{fn("f", 1, 16, 0)}, map[uint64]string{15: "", 16: "f+0x0", 4000: "f+0xf90"}},
+		{"nested", []elfreloc.Symbol{fn("outer", 1, 0, 64), fn("inner", 1, 16, 16), fn("innermost", 1, 20, 4)},
+			map[uint64]string{15: "outer+0xf", 16: "inner+0x0", 20: "innermost+0x0", 24: "inner+0x8", 31: "inner+0xf", 32: "outer+0x20", 63: "outer+0x3f", 64: ""}},
+		{"overlapping", []elfreloc.Symbol{fn("f", 1, 0, 20), fn("g", 1, 16, 16)}, map[uint64]string{15: "f+0xf", 16: "g+0x0", 19: "g+0x3", 31: "g+0xf"}},
+		{"two nested one after the other", []elfreloc.Symbol{fn("outer", 1, 0, 64), fn("a", 1, 8, 8), fn("b", 1, 24, 8)},
+			map[uint64]string{16: "outer+0x10", 32: "outer+0x20"}},
+		{"aliases: a sized one", []elfreloc.Symbol{fn("a", 1, 0, 0), fn("b", 1, 0, 8)}, map[uint64]string{4: "b+0x4", 8: ""}},
+		{"aliases: a typed one", []elfreloc.Symbol{with(fn("a", 1, 0, 8), noType), fn("b", 1, 0, 8)}, map[uint64]string{4: "b+0x4"}},
+		{"aliases: a sized typeless before an unsized function", []elfreloc.Symbol{fn("a", 1, 0, 0), with(fn("b", 1, 0, 8), noType)}, map[uint64]string{4: "b+0x4"}},
+		{"aliases: global, weak, local", []elfreloc.Symbol{with(fn("a", 1, 0, 8), local), with(fn("b", 1, 0, 8), weak), fn("c", 1, 0, 8)}, map[uint64]string{4: "c+0x4"}},
+		{"aliases: weak before local", []elfreloc.Symbol{with(fn("a", 1, 0, 8), local), with(fn("b", 1, 0, 8), weak)}, map[uint64]string{4: "b+0x4"}},
+		{"aliases: by name", []elfreloc.Symbol{fn("b", 1, 0, 8), fn("a", 1, 0, 8)}, map[uint64]string{4: "a+0x4"}},
+		{"mapping symbols and local labels", []elfreloc.Symbol{
+			fn("f", 1, 0, 64), with(fn("$x", 1, 8, 0), noType), with(fn("$d.1", 1, 16, 0), noType), with(fn(".L5", 1, 24, 0), noType),
+			with(fn(".Lsdt_0123_1", 1, 32, 0), noType),
+		}, map[uint64]string{8: "f+0x8", 16: "f+0x10", 24: "f+0x18", 32: "f+0x20"}},
+		{"assembly without types", []elfreloc.Symbol{with(fn("entry", 1, 0, 0), noType)}, map[uint64]string{4: "entry+0x4"}},
+		{"indirect functions", []elfreloc.Symbol{with(fn("f", 1, 0, 8), ifunc)}, map[uint64]string{4: "f+0x4"}},
+		{"objects, absolute and undefined symbols", []elfreloc.Symbol{
+			with(fn("o", 1, 0, 8), object), fn("u", 0, 0, 8), fn("abs", elfreloc.SectionAbs, 0, 8), fn("", 1, 0, 8),
+		}, map[uint64]string{4: ""}},
+		{"a function at the end of the address space", []elfreloc.Symbol{fn("f", 1, ^uint64(0)-7, 8)}, map[uint64]string{^uint64(0): "f+0x7", 0: ""}},
+		{"other sections", []elfreloc.Symbol{fn("before", 1, 0, 4096), fn("f", 2, 8, 8), with(fn("data", 3, 0, 64), noType)},
+			map[uint64]string{8: "before+0x8"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			functions, sections := table(t, c.symbols...)
+			for off, want := range c.want {
+				if got := functions.Place(sections[1], off); got != want {
+					t.Errorf("%#x is %q, want %q", off, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A function answers for its own section alone, also where it claims to be
+// longer than that.
+func TestSectionsDoNotMix(t *testing.T) {
+	functions, sections := table(t, fn("long", 1, 0, 1<<40), fn("second", 2, 8, 8), with(fn("data", 3, 0, 64), noType))
+	for _, c := range []struct {
+		section int
+		off     uint64
+		want    string
+	}{
+		{sections[1], 5000, "long+0x1388"}, {sections[2], 0, ""}, {sections[2], 8, "second+0x0"}, {sections[2], 16, ""},
+		{sections[3], 0, ""}, {0, 0, ""}, {-1, 0, ""}, {1 << 20, 0, ""},
+	} {
+		if got := functions.Place(c.section, c.off); got != c.want {
+			t.Errorf("section %d+%#x is %q, want %q", c.section, c.off, got, c.want)
+		}
+	}
+}
+
+func TestLookupGivesTheSymbol(t *testing.T) {
+	o := open(t, objtest.Read(t, base))
+	functions, err := resolve.FromObject(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := section(t, o, ".text.own")
+	f, ok := functions.Lookup(text, 8)
+	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
+		t.Errorf("got %+v, %v", f, ok)
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := syms.At(f.Symbol); s.Name != "forms_own" {
+		t.Errorf("symbol %d is %q", f.Symbol, s.Name)
+	}
+}
+
+// The table agrees with a search through all symbols, for every offset of the
+// code of real objects.
+func TestLookupAgreesWithASlowSearch(t *testing.T) {
+	for _, file := range objtest.Committed(t, math.MaxInt64) {
+		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
+			continue
+		}
+		o := open(t, file.Data)
+		functions, err := resolve.FromObject(o)
+		if err != nil {
+			t.Fatalf("%s: %v", file.Name, err)
+		}
+		syms, err := o.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		byCode := make(map[int][]elfreloc.Symbol)
+		for i := range syms.Len() {
+			if s := syms.At(i); s.Type == elf.STT_FUNC {
+				byCode[s.Section] = append(byCode[s.Section], s)
+			}
+		}
+		for sec := range o.Sections {
+			if !o.Sections[sec].Executable() {
+				continue
+			}
+			for off := range o.Sections[sec].Size {
+				f, ok := functions.Lookup(sec, off)
+				start, size, found := slowSearch(byCode[sec], off)
+				if diff := cmp.Diff([]uint64{start, size}, []uint64{f.Start, f.Size}); ok && found && diff != "" {
+					t.Fatalf("%s: section %d+%#x: %s: %s", file.Name, sec, off, f.Name, diff)
+				}
+				if found && !ok {
+					t.Fatalf("%s: section %d+%#x: no function", file.Name, sec, off)
+				}
+			}
+		}
+	}
+}
+
+// slowSearch finds the sized function that starts last before an offset and
+// reaches it.
+func slowSearch(functions []elfreloc.Symbol, off uint64) (start, size uint64, found bool) {
+	for _, s := range functions {
+		if s.Value <= off && off-s.Value < s.Size && (!found || s.Value > start) {
+			start, size, found = s.Value, s.Size, true
+		}
+	}
+	return
+}
