@@ -83,7 +83,7 @@ func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool
 	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
 	word := uint64(o.Layout.Word())
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 &&
-		(sec.Entsize == 2*word || sec.Entsize == word) && identifier.MatchString(sec.Name)
+		(sec.Entsize == 2*word || sec.Entsize == word) && isIdentifier(sec.Name)
 }
 
 // KeptAlive returns the sections that code refers to by relocations which do

@@ -15,7 +15,6 @@ package linkerset
 import (
 	"debug/elf"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"sdtconvert/arch"
@@ -47,7 +46,7 @@ func ParseLayout(format, name string) (Layout, error) {
 		if f != format {
 			continue
 		}
-		if name != "" && !identifier.MatchString(name) {
+		if name != "" && !isIdentifier(name) {
 			return Layout{}, fmt.Errorf("section name %q is not a C identifier, so linkers would make no __start_ and __stop_ symbols", name)
 		}
 		return Layout{Format(i), name}, nil
@@ -55,7 +54,17 @@ func ParseLayout(format, name string) (Layout, error) {
 	return Layout{}, fmt.Errorf("unknown layout %q; known are %s", format, strings.Join(formats, ", "))
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isIdentifier reports whether a name is one in C.
+func isIdentifier(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
 
 var defaultSections = [...][2]string{
 	Pairs:    {arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},

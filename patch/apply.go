@@ -1,10 +1,10 @@
 package patch
 
 import (
-	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
 	"fmt"
+	"hash/fnv"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -216,7 +216,7 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 // hash is over what tells objects apart, the symbols with the name of the
 // source among them, and not over the whole file, which may be large.
 func (a *applier) labeller() (func(*Site) uint32, error) {
-	h := sha256.New()
+	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %v\n", len(a.o.Sections), a.o.Sections)
 	syms, err := a.o.Symbols()
 	if err != nil {

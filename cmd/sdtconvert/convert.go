@@ -159,7 +159,7 @@ func (c *converter) write(s *subject, plan *patch.Plan, r *result) error {
 		}
 	}
 	if !c.dryRun {
-		if err := replace.File(c.target(s.Name), s.in, out, c.jobs); err != nil {
+		if err := c.put(s.in, out); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,13 @@ func (c *converter) copy(in *replace.Input) error {
 	}
 	size := in.Info.Size()
 	same := &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
-	return replace.File(c.target(in.Path), in, same, c.jobs)
+	return c.put(in, same)
+}
+
+// put writes what has come of a file.
+func (c *converter) put(in *replace.Input, out *elfreloc.Output) error {
+	watchSignals()
+	return replace.File(c.target(in.Path), in, out, c.jobs)
 }
 
 // warnTrailing tells that what stands behind the ELF file proper is lost.

@@ -3,13 +3,15 @@ package main
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"sdtconvert/internal/replace"
 )
 
-// onSignal makes an interrupted run leave no temporary file behind.
-func onSignal() {
+// watchSignals makes an interrupted run leave no temporary file behind. A run
+// without anything to write does without it.
+var watchSignals = sync.OnceFunc(func() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -21,4 +23,4 @@ func onSignal() {
 		}
 		os.Exit(status)
 	}()
-}
+})

@@ -12,23 +12,21 @@ type temporary struct {
 	done bool
 }
 
-// open holds the temporary files that exist, so that a signal can remove them.
+// open holds the names of the temporary files that exist, so that a signal can
+// remove them. Whoever makes or renames one holds the lock for reading.
 var open struct {
-	sync.Mutex
-	names map[string]bool
+	sync.RWMutex
+	names sync.Map
 }
 
 func createTemp(target string) (*temporary, error) {
-	open.Lock()
-	defer open.Unlock()
+	open.RLock()
+	defer open.RUnlock()
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
 	if err != nil {
 		return nil, err
 	}
-	if open.names == nil {
-		open.names = make(map[string]bool)
-	}
-	open.names[f.Name()] = true
+	open.names.Store(f.Name(), nil)
 	return &temporary{File: f}, nil
 }
 
@@ -47,13 +45,13 @@ func (t *temporary) rename(target string) error {
 	if err := t.Close(); err != nil {
 		return err
 	}
-	open.Lock()
-	defer open.Unlock()
+	open.RLock()
+	defer open.RUnlock()
 	if err := os.Rename(t.Name(), target); err != nil {
 		return err
 	}
 	t.done = true
-	delete(open.names, t.Name())
+	open.names.Delete(t.Name())
 	return nil
 }
 
@@ -64,9 +62,7 @@ func (t *temporary) discard() {
 	}
 	t.Close()
 	os.Remove(t.Name())
-	open.Lock()
-	defer open.Unlock()
-	delete(open.names, t.Name())
+	open.names.Delete(t.Name())
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
@@ -74,7 +70,8 @@ func (t *temporary) discard() {
 // about to end.
 func Abandon() {
 	open.Lock() // and never unlock
-	for name := range open.names {
-		os.Remove(name)
-	}
+	open.names.Range(func(name, _ any) bool {
+		os.Remove(name.(string))
+		return true
+	})
 }

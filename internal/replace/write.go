@@ -148,17 +148,30 @@ func (w *offsetWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-var buffers = sync.Pool{New: func() any { return new([elfreloc.Window]byte) }}
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// buffer returns a buffer of at most one window for n bytes in all.
+func buffer(n int64) *[]byte {
+	b := buffers.Get().(*[]byte)
+	if size := min(n, elfreloc.Window); int64(cap(*b)) < size {
+		*b = make([]byte, size)
+	}
+	*b = (*b)[:min(cap(*b), elfreloc.Window)]
+	return b
+}
 
 // assemble writes extents one behind the other, through a buffer.
 func assemble(w io.Writer, src *Input, extents []elfreloc.Extent) error {
 	if len(extents) == 0 {
 		return nil
 	}
-	held := buffers.Get().(*[elfreloc.Window]byte)
+	total := int64(0)
+	for _, x := range extents {
+		total += x.Len
+	}
+	held := buffer(total)
 	defer buffers.Put(held)
-	buf := held[:]
-	fill := 0
+	buf, fill := *held, 0
 	flush := func() error {
 		_, err := w.Write(buf[:fill])
 		fill = 0
