@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -47,7 +48,11 @@ func Committed(t testing.TB, limit int64) []File {
 // than limit bytes. There are none where Go is installed without its sources.
 func Foreign(t testing.TB, limit int64) []File {
 	t.Helper()
-	folder := filepath.Join(runtime.GOROOT(), "src", "debug", "elf", "testdata")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
