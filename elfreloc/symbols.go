@@ -3,7 +3,6 @@ package elfreloc
 import (
 	"debug/elf"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -193,9 +192,3 @@ func (t *Symbols) sectionSymbols() map[int]uint32 {
 
 // Mentions reports whether a string occurs anywhere in the names.
 func (t *Symbols) Mentions(s string) bool { return strings.Contains(t.strings, s) }
-
-// Hash writes the table to a hash.
-func (t *Symbols) Hash(w io.Writer) {
-	w.Write(t.raw)
-	io.WriteString(w, t.strings)
-}

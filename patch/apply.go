@@ -2,9 +2,6 @@ package patch
 
 import (
 	"debug/elf"
-	"encoding/hex"
-	"fmt"
-	"hash/fnv"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -18,9 +15,8 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	thunk  *uint32            // symbol of the return thunk, once it is needed
-	helper *uint32            // symbol of the helper's section, once it is needed
-	labels func(*Site) uint32 // makes the symbol at a site, where linkers relax
+	thunk  *uint32 // symbol of the return thunk, once it is needed
+	helper *uint32 // symbol of the helper's section, once it is needed
 }
 
 // Apply queues a plan in an edit of the same object. The plan must have no
@@ -37,11 +33,6 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		return err
 	}
 	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes}
-	if len(p.Sites) > 0 && a.m.Traits().Relaxes {
-		if a.labels, err = a.labeller(); err != nil {
-			return err
-		}
-	}
 	for from := 0; from < len(p.Sites); {
 		to := from
 		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
@@ -96,8 +87,8 @@ func (a *applier) record(kind arch.Kind, sites []*Site) ([]linkerset.Ref, error)
 			return nil, err
 		}
 		site := linkerset.Ref{Addend: int64(s.Change.Record)}
-		if a.labels != nil {
-			site = linkerset.Ref{Sym: a.labels(s)}
+		if a.m.Traits().Relaxes {
+			site = linkerset.Ref{Sym: a.label(s)}
 		} else {
 			site.Sym = a.e.SectionSymbol(text)
 		}
@@ -210,28 +201,10 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 	return nil
 }
 
-// labeller makes the symbols that stand at sites where linkers delete bytes
-// before them. They are weak, hidden and local by name, so that they clash
-// with nothing and no one takes them for functions, and unique in a link: the
-// hash is over what tells objects apart, the symbols with the name of the
-// source among them, and not over the whole file, which may be large.
-func (a *applier) labeller() (func(*Site) uint32, error) {
-	h := fnv.New128a()
-	fmt.Fprintf(h, "%d %v\n", len(a.o.Sections), a.o.Sections)
-	syms, err := a.o.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	syms.Hash(h)
-	for _, s := range a.p.Sites {
-		fmt.Fprintf(h, "%d %v %v\n", s.Relocs.Target, s.Reloc, s.Change)
-	}
-	prefix, n := fmt.Sprintf(".Lsdt_%s_", hex.EncodeToString(h.Sum(nil)[:10])), 0
-	return func(s *Site) uint32 {
-		n++
-		return a.e.AddSymbol(elfreloc.Symbol{
-			Name: fmt.Sprintf("%s%d", prefix, n), Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN),
-			Section: s.Relocs.Target, Value: s.Change.Record,
-		})
-	}, nil
+// label makes a symbol at a site where linkers delete bytes before it. It is
+// local, and by its name nothing that anyone would show: linkers, addr2line and
+// objdump would take a global symbol for the function from there on, and
+// loaders, which keep local labels out of their tables, would too.
+func (a *applier) label(s *Site) uint32 {
+	return a.e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_site", Bind: elf.STB_LOCAL, Section: s.Relocs.Target, Value: s.Change.Record})
 }

@@ -182,7 +182,7 @@ func (p *pair) checkSymbols() {
 		section := elf.ST_TYPE(s.Info) == elf.STT_SECTION && s.Name == "" && s.Value == 0
 		p.seen["local symbol made"] = p.seen["local symbol made"] || n > 0 && section
 		field := s.Name == ".Lsdt_field" && s.Info == 0 && int(s.Section) >= len(p.old.Sections)
-		label := field || strings.HasPrefix(s.Name, ".Lsdt_") && s.Info == elf.ST_INFO(elf.STB_WEAK, elf.STT_NOTYPE) && s.Other == byte(elf.STV_HIDDEN)
+		label := field || s.Name == ".Lsdt_site" && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_NOTYPE)
 		global := s.Section == elf.SHN_UNDEF && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
 		probe := strings.HasPrefix(s.Name, "sdt_") && global
 		if n > 0 && !section && !label && !probe && !(s.Name == "__x86_return_thunk" && global) {
