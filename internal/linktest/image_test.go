@@ -163,16 +163,6 @@ func symbolIs(name string) func(elf.Symbol) bool {
 	return func(s elf.Symbol) bool { return s.Name == name && s.Section != elf.SHN_UNDEF }
 }
 
-// symbol is the address of a name.
-func (im *image) symbol(t *testing.T, name string) uint64 {
-	t.Helper()
-	i := slices.IndexFunc(im.symbols, symbolIs(name))
-	if i < 0 {
-		t.Fatalf("%s: no symbol %s", im.path, name)
-	}
-	return im.symbols[i].Value
-}
-
 // bounds is where the records of a section stand, by the section header and by
 // the symbols that the linker made, which have to agree.
 func (im *image) bounds(t *testing.T, name string) (start, end uint64) {
