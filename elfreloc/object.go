@@ -265,6 +265,12 @@ func (o *Object) Data(sec int) ([]byte, error) {
 
 // Bytes reads n bytes at offset off of a section. They are not to be modified.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
+	return o.Window(nil, sec, off, n)
+}
+
+// Window is Bytes for those who read one part of a section after another: it
+// may put the bytes where the last part was.
+func (o *Object) Window(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
 		return nil, o.OffsetError(sec, off, fmt.Errorf("%d bytes wanted of a section of %#x bytes", n, s.Size))
@@ -272,11 +278,11 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.read(int64(s.Offset+off), int64(n))
+	b, err := o.window(last, s.Offset+off, n)
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
-	return b, nil
+	return b[:n:n], nil
 }
 
 func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
@@ -307,8 +313,13 @@ func (o *Object) read(off, n int64) ([]byte, error) {
 
 // window is read for streams: it may reuse the last window.
 func (o *Object) window(last []byte, off, n uint64) ([]byte, error) {
-	if _, held := o.r.(Memory); held || uint64(cap(last)) < n {
-		return o.read(int64(off), int64(n))
+	if m, ok := o.r.(Memory); ok {
+		if b := m.Slice(int64(off), int64(n)); b != nil {
+			return b, nil
+		}
+	}
+	if uint64(cap(last)) < n {
+		last = make([]byte, n)
 	}
 	return last[:n], o.readInto(last[:n], int64(off))
 }

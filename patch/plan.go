@@ -206,7 +206,7 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
-	code, err := t.object.Bytes(section, from, n)
+	code, err := t.object.Window(t.text.Code, section, from, n)
 	if err != nil {
 		return arch.Text{}, err
 	}
