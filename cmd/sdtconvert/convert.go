@@ -93,6 +93,9 @@ func (c *converter) try(name string, r *result) error {
 		return err
 	}
 	defer in.Close()
+	if in.Info.Size() > largeFile {
+		collectLess()
+	}
 	s, err := openSubject(in, c.patch.Names)
 	if errors.Is(err, errPassedOver) {
 		return c.copy(in)

@@ -61,6 +61,13 @@ func pool(files []string, jobs int, work func(file string) *result, done func(i 
 	wg.Wait()
 }
 
+// collectLess makes the garbage collector run less often: a file leaves little
+// behind, and the process soon ends, so that costs little memory and saves much
+// time. For one small file it is not worth the call.
+var collectLess = sync.OnceFunc(func() { debug.SetGCPercent(400) })
+
+const largeFile = 1 << 20 // bytes
+
 // runAll works on all files of a command, and prints the results.
 func runAll(s *settings, stdout, stderr io.Writer, work func(file string) *result) (failed bool, err error) {
 	files, err := distinct(s.files)
@@ -68,9 +75,7 @@ func runAll(s *settings, stdout, stderr io.Writer, work func(file string) *resul
 		return false, err
 	}
 	if len(files) > 1 {
-		// Each file leaves little behind, and the process soon ends: collecting
-		// garbage less often costs little memory and saves much time.
-		debug.SetGCPercent(400)
+		collectLess()
 	}
 	progress := newProgress(stderr, len(files))
 	defer progress.stop()
