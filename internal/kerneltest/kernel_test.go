@@ -63,9 +63,15 @@ func run(t *testing.T, name string, args ...string) string {
 
 func findModules(t *testing.T) []string {
 	t.Helper()
-	folder := strings.TrimSpace(run(t, "../../scripts/kernel-modules"))
+	out, err := exec.Command("../../scripts/kernel-modules").Output()
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("no modules: %v", err) // there may be no network
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	folder := strings.TrimSpace(string(out))
 	var modules []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".ko") {
 			modules = append(modules, path)
 		}
