@@ -282,7 +282,7 @@ func (o *Object) Window(last []byte, sec int, off, n uint64) ([]byte, error) {
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
-	return b[:n:n], nil
+	return b, nil
 }
 
 func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {
@@ -302,20 +302,14 @@ type Memory interface {
 // read reads n bytes at offset off of the file, which the caller has checked
 // to lie within it. They are not to be modified.
 func (o *Object) read(off, n int64) ([]byte, error) {
-	if m, ok := o.r.(Memory); ok {
-		if b := m.Slice(off, n); b != nil {
-			return b[:n:n], nil
-		}
-	}
-	b := make([]byte, n)
-	return b, o.readInto(b, off)
+	return o.window(nil, uint64(off), uint64(n))
 }
 
 // window is read for streams: it may reuse the last window.
 func (o *Object) window(last []byte, off, n uint64) ([]byte, error) {
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(off), int64(n)); b != nil {
-			return b, nil
+			return b[:n:n], nil
 		}
 	}
 	if uint64(cap(last)) < n {

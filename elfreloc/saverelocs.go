@@ -30,6 +30,7 @@ func (s *saver) writeRelocations() error {
 }
 
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
+	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 	sec := &s.sections[rs.Index]
 	var added []byte
 	for _, r := range re.added {
@@ -37,14 +38,13 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	}
 	if len(re.deleted) == 0 {
 		s.content[rs.Index] = []Extent{
-			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re)},
+			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.set)},
 			{Data: added, Len: int64(len(added))},
 		}
 		sec.Size += uint64(len(added))
 		return nil
 	}
 	slices.Sort(re.deleted)
-	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 	var kept []byte
 	deleted, set := re.deleted, re.set
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
@@ -62,17 +62,12 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	return err
 }
 
-// rewriteRelocs applies edits of entries, and renumbers their symbols. It is
+// rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, re *relocEdit) func(int64, []byte) error {
+func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
 	size := s.o.Layout.relocSize(rs.Rela)
 	l, final, old := s.o.Layout, s.numbers.final, uint32(s.e.symbols.Len())
-	var set []entry
-	if re != nil {
-		set = re.set
-		slices.SortFunc(set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
-	}
 	return func(at int64, window []byte) error {
 		first, count := int(at)/size, len(window)/size
 		if s.numbers.moved {

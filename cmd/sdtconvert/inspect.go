@@ -85,12 +85,8 @@ func (i *inspector) layouts() []linkerset.Layout {
 
 // plan finds what convert would do, were there no earlier records.
 func (i *inspector) plan(s *subject) (*patch.Plan, error) {
-	found, err := s.NamesContain(i.patch.Names.Needles())
-	if err != nil || !found {
-		return nil, err
-	}
-	scan, err := patch.Find(s.Object, s.machine, i.patch.Names)
-	if err != nil {
+	scan, err := find(s, i.patch.Names)
+	if err != nil || scan == nil {
 		return nil, err
 	}
 	if s.machine == nil {
