@@ -134,6 +134,9 @@ type Traits struct {
 
 	None uint32 // the relocation type that does nothing
 	Word uint32 // the type for an absolute address, of the class's word size
+	// LoadBase is the type of the dynamic relocation that adds the load base to
+	// an address, R_<machine>_RELATIVE.
+	LoadBase uint32
 	// Relative holds the types which, together at one offset, store a 32-bit
 	// distance: all of them name the target but those with Sub, which name
 	// the field itself.
@@ -145,6 +148,10 @@ type Traits struct {
 	// ReturnThunk is the symbol that compilers jump to instead of returning,
 	// "" where there is no such mitigation.
 	ReturnThunk string
+
+	// Breakpoints are the instructions that debuggers and kernels put over the
+	// first bytes of a site when they arm it, as they stand in memory.
+	Breakpoints [][]byte
 }
 
 // RelativeReloc is one of the relocations of a PC-relative 32-bit field.

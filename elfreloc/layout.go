@@ -26,6 +26,7 @@ func (l Layout) Word() int { return l.pick(4, 8) }
 func (l Layout) headerSize() int        { return l.pick(52, 64) }
 func (l Layout) sectionHeaderSize() int { return l.pick(40, 64) }
 func (l Layout) symbolSize() int        { return l.pick(16, 24) }
+func (l Layout) segmentSize() int       { return l.pick(32, 56) }
 
 func (l Layout) relocSize(rela bool) int {
 	if rela {
@@ -58,12 +59,14 @@ func (l Layout) GetWord(b []byte) uint64 {
 	return uint64(l.u32(b))
 }
 
-// header holds the fields of the ELF header that matter for a relocatable.
+// header holds the fields of the ELF header that matter here.
 type header struct {
 	Type     elf.Type
 	Machine  elf.Machine
 	Version  uint32
 	Flags    uint32
+	PhOff    uint64
+	PhEnt    uint16
 	PhNum    uint16
 	ShOff    uint64
 	ShEnt    uint16
@@ -74,11 +77,11 @@ type header struct {
 func (l Layout) getHeader(b []byte) header {
 	h := header{Type: elf.Type(l.u16(b[16:])), Machine: elf.Machine(l.u16(b[18:])), Version: l.u32(b[20:])}
 	if l.Class == elf.ELFCLASS64 {
-		h.ShOff, b = l.u64(b[40:]), b[48:]
+		h.PhOff, h.ShOff, b = l.u64(b[32:]), l.u64(b[40:]), b[48:]
 	} else {
-		h.ShOff, b = uint64(l.u32(b[32:])), b[36:]
+		h.PhOff, h.ShOff, b = uint64(l.u32(b[28:])), uint64(l.u32(b[32:])), b[36:]
 	}
-	h.Flags, h.PhNum, h.ShEnt = l.u32(b), l.u16(b[8:]), l.u16(b[10:])
+	h.Flags, h.PhEnt, h.PhNum, h.ShEnt = l.u32(b), l.u16(b[6:]), l.u16(b[8:]), l.u16(b[10:])
 	h.ShNum, h.ShStrNdx = l.u16(b[12:]), l.u16(b[14:])
 	return h
 }
@@ -130,6 +133,19 @@ func (l Layout) putSection(b []byte, s *Section) {
 	for i, v := range fields {
 		o.PutUint32(b[8+4*i:], uint32(v))
 	}
+}
+
+func (l Layout) getSegment(b []byte) (s Segment) {
+	s.Type = elf.ProgType(l.u32(b))
+	if l.Class == elf.ELFCLASS64 {
+		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(l.u32(b[4:])), l.u64(b[8:]), l.u64(b[16:])
+		s.Filesz, s.Memsz, s.Align = l.u64(b[32:]), l.u64(b[40:]), l.u64(b[48:])
+		return s
+	}
+	s.Offset, s.Vaddr = uint64(l.u32(b[4:])), uint64(l.u32(b[8:]))
+	s.Filesz, s.Memsz = uint64(l.u32(b[16:])), uint64(l.u32(b[20:]))
+	s.Flags, s.Align = elf.ProgFlag(l.u32(b[24:])), uint64(l.u32(b[28:]))
+	return s
 }
 
 // rawSymbol is an entry of a symbol table before its name and its section

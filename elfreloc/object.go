@@ -43,11 +43,13 @@ type Object struct {
 	size     int64
 	header   []byte
 	tableOff uint64 // of the section header table
-	phnum    int
-	shstrndx int
-	symtab   int    // index of the SHT_SYMTAB section, 0 when there is none
-	shndx    int    // index of its SHT_SYMTAB_SHNDX section, 0 when there is none
-	names    string // the section name table
+	phOff    uint64 // of the program header table
+
+	phnum, phentsize int
+	shstrndx         int
+	symtab           int    // index of the SHT_SYMTAB section, 0 when there is none
+	shndx            int    // index of its SHT_SYMTAB_SHNDX section, 0 when there is none
+	names            string // the section name table
 
 	symbols *Symbols       // once Symbols has read them
 	rels    []RelocSection // once RelocSections has listed them
@@ -90,7 +92,8 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 		return nil, err
 	}
 	h := o.Layout.getHeader(o.header)
-	o.Type, o.Machine, o.phnum = h.Type, h.Machine, int(h.PhNum)
+	o.Type, o.Machine = h.Type, h.Machine
+	o.phOff, o.phnum, o.phentsize = h.PhOff, int(h.PhNum), int(h.PhEnt)
 	o.Layout.swappedInfo = h.Machine == elf.EM_MIPS && o.Layout.Class == elf.ELFCLASS64 &&
 		o.Layout.Order == binary.ByteOrder(binary.LittleEndian)
 	if err := o.readSections(h); err != nil {

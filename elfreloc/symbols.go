@@ -51,7 +51,7 @@ func (o *Object) Symbols() (*Symbols, error) {
 	}
 	t := &Symbols{o: o}
 	if o.symtab != 0 {
-		if err := t.read(); err != nil {
+		if err := t.read(o.symtab, o.shndx); err != nil {
 			return nil, err
 		}
 	}
@@ -59,56 +59,62 @@ func (o *Object) Symbols() (*Symbols, error) {
 	return t, nil
 }
 
-func (t *Symbols) read() (err error) {
-	o, sec := t.o, &t.o.Sections[t.o.symtab]
+// read reads section index, and its extension shndx unless that is 0.
+func (t *Symbols) read(index, shndx int) (err error) {
+	o, sec := t.o, &t.o.Sections[index]
 	size := uint64(o.Layout.symbolSize())
 	switch {
 	case sec.Entsize != size || sec.Size%size != 0 || sec.Size == 0:
-		return o.SectionError(o.symtab, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
+		return o.SectionError(index, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
 	case uint64(sec.Info) > sec.Size/size || sec.Info == 0:
-		return o.SectionError(o.symtab, fmt.Errorf("first global symbol is %d of %d", sec.Info, sec.Size/size))
+		return o.SectionError(index, fmt.Errorf("first global symbol is %d of %d", sec.Info, sec.Size/size))
 	case int(sec.Link) >= len(o.Sections):
-		return o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec.Link, len(o.Sections)))
+		return o.SectionError(index, fmt.Errorf("string table is section %d of %d", sec.Link, len(o.Sections)))
 	}
-	if _, err := o.fileOrder(); err != nil {
-		return err
+	if o.Type == elf.ET_REL {
+		if err := o.CheckOverlap(); err != nil {
+			return err
+		}
 	}
 	t.firstGlobal = int(sec.Info)
 	if t.strings, err = o.stringTable(int(sec.Link)); err != nil {
 		return err
 	}
-	if t.raw, err = o.Data(o.symtab); err != nil {
+	if t.raw, err = o.Data(index); err != nil {
 		return err
 	}
-	if o.shndx != 0 {
-		if t.extended, err = o.Data(o.shndx); err != nil {
+	if shndx != 0 {
+		if t.extended, err = o.Data(shndx); err != nil {
 			return err
 		}
 		if len(t.extended) != 4*t.Len() {
-			return o.SectionError(o.shndx, fmt.Errorf("%d bytes for %d symbols", len(t.extended), t.Len()))
+			return o.SectionError(shndx, fmt.Errorf("%d bytes for %d symbols", len(t.extended), t.Len()))
 		}
 	}
-	return t.check()
+	for i := range t.Len() {
+		if err := t.checkAt(i); err != nil {
+			return o.SectionError(index, fmt.Errorf("symbol %d: %w", i, err))
+		}
+	}
+	return nil
 }
 
-// check makes At safe for every index.
-func (t *Symbols) check() error {
-	for i := range t.Len() {
-		raw := t.rawAt(i)
-		fault := func(err error) error {
-			return t.o.SectionError(t.o.symtab, fmt.Errorf("symbol %d: %w", i, err))
+// checkAt makes At safe for a symbol.
+func (t *Symbols) checkAt(i int) error {
+	raw := t.rawAt(i)
+	if raw.name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
+		if _, err := stringAt(t.strings, raw.name); err != nil {
+			return err
 		}
-		if raw.name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
-			if _, err := stringAt(t.strings, raw.name); err != nil {
-				return fault(err)
-			}
-		}
-		if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
-			return fault(fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections)))
-		}
-		if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
-			return fault(fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal))
-		}
+	}
+	if t.o.Type != elf.ET_REL {
+		return nil // nobody follows the indexes of a linked file
+	}
+	if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
+		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
+	}
+	if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
+		return fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal)
 	}
 	return nil
 }

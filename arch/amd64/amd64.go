@@ -21,8 +21,10 @@ var traits = arch.Traits{
 	Class:       elf.ELFCLASS64,
 	None:        uint32(elf.R_X86_64_NONE),
 	Word:        uint32(elf.R_X86_64_64),
+	LoadBase:    uint32(elf.R_X86_64_RELATIVE),
 	Relative:    []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	ReturnThunk: "__x86_return_thunk",
+	Breakpoints: [][]byte{{0xcc}}, // int3
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

@@ -19,7 +19,12 @@ var traits = arch.Traits{
 	Class:    elf.ELFCLASS64,
 	None:     uint32(elf.R_AARCH64_NONE),
 	Word:     uint32(elf.R_AARCH64_ABS64),
+	LoadBase: uint32(elf.R_AARCH64_RELATIVE),
 	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
+	Breakpoints: [][]byte{
+		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb
+		{0xa0, 0x00, 0x20, 0xd4}, // brk #5, of Linux's uprobes
+	},
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

@@ -16,15 +16,20 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:  "riscv64",
-	Class: elf.ELFCLASS64,
-	None:  uint32(elf.R_RISCV_NONE),
-	Word:  uint32(elf.R_RISCV_64),
+	Name:     "riscv64",
+	Class:    elf.ELFCLASS64,
+	None:     uint32(elf.R_RISCV_NONE),
+	Word:     uint32(elf.R_RISCV_64),
+	LoadBase: uint32(elf.R_RISCV_RELATIVE),
 	Relative: []arch.RelativeReloc{
 		{Type: uint32(elf.R_RISCV_ADD32)},
 		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
 	},
 	Relaxes: true,
+	Breakpoints: [][]byte{
+		{0x02, 0x90},             // c.ebreak
+		{0x73, 0x00, 0x10, 0x00}, // ebreak
+	},
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

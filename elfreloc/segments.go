@@ -1,0 +1,95 @@
+package elfreloc
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// Segment is a program header: what a loader maps.
+type Segment struct {
+	Type   elf.ProgType
+	Flags  elf.ProgFlag
+	Offset uint64 // in the file, bytes
+	Vaddr  uint64 // the address that the image was linked for
+	Filesz uint64 // bytes in the file; the rest of Memsz is zero
+	Memsz  uint64 // bytes in memory
+	Align  uint64
+}
+
+// Segments reads the program headers. Relocatable objects have none.
+//
+// A segment that lies beyond the file's end is no error, because the separate
+// debug file of an image has the image's program headers and not its contents:
+// who reads a segment checks it (ReadFile).
+func (o *Object) Segments() ([]Segment, error) {
+	num, ent := uint64(o.phnum), o.Layout.segmentSize()
+	if num == pnXnum && len(o.Sections) > 0 {
+		num = uint64(o.Sections[0].Info) // gABI: the count is there when it does not fit e_phnum
+	}
+	if num == 0 {
+		return nil, nil
+	}
+	if o.phentsize != ent {
+		return nil, o.errorf("program headers of %d bytes, want %d", o.phentsize, ent)
+	}
+	if num > uint64(o.size)/uint64(ent) {
+		return nil, o.errorf("%d program headers in a file of %d bytes", num, o.size)
+	}
+	table, err := o.checkedRead("program header table", o.phOff, num*uint64(ent))
+	if err != nil {
+		return nil, err
+	}
+	segments := make([]Segment, num)
+	for i := range segments {
+		segments[i] = o.Layout.getSegment(table[i*ent:])
+		if s := &segments[i]; s.Type == elf.PT_LOAD && s.Filesz > s.Memsz {
+			return nil, o.errorf("segment %d has %#x bytes in the file, %#x in memory", i, s.Filesz, s.Memsz)
+		}
+	}
+	return segments, nil
+}
+
+// pnXnum is PN_XNUM: there are more program headers than e_phnum can count.
+const pnXnum = 0xffff
+
+// DynamicSymbols reads the symbol table of the dynamic linker, SHT_DYNSYM,
+// each time it is called. Without one it is empty.
+func (o *Object) DynamicSymbols() (*Symbols, error) {
+	t := &Symbols{o: o}
+	for i := range o.Sections {
+		if s := &o.Sections[i]; s.Type == elf.SHT_DYNSYM {
+			return t, t.read(i, 0)
+		}
+	}
+	return t, nil
+}
+
+// MakeSymbols makes a table of what a loader sees of dynamic symbols: their
+// entries and their strings.
+func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
+	if len(entries)%o.Layout.symbolSize() != 0 {
+		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Layout.symbolSize())
+	}
+	t := &Symbols{o: o, raw: entries, strings: string(strings)}
+	for i := range t.Len() {
+		if err := t.checkAt(i); err != nil {
+			return nil, o.errorf("dynamic symbol %d: %w", i, err)
+		}
+	}
+	return t, nil
+}
+
+// ReadDynamic calls f with each entry of a relocation table that a loader
+// applies: a part of memory, and no section that names a symbol table.
+func (o *Object) ReadDynamic(table []byte, rela bool, f func(r Relocation) error) error {
+	size := o.Layout.relocSize(rela)
+	if len(table)%size != 0 {
+		return o.errorf("%d bytes of dynamic relocations of %d bytes", len(table), size)
+	}
+	for ; len(table) > 0; table = table[size:] {
+		if err := f(o.Layout.getReloc(table, rela)); err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// Package image is one view of all that holds probe records: an object that is
+// not linked yet, a linked file, and a running process.
+//
+// What differs between them is what an address is, and who has put the value
+// into a field that refers to another place: a relocation that the linker will
+// apply, one that the loader will apply, or a loader that has done so.
+package image
+
+import (
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// Addr is a place. In a relocatable object it is an offset in a section;
+// everywhere else Section is 0 and Offset is the address.
+type Addr struct {
+	Section int
+	Offset  uint64
+}
+
+// Add returns the place n bytes further on.
+func (a Addr) Add(n uint64) Addr { return Addr{a.Section, a.Offset + n} }
+
+// Ref is what a field refers to.
+type Ref struct {
+	Addr // meaningless when Undefined
+	// Symbol is the name of the symbol that the field goes through, "" when it
+	// goes through none or through a nameless one.
+	Symbol string
+	// Undefined tells that Symbol is defined in another module, or may be
+	// taken over by one.
+	Undefined bool
+}
+
+// Null reports whether the field is a null pointer.
+func (r Ref) Null() bool { return !r.Undefined && r.Symbol == "" && r.Addr == Addr{} }
+
+// Range is where an array of records stands.
+type Range struct {
+	Name     string // of the section
+	Start    Addr
+	Size     uint64 // bytes
+	Writable bool
+}
+
+// Image is what holds records. Errors name the file and the place.
+type Image interface {
+	// Name is the name of the file, or of the process.
+	Name() string
+	Machine() arch.Machine
+	Layout() elfreloc.Layout
+
+	// Place shows an address in messages: ".text+0x10", or "0x401010".
+	Place(a Addr) string
+	// Executable reports whether an address is in code.
+	Executable(a Addr) bool
+	// Bytes reads n bytes as they are once the image is loaded, but for the
+	// fields that a loader relocates. They are not to be modified.
+	Bytes(a Addr, n uint64) ([]byte, error)
+	// Word reads an address-sized field, relocated.
+	Word(a Addr) (Ref, error)
+	// Distance reads a 32-bit field that holds a distance from itself.
+	Distance(a Addr) (Ref, error)
+	// Arrays finds the sections of a name: by their headers, or where there are
+	// none, by the symbols __start_<name> and __stop_<name>.
+	Arrays(name string) ([]Range, error)
+	// SymbolsAt lists the names of the symbols that stand at an address and are
+	// no local labels and no mapping symbols, in the order of the table.
+	SymbolsAt(a Addr) ([]string, error)
+}
