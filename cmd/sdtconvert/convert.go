@@ -103,7 +103,19 @@ func (c *converter) try(name string, r *result) error {
 	if err != nil {
 		return err
 	}
-	plan, err := examine(s, c.patch)
+	mentioned, err := mentionsStub(s, c.patch.Names)
+	if err != nil {
+		return err
+	}
+	var plan *patch.Plan
+	var draft *replace.Draft
+	if mentioned {
+		draft = c.begin(s)
+		defer draft.Discard()
+		plan, err = examine(s, c.patch)
+	} else {
+		_, err = c.patch.Layout.Earlier(s.Object, s.machine)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,7 +133,16 @@ func (c *converter) try(name string, r *result) error {
 		}
 		return nil
 	}
-	return c.write(s, plan, r)
+	return c.write(s, plan, draft, r)
+}
+
+// begin starts to write the output of a large object that will probably change.
+func (c *converter) begin(s *subject) *replace.Draft {
+	if c.dryRun || s.in.Info.Size() <= largeFile {
+		return nil
+	}
+	watchSignals()
+	return replace.Begin(c.target(s.in.Path), s.in, s.Lasting())
 }
 
 // describe puts the sites of an object, earlier ones too, into the manifest.
@@ -134,7 +155,7 @@ func (c *converter) describe(s *subject, plan *patch.Plan, object *manifestObjec
 }
 
 // write applies a plan that has no refusals.
-func (c *converter) write(s *subject, plan *patch.Plan, r *result) error {
+func (c *converter) write(s *subject, plan *patch.Plan, draft *replace.Draft, r *result) error {
 	e, err := s.Edit()
 	if err != nil {
 		return err
@@ -162,7 +183,7 @@ func (c *converter) write(s *subject, plan *patch.Plan, r *result) error {
 		}
 	}
 	if !c.dryRun {
-		if err := c.put(s.in, out); err != nil {
+		if err := c.put(s.in, out, draft); err != nil {
 			return err
 		}
 	}
@@ -181,13 +202,13 @@ func (c *converter) copy(in *replace.Input) error {
 	}
 	size := in.Info.Size()
 	same := &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
-	return c.put(in, same)
+	return c.put(in, same, nil)
 }
 
 // put writes what has come of a file.
-func (c *converter) put(in *replace.Input, out *elfreloc.Output) error {
+func (c *converter) put(in *replace.Input, out *elfreloc.Output, draft *replace.Draft) error {
 	watchSignals()
-	return replace.File(c.target(in.Path), in, out, c.jobs)
+	return replace.File(c.target(in.Path), in, out, draft, c.jobs)
 }
 
 // warnTrailing tells that what stands behind the ELF file proper is lost.

@@ -5,15 +5,20 @@ import (
 	"sdtconvert/patch"
 )
 
-// examine plans the conversion of an object. The plan is nil when the object
-// has no probe: then it is not looked at any further than its names.
-func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
-	scan, err := find(s, opts.Names)
-	if err != nil {
-		return nil, err
+// mentionsStub reports whether some name in an object is that of a stub. An
+// object without one is not looked at any further.
+func mentionsStub(s *subject, names patch.Names) (bool, error) {
+	found, err := s.NamesContain(names.Needles())
+	if err != nil || !found {
+		return false, err
 	}
-	if scan == nil {
-		_, err := opts.Layout.Earlier(s.Object, s.machine)
+	return true, s.in.Load()
+}
+
+// examine plans the conversion of an object that mentions a stub.
+func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
+	scan, err := patch.Find(s.Object, s.machine, opts.Names)
+	if err != nil {
 		return nil, err
 	}
 	plan, err := patch.NewPlan(scan, opts)
@@ -22,19 +27,6 @@ func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
 	}
 	_, err = plan.CheckEarlier()
 	return plan, err
-}
-
-// find looks for stubs and their calls. The scan is nil when no name is that of
-// a stub.
-func find(s *subject, names patch.Names) (*patch.Scan, error) {
-	found, err := s.NamesContain(names.Needles())
-	if err != nil || !found {
-		return nil, err
-	}
-	if err := s.in.Load(); err != nil {
-		return nil, err
-	}
-	return patch.Find(s.Object, s.machine, names)
 }
 
 // earlier reads the records of an earlier conversion.

@@ -85,8 +85,12 @@ func (i *inspector) layouts() []linkerset.Layout {
 
 // plan finds what convert would do, were there no earlier records.
 func (i *inspector) plan(s *subject) (*patch.Plan, error) {
-	scan, err := find(s, i.patch.Names)
-	if err != nil || scan == nil {
+	mentioned, err := mentionsStub(s, i.patch.Names)
+	if err != nil || !mentioned {
+		return nil, err
+	}
+	scan, err := patch.Find(s.Object, s.machine, i.patch.Names)
+	if err != nil {
 		return nil, err
 	}
 	if s.machine == nil {

@@ -71,12 +71,17 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := examine(object, opts)
+	mentioned, err := mentionsStub(object, opts.Names)
 	if err != nil {
 		return nil, err
 	}
-	if plan == nil {
-		return &memoryRun{data: data}, nil
+	if !mentioned {
+		_, err := opts.Layout.Earlier(object.Object, object.machine)
+		return &memoryRun{data: data}, err
+	}
+	plan, err := examine(object, opts)
+	if err != nil {
+		return nil, err
 	}
 	if errs := plan.Err(); len(errs) > 0 {
 		return nil, errors.Join(errs...)

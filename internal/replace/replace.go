@@ -131,30 +131,23 @@ func (in *Input) unchanged() error {
 // File writes out, made from in, to path with the mode of in. Where path is the
 // input itself, its owner is kept too, as far as that is permitted. A symbolic
 // link is followed and stays. What is no regular file, /dev/null for instance,
-// is written to and not replaced. workers bounds the threads that copy. The
-// input cannot be read any more afterwards.
-func File(path string, in *Input, out *elfreloc.Output, workers int) error {
-	target := path
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if target, err = filepath.EvalSymlinks(path); err == nil {
-			info, err = os.Stat(target)
-		} else if errors.Is(err, fs.ErrNotExist) {
-			target = path // a link that leads nowhere is replaced itself
-		}
-	}
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return writeInto(target, in, out)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+// is written to and not replaced. draft is what Begin has begun for the same path,
+// or nil. workers bounds the threads that copy. The input cannot be read
+// any more afterwards.
+func File(path string, in *Input, out *elfreloc.Output, draft *Draft, workers int) error {
+	target, regular, err := resolve(path)
+	if err != nil {
 		return err
 	}
-	temp, err := createTemp(target)
+	if !regular {
+		return writeInto(target, in, out)
+	}
+	temp, err := temporaryFor(target, draft, out.Size)
 	if err != nil {
 		return err
 	}
 	defer temp.discard()
-	if err := write(temp.File, in, out, workers); err != nil {
+	if err := write(temp.File, in, out, draft, workers); err != nil {
 		return err
 	}
 	if err := temp.adopt(in); err != nil {
@@ -165,6 +158,35 @@ func File(path string, in *Input, out *elfreloc.Output, workers int) error {
 	}
 	in.File.Close() // Windows replaces no file that is open
 	return temp.rename(target)
+}
+
+// resolve follows path to the file that is to be replaced, and reports whether
+// it is one that can be: a regular file, or none yet.
+func resolve(path string) (target string, regular bool, err error) {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if target, err = filepath.EvalSymlinks(path); err == nil {
+			path = target
+			info, err = os.Stat(target)
+		} // else a link that leads nowhere is replaced itself
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, true, nil
+	}
+	return path, err == nil && info.Mode().IsRegular(), err
+}
+
+// temporaryFor makes the file that is to become target, or takes the one that
+// was begun.
+func temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {
+	if draft == nil {
+		return createTemp(target)
+	}
+	temp, err := draft.take(size)
+	if err != nil {
+		temp.discard()
+	}
+	return temp, err
 }
 
 // writeInto writes to a device or a pipe.

@@ -25,9 +25,9 @@ type part struct {
 	extents []elfreloc.Extent
 }
 
-// write writes an output with several threads.
-func write(dst *os.File, src *Input, out *elfreloc.Output, workers int) error {
-	parts := divide(out)
+// write writes an output, but for what is there already, with several threads.
+func write(dst *os.File, src *Input, out *elfreloc.Output, draft *Draft, workers int) error {
+	parts := divide(out, draft)
 	if len(parts) == 1 {
 		return writePart(dst, src, parts[0])
 	}
@@ -56,8 +56,9 @@ func write(dst *os.File, src *Input, out *elfreloc.Output, workers int) error {
 	return nil
 }
 
-// divide splits long extents, at whole windows, and groups short ones.
-func divide(out *elfreloc.Output) []part {
+// divide splits long extents, at whole windows, and groups short ones. It leaves
+// out what the draft holds.
+func divide(out *elfreloc.Output, draft *Draft) []part {
 	if out.Size <= partSize {
 		return []part{{extents: out.Extents}}
 	}
@@ -72,6 +73,12 @@ func divide(out *elfreloc.Output) []part {
 	}
 	for _, x := range out.Extents {
 		for _, piece := range split(x) {
+			if draft.holds(off, piece) {
+				flush()
+				off += piece.Len
+				current.off = off
+				continue
+			}
 			current.extents = append(current.extents, piece)
 			off += piece.Len
 			if size += piece.Len; size >= partSize {

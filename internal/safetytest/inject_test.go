@@ -72,7 +72,7 @@ func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name stri
 }
 
 func killAtEachCall(t *testing.T, s sample) {
-	needStrace(t)
+	need(t, "strace")
 	killed := map[string]bool{}
 	eachCall(t, s, func(t *testing.T, folder, name string, when int) {
 		path := s.place(t, folder)
@@ -122,6 +122,13 @@ func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T) {
 	killAtEachCall(t, largeSample(t))
 }
 
+func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	killAtEachCall(t, draftedSample(t))
+}
+
 // faults are the errors that a system call may end in. Others that only mean
 // that a kernel or a file system cannot do something are not failures.
 func faults(name string) []string {
@@ -139,7 +146,7 @@ var errorTexts = map[string]string{
 }
 
 func failEachCall(t *testing.T, s sample, needed ...string) {
-	needStrace(t)
+	need(t, "strace")
 	failed := map[string]bool{}
 	eachCall(t, s, func(t *testing.T, folder, name string, when int) {
 		for _, fault := range faults(name) {
@@ -183,10 +190,23 @@ func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) {
 	failEachCall(t, largeSample(t), "copy_file_range")
 }
 
+func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	failEachCall(t, draftedSample(t))
+}
+
 // A kernel that cannot copy within itself is no obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {
-	needStrace(t)
-	s := largeSample(t)
+	need(t, "strace")
+	for _, s := range []sample{largeSample(t), draftedSample(t)} {
+		withoutCopyFileRange(t, s)
+	}
+}
+
+func withoutCopyFileRange(t *testing.T, s sample) {
+	t.Helper()
 	for kind, folder := range folders(t) {
 		for _, fault := range []string{"ENOSYS", "EXDEV", "EOPNOTSUPP", "EPERM", "EINVAL"} {
 			t.Run(kind+"/"+fault, func(t *testing.T) {

@@ -30,6 +30,22 @@ func TestUnchangedFileIsNotTouched(t *testing.T) {
 	}
 }
 
+// Of a long file a copy is begun before its refusals are known.
+func TestRefusedLongFileIsNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	old := withLongSection(t, "address.amd64-gcc12-code.o")
+	write(t, path, old)
+	was := identify(t, path)
+	if o := run(t, path); o.status != 1 || !strings.Contains(o.stderr, "address") {
+		t.Errorf("got %+v, want status 1 and a word on the address", o)
+	}
+	wantBytes(t, path, old)
+	if now := identify(t, path); now != was {
+		t.Errorf("the file was %+v and is %+v", was, now)
+	}
+	wantOnly(t, filepath.Dir(path), "a.o")
+}
+
 func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
@@ -78,7 +94,7 @@ func TestOwnerIsKept(t *testing.T) {
 // A file that cannot be given to its owner must not run with the rights of
 // another.
 func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
-	needStrace(t)
+	need(t, "strace")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}

@@ -137,6 +137,28 @@ func largeSample(t *testing.T) sample {
 	return newSample(t, large)
 }
 
+// draftedSample has a long section before its tables, of which a copy is begun
+// before it is known what will change.
+func draftedSample(t *testing.T) sample {
+	t.Helper()
+	return newSample(t, withLongSection(t, object))
+}
+
+// withLongSection is a committed object with more data than is read at once.
+func withLongSection(t *testing.T, name string) []byte {
+	t.Helper()
+	need(t, "objcopy")
+	folder := t.TempDir()
+	in, data, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "data"), filepath.Join(folder, "out.o")
+	write(t, in, objtest.Read(t, name))
+	write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
+	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return read(t, out)
+}
+
 // place writes the old object to a file in a folder of its own.
 func (s sample) place(t *testing.T, folder string) string {
 	t.Helper()
@@ -213,13 +235,13 @@ func folders(t *testing.T) map[string]string {
 
 // needStrace skips the test where there is no strace, and fails it in
 // continuous integration.
-func needStrace(t *testing.T) {
+func need(t *testing.T, tool string) {
 	t.Helper()
-	if _, err := exec.LookPath("strace"); err == nil {
+	if _, err := exec.LookPath(tool); err == nil {
 		return
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatal("strace is not installed; run scripts/install-tools")
+		t.Fatalf("%s is not installed; run scripts/install-tools", tool)
 	}
-	t.Skip("strace is not installed")
+	t.Skipf("%s is not installed", tool)
 }
