@@ -347,6 +347,9 @@ func (o *Object) End() int64 {
 	return int64(end)
 }
 
+// Size is the size of the file in bytes.
+func (o *Object) Size() int64 { return o.size }
+
 // ReadFile reads n bytes of the file itself at offset off, for what lies
 // behind End.
 func (o *Object) ReadFile(off, n int64) ([]byte, error) {

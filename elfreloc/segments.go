@@ -64,6 +64,9 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 	return t, nil
 }
 
+// SymbolSize is the size of an entry of a symbol table in bytes.
+func (l Layout) SymbolSize() int { return l.symbolSize() }
+
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their
 // entries and their strings.
 func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {

@@ -156,6 +156,13 @@ func (t *Symbols) At(i int) Symbol {
 	}
 }
 
+// Place returns what At does of symbol i, but for its name, which costs more
+// than all the rest.
+func (t *Symbols) Place(i int) (section int, value uint64) {
+	raw := t.rawAt(i)
+	return t.section(i, raw.shndx), raw.value
+}
+
 func (t *Symbols) rawAt(i int) rawSymbol {
 	return t.o.Layout.getSymbol(t.raw[i*t.o.Layout.symbolSize():])
 }

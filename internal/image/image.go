@@ -7,6 +7,9 @@
 package image
 
 import (
+	"debug/elf"
+	"fmt"
+
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
@@ -27,8 +30,9 @@ type Ref struct {
 	// Symbol is the name of the symbol that the field goes through, "" when it
 	// goes through none or through a nameless one.
 	Symbol string
-	// Undefined tells that Symbol is defined in another module, or may be
-	// taken over by one.
+	// Undefined tells that Symbol is not defined here. One that is defined here
+	// is taken to be this definition, though the loader may let an earlier module
+	// interpose its own: what it has decided, a process tells.
 	Undefined bool
 }
 
@@ -67,4 +71,24 @@ type Image interface {
 	// SymbolsAt lists the names of the symbols that stand at an address and are
 	// no local labels and no mapping symbols, in the order of the table.
 	SymbolsAt(a Addr) ([]string, error)
+}
+
+// Open makes the image of an object (ET_REL) or of a linked file (ET_EXEC,
+// ET_DYN). It reads the program headers alone; the rest is read when it is
+// asked for, so an image serves one goroutine at a time.
+func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
+	if m == nil {
+		return nil, fileError(o, "the machine %v is not supported", o.Machine)
+	}
+	switch o.Type {
+	case elf.ET_REL:
+		return openObject(o, m), nil
+	case elf.ET_EXEC, elf.ET_DYN:
+		return openLinked(o, m, 0)
+	}
+	return nil, fileError(o, "an ELF file of type %v holds no probes", o.Type)
+}
+
+func fileError(o *elfreloc.Object, format string, args ...any) error {
+	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(format, args...)}
 }

@@ -1,0 +1,282 @@
+package image
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+
+	"sdtconvert/elfreloc"
+)
+
+// dynamic is what PT_DYNAMIC tells of tables: addresses, and sizes in bytes (gABI,
+// "Dynamic Section"). 0 means that there is none.
+type dynamic struct {
+	rela, relaSize  uint64
+	rel, relSize    uint64
+	symtab          uint64
+	strtab, strSize uint64
+	hash, gnuHash   uint64
+	packed          string // what relocations there are that nobody here reads
+}
+
+// Tags that debug/elf has no name for.
+const (
+	dtAndroidREL  = 0x6000000f
+	dtAndroidRELA = 0x60000011
+	dtCREL        = 0x40000026
+)
+
+func (l *Linked) readDynamic(s elfreloc.Segment, base uint64) error {
+	data, err := l.contents("the dynamic section", s.Vaddr, s.Filesz)
+	if err != nil {
+		return err
+	}
+	d := &l.dyn
+	addresses := map[elf.DynTag]*uint64{elf.DT_RELA: &d.rela, elf.DT_REL: &d.rel, elf.DT_SYMTAB: &d.symtab,
+		elf.DT_STRTAB: &d.strtab, elf.DT_HASH: &d.hash, elf.DT_GNU_HASH: &d.gnuHash}
+	sizes := map[elf.DynTag]*uint64{elf.DT_RELASZ: &d.relaSize, elf.DT_RELSZ: &d.relSize, elf.DT_STRSZ: &d.strSize}
+	word := l.o.Layout.Word()
+	for ; len(data) >= 2*word; data = data[2*word:] {
+		tag, value := elf.DynTag(l.o.Layout.GetWord(data)), l.o.Layout.GetWord(data[word:])
+		switch tag {
+		case elf.DT_NULL:
+			return nil
+		case dtAndroidREL, dtAndroidRELA:
+			d.packed = "Android's packed relocations"
+		case dtCREL:
+			d.packed = "CREL relocations"
+		}
+		if p := addresses[tag]; p != nil {
+			*p = l.unrelocated(value, base)
+		} else if p := sizes[tag]; p != nil {
+			*p = value
+		}
+	}
+	return nil
+}
+
+// unrelocated undoes what glibc does to the addresses in PT_DYNAMIC: in memory
+// they have the load base added.
+func (l *Linked) unrelocated(addr, base uint64) uint64 {
+	if _, ok := l.load(addr); !ok {
+		if _, ok := l.load(addr - base); ok {
+			return addr - base
+		}
+	}
+	return addr
+}
+
+// dynamicRelocs are the relocations of words, which the loader applies.
+type dynamicRelocs struct {
+	relative, symbolic relocList
+	maxSym             uint32 // the highest symbol that is named
+}
+
+// relocList is sorted by offset. Linkers write it so, or nearly so.
+type relocList []dynamicReloc
+
+type dynamicReloc struct {
+	off      uint64 // the address of the field
+	addend   int64
+	sym      uint32
+	implicit bool // the addend is in the field
+}
+
+// find returns the last relocation of a field: with addends, each undoes the
+// one before it.
+func (r relocList) find(off uint64) (dynamicReloc, bool) {
+	i, _ := slices.BinarySearchFunc(r, off, func(d dynamicReloc, off uint64) int {
+		if d.off <= off {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 || r[i-1].off != off {
+		return dynamicReloc{}, false
+	}
+	return r[i-1], true
+}
+
+func (r relocList) sort() {
+	byOffset := func(a, b dynamicReloc) int { return cmp.Compare(a.off, b.off) }
+	if !slices.IsSortedFunc(r, byOffset) {
+		slices.SortStableFunc(r, byOffset)
+	}
+}
+
+func (l *Linked) readRelocs() error {
+	r := &dynamicRelocs{}
+	if l.dyn.packed != "" {
+		return fileError(l.o, "has %s, which are not supported", l.dyn.packed)
+	}
+	var err error
+	if l.dyn == (dynamic{}) {
+		err = l.readRelocSections(r)
+	} else if err = l.readRelocTable(r, l.dyn.rela, l.dyn.relaSize, true); err == nil {
+		err = l.readRelocTable(r, l.dyn.rel, l.dyn.relSize, false)
+	}
+	if err != nil {
+		return err
+	}
+	r.relative.sort()
+	r.symbolic.sort()
+	l.relocs = r
+	return nil
+}
+
+func (l *Linked) readRelocTable(r *dynamicRelocs, addr, size uint64, rela bool) error {
+	if addr == 0 || size == 0 {
+		return nil
+	}
+	data, err := l.contents("a table of dynamic relocations", addr, size)
+	if err != nil {
+		return err
+	}
+	return l.addRelocs(r, data, rela)
+}
+
+// readRelocSections reads what an image without PT_DYNAMIC relocates itself
+// with when it starts: kernels, and static programs.
+func (l *Linked) readRelocSections(r *dynamicRelocs) error {
+	total := uint64(0)
+	for i := range l.o.Sections {
+		s := &l.o.Sections[i]
+		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		if total += s.Size; total > uint64(l.o.Size()) {
+			return l.o.SectionError(i, fmt.Errorf("overlaps other relocations in the file"))
+		}
+		data, err := l.o.Data(i)
+		if err != nil {
+			return err
+		}
+		if err := l.addRelocs(r, data, s.Type == elf.SHT_RELA); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Linked) addRelocs(r *dynamicRelocs, data []byte, rela bool) error {
+	t := l.m.Traits()
+	return l.o.ReadDynamic(data, rela, func(d elfreloc.Relocation) error {
+		list := &r.symbolic
+		switch d.Type {
+		case t.LoadBase:
+			list = &r.relative
+		case t.Word:
+			r.maxSym = max(r.maxSym, d.Sym)
+		default:
+			return nil
+		}
+		if *list == nil {
+			*list = make(relocList, 0, len(data)/24+1)
+		}
+		*list = append(*list, dynamicReloc{d.Offset, d.Addend, d.Sym, d.Implicit})
+		return nil
+	})
+}
+
+// dynamicSymbols reads the symbols that the loader sees: through their section
+// header, which knows their number, or else through PT_DYNAMIC.
+func (l *Linked) dynamicSymbols() (*elfreloc.Symbols, error) {
+	if l.dynsyms != nil {
+		return l.dynsyms, nil
+	}
+	t, err := l.o.DynamicSymbols()
+	if err == nil && t.Len() == 0 && l.dyn.symtab != 0 && l.dyn.strtab != 0 {
+		t, err = l.loadedSymbols()
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.dynsyms = t
+	return t, nil
+}
+
+func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
+	count, err := l.countSymbols()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := l.contents("the dynamic symbol table", l.dyn.symtab, count*uint64(l.o.Layout.SymbolSize()))
+	if err != nil {
+		return nil, err
+	}
+	strings, err := l.contents("the dynamic string table", l.dyn.strtab, l.dyn.strSize)
+	if err != nil {
+		return nil, err
+	}
+	return l.o.MakeSymbols(entries, strings)
+}
+
+// countSymbols is the number of dynamic symbols, which no tag tells. DT_HASH has
+// a chain entry for each of them. DT_GNU_HASH has one for each that is defined;
+// an undefined one behind these matters only if a relocation names it.
+func (l *Linked) countSymbols() (uint64, error) {
+	if l.dyn.hash != 0 {
+		head, err := l.contents("the hash table", l.dyn.hash, 8)
+		if err != nil {
+			return 0, err
+		}
+		return uint64(l.o.Layout.Order.Uint32(head[4:])), nil
+	}
+	if l.relocs == nil && l.dyn.packed == "" {
+		if err := l.readRelocs(); err != nil {
+			return 0, err
+		}
+	}
+	count := uint64(0)
+	if l.relocs != nil && l.relocs.maxSym > 0 {
+		count = uint64(l.relocs.maxSym) + 1
+	}
+	if l.dyn.gnuHash == 0 {
+		return count, nil
+	}
+	hashed, err := l.countHashed()
+	return max(count, hashed), err
+}
+
+// countHashed is the number of symbols up to the last in DT_GNU_HASH. The table
+// is four words (the number of buckets, the first symbol, the number of words in
+// the filter, a shift), the filter, the buckets, and a chain entry a symbol. The
+// last symbol is the end of the chain that starts last.
+func (l *Linked) countHashed() (uint64, error) {
+	head, err := l.contents("the GNU hash table", l.dyn.gnuHash, 16)
+	if err != nil {
+		return 0, err
+	}
+	u32 := l.o.Layout.Order.Uint32
+	buckets, first, filter := uint64(u32(head)), uint64(u32(head[4:])), uint64(u32(head[8:]))
+	at := l.dyn.gnuHash + 16 + filter*uint64(l.o.Layout.Word())
+	table, err := l.contents("the buckets of the GNU hash table", at, 4*buckets)
+	if err != nil {
+		return 0, err
+	}
+	last := uint64(0)
+	for ; len(table) > 0; table = table[4:] {
+		last = max(last, uint64(u32(table)))
+	}
+	if last < first {
+		return first, nil // nothing is hashed
+	}
+	at += 4*buckets + 4*(last-first)
+	for last*uint64(l.o.Layout.SymbolSize()) <= uint64(l.o.Size()) {
+		chain, err := l.contents("a chain of the GNU hash table", at, min(l.available(at)&^3, 4096))
+		if err != nil {
+			return 0, err
+		}
+		if len(chain) == 0 {
+			break
+		}
+		at += uint64(len(chain))
+		for ; len(chain) > 0; chain = chain[4:] {
+			if last++; u32(chain)&1 != 0 {
+				return last, nil
+			}
+		}
+	}
+	return 0, l.errorAt(l.dyn.gnuHash, "a chain of the GNU hash table has no end")
+}

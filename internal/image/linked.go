@@ -1,0 +1,223 @@
+package image
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// Linked is an executable, a shared library, or a kernel. Its addresses are
+// those that it was linked for, as if the load base were 0. At that base a
+// relocation of DT_RELR changes nothing: it adds the base to the address in its
+// place. So only DT_RELA and DT_REL are ever read.
+type Linked struct {
+	o     *elfreloc.Object
+	m     arch.Machine
+	loads []elfreloc.Segment // PT_LOAD, by address
+	dyn   dynamic
+	code  []span // by address
+
+	relocs  *dynamicRelocs    // once a word was asked for
+	dynsyms *elfreloc.Symbols // once they were asked for
+	names   *names            // once SymbolsAt was
+	symbols *elfreloc.Object  // whose .symtab names addresses
+}
+
+// span is a part of the address space.
+type span struct{ start, end uint64 }
+
+var errNoContents = errors.New("has no contents in this file; is it a separate debug file?")
+
+// openLinked opens a linked file, or the memory that one was loaded to: there
+// base is what the loader may have added to the addresses of PT_DYNAMIC.
+func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error) {
+	segments, err := o.Segments()
+	if err != nil {
+		return nil, err
+	}
+	l := &Linked{o: o, m: m, symbols: o}
+	for _, s := range segments {
+		if s.Type == elf.PT_LOAD && s.Memsz > 0 {
+			if s.Vaddr+(s.Memsz-1) < s.Vaddr {
+				return nil, fileError(o, "a segment of %#x bytes at %#x ends beyond the address space", s.Memsz, s.Vaddr)
+			}
+			l.loads = append(l.loads, s)
+		}
+	}
+	slices.SortStableFunc(l.loads, func(a, b elfreloc.Segment) int { return cmp.Compare(a.Vaddr, b.Vaddr) })
+	l.findCode()
+	for _, s := range segments {
+		if s.Type == elf.PT_DYNAMIC && s.Filesz > 0 {
+			return l, l.readDynamic(s, base)
+		}
+	}
+	return l, nil
+}
+
+// findCode lists where code is: the sections of code, because old linkers put
+// constants into its segment too, and without sections the segment.
+func (l *Linked) findCode() {
+	for i := range l.o.Sections {
+		s := &l.o.Sections[i]
+		if s.Flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR && s.Size > 0 {
+			l.code = append(l.code, span{s.Addr, s.Addr + (s.Size - 1)})
+		}
+	}
+	if len(l.code) == 0 {
+		for _, s := range l.loads {
+			if s.Flags&elf.PF_X != 0 {
+				l.code = append(l.code, span{s.Vaddr, s.Vaddr + (s.Memsz - 1)})
+			}
+		}
+	}
+	slices.SortFunc(l.code, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+}
+
+func (l *Linked) Name() string             { return l.o.Name }
+func (l *Linked) Machine() arch.Machine    { return l.m }
+func (l *Linked) Layout() elfreloc.Layout  { return l.o.Layout }
+func (l *Linked) Object() *elfreloc.Object { return l.o }
+func (l *Linked) Place(a Addr) string      { return fmt.Sprintf("%#x", a.Offset) }
+
+func (l *Linked) Executable(a Addr) bool {
+	i, _ := slices.BinarySearchFunc(l.code, a.Offset, func(s span, addr uint64) int {
+		if s.start <= addr {
+			return -1
+		}
+		return 1
+	})
+	return a.Section == 0 && i > 0 && a.Offset <= l.code[i-1].end
+}
+
+// load finds the segment of an address.
+func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {
+	i, _ := slices.BinarySearchFunc(l.loads, addr, func(s elfreloc.Segment, addr uint64) int {
+		if s.Vaddr <= addr {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 || addr-l.loads[i-1].Vaddr >= l.loads[i-1].Memsz {
+		return nil, false
+	}
+	return &l.loads[i-1], true
+}
+
+func (l *Linked) Bytes(a Addr, n uint64) ([]byte, error) {
+	s, ok := l.load(a.Offset)
+	if !ok || a.Section != 0 {
+		return nil, l.errorAt(a.Offset, "is not in the image")
+	}
+	off := a.Offset - s.Vaddr
+	switch {
+	case n > s.Memsz-off:
+		return nil, l.errorAt(a.Offset, "%#x bytes wanted of a segment that ends at %#x", n, s.Vaddr+s.Memsz)
+	case n > uint64(l.o.Size()):
+		return nil, l.errorAt(a.Offset, "%#x bytes wanted of a file of %#x bytes", n, l.o.Size())
+	case off >= s.Filesz:
+		return make([]byte, n), nil
+	case n > s.Filesz-off:
+		data, err := l.readFile(a.Offset, s, s.Filesz-off)
+		if err != nil {
+			return nil, err
+		}
+		return append(make([]byte, 0, n), data...)[:n], nil
+	}
+	return l.readFile(a.Offset, s, n)
+}
+
+// readFile reads what the file holds of a segment, which has n bytes at addr.
+func (l *Linked) readFile(addr uint64, s *elfreloc.Segment, n uint64) ([]byte, error) {
+	off := s.Offset + (addr - s.Vaddr)
+	if size := uint64(l.o.Size()); off < s.Offset || off > size || n > size-off {
+		return nil, l.errorAt(addr, "is at offset %#x, beyond the file's end at %#x", off, size)
+	}
+	return l.o.ReadFile(int64(off), int64(n))
+}
+
+// contents is Bytes for what has to be in the file and may be of any size.
+func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {
+	if !l.inFile(addr, n) {
+		return nil, l.errorAt(addr, "%s of %#x bytes is not in the image", what, n)
+	}
+	return l.Bytes(Addr{Offset: addr}, n)
+}
+
+// inFile reports whether n bytes are in a segment, and not in the part of it
+// that the loader fills with zeros.
+func (l *Linked) inFile(addr, n uint64) bool {
+	_, ok := l.load(addr)
+	return ok && n <= min(l.available(addr), uint64(l.o.Size()))
+}
+
+// available is how many bytes the file holds from an address on.
+func (l *Linked) available(addr uint64) uint64 {
+	if s, ok := l.load(addr); ok && addr-s.Vaddr < s.Filesz {
+		return s.Filesz - (addr - s.Vaddr)
+	}
+	return 0
+}
+
+func (l *Linked) Word(a Addr) (Ref, error) {
+	if l.relocs == nil {
+		if err := l.readRelocs(); err != nil {
+			return Ref{}, err
+		}
+	}
+	if r, ok := l.relocs.symbolic.find(a.Offset); ok {
+		return l.symbolic(r)
+	}
+	if r, ok := l.relocs.relative.find(a.Offset); ok && !r.implicit {
+		return Ref{Addr: Addr{Offset: uint64(r.addend)}}, nil
+	}
+	value, err := l.plainWord(a.Offset)
+	return Ref{Addr: Addr{Offset: value}}, err
+}
+
+func (l *Linked) plainWord(addr uint64) (uint64, error) {
+	data, err := l.Bytes(Addr{Offset: addr}, uint64(l.o.Layout.Word()))
+	if err != nil {
+		return 0, err
+	}
+	return l.o.Layout.GetWord(data), nil
+}
+
+// symbolic is what a relocation against a symbol makes of a field.
+func (l *Linked) symbolic(r dynamicReloc) (Ref, error) {
+	syms, err := l.dynamicSymbols()
+	if err != nil {
+		return Ref{}, err
+	}
+	if int64(r.sym) >= int64(max(syms.Len(), 1)) {
+		return Ref{}, l.errorAt(r.off, "a relocation against dynamic symbol %d of %d", r.sym, syms.Len())
+	}
+	if r.implicit {
+		value, err := l.plainWord(r.off)
+		if err != nil {
+			return Ref{}, err
+		}
+		r.addend = int64(value)
+	}
+	var s elfreloc.Symbol
+	if r.sym != 0 {
+		s = syms.At(int(r.sym))
+	}
+	return refTo(s, r.sym, r.addend, false), nil
+}
+
+func (l *Linked) Distance(a Addr) (Ref, error) {
+	data, err := l.Bytes(a, 4)
+	if err != nil {
+		return Ref{}, err
+	}
+	return Ref{Addr: a.Add(uint64(int64(int32(l.o.Layout.Order.Uint32(data)))))}, nil
+}
+
+func (l *Linked) errorAt(addr uint64, format string, args ...any) error {
+	return &elfreloc.Error{File: l.o.Name, Section: fmt.Sprintf("%#x", addr), Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,96 @@
+package image
+
+import (
+	"debug/elf"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+
+	"sdtconvert/elfreloc"
+)
+
+// names finds the symbols of an address. It is a hash table and not a sorted
+// list, because a table of a million symbols takes ten times as long to sort as
+// to read twice. The symbols of bucket i are order[start[i]:start[i+1]], in the
+// order of the symbol table.
+type names struct {
+	table       *elfreloc.Symbols
+	relocatable bool // addresses have sections
+	start       []uint32
+	order       []uint32
+	shift       int
+	seed        uint64 // against files made to fill one bucket
+}
+
+// maxNames bounds the names of one address. A hostile table has all of its
+// symbols at one.
+const maxNames = 64
+
+func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
+	width := bits.Len(uint(t.Len()))
+	n := &names{table: t, relocatable: relocatable, shift: 64 - width, seed: rand.Uint64()}
+	n.start = make([]uint32, 1<<width+1)
+	for i := 1; i < t.Len(); i++ {
+		if a, ok := n.place(i); ok {
+			n.start[n.bucket(a)+1]++
+		}
+	}
+	for i := 1; i < len(n.start); i++ {
+		n.start[i] += n.start[i-1]
+	}
+	n.order = make([]uint32, n.start[len(n.start)-1])
+	// Each start moves to its bucket's end, which is where the next one began.
+	for i := 1; i < t.Len(); i++ {
+		if a, ok := n.place(i); ok {
+			at := &n.start[n.bucket(a)]
+			n.order[*at] = uint32(i)
+			*at++
+		}
+	}
+	copy(n.start[1:], n.start[:len(n.start)-1])
+	n.start[0] = 0
+	return n
+}
+
+// place is where symbol i stands, if it is defined.
+func (n *names) place(i int) (Addr, bool) {
+	section, value := n.table.Place(i)
+	switch {
+	case section == 0 || section == elfreloc.SectionCommon:
+		return Addr{}, false
+	case !n.relocatable || section < 0:
+		section = 0
+	}
+	return Addr{section, value}, true
+}
+
+func (n *names) bucket(a Addr) uint64 {
+	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93 // mix all bits into the upper ones
+	h := (a.Offset ^ n.seed + uint64(a.Section)*odd2) * odd1
+	return (h ^ h>>32) * odd2 >> n.shift
+}
+
+// at lists the names of an address, in the order of the table.
+func (n *names) at(a Addr) []string {
+	var all []string
+	b := n.bucket(a)
+	for _, i := range n.order[n.start[b]:n.start[b+1]] {
+		if at, _ := n.place(int(i)); at != a {
+			continue
+		}
+		s := n.table.At(int(i))
+		if s.Type == elf.STT_FILE || s.Type == elf.STT_SECTION || s.Type == elf.STT_TLS || isLabel(s.Name) {
+			continue
+		}
+		if all = append(all, s.Name); len(all) == maxNames {
+			break
+		}
+	}
+	return all
+}
+
+// isLabel tells the names that say nothing to a reader: none, mapping symbols
+// ($x) and local labels (.L).
+func isLabel(name string) bool {
+	return name == "" || strings.HasPrefix(name, "$") || strings.HasPrefix(name, ".L")
+}
