@@ -179,6 +179,11 @@ type Machine interface {
 	// reports whether the bytes are a disabled form of the kind at all.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
+	// Live reports whether the instruction at offset record is a call or a jump
+	// to somewhere else, as a site is before its conversion and again when it
+	// is switched on.
+	Live(t Text, record uint64) bool
+
 	// Helper returns what TargetHelper stands for.
 	Helper(env Env) Helper
 

@@ -2,6 +2,7 @@ package linkerset_test
 
 import (
 	"debug/elf"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/image"
 	"sdtconvert/internal/objtest"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -38,6 +41,20 @@ func kindName(probe bool) string {
 	return "enabled"
 }
 
+// read reads records that have no faults.
+func read(t *testing.T, l linkerset.Layout, o *elfreloc.Object, m arch.Machine) ([]linkerset.Entry, *linkerset.Probes) {
+	t.Helper()
+	im, err := image.Open(o, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, faults, err := l.Read(im)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		t.Fatal(err)
+	}
+	return entries, linkerset.NewProbes(im, "sdt_")
+}
+
 // What Add writes for every committed object, Read finds again.
 func TestReadFindsWhatAddWrote(t *testing.T) {
 	for _, l := range everyLayout(t) {
@@ -52,16 +69,17 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			}
 			n++
 			o, m := open(t, after)
-			entries, err := l.Read(o, m)
-			if err != nil {
-				t.Fatalf("%s: %v", file.Name, err)
-			}
+			entries, probes := read(t, l, o, m)
 			linkerset.Sort(entries)
 			var got []site
 			for i, e := range entries {
-				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Text].Name, e.Site})
-				if want := "sdt_" + plan.Sites[i].Stub.ID; e.Probe != want && !strings.Contains(e.Probe, want) {
-					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, e.Probe, want)
+				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Site.Section].Name, e.Site.Offset})
+				probe, err := probes.Of(e.Probe)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := plan.Sites[i].Stub.ID; probe.ID != want {
+					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, probe.ID, want)
 				}
 			}
 			if diff := cmp.Diff(planned(plan), got); diff != "" {
@@ -82,16 +100,13 @@ func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := l.Read(o, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries, _ := read(t, l, o, m)
 		grouped := 0
 		for _, e := range entries {
-			if groups[e.Section] != groups[e.Text] || o.Sections[e.Section].Flags&elf.SHF_GROUP != o.Sections[e.Text].Flags&elf.SHF_GROUP {
-				t.Errorf("%s: records of %s are in group %d, it in %d", l.Format, o.Sections[e.Text].Name, groups[e.Section], groups[e.Text])
+			if groups[e.Record.Section] != groups[e.Site.Section] || o.Sections[e.Record.Section].Flags&elf.SHF_GROUP != o.Sections[e.Site.Section].Flags&elf.SHF_GROUP {
+				t.Errorf("%s: records of %s are in group %d, it in %d", l.Format, o.Sections[e.Site.Section].Name, groups[e.Record.Section], groups[e.Site.Section])
 			}
-			if groups[e.Text] != 0 {
+			if groups[e.Site.Section] != 0 {
 				grouped++
 			}
 		}
@@ -106,16 +121,13 @@ func TestRecordSectionsAreOfOneText(t *testing.T) {
 	for _, l := range everyLayout(t) {
 		after, _ := convert(t, objtest.Read(t, "calls.amd64-gcc12-sections.o"), l, false)
 		o, m := open(t, after)
-		entries, err := l.Read(o, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries, _ := read(t, l, o, m)
 		of := map[int]int{}
 		for _, e := range entries {
-			if text, ok := of[e.Section]; ok && text != e.Text {
-				t.Errorf("%s: section %d has records of %s and %s", l.Format, e.Section, o.Sections[text].Name, o.Sections[e.Text].Name)
+			if text, ok := of[e.Record.Section]; ok && text != e.Site.Section {
+				t.Errorf("%s: section %d has records of %s and %s", l.Format, e.Record.Section, o.Sections[text].Name, o.Sections[e.Site.Section].Name)
 			}
-			of[e.Section] = e.Text
+			of[e.Record.Section] = e.Site.Section
 		}
 		if len(of) < 10 {
 			t.Errorf("%s: %d sections of records", l.Format, len(of))
@@ -132,17 +144,22 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 		want   string
 	}{
 		{"no relocation", func(e *elfreloc.Edit, _ int, rs elfreloc.RelocSection) { e.DeleteRelocation(rs, 1) },
-			"a.o: sdt_instances_set+0x8: a record without a relocation"},
+			"a.o: sdt_instances_set+0x0: a record without a site"},
 		{"a site in data", func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection) {
 			e.SetRelocation(rs, 1, elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)})
-		}, "a.o: sdt_instances_set+0x0: a record of a site that is not in code"},
+		}, "a.o: sdt_instances_set+0x0: a record of a site that is not in code, at sdt_instances_set+0x0"},
 		{"half a record", func(e *elfreloc.Edit, records int, _ elfreloc.RelocSection) { e.Append(records, make([]byte, 4)) },
 			"a.o: sdt_instances_set: 52 bytes of records of 16 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, m := open(t, changedRecords(t, after, c.change))
-			if _, err := l.Read(o, m); err == nil || err.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", err, c.want)
+			im, err := image.Open(o, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, faults, err := l.Read(im)
+			if got := errors.Join(append(faults, err)...); got == nil || got.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", got, c.want)
 			}
 		})
 	}

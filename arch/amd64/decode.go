@@ -80,3 +80,15 @@ func checkAddend(r arch.Reloc) error {
 	}
 	return nil
 }
+
+// Live recognises what Decode does, and a call with the prefix that linkers put
+// before one that no longer goes through the GOT.
+func (Machine) Live(t arch.Text, record uint64) bool {
+	if b := t.At(record, 5); b != nil && (b[0] == opCall || b[0] == opJmp) {
+		return true
+	}
+	b := t.At(record, 6)
+	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
+		b[0] == opGroup && (b[1] == modrmCallRIP || b[1] == modrmJmpRIP) ||
+		b[0] == 0x67 && b[1] == opCall) // addr32 call rel32
+}

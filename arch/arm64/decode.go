@@ -61,3 +61,13 @@ func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	}
 	return site, nil
 }
+
+// Live recognises bl and b.
+func (Machine) Live(t arch.Text, record uint64) bool {
+	code := t.At(record, insnLen)
+	if code == nil {
+		return false
+	}
+	op := binary.LittleEndian.Uint32(code) & branchMask
+	return op == opBL || op == opB
+}

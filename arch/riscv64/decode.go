@@ -13,6 +13,7 @@ const (
 
 	opAUIPC = 0x17 // auipc rd, imm20
 	opJALR  = 0x67 // jalr rd, imm12(rs1), with funct3 0
+	opJAL   = 0x6f // jal rd, imm20
 
 	regZero = 0 // the link register of a jump
 	regRA   = 1 // the link register of a call
@@ -70,4 +71,19 @@ func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		return site, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
 	}
 	return site, nil
+}
+
+// Live recognises the call and tail pseudoinstructions, and the jumps that
+// linkers make of them.
+func (Machine) Live(t arch.Text, record uint64) bool {
+	if code := t.At(record, pairLen); code != nil {
+		if _, err := decodePair(t, arch.Reloc{Offset: record}); err == nil {
+			return true
+		}
+	}
+	if code := t.At(record, insnLen); code != nil && code[0]&0x7f == opJAL {
+		return true
+	}
+	code := t.At(record, 2)
+	return code != nil && code[0]&3 == 1 && code[1]>>5 == 5 // c.j
 }

@@ -151,7 +151,7 @@ func (c *converter) describe(s *subject, plan *patch.Plan, object *manifestObjec
 	if err != nil {
 		return err
 	}
-	return object.describe(s, plan, entries)
+	return object.describe(s, plan, c.patch.ProbePrefix, entries)
 }
 
 // write applies a plan that has no refusals.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sdtconvert/internal/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -31,14 +32,21 @@ func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
 
 // earlier reads the records of an earlier conversion.
 func earlier(s *subject, layouts []linkerset.Layout) ([]linkerset.Entry, error) {
-	var all []linkerset.Entry
 	if s.machine == nil {
 		return nil, nil
 	}
+	im, err := image.Open(s.Object, s.machine)
+	if err != nil {
+		return nil, err
+	}
+	var all []linkerset.Entry
 	for _, l := range layouts {
-		entries, err := l.Read(s.Object, s.machine)
+		entries, faults, err := l.Read(im)
 		if err != nil {
 			return nil, err
+		}
+		if len(faults) > 0 {
+			return nil, faults[0]
 		}
 		all = append(all, entries...)
 	}

@@ -60,7 +60,7 @@ func (i *inspector) try(name string, r *result) error {
 	if err != nil {
 		return err
 	}
-	if err := r.object.describe(s, plan, entries); err != nil {
+	if err := r.object.describe(s, plan, i.patch.ProbePrefix, entries); err != nil {
 		return err
 	}
 	if plan != nil {

@@ -69,8 +69,8 @@ func newManifestObject(file string) *manifestObject {
 }
 
 // describe lists the sites of an object: those of a plan, which may be nil, and
-// those of earlier records.
-func (m *manifestObject) describe(s *subject, plan *patch.Plan, entries []linkerset.Entry) error {
+// those of earlier records, whose probe objects begin with prefix.
+func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, entries []linkerset.Entry) error {
 	if s.machine != nil {
 		m.Machine = s.machine.Traits().Name
 	}
@@ -89,7 +89,7 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, entries []linker
 			m.Sites = append(m.Sites, refusedSite(plan, &plan.Refused[i]))
 		}
 	}
-	disabled, err := earlierSites(s, entries)
+	disabled, err := earlierSites(s, prefix, entries)
 	if err != nil {
 		return err
 	}

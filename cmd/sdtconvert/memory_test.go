@@ -237,10 +237,10 @@ func wantRecords(t *testing.T, run *memoryRun, before, after *subject, opts patc
 	}
 	count := map[record]int{}
 	for _, e := range entries {
-		count[record{e.Kind, e.Text, e.Site}]++
+		count[record{e.Kind, e.Site.Section, e.Site.Offset}]++
 	}
 	for _, e := range old {
-		count[record{e.Kind, e.Text, e.Site}]--
+		count[record{e.Kind, e.Site.Section, e.Site.Offset}]--
 	}
 	if !opts.NoRecords {
 		for _, s := range run.sites {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -30,35 +30,38 @@ func refusedSite(p *patch.Plan, r *patch.Refusal) manifestSite {
 }
 
 // earlierSites describes the sites of records that the object holds already.
-func earlierSites(s *subject, entries []linkerset.Entry) ([]manifestSite, error) {
+func earlierSites(s *subject, prefix string, entries []linkerset.Entry) ([]manifestSite, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
+	im, err := image.Open(s.Object, s.machine)
+	if err != nil {
+		return nil, err
+	}
+	probes := linkerset.NewProbes(im, prefix)
 	kept, err := linkerset.KeptAlive(s.Object, s.machine)
 	if err != nil {
 		return nil, err
 	}
 	var sites []manifestSite
 	for _, e := range entries {
-		m := manifestSite{
-			text: e.Text, Offset: e.Site, Kind: arch.Describe(e.Kind, arch.Call), State: stateUnknown,
-			Probe:  probeID(e.Probe),
-			Record: &manifestRecord{s.Sections[e.Section].Name, e.Probe, e.Site},
-		}
-		if kept[e.Section] {
-			m.Relocation = s.machine.RelocName(s.machine.Traits().None)
-		}
-		size := s.Sections[e.Text].Size
-		from := e.Site - min(e.Site, arch.Window)
-		if from > size {
-			sites = append(sites, m)
-			continue
-		}
-		code, err := s.Bytes(e.Text, from, min(size-from, 2*arch.Window))
+		symbol, err := probes.Symbol(e.Probe)
 		if err != nil {
 			return nil, err
 		}
-		if site, ok := s.machine.Disabled(arch.Text{Code: code, Start: from}, e.Site, e.Kind); ok {
+		probe, err := probes.Of(e.Probe)
+		if err != nil {
+			return nil, err
+		}
+		m := manifestSite{
+			text: e.Site.Section, Offset: e.Site.Offset, Kind: arch.Describe(e.Kind, arch.Call), State: stateUnknown,
+			Probe:  probe.ID,
+			Record: &manifestRecord{s.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
+		}
+		if kept[e.Record.Section] {
+			m.Relocation = s.machine.RelocName(s.machine.Traits().None)
+		}
+		if site, ok := s.machine.Disabled(codeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
 			m.State, m.Offset = stateDisabled, site.Offset
 			m.Kind, m.new = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
 		}
@@ -67,12 +70,19 @@ func earlierSites(s *subject, entries []linkerset.Entry) ([]manifestSite, error)
 	return sites, nil
 }
 
-// probeID is the probe id of a probe object's symbol.
-func probeID(symbol string) string {
-	if i := strings.Index(symbol, "sdt_"); i >= 0 {
-		symbol = symbol[i+len("sdt_"):]
+// codeAround reads the code at a site: the instruction that is recorded, with
+// what belongs to it before and behind it, or less where the code ends.
+func codeAround(im image.Image, site image.Addr) arch.Text {
+	const most = 8 // bytes, of the longest site
+	for _, before := range []uint64{min(most, site.Offset), min(2, site.Offset), 0} {
+		start := image.Addr{Section: site.Section, Offset: site.Offset - before}
+		for after := uint64(most); after > 0; after-- {
+			if code, err := im.Bytes(start, before+after); err == nil {
+				return arch.Text{Code: code, Start: start.Offset}
+			}
+		}
 	}
-	return symbol
+	return arch.Text{Start: site.Offset}
 }
 
 func sortSites(sites []manifestSite) {

@@ -7,6 +7,7 @@
 package image
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 
@@ -23,6 +24,11 @@ type Addr struct {
 
 // Add returns the place n bytes further on.
 func (a Addr) Add(n uint64) Addr { return Addr{a.Section, a.Offset + n} }
+
+// Compare orders places by section and offset.
+func Compare(a, b Addr) int {
+	return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(a.Offset, b.Offset))
+}
 
 // Ref is what a field refers to.
 type Ref struct {

@@ -1,0 +1,123 @@
+package linkerset
+
+import (
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/image"
+)
+
+// Probe is what is known of a probe object. A field that nothing tells is "".
+type Probe struct {
+	ID       string // of the stub's name; "" where no symbol names the object
+	Provider string
+	Module   string
+	Function string
+	Name     string
+	Args     []Argument // sorted by index
+}
+
+// Argument is the type of an argument of a probe (SDT(9), sdt_argtypes_set).
+type Argument struct {
+	Index      int
+	Native     string
+	Translated string // "" when the type is not translated
+}
+
+// Probes reads probe objects of an image, each once.
+type Probes struct {
+	im     image.Image
+	prefix string // of the names of probe objects
+	known  map[image.Ref]Probe
+	args   map[image.Addr][]Argument // by probe object, once they were read
+	left   int                       // bytes of strings that may still be read
+}
+
+// maxStrings bounds all strings of an image, in bytes: in a hostile one each of
+// many pointers may lead into the same long string.
+const maxStrings = 16 << 20
+
+// NewProbes reads from an image whose probe objects have names that begin with
+// prefix.
+func NewProbes(im image.Image, prefix string) *Probes {
+	return &Probes{im: im, prefix: prefix, known: map[image.Ref]Probe{}, left: maxStrings}
+}
+
+// Of returns the probe whose object a record refers to. Its identity is in the
+// object where that is a struct sdt_probe, else in the name of its symbol.
+func (p *Probes) Of(ref image.Ref) (Probe, error) {
+	if known, ok := p.known[ref]; ok {
+		return known, nil
+	}
+	name, err := p.Symbol(ref)
+	if err != nil {
+		return Probe{}, err
+	}
+	probe := FromID(probeID(name, p.prefix))
+	if !ref.Undefined {
+		if err := p.follow(ref.Addr, &probe); err != nil {
+			return Probe{}, err
+		}
+	}
+	p.known[ref] = probe
+	return probe, nil
+}
+
+// Symbol names the probe object that a record refers to, as the first of its
+// symbols does that is the name of one.
+func (p *Probes) Symbol(ref image.Ref) (string, error) {
+	if ref.Symbol != "" {
+		return ref.Symbol, nil
+	}
+	names, err := p.im.SymbolsAt(ref.Addr)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, p.prefix) })
+	return names[max(i, 0)], nil
+}
+
+// probeID cuts what compilers add to the name of a probe object that is local to
+// a function: gcc makes it <prefix><id>.<N>, clang <function>.<prefix><id>[.<N>]
+// and both in C++ _ZZ<function>E<length><prefix><id>[_<N>].
+func probeID(symbol, prefix string) string {
+	at := strings.Index(symbol, prefix)
+	if at < 0 {
+		return ""
+	}
+	id := symbol[at+len(prefix):]
+	if at > 0 && strings.HasPrefix(symbol, "_ZZ") {
+		return mangledID(symbol[:at], id, len(prefix))
+	}
+	id, _, _ = strings.Cut(id, ".")
+	return id
+}
+
+// mangledID keeps as much of id as the length before it tells, which counts the
+// prefix too (Itanium C++ ABI, 5.1.3).
+func mangledID(before, id string, prefix int) string {
+	digits := before[len(strings.TrimRight(before, "0123456789")):]
+	length := 0
+	for _, c := range digits {
+		if length = 10*length + int(c-'0'); length > prefix+len(id) {
+			return id
+		}
+	}
+	if length <= prefix {
+		return id
+	}
+	return id[:length-prefix]
+}
+
+// FromID makes a probe of its id: <provider>___<name>, or else a name alone of
+// the provider sdt.
+func FromID(id string) Probe {
+	provider, name, ok := strings.Cut(id, "___")
+	if !ok || provider == "" || name == "" {
+		provider, name = "sdt", id
+	}
+	return Probe{ID: id, Provider: dashes(provider), Name: dashes(name)}
+}
+
+// dashes writes a name as people read it.
+func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }

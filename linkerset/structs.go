@@ -1,0 +1,137 @@
+package linkerset
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"sdtconvert/internal/image"
+)
+
+// The structures of FreeBSD's sys/sdt.h (13.x, LP64): sizes and offsets of
+// fields, in bytes.
+const (
+	sdtProbeSize    = 96 // struct sdt_probe, and the value of its field version
+	probeProvider   = 8
+	probeModule     = 48
+	probeFunction   = 56
+	probeName       = 64
+	providerName    = 0 // of struct sdt_provider
+	argIndex        = 0 // of struct sdt_argtype
+	argType         = 8
+	argTranslated   = 16
+	argProbe        = 40
+	argTypesSection = "set_sdt_argtypes_set"
+)
+
+// maxString bounds the strings that are read, in bytes.
+const maxString = 4096
+
+// follow fills in what a struct sdt_probe says. An object that is none, or that
+// has no contents, says nothing.
+func (p *Probes) follow(at image.Addr, probe *Probe) error {
+	if p.im.Layout().Word() != 8 {
+		return nil
+	}
+	version, err := p.im.Bytes(at, 4)
+	if err != nil || p.im.Layout().Order.Uint32(version) != sdtProbeSize {
+		return nil
+	}
+	provider, err := p.im.Word(at.Add(probeProvider))
+	if err != nil || provider.Null() || provider.Undefined {
+		return nil // it only looks like one
+	}
+	fields := []struct {
+		at image.Addr
+		to *string
+	}{
+		{provider.Addr.Add(providerName), &probe.Provider},
+		{at.Add(probeModule), &probe.Module},
+		{at.Add(probeFunction), &probe.Function},
+		{at.Add(probeName), &probe.Name},
+	}
+	for _, f := range fields {
+		if s, ok := p.pointedString(f.at); ok && (s != "" || f.to == &probe.Module || f.to == &probe.Function) {
+			*f.to = s
+		}
+	}
+	probe.Provider, probe.Name = dashes(probe.Provider), dashes(probe.Name)
+	if p.args == nil {
+		if err := p.readArguments(); err != nil {
+			return err
+		}
+	}
+	probe.Args = p.args[at]
+	return nil
+}
+
+// pointedString reads the string that a pointer in memory points to.
+func (p *Probes) pointedString(at image.Addr) (string, bool) {
+	pointer, err := p.im.Word(at)
+	if err != nil || pointer.Null() || pointer.Undefined {
+		return "", false
+	}
+	return p.cString(pointer.Addr)
+}
+
+// cString reads a string up to its NUL, in steps: it may be the last thing in
+// its section.
+func (p *Probes) cString(at image.Addr) (string, bool) {
+	var s []byte
+	for step := uint64(64); len(s) < maxString && p.left > 0; {
+		b, err := p.im.Bytes(at.Add(uint64(len(s))), step)
+		if err != nil {
+			if step /= 2; step == 0 {
+				return "", false
+			}
+			continue
+		}
+		if n := bytes.IndexByte(b, 0); n >= 0 {
+			p.left -= len(s) + n
+			return string(append(s, b[:n]...)), true
+		}
+		s = append(s, b...)
+	}
+	return "", false
+}
+
+// readArguments reads the linker set of argument types: pointers to struct
+// sdt_argtype. What it holds besides is passed over.
+func (p *Probes) readArguments() error {
+	p.args = map[image.Addr][]Argument{}
+	arrays, err := p.im.Arrays(argTypesSection)
+	if err != nil {
+		return err
+	}
+	const word = 8
+	for _, a := range arrays {
+		for off := uint64(0); off+word <= a.Size; off += word {
+			pointer, err := p.im.Word(a.Start.Add(off))
+			if err != nil {
+				return err
+			}
+			if !pointer.Null() && !pointer.Undefined {
+				p.addArgument(pointer.Addr)
+			}
+		}
+	}
+	for _, args := range p.args {
+		slices.SortStableFunc(args, func(a, b Argument) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	return nil
+}
+
+func (p *Probes) addArgument(at image.Addr) {
+	index, err := p.im.Bytes(at.Add(argIndex), 4)
+	if err != nil {
+		return
+	}
+	probe, err := p.im.Word(at.Add(argProbe))
+	if err != nil || probe.Null() || probe.Undefined {
+		return
+	}
+	arg := Argument{Index: int(int32(p.im.Layout().Order.Uint32(index)))}
+	arg.Native, _ = p.pointedString(at.Add(argType))
+	arg.Translated, _ = p.pointedString(at.Add(argTranslated))
+	p.args[probe.Addr] = append(p.args[probe.Addr], arg)
+}
