@@ -1,0 +1,138 @@
+package image
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+
+	"sdtconvert/elfreloc"
+)
+
+// fileInMemory is what is left of a file in the memory of a process: its
+// segments, at the offsets that they have in the file. What is between them
+// cannot be read. Section headers, at the file's end, are mostly not there.
+type fileInMemory struct {
+	memory io.ReaderAt // by address
+	maps   []Mapping
+	header []byte // the ELF header, in place of the one in memory
+}
+
+func (f *fileInMemory) ReadAt(b []byte, off int64) (int, error) {
+	done := 0
+	for done < len(b) {
+		at := uint64(off) + uint64(done)
+		if at < uint64(len(f.header)) {
+			done += copy(b[done:], f.header[at:])
+			continue
+		}
+		m := f.at(at)
+		if m == nil {
+			return done, fmt.Errorf("offset %#x of the file is not in memory", at)
+		}
+		want := min(uint64(len(b)-done), m.Offset+(m.End-m.Start)-at)
+		n, err := f.memory.ReadAt(b[done:done+int(want)], int64(m.Start+(at-m.Offset)))
+		if done += n; n < int(want) {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (f *fileInMemory) at(off uint64) *Mapping {
+	for i := range f.maps {
+		if m := &f.maps[i]; off >= m.Offset && off-m.Offset < m.End-m.Start {
+			return m
+		}
+	}
+	return nil
+}
+
+// size is the offset behind the last byte in memory.
+func (f *fileInMemory) size() int64 {
+	size := uint64(0)
+	for _, m := range f.maps {
+		if end := m.Offset + (m.End - m.Start); end >= m.Offset && end < 1<<62 {
+			size = max(size, end)
+		}
+	}
+	return int64(size)
+}
+
+// openMemory opens the ELF file whose first mapping is maps[0]. Where its
+// section headers cannot be read, it is opened without any.
+func openMemory(memory io.ReaderAt, maps []Mapping, name string) (*elfreloc.Object, error) {
+	f := &fileInMemory{memory: memory, maps: maps}
+	if maps[0].Path == vdso { // all of it is in memory
+		if o, err := elfreloc.Open(f, f.size(), name); err == nil {
+			return o, nil
+		}
+	}
+	header := make([]byte, 64)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return nil, &elfreloc.Error{File: name, Err: err}
+	}
+	switch elf.Class(header[elf.EI_CLASS]) { // e_shoff; e_shnum and e_shstrndx (gABI, "ELF Header")
+	case elf.ELFCLASS32:
+		header = header[:52]
+		clear(header[32:36])
+		clear(header[48:52])
+	case elf.ELFCLASS64:
+		clear(header[40:48])
+		clear(header[60:64])
+	}
+	f.header = header
+	return elfreloc.Open(f, f.size(), name)
+}
+
+// vdso is the path of the library that the kernel maps into every process.
+const vdso = "[vdso]"
+
+// noteLimit bounds the notes that are searched for a build ID.
+const noteLimit = 1 << 20
+
+// buildID is what the linker made of a linked file's contents, "" when there is
+// none: a note of the owner GNU (gABI, "Note Section").
+func buildID(o *elfreloc.Object) string {
+	segments, err := o.Segments()
+	if err != nil {
+		return ""
+	}
+	for _, s := range segments {
+		if s.Type != elf.PT_NOTE || s.Filesz > noteLimit || s.Offset > 1<<62 {
+			continue
+		}
+		notes, err := o.ReadFile(int64(s.Offset), int64(s.Filesz))
+		if err != nil {
+			continue
+		}
+		if id := findBuildID(notes, o.Layout, max(s.Align, 4)); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// findBuildID looks through notes: three words for the sizes of the owner and of
+// the contents and for the type, then both, each padded.
+func findBuildID(notes []byte, l elfreloc.Layout, align uint64) string {
+	const head, typ = 12, 3 // NT_GNU_BUILD_ID
+	if align != 8 {
+		align = 4
+	}
+	pad := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+	for len(notes) > head {
+		owner, size := uint64(l.Order.Uint32(notes)), uint64(l.Order.Uint32(notes[4:]))
+		start := pad(head + owner)
+		if start > uint64(len(notes)) || size > uint64(len(notes))-start {
+			return ""
+		}
+		if l.Order.Uint32(notes[8:]) == typ && string(notes[head:head+owner]) == "GNU\x00" {
+			return string(notes[start : start+size])
+		}
+		notes = notes[min(pad(start+size), uint64(len(notes))):]
+	}
+	return ""
+}
+
+var errEnded = errors.New("the process has ended, or runs another program now")

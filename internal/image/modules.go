@@ -1,0 +1,319 @@
+package image
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+)
+
+// Module is an ELF file that is loaded in a process. A file that is loaded twice
+// is two modules.
+type Module struct {
+	Path string // as the process sees it, or "[vdso]"
+	// Base is the load bias: what is added to the addresses that the file was
+	// linked for.
+	Base       uint64
+	Start, End uint64 // the addresses that it takes; End is behind the last
+	Mappings   []Mapping
+	Source     Source
+	// Note warns of what is wrong with the file: one line, mostly "".
+	Note string
+	// Object and Image are the file, at the addresses that it was linked for.
+	// Both are nil when it cannot be read; Image is, when the machine is not
+	// supported. Note says why.
+	Object *elfreloc.Object
+	Image  *Linked
+}
+
+// Source is where the contents of a module's file were found.
+type Source uint8
+
+const (
+	FromNowhere Source = iota
+	FromPath           // its path, in the process's view of the file system
+	FromMapping        // /proc/PID/map_files or /proc/PID/exe: the file that is mapped, whatever its name
+	FromMemory         // what is mapped of it
+)
+
+// openModules makes modules of the mappings, each file opened once.
+func (p *Process) openModules() {
+	files := map[fileID][]Mapping{}
+	var order []fileID
+	for _, m := range p.maps {
+		if m.file == (fileID{}) && m.Path != vdso {
+			continue
+		}
+		if files[m.file] == nil {
+			order = append(order, m.file)
+		}
+		files[m.file] = append(files[m.file], m)
+	}
+	for _, id := range order {
+		maps := files[id]
+		if !p.mayBeModule(maps) {
+			continue
+		}
+		if f := p.openFile(maps); f.object != nil {
+			p.addModules(maps, f)
+		} else if maps[0].Offset == 0 {
+			p.addUnreadable(maps, f.note)
+		}
+	}
+	slices.SortStableFunc(p.Modules, func(a, b *Module) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// mayBeModule tells files that may be loaded from those that are only read, and
+// which may be devices, so that they are never opened: they begin as ELF files
+// that are linked do.
+func (p *Process) mayBeModule(maps []Mapping) bool {
+	executable := false
+	for _, m := range maps {
+		executable = executable || m.Executable
+		if m.Offset != 0 {
+			continue
+		}
+		var head [elf.EI_NIDENT + 2]byte
+		if _, err := p.memory.ReadAt(head[:], int64(m.Start)); err != nil || string(head[:4]) != elf.ELFMAG {
+			return false
+		}
+		low := head[elf.EI_NIDENT] // e_type is a byte of value, in either order
+		typ := elf.Type(low | head[elf.EI_NIDENT+1])
+		return typ == elf.ET_EXEC || typ == elf.ET_DYN
+	}
+	return executable // its header is not mapped
+}
+
+// openedFile is a file of a process.
+type openedFile struct {
+	object *elfreloc.Object // nil when it cannot be read
+	source Source
+	note   string
+}
+
+// openFile opens the file that is mapped: by its path if that is still the same
+// file, else by its mapping, which takes privileges, else from memory.
+func (p *Process) openFile(maps []Mapping) openedFile {
+	m, id := maps[0], ""
+	inMemory, memErr := openMemory(p.memory, maps, m.Path)
+	if memErr == nil {
+		id = buildID(inMemory)
+		if m.Path == vdso {
+			return openedFile{inMemory, FromMemory, ""}
+		}
+	}
+	note := "deleted since it was mapped"
+	if !m.Deleted {
+		o, why := p.openPath(m, id)
+		if o != nil {
+			return openedFile{o, FromPath, ""}
+		}
+		note = why
+	}
+	if o := p.openMapped(m, id); o != nil {
+		return openedFile{o, FromMapping, note}
+	}
+	if memErr == nil {
+		return openedFile{inMemory, FromMemory, note + ": read from memory, without its section headers"}
+	}
+	return openedFile{note: fmt.Sprintf("%s, and in memory: %v", note, memErr)}
+}
+
+// openPath opens a file by its name, or says why it is not what is mapped. Where
+// a file system numbers its files as it likes, an equal build ID will do.
+func (p *Process) openPath(m Mapping, id string) (*elfreloc.Object, string) {
+	o, same, err := p.openObject(p.dir+"/root"+m.Path, m)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "deleted since it was mapped"
+	case errors.Is(err, fs.ErrPermission):
+		return nil, "no permission to open it"
+	case err != nil && !same:
+		return nil, "replaced on disk since it was mapped"
+	case err != nil:
+		return nil, err.Error()
+	case buildID(o) != id && id != "":
+		if same {
+			return nil, "overwritten on disk since it was mapped: its build ID differs"
+		}
+		return nil, "replaced on disk since it was mapped"
+	case !same && id == "":
+		return nil, "replaced on disk since it was mapped"
+	}
+	return o, ""
+}
+
+// openMapped opens the file of a mapping, whatever has become of its name.
+func (p *Process) openMapped(m Mapping, id string) *elfreloc.Object {
+	for _, path := range []string{fmt.Sprintf("%s/map_files/%x-%x", p.dir, m.Start, m.End), p.dir + "/exe"} {
+		o, same, err := p.openObject(path, m)
+		if err == nil && (same || id != "") && (id == "" || buildID(o) == id) {
+			return o
+		}
+	}
+	return nil
+}
+
+// openObject opens a file, and reports whether it is the one that is mapped. It
+// stays open as long as the process.
+func (p *Process) openObject(path string, m Mapping) (o *elfreloc.Object, same bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, false, errors.New("no regular file")
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, false, err
+	}
+	p.files = append(p.files, f)
+	if info, err = f.Stat(); err != nil {
+		return nil, false, err
+	}
+	o, err = elfreloc.Open(f, info.Size(), m.Path)
+	return o, inodeOf(info) == m.file.inode, err
+}
+
+// addModules finds out where a file is loaded. It may be so more than once, and
+// parts of it may be mapped elsewhere to be read as data.
+func (p *Process) addModules(maps []Mapping, f openedFile) {
+	if f.object.Type != elf.ET_EXEC && f.object.Type != elf.ET_DYN {
+		return
+	}
+	segments, err := loadSegments(f.object)
+	if err != nil {
+		p.addUnreadable(maps, err.Error())
+		return
+	}
+	var modules []*Module
+	for _, m := range maps {
+		base, ok := uint64(0), false
+		if len(modules) > 0 {
+			ok = fits(segments, m, modules[len(modules)-1].Base)
+		}
+		if !ok {
+			if base, ok = loadBase(segments, m); !ok {
+				continue
+			}
+			modules = append(modules, &Module{Path: m.Path, Base: base, Source: f.source, Note: f.note, Object: f.object})
+		}
+		last := modules[len(modules)-1]
+		last.Mappings = append(last.Mappings, m)
+	}
+	for _, m := range modules {
+		if !p.isLoaded(segments, m) {
+			continue
+		}
+		p.describe(m)
+		p.Modules = append(p.Modules, m)
+	}
+}
+
+// maxSegments bounds the segments that each mapping is compared with. Linux runs
+// no program with more than a tenth of that.
+const maxSegments = 10000
+
+// loadSegments are the PT_LOAD program headers.
+func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
+	segments, err := o.Segments()
+	if err != nil {
+		return nil, err
+	}
+	segments = slices.DeleteFunc(segments, func(s elfreloc.Segment) bool { return s.Type != elf.PT_LOAD || s.Memsz == 0 })
+	if len(segments) > maxSegments {
+		return nil, fileError(o, "%d segments to load", len(segments))
+	}
+	return segments, nil
+}
+
+// describe makes the image of a module.
+func (p *Process) describe(m *Module) {
+	machine := machines.Lookup(m.Object.Machine, m.Object.Layout.Class)
+	if machine == nil {
+		m.Note = fmt.Sprintf("the machine %v is not supported", m.Object.Machine)
+		return
+	}
+	base := uint64(0)
+	if m.Source == FromMemory {
+		base = m.Base
+	}
+	im, err := openLinked(m.Object, machine, base)
+	if err != nil {
+		m.Note = err.Error()
+		return
+	}
+	m.Image = im
+}
+
+// addUnreadable keeps a module that cannot be read, so that it can be named.
+func (p *Process) addUnreadable(maps []Mapping, note string) {
+	n := 1
+	for n < len(maps) && maps[n].Start == maps[n-1].End {
+		n++
+	}
+	p.Modules = append(p.Modules, &Module{Path: maps[0].Path, Base: maps[0].Start,
+		Start: maps[0].Start, End: maps[n-1].End, Mappings: maps[:n], Note: note})
+}
+
+// loadBase is the load base that a mapping tells: OpenBSD's dt(4) subtracts the
+// address of the segment, as it is mapped, from that of the mapping. Pages that
+// hold the end of one segment and the start of another are mapped twice, so the
+// segment that is mapped is one with the same permission to execute, if there is.
+func loadBase(segments []elfreloc.Segment, m Mapping) (uint64, bool) {
+	base, found := uint64(0), false
+	for _, s := range segments {
+		b, ok := segmentBase(s, m)
+		if !ok {
+			continue
+		}
+		if s.Flags&elf.PF_X != 0 == m.Executable {
+			return b, true
+		}
+		if !found {
+			base, found = b, true
+		}
+	}
+	return base, found
+}
+
+// fits reports whether a mapping is a part of a file that is loaded at a base.
+func fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
+	return slices.ContainsFunc(segments, func(s elfreloc.Segment) bool {
+		b, ok := segmentBase(s, m)
+		return ok && b == base
+	})
+}
+
+// segmentBase is the load base if a mapping is of a PT_LOAD segment. Segments are mapped
+// in whole pages.
+func segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
+	page := uint64(os.Getpagesize())
+	if s.Filesz == 0 || m.Offset < s.Offset&^(page-1) || m.Offset >= s.Offset+s.Filesz {
+		return 0, false
+	}
+	return m.Start - m.Offset + s.Offset - s.Vaddr, true
+}
+
+// isLoaded finds the addresses of a module, and reports whether memory is there,
+// executable where code is: else the file was mapped to be read.
+func (p *Process) isLoaded(segments []elfreloc.Segment, m *Module) bool {
+	page := uint64(os.Getpagesize())
+	m.Start, m.End = m.Mappings[0].Start, 0
+	for _, s := range segments {
+		at := p.mapping(m.Base + s.Vaddr)
+		if at == nil || s.Flags&elf.PF_X != 0 && !at.Executable {
+			return false
+		}
+		m.Start = min(m.Start, at.Start)
+		m.End = max(m.End, (m.Base+s.Vaddr+s.Memsz+page-1)&^(page-1))
+	}
+	return m.Start < m.End && (m.Object.Type == elf.ET_DYN || m.Base == 0)
+}
