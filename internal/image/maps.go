@@ -11,8 +11,8 @@ type Mapping struct {
 	Start, End uint64 // addresses; End is behind the last byte
 	Offset     uint64 // in the file, bytes
 	Executable bool
-	Path       string // as the process sees it, "[stack]" and its kin, or ""
-	// Deleted tells that the file's last name is gone.
+	Path       string // "[stack]" and its kin, or ""
+	// Deleted tells that the file's name is gone, or another's.
 	Deleted bool
 
 	file fileID // {} for memory that is no file's

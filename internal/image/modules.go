@@ -16,7 +16,7 @@ import (
 // Module is an ELF file that is loaded in a process. A file that is loaded twice
 // is two modules.
 type Module struct {
-	Path string // as the process sees it, or "[vdso]"
+	Path string // as the maps have it, or "[vdso]"
 	// Base is the load bias: what is added to the addresses that the file was
 	// linked for.
 	Base       uint64
@@ -108,13 +108,14 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 			return openedFile{inMemory, FromMemory, ""}
 		}
 	}
-	note := "deleted since it was mapped"
-	if !m.Deleted {
-		o, why := p.openPath(m, id)
-		if o != nil {
-			return openedFile{o, FromPath, ""}
-		}
-		note = why
+	// The maps show the path from the root of the process's mount namespace. That
+	// is mostly the root of the process, else it may be ours.
+	o, note := p.openPath(p.dir+"/root"+m.Path, m, id)
+	if o == nil {
+		o, _ = p.openPath(m.Path, m, id)
+	}
+	if o != nil {
+		return openedFile{o, FromPath, ""}
 	}
 	if o := p.openMapped(m, id); o != nil {
 		return openedFile{o, FromMapping, note}
@@ -127,8 +128,8 @@ func (p *Process) openFile(maps []Mapping) openedFile {
 
 // openPath opens a file by its name, or says why it is not what is mapped. Where
 // a file system numbers its files as it likes, an equal build ID will do.
-func (p *Process) openPath(m Mapping, id string) (*elfreloc.Object, string) {
-	o, same, err := p.openObject(p.dir+"/root"+m.Path, m)
+func (p *Process) openPath(path string, m Mapping, id string) (*elfreloc.Object, string) {
+	o, same, err := p.openObject(path, m)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "deleted since it was mapped"

@@ -47,4 +47,5 @@ void print_words(void)
 #endif
 	for (d = __start_sdt_instances_rel; d < __stop_sdt_instances_rel; d++)
 		printf("sdt_instances_rel %#lx\n", (unsigned long)((char *)d + *d));
+	fflush(stdout);
 }
