@@ -86,8 +86,31 @@ func testWords(t *testing.T, tt target, linker string, m mode) {
 		t.Skip(why)
 	}
 	path, program := tt.build(t, linker, m)
+	if strings.HasPrefix(m.name, "relr") && !hasRELR(t, path) {
+		if strings.HasSuffix(linker, "-ld.bfd") {
+			t.Skip("bfd makes no SHT_RELR for this machine")
+		}
+		t.Fatal("no SHT_RELR")
+	}
 	checkWords(t, open(t, path), tt.run(t, program))
 	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
+}
+
+// hasRELR tells whether a test is about what its name says.
+func hasRELR(t *testing.T, path string) bool {
+	t.Helper()
+	const shtRELR = 19
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, s := range f.Sections {
+		if s.Type == shtRELR && s.Size > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutSections makes a copy of a file as llvm-strip --strip-sections does,

@@ -65,15 +65,6 @@ func (p process) open(t *testing.T) *image.Process {
 	return im
 }
 
-// library builds libwords.so, in a folder of its own.
-func library(t *testing.T, flags ...string) string {
-	t.Helper()
-	need(t, "gcc")
-	path := filepath.Join(t.TempDir(), "libwords.so")
-	run(t, "gcc", append([]string{"-O", "-fPIC", "-shared", "-o", path, source(t, "words.c"), "-Wl,--build-id"}, flags...)...)
-	return path
-}
-
 // host builds the program that loads libraries.
 func host(t *testing.T, flags ...string) string {
 	t.Helper()

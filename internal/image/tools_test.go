@@ -97,3 +97,12 @@ func open(t testing.TB, path string) image.Image {
 func openErr(o *elfreloc.Object) (image.Image, error) {
 	return image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
 }
+
+// library builds libwords.so, in a folder of its own.
+func library(t *testing.T, flags ...string) string {
+	t.Helper()
+	need(t, "gcc")
+	path := filepath.Join(t.TempDir(), "libwords.so")
+	run(t, "gcc", append([]string{"-O", "-fPIC", "-shared", "-o", path, source(t, "words.c"), "-Wl,--build-id"}, flags...)...)
+	return path
+}
