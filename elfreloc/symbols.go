@@ -101,15 +101,15 @@ func (t *Symbols) read(index, shndx int) (err error) {
 
 // checkAt makes At safe for a symbol.
 func (t *Symbols) checkAt(i int) error {
-	raw := t.rawAt(i)
-	if raw.name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
-		if _, err := stringAt(t.strings, raw.name); err != nil {
+	if name := t.nameOffset(i); name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
+		if _, err := stringAt(t.strings, name); err != nil {
 			return err
 		}
 	}
 	if t.o.Type != elf.ET_REL {
 		return nil // nobody follows the indexes of a linked file
 	}
+	raw := t.rawAt(i)
 	if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
 		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
 	}
@@ -156,11 +156,16 @@ func (t *Symbols) At(i int) Symbol {
 	}
 }
 
-// Place returns what At does of symbol i, but for its name, which costs more
-// than all the rest.
+// Place returns the section and the value of symbol i, as At does. It decodes
+// nothing else: large tables are searched for places.
 func (t *Symbols) Place(i int) (section int, value uint64) {
-	raw := t.rawAt(i)
-	return t.section(i, raw.shndx), raw.value
+	l := &t.o.Layout
+	if l.Class == elf.ELFCLASS64 {
+		b := t.raw[i*24 : i*24+24]
+		return t.section(i, l.u16(b[6:])), l.u64(b[8:])
+	}
+	b := t.raw[i*16 : i*16+16]
+	return t.section(i, l.u16(b[14:])), uint64(l.u32(b[4:]))
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {

@@ -18,7 +18,7 @@ type names struct {
 	relocatable bool // addresses have sections
 	start       []uint32
 	order       []uint32
-	shift       int
+	mask        uint32
 	seed        uint64 // against files made to fill one bucket
 }
 
@@ -28,11 +28,15 @@ const maxNames = 64
 
 func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
 	width := bits.Len(uint(t.Len()))
-	n := &names{table: t, relocatable: relocatable, shift: 64 - width, seed: rand.Uint64()}
+	n := &names{table: t, relocatable: relocatable, mask: 1<<width - 1, seed: rand.Uint64()}
 	n.start = make([]uint32, 1<<width+1)
-	for i := 1; i < t.Len(); i++ {
-		if a, ok := n.place(i); ok {
-			n.start[n.bucket(a)+1]++
+	const undefined = ^uint32(0)
+	buckets := make([]uint32, t.Len())
+	for i := range buckets {
+		buckets[i] = undefined
+		if a, ok := n.place(i); ok && i > 0 {
+			buckets[i] = n.bucket(a)
+			n.start[buckets[i]+1]++
 		}
 	}
 	for i := 1; i < len(n.start); i++ {
@@ -40,11 +44,10 @@ func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
 	}
 	n.order = make([]uint32, n.start[len(n.start)-1])
 	// Each start moves to its bucket's end, which is where the next one began.
-	for i := 1; i < t.Len(); i++ {
-		if a, ok := n.place(i); ok {
-			at := &n.start[n.bucket(a)]
-			n.order[*at] = uint32(i)
-			*at++
+	for i, b := range buckets {
+		if b != undefined {
+			n.order[n.start[b]] = uint32(i)
+			n.start[b]++
 		}
 	}
 	copy(n.start[1:], n.start[:len(n.start)-1])
@@ -64,10 +67,13 @@ func (n *names) place(i int) (Addr, bool) {
 	return Addr{section, value}, true
 }
 
-func (n *names) bucket(a Addr) uint64 {
+// bucket scatters pages, and keeps neighbours together within each: symbols are
+// mostly in the order of their addresses, and so is the memory that this takes.
+func (n *names) bucket(a Addr) uint32 {
 	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93 // mix all bits into the upper ones
-	h := (a.Offset ^ n.seed + uint64(a.Section)*odd2) * odd1
-	return (h ^ h>>32) * odd2 >> n.shift
+	h := (a.Offset>>12 ^ n.seed + uint64(a.Section)*odd2) * odd1
+	h = (h ^ h>>32) * odd2 >> 32
+	return uint32(h+a.Offset&0xfff>>3) & n.mask
 }
 
 // at lists the names of an address, in the order of the table.
