@@ -21,12 +21,11 @@ type Object struct {
 	names  *names
 }
 
-// field is a relocation, as compact as it gets.
+// field is a relocation, as compact as in the file.
 type field struct {
 	off    uint64
-	addend int64
+	addend int64 // of fieldOther, the type of the relocation
 	sym    uint32
-	typ    uint32
 	what   fieldKind
 }
 
@@ -142,12 +141,19 @@ func (b *Object) field(a Addr, want fieldKind) (found, bool, error) {
 	if !ok {
 		return found{}, false, nil
 	}
-	for j := i; j < len(all) && all[j].off == a.Offset; j++ {
-		if all[j].what&^implicitAddend == want {
-			return found{all[j], all[j].what&implicitAddend != 0}, true, nil
+	other := int64(b.m.Traits().Word) // but a distance was wanted, or the other way round
+	if want == fieldWord {
+		other = int64(b.m.Traits().Relative[0].Type)
+	}
+	for ; i < len(all) && all[i].off == a.Offset; i++ {
+		switch all[i].what &^ implicitAddend {
+		case want:
+			return found{all[i], all[i].what&implicitAddend != 0}, true, nil
+		case fieldOther:
+			other = all[i].addend
 		}
 	}
-	return found{}, false, b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(all[i].typ))
+	return found{}, false, b.errorAt(a, "a field with the relocation %s, which is not used in records", b.m.RelocName(uint32(other)))
 }
 
 // implicitAddend marks a field of an SHT_REL section.
@@ -168,8 +174,12 @@ func (b *Object) sectionFields(section int) ([]field, error) {
 		}
 		all = slices.Grow(all, rs.Len)
 		err := b.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if what, ok := b.kind(r); ok {
-				all = append(all, field{r.Offset, r.Addend, r.Sym, r.Type, what})
+			what, ok := b.kind(r)
+			if what&^implicitAddend == fieldOther {
+				r.Addend = int64(r.Type)
+			}
+			if ok {
+				all = append(all, field{r.Offset, r.Addend, r.Sym, what})
 			}
 			return nil
 		})

@@ -137,7 +137,7 @@ func TestNoAddress(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.o")
 	asm := filepath.Join(folder, "a.s")
-	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-.\n.bss\n.zero 64\n"), 0o600); err != nil {
+	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, "gcc", "-c", "-o", path, asm)
@@ -154,8 +154,9 @@ func TestNoAddress(t *testing.T) {
 		{im.Word, 0, "set+0x0: a field with the relocation R_X86_64_32, which is not used in records"},
 		{im.Word, 8, "set+0x8: a field with the relocation R_X86_64_PC64, which is not used in records"},
 		{im.Distance, 0, "set+0x0: a field with the relocation R_X86_64_32, which is not used in records"},
-		{im.Word, 9, "set+0x9: 8 bytes wanted of a section of 0x10 bytes"},
-		{im.Distance, 1 << 60, "set+0x1000000000000000: 4 bytes wanted of a section of 0x10 bytes"},
+		{im.Distance, 16, "set+0x10: a field with the relocation R_X86_64_64, which is not used in records"},
+		{im.Word, 17, "set+0x11: 8 bytes wanted of a section of 0x18 bytes"},
+		{im.Distance, 1 << 60, "set+0x1000000000000000: 4 bytes wanted of a section of 0x18 bytes"},
 	} {
 		if _, err := tt.read(all[0].Start.Add(tt.off)); err == nil || err.Error() != path+": "+tt.want {
 			t.Errorf("%v, want %s", err, tt.want)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,8 @@ import (
 // process is a program that waits.
 type process struct {
 	*exec.Cmd
-	out string // what it has written
+	stdin io.Writer
+	out   string // what it has written
 }
 
 // start runs a program until it writes that it is ready.
@@ -45,7 +47,7 @@ func startCmd(t *testing.T, cmd *exec.Cmd) process {
 	}
 	watchdog := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	t.Cleanup(func() { stdin.Close(); cmd.Wait(); watchdog.Stop() })
-	p, lines := process{Cmd: cmd}, bufio.NewScanner(stdout)
+	p, lines := process{Cmd: cmd, stdin: stdin}, bufio.NewScanner(stdout)
 	for lines.Scan() && lines.Text() != "ready" {
 		p.out += lines.Text() + "\n"
 	}
@@ -357,6 +359,31 @@ func TestProcessEnds(t *testing.T) {
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestProcessExec looks at a process that becomes another program.
+func TestProcessExec(t *testing.T) {
+	need(t, "sh")
+	running := start(t, "sh", "-c", "echo ready; read line; exec cat")
+	p := running.open(t)
+	addr := image.Addr{Offset: p.Modules[0].Start}
+	if _, err := p.Bytes(addr, 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := running.stdin.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for range 1000 {
+		if _, err = p.Bytes(addr, 4); err != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", running.Process.Pid)
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 
