@@ -71,6 +71,8 @@ func (p *Process) open() error {
 // openError explains why a file of /proc/PID cannot be read.
 func (p *Process) openError(err error) error {
 	switch {
+	case p.isZombie(): // which belongs to nobody but root
+		err = errEnded
 	case errors.Is(err, fs.ErrPermission):
 		err = errors.New("no permission to read it: that needs the same user or CAP_SYS_PTRACE")
 	case errors.Is(err, fs.ErrNotExist):
@@ -81,14 +83,18 @@ func (p *Process) openError(err error) error {
 	return p.error(err)
 }
 
-// noMemory explains a process without memory: its main thread has ended and
-// waits for its parent, or it is a thread of the kernel.
+// noMemory explains a process without memory.
 func (p *Process) noMemory() error {
-	status, err := os.ReadFile(p.dir + "/status")
-	if err != nil || strings.Contains(string(status), "\nState:\tZ") || strings.Contains(string(status), "\nState:\tX") {
+	if _, err := os.Stat(p.dir); err != nil || p.isZombie() {
 		return errEnded
 	}
 	return errors.New("has no memory of its own: it is a thread of the kernel")
+}
+
+// isZombie reports whether the process has ended, and its parent does not know.
+func (p *Process) isZombie() bool {
+	status, err := os.ReadFile(p.dir + "/status")
+	return err == nil && (strings.Contains(string(status), "\nState:\tZ") || strings.Contains(string(status), "\nState:\tX"))
 }
 
 // findMain finds the module that tells the machine: the program, else the first.
