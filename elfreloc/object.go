@@ -37,6 +37,7 @@ type Object struct {
 	Layout   Layout
 	Type     elf.Type
 	Machine  elf.Machine
+	Flags    uint32    // e_flags: the processor's supplement defines them
 	Sections []Section // with section 0
 
 	r        io.ReaderAt
@@ -92,7 +93,7 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 		return nil, err
 	}
 	h := o.Layout.getHeader(o.header)
-	o.Type, o.Machine = h.Type, h.Machine
+	o.Type, o.Machine, o.Flags = h.Type, h.Machine, h.Flags
 	o.phOff, o.phnum, o.phentsize = h.PhOff, int(h.PhNum), int(h.PhEnt)
 	o.Layout.swappedInfo = h.Machine == elf.EM_MIPS && o.Layout.Class == elf.ELFCLASS64 &&
 		o.Layout.Order == binary.ByteOrder(binary.LittleEndian)

@@ -148,9 +148,16 @@ func (t *Symbols) nameAt(off uint32) string {
 
 // At returns symbol i.
 func (t *Symbols) At(i int) Symbol {
+	s := t.Nameless(i)
+	s.Name = t.Name(i)
+	return s
+}
+
+// Nameless is At without the name, which takes longer to find than all the
+// rest takes to read.
+func (t *Symbols) Nameless(i int) Symbol {
 	raw := t.rawAt(i)
 	return Symbol{
-		Name: t.nameAt(raw.name),
 		Bind: elf.ST_BIND(raw.info), Type: elf.ST_TYPE(raw.info), Other: raw.other,
 		Section: t.section(i, raw.shndx), Value: raw.value, Size: raw.size,
 	}

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/resolve"
 )
 
 // probeFinder finds the probe object of each stub, and sees to it that no stub
@@ -202,7 +203,7 @@ func (f *probeFinder) local(s *Site, name string, candidates []localProbe) (link
 	if ref := f.refs[key]; ref != nil {
 		return *ref, nil
 	}
-	chosen := f.choose(function.Name, function.Symbol, candidates)
+	chosen := f.choose(function, candidates)
 	if chosen == nil {
 		return linkerset.Ref{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
 			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
@@ -217,15 +218,16 @@ func (f *probeFinder) local(s *Site, name string, candidates []localProbe) (link
 	return ref, nil
 }
 
-func (f *probeFinder) choose(function string, symbol int, candidates []localProbe) *localProbe {
-	file, known := f.files[symbol]
+func (f *probeFinder) choose(function resolve.Function, candidates []localProbe) *localProbe {
+	file, known := f.files[function.Symbol]
 	var own, same *localProbe
 	files := make(map[int]bool)
 	for i := range candidates {
 		c := &candidates[i]
 		files[c.file] = true
 		sameFile := !known || c.file == file
-		if own == nil && c.function == function && function != "" && sameFile {
+		// A clone or a part of a function uses the probe objects of its source.
+		if own == nil && c.function != "" && (c.function == function.Name || c.function == function.Raw) && sameFile {
 			own = c
 		}
 		if same == nil && sameFile {

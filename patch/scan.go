@@ -172,7 +172,7 @@ func isUnwindTable(sec *elfreloc.Section) bool {
 // Functions is the object's table of functions.
 func (s *Scan) Functions() (*resolve.Table, error) {
 	if s.functions == nil {
-		t, err := resolve.FromObject(s.Object)
+		t, err := resolve.New(s.Object, resolve.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -1,152 +1,207 @@
 // Package resolve answers which function holds an address.
 //
 // In a relocatable object an address is a section and an offset in it, so the
-// functions of one section never answer for another.
+// functions of one section never answer for another. In a linked image the
+// section is 0 and the offset the address that the image was linked for.
+//
+// The functions of an object are those of .symtab. Those of an image come from
+// the first of these that has any:
+//
+//  1. its .symtab;
+//  2. the .symtab of its separate debug file (package debugfile);
+//  3. its .dynsym.
+//
+// The debug file comes before .dynsym, other than in a plain search for "a symbol
+// table": a library without .symtab exports a small part of its functions, and
+// its static ones have to be named too. An address that no symbol holds is looked
+// up in the ranges of .eh_frame: those functions are there, and have no name.
+//
+// docs/resolve.md has the rules by which one of several symbols is chosen.
 package resolve
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debugfile"
 )
 
-// Function is a symbol that stands for code.
+// Source is where a function is known from.
+type Source uint8
+
+const (
+	Symtab  Source = iota // .symtab of the object or image
+	Debug                 // .symtab of its separate debug file
+	Dynsym                // .dynsym
+	EhFrame               // .eh_frame: the name is made up, sub_<address>
+)
+
+// IsSymbol reports whether a function's name is that of a symbol.
+func (s Source) IsSymbol() bool { return s != EhFrame }
+
+// Function is code that a symbol or an unwind table stands for.
 type Function struct {
-	Name    string
-	Symbol  int    // its index in the symbol table
-	Section int    // the section that defines it
-	Start   uint64 // offset in Section
+	Name    string // as the source has it: Raw without what compilers append
+	Raw     string // the symbol's name
+	From    Source
+	Symbol  int    // its index in the symbol table, 0 for none
+	Section int    // of an object: the section that holds it
+	Start   uint64 // offset in Section, or the address
 	Size    uint64 // bytes; 0 when unknown: it ends where the next one starts
 }
 
-// Table holds the functions of one object, sorted by section and offset.
-type Table struct {
-	functions []Function
-	// enclosing[i] is the nearest function before i that does not end before
-	// i starts, or -1: the one to ask when i does not hold an address.
-	enclosing []int
+// Options say where else than in an image to look.
+type Options struct {
+	// Path is where the image is. Without it, no file that is named by a
+	// .gnu_debuglink is found.
+	Path string
+	// DebugRoots are the folders of debug files; nil means debugfile.Roots.
+	DebugRoots []string
+	// Warn is told what was passed over: a debug file of another build, an
+	// .eh_frame that makes no sense. nil means that nobody wants to know.
+	Warn func(error)
 }
 
-// FromObject makes the table of a relocatable object.
-//
-// Functions are STT_FUNC and STT_GNU_IFUNC symbols, and the typeless ones that
-// assembly leaves in code; mapping symbols ($x) and local labels (.L) are not.
-// Where several symbols name one place, a sized one comes before an unsized, a
-// typed before a typeless, a global before a weak before a local, and then the
-// name decides.
-func FromObject(o *elfreloc.Object) (*Table, error) {
-	syms, err := o.Symbols()
+func (o *Options) warn(err error) {
+	if o.Warn != nil && err != nil {
+		o.Warn(err)
+	}
+}
+
+// Table holds the functions of one object or image. It may be used from several
+// goroutines, and reads no file any more.
+type Table struct {
+	from      Source
+	symbols   *elfreloc.Symbols
+	named     spans    // by symbols
+	unwound   spans    // by .eh_frame
+	files     []uint32 // the STT_FILE symbols, ascending
+	golang    bool     // see fold
+	debugPath string
+}
+
+// New makes the table of an object or image.
+func New(o *elfreloc.Object, opts Options) (*Table, error) {
+	t := &Table{golang: isGo(o)}
+	code, err := codeOf(o)
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{}
-	var ranks []int
-	var order []int
-	for i := 1; i < syms.Len(); i++ {
-		s := syms.At(i)
-		if !isFunction(o, s) {
-			continue
-		}
-		order = append(order, len(t.functions))
-		t.functions = append(t.functions, Function{s.Name, i, s.Section, s.Value, s.Size})
-		ranks = append(ranks, rank(s))
+	if o.Type == elf.ET_REL {
+		return t, t.useSymtab(o, code)
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := &t.functions[a], &t.functions[b]
-		return cmp.Or(cmp.Compare(x.Section, y.Section), cmp.Compare(x.Start, y.Start),
-			cmp.Compare(ranks[a], ranks[b]), strings.Compare(x.Name, y.Name), cmp.Compare(a, b))
-	})
-	sorted := make([]Function, 0, len(order))
-	for _, i := range order {
-		f := t.functions[i]
-		if n := len(sorted); n > 0 && sorted[n-1].Section == f.Section && sorted[n-1].Start == f.Start {
-			continue // an alias
+	frames, err := readFrames(o)
+	opts.warn(err)
+	t.unwound = makeSpans(code, frameEntries(code, frames))
+	for _, use := range []func() error{
+		func() error { return t.useSymtab(o, code) },
+		func() error { t.useDebugFile(o, code, &opts); return nil },
+		func() error { return t.useDynsym(o, code) },
+	} {
+		if err := use(); err != nil || t.named.len() > 0 {
+			return t, err
 		}
-		sorted = append(sorted, f)
 	}
-	t.functions = sorted
-	t.nest()
 	return t, nil
 }
 
-func isFunction(o *elfreloc.Object, s elfreloc.Symbol) bool {
-	if !s.Defined() || !o.Sections[s.Section].Executable() || s.Name == "" {
-		return false
+func (t *Table) useSymtab(o *elfreloc.Object, code codeMap) error {
+	syms, err := o.Symbols()
+	if err != nil {
+		return err
 	}
-	switch s.Type {
-	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
-		return true
-	case elf.STT_NOTYPE:
-		return !strings.HasPrefix(s.Name, "$") && !strings.HasPrefix(s.Name, ".L")
-	}
-	return false
+	return t.use(o, syms, Symtab, code)
 }
 
-// rank orders the symbols of one place; the least is chosen.
-func rank(s elfreloc.Symbol) int {
-	r := 0
-	if s.Size == 0 {
-		r += 8
+// useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
+// is a fault of the image.
+func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
+	f, err := debugfile.Open(o, opts.Path, opts.DebugRoots)
+	opts.warn(err)
+	if f == nil {
+		return
 	}
-	if s.Type == elf.STT_NOTYPE {
-		r += 4
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err == nil {
+		err = t.use(o, syms, Debug, code)
 	}
-	switch s.Bind {
-	case elf.STB_LOCAL:
-		r += 2
-	case elf.STB_WEAK:
-		r++
+	if err != nil {
+		opts.warn(fmt.Errorf("debug file %w", err))
+		return
 	}
-	return r
+	t.debugPath = f.Path
 }
 
-func (t *Table) nest() {
-	t.enclosing = make([]int, len(t.functions))
-	for i := range t.functions {
-		f := &t.functions[i]
-		j := i - 1
-		for j >= 0 && (t.functions[j].Section != f.Section || !t.functions[j].holds(f.Start)) {
-			j = t.enclosing[j]
-		}
-		t.enclosing[i] = j
+func (t *Table) useDynsym(o *elfreloc.Object, code codeMap) error {
+	syms, err := o.DynamicSymbols()
+	if err != nil {
+		return err
 	}
+	return t.use(o, syms, Dynsym, code)
 }
 
-// holds reports whether a sized function extends over off.
-func (f *Function) holds(off uint64) bool { return off-f.Start < f.Size }
+// use makes the table of a symbol table.
+func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code codeMap) error {
+	if uint64(syms.Len()) > math.MaxUint32 {
+		return fmt.Errorf("%s: %d symbols", o.Name, syms.Len())
+	}
+	c := &collector{o: o, syms: syms, code: code, addresses: arch.AddressesOf(o.Machine, o.Flags)}
+	if err := c.collect(); err != nil {
+		return err
+	}
+	if from == Dynsym {
+		c.limit(&t.unwound)
+	}
+	t.from, t.symbols, t.files = from, syms, c.files
+	c.sort()
+	t.named = makeSpans(code, c.entries)
+	return nil
+}
 
-// Lookup returns the innermost function that holds offset off of a section. A
-// function of unknown size holds what lies before the next one.
+// DebugFile is the path of the separate debug file that the symbols come from,
+// "" when they do not come from one.
+func (t *Table) DebugFile() string { return t.debugPath }
+
+// Lookup returns the innermost function that holds offset off of a section.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
-	i, found := slices.BinarySearchFunc(t.functions, off, func(f Function, off uint64) int {
-		return cmp.Or(cmp.Compare(f.Section, section), cmp.Compare(f.Start, off))
-	})
-	if !found {
-		i--
+	if e := t.named.find(section, off); e != nil {
+		raw := t.symbols.Name(int(e.symbol))
+		return Function{
+			Name: fold(raw, t.golang), Raw: raw, From: t.from,
+			Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
+		}, true
 	}
-	if i < 0 || t.functions[i].Section != section {
-		return Function{}, false
-	}
-	if t.functions[i].Size == 0 {
-		return t.functions[i], true
-	}
-	for ; i >= 0 && t.functions[i].Section == section; i = t.enclosing[i] {
-		if t.functions[i].holds(off) {
-			return t.functions[i], true
-		}
+	if e := t.unwound.find(section, off); e != nil {
+		name := fmt.Sprintf("sub_%x", e.start)
+		return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}, true
 	}
 	return Function{}, false
 }
 
-// Place shows an address as function+offset, or "" when no function holds it.
+// Place shows an address as symbol+offset, or "" when no function holds it.
 func (t *Table) Place(section int, off uint64) string {
 	f, ok := t.Lookup(section, off)
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s+%#x", f.Name, off-f.Start)
+	return fmt.Sprintf("%s+%#x", f.Raw, off-f.Start)
+}
+
+// SourceFile returns the name that the source file of a local function had when
+// it was compiled, without folders: it tells functions of one name apart. It is
+// "" for others, since symbol tables group only local symbols by file.
+func (t *Table) SourceFile(f Function) string {
+	if f.Symbol == 0 || f.From != t.from || t.symbols.Nameless(f.Symbol).Bind != elf.STB_LOCAL {
+		return ""
+	}
+	i, _ := slices.BinarySearch(t.files, uint32(f.Symbol))
+	if i == 0 {
+		return ""
+	}
+	return t.symbols.Name(int(t.files[i-1]))
 }

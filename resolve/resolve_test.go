@@ -69,7 +69,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions, err := resolve.FromObject(open(t, result))
+	functions, err := resolve.New(open(t, result), resolve.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,17 @@ func TestPlaces(t *testing.T) {
 		{"objects, absolute and undefined symbols", []elfreloc.Symbol{
 			with(fn("o", 1, 0, 8), object), fn("u", 0, 0, 8), fn("abs", elfreloc.SectionAbs, 0, 8), fn("", 1, 0, 8),
 		}, map[uint64]string{4: ""}},
-		{"a function at the end of the address space", []elfreloc.Symbol{fn("f", 1, ^uint64(0)-7, 8)}, map[uint64]string{^uint64(0): "f+0x7", 0: ""}},
+		{"a function up to the end of its section", []elfreloc.Symbol{fn("f", 1, 4088, 8)}, map[uint64]string{4095: "f+0x7", 4096: "", ^uint64(0): ""}},
+		{"functions beyond the section", []elfreloc.Symbol{fn("f", 1, ^uint64(0)-7, 8), fn("g", 1, 4096, 8), fn("h", 1, 4092, 1<<40)},
+			map[uint64]string{4095: "h+0x3", 4096: "", ^uint64(0): ""}},
+		{"a label in a sized function", []elfreloc.Symbol{fn("f", 1, 0, 16), with(fn("label", 1, 8, 0), noType), fn("entry", 1, 12, 0)},
+			map[uint64]string{8: "f+0x8", 15: "f+0xf", 16: ""}},
+		{"a label where an inner function ends", []elfreloc.Symbol{fn("f", 1, 0, 16), fn("g", 1, 4, 4), with(fn("label", 1, 8, 0), noType)},
+			map[uint64]string{7: "g+0x3", 8: "f+0x8", 15: "f+0xf"}},
+		{"a longer alias that is not chosen", []elfreloc.Symbol{fn("a", 1, 0, 8), fn("b", 1, 0, 16), fn("c", 1, 0, 4)},
+			map[uint64]string{0: "a+0x0", 7: "a+0x7", 8: "b+0x8", 16: ""}},
+		{"overlapping, the inner one longer", []elfreloc.Symbol{fn("outer", 1, 0, 64), fn("a", 1, 8, 16), fn("b", 1, 16, 32)},
+			map[uint64]string{15: "a+0x7", 24: "b+0x8", 47: "b+0x1f", 48: "outer+0x30"}},
 		{"other sections", []elfreloc.Symbol{fn("before", 1, 0, 4096), fn("f", 2, 8, 8), with(fn("data", 3, 0, 64), noType)},
 			map[uint64]string{8: "before+0x8"}},
 	} {
@@ -141,15 +151,15 @@ func TestPlaces(t *testing.T) {
 }
 
 // A function answers for its own section alone, also where it claims to be
-// longer than that.
+// longer than that is.
 func TestSectionsDoNotMix(t *testing.T) {
-	functions, sections := table(t, fn("long", 1, 0, 1<<40), fn("second", 2, 8, 8), with(fn("data", 3, 0, 64), noType))
+	functions, sections := table(t, fn("long", 1, 8, 1<<40), fn("second", 2, 8, 8), with(fn("data", 3, 0, 64), noType))
 	for _, c := range []struct {
 		section int
 		off     uint64
 		want    string
 	}{
-		{sections[1], 5000, "long+0x1388"}, {sections[2], 0, ""}, {sections[2], 8, "second+0x0"}, {sections[2], 16, ""},
+		{sections[1], 4000, "long+0xf98"}, {sections[1], 5000, ""}, {sections[2], 0, ""}, {sections[2], 8, "second+0x0"}, {sections[2], 16, ""},
 		{sections[3], 0, ""}, {0, 0, ""}, {-1, 0, ""}, {1 << 20, 0, ""},
 	} {
 		if got := functions.Place(c.section, c.off); got != c.want {
@@ -160,7 +170,7 @@ func TestSectionsDoNotMix(t *testing.T) {
 
 func TestLookupGivesTheSymbol(t *testing.T) {
 	o := open(t, objtest.Read(t, base))
-	functions, err := resolve.FromObject(o)
+	functions, err := resolve.New(o, resolve.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +196,7 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 			continue
 		}
 		o := open(t, file.Data)
-		functions, err := resolve.FromObject(o)
+		functions, err := resolve.New(o, resolve.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", file.Name, err)
 		}
@@ -197,6 +207,9 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 		byCode := make(map[int][]elfreloc.Symbol)
 		for i := range syms.Len() {
 			if s := syms.At(i); s.Type == elf.STT_FUNC {
+				if o.Machine == elf.EM_ARM {
+					s.Value &^= 1
+				}
 				byCode[s.Section] = append(byCode[s.Section], s)
 			}
 		}

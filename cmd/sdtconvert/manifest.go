@@ -36,6 +36,7 @@ type manifestSite struct {
 	Offset         uint64          `json:"offset"`
 	Function       string          `json:"function,omitempty"`
 	FunctionOffset uint64          `json:"function_offset"`
+	Symbol         string          `json:"symbol,omitempty"`
 	Kind           string          `json:"kind"`
 	State          string          `json:"state"`
 	Probe          string          `json:"probe"`
@@ -77,7 +78,7 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, e
 	if plan == nil && len(entries) == 0 {
 		return nil
 	}
-	functions, err := resolve.FromObject(s.Object)
+	functions, err := resolve.New(s.Object, resolve.Options{})
 	if err != nil {
 		return err
 	}
@@ -101,6 +102,9 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, e
 		site.Old, site.New = hex.EncodeToString(site.old), hex.EncodeToString(site.new)
 		if f, ok := functions.Lookup(site.text, site.Offset); ok {
 			site.Function, site.FunctionOffset = f.Name, site.Offset-f.Start
+			if f.Raw != f.Name {
+				site.Symbol = f.Raw
+			}
 		}
 	}
 	return nil

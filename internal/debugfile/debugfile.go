@@ -1,0 +1,209 @@
+// Package debugfile finds the separate debug file of an image, as gdb does:
+// the file that keeps the symbols and the debug information that were stripped.
+//
+// It is looked for, under each root, by the build id of the image, and then by
+// the name in its .gnu_debuglink: beside the image, in .debug there, and under
+// each root in the image's folder (gdb's manual, "Separate Debug Files").
+//
+// The name comes from a file that nobody vouches for. So it has to be a plain
+// name, what it leads to a regular file, and that file's build id and checksum
+// the image's.
+package debugfile
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sdtconvert/elfreloc"
+)
+
+// Roots are the folders that distributions install debug files to.
+var Roots = []string{"/usr/lib/debug"}
+
+// File is an open debug file.
+type File struct {
+	*elfreloc.Object
+	Path string
+
+	file *os.File
+}
+
+// Close closes the file. What was read of the Object stays.
+func (f *File) Close() error { return f.file.Close() }
+
+// Find returns where the debug file of an image is, "" when there is none. See
+// Open.
+func Find(image *elfreloc.Object, path string, roots []string) (string, error) {
+	f, err := Open(image, path, roots)
+	if f == nil {
+		return "", err
+	}
+	return f.Path, f.Close()
+}
+
+// Open opens the debug file of an image, which is nil when there is none. path
+// is where the image itself is; without it a .gnu_debuglink is of no use. nil
+// for roots means Roots.
+//
+// An error says why files with the right names are not the image's. A caller may
+// show it and go on without.
+func Open(image *elfreloc.Object, path string, roots []string) (*File, error) {
+	if roots == nil {
+		roots = Roots
+	}
+	id, err := BuildID(image)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{image: image, path: path, id: id}
+	for _, name := range byBuildID(id, roots) {
+		if f := s.try(name, nil); f != nil {
+			return f, nil
+		}
+	}
+	link, err := debugLink(image)
+	if err != nil {
+		return nil, errors.Join(append(s.refused, err)...)
+	}
+	if link == nil || path == "" {
+		return nil, errors.Join(s.refused...)
+	}
+	for _, name := range byLink(link.name, path, roots) {
+		if f := s.try(name, &link.checksum); f != nil {
+			return f, nil
+		}
+	}
+	return nil, errors.Join(s.refused...)
+}
+
+// byBuildID is where files of a build id are installed.
+func byBuildID(id []byte, roots []string) (names []string) {
+	if len(id) < 2 {
+		return nil
+	}
+	for _, root := range roots {
+		names = append(names, filepath.Join(root, ".build-id", hex.EncodeToString(id[:1]), hex.EncodeToString(id[1:])+".debug"))
+	}
+	return names
+}
+
+// byLink is where a file may be that the image at path links to: first by the
+// path as given, and then by where its symbolic links lead.
+func byLink(link, path string, roots []string) (names []string) {
+	var folders []string
+	if abs, err := filepath.Abs(path); err == nil {
+		folders = append(folders, filepath.Dir(abs))
+		if real, err := filepath.EvalSymlinks(abs); err == nil && filepath.Dir(real) != folders[0] {
+			folders = append(folders, filepath.Dir(real))
+		}
+	}
+	for _, folder := range folders {
+		names = append(names, filepath.Join(folder, link), filepath.Join(folder, ".debug", link))
+		for _, root := range roots {
+			names = append(names, filepath.Join(root, folder[len(filepath.VolumeName(folder)):], link))
+		}
+	}
+	return names
+}
+
+// link is what .gnu_debuglink holds.
+type link struct {
+	name     string
+	checksum uint32 // CRC-32 of the debug file
+}
+
+// debugLink reads .gnu_debuglink: a name that ends in NUL, zeros up to a
+// multiple of four bytes, and the checksum.
+func debugLink(o *elfreloc.Object) (*link, error) {
+	for i := range o.Sections {
+		if o.Sections[i].Name != ".gnu_debuglink" {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		end := bytes.IndexByte(data, 0)
+		if end < 0 || len(data) < (end+4)&^3+4 {
+			return nil, o.SectionError(i, fmt.Errorf("%d bytes are no name and checksum", len(data)))
+		}
+		name := string(data[:end])
+		if name == "." || name == ".." || name != filepath.Base(name) {
+			return nil, o.SectionError(i, fmt.Errorf("%q is no plain file name", name))
+		}
+		return &link{name, o.Layout.Order.Uint32(data[(end+4)&^3:])}, nil
+	}
+	return nil, nil
+}
+
+// search is the search for the debug file of one image.
+type search struct {
+	image   *elfreloc.Object
+	path    string
+	id      []byte
+	refused []error
+}
+
+// try opens a file if it is there and the image's. Its checksum is compared
+// unless that is nil.
+func (s *search) try(name string, checksum *uint32) *File {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // opening a pipe would wait for ever
+	}
+	if self, err := os.Stat(s.path); err == nil && os.SameFile(self, info) {
+		return nil
+	}
+	f, err := s.open(name, checksum)
+	if err != nil {
+		s.refused = append(s.refused, fmt.Errorf("debug file %w", err))
+		return nil
+	}
+	return f
+}
+
+func (s *search) open(name string, checksum *uint32) (f *File, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	o, err := elfreloc.Open(file, info.Size(), name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Machine != s.image.Machine || o.Layout != s.image.Layout || o.Type != s.image.Type {
+		return nil, fmt.Errorf("%s: a %v for %v, want a %v for %v", name, o.Type, o.Machine, s.image.Type, s.image.Machine)
+	}
+	id, err := BuildID(o)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(id, s.id) && (checksum == nil || len(id) > 0 && len(s.id) > 0) {
+		return nil, fmt.Errorf("%s: build id %x, want %x", name, id, s.id)
+	}
+	if checksum != nil {
+		sum := crc32.NewIEEE()
+		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, info.Size())); err != nil {
+			return nil, err
+		}
+		if sum.Sum32() != *checksum {
+			return nil, fmt.Errorf("%s: CRC-32 %#08x, want %#08x", name, sum.Sum32(), *checksum)
+		}
+	}
+	return &File{o, name, file}, nil
+}

@@ -1,0 +1,167 @@
+package resolve
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// collector finds the functions among symbols.
+type collector struct {
+	o         *elfreloc.Object // the object or image itself, also for the symbols of its debug file
+	syms      *elfreloc.Symbols
+	code      codeMap
+	addresses arch.Addresses
+
+	entries     []entry
+	files       []uint32
+	descriptors *descriptors
+	last        int // the code range of the last symbol
+}
+
+func (c *collector) collect() (err error) {
+	if len(c.code) == 0 {
+		return nil
+	}
+	if uint64(len(c.code)) >= 1<<(32-rankBits) {
+		return fmt.Errorf("%s: %d sections of code", c.o.Name, len(c.code))
+	}
+	if c.descriptors, err = readDescriptors(c.o, c.addresses); err != nil {
+		return err
+	}
+	for i := 1; i < c.syms.Len(); i++ {
+		s := c.syms.Nameless(i)
+		switch s.Type {
+		case elf.STT_FILE:
+			c.files = append(c.files, uint32(i))
+		case elf.STT_FUNC, elf.STT_GNU_IFUNC, elf.STT_NOTYPE:
+			if s.Defined() {
+				c.add(i, s)
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a symbol that is a function's.
+func (c *collector) add(i int, s elfreloc.Symbol) {
+	section, start, ok := c.place(s)
+	if !ok {
+		return
+	}
+	code := c.find(section, start)
+	if code < 0 || !mayName(c.syms.Tail(i), s.Type) {
+		return
+	}
+	c.entries = append(c.entries, entry{
+		start: start, size: s.Size, symbol: uint32(i), key: uint32(code)<<rankBits | rank(s),
+	})
+}
+
+// place is where the code of a symbol begins.
+func (c *collector) place(s elfreloc.Symbol) (section int, start uint64, ok bool) {
+	if c.o.Type == elf.ET_REL {
+		section = s.Section
+	}
+	if c.descriptors.hold(section, s.Value) {
+		return c.descriptors.entry(section, s.Value)
+	}
+	if s.Type != elf.STT_NOTYPE {
+		s.Value &^= c.addresses.Mode
+	}
+	return section, s.Value, true
+}
+
+// find is codeMap.find. Symbols that stand together are in one place.
+func (c *collector) find(section int, off uint64) int {
+	if !c.code[c.last].holds(section, off) {
+		i := c.code.find(section, off)
+		if i < 0 {
+			return -1
+		}
+		c.last = i
+	}
+	return c.last
+}
+
+// mayName reports whether a function may be called by a name; rest begins with
+// it and goes on behind its NUL. Mapping symbols (ELF for the Arm Architecture,
+// 5.5.5, and RISC-V's) and the labels of compilers and of assemblers name places
+// in functions.
+func mayName(rest string, typ elf.SymType) bool {
+	if rest == "" || rest[0] == 0 || strings.HasPrefix(rest, ".L") {
+		return false
+	}
+	if typ != elf.STT_NOTYPE {
+		return true
+	}
+	// GNU as calls the labels 1: and 1$: by such bytes ("Symbol Names").
+	return rest[0] != '$' && !strings.ContainsAny(shortName(rest), "\x01\x02")
+}
+
+// shortName cuts a name off at its end, or earlier. A hostile file may have many
+// symbols share one long name.
+func shortName(rest string) string {
+	const enough = 256
+	rest = rest[:min(len(rest), enough)]
+	if end := strings.IndexByte(rest, 0); end >= 0 {
+		return rest[:end]
+	}
+	return rest
+}
+
+// rank orders the symbols of one place; the least is chosen.
+func rank(s elfreloc.Symbol) uint32 {
+	r := uint32(0)
+	if s.Size == 0 {
+		r += 8
+	}
+	if s.Type == elf.STT_NOTYPE {
+		r += 4
+	}
+	switch s.Bind {
+	case elf.STB_LOCAL:
+		r += 2
+	case elf.STB_WEAK:
+		r++
+	}
+	return r
+}
+
+// limit gives the functions of unknown size one, from unwind tables: .dynsym does
+// not have the function that begins next, so what they hold must not reach up to
+// the next symbol.
+func (c *collector) limit(unwound *spans) {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.size != 0 || unwound.len() == 0 {
+			continue
+		}
+		if own := unwound.at(e.code(), e.start); own != nil {
+			e.size = own.size
+		} else {
+			e.size = unwound.after(e.code(), e.start) - e.start
+		}
+	}
+}
+
+func (c *collector) sort() {
+	slices.SortFunc(c.entries, func(a, b entry) int {
+		if n := cmp.Compare(a.key>>rankBits, b.key>>rankBits); n != 0 {
+			return n
+		}
+		if n := cmp.Compare(a.start, b.start); n != 0 {
+			return n
+		}
+		if n := cmp.Compare(a.key, b.key); n != 0 {
+			return n
+		}
+		x, y := shortName(c.syms.Tail(int(a.symbol))), shortName(c.syms.Tail(int(b.symbol)))
+		return cmp.Or(strings.Compare(x, y), cmp.Compare(a.symbol, b.symbol))
+	})
+}

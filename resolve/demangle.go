@@ -1,0 +1,28 @@
+package resolve
+
+import (
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// The limits of Demangle, in bytes. Names within them are demangled in
+// milliseconds, whoever made them up.
+const (
+	maxMangled   = 1 << 14
+	maxDemangled = 16 // as a power of two
+)
+
+// Demangle returns a C++ or Rust symbol as the source writes it, and any other
+// name as it is.
+func Demangle(name string) (result string) {
+	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") {
+		return name
+	}
+	defer func() {
+		if recover() != nil { // the name is anybody's, and the parser large
+			result = name
+		}
+	}()
+	return demangle.Filter(name, demangle.MaxLength(maxDemangled))
+}

@@ -1,0 +1,115 @@
+package resolve
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// descriptors are the function descriptors of an ABI whose symbols stand for
+// them and not for code (64-bit PowerPC ELF ABI 1.9, 3.2.5). nil is none.
+type descriptors struct {
+	o       *elfreloc.Object
+	index   int // of their section
+	start   uint64
+	data    []byte
+	patched map[uint64]target // what relocations store, by offset
+}
+
+// target is where code begins.
+type target struct {
+	section int
+	off     uint64
+}
+
+func readDescriptors(o *elfreloc.Object, a arch.Addresses) (*descriptors, error) {
+	if a.Descriptors == "" {
+		return nil, nil
+	}
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Name != a.Descriptors || !s.InFile() {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		d := &descriptors{o: o, index: i, start: s.Addr, data: data, patched: map[uint64]target{}}
+		if o.Type == elf.ET_REL {
+			return d, d.readObject(a.Absolute)
+		}
+		return d, d.readImage(a.LoadBase)
+	}
+	return nil, nil
+}
+
+// readObject reads the relocations that the linker will apply.
+func (d *descriptors) readObject(absolute uint32) error {
+	d.start = 0
+	syms, err := d.o.Symbols()
+	if err != nil {
+		return err
+	}
+	rels, err := d.o.RelocSections()
+	if err != nil {
+		return err
+	}
+	for _, rs := range rels {
+		if rs.Target != d.index {
+			continue
+		}
+		err := d.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if s := syms.Nameless(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
+				d.patched[r.Offset] = target{s.Section, s.Value + uint64(r.Addend)}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readImage reads the relocations that the loader will apply.
+func (d *descriptors) readImage(loadBase uint32) error {
+	for i := range d.o.Sections {
+		s := &d.o.Sections[i]
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		data, err := d.o.Data(i)
+		if err != nil {
+			return err
+		}
+		err = d.o.ReadDynamic(data, true, func(r elfreloc.Relocation) error {
+			if off := r.Offset - d.start; r.Type == loadBase && off < uint64(len(d.data)) {
+				d.patched[off] = target{0, uint64(r.Addend)}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold reports whether a symbol stands for a descriptor.
+func (d *descriptors) hold(section int, value uint64) bool {
+	return d != nil && (d.o.Type != elf.ET_REL || section == d.index) && value-d.start < uint64(len(d.data))
+}
+
+// entry is where the code of a descriptor begins.
+func (d *descriptors) entry(section int, value uint64) (int, uint64, bool) {
+	off := value - d.start
+	if t, ok := d.patched[off]; ok {
+		return t.section, t.off, true
+	}
+	if d.o.Type == elf.ET_REL || uint64(len(d.data))-off < uint64(d.o.Layout.Word()) {
+		return 0, 0, false
+	}
+	return section, d.o.Layout.GetWord(d.data[off:]), true
+}

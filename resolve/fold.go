@@ -1,0 +1,53 @@
+package resolve
+
+import (
+	"strings"
+
+	"sdtconvert/elfreloc"
+)
+
+// Compilers append words to the name of a function that they have copied, cut
+// into parts or renamed: gcc's clones (gcc/symtab.cc, clone_function_name), and
+// clang's -funique-internal-linkage-names, ThinLTO and block sections. No source
+// language but Go allows a dot there.
+
+// numbered are the words that a number follows: f.isra.0.
+var numbered = map[string]bool{
+	"part": true, "isra": true, "constprop": true, "lto_priv": true, "cold": true, // gcc
+	"llvm": true, "__uniq": true, "__part": true, // clang, which has cold.N too
+}
+
+// fold returns the name that a function has in its source. golang tells that the
+// symbols may be Go's, where p.cold is the function cold of package p.
+func fold(raw string, golang bool) string {
+	name := raw
+	for {
+		dot := strings.LastIndexByte(name, '.')
+		if dot <= 0 {
+			break
+		}
+		if name[dot:] == ".cold" && !golang {
+			name = name[:dot]
+			continue
+		}
+		word := name[:dot]
+		before := strings.LastIndexByte(word, '.')
+		if before <= 0 || !isNumber(name[dot+1:]) || !numbered[word[before+1:]] {
+			break
+		}
+		name = word[:before]
+	}
+	return name
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// isGo reports whether an image holds what Go's linker puts into each.
+func isGo(o *elfreloc.Object) bool {
+	for i := range o.Sections {
+		if strings.HasSuffix(o.Sections[i].Name, ".gopclntab") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,218 @@
+package resolve
+
+import (
+	"debug/elf"
+	"fmt"
+	"math"
+	"slices"
+
+	"sdtconvert/elfreloc"
+)
+
+// The unwind tables of .eh_frame are there in stripped images too: C++ and the
+// stack traces of everything else need them. What is read of them is where
+// functions begin and how long they are.
+//
+// The format is that of the LSB, "Exception Frames" (Core, Generic, 10.6), which
+// is DWARF's .debug_frame with pointers of several encodings.
+
+// frame is a function that an FDE describes.
+type frame struct{ start, size uint64 }
+
+// readFrames reads the frames of an image. After an error they are those in
+// front of it.
+func readFrames(o *elfreloc.Object) ([]frame, error) {
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Name != ".eh_frame" || !s.InFile() {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return nil, err
+		}
+		frames, off, err := parseFrames(data, s.Addr, o.Layout, false)
+		if err != nil {
+			return frames, o.OffsetError(i, uint64(off), err)
+		}
+		return frames, nil
+	}
+	if len(o.Sections) > 0 {
+		return nil, nil
+	}
+	return loadedFrames(o)
+}
+
+// loadedFrames finds .eh_frame as the unwinder of a running program does:
+// PT_GNU_EH_FRAME is .eh_frame_hdr, which points to it (LSB, 10.6.2).
+func loadedFrames(o *elfreloc.Object) ([]frame, error) {
+	segments, err := o.Segments()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range segments {
+		if s.Type != elf.PT_GNU_EH_FRAME {
+			continue
+		}
+		header, err := loaded(o, segments, s.Vaddr)
+		if err != nil {
+			return nil, err
+		}
+		if len(header) < 4 || header[0] != 1 {
+			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x is not of version 1", o.Name, s.Vaddr)
+		}
+		c := cursor{data: header, off: 4, addr: s.Vaddr, layout: o.Layout}
+		addr := c.pointer(header[1])
+		if c.err != nil {
+			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x: %w", o.Name, s.Vaddr, c.err)
+		}
+		data, err := loaded(o, segments, addr)
+		if err != nil {
+			return nil, err
+		}
+		frames, off, err := parseFrames(data, addr, o.Layout, true)
+		if err != nil {
+			err = fmt.Errorf("%s: .eh_frame at %#x: %w", o.Name, addr+uint64(off), err)
+		}
+		return frames, err
+	}
+	return nil, nil
+}
+
+// loaded reads what a segment holds from an address to its end.
+func loaded(o *elfreloc.Object, segments []elfreloc.Segment, addr uint64) ([]byte, error) {
+	for _, s := range segments {
+		if off := addr - s.Vaddr; s.Type == elf.PT_LOAD && addr >= s.Vaddr && off < s.Filesz && s.Offset <= math.MaxInt64-s.Filesz {
+			return o.ReadFile(int64(s.Offset+off), int64(s.Filesz-off))
+		}
+	}
+	return nil, fmt.Errorf("%s: address %#x is not loaded", o.Name, addr)
+}
+
+// frameEntries sorts frames for makeSpans. Linkers leave frames of functions that
+// they have removed: those are of size 0, or at addresses without code.
+func frameEntries(code codeMap, frames []frame) []entry {
+	entries := make([]entry, 0, len(frames))
+	if uint64(len(code)) >= 1<<(32-rankBits) {
+		return nil
+	}
+	c := collector{code: code}
+	for _, f := range frames {
+		if f.size == 0 || len(code) == 0 {
+			continue
+		}
+		if r := c.find(0, f.start); r >= 0 {
+			entries = append(entries, entry{start: f.start, size: f.size, key: uint32(r) << rankBits})
+		}
+	}
+	byStart := func(a, b entry) int {
+		if a.start != b.start {
+			if a.start < b.start {
+				return -1
+			}
+			return 1
+		}
+		return 0
+	}
+	// Stable, so that the first of one start stays first; ranges are in the
+	// order of addresses.
+	slices.SortStableFunc(entries, byStart)
+	return slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
+}
+
+// cie is what a Common Information Entry says of the FDEs that refer to it.
+type cie struct {
+	encoding byte // of addresses
+	sized    bool // whether augmentation data with its length follows
+}
+
+// parseFrames reads .eh_frame, which is loaded at addr. A length of zero ends it
+// for an unwinder; a section may hold more behind it, if the file that ends the
+// list was not linked last. off is where an error was met.
+func parseFrames(data []byte, addr uint64, l elfreloc.Layout, stop bool) (frames []frame, off int, err error) {
+	cies := make(map[int]cie)
+	c := cursor{data: data, addr: addr, layout: l}
+	for c.off < len(data) {
+		off = c.off
+		body := c.entry()
+		if body.err == nil && body.off == len(body.data) {
+			if stop {
+				break
+			}
+			continue
+		}
+		field := body.off
+		if id := int(body.unsigned(4)); id == 0 && body.err == nil {
+			cies[off] = body.cie()
+		} else if owner, ok := cies[field-id]; ok { // the distance from the field itself
+			if f := body.fde(owner); body.err == nil {
+				frames = append(frames, f)
+			}
+		} else {
+			body.fail("no CIE %#x bytes before the pointer to it", id)
+		}
+		if body.err != nil {
+			return frames, off, body.err
+		}
+	}
+	return frames, 0, nil
+}
+
+// cie reads a CIE behind its ID.
+func (c *cursor) cie() (parsed cie) {
+	version := c.unsigned(1)
+	if version != 1 && version != 3 {
+		c.fail("CIE of version %d", version)
+	}
+	augmentation := c.text()
+	c.skipLEB() // code alignment
+	c.skipLEB() // data alignment
+	if version == 1 {
+		c.unsigned(1)
+	} else {
+		c.skipLEB() // the column of the return address
+	}
+	if augmentation == "" {
+		return parsed
+	}
+	if augmentation[0] != 'z' {
+		c.fail("CIE of augmentation %q", augmentation)
+	}
+	parsed.sized = true
+	n := c.leb()
+	data := c.bytes(n)
+	if c.err != nil {
+		return parsed
+	}
+	c.data, c.off = c.data[:c.off], c.off-len(data)
+	for _, letter := range augmentation[1:] {
+		c.augmentation(letter, &parsed)
+	}
+	return parsed
+}
+
+// augmentation reads what a letter of the augmentation stands for.
+func (c *cursor) augmentation(letter rune, parsed *cie) {
+	switch letter {
+	case 'S', 'B', 'G': // a signal's frame; arm64's B key, and tagged frames
+	case 'L': // the encoding of the address of a function's data
+		c.unsigned(1)
+	case 'R': // the encoding of addresses of code
+		parsed.encoding = byte(c.unsigned(1))
+		c.formatOf(parsed.encoding)
+	case 'P': // the personality routine
+		c.skipPointer(byte(c.unsigned(1)))
+	default:
+		c.fail("CIE of augmentation %q", letter)
+	}
+}
+
+// fde reads an FDE behind the pointer to its CIE.
+func (c *cursor) fde(owner cie) (f frame) {
+	f.start = c.pointer(owner.encoding)
+	f.size = c.pointer(owner.encoding & formatMask)
+	if owner.sized {
+		c.bytes(c.leb())
+	}
+	return f
+}
