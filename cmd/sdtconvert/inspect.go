@@ -105,12 +105,15 @@ func (m *manifestObject) findSources(s *subject, r *result) {
 	if s.machine == nil || len(m.Sites) == 0 {
 		return
 	}
-	table, err := lines.FromObject(s.Object, s.machine)
+	table, err := lines.New(s.Object, s.machine)
 	if err != nil {
 		r.warn(err)
 	}
 	for i := range m.Sites {
 		m.Sites[i].Source = table.Lookup(m.Sites[i].text, m.Sites[i].Offset)
+	}
+	if err := table.Err(); err != nil {
+		r.warn(err)
 	}
 }
 

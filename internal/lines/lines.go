@@ -1,276 +1,216 @@
-// Package lines reads the source lines of code from the DWARF of an object that
-// is not linked yet.
+// Package lines reads from DWARF which source line an address comes from, and
+// which inlined functions it lies in: of objects that are not linked yet, of
+// linked images, and of the debug files that are kept apart from them.
 //
-// In such an object every section begins at address 0. To tell them apart,
-// each code section is given a range of addresses of its own before the
-// relocations of the debug sections are applied.
+// It is a reader of its own because debug/dwarf makes a Go value of every entry
+// and every row, which takes ten times as long as the bytes deserve, wants all
+// sections in memory, and may loop for ever in hostile input. Here the units
+// are found by their headers, and what is inside of one is decoded when an
+// address falls into it. Each byte is decoded a bounded number of times.
+//
+// The formats are those of DWARF 2 to 5; sections are cited from DWARF 5.
 package lines
 
 import (
-	"bytes"
-	"debug/dwarf"
-	"encoding/binary"
-	"errors"
+	"cmp"
+	"debug/elf"
 	"fmt"
-	"io"
 	"slices"
+	"strconv"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
 
-// Table answers which source line an offset of a section comes from.
+// Table answers which source line a place in code comes from. It reads the
+// object for as long as it is used, and is not safe for concurrent use.
 type Table struct {
-	base map[int]uint64 // the address given to each section
-	rows []row          // sorted by address
+	o        *elfreloc.Object
+	sections sections
+	base     map[int]uint64 // of objects: the address given to each section
+	code     []span         // where code is, sorted
+	units    []unit         // in the order of the file
+	spans    []span         // which unit is where, sorted by lo
+	abbrevs  map[abbrevKey]*abbrevTable
+	programs map[uint64]*program // by offset in .debug_line
+	names    map[uint64]string   // of functions, by offset in .debug_info
+	files    map[string]string   // each path once
+	memory   []row               // of the line table that was read last
+	err      error
+
+	abbrevBudget, lineBudget, rangeBudget uint64 // bytes that may still be decoded
 }
 
-type row struct {
-	address uint64
-	file    string
-	line    int
-	end     bool // the address behind a sequence
+// span is a range of addresses, and what is there: n things of a list from index
+// at on, or one.
+type span struct {
+	lo, hi uint64
+	top    uint64 // the highest hi of this span and all before it
+	at, n  int32
 }
 
-// maxDebug bounds the debug information that is read, since all of it has to be
-// in memory at once.
-const maxDebug = 1 << 30
-
-// FromObject reads the line tables of an object. Without debug information the
-// Table is empty; debug information that makes no sense is an error.
-func FromObject(o *elfreloc.Object, m arch.Machine) (t *Table, err error) {
-	defer func() {
-		// debug/dwarf is not hardened against hostile input.
-		if p := recover(); p != nil {
-			t, err = &Table{}, fmt.Errorf("%s: debug information: %v", o.Name, p)
-		}
-	}()
-	t = &Table{base: placeSections(o)}
-	sections, err := loadDebug(o, m, t.base)
-	if err != nil || sections[".debug_info"] == nil || sections[".debug_line"] == nil {
-		return t, err
-	}
-	d, err := dwarf.New(sections[".debug_abbrev"], nil, nil, sections[".debug_info"], sections[".debug_line"],
-		nil, sections[".debug_ranges"], sections[".debug_str"])
-	if err != nil {
-		return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
-	}
-	for _, name := range []string{".debug_line_str", ".debug_addr", ".debug_str_offsets", ".debug_rnglists"} {
-		if err := d.AddSection(name, sections[name]); err != nil {
-			return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
-		}
-	}
-	if err := t.read(d, sections[".debug_info"], o.Layout.Order); err != nil {
-		return t, fmt.Errorf("%s: debug information: %w", o.Name, err)
-	}
-	return t, nil
+// Frame is a function at an address, or one that was inlined there.
+type Frame struct {
+	Function string // the linkage name, else the name, "" when not known
+	File     string // "" when not known
+	Line     int    // 0 when not known
 }
 
-// placeSections gives each code section addresses that no other has.
-func placeSections(o *elfreloc.Object) map[int]uint64 {
-	const page = 1 << 12
-	base, next := make(map[int]uint64), uint64(page)
-	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Executable() {
-			base[i] = next
-			next += (s.Size + 2*page - 1) &^ (page - 1)
-		}
+// New finds the units of an object or image. Without debug information the
+// Table is empty. A fault of the debug information is an error; the Table then
+// still answers for what was read before it. Relocatable objects need their
+// machine; without one nothing is known of them.
+func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
+	t := &Table{
+		o: o, abbrevs: make(map[abbrevKey]*abbrevTable), programs: make(map[uint64]*program),
+		names: make(map[uint64]string), files: make(map[string]string),
 	}
-	return base
+	relocatable := o.Type == elf.ET_REL
+	if relocatable && m == nil {
+		return t, nil
+	}
+	t.sections.find(o)
+	if relocatable {
+		t.base = placeSections(o)
+		t.sections.relocate(m, t.base)
+	}
+	t.findCode()
+	if !t.sections.has(debugInfo) || !t.sections.has(debugLine) || !t.sections.has(debugAbbrev) {
+		return t, nil
+	}
+	t.abbrevBudget = t.sections.budget(debugAbbrev, 2)
+	t.lineBudget = t.sections.budget(debugLine, 2)
+	t.rangeBudget = t.sections.budget(debugRanges, 4) + t.sections.budget(debugRnglists, 4)
+	err := t.findUnits()
+	t.sortSpans()
+	return t, t.wrap(err)
 }
 
-func loadDebug(o *elfreloc.Object, m arch.Machine, base map[int]uint64) (map[string][]byte, error) {
-	sections := make(map[string][]byte)
-	index := make(map[int]string)
-	total := uint64(0)
-	for i := range o.Sections {
-		switch s := &o.Sections[i]; s.Name {
-		case ".debug_info", ".debug_line", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_addr",
-			".debug_str_offsets", ".debug_ranges", ".debug_rnglists":
-			if _, twice := sections[s.Name]; twice || s.Flags&shfCompressed != 0 {
-				continue // type units in groups; and what would have to be unpacked
-			}
-			if total += s.Size; total > maxDebug {
-				return nil, fmt.Errorf("%s: more than %d bytes of debug information", o.Name, maxDebug)
-			}
-			data, err := o.Data(i)
-			if err != nil {
-				return nil, err
-			}
-			sections[s.Name], index[i] = bytes.Clone(data), s.Name
-		}
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		return nil, err
-	}
-	for _, rs := range rels {
-		if name, ok := index[rs.Target]; ok {
-			if err := relocate(o, m, rs, sections[name], base); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return sections, nil
-}
-
-const shfCompressed = 0x800 // SHF_COMPRESSED
-
-// relocate applies the relocations of a debug section to its bytes.
-func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data []byte, base map[int]uint64) error {
-	syms, err := o.Symbols()
-	if err != nil {
-		return err
-	}
-	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-		rel := m.DataReloc(r.Type)
-		if rel.Size == 0 || r.Offset > uint64(len(data)) || uint64(len(data))-r.Offset < uint64(rel.Size) {
-			return nil
-		}
-		sym := syms.At(int(r.Sym))
-		value := base[sym.Section] + sym.Value + uint64(r.Addend)
-		field := data[r.Offset:][:rel.Size]
-		old := get(o, field)
-		switch {
-		case rel.Op == arch.Add:
-			value = old + value
-		case rel.Op == arch.Sub:
-			value = old - value
-		case r.Implicit:
-			value += old
-		}
-		put(o, field, value)
-		return nil
-	})
-}
-
-func get(o *elfreloc.Object, b []byte) uint64 {
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(o.Layout.Order.Uint16(b))
-	case 4:
-		return uint64(o.Layout.Order.Uint32(b))
-	}
-	return o.Layout.Order.Uint64(b)
-}
-
-func put(o *elfreloc.Object, b []byte, v uint64) {
-	switch len(b) {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		o.Layout.Order.PutUint16(b, uint16(v))
-	case 4:
-		o.Layout.Order.PutUint32(b, uint32(v))
-	default:
-		o.Layout.Order.PutUint64(b, v)
-	}
-}
-
-// read collects the rows of all compilation units. It finds them by their
-// headers alone: in hostile input the siblings that a dwarf.Reader would skip to
-// may lead backwards, for ever.
-func (t *Table) read(d *dwarf.Data, info []byte, order binary.ByteOrder) error {
-	units := d.Reader()
-	seen := make(map[int64]bool)
-	for _, off := range unitOffsets(info, order) {
-		units.Seek(off)
-		unit, err := units.Next()
-		if err != nil {
-			return err
-		}
-		if unit == nil || unit.Tag != dwarf.TagCompileUnit {
+// findCode notes where code is. The line tables and ranges of functions that a
+// linker has dropped lie elsewhere: at 0, at 1, or at the highest addresses.
+func (t *Table) findCode() {
+	for i := range t.o.Sections {
+		s := &t.o.Sections[i]
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 {
 			continue
 		}
-		// Each line table is read once, however many units name it.
-		if table, ok := unit.Val(dwarf.AttrStmtList).(int64); ok && !seen[table] {
-			seen[table] = true
-			if err := t.readUnit(d, unit); err != nil {
-				return err
-			}
+		lo := s.Addr
+		if t.base != nil {
+			lo = t.base[i]
+		}
+		if lo+s.Size > lo {
+			t.code = append(t.code, span{lo: lo, hi: lo + s.Size})
 		}
 	}
-	slices.SortStableFunc(t.rows, func(a, b row) int {
-		switch {
-		case a.address != b.address:
-			if a.address < b.address {
-				return -1
-			}
-			return 1
-		case a.end != b.end: // the end of one function, then the start of the next
-			if a.end {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
-	return nil
+	order(t.code)
 }
 
-// unitOffsets returns where the first entry of each unit is: behind a header of
-// length, version and, in an order that depends on the version, the type of the
-// unit, the size of an address and the offset of the abbreviations (DWARF 5,
-// section 7.5.1). dwarf.New has seen that the lengths are right.
-func unitOffsets(info []byte, order binary.ByteOrder) []dwarf.Offset {
-	const lengthOf64 = 0xffffffff // announces a length of 64 bits
-	var offsets []dwarf.Offset
-	for at := uint64(0); uint64(len(info))-at >= 16; {
-		start, word := at+4, uint64(4)
-		length := uint64(order.Uint32(info[at:]))
-		if length == lengthOf64 {
-			length, start, word = order.Uint64(info[at+4:]), at+12, 8
-		}
-		if length > uint64(len(info))-start || length < 4 {
-			break
-		}
-		header := 2 + word + 1
-		if order.Uint16(info[start:]) >= 5 {
-			header++
-		}
-		offsets = append(offsets, dwarf.Offset(start+header))
-		at = start + length
-	}
-	return offsets
-}
-
-func (t *Table) readUnit(d *dwarf.Data, unit *dwarf.Entry) error {
-	lr, err := d.LineReader(unit)
-	if err != nil || lr == nil {
-		return err
-	}
-	var e dwarf.LineEntry
-	for {
-		if err := lr.Next(&e); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		r := row{address: e.Address, line: e.Line, end: e.EndSequence}
-		if e.File != nil {
-			r.file = e.File.Name
-		}
-		t.rows = append(t.rows, r)
+// order sorts spans, and enters top.
+func order(spans []span) {
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	top := uint64(0)
+	for i := range spans {
+		top = max(top, spans[i].hi)
+		spans[i].top = top
 	}
 }
 
-// Lookup returns the file and line of an offset of a section as "file:line", or
-// "" when it is not known.
-func (t *Table) Lookup(section int, off uint64) string {
+// maxTries bounds how many spans that start before an address are looked at: in
+// hostile input there may be many, none of which holds it.
+const maxTries = 64
+
+// holders calls f with the spans that hold an address, the one that starts last
+// first, until f returns true.
+func holders(spans []span, address uint64, f func(s *span) bool) bool {
+	lo, hi := 0, len(spans)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); spans[mid].lo <= address {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	for i := lo - 1; i >= max(0, lo-maxTries) && spans[i].top > address; i-- {
+		if spans[i].hi > address && f(&spans[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Table) isCode(address uint64) bool {
+	return holders(t.code, address, func(*span) bool { return true })
+}
+
+// sortSpans orders the spans for look-ups. Of several units that claim one
+// place, for functions that the linker has kept once, the first shall answer:
+// holders starts from the end.
+func (t *Table) sortSpans() {
+	slices.Reverse(t.spans)
+	order(t.spans)
+}
+
+// address is the address that was given to a place, and whether there is one.
+func (t *Table) address(section int, off uint64) (uint64, bool) {
+	if t.base == nil {
+		return off, t.o.Type != elf.ET_REL
+	}
 	base, ok := t.base[section]
+	return base + off, ok && off < t.o.Sections[section].Size
+}
+
+// find returns the unit and the row of a place. Without a row there may still
+// be a unit.
+func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, address uint64) {
+	address, ok := t.address(section, off)
 	if !ok {
-		return ""
+		return nil, nil, row{}, 0
 	}
-	i, _ := slices.BinarySearchFunc(t.rows, base+off, func(r row, address uint64) int {
-		if r.address <= address {
-			return -1
+	holders(t.spans, address, func(s *span) bool {
+		candidate := &t.units[s.at]
+		lines := t.program(candidate)
+		found, ok := lines.lookup(address)
+		if u == nil || ok {
+			u, p, r = candidate, lines, found
 		}
-		return 1
+		return ok
 	})
-	if i == 0 || t.rows[i-1].end || t.rows[i-1].line == 0 {
+	return u, p, r, address
+}
+
+// Source returns the file and line of a place: a section of an object and an
+// offset in it; in linked images the section is not looked at and the offset is
+// the address. What is not known is "" and 0.
+func (t *Table) Source(section int, off uint64) (file string, line int) {
+	_, p, r, _ := t.find(section, off)
+	if r.line == 0 {
+		return "", 0
+	}
+	return t.fileName(p, uint64(r.file)), int(r.line)
+}
+
+// Lookup is Source as "file:line", or "" when it is not known.
+func (t *Table) Lookup(section int, off uint64) string {
+	file, line := t.Source(section, off)
+	if line == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d", t.rows[i-1].file, t.rows[i-1].line)
+	return file + ":" + strconv.Itoa(line)
+}
+
+// Err returns the first fault that look-ups met. What it concerns is not known.
+func (t *Table) Err() error { return t.err }
+
+// fail keeps the first fault of a look-up.
+func (t *Table) fail(err error) {
+	if t.err == nil {
+		t.err = t.wrap(err)
+	}
+}
+
+func (t *Table) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: debug information: %w", t.o.Name, err)
 }

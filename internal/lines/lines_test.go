@@ -23,7 +23,7 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 		t.Fatal(err)
 	}
 	m := machines.Lookup(o.Machine, o.Layout.Class)
-	got, err := lines.FromObject(o, m)
+	got, err := lines.New(o, m)
 	return o, got, err
 }
 

@@ -1,0 +1,95 @@
+package lines
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// placeSections gives each code section addresses that no other has, since in
+// an object every section begins at 0. In a debug file they have no contents.
+func placeSections(o *elfreloc.Object) map[int]uint64 {
+	const page = 1 << 12
+	base, next := make(map[int]uint64), uint64(page)
+	for i := range o.Sections {
+		// What is larger than all addresses is in no file that can be linked.
+		if s := &o.Sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 && s.Size < 1<<47 && next < 1<<48 {
+			base[i] = next
+			next += (s.Size + 2*page - 1) &^ (page - 1)
+		}
+	}
+	return base
+}
+
+// relocate has the relocations applied to sections when they are loaded.
+func (s *sections) relocate(m arch.Machine, base map[int]uint64) {
+	s.fixup = func(index int, data []byte) error {
+		rels, err := s.o.RelocSections()
+		if err != nil {
+			return err
+		}
+		for _, rs := range rels {
+			if rs.Target != index {
+				continue
+			}
+			if err := relocate(s.o, m, rs, data, base); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// relocate applies the relocations of a debug section to its bytes.
+func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data []byte, base map[int]uint64) error {
+	syms, err := o.Symbols()
+	if err != nil {
+		return err
+	}
+	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+		rel := m.DataReloc(r.Type)
+		if rel.Size == 0 || r.Offset > uint64(len(data)) || uint64(len(data))-r.Offset < uint64(rel.Size) {
+			return nil
+		}
+		sym := syms.At(int(r.Sym))
+		value := base[sym.Section] + sym.Value + uint64(r.Addend)
+		field := data[r.Offset:][:rel.Size]
+		old := get(o, field)
+		switch {
+		case rel.Op == arch.Add:
+			value = old + value
+		case rel.Op == arch.Sub:
+			value = old - value
+		case r.Implicit:
+			value += old
+		}
+		put(o, field, value)
+		return nil
+	})
+}
+
+func get(o *elfreloc.Object, b []byte) uint64 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(o.Layout.Order.Uint16(b))
+	case 4:
+		return uint64(o.Layout.Order.Uint32(b))
+	}
+	return o.Layout.Order.Uint64(b)
+}
+
+func put(o *elfreloc.Object, b []byte, v uint64) {
+	switch len(b) {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		o.Layout.Order.PutUint16(b, uint16(v))
+	case 4:
+		o.Layout.Order.PutUint32(b, uint32(v))
+	default:
+		o.Layout.Order.PutUint64(b, v)
+	}
+}

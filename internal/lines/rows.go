@@ -1,0 +1,156 @@
+package lines
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The opcodes of line number programs (sections 6.2.5.2 and 6.2.5.3).
+const (
+	lnsExtended       = 0
+	lnsCopy           = 1
+	lnsAdvancePC      = 2
+	lnsAdvanceLine    = 3
+	lnsSetFile        = 4
+	lnsSetColumn      = 5
+	lnsNegateStmt     = 6
+	lnsSetBasicBlock  = 7
+	lnsConstAddPC     = 8
+	lnsFixedAdvancePC = 9
+	lnsPrologueEnd    = 10
+	lnsEpilogueBegin  = 11
+	lnsSetISA         = 12
+
+	lneEndSequence = 1
+	lneSetAddress  = 2
+	lneDefineFile  = 3
+)
+
+// machine is the state of a line number program (section 6.2.2): the registers
+// that matter here, and the sequence that it is in.
+type machine struct {
+	*program
+	row
+	first  int // of this sequence, in rows
+	sorted bool
+	isCode func(uint64) bool
+}
+
+// run makes the rows of a program, in memory that it may use. Where the program
+// is cut off it ends.
+func (p *program) run(c *cursor, memory []row, isCode func(uint64) bool) []row {
+	m := &machine{program: p, isCode: isCode}
+	m.rows = memory[:0]
+	m.reset()
+	for c.at < len(c.b) && !c.bad {
+		op := c.u8()
+		if op >= p.opcodeBase { // section 6.2.5.1
+			adjusted := op - p.opcodeBase
+			m.advance(uint64(adjusted / p.lineRange))
+			m.line += uint32(int32(p.lineBase) + int32(adjusted%p.lineRange))
+			m.emit()
+			continue
+		}
+		m.standard(c, op)
+	}
+	memory, p.rows = p.rows, slices.Clone(p.rows[:m.first])
+	order(p.seqs)
+	return memory
+}
+
+func (m *machine) reset() {
+	m.row = row{file: 1, line: 1}
+	m.first, m.sorted = len(m.rows), true
+}
+
+func (m *machine) advance(operation uint64) {
+	m.address = m.mask(m.address + operation*uint64(m.minInst))
+}
+
+func (m *machine) standard(c *cursor, op uint8) {
+	switch op {
+	case lnsExtended:
+		n := c.uleb()
+		m.extended(cursor{b: c.take(n), big: c.big})
+	case lnsCopy:
+		m.emit()
+	case lnsAdvancePC:
+		m.advance(c.uleb())
+	case lnsAdvanceLine:
+		m.line += uint32(c.sleb())
+	case lnsSetFile:
+		m.file = clamp(c.uleb())
+	case lnsConstAddPC:
+		m.advance(uint64((255 - m.opcodeBase) / m.lineRange))
+	case lnsFixedAdvancePC:
+		m.address = m.mask(m.address + uint64(c.u16()))
+	case lnsNegateStmt, lnsSetBasicBlock, lnsPrologueEnd, lnsEpilogueBegin:
+	case lnsSetColumn, lnsSetISA:
+		c.uleb()
+	default:
+		for range m.lengths[op-1] {
+			c.uleb()
+		}
+	}
+}
+
+func (m *machine) extended(c cursor) {
+	switch c.u8() {
+	case lneEndSequence:
+		m.end()
+	case lneSetAddress:
+		m.address = m.mask(c.uint(len(c.b) - 1))
+	case lneDefineFile: // until DWARF 4
+		m.files = append(m.files, m.oldFile(&c, c.text()))
+	}
+}
+
+// emit adds a row. Of several at one address the last counts, and one that says
+// what the row before says is none.
+func (m *machine) emit() {
+	if n := len(m.rows); n > m.first {
+		last := &m.rows[n-1]
+		if m.address == last.address {
+			*last = m.row
+			return
+		}
+		if m.file == last.file && m.line == last.line && m.address > last.address {
+			return
+		}
+		m.sorted = m.sorted && m.address > last.address
+	}
+	m.rows = append(m.rows, m.row)
+}
+
+// end ends a sequence. One that is not in code is of a function that the linker
+// has dropped.
+func (m *machine) end() {
+	rows := m.rows[m.first:]
+	if len(rows) > 0 && !m.sorted { // it has to be, by section 6.2.5.2
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.address, b.address) })
+	}
+	if len(rows) == 0 || m.address <= rows[0].address || !m.isCode(rows[0].address) {
+		m.rows = m.rows[:m.first]
+	} else {
+		m.seqs = append(m.seqs, span{lo: rows[0].address, hi: m.address, at: int32(m.first), n: int32(len(rows))})
+	}
+	m.reset()
+}
+
+// lookup returns the row of an address: the last that is not behind it.
+func (p *program) lookup(address uint64) (r row, ok bool) {
+	ok = holders(p.seqs, address, func(s *span) bool {
+		rows := p.rows[s.at:][:s.n]
+		lo, hi := 0, len(rows)
+		for lo < hi {
+			if mid := int(uint(lo+hi) >> 1); rows[mid].address <= address {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		r = rows[lo-1] // the first is where the sequence starts
+		return true
+	})
+	return r, ok
+}
