@@ -6,8 +6,8 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// The limits of Demangle, in bytes. Names within them are demangled in
-// milliseconds, whoever made them up.
+// The limits of Demangle, in bytes. Names within them are demangled in well under
+// a second, whoever made them up.
 const (
 	maxMangled   = 1 << 14
 	maxDemangled = 16 // as a power of two

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"strconv"
 	"strings"
 
 	"sdtconvert/elfreloc"
@@ -20,7 +21,17 @@ var numbered = map[string]bool{
 // fold returns the name that a function has in its source. golang tells that the
 // symbols may be Go's, where p.cold is the function cold of package p.
 func fold(raw string, golang bool) string {
-	name := raw
+	if strings.IndexByte(raw, '.') <= 0 {
+		return raw
+	}
+	name := trimClones(raw, golang)
+	if strings.HasPrefix(raw[len(name):], ".__uniq.") {
+		return unmangleStatic(name)
+	}
+	return name
+}
+
+func trimClones(name string, golang bool) string {
 	for {
 		dot := strings.LastIndexByte(name, '.')
 		if dot <= 0 {
@@ -36,6 +47,18 @@ func fold(raw string, golang bool) string {
 			break
 		}
 		name = word[:before]
+	}
+	return name
+}
+
+// unmangleStatic undoes what clang does to the names of static functions in C
+// when it makes them unique: f(int) is _ZL1fi then. In C++ the name is what the
+// source has too, without its parameters.
+func unmangleStatic(name string) string {
+	rest, ok := strings.CutPrefix(name, "_ZL")
+	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+	if n, err := strconv.Atoi(rest[:digits]); ok && err == nil && n > 0 && n <= len(rest)-digits {
+		return rest[digits:][:n]
 	}
 	return name
 }
