@@ -187,8 +187,10 @@ func (t *Table) readScope(u *unit, c *cursor, a *abbrev, entry uint32, parent in
 	err := t.ranges(u, low, high, ranges, func(lo, hi uint64) {
 		u.scopes.ranges = append(u.scopes.ranges, scopeRange{lo: lo, hi: hi, scope: index})
 	})
-	if err != nil || len(u.scopes.ranges) == before {
-		return s.parent, err // nothing but a declaration
+	// An inlined function without code of its own may still hold others that
+	// have some: DWARF 2 cannot say that code is in several ranges.
+	if err != nil || len(u.scopes.ranges) == before && a.tag == tagSubprogram {
+		return s.parent, err
 	}
 	u.scopes.list = append(u.scopes.list, s)
 	return index, nil

@@ -27,7 +27,7 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 	return o, got, err
 }
 
-func sectionIndex(t *testing.T, o *elfreloc.Object, name string) int {
+func sectionIndex(t testing.TB, o *elfreloc.Object, name string) int {
 	t.Helper()
 	for i := range o.Sections {
 		if o.Sections[i].Name == name {
