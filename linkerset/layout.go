@@ -30,6 +30,9 @@ const (
 	FreeBSD                // pointers to { word probe; word offset }
 )
 
+// Formats are all of them.
+func Formats() []Format { return []Format{Pairs, Relative, FreeBSD} }
+
 var formats = []string{"pairs", "relative", "freebsd"}
 
 func (f Format) String() string { return formats[f] }

@@ -30,11 +30,26 @@ type flags struct {
 	layout, section string
 }
 
-// newFlags defines the flags that all commands on objects share.
-func newFlags(name string) *flags {
-	f := &flags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+// newFlagSet makes an empty set that prints nothing itself.
+func newFlagSet(name string) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors and help are the caller's to print
 	f.Usage = func() {}
+	return f
+}
+
+// parseFlags tells a fault of the command line from a wish for help.
+func parseFlags(f *pflag.FlagSet, args []string) error {
+	err := f.Parse(args)
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		return usageError{err}
+	}
+	return err
+}
+
+// newFlags defines the flags that all commands on objects share.
+func newFlags(name string) *flags {
+	f := &flags{FlagSet: newFlagSet(name)}
 	names := patch.DefaultNames()
 	f.BoolVar(&f.json, "json", false, "")
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
@@ -63,10 +78,8 @@ func convertFlags() *flags {
 
 // parse checks a command line.
 func (f *flags) parse(args []string) (*settings, error) {
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+	if err := parseFlags(f.FlagSet, args); err != nil {
 		return nil, err
-	} else if err != nil {
-		return nil, usageError{err}
 	}
 	layout, err := linkerset.ParseLayout(f.layout, f.section)
 	if err != nil {

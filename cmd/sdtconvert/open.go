@@ -34,6 +34,7 @@ var explanations = map[filetype.Type]string{
 	filetype.MachO:       "is a Mach-O file; only ELF objects can be converted",
 	filetype.PE:          "is a PE file; only ELF objects can be converted",
 	filetype.COFF:        "is a COFF object; only ELF objects can be converted",
+	filetype.Bitcode:     "is LLVM bitcode, and not an object",
 	filetype.Text:        "is text, and not an object",
 	filetype.Unknown:     "is not an ELF object",
 }
@@ -41,18 +42,27 @@ var explanations = map[filetype.Type]string{
 const adviceLLVM = "convert after code generation: compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
 const adviceGCC = "convert after code generation: compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
 
-// openSubject reads the headers of a file, and explains what is no relocatable
-// object.
-func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
-	size := in.Info.Size()
-	head := make([]byte, min(size, filetype.HeadSize))
+// recognise tells the type of a file by its first bytes.
+func recognise(in *replace.Input) (filetype.Type, error) {
+	head := make([]byte, min(in.Info.Size(), filetype.HeadSize))
 	if n, err := in.ReadAt(head, 0); n < len(head) {
 		if errors.Is(err, io.EOF) {
 			err = replace.ErrChanged
 		}
-		return nil, fmt.Errorf("%s: %w", in.Path, err)
+		return filetype.Unknown, fmt.Errorf("%s: %w", in.Path, err)
 	}
-	switch typ := filetype.Recognise(head); typ {
+	return filetype.Recognise(head), nil
+}
+
+// openSubject reads the headers of a file, and explains what is no relocatable
+// object.
+func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
+	typ, err := recognise(in)
+	if err != nil {
+		return nil, err
+	}
+	size := in.Info.Size()
+	switch typ {
 	case filetype.ELF:
 	case filetype.Bitcode:
 		found, err := elfreloc.StreamContains(in, 0, size, names.Needles())

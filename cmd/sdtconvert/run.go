@@ -54,7 +54,9 @@ type command func(args []string, stdout, stderr io.Writer) (failed bool, err err
 var commands map[string]command
 
 func init() {
-	commands = map[string]command{"convert": convert, "inspect": inspect, "version": version, "help": help}
+	commands = map[string]command{
+		"convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses, "version": version, "help": help,
+	}
 }
 
 func report(err error, stderr io.Writer) int {

@@ -1,7 +1,10 @@
 package main
 
 // usages holds the help on each command; "" is the program's own.
-var usages = map[string]string{"": usageAll, "convert": usageConvert, "inspect": usageInspect, "version": usageVersion, "help": usageHelp}
+var usages = map[string]string{
+	"": usageAll, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
+	"version": usageVersion, "help": usageHelp,
+}
 
 const usageAll = `sdtconvert turns the calls of DTrace probe stubs in object files into no
 operations, and records where they were.
@@ -9,6 +12,9 @@ operations, and records where they were.
 Usage:
     sdtconvert [convert] [flags] FILE...    convert objects, in place
     sdtconvert inspect [flags] FILE...      show the probe sites of objects
+    sdtconvert list [flags] IMAGE...        list the probes of objects, programs,
+                                            libraries, kernels and processes
+    sdtconvert resolve IMAGE ADDRESS...     show where addresses are
     sdtconvert version                      show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
@@ -70,6 +76,57 @@ Colour is used on a terminal unless NO_COLOR is set.
 
 Exit status: 0 all is well, 1 something was wrong with a file, or it holds a
 site that cannot be converted, 2 the command line is wrong.
+`
+
+const usageList = `Usage: sdtconvert list [flags] [PROBE...] IMAGE...
+       sdtconvert list [flags] --pid PID [PROBE...]
+
+Lists the probes that objects, linked images or a running process have records
+of, each with the function that holds its sites, as dtrace -l does.
+
+    -v, --verbose           list every site too, with its address, function, kind,
+                            state and source line, and the types of arguments
+        --json              print the listing, with all sites, in JSON
+        --pid PID           list what is loaded in a process (Linux)
+
+Which probes; each value is a glob:
+    -P, --provider GLOB     -m, --module GLOB
+    -f, --function GLOB     -n, --name GLOB
+    PROBE                   provider:module:function:name; parts on the left may
+                            be missing, and an empty part matches anything
+
+Where they are:
+        --layout LAYOUT     only records in this layout: pairs, relative, freebsd
+        --section NAME      the name of the section of records
+        --probe-object-prefix P
+                            probe objects are named P<id>, instead of sdt_<id>
+
+How functions are shown:
+        --demangle          write the names of C++ and Rust as in the source
+        --inlines           show the chain of inlined functions of each site
+
+Exit status: 0 all is well, 1 something was wrong with an image or a record, or
+no probe matches, 2 the command line is wrong.
+`
+
+const usageResolve = `Usage: sdtconvert resolve [flags] IMAGE [ADDRESS...]
+       sdtconvert resolve [flags] --pid PID [ADDRESS...]
+
+Shows where hexadecimal addresses are: in a linked image at the addresses that it
+was linked for, in a running process (Linux) at those of its memory, and in an
+object as SECTION+OFFSET. Without an address they are read from standard input,
+one a line.
+
+For each it prints, separated by tabs: the address, the file, the offset in the
+file, the load base, function+offset, and the source line; - is what is not known.
+
+        --pid PID           look into a process
+        --json              print JSON
+        --demangle          write the names of C++ and Rust as in the source
+        --inlines           print a line for each inlined function too
+
+Exit status: 0 all is well, 1 an address is not in code, or something was wrong
+with a file, 2 the command line is wrong.
 `
 
 const usageVersion = `Usage: sdtconvert version

@@ -64,6 +64,8 @@ type Image interface {
 	Place(a Addr) string
 	// Executable reports whether an address is in code.
 	Executable(a Addr) bool
+	// FileOffset is where in the file an address is, which may be in none.
+	FileOffset(a Addr) (off uint64, ok bool)
 	// Bytes reads n bytes as they are once the image is loaded, but for the
 	// fields that a loader relocates. They are not to be modified.
 	Bytes(a Addr, n uint64) ([]byte, error)

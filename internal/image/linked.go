@@ -22,6 +22,7 @@ type Linked struct {
 	dyn   dynamic
 	code  []span // by address
 
+	window  *fileWindow       // the last that was read
 	relocs  *dynamicRelocs    // once a word was asked for
 	dynsyms *elfreloc.Symbols // once they were asked for
 	names   *names            // once SymbolsAt was
@@ -108,6 +109,14 @@ func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {
 	return &l.loads[i-1], true
 }
 
+func (l *Linked) FileOffset(a Addr) (uint64, bool) {
+	s, ok := l.load(a.Offset)
+	if !ok || a.Offset-s.Vaddr >= s.Filesz || a.Section != 0 {
+		return 0, false
+	}
+	return s.Offset + (a.Offset - s.Vaddr), true
+}
+
 func (l *Linked) Bytes(a Addr, n uint64) ([]byte, error) {
 	s, ok := l.load(a.Offset)
 	if !ok || a.Section != 0 {
@@ -134,11 +143,32 @@ func (l *Linked) Bytes(a Addr, n uint64) ([]byte, error) {
 // readFile reads what the file holds of a segment, which has n bytes at addr.
 func (l *Linked) readFile(addr uint64, s *elfreloc.Segment, n uint64) ([]byte, error) {
 	off := s.Offset + (addr - s.Vaddr)
-	if size := uint64(l.o.Size()); off < s.Offset || off > size || n > size-off {
+	size := uint64(l.o.Size())
+	if off < s.Offset || off > size || n > size-off {
 		return nil, l.errorAt(addr, "is at offset %#x, beyond the file's end at %#x", off, size)
 	}
-	return l.o.ReadFile(int64(off), int64(n))
+	if n > windowSize/2 {
+		return l.o.ReadFile(int64(off), int64(n))
+	}
+	if w := l.window; w == nil || off < w.off || off+n > w.off+uint64(len(w.data)) {
+		data, err := l.o.ReadFile(int64(off), int64(min(windowSize, size-off)))
+		if err != nil {
+			return nil, err
+		}
+		l.window = &fileWindow{off, data}
+	}
+	at := off - l.window.off
+	return l.window.data[at : at+n : at+n], nil
 }
+
+// fileWindow is a part of the file that was read: records are small, and next to
+// each other.
+type fileWindow struct {
+	off  uint64
+	data []byte
+}
+
+const windowSize = 4 << 10 // bytes
 
 // contents is Bytes for what has to be in the file and may be of any size.
 func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {

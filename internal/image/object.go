@@ -68,6 +68,13 @@ func (b *Object) Executable(a Addr) bool {
 	return s.Executable() && a.Offset < s.Size
 }
 
+func (b *Object) FileOffset(a Addr) (uint64, bool) {
+	if !b.has(a.Section) || !b.o.Sections[a.Section].InFile() || a.Offset >= b.o.Sections[a.Section].Size {
+		return 0, false
+	}
+	return b.o.Sections[a.Section].Offset + a.Offset, true
+}
+
 func (b *Object) Bytes(a Addr, n uint64) ([]byte, error) {
 	if !b.has(a.Section) {
 		return nil, b.errorAt(a, "is in no section")

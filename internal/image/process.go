@@ -200,12 +200,12 @@ func (p *Process) Module(addr uint64) *Module {
 // FileOffset is the offset in its file of what is mapped at an address, as
 // OpenBSD's dt(4) has it: address - start of the mapping + its offset. There is
 // none for memory that is no file's.
-func (p *Process) FileOffset(addr uint64) (uint64, bool) {
-	m := p.mapping(addr)
+func (p *Process) FileOffset(a Addr) (uint64, bool) {
+	m := p.mapping(a.Offset)
 	if m == nil || m.file == (fileID{}) && m.Path != vdso {
 		return 0, false
 	}
-	return addr - m.Start + m.Offset, true
+	return a.Offset - m.Start + m.Offset, true
 }
 
 func (p *Process) Name() string            { return fmt.Sprintf("process %d", p.pid) }

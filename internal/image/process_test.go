@@ -154,7 +154,7 @@ func checkName(t *testing.T, p *image.Process, name string, a image.Addr) {
 // far as nothing has written there.
 func checkFileOffset(t *testing.T, p *image.Process, a image.Addr) {
 	t.Helper()
-	off, ok := p.FileOffset(a.Offset)
+	off, ok := p.FileOffset(a)
 	if !ok || !p.Executable(a) {
 		return
 	}

@@ -191,5 +191,6 @@ func checkImage(t *testing.T, m *machine, l layout, path string, want []site) []
 	checkCode(t, m, im, got)
 	checkNames(t, im)
 	checkResolvers(t, m, im, got)
+	checkListing(t, im, got)
 	return got
 }

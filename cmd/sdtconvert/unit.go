@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debugfile"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/image"
+	"sdtconvert/internal/lines"
+	"sdtconvert/internal/replace"
+	"sdtconvert/resolve"
+)
+
+// unit is an ELF file whose code is looked at, in the file or where it is loaded.
+type unit struct {
+	module string // its name in a listing
+	path   string
+	object *elfreloc.Object
+	image  image.Image // of the file
+	base   uint64      // what a loader has added to its addresses
+
+	functions *resolve.Table
+	source    *lines.Table // nil when it is not wanted
+	lookup
+	warn  func(error)
+	files []io.Closer
+}
+
+// openUnit opens an object or a linked image.
+func openUnit(file string, look lookup, warn func(error)) (*unit, error) {
+	in, err := replace.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	if in.Info.Size() > largeFile {
+		collectLess()
+	}
+	u := &unit{module: filepath.Base(file), path: file, lookup: look, warn: warn, files: []io.Closer{in}}
+	if err := u.open(in); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *unit) open(in *replace.Input) error {
+	typ, err := recognise(in)
+	if err != nil {
+		return err
+	}
+	if typ != filetype.ELF {
+		return fmt.Errorf("%s: %s", in.Path, explanations[typ])
+	}
+	if u.object, err = elfreloc.Open(in, in.Info.Size(), in.Path); err != nil {
+		return err
+	}
+	if u.image, err = image.Open(u.object, machines.Lookup(u.object.Machine, u.object.Layout.Class)); err != nil {
+		return err
+	}
+	return u.readNames()
+}
+
+// moduleUnit is a file that a process has loaded. The process holds it open.
+func moduleUnit(m *image.Module, look lookup, warn func(error)) (*unit, error) {
+	u := &unit{module: filepath.Base(m.Path), path: m.Path, object: m.Object, image: m.Image, base: m.Base, lookup: look, warn: warn}
+	if err := u.readNames(); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+// readNames reads what names addresses: functions and, where it is wanted,
+// source lines.
+func (u *unit) readNames() (err error) {
+	if u.functions, err = resolve.New(u.object, resolve.Options{Path: u.path, Warn: u.warn}); err != nil {
+		return err
+	}
+	if !u.lookup.source {
+		return nil
+	}
+	u.readLines()
+	return nil
+}
+
+// readLines finds the debug information, of the file itself or of its separate
+// debug file. That there is none, or that it makes no sense, is no error.
+func (u *unit) readLines() {
+	o := u.object
+	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return isLineTable(s.Name) }) {
+		debug, err := debugfile.Open(o, u.path, nil)
+		if err != nil {
+			u.warn(err)
+		}
+		if debug == nil {
+			return
+		}
+		u.files = append(u.files, debug)
+		o = debug.Object
+	}
+	var err error
+	if u.source, err = lines.New(o, u.image.Machine()); err != nil {
+		u.warn(err)
+	}
+}
+
+func isLineTable(section string) bool { return section == ".debug_line" || section == ".zdebug_line" }
+
+// Close closes the files of a unit, which can name no address any more. It
+// warns of what was wrong with its debug information, which look-ups have met.
+func (u *unit) Close() error {
+	var all []error
+	if u.source != nil && u.source.Err() != nil {
+		u.warn(u.source.Err())
+	}
+	for _, f := range u.files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
+
+// placed is what is known of an address.
+type placed struct {
+	Function       string  `json:"function,omitempty"`
+	FunctionOffset uint64  `json:"function_offset"`
+	Symbol         string  `json:"symbol,omitempty"` // where it differs from Function
+	Source         string  `json:"source,omitempty"`
+	Inlines        []frame `json:"inlines,omitempty"`
+}
+
+// frame is one of the functions that an address lies in, the innermost first, and
+// where it is there: the line of the code, and then those of the calls that were
+// inlined.
+type frame struct {
+	Function string `json:"function"`
+	Source   string `json:"source,omitempty"`
+}
+
+// inFile is where an address is in the file.
+func (u *unit) inFile(a image.Addr) image.Addr {
+	return image.Addr{Section: a.Section, Offset: a.Offset - u.base}
+}
+
+func (u *unit) function(a image.Addr) (resolve.Function, bool) {
+	a = u.inFile(a)
+	f, ok := u.functions.Lookup(a.Section, a.Offset)
+	if u.demangle {
+		f.Name = resolve.Demangle(f.Name)
+	}
+	return f, ok
+}
+
+// place tells what is known of an address.
+func (u *unit) place(a image.Addr) placed {
+	var p placed
+	if f, ok := u.function(a); ok {
+		p.Function, p.FunctionOffset = f.Name, u.inFile(a).Offset-f.Start
+		if f.Raw != f.Name {
+			p.Symbol = f.Raw
+		}
+	}
+	a = u.inFile(a)
+	if u.source == nil {
+		return p
+	}
+	p.Source = u.source.Lookup(a.Section, a.Offset)
+	if u.inlines {
+		frames := u.source.Inlines(a.Section, a.Offset)
+		for i := 0; i < len(frames) && len(frames) > 1; i++ {
+			p.Inlines = append(p.Inlines, u.frame(frames[i]))
+		}
+	}
+	return p
+}
+
+func (u *unit) frame(f lines.Frame) frame {
+	name := f.Function
+	if u.demangle {
+		name = resolve.Demangle(name)
+	}
+	if f.File == "" {
+		return frame{Function: name}
+	}
+	return frame{name, fmt.Sprintf("%s:%d", f.File, f.Line)}
+}

@@ -1,0 +1,161 @@
+package linktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listed is a site as `sdtconvert list --json` has it, with its probe's line.
+type listed struct {
+	Provider, Module, Function, Name string
+	Address, Symbol, Kind, State     string
+}
+
+// list runs the lister on an image.
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	out, err := try(converter, append([]string{"list", "--json"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Version int
+		Images  []struct {
+			Probes []struct {
+				Provider, Module, Function, Name string
+				Sites                            []listed
+			}
+			Errors []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Version != 1 {
+		t.Fatalf("list %q: %v, version %d", args, err, doc.Version)
+	}
+	var all []listed
+	for _, im := range doc.Images {
+		for _, p := range im.Probes {
+			for _, s := range p.Sites {
+				if s.Function == "" {
+					t.Errorf("list %q: %s is in no function", args, s.Address)
+				}
+				s.Provider, s.Module, s.Function, s.Name = p.Provider, p.Module, p.Function, p.Name
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// checkListing compares a listing with the records as debug/elf shows them, and
+// with the probe objects that ids.h defines.
+func checkListing(t *testing.T, im *image, sites []site) {
+	t.Helper()
+	var want []string
+	names := map[string][]string{}
+	for _, s := range sites {
+		address := fmt.Sprintf("%#x", s.addr)
+		names[address], _ = im.around(s.addr)
+		want = append(want, fmt.Sprintf("%s %s %s", address, s.kind, strings.ReplaceAll(providerAndName(s.id), "__", "-")))
+	}
+	var got []string
+	for _, l := range list(t, im.path) {
+		kind := "probe"
+		if strings.HasPrefix(l.Kind, "isenabled") {
+			kind = "isenabled"
+		}
+		got = append(got, fmt.Sprintf("%s %s %s %s", l.Address, kind, l.Provider, l.Name))
+		symbol := l.Symbol
+		if symbol == "" {
+			symbol = l.Function
+		}
+		switch {
+		case !slices.Contains(names[l.Address], symbol):
+			t.Errorf("%s: list has %s in %q, not in one of %q", im.path, l.Address, symbol, names[l.Address])
+		case symbol != l.Function && !strings.HasPrefix(symbol, l.Function+"."):
+			t.Errorf("%s: %q is listed as %q", im.path, symbol, l.Function)
+		case l.State != "disabled" || l.Module != filepath.Base(im.path):
+			t.Errorf("%s: %+v", im.path, l)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: records (-) and listing (+): %s", im.path, diff)
+	}
+}
+
+func providerAndName(id string) string {
+	if provider, name, ok := strings.Cut(id, "___"); ok {
+		return provider + " " + name
+	}
+	return "sdt " + id
+}
+
+// stripped images are listed by their separate debug file as before, and
+// without one by what is left.
+func TestListOfStrippedImages(t *testing.T) {
+	need(t, "strip", "objcopy")
+	for _, c := range every([]compiler{{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			need(t, c.linker.path)
+			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+			image, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
+			if err != nil {
+				t.Skipf("does not link: %v", err)
+			}
+			folder := t.TempDir()
+			whole := filepath.Join(folder, "whole")
+			stripped := filepath.Join(folder, "debug", "whole")
+			for _, d := range []string{"debug", "none"} {
+				if err := os.Mkdir(filepath.Join(folder, d), 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := func(args ...string) {
+				if _, err := try(args[0], args[1:]...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run("cp", image.image, whole)
+			run("objcopy", "--only-keep-debug", whole, stripped+".debug")
+			run("objcopy", "--strip-all", "--add-gnu-debuglink="+stripped+".debug", whole, stripped)
+			want := list(t, whole)
+			if diff := cmp.Diff(want, list(t, stripped)); diff != "" {
+				t.Errorf("with a debug file: %s", diff)
+			}
+			alone := filepath.Join(folder, "none", "whole")
+			run("cp", stripped, alone)
+			checkStripped(t, want, list(t, alone))
+		})
+	}
+}
+
+// checkStripped compares what a listing without symbols has to be right about.
+func checkStripped(t *testing.T, want, got []listed) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d sites, want %d", len(got), len(want))
+	}
+	for i, g := range got {
+		w := want[i]
+		if g.Address != w.Address || g.Kind != w.Kind || g.Provider != w.Provider || g.Name != w.Name {
+			t.Errorf("site %+v, want %+v", g, w)
+		}
+		if at, made := strings.CutPrefix(g.Function, "sub_"); made {
+			start, err := strconv.ParseUint(at, 16, 64)
+			site, _ := strconv.ParseUint(g.Address, 0, 64)
+			if err != nil || start > site {
+				t.Errorf("%s is in %s", g.Address, g.Function)
+			}
+		}
+	}
+}
