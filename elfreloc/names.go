@@ -3,6 +3,7 @@ package elfreloc
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,11 +45,20 @@ func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
 	if !s.InFile() {
 		return false, nil
 	}
+	if m, ok := o.r.(Memory); ok {
+		if b := m.Slice(int64(s.Offset), int64(s.Size)); b != nil {
+			return containsAny(b, needles), nil
+		}
+	}
 	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), needles)
 	if err != nil {
 		return false, o.SectionError(sec, err)
 	}
 	return found, nil
+}
+
+func containsAny(b []byte, needles [][]byte) bool {
+	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
 }
 
 // StreamContains reports whether any of the needles occurs in the n bytes at
@@ -66,10 +76,8 @@ func StreamContains(r interface {
 		if got, err := r.ReadAt(b, off); got < len(b) {
 			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
 		}
-		for _, needle := range needles {
-			if bytes.Contains(b, needle) {
-				return true, nil
-			}
+		if containsAny(b, needles) {
+			return true, nil
 		}
 		if int64(len(b)) == n {
 			return false, nil

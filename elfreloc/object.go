@@ -107,7 +107,8 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 }
 
 func (o *Object) readIdent() error {
-	ident, err := o.read(0, min(elf.EI_NIDENT, o.size))
+	const longest = 64 // the header of ELFCLASS64
+	ident, err := o.read(0, min(longest, o.size))
 	if err != nil {
 		return err
 	}
@@ -136,8 +137,8 @@ func (o *Object) readIdent() error {
 	if o.size < n {
 		return o.errorf("ELF header is cut off after %d of %d bytes", o.size, n)
 	}
-	o.header, err = o.read(0, n)
-	return err
+	o.header = ident[:n:n]
+	return nil
 }
 
 func (o *Object) readSections(h header) error {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/replace"
@@ -23,7 +24,7 @@ func convert(args []string, stdout, stderr io.Writer) (bool, error) {
 	if err := checkOutputs(s); err != nil {
 		return false, err
 	}
-	c := &converter{s}
+	c := &converter{settings: s}
 	return runAll(s, stdout, stderr, c.file)
 }
 
@@ -50,7 +51,10 @@ func checkOutputs(s *settings) error {
 	return os.MkdirAll(s.outputDir, 0o777)
 }
 
-type converter struct{ *settings }
+type converter struct {
+	*settings
+	mentioned atomic.Bool // whether the last file that was read mentions a stub
+}
 
 // target is where the result of a file goes.
 func (c *converter) target(file string) string {
@@ -64,6 +68,11 @@ func (c *converter) target(file string) string {
 }
 
 func (c *converter) elsewhere() bool { return c.output != "" || c.outputDir != "" }
+
+// smallFile is the length, in bytes, of a file of which reading all costs no more
+// than reading its headers and names one by one. A larger one is read whole if it
+// will probably be wanted whole, because the last one was.
+const smallFile = 16 << 10
 
 // attempts is how often a file is tried that somebody changes under way: it may
 // be another sdtconvert, which leaves nothing to do.
@@ -96,6 +105,11 @@ func (c *converter) try(name string, r *result) error {
 	if in.Info.Size() > largeFile {
 		collectLess()
 	}
+	if in.Info.Size() <= smallFile || c.mentioned.Load() {
+		if err := in.Load(); err != nil {
+			return err
+		}
+	}
 	s, err := openSubject(in, c.patch.Names)
 	if errors.Is(err, errPassedOver) {
 		return c.copy(in)
@@ -107,6 +121,7 @@ func (c *converter) try(name string, r *result) error {
 	if err != nil {
 		return err
 	}
+	c.mentioned.Store(mentioned)
 	var plan *patch.Plan
 	var draft *replace.Draft
 	if mentioned {

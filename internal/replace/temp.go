@@ -1,9 +1,14 @@
 package replace
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // temporary is a file that is not yet, or never will be, what it was made for.
@@ -22,12 +27,28 @@ var open struct {
 func createTemp(target string) (*temporary, error) {
 	open.RLock()
 	defer open.RUnlock()
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
+	f, err := createUnused(target)
 	if err != nil {
 		return nil, err
 	}
 	open.names.Store(f.Name(), nil)
 	return &temporary{File: f}, nil
+}
+
+// createUnused is os.CreateTemp, but it does not ask the system to watch the
+// file for readiness: O_NONBLOCK, which means nothing to a regular file, saves
+// the four calls by which os finds out that it cannot.
+func createUnused(target string) (f *os.File, err error) {
+	const attempts = 10000 // each may meet a name that is taken
+	folder, base := filepath.Split(target)
+	for range attempts {
+		path := fmt.Sprintf("%s.%s.%d.tmp", folder, base, rand.Uint32())
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, err
 }
 
 // adopt gives the file the mode and, where permitted, the owner of another.
@@ -47,7 +68,7 @@ func (t *temporary) rename(target string) error {
 	}
 	open.RLock()
 	defer open.RUnlock()
-	if err := os.Rename(t.Name(), target); err != nil {
+	if err := rename(t.Name(), target); err != nil {
 		return err
 	}
 	t.done = true
