@@ -64,6 +64,7 @@ type NewSection struct {
 	Entsize uint64
 	Data    []byte
 	Relocs  bool // whether a relocation section goes with it
+	Expect  int  // how many relocations there will be, if that is known
 	Rela    bool // its type
 	Like    int  // the section whose group it joins, 0 for none
 }
@@ -100,6 +101,14 @@ func (e *Edit) Object() *Object { return e.o }
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
 	return len(e.patches)+len(e.appended)+len(e.relocs)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.added) > 0
+}
+
+// Reserve makes room for n patches, which are about to follow, of the section that
+// rs applies to, and for as many changes to rs. There may be more.
+func (e *Edit) Reserve(rs RelocSection, n int) {
+	e.patches[rs.Target] = slices.Grow(e.patches[rs.Target], n)
+	re := e.relocEdit(rs)
+	re.set = slices.Grow(re.set, n)
 }
 
 // Patch replaces the bytes old, which Save verifies, at offset off of a section.
@@ -235,7 +244,7 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
-	rel := newSection{rela: n.Rela, Section: Section{
+	rel := newSection{rela: n.Rela, relocs: make([]Relocation, 0, n.Expect), Section: Section{
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Layout.Word()),
 		Entsize: uint64(e.o.Layout.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}

@@ -169,6 +169,14 @@ func (l Layout) getSymbol(b []byte) (s rawSymbol) {
 	return s
 }
 
+// symbolPlace reads only st_info and st_shndx.
+func (l Layout) symbolPlace(b []byte) (info byte, shndx uint16) {
+	if l.Class == elf.ELFCLASS64 {
+		return b[4], l.u16(b[6:])
+	}
+	return b[12], l.u16(b[14:])
+}
+
 func (l Layout) putSymbol(b []byte, s rawSymbol) {
 	o := l.Order
 	o.PutUint32(b, s.name)

@@ -54,6 +54,7 @@ type Object struct {
 
 	symbols *Symbols       // once Symbols has read them
 	rels    []RelocSection // once RelocSections has listed them
+	order   []int          // once fileOrder has found it
 }
 
 // Section is a section header.
@@ -235,6 +236,9 @@ func (o *Object) findTables() error {
 func (o *Object) stringTable(sec int) (string, error) {
 	if sec == o.shstrndx && o.names != "" {
 		return o.names, nil
+	}
+	if o.symbols != nil && o.symtab != 0 && sec == int(o.Sections[o.symtab].Link) {
+		return o.symbols.strings, nil
 	}
 	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
 		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))

@@ -12,6 +12,9 @@ import (
 // change one of two such sections, and reading all of them could take time and
 // memory out of all proportion to the file.
 func (o *Object) fileOrder() ([]int, error) {
+	if o.order != nil {
+		return o.order, nil
+	}
 	order := make([]int, 0, len(o.Sections))
 	for i := 1; i < len(o.Sections); i++ {
 		if o.Sections[i].Type != elf.SHT_NULL {
@@ -36,6 +39,7 @@ func (o *Object) fileOrder() ([]int, error) {
 		}
 		end, last = s.Offset+s.Size, o.sectionLabel(i)
 	}
+	o.order = order
 	return order, nil
 }
 
@@ -77,6 +81,7 @@ func (s *saver) layOut() error {
 	if err != nil {
 		return err
 	}
+	s.out.Extents = make([]Extent, 0, 2*len(s.content)+2*len(s.e.sections))
 	header := slices.Clone(s.o.header) // its fields are written last
 	s.emit(Extent{Data: header, Len: int64(len(header))})
 	moved := false

@@ -67,7 +67,8 @@ func (e *Edit) Save() (*Output, error) {
 
 // addSections makes the new section header table, but for names and offsets.
 func (s *saver) addSections() {
-	s.sections = slices.Clone(s.o.Sections)
+	s.sections = make([]Section, 0, len(s.o.Sections)+len(s.e.sections)+1) // and perhaps .symtab_shndx
+	s.sections = append(s.sections, s.o.Sections...)
 	for _, n := range s.e.sections {
 		if n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA {
 			size := s.o.Layout.relocSize(n.rela)

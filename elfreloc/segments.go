@@ -55,7 +55,7 @@ const pnXnum = 0xffff
 // DynamicSymbols reads the symbol table of the dynamic linker, SHT_DYNSYM,
 // each time it is called. Without one it is empty.
 func (o *Object) DynamicSymbols() (*Symbols, error) {
-	t := &Symbols{o: o}
+	t := newSymbols(o)
 	for i := range o.Sections {
 		if s := &o.Sections[i]; s.Type == elf.SHT_DYNSYM {
 			return t, t.read(i, 0)
@@ -73,7 +73,9 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 	if len(entries)%o.Layout.symbolSize() != 0 {
 		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Layout.symbolSize())
 	}
-	t := &Symbols{o: o, raw: entries, strings: string(strings)}
+	t := newSymbols(o)
+	t.setRaw(entries)
+	t.strings = string(strings)
 	for i := range t.Len() {
 		if err := t.checkAt(i); err != nil {
 			return nil, o.errorf("dynamic symbol %d: %w", i, err)

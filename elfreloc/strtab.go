@@ -18,7 +18,11 @@ type stringTable struct {
 }
 
 func newStringTable(data string) *stringTable {
-	t := &stringTable{data: []byte(data), offsets: map[string]uint32{"": 0}, free: map[uint32]uint32{}}
+	const room = 512 // bytes, for what is usually added
+	t := &stringTable{
+		data:    append(make([]byte, 0, len(data)+room), data...),
+		offsets: map[string]uint32{"": 0}, free: map[uint32]uint32{},
+	}
 	if len(t.data) == 0 {
 		t.data = []byte{0} // gABI: a string table begins with a NUL
 	}

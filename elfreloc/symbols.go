@@ -39,17 +39,24 @@ func (s Symbol) Visibility() elf.SymVis { return elf.SymVis(s.Other & 3) }
 type Symbols struct {
 	o           *Object
 	raw         []byte
+	size        int // of an entry in raw, bytes
+	len         int // entries in raw
 	strings     string
 	extended    []byte // SHT_SYMTAB_SHNDX, nil when there is none
 	firstGlobal int
 }
+
+// newSymbols makes an empty table.
+func newSymbols(o *Object) *Symbols { return &Symbols{o: o, size: o.Layout.symbolSize()} }
+
+func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
 
 // Symbols reads the symbol table, once. Without one it is empty.
 func (o *Object) Symbols() (*Symbols, error) {
 	if o.symbols != nil {
 		return o.symbols, nil
 	}
-	t := &Symbols{o: o}
+	t := newSymbols(o)
 	if o.symtab != 0 {
 		if err := t.read(o.symtab, o.shndx); err != nil {
 			return nil, err
@@ -80,9 +87,11 @@ func (t *Symbols) read(index, shndx int) (err error) {
 	if t.strings, err = o.stringTable(int(sec.Link)); err != nil {
 		return err
 	}
-	if t.raw, err = o.Data(index); err != nil {
+	raw, err := o.Data(index)
+	if err != nil {
 		return err
 	}
+	t.setRaw(raw)
 	if shndx != 0 {
 		if t.extended, err = o.Data(shndx); err != nil {
 			return err
@@ -109,18 +118,21 @@ func (t *Symbols) checkAt(i int) error {
 	if t.o.Type != elf.ET_REL {
 		return nil // nobody follows the indexes of a linked file
 	}
-	raw := t.rawAt(i)
-	if sec := t.section(i, raw.shndx); sec >= len(t.o.Sections) {
+	info, shndx := t.o.Layout.symbolPlace(t.entry(i))
+	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {
 		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
 	}
-	if local := elf.ST_BIND(raw.info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
+	if local := elf.ST_BIND(info) == elf.STB_LOCAL; local != (i < t.firstGlobal) {
 		return fmt.Errorf("local and global symbols are not divided at %d", t.firstGlobal)
 	}
 	return nil
 }
 
 // Len is the number of symbols, with symbol 0.
-func (t *Symbols) Len() int { return len(t.raw) / t.o.Layout.symbolSize() }
+func (t *Symbols) Len() int { return t.len }
+
+// entry is symbol i as the file holds it.
+func (t *Symbols) entry(i int) []byte { return t.raw[i*t.size : (i+1)*t.size] }
 
 // FirstGlobal is the index of the first symbol that is not local.
 func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
@@ -138,7 +150,7 @@ func (t *Symbols) Tail(i int) string {
 }
 
 func (t *Symbols) nameOffset(i int) uint32 {
-	return t.o.Layout.u32(t.raw[i*t.o.Layout.symbolSize():])
+	return t.o.Layout.u32(t.entry(i))
 }
 
 func (t *Symbols) nameAt(off uint32) string {
@@ -176,13 +188,13 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {
-	return t.o.Layout.getSymbol(t.raw[i*t.o.Layout.symbolSize():])
+	return t.o.Layout.getSymbol(t.entry(i))
 }
 
 // info reads only st_info.
 func (t *Symbols) info(i int) byte {
-	l := t.o.Layout
-	return t.raw[i*l.symbolSize()+l.pick(12, 4)]
+	info, _ := t.o.Layout.symbolPlace(t.entry(i))
+	return info
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {

@@ -167,6 +167,7 @@ func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text int, rela bool, k arc
 		records = targets
 	}
 	s := b.section(l.Section(k), l.flags(), l.Size(b.word), len(records))
+	offsets = make([]uint64, 0, len(records))
 	for i, r := range records {
 		offsets = append(offsets, uint64(i*l.Size(b.word)))
 		switch l.Format {
@@ -205,7 +206,7 @@ func (b *builder) section(name string, flags elf.SectionFlag, size, n int) secti
 	}
 	index := b.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_PROGBITS, Flags: flags, Align: uint64(align), Entsize: uint64(size),
-		Data: data, Relocs: true, Rela: b.rela, Like: b.text,
+		Data: data, Relocs: true, Expect: 2 * n, Rela: b.rela, Like: b.text,
 	})
 	return section{index, data}
 }

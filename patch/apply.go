@@ -38,6 +38,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
 			to++
 		}
+		e.Reserve(*p.Sites[from].Relocs, to-from)
 		if err := a.section(p.Sites[from:to]); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ func DefaultNames() Names {
 type matcher struct {
 	whole    []string
 	prefixes []prefix
+	common   string // what all of them begin with
 }
 
 type prefix struct {
@@ -44,6 +45,14 @@ func newMatcher(n Names) *matcher {
 	slices.SortFunc(m.prefixes, func(a, b prefix) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.kind, a.kind), cmp.Compare(a.text, b.text))
 	})
+	for i, s := range slices.Concat(n.Prefixes, n.EnabledPrefixes, n.Symbols) {
+		if i == 0 {
+			m.common = s
+		}
+		for !strings.HasPrefix(s, m.common) {
+			m.common = m.common[:len(m.common)-1]
+		}
+	}
 	return m
 }
 
@@ -61,6 +70,9 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 
 // mayMatch reports whether a name that some string begins with may be a stub's.
 func (m *matcher) mayMatch(s string) bool {
+	if !strings.HasPrefix(s, m.common) {
+		return false
+	}
 	for i := range m.prefixes {
 		if strings.HasPrefix(s, m.prefixes[i].text) {
 			return true

@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -40,6 +39,7 @@ type Plan struct {
 	Thunk   string // the return thunk to use, "" for none
 
 	thunks map[int][]arch.Reloc // what returns has found, by relocation section
+	code   []byte               // what keep has kept
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -57,6 +57,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		p.Thunk = s.Machine.Traits().ReturnThunk
 	}
 	p.Sites = make([]Site, 0, len(s.Calls))
+	p.code = make([]byte, 0, len(s.Calls)*usualSite)
 	text := &textReader{object: s.Object}
 	for i := range s.Calls {
 		if err := p.addCall(&s.Calls[i], text); err != nil {
@@ -89,7 +90,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	var change arch.Change
 	site, err := p.Scan.Machine.Decode(t, relocs)
 	if err == nil {
-		site.Code = bytes.Clone(site.Code) // and let go of the window
+		site.Code = p.keep(site.Code) // and let go of the window
 		env := arch.Env{ReturnThunk: p.Thunk != "", Text: t}
 		if env.ReturnThunk && site.Form == arch.CondTail {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
@@ -107,6 +108,16 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change})
 	return nil
+}
+
+// usualSite is a length in bytes that few sites exceed.
+const usualSite = 8
+
+// keep copies bytes to where those of all sites are.
+func (p *Plan) keep(code []byte) []byte {
+	at := len(p.code)
+	p.code = append(p.code, code...)
+	return p.code[at:len(p.code):len(p.code)]
 }
 
 // returns finds the relocations against the return thunk in a section.

@@ -59,19 +59,27 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 		}
 	}
 	prefix := p.Options.ProbePrefix
-	if p.Thunk == "" && !syms.Mentions(prefix) {
-		return f, nil
+	if syms.Mentions(prefix) {
+		f.findGlobals(syms, prefix, wanted)
+		f.findLocals(syms, prefix, wanted)
 	}
+	if p.Thunk != "" {
+		f.findGlobals(syms, p.Thunk, map[string]bool{p.Thunk: true})
+	}
+	return f, nil
+}
+
+// findGlobals finds the first of each wanted symbol, all of which begin with
+// prefix.
+func (f *probeFinder) findGlobals(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		name := syms.Name(i)
-		if (strings.HasPrefix(name, prefix) && wanted[name]) || name == p.Thunk && name != "" {
-			if _, twice := f.globals[name]; !twice {
-				f.globals[name] = uint32(i)
-			}
+		if !strings.HasPrefix(syms.Tail(i), prefix) {
+			continue
+		}
+		if name := syms.Name(i); wanted[name] && f.globals[name] == 0 {
+			f.globals[name] = uint32(i)
 		}
 	}
-	f.findLocals(syms, prefix, wanted)
-	return f, nil
 }
 
 // findLocals finds probe objects that are local to a function or a file: gcc

@@ -8,32 +8,75 @@ import (
 // distinct removes files that are named twice, by whatever path. Two hard links
 // to one file are two files: converting one leaves the other as it is.
 func distinct(files []string) ([]string, error) {
-	folders := make(map[string]string)
-	seen := make(map[string]bool)
-	var out []string
-	for _, file := range files {
-		name := file
-		if info, err := os.Lstat(file); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			if target, err := filepath.EvalSymlinks(file); err == nil {
-				name = target
-			}
-		}
-		folder, base := filepath.Split(name)
-		real, known := folders[folder]
-		if !known {
-			var err error
-			if real, err = filepath.Abs(folder); err != nil {
-				return nil, err
-			}
-			if target, err := filepath.EvalSymlinks(real); err == nil {
+	if len(files) < 2 {
+		return files, nil
+	}
+	type file struct{ folder, base string }
+	known := make(folders)
+	seen := make(map[file]bool, len(files))
+	out := make([]string, 0, len(files))
+	for _, name := range files {
+		real := name
+		if isLink(name) {
+			if target, err := filepath.EvalSymlinks(name); err == nil {
 				real = target
 			}
-			folders[folder] = real
 		}
-		if key := filepath.Join(real, base); !seen[key] {
+		folder, base := filepath.Split(real)
+		folder, err := known.real(folder)
+		if err != nil {
+			return nil, err
+		}
+		if key := (file{folder, base}); !seen[key] {
 			seen[key] = true
-			out = append(out, file)
+			out = append(out, name)
 		}
 	}
 	return out, nil
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
+// folders maps paths to where they lead, absolute and without symbolic links.
+// Each folder is looked at once, however many below it are asked for.
+type folders map[string]string
+
+func (f folders) real(path string) (string, error) {
+	if real, known := f[path]; known {
+		return real, nil
+	}
+	real, err := f.resolve(filepath.Clean(path))
+	f[path] = real
+	return real, err
+}
+
+func (f folders) resolve(path string) (string, error) {
+	parent := filepath.Dir(path)
+	if parent == path { // the root, or the current folder
+		return realPath(path)
+	}
+	parent, err := f.real(parent)
+	if err != nil {
+		return "", err
+	}
+	real := filepath.Join(parent, filepath.Base(path))
+	if isLink(real) {
+		return realPath(real)
+	}
+	return real, nil
+}
+
+// realPath is the path itself where it leads nowhere.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	return path, nil
 }

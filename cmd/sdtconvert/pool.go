@@ -47,10 +47,18 @@ func pool(files []string, jobs int, work func(file string) *result, done func(i 
 			results[turn] = nil
 		}
 	}
+	step := share(len(files), jobs)
 	var next atomic.Int64
 	worker := func() {
-		for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
-			finish(i, work(files[i]))
+		for {
+			end := int(next.Add(int64(step)))
+			from := end - step
+			if from >= len(files) {
+				return
+			}
+			for i := from; i < min(end, len(files)); i++ {
+				finish(i, work(files[i]))
+			}
 		}
 	}
 	var wg sync.WaitGroup
@@ -59,6 +67,14 @@ func pool(files []string, jobs int, work func(file string) *result, done func(i 
 	}
 	worker() // the last of the threads is this one
 	wg.Wait()
+}
+
+// share is how many files a thread takes at a time. Neighbours are often of one
+// folder, where threads would wait for each other to create and rename files; but
+// all threads are to be busy to the end.
+func share(files, jobs int) int {
+	const most, turns = 16, 8
+	return max(1, min(most, files/(jobs*turns)))
 }
 
 // collectLess makes the garbage collector run less often: a file leaves little
