@@ -17,17 +17,17 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  map[int][]patch      // by section
-	appended map[int][]byte       // by section
-	relocs   map[int]*relocEdit   // by relocation section
-	members  map[int][]int        // new members by group section
-	sections []newSection         // behind the last of the object
-	slots    map[uint32]Symbol    // new contents of symbols
-	removed  map[uint32]uint32    // removed symbols, and what takes their place
-	added    []Symbol             // behind the last of the object
-	sectSyms map[int]uint32       // nameless section symbols by section
-	groups   map[int]int          // group section by member
-	targets  map[int]RelocSection // relocation section by target
+	patches  [][]patch         // by section
+	appended map[int][]byte    // by section
+	relocs   []*relocEdit      // by relocation section, nil where nothing changes
+	members  map[int][]int     // new members by group section
+	sections []newSection      // behind the last of the object
+	slots    map[uint32]Symbol // new contents of symbols
+	removed  map[uint32]uint32 // removed symbols, and what takes their place
+	added    []Symbol          // behind the last of the object
+	sectSyms map[int]uint32    // nameless section symbols by section
+	groups   map[int]int       // group section by member
+	targets  []*RelocSection   // relocation section by target, nil for none
 }
 
 type patch struct {
@@ -85,12 +85,12 @@ func (o *Object) Edit() (*Edit, error) {
 	}
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
-		patches: map[int][]patch{}, appended: map[int][]byte{}, relocs: map[int]*relocEdit{},
+		patches: make([][]patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{},
-		targets: map[int]RelocSection{},
+		targets: make([]*RelocSection, len(o.Sections)),
 	}
-	for _, rs := range rels {
-		e.targets[rs.Target] = rs
+	for i := range rels {
+		e.targets[rels[i].Target] = &rels[i]
 	}
 	return e, nil
 }
@@ -100,7 +100,9 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.patches)+len(e.appended)+len(e.relocs)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.added) > 0
+	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.added) > 0 ||
+		slices.ContainsFunc(e.patches, func(ps []patch) bool { return len(ps) > 0 }) ||
+		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
 
 // Reserve makes room for n patches, which are about to follow, of the section that
@@ -178,11 +180,11 @@ func (e *Edit) AddRelocation(sec int, r Relocation) error {
 		rel.relocs = append(rel.relocs, r)
 		return nil
 	}
-	rs, ok := e.targets[sec]
-	if !ok {
+	rs := e.targets[sec]
+	if rs == nil {
 		return e.o.SectionError(sec, fmt.Errorf("has no relocation section"))
 	}
-	re := e.relocEdit(rs)
+	re := e.relocEdit(*rs)
 	re.added = append(re.added, r)
 	return nil
 }

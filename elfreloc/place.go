@@ -81,7 +81,7 @@ func (s *saver) layOut() error {
 	if err != nil {
 		return err
 	}
-	s.out.Extents = make([]Extent, 0, 2*len(s.content)+2*len(s.e.sections))
+	s.out.Extents = make([]Extent, 0, 2*len(s.sections))
 	header := slices.Clone(s.o.header) // its fields are written last
 	s.emit(Extent{Data: header, Len: int64(len(header))})
 	moved := false
@@ -122,7 +122,7 @@ func (o *Object) alignment(s *Section) uint64 {
 }
 
 func (s *saver) emitSection(i int) {
-	if content, ok := s.content[i]; ok {
+	if content := s.content[i]; content != nil {
 		for _, x := range content {
 			s.emit(x)
 		}

@@ -78,7 +78,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	}
 	count := uint32(syms.Len())
 	open, place := false, uint64(0) // whether entries at place follow a wanted one
-	size := o.Layout.relocSize(rs.Rela)
+	l, size := o.Layout, o.Layout.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
 	var buf []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
@@ -88,7 +88,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 		first := int(done) / size
 		for i := range len(buf) / size {
 			b := buf[i*size : (i+1)*size]
-			sym := o.Layout.relocSymbol(b)
+			sym := l.relocSymbol(b)
 			if sym >= count {
 				return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, count))
 			}
@@ -96,7 +96,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 			if !match && !open {
 				continue
 			}
-			r := o.Layout.getReloc(b, rs.Rela)
+			r := l.getReloc(b, rs.Rela)
 			if open = match || r.Offset == place; !open {
 				continue
 			}

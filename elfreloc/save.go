@@ -35,8 +35,8 @@ type saver struct {
 	e        *Edit
 	o        *Object
 	numbers  numbering
-	sections []Section        // the new section header table
-	content  map[int][]Extent // of sections that change
+	sections []Section  // the new section header table
+	content  [][]Extent // by section, nil for those that do not change
 	strings  map[int]*stringTable
 	out      Output
 }
@@ -50,7 +50,7 @@ func (e *Edit) Save() (*Output, error) {
 	if len(e.o.Sections) == 0 {
 		return nil, e.o.errorf("a relocatable object without sections")
 	}
-	s := &saver{e: e, o: e.o, numbers: e.number(), content: map[int][]Extent{}, strings: map[int]*stringTable{}}
+	s := &saver{e: e, o: e.o, numbers: e.number(), content: make([][]Extent, len(e.o.Sections)), strings: map[int]*stringTable{}}
 	if s.numbers.moved {
 		if err := e.checkUsers(); err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func (s *saver) addSections() {
 
 func (s *saver) add(sec Section, data []byte) int {
 	index := len(s.sections)
-	s.sections = append(s.sections, sec)
+	s.sections, s.content = append(s.sections, sec), append(s.content, nil)
 	s.setData(index, data)
 	return index
 }

@@ -13,12 +13,14 @@ func (s *saver) writeRelocations() error {
 	if err != nil {
 		return err
 	}
-	for _, rs := range rels {
+	extents := make([]Extent, len(rels)) // one for each, at once
+	for i, rs := range rels {
 		re := s.e.relocs[rs.Index]
 		if re == nil {
 			if s.numbers.moved {
 				sec := &s.sections[rs.Index]
-				s.content[rs.Index] = []Extent{{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}}
+				extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
+				s.content[rs.Index] = extents[i : i+1]
 			}
 			continue
 		}

@@ -14,11 +14,13 @@ import (
 // name that has the shape of records at what refers to it.
 func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
-	known := l.knownSections()
 	var suspects []int
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		other, ok := known[shape{sec.Name, sec.Flags & elf.SHF_WRITE}]
+		if !isIdentifier(sec.Name) {
+			continue
+		}
+		other, ok := l.madeWith(sec)
 		switch {
 		case ok && other == "":
 			found = true
@@ -43,47 +45,38 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	return found, nil
 }
 
-// shape is what tells the sections of layouts apart.
-type shape struct {
-	name     string
-	writable elf.SectionFlag // SHF_WRITE or 0
-}
-
-// knownSections maps the shapes of record sections to the command-line flags
-// that make them, those of l itself to "".
-func (l Layout) knownSections() map[shape]string {
-	known := make(map[shape]string)
-	add := func(l Layout, flags string) {
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-			known[shape{l.Section(k), l.flags() & elf.SHF_WRITE}] = flags
-		}
+// madeWith tells the command-line flags that make record sections like one, ""
+// for those of l itself.
+func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
+	if _, ok := l.IsRecordSection(sec); ok {
+		return "", true
 	}
-	for _, base := range []string{"", l.Name} {
+	for _, base := range []string{l.Name, ""} {
 		for f := range formats {
 			other := Layout{Format(f), base}
-			flags := "--layout " + other.Format.String()
-			switch {
-			case other == l:
+			if _, ok := other.IsRecordSection(sec); !ok {
 				continue
-			case other.Format == l.Format:
-				flags = "another --section"
 			}
-			add(other, flags)
+			if other.Format == l.Format {
+				return "another --section", true
+			}
+			return "--layout " + other.Format.String(), true
 		}
 	}
-	add(l, "")
-	return known
+	return "", false
 }
 
 func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
 }
 
+// looksLikeRecords reports whether a section with a proper name has the shape of
+// a section of records.
 func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool {
 	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
 	word := uint64(o.Layout.Word())
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 &&
-		(sec.Entsize == 2*word || sec.Entsize == word) && isIdentifier(sec.Name)
+		(sec.Entsize == 2*word || sec.Entsize == word)
 }
 
 // KeptAlive returns the sections that code refers to by relocations which do

@@ -86,10 +86,11 @@ func (m *matcher) mayMatch(s string) bool {
 	return false
 }
 
-// Needles are the strings without which an object has no stub.
+// Needles are the strings without which an object has no stub, the likely ones
+// first: who names a symbol knows that it is there.
 func (n Names) Needles() [][]byte {
 	var out [][]byte
-	for _, list := range [][]string{n.Prefixes, n.EnabledPrefixes, n.Symbols} {
+	for _, list := range [][]string{n.Symbols, n.Prefixes, n.EnabledPrefixes} {
 		for _, s := range list {
 			out = append(out, []byte(s))
 		}

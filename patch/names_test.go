@@ -43,7 +43,7 @@ func TestEveryStubHasANeedle(t *testing.T) {
 	for _, n := range names.Needles() {
 		got += string(n) + " "
 	}
-	if got != "p e s " {
+	if got != "s p e " {
 		t.Errorf("got %s", got)
 	}
 }

@@ -136,6 +136,9 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	return byIndex, wanted, nil
 }
 
+// usualCalls is how many calls there is room for at first.
+const usualCalls = 32
+
 func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
 	code := target.Executable()
@@ -155,6 +158,9 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		if !code {
 			s.Refused = append(s.Refused, Refusal{ref, arch.Refuse("do not take the stub's address", "a reference from data")})
 			return nil
+		}
+		if s.Calls == nil {
+			s.Calls = make([]Reference, 0, min(rs.Len, usualCalls))
 		}
 		s.Calls = append(s.Calls, ref)
 		return nil

@@ -2,11 +2,11 @@ package replace
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 )
@@ -42,7 +42,7 @@ func createUnused(target string) (f *os.File, err error) {
 	const attempts = 10000 // each may meet a name that is taken
 	folder, base := filepath.Split(target)
 	for range attempts {
-		path := fmt.Sprintf("%s.%s.%d.tmp", folder, base, rand.Uint32())
+		path := folder + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			break
