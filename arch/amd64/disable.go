@@ -28,7 +28,7 @@ var (
 const opJmpShort = 0xeb
 
 // condThunk holds conditional tail calls in code that returns through a thunk.
-var condThunk = map[arch.Kind][]byte{
+var condThunk = [...][]byte{
 	arch.Probe:   {0x70, 0x04, 0xeb, 0x00, 0xcc, 0xcc}, // jcc over; jmp return; int3 x 2; over:
 	arch.Enabled: {0x70, 0x04, 0x31, 0xc0, 0xeb, 0x00}, // jcc over; xor %eax,%eax; jmp return; over:
 }
@@ -38,7 +38,7 @@ var condThunk = map[arch.Kind][]byte{
 const condSkip = 2
 
 // disabled holds the form for each kind, form and length of site.
-var disabled = map[arch.Kind]map[arch.Form][][]byte{
+var disabled = [...][arch.CondTail + 1][][]byte{
 	arch.Probe: {
 		arch.Call:     {nop5, nop6},
 		arch.Tail:     {ret5, ret6},

@@ -13,7 +13,7 @@ var (
 	ret   = []byte{0xc0, 0x03, 0x5f, 0xd6} // ret
 	zero  = []byte{0x00, 0x00, 0x80, 0x52} // mov w0, #0
 	b     = []byte{0x00, 0x00, 0x00, 0x14} // b helper
-	forms = map[arch.Kind]map[arch.Form][]byte{
+	forms = [...][arch.CondTail + 1][]byte{
 		arch.Probe:   {arch.Call: nop, arch.Tail: ret},
 		arch.Enabled: {arch.Call: zero, arch.Tail: b},
 	}
@@ -25,8 +25,8 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if env.ReturnThunk {
 		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
 	}
-	code, ok := forms[k][s.Form]
-	if !ok {
+	code := forms[k][s.Form]
+	if code == nil {
 		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
 	}
 	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}

@@ -17,13 +17,21 @@ type key struct {
 	class   elf.Class
 }
 
-var table = map[key]arch.Machine{
-	{elf.EM_X86_64, elf.ELFCLASS64}:  amd64.Machine{},
-	{elf.EM_AARCH64, elf.ELFCLASS64}: arm64.Machine{},
-	{elf.EM_RISCV, elf.ELFCLASS64}:   riscv64.Machine{},
+var table = []struct {
+	key
+	arch.Machine
+}{
+	{key{elf.EM_X86_64, elf.ELFCLASS64}, amd64.Machine{}},
+	{key{elf.EM_AARCH64, elf.ELFCLASS64}, arm64.Machine{}},
+	{key{elf.EM_RISCV, elf.ELFCLASS64}, riscv64.Machine{}},
 }
 
 // Lookup returns the Machine for an object, or nil when there is none.
 func Lookup(machine elf.Machine, class elf.Class) arch.Machine {
-	return table[key{machine, class}]
+	for _, m := range table {
+		if m.key == (key{machine, class}) {
+			return m.Machine
+		}
+	}
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 // The disabled forms, by their assembly. They are of 4-byte instructions, so
 // that code keeps its length and alignment without the C extension.
-var forms = map[arch.Kind]map[arch.Form][]byte{
+var forms = [...][arch.CondTail + 1][]byte{
 	arch.Probe: {
 		arch.Call: {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
 		arch.Tail: {0x67, 0x80, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // ret; nop
@@ -24,8 +24,8 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if env.ReturnThunk {
 		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
 	}
-	code, ok := forms[k][s.Form]
-	if !ok {
+	code := forms[k][s.Form]
+	if code == nil {
 		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil

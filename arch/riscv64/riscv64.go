@@ -36,7 +36,7 @@ func (Machine) Traits() *arch.Traits { return &traits }
 
 func (Machine) RelocName(typ uint32) string { return elf.R_RISCV(typ).String() }
 
-var dataRelocs = map[elf.R_RISCV]arch.DataReloc{
+var dataRelocs = [...]arch.DataReloc{
 	elf.R_RISCV_32:    {Size: 4},
 	elf.R_RISCV_64:    {Size: 8},
 	elf.R_RISCV_SET8:  {Size: 1},
@@ -52,4 +52,9 @@ var dataRelocs = map[elf.R_RISCV]arch.DataReloc{
 	elf.R_RISCV_SUB64: {Size: 8, Op: arch.Sub},
 }
 
-func (Machine) DataReloc(typ uint32) arch.DataReloc { return dataRelocs[elf.R_RISCV(typ)] }
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	if typ < uint32(len(dataRelocs)) {
+		return dataRelocs[typ]
+	}
+	return arch.DataReloc{}
+}
