@@ -1,0 +1,169 @@
+package resolve_test
+
+import (
+	"debug/elf"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/resolve"
+)
+
+// kinds are the images that programs are linked to.
+var kinds = map[string][]string{
+	"exe":    {"-no-pie"},
+	"pie":    {"-pie"},
+	"static": {"-static"},
+	"shared": {"-shared", "-DLIBRARY"},
+}
+
+// Every function that nm lists holds its first byte, the one in its middle and
+// its last, whatever links the image; and addr2line and eu-addr2line agree.
+func TestImages(t *testing.T) {
+	for _, tc := range toolchains {
+		t.Run(tc.name, func(t *testing.T) {
+			need(t, tc.prefix+"gcc", tc.prefix+"nm", tc.prefix+"addr2line", tc.prefix+"strip", tc.prefix+"objcopy", "eu-addr2line")
+			objects := compile(t, tc.prefix+"gcc", []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
+			for linker, path := range tc.linkers {
+				for kind, flags := range kinds {
+					t.Run(linker+"/"+kind, func(t *testing.T) {
+						t.Parallel()
+						need(t, path)
+						image := filepath.Join(t.TempDir(), "image")
+						args := append([]string{driver(t, path), "-Wl,--build-id", "-o", image}, flags...)
+						run(t, "", tc.prefix+"gcc", append(args, objects...)...)
+						checkImage(t, tc, image)
+						checkStripped(t, tc, image)
+					})
+				}
+			}
+		})
+	}
+}
+
+// function is what nm prints of one.
+type function struct {
+	name        string
+	start, size uint64
+}
+
+// listFunctions are the functions of an image as nm lists them.
+func listFunctions(t *testing.T, tc toolchain, image string, flags ...string) (functions []function) {
+	t.Helper()
+	// The columns of --format=sysv: name, value, class, type, size, line, section.
+	for _, line := range strings.Split(run(t, "", tc.prefix+"nm", append(flags, "--format=sysv", "--defined-only", image)...), "\n") {
+		columns := strings.Split(line, "|")
+		if len(columns) < 7 || strings.TrimSpace(columns[3]) != "FUNC" && strings.TrimSpace(columns[2]) != "i" {
+			continue // class i is that of STT_GNU_IFUNC
+		}
+		f := function{name: strings.TrimSpace(columns[0])}
+		f.start = parseHex(t, columns[1])
+		if size := strings.TrimSpace(columns[4]); size != "" {
+			f.size = parseHex(t, size)
+		}
+		functions = append(functions, f)
+	}
+	if len(functions) < 5 {
+		t.Fatalf("nm lists %d functions", len(functions))
+	}
+	return functions
+}
+
+func parseHex(t *testing.T, s string) uint64 {
+	t.Helper()
+	v, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(s), "0x"), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// places are the addresses to ask about.
+func places(functions []function) (addresses []uint64) {
+	for _, f := range functions {
+		if f.size > 0 {
+			addresses = append(addresses, f.start, f.start+f.size/2, f.start+f.size-1)
+		}
+	}
+	slices.Sort(addresses)
+	return slices.Compact(addresses)
+}
+
+// holders are the names of the sized functions that hold an address and start
+// last, and where that is.
+func holders(functions []function, address uint64) (names []string, start uint64) {
+	for _, f := range functions {
+		if address-f.start >= f.size || f.start < start {
+			continue
+		}
+		if f.start > start {
+			names, start = nil, f.start
+		}
+		names = append(names, f.name)
+	}
+	return names, start
+}
+
+func checkImage(t *testing.T, tc toolchain, image string) {
+	t.Helper()
+	functions := listFunctions(t, tc, image)
+	table := tableOf(t, image, nowhere)
+	// mold does not make functions shorter when it makes their code so.
+	code := codeIn(t, image)
+	addresses := slices.DeleteFunc(places(functions), func(a uint64) bool { return !code(a) })
+	for _, address := range addresses {
+		names, start := holders(functions, address)
+		f, ok := table.Lookup(0, address)
+		if !ok || f.Start != start || !slices.Contains(names, f.Raw) || f.From != resolve.Symtab {
+			t.Errorf("%#x: %+v, want one of %v at %#x", address, f, names, start)
+		}
+	}
+	agree(t, table, addresses, image, functions, tc.prefix+"addr2line")
+	agree(t, table, addresses, image, functions, "eu-addr2line")
+}
+
+// agree compares with a tool that prints two lines for each address, the first
+// of which is the function's name. Where functions overlap, addr2line takes the
+// first of them, and eu-addr2line a global one.
+func agree(t *testing.T, table *resolve.Table, addresses []uint64, image string, functions []function, tool string) {
+	t.Helper()
+	var input strings.Builder
+	for _, a := range addresses {
+		fmt.Fprintf(&input, "%#x\n", a)
+	}
+	lines := strings.Split(run(t, input.String(), tool, "-f", "-e", image), "\n")
+	if len(lines) < 2*len(addresses) {
+		t.Fatalf("%s prints %d lines for %d addresses", tool, len(lines), len(addresses))
+	}
+	others := 0
+	for i, a := range addresses {
+		f, _ := table.Lookup(0, a)
+		got := lines[2*i]
+		if got == f.Raw {
+			continue
+		}
+		others++
+		if !slices.ContainsFunc(functions, func(f function) bool { return f.name == got && a-f.start < f.size }) {
+			t.Errorf("%#x is %q, %s says %q", a, f.Raw, tool, got)
+		}
+	}
+	t.Logf("%s chooses another alias or overlapping function for %d of %d addresses", tool, others, len(addresses))
+}
+
+// codeIn reports what lies in a section of code.
+func codeIn(t *testing.T, image string) func(address uint64) bool {
+	t.Helper()
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return func(address uint64) bool {
+		return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
+			return s.Flags&elf.SHF_EXECINSTR != 0 && address-s.Addr < s.Size
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package resolve_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/debugfile"
+	"sdtconvert/resolve"
+)
+
+// checkStripped strips an image: with its debug file it is as it was, and without
+// it every function that the compiler made is still found.
+func checkStripped(t *testing.T, tc toolchain, image string) {
+	t.Helper()
+	functions := listFunctions(t, tc, image)
+	want := tableOf(t, image, nowhere)
+
+	folder := t.TempDir()
+	stripped := filepath.Join(folder, "image")
+	run(t, "", tc.prefix+"strip", "-o", stripped, image)
+	debug := installByID(t, tc, image, filepath.Join(folder, "root"))
+	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(folder, "root")}})
+	if with.DebugFile() != debug {
+		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
+	}
+	without := tableOf(t, stripped, nowhere)
+	if without.DebugFile() != "" {
+		t.Errorf("debug file is %q, want none", without.DebugFile())
+	}
+	for _, address := range places(functions) {
+		f, ok := want.Lookup(0, address)
+		g, same := with.Lookup(0, address)
+		if f.Raw != g.Raw || f.Name != g.Name || f.Start != g.Start || f.Size != g.Size || ok != same || ok && g.From != resolve.Debug {
+			t.Errorf("%#x: %+v, with a debug file %+v", address, f, g)
+		}
+	}
+	checkUnnamed(t, functions, without)
+}
+
+// compiled are functions of program.c that have unwind tables and are not
+// exported from any image.
+var compiled = []string{"partial.part.0", "constant.constprop.0", "removed.isra.0", "hidden"}
+
+// exported are functions of program.c that a shared library exports.
+var exported = []string{"entry", "divided", "weakly", "asm_sized", "asm_inner"}
+
+// checkUnnamed checks what .dynsym and .eh_frame alone tell.
+func checkUnnamed(t *testing.T, functions []function, without *resolve.Table) {
+	t.Helper()
+	seen := 0
+	for _, f := range functions {
+		for _, address := range []uint64{f.start, f.start + f.size/2} {
+			g, ok := without.Lookup(0, address)
+			switch {
+			case slices.Contains(compiled, f.name):
+				seen++
+				if !ok || g.Start != f.start || g.From != resolve.EhFrame || g.From.IsSymbol() || g.Name != fmt.Sprintf("sub_%x", f.start) || g.Symbol != 0 {
+					t.Errorf("%s at %#x is %+v without symbols", f.name, f.start, g)
+				}
+			case slices.Contains(exported, f.name) && strings.HasSuffix(t.Name(), "/shared"):
+				seen++
+				if !ok || g.Start != f.start || g.From != resolve.Dynsym || g.Raw != f.name {
+					t.Errorf("%s at %#x is %+v by .dynsym", f.name, f.start, g)
+				}
+			}
+		}
+	}
+	if seen < 2*len(compiled) {
+		t.Errorf("%d addresses were compared", seen)
+	}
+}
+
+// installByID puts the debug file of an image where its build id leads to.
+func installByID(t *testing.T, tc toolchain, image, root string) string {
+	t.Helper()
+	id := buildID(t, image)
+	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "", tc.prefix+"objcopy", "--only-keep-debug", image, path)
+	return path
+}
+
+func buildID(t *testing.T, image string) string {
+	t.Helper()
+	id, err := debugfile.BuildID(openFile(t, image))
+	if err != nil || len(id) < 8 {
+		t.Fatalf("build id %x, %v", id, err)
+	}
+	return hex.EncodeToString(id)
+}
