@@ -61,6 +61,9 @@ type Options struct {
 	Path string
 	// DebugRoots are the folders of debug files; nil means debugfile.Roots.
 	DebugRoots []string
+	// Dynsym are the dynamic symbols of an image without section headers, which
+	// a caller has found as the loader does; nil means those of SHT_DYNSYM.
+	Dynsym *elfreloc.Symbols
 	// Warn is told what was passed over: a debug file of another build, an
 	// .eh_frame that makes no sense. nil means that nobody wants to know.
 	Warn func(error)
@@ -100,7 +103,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	for _, use := range []func() error{
 		func() error { return t.useSymtab(o, code) },
 		func() error { t.useDebugFile(o, code, &opts); return nil },
-		func() error { return t.useDynsym(o, code) },
+		func() error { return t.useDynsym(o, code, opts.Dynsym) },
 	} {
 		if err := use(); err != nil || t.named.len() > 0 {
 			return t, err
@@ -137,10 +140,11 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
 	t.debugPath = f.Path
 }
 
-func (t *Table) useDynsym(o *elfreloc.Object, code codeMap) error {
-	syms, err := o.DynamicSymbols()
-	if err != nil {
-		return err
+func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbols) (err error) {
+	if syms == nil {
+		if syms, err = o.DynamicSymbols(); err != nil {
+			return err
+		}
 	}
 	return t.use(o, syms, Dynsym, code)
 }

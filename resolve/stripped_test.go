@@ -39,7 +39,7 @@ func checkStripped(t *testing.T, tc toolchain, image string) {
 			t.Errorf("%#x: %+v, with a debug file %+v", address, f, g)
 		}
 	}
-	checkUnnamed(t, functions, without)
+	checkUnnamed(t, functions, without, strings.HasSuffix(t.Name(), "/shared"))
 }
 
 // compiled are functions of program.c that have unwind tables and are not
@@ -50,7 +50,7 @@ var compiled = []string{"partial.part.0", "constant.constprop.0", "removed.isra.
 var exported = []string{"entry", "divided", "weakly", "asm_sized", "asm_inner"}
 
 // checkUnnamed checks what .dynsym and .eh_frame alone tell.
-func checkUnnamed(t *testing.T, functions []function, without *resolve.Table) {
+func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, shared bool) {
 	t.Helper()
 	seen := 0
 	for _, f := range functions {
@@ -62,7 +62,7 @@ func checkUnnamed(t *testing.T, functions []function, without *resolve.Table) {
 				if !ok || g.Start != f.start || g.From != resolve.EhFrame || g.From.IsSymbol() || g.Name != fmt.Sprintf("sub_%x", f.start) || g.Symbol != 0 {
 					t.Errorf("%s at %#x is %+v without symbols", f.name, f.start, g)
 				}
-			case slices.Contains(exported, f.name) && strings.HasSuffix(t.Name(), "/shared"):
+			case slices.Contains(exported, f.name) && shared:
 				seen++
 				if !ok || g.Start != f.start || g.From != resolve.Dynsym || g.Raw != f.name {
 					t.Errorf("%s at %#x is %+v by .dynsym", f.name, f.start, g)

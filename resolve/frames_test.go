@@ -1,0 +1,205 @@
+package resolve
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sdtconvert/elfreloc"
+)
+
+// frameWriter writes .eh_frame.
+type frameWriter struct {
+	layout elfreloc.Layout
+	long   bool // lengths of 64 bits
+	data   []byte
+}
+
+func (w *frameWriter) u(n int, v uint64) {
+	var b [8]byte
+	switch {
+	case n == 1:
+		b[0] = byte(v)
+	case n == 2:
+		w.layout.Order.PutUint16(b[:], uint16(v))
+	case n == 4:
+		w.layout.Order.PutUint32(b[:], uint32(v))
+	default:
+		w.layout.Order.PutUint64(b[:], v)
+	}
+	w.data = append(w.data, b[:n]...)
+}
+
+// entry writes a CIE or FDE and returns where it starts.
+func (w *frameWriter) entry(body func()) int {
+	start := len(w.data)
+	if w.long {
+		w.u(4, 0xffffffff)
+		w.u(8, 0)
+	} else {
+		w.u(4, 0)
+	}
+	from := len(w.data)
+	body()
+	length := uint64(len(w.data) - from)
+	if w.long {
+		w.layout.Order.PutUint64(w.data[start+4:], length)
+	} else {
+		w.layout.Order.PutUint32(w.data[start:], uint32(length))
+	}
+	return start
+}
+
+func (w *frameWriter) cie(version byte, augmentation string, data ...byte) int {
+	return w.entry(func() {
+		w.u(4, 0)
+		w.data = append(w.data, version)
+		w.data = append(append(w.data, augmentation...), 0)
+		w.data = append(w.data, 1, 0x78, 16) // alignment of code and data, return address
+		if augmentation != "" {
+			w.data = append(append(w.data, byte(len(data))), data...)
+		}
+		w.data = append(w.data, 0, 0, 0) // DW_CFA_nop
+	})
+}
+
+// fde writes an FDE with pointers of some size.
+func (w *frameWriter) fde(cie, size int, start, length uint64, augmented bool) {
+	w.entry(func() {
+		w.u(4, uint64(len(w.data)-cie))
+		w.u(size, start)
+		w.u(size, length)
+		if augmented {
+			w.u(1, 0)
+		}
+	})
+}
+
+var layouts = map[string]elfreloc.Layout{
+	"64 little": {Class: elf.ELFCLASS64, Order: binary.LittleEndian},
+	"64 big":    {Class: elf.ELFCLASS64, Order: binary.BigEndian},
+	"32 little": {Class: elf.ELFCLASS32, Order: binary.LittleEndian},
+	"32 big":    {Class: elf.ELFCLASS32, Order: binary.BigEndian},
+}
+
+func TestFrames(t *testing.T) {
+	const addr = 0x10000
+	for name, layout := range layouts {
+		for _, long := range []bool{false, true} {
+			w := &frameWriter{layout: layout, long: long}
+			field := func() uint64 { // of the first pointer of the next FDE
+				return addr + uint64(len(w.data)) + map[bool]uint64{false: 8, true: 16}[long]
+			}
+			cie := w.cie(1, "")
+			w.fde(cie, layout.Word(), 0x2000, 0x10, false)
+			cie = w.cie(3, "zR", 0x1b) // pcrel, sdata4
+			w.fde(cie, 4, 0x3000-field(), 0x20, true)
+			w.fde(cie, 4, 0x40000-field(), 0x21, true)
+			w.u(4, 0) // the end, and another file's entries behind it
+			cie = w.cie(1, "zPLR", 0x9b, 1, 2, 3, 4, 0x1b, 0x03)
+			w.fde(cie, 4, 0x5000, 0x30, true)
+			cie = w.cie(1, "zRSB", 0x04)
+			w.fde(cie, 8, 0x6000, 0x40, true)
+			cie = w.cie(1, "zPR", 0xff, 0x12) // no personality; pcrel, udata2
+			w.fde(cie, 2, 0x10ff0-field(), 0x50, true)
+			want := []frame{{0x2000, 0x10}, {0x3000, 0x20}, {0x40000, 0x21}, {0x5000, 0x30}, {0x6000, 0x40}, {0x10ff0, 0x50}}
+			got, _, err := parseFrames(w.data, addr, layout, false)
+			if diff := cmp.Diff(want, got, cmpopts.EquateComparable(frame{})); diff != "" || err != nil {
+				t.Errorf("%s, long lengths %v: %v\n%s", name, long, err, diff)
+			}
+			got, _, err = parseFrames(w.data, addr, layout, true)
+			if diff := cmp.Diff(want[:3], got, cmpopts.EquateComparable(frame{})); diff != "" || err != nil {
+				t.Errorf("%s, long lengths %v, up to the end: %v\n%s", name, long, err, diff)
+			}
+		}
+	}
+}
+
+// What makes no sense is said, with what came before it kept.
+func TestBadFrames(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(w *frameWriter)
+		want  string
+	}{
+		{"a length beyond the end", func(w *frameWriter) { w.u(4, 5); w.u(4, 0) }, "0x5 bytes, 0x4 are left"},
+		{"a long length beyond the end", func(w *frameWriter) { w.u(4, 0xffffffff); w.u(8, 1<<63); w.u(4, 0) }, "0x8000000000000000 bytes, 0x4 are left"},
+		{"half a length", func(w *frameWriter) { w.u(2, 5) }, "0x4 bytes, 0x2 are left"},
+		{"half an ID", func(w *frameWriter) { w.u(4, 2); w.u(2, 0) }, "0x4 bytes, 0x2 are left"},
+		{"no CIE", func(w *frameWriter) { w.fde(len(w.data)-4, 8, 1, 1, false) }, "no CIE 0x8 bytes before the pointer to it"},
+		{"a CIE that is an FDE", func(w *frameWriter) {
+			w.fde(0, 8, 1, 1, false)
+			w.fde(len(w.data)-24, 8, 1, 1, false)
+		}, "no CIE"},
+		{"a CIE behind it", func(w *frameWriter) { w.fde(len(w.data)+24, 8, 1, 1, false); w.cie(1, "") }, "no CIE"},
+		{"an unknown version", func(w *frameWriter) { w.cie(4, "") }, "CIE of version 4"},
+		{"an old augmentation", func(w *frameWriter) { w.cie(1, "eh") }, `CIE of augmentation "eh"`},
+		{"an unknown augmentation", func(w *frameWriter) { w.cie(1, "zQ", 0) }, `CIE of augmentation 'Q'`},
+		{"an indirect pointer", func(w *frameWriter) { w.cie(1, "zR", 0x9b) }, "pointer encoding 0x9b"},
+		{"an omitted pointer", func(w *frameWriter) { w.cie(1, "zR", 0xff) }, "pointer encoding 0xff"},
+		{"a pointer relative to data", func(w *frameWriter) { w.cie(1, "zR", 0x3b) }, "pointer encoding 0x3b"},
+		{"a LEB128 pointer", func(w *frameWriter) { w.cie(1, "zR", 0x01) }, "pointer encoding 0x1"},
+		{"a personality cut off", func(w *frameWriter) { w.cie(1, "zPR", 0x04, 0x1b) }, "0x8 bytes, 0x1 are left"},
+		{"no encoding", func(w *frameWriter) { w.cie(1, "zR") }, "0x1 bytes, 0x0 are left"},
+		{"an FDE cut off", func(w *frameWriter) { w.entry(func() { w.u(4, uint64(len(w.data))); w.u(8, 0) }) }, "0x8 bytes, 0x0 are left"},
+		{"augmentation data cut off", func(w *frameWriter) {
+			cie := w.cie(1, "zR", 0x03)
+			w.entry(func() { w.u(4, uint64(len(w.data)-cie)); w.u(4, 1); w.u(4, 1); w.u(1, 9) })
+		}, "0x9 bytes, 0x0 are left"},
+		{"an endless LEB128", func(w *frameWriter) {
+			w.entry(func() {
+				w.data = append(w.data, append([]byte("\x00\x00\x00\x00\x01z\x00\x01\x78\x10"), strings.Repeat("\xff", 20)...)...)
+			})
+		}, "a LEB128 of more than 64 bits"},
+		{"an augmentation without end", func(w *frameWriter) { w.entry(func() { w.data = append(w.data, "\x00\x00\x00\x00\x01zR"...) }) }, "a string without end"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &frameWriter{layout: layouts["64 little"]}
+			w.fde(w.cie(1, ""), 8, 0x1000, 0x10, false)
+			c.write(w)
+			frames, _, err := parseFrames(w.data, 0, w.layout, false)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want one with %q", err, c.want)
+			}
+			if len(frames) == 0 || frames[0] != (frame{0x1000, 0x10}) {
+				t.Errorf("the frame before it is lost: %v", frames)
+			}
+		})
+	}
+}
+
+func FuzzFDEs(f *testing.F) {
+	for _, layout := range layouts {
+		w := &frameWriter{layout: layout}
+		w.fde(w.cie(1, ""), layout.Word(), 0x1000, 0x10, false)
+		w.fde(w.cie(3, "zPLR", 0x9b, 1, 2, 3, 4, 0x1b, 0x1b), 4, 0x1000, 0x10, true)
+		w.u(4, 0)
+		f.Add(w.data, uint64(0x10000), layout.Class == elf.ELFCLASS64, layout.Order == binary.ByteOrder(binary.BigEndian), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, addr uint64, is64, big, stop bool) {
+		layout := elfreloc.Layout{Class: elf.ELFCLASS32, Order: binary.LittleEndian}
+		if is64 {
+			layout.Class = elf.ELFCLASS64
+		}
+		if big {
+			layout.Order = binary.BigEndian
+		}
+		frames, off, err := parseFrames(data, addr, layout, stop)
+		if len(frames) > len(data)/8 || err != nil && off >= len(data) {
+			t.Errorf("%d frames of %d bytes, error at %#x", len(frames), len(data), off)
+		}
+		code := codeMap{{0, 0, 1 << 16}, {0, 1 << 20, 1 << 40}}
+		spans := makeSpans(code, frameEntries(code, frames))
+		for _, f := range frames {
+			if e := spans.find(0, f.start); e != nil && e.start > f.start {
+				t.Errorf("%#x is in the frame at %#x", f.start, e.start)
+			} else if e == nil && f.size > 0 && code.find(0, f.start) >= 0 {
+				t.Errorf("%#x is in no frame", f.start)
+			}
+		}
+	})
+}

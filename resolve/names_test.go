@@ -1,0 +1,274 @@
+package resolve_test
+
+import (
+	"debug/elf"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/objtest"
+	"sdtconvert/resolve"
+)
+
+// addressOf is where a symbol stands, as a place to look up, by its name and,
+// where several have that, the source file.
+func addressOf(t testing.TB, path, name string) (section int, off uint64) {
+	t.Helper()
+	o := openFile(t, path)
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range syms.Len() {
+		if s := syms.At(i); s.Name == name && s.Defined() {
+			if o.Type == elf.ET_REL {
+				section = s.Section
+			}
+			return section, s.Value
+		}
+	}
+	t.Fatalf("%s: no symbol %q", path, name)
+	return 0, 0
+}
+
+// The rules of docs/resolve.md on an object and on an image of it. Each case is
+// a place behind a symbol and what is there.
+func TestRules(t *testing.T) {
+	need(t, "gcc")
+	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
+	image := filepath.Join(t.TempDir(), "image")
+	run(t, "", "gcc", "-o", image, objects[0], objects[1])
+	for _, path := range []string{objects[0], image} {
+		table := tableOf(t, path, nowhere)
+		for _, c := range []struct {
+			symbol string
+			off    uint64
+			want   string // symbol+offset
+			name   string
+		}{
+			{"divided.cold", 1, "divided.cold+0x1", "divided"},
+			{"partial.part.0", 2, "partial.part.0+0x2", "partial"},
+			{"removed.isra.0", 0, "removed.isra.0+0x0", "removed"},
+			{"constant.constprop.0", 3, "constant.constprop.0+0x3", "constant"},
+			{"weak_alias_of", 1, "alias_of+0x1", "alias_of"},
+			{"local_alias_of", 1, "alias_of+0x1", "alias_of"},
+			{"asm_sized", 3, "asm_sized+0x3", "asm_sized"},
+			{"asm_typed", 3, "asm_typed+0x3", "asm_typed"},
+			{"asm_plain", 3, "asm_plain+0x3", "asm_plain"},
+			{"asm_local", 3, "asm_local+0x3", "asm_local"},
+			{"asm_outer", 3, "asm_outer+0x3", "asm_outer"},
+			{"asm_inner", 3, "asm_inner+0x3", "asm_inner"},
+			{"asm_inner", 4, "asm_outer+0x8", "asm_outer"},
+			{"asm_label", 1, "asm_outer+0xb", "asm_outer"},
+			{"asm_overlapped", 3, "asm_overlapped+0x3", "asm_overlapped"},
+			{"asm_overlapping", 1, "asm_overlapping+0x1", "asm_overlapping"},
+			{"asm_overlapping", 3, "asm_overlapping+0x3", "asm_overlapping"},
+			{"asm_overlapping", 4, "", ""},
+		} {
+			section, start := addressOf(t, path, c.symbol)
+			if got := table.Place(section, start+c.off); got != c.want {
+				t.Errorf("%s: %s+%#x is %q, want %q", path, c.symbol, c.off, got, c.want)
+			}
+			if f, _ := table.Lookup(section, start+c.off); f.Name != c.name {
+				t.Errorf("%s: %s+%#x is in %q, want %q", path, c.symbol, c.off, f.Name, c.name)
+			}
+		}
+	}
+}
+
+// Local functions of one name are different functions, told apart by their
+// source files.
+func TestEqualNames(t *testing.T) {
+	need(t, "gcc")
+	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
+	merged := filepath.Join(t.TempDir(), "merged.o")
+	run(t, "", "gcc", "-r", "-nostdlib", "-o", merged, objects[0], objects[1])
+	image := filepath.Join(t.TempDir(), "image")
+	run(t, "", "gcc", "-o", image, objects[0], objects[1])
+	for _, path := range []string{merged, image} {
+		o := openFile(t, path)
+		table := tableOf(t, path, nowhere)
+		syms, err := o.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		for i := range syms.Len() {
+			s := syms.At(i)
+			if s.Name != "helper" {
+				continue
+			}
+			if o.Type != elf.ET_REL {
+				s.Section = 0
+			}
+			f, ok := table.Lookup(s.Section, s.Value+1)
+			if !ok || f.Symbol != i || f.Name != "helper" {
+				t.Errorf("%s: symbol %d is %+v", path, i, f)
+			}
+			files = append(files, table.SourceFile(f))
+		}
+		if got := strings.Join(files, " "); got != "program.c other.c" {
+			t.Errorf("%s: the helpers are of %s", path, got)
+		}
+		section, start := addressOf(t, path, "entry")
+		if f, _ := table.Lookup(section, start); table.SourceFile(f) != "" {
+			t.Errorf("entry is of %s", table.SourceFile(f))
+		}
+	}
+}
+
+// clang's unique names.
+func TestUniqueNames(t *testing.T) {
+	need(t, "clang-19")
+	object := compile(t, "clang-19", []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
+	o := openFile(t, object)
+	table := tableOf(t, object, nowhere)
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range syms.Len() {
+		s := syms.At(i)
+		if !strings.Contains(s.Name, ".__uniq.") {
+			continue
+		}
+		if f, ok := table.Lookup(s.Section, s.Value); !ok || f.Name != "helper" || f.Raw != s.Name {
+			t.Errorf("%s is %+v", s.Name, f)
+		}
+		return
+	}
+	t.Error("clang makes no unique name")
+}
+
+// The linker keeps riscv64's local labels, since it moves them: none of them, nor
+// a mapping symbol, is ever a function.
+func TestLocalLabels(t *testing.T) {
+	need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
+	for _, gcc := range []string{"riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"} {
+		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
+		o, table := openFile(t, object), tableOf(t, object, nowhere)
+		syms, err := o.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for i := range syms.Len() {
+			s := syms.At(i)
+			if !strings.HasPrefix(s.Name, ".L") && !strings.HasPrefix(s.Name, "$") || s.Section <= 0 || !o.Sections[s.Section].Executable() {
+				continue
+			}
+			seen++
+			if f, ok := table.Lookup(s.Section, s.Value); ok && f.Symbol == i {
+				t.Errorf("%s: %q is a function", gcc, s.Name)
+			}
+		}
+		if seen < 2 {
+			t.Errorf("%s: %d labels", gcc, seen)
+		}
+	}
+}
+
+// The address of a Thumb function is even, and its first byte its own.
+func TestThumb(t *testing.T) {
+	o := open(t, objtest.Read(t, "calls.thumb-clang19-O2.o"))
+	table, err := resolve.New(o, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for i := range syms.Len() {
+		s := syms.At(i)
+		if s.Type != elf.STT_FUNC || !s.Defined() {
+			continue
+		}
+		seen++
+		if s.Value&1 == 0 {
+			t.Fatalf("%s is no Thumb function", s.Name)
+		}
+		for _, off := range []uint64{s.Value - 1, s.Value - 1 + s.Size - 1} {
+			if f, ok := table.Lookup(s.Section, off); !ok || f.Name != s.Name || f.Start != s.Value-1 {
+				t.Errorf("%#x is %+v, want %s", off, f, s.Name)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no function")
+	}
+}
+
+// The symbols of ppc64's ELFv1 stand for descriptors in .opd, which relocations
+// fill in.
+func TestDescriptorsInAnObject(t *testing.T) {
+	o := open(t, objtest.Read(t, "calls.ppc64-gcc12-O2.o"))
+	table, err := resolve.New(o, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opd := section(t, o, ".opd")
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[int]bool)
+	for sec := range o.Sections {
+		for off := range o.Sections[sec].Size {
+			f, ok := table.Lookup(sec, off)
+			if !ok {
+				continue
+			}
+			found[f.Symbol] = true
+			if off-f.Start >= f.Size || !o.Sections[sec].Executable() {
+				t.Errorf("%s+%#x is in %+v", o.Sections[sec].Name, off, f)
+			}
+		}
+	}
+	for i := range syms.Len() {
+		if s := syms.At(i); s.Type == elf.STT_FUNC && s.Section == opd && !found[i] {
+			t.Errorf("%s is nowhere", s.Name)
+		}
+	}
+	if len(found) < 5 {
+		t.Errorf("%d functions", len(found))
+	}
+	if f, ok := table.Lookup(opd, 0); ok {
+		t.Errorf("a descriptor is in %+v", f)
+	}
+}
+
+// In a linked image the descriptors hold addresses, or the loader's relocations
+// do. nm -S --synthetic shows where the code is: it names it with a dot.
+func TestDescriptorsInImages(t *testing.T) {
+	const prefix = "powerpc64-linux-gnu-"
+	need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
+	objects := compile(t, prefix+"gcc", []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
+	for kind, flags := range map[string][]string{"exe": {"-no-pie"}, "pie": {"-pie"}, "shared": {"-shared"}} {
+		t.Run(kind, func(t *testing.T) {
+			image := filepath.Join(t.TempDir(), "image")
+			run(t, "", prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
+			table := tableOf(t, image, nowhere)
+			code := make(map[string]uint64)
+			for _, line := range strings.Split(run(t, "", prefix+"nm", "--synthetic", image), "\n") {
+				if columns := strings.Fields(line); len(columns) == 3 && strings.HasPrefix(columns[2], ".") {
+					code[columns[2][1:]] = parseHex(t, columns[0])
+				}
+			}
+			for _, name := range []string{"entry", "exported", "local"} {
+				if f, ok := table.Lookup(0, code[name]); !ok || f.Name != name || f.Start != code[name] || f.Size == 0 {
+					t.Errorf("%#x is %+v, want %s", code[name], f, name)
+				}
+			}
+			run(t, "", prefix+"strip", image)
+			table = tableOf(t, image, nowhere)
+			if f, ok := table.Lookup(0, code["local"]); !ok || f.From != resolve.EhFrame {
+				t.Errorf("%#x is %+v without symbols", code["local"], f)
+			}
+			if f, _ := table.Lookup(0, code["exported"]); kind == "shared" && f.Raw != "exported" {
+				t.Errorf("%#x is %+v by .dynsym", code["exported"], f)
+			}
+		})
+	}
+}
