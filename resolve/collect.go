@@ -34,6 +34,7 @@ func (c *collector) collect() (err error) {
 	if c.descriptors, err = readDescriptors(c.o, c.addresses); err != nil {
 		return err
 	}
+	c.entries = make([]entry, 0, c.syms.Len())
 	for i := 1; i < c.syms.Len(); i++ {
 		s := c.syms.Nameless(i)
 		switch s.Type {
@@ -150,18 +151,25 @@ func (c *collector) limit(unwound *spans) {
 	}
 }
 
+// sort sorts by code range, start, rank, name and index.
 func (c *collector) sort() {
-	slices.SortFunc(c.entries, func(a, b entry) int {
-		if n := cmp.Compare(a.key>>rankBits, b.key>>rankBits); n != 0 {
-			return n
+	sortByStart(c.entries, c.code)
+	for i := 0; i < len(c.entries); {
+		next := i + 1
+		for next < len(c.entries) && c.entries[next].start == c.entries[i].start && c.entries[next].code() == c.entries[i].code() {
+			next++
 		}
-		if n := cmp.Compare(a.start, b.start); n != 0 {
-			return n
+		if next > i+1 {
+			slices.SortFunc(c.entries[i:next], c.compareAliases)
 		}
-		if n := cmp.Compare(a.key, b.key); n != 0 {
-			return n
-		}
-		x, y := shortName(c.syms.Tail(int(a.symbol))), shortName(c.syms.Tail(int(b.symbol)))
-		return cmp.Or(strings.Compare(x, y), cmp.Compare(a.symbol, b.symbol))
-	})
+		i = next
+	}
+}
+
+func (c *collector) compareAliases(a, b entry) int {
+	if a.key != b.key {
+		return cmp.Compare(a.key, b.key)
+	}
+	x, y := shortName(c.syms.Tail(int(a.symbol))), shortName(c.syms.Tail(int(b.symbol)))
+	return cmp.Or(strings.Compare(x, y), cmp.Compare(a.symbol, b.symbol))
 }

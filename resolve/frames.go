@@ -105,18 +105,8 @@ func frameEntries(code codeMap, frames []frame) []entry {
 			entries = append(entries, entry{start: f.start, size: f.size, key: uint32(r) << rankBits})
 		}
 	}
-	byStart := func(a, b entry) int {
-		if a.start != b.start {
-			if a.start < b.start {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	}
-	// Stable, so that the first of one start stays first; ranges are in the
-	// order of addresses.
-	slices.SortStableFunc(entries, byStart)
+	// The first of one start stays first.
+	sortByStart(entries, code)
 	return slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
 }
 
@@ -131,6 +121,8 @@ type cie struct {
 // list was not linked last. off is where an error was met.
 func parseFrames(data []byte, addr uint64, l elfreloc.Layout, stop bool) (frames []frame, off int, err error) {
 	cies := make(map[int]cie)
+	const usual = 32 // bytes of an FDE, at least
+	frames = make([]frame, 0, len(data)/usual)
 	c := cursor{data: data, addr: addr, layout: l}
 	for c.off < len(data) {
 		off = c.off

@@ -106,23 +106,24 @@ func (c *cursor) text() string {
 	return string(s[:end])
 }
 
-// format is how a pointer is stored; the size 0 means a word.
+// format is how a pointer is stored.
 type format struct {
-	size   uint64
+	known  bool
+	size   uint64 // bytes, 0 for a word
 	signed bool
 }
 
 // formats are those of DW_EH_PE_absptr, udata2, udata4, udata8, signed and
 // sdata2, sdata4, sdata8. No compiler uses LEB128 for addresses.
-var formats = map[byte]format{
-	0x0: {0, false}, 0x2: {2, false}, 0x3: {4, false}, 0x4: {8, false},
-	0x8: {0, true}, 0xa: {2, true}, 0xb: {4, true}, 0xc: {8, true},
+var formats = [formatMask + 1]format{
+	0x0: {true, 0, false}, 0x2: {true, 2, false}, 0x3: {true, 4, false}, 0x4: {true, 8, false},
+	0x8: {true, 0, true}, 0xa: {true, 2, true}, 0xb: {true, 4, true}, 0xc: {true, 8, true},
 }
 
 // formatOf returns the format of an encoding that an address of code may have.
 func (c *cursor) formatOf(encoding byte) format {
-	f, ok := formats[encoding&formatMask]
-	if base := encoding &^ formatMask; !ok || base != 0 && base != relative {
+	f := formats[encoding&formatMask]
+	if base := encoding &^ formatMask; !f.known || base != 0 && base != relative {
 		c.fail("pointer encoding %#x", encoding)
 	}
 	return f
@@ -164,8 +165,8 @@ func (c *cursor) skipPointer(encoding byte) {
 		at := c.addr + uint64(c.off)
 		c.bytes((at+word-1)&^(word-1) - at)
 	}
-	f, ok := formats[encoding&formatMask]
-	if !ok {
+	f := formats[encoding&formatMask]
+	if !f.known {
 		c.fail("pointer encoding %#x", encoding)
 	}
 	c.bytes(c.width(f))

@@ -22,68 +22,107 @@ func (e *entry) code() int { return int(e.key >> rankBits) }
 //
 // That is worked out when it is made. The entries are cut at each other's ends
 // into ranges that do not overlap, at most twice as many, so that a look-up is
-// one binary search, however deep a hostile file nests its functions.
+// one search, however deep a hostile file nests its functions.
 type spans struct {
 	code    codeMap
-	first   []int    // of each code range: its first index in the slices below
-	starts  []uint64 // of ranges, each of which ends where the next one starts
-	owners  []uint32 // the entry that holds the range, or nobody
+	ranges  []ranges // of each code range
 	entries []entry
 }
 
-const nobody = ^uint32(0)
+// ranges are the ranges of one code range. Each ends where its entry does or the
+// next one starts.
+type ranges struct {
+	starts []uint64
+	owners []uint32 // the entries that hold them
+
+	// index has the first range that starts in each block of 1<<shift bytes, so
+	// that a search does not jump through all of starts.
+	index []uint32
+	shift uint
+}
 
 // makeSpans takes entries sorted by code range, start and rank.
 func makeSpans(code codeMap, entries []entry) spans {
-	s := spans{code: code, first: make([]int, len(code)+1), entries: entries}
-	s.starts, s.owners = make([]uint64, 0, len(entries)*3/2), make([]uint32, 0, len(entries)*3/2)
-	at := 0
-	for r := range code {
-		s.first[r] = len(s.starts)
-		w := sweep{spans: &s, end: code[r].end, from: len(s.starts)}
-		for at < len(entries) && entries[at].code() == r {
-			at = w.open(at)
+	s := spans{code: code, ranges: make([]ranges, len(code)), entries: entries}
+	for r, at := 0, 0; at < len(entries); r++ {
+		end := at
+		for end < len(entries) && entries[end].code() == r {
+			end++
+		}
+		w := sweep{entries: entries, end: code[r].end}
+		w.starts, w.owners = make([]uint64, 0, end-at), make([]uint32, 0, end-at)
+		for at < end {
+			at = w.open(at, end)
 		}
 		w.close(w.end)
+		w.makeIndex(code[r])
+		s.ranges[r] = w.ranges
 	}
-	s.first[len(code)] = len(s.starts)
 	return s
+}
+
+// makeIndex makes blocks of a few ranges each, if these are spread evenly.
+func (r *ranges) makeIndex(code codeRange) {
+	if len(r.starts) == 0 {
+		return
+	}
+	size := code.end - code.start
+	for size>>r.shift > uint64(len(r.starts))/4 {
+		r.shift++
+	}
+	r.index = make([]uint32, size>>r.shift+2)
+	block := 0
+	for i, start := range r.starts {
+		for ; uint64(block) <= (start-code.start)>>r.shift; block++ {
+			r.index[block] = uint32(i)
+		}
+	}
+	for ; block < len(r.index); block++ {
+		r.index[block] = uint32(len(r.starts))
+	}
 }
 
 func (s *spans) len() int { return len(s.entries) }
 
 // find returns the entry that holds an address, or nil.
 func (s *spans) find(section int, off uint64) *entry {
-	r := s.code.find(section, off)
-	if r < 0 || len(s.entries) == 0 {
+	c := s.code.find(section, off)
+	if c < 0 || len(s.ranges[c].starts) == 0 {
 		return nil
 	}
-	starts := s.starts[s.first[r]:s.first[r+1]]
-	i := sort.Search(len(starts), func(i int) bool { return starts[i] > off }) - 1
-	if i < 0 {
+	r := &s.ranges[c]
+	block := (off - s.code[c].start) >> r.shift
+	low, high := r.index[block], r.index[block+1]
+	for low < high {
+		if middle := low + (high-low)/2; r.starts[middle] > off {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	if low == 0 {
 		return nil
 	}
-	owner := s.owners[s.first[r]+i]
-	if owner == nobody {
-		return nil
+	if e := &s.entries[r.owners[low-1]]; e.size == 0 || off-e.start < e.size {
+		return e
 	}
-	return &s.entries[owner]
+	return nil
 }
 
 // sweep goes through the entries of a code range in the order of their starts.
 type sweep struct {
-	*spans
+	ranges
+	entries []entry
 	end     uint64   // of the code range
-	from    int      // its first index in starts
 	holding []uint32 // the entries that hold the present address, and ended ones below them; the innermost last
 	ends    []uint64 // theirs
 }
 
 // open handles all entries of one start, the first of which is at i, and returns
-// the index behind them.
-func (w *sweep) open(i int) int {
+// the index behind them. The entries of the code range go up to last.
+func (w *sweep) open(i, last int) int {
 	start, next := w.entries[i].start, i+1
-	for next < len(w.entries) && w.entries[next].start == start && w.entries[next].code() == w.entries[i].code() {
+	for next < last && w.entries[next].start == start {
 		next++
 	}
 	w.close(start)
@@ -91,7 +130,7 @@ func (w *sweep) open(i int) int {
 		// Nothing sized begins here. A label inside a sized function is no function.
 		if len(w.holding) == 0 {
 			end := w.end
-			if next < len(w.entries) && w.entries[next].code() == w.entries[i].code() {
+			if next < last {
 				end = w.entries[next].start
 			}
 			w.push(i, end)
@@ -120,17 +159,15 @@ func (w *sweep) close(at uint64) {
 			n--
 		}
 		w.holding, w.ends = w.holding[:n], w.ends[:n]
-		owner := nobody
 		if n > 0 {
-			owner = w.holding[n-1]
+			w.emit(end, w.holding[n-1])
 		}
-		w.emit(end, owner)
 	}
 }
 
 // emit begins a range. It takes the place of one that begins there too.
 func (w *sweep) emit(start uint64, owner uint32) {
-	if n := len(w.starts) - 1; n >= w.from && w.starts[n] == start {
+	if n := len(w.starts) - 1; n >= 0 && w.starts[n] == start {
 		w.owners[n] = owner
 		return
 	}
