@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -76,20 +77,21 @@ func (o *Options) warn(err error) {
 }
 
 // Table holds the functions of one object or image. It may be used from several
-// goroutines, and reads no file any more.
+// goroutines. The first address of an image that no symbol holds makes it read
+// .eh_frame, for which the image has to be open still.
 type Table struct {
 	from      Source
 	symbols   *elfreloc.Symbols
-	named     spans    // by symbols
-	unwound   spans    // by .eh_frame
-	files     []uint32 // the STT_FILE symbols, ascending
-	golang    bool     // see fold
+	named     spans         // by symbols
+	unwound   func() *spans // by .eh_frame; reads it once
+	files     []uint32      // the STT_FILE symbols, ascending
+	golang    bool          // see fold
 	debugPath string
 }
 
 // New makes the table of an object or image.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
-	t := &Table{golang: isGo(o)}
+	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
 	code, err := codeOf(o)
 	if err != nil {
 		return nil, err
@@ -97,9 +99,12 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	if o.Type == elf.ET_REL {
 		return t, t.useSymtab(o, code)
 	}
-	frames, err := readFrames(o)
-	opts.warn(err)
-	t.unwound = makeSpans(code, frameEntries(code, frames))
+	t.unwound = sync.OnceValue(func() *spans {
+		frames, err := readFrames(o)
+		opts.warn(err)
+		s := makeSpans(code, frameEntries(code, frames))
+		return &s
+	})
 	for _, use := range []func() error{
 		func() error { return t.useSymtab(o, code) },
 		func() error { t.useDebugFile(o, code, &opts); return nil },
@@ -159,7 +164,7 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 		return err
 	}
 	if from == Dynsym {
-		c.limit(&t.unwound)
+		c.limit(t.unwound())
 	}
 	t.from, t.symbols, t.files = from, syms, c.files
 	c.sort()
@@ -180,7 +185,7 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 			Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
 		}, true
 	}
-	if e := t.unwound.find(section, off); e != nil {
+	if e := t.unwound().find(section, off); e != nil {
 		name := fmt.Sprintf("sub_%x", e.start)
 		return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}, true
 	}

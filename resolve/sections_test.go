@@ -156,6 +156,7 @@ func TestWarnings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			table.Lookup(0, 0) // which no symbol holds
 			if got := strings.Join(warnings, "\n"); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
 				t.Errorf("warnings %q, want %q", got, c.want)
 			}
