@@ -1,0 +1,397 @@
+/*-
+ * Copyright (c) 2026 The sdtconvert authors
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Statically defined probes for any program: the macros of FreeBSD's SDT(9) and
+ * illumos' DTRACE_PROBE, for C99, C++11 and later, with gcc or clang, on ELF.
+ *
+ *	SDT_PROVIDER_DEFINE(icmp);
+ *	SDT_PROBE_DEFINE1(icmp, , unreach, pkt__receive, "struct icmp *");
+ *	...
+ *		SDT_PROBE1(icmp, , unreach, pkt__receive, header);
+ *
+ * A trace point is a direct call of a function that nobody defines,
+ *
+ *	__dtrace_probe_icmp__unreach_pkt__receive(header);
+ *
+ * which sdtconvert turns into a no operation before the program is linked.
+ * docs/probes.md is the manual of this file, docs/reading.md that of whoever
+ * reads the structures.
+ *
+ * Parts of names are pasted and quoted where they come in: an argument that one
+ * macro hands on to the next is expanded on the way, and `linux' or `errno'
+ * would become something else. So each macro below hands on the whole id of a
+ * probe, with a `_' before it, or a string (but for an sname).
+ */
+#ifndef SDTCONVERT_SDT_H
+#define SDTCONVERT_SDT_H
+
+/*
+ * The structures of FreeBSD 13. What is "the reader's" starts as zero, and a
+ * kernel or an agent keeps there what it likes: FreeBSD's, which counts the
+ * arguments as it meets them, would count twice what is counted here.
+ */
+struct sdt_provider {
+	const char *name;	/* `__' stands for `-' */
+	void *prov_entry[2];	/* the reader's */
+	__UINTPTR_TYPE__ id;	/* the reader's */
+	int sdt_refs;		/* the reader's */
+};
+
+struct sdt_probe {
+	int version;		/* sizeof(struct sdt_probe) */
+	struct sdt_provider *prov;
+	void *probe_entry[2];	/* the reader's */
+	void *argtype_list[2];	/* the reader's */
+	const char *mod;	/* "" where none was given */
+	const char *func;	/* "" where none was given */
+	const char *name;	/* `__' stands for `-' */
+	__UINTPTR_TYPE__ id;	/* the reader's */
+	int n_args;		/* the reader's */
+	void *sdtp_lf;		/* the reader's */
+};
+
+struct sdt_argtype {
+	int ndx;		/* 0 is the first argument */
+	const char *type;
+	const char *xtype;	/* what D programs see instead, or null */
+	void *argtype_entry[2];	/* the reader's */
+	struct sdt_probe *probe;
+};
+
+/*
+ * Arguments. Each becomes a word, as a cast would make it: signed numbers are
+ * extended. What is no integer, enumeration or pointer is an error, and so is
+ * a number of 128 bits.
+ */
+typedef __UINTPTR_TYPE__ sdt_word_;
+
+#ifdef __cplusplus
+namespace sdt_ {
+template <class T> char divides(decltype(T() % 1) *);
+template <class T> long divides(...);
+
+template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
+{
+	static_assert(__is_enum(T) || (sizeof(divides<T>(nullptr)) == 1 && !__is_class(T) && !__is_union(T) &&
+	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, an enumeration or a pointer");
+	return static_cast<sdt_word_>(value);
+}
+
+template <class T> __attribute__((always_inline)) inline sdt_word_ word(T *value)
+{
+	return reinterpret_cast<sdt_word_>(value);
+}
+
+__attribute__((always_inline)) inline sdt_word_ word(decltype(nullptr))
+{
+	return 0;
+}
+}
+/* By value, or a static const member would need a definition. Behind a comma, or g++ would warn of NULL. */
+#define SDT_WORD_(x) (::sdt_::word((void(), (x))))
+#else
+struct sdt_argument_is_no_integer_and_no_pointer;
+#define SDT_BAD_ (*(const struct sdt_argument_is_no_integer_and_no_pointer *)0)
+#ifdef __SIZEOF_INT128__
+#define SDT_INT128_ __int128_t: SDT_BAD_, __uint128_t: SDT_BAD_,
+#else
+#define SDT_INT128_
+#endif
+#if __STDC_VERSION__ >= 202311L
+#define SDT_NULLPTR_ __typeof__(nullptr): 0,
+#else
+#define SDT_NULLPTR_
+#endif
+#define SDT_WORD_(x) ((sdt_word_)__extension__ _Generic((x),						\
+    float: SDT_BAD_, double: SDT_BAD_, long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
+#endif
+
+#define SDT_WORDS_0_() SDT_NO_WORDS_
+#define SDT_WORDS_1_(a) (SDT_W_(a))
+#define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
+#define SDT_WORDS_3_(a, b, c) (SDT_W_(a), SDT_W_(b), SDT_W_(c))
+#define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
+#define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
+#define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
+#define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
+#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
+
+#define SDT_PARAMS_0_ (void)
+#define SDT_PARAMS_1_ (sdt_word_)
+#define SDT_PARAMS_2_ (sdt_word_, sdt_word_)
+#define SDT_PARAMS_3_ (sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_4_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_5_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_6_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_7_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+#define SDT_PARAMS_8_ (sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_, sdt_word_)
+
+#ifndef SDT_DISABLE
+
+/*
+ * Stubs and calls of them. Hidden, so that calls are direct whatever -fPIC and
+ * -fno-plt make of others (the converter makes nothing hidden of that). nothrow,
+ * so that C++ needs no way out. Not cold: that would move the code around a
+ * trace point, too, out of the way.
+ *
+ * C declares a stub in the block of its call, under a name with the number of
+ * arguments, so that trace points of one file cannot disagree. In C++ such a
+ * declaration is one of the enclosing namespace's, even of an unnamed one, and
+ * g++ 12 forgets its assembler name in templates. There the declaration of a
+ * probe declares its stub with every number of arguments.
+ */
+#define SDT_STUB_ __attribute__((nothrow, visibility("hidden")))
+#define SDT_W_(x) SDT_WORD_(x)
+#define SDT_NO_WORDS_ ()
+
+#ifdef __cplusplus
+#define SDT_EXTERN_ extern "C"
+#define SDT_NULL_ nullptr
+#define SDT_CALL_(id, n, words) do { __dtrace_probe##id words; } while (0)
+#define SDT_TEST_(id) (__builtin_expect(__dtrace_isenabled##id() != 0, 0) != 0)
+#define SDT_OVERLOAD_(id, n) void __dtrace_probe##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
+#define SDT_DECLARE_(id)										\
+	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
+	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
+	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);				\
+	int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;			\
+	extern "C" struct sdt_probe sdt##id[1]
+#else
+#define SDT_EXTERN_ extern
+#define SDT_NULL_ ((void *)0)
+#define SDT_CALL_(id, n, words) do {									\
+	extern void __dtrace_probe##id##_##n SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_;	\
+	__dtrace_probe##id##_##n words;									\
+} while (0)
+#define SDT_TEST_(id) (__extension__({									\
+	extern int __dtrace_isenabled##id(void) SDT_STUB_;						\
+	__builtin_expect(__dtrace_isenabled##id() != 0, 0);						\
+}) != 0)
+#define SDT_DECLARE_(id) extern struct sdt_probe sdt##id[1]
+#endif
+
+/*
+ * Definitions. A linker set is an array of pointers that the linker puts
+ * together; they are not const, so that the section is writable in every
+ * object, as relocations need it to be. Linkers that collect garbage keep what
+ * is retained; where the compiler knows no such thing, they keep what a
+ * reference to __start_set_... keeps.
+ */
+#ifdef __has_attribute
+#if __has_attribute(retain)
+#define SDT_KEEP_ used, retain
+#endif
+#endif
+#ifndef SDT_KEEP_
+#define SDT_KEEP_ used
+#endif
+#define SDT_SET_(set) __attribute__((SDT_KEEP_, section("set_" set)))
+
+#define SDT_DECLARE_PROVIDER_(id) SDT_EXTERN_ struct sdt_provider sdt_provider##id[1]
+#define SDT_PROVIDER_(id, string)									\
+	SDT_DECLARE_PROVIDER_(id);									\
+	struct sdt_provider sdt_provider##id[1] = { { string, { SDT_NULL_, SDT_NULL_ }, 0, 0 } };	\
+	static struct sdt_provider *sdt_providers_set##id SDT_SET_("sdt_providers_set") = sdt_provider##id
+#define SDT_OBJECT_(id, provider, mod, func, name)							\
+	SDT_DECLARE_(id);										\
+	struct sdt_probe sdt##id[1] = { { sizeof(struct sdt_probe), provider, { SDT_NULL_, SDT_NULL_ },	\
+	    { SDT_NULL_, SDT_NULL_ }, mod, func, name, 0, 0, SDT_NULL_ } };				\
+	static struct sdt_probe *sdt_probes_set##id SDT_SET_("sdt_probes_set") = sdt##id
+#define SDT_ARG_(id, n, type, xtype)									\
+	static struct sdt_argtype sdt_argtype_##n##id[1] = { { n, type, xtype, { SDT_NULL_, SDT_NULL_ }, sdt##id } };	\
+	static struct sdt_argtype *sdt_argtypes_set_##n##id SDT_SET_("sdt_argtypes_set") = sdt_argtype_##n##id
+
+/*
+ * A probe that is defined where it is used. C cannot define a global object in a
+ * function, a static one would be another in each function, and one of a C++
+ * inline function is none that the converter finds. The assembler can: one
+ * object for an id in all of a program or library, in a COMDAT group, hidden,
+ * with its provider, argument types and entries of the linker sets. BFD_RELOC_NONE
+ * does nothing but tell the linker to keep what it names together with the probe,
+ * which the records of trace points keep. All fields are words or padded to words.
+ *
+ * The first loop looks for `___' in the id, the second writes what is before it.
+ * Labels start with 88, as the assembler takes 1b for a number in Intel's syntax.
+ */
+#define SDT_STRING_(x) #x
+#define SDT_QUOTE_(x) SDT_STRING_(x)
+#define SDT_SIZE_ SDT_QUOTE_(__SIZEOF_POINTER__)
+#define SDT_ENTRY_(set, label, object)									\
+	"\t.reloc 8804b,BFD_RELOC_NONE," label "f\n"							\
+	".pushsection set_" set ",\"aw?\",%progbits\n\t.balign " SDT_SIZE_ "\n" label ":\t.dc.a " object "b\n.popsection\n"
+#define SDT_INT_(n) "\t.4byte " n "\n\t.balign " SDT_SIZE_ "\n"
+#define SDT_TYPE_(n, type)										\
+	"882" #n ":\t.asciz \"" type "\"\n\t.balign " SDT_SIZE_ "\n"					\
+	"883" #n ":\n" SDT_INT_(#n) "\t.dc.a 882" #n "b,0,0,0,8804b\n"					\
+	SDT_ENTRY_("sdt_argtypes_set", "884" #n, "883" #n)
+#define SDT_SELF_(id, name, types) __asm__(								\
+	".ifndef sdt" #id "\n"										\
+	".pushsection .data.sdt" #id ",\"awG\",%progbits,sdt" #id ",comdat\n"				\
+	"8801:\t.asciz \"" name "\"\n"									\
+	"\t.set .Lsdt_i,0\n\t.set .Lsdt_run,0\n\t.set .Lsdt_cut,0\n"					\
+	"\t.irpc c," name "\n"										\
+	"\t.ifc \\c,_\n\t.set .Lsdt_run,.Lsdt_run+1\n\t.else\n"						\
+	"\t.if (.Lsdt_run>2)&&(.Lsdt_cut==0)\n\t.set .Lsdt_cut,.Lsdt_i-.Lsdt_run\n\t.endif\n"		\
+	"\t.set .Lsdt_run,0\n\t.endif\n\t.set .Lsdt_i,.Lsdt_i+1\n\t.endr\n"				\
+	"8802:\n\t.if .Lsdt_cut\n\t.set .Lsdt_i,0\n"							\
+	"\t.irpc c," name "\n"										\
+	"\t.if .Lsdt_i<.Lsdt_cut\n\t.ascii \"\\c\"\n\t.endif\n\t.set .Lsdt_i,.Lsdt_i+1\n\t.endr\n"	\
+	"\t.byte 0\n\t.set .Lsdt_cut,.Lsdt_cut+3\n\t.else\n\t.asciz \"sdt\"\n\t.endif\n"		\
+	"8803:	.byte 0\n\t.balign " SDT_SIZE_ "\n"							\
+	"\t.weak sdt" #id "\n\t.hidden sdt" #id "\n"							\
+	"\t.type sdt" #id ",%object\n\t.size sdt" #id ",12*" SDT_SIZE_ "\n"				\
+	"sdt" #id ":\n8804:\n" SDT_INT_("12*" SDT_SIZE_)						\
+	"\t.dc.a 8805f,0,0,0,0,8803b,8803b,8801b+.Lsdt_cut,0\n" SDT_INT_("0") "\t.dc.a 0\n"		\
+	"8805:	.dc.a 8802b,0,0,0\n" SDT_INT_("0")							\
+	SDT_ENTRY_("sdt_probes_set", "8806", "8804") SDT_ENTRY_("sdt_providers_set", "8807", "8805") types	\
+	".popsection\n.endif")
+#define SDT_FIRE_(id, name, n, words, types) do { SDT_SELF_(id, name, types); SDT_CALL_(id, n, words); } while (0)
+
+#else
+/* Arguments are checked and never evaluated, and what is used only in them counts as used. */
+#define SDT_W_(x) (void)SDT_WORD_(x)
+#define SDT_NO_WORDS_ ((void)0)
+#define SDT_CALL_(id, n, words) do { if (0) words; } while (0)
+#define SDT_FIRE_(id, name, n, words, types) SDT_CALL_(id, n, words)
+#define SDT_TEST_(id) (0)
+#ifdef __cplusplus
+#define SDT_DECLARE_(id) static_assert(true, "")
+#else
+#define SDT_DECLARE_(id) struct sdt_probe
+#endif
+#define SDT_DECLARE_PROVIDER_(id) SDT_DECLARE_(id)
+#define SDT_PROVIDER_(id, string) SDT_DECLARE_(id)
+#define SDT_OBJECT_(id, provider, mod, func, name) SDT_DECLARE_(id)
+#define SDT_ARG_(id, n, type, xtype) SDT_DECLARE_(id)
+#endif
+
+/*
+ * The generations of SDT(9): definitions have an argument more in the older one,
+ * sname, the name as people read it. A pad of that many types makes SDT_NEW_ the
+ * 16th of them all, or SDT_OLD_ if there is one more.
+ */
+#define SDT_COUNT_(...) SDT_16TH_(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define SDT_16TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...) p
+#define SDT_JOIN_(a, b) SDT_JOINED_(a, b)
+#define SDT_JOINED_(a, b) a##b
+#define SDT_PICK_(...) SDT_16TH_(__VA_ARGS__)
+#define SDT_DEFINE_(types, id, provider, mod, func, name, ...)						\
+	SDT_PICK_(__VA_ARGS__, SDT_PAD_##types##_)(SDT_ARGS_##types##_, id, provider, mod, func, name, __VA_ARGS__)
+#define SDT_PAD_1_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_2_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_3_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_4_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_5_ 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_6_ 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_7_ 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X1_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X2_ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X3_ 0, 0, 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X4_ 0, 0, 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X5_ 0, 0, 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X6_ 0, 0, SDT_OLD_, SDT_NEW_, 0
+#define SDT_PAD_X7_ SDT_OLD_, SDT_NEW_, 0
+#define SDT_NEW_(args, id, provider, mod, func, name, ...)						\
+	SDT_OBJECT_(id, provider, mod, func, name); args(id, __VA_ARGS__)
+#define SDT_OLD_(args, id, provider, mod, func, name, sname, ...)					\
+	SDT_OBJECT_(id, provider, mod, func, #sname); args(id, __VA_ARGS__)
+#define SDT_DEFINE_0_1(provider, mod, func, name, id) SDT_OBJECT_(id, provider, mod, func, name)
+#define SDT_DEFINE_0_2(provider, mod, func, names, id, sname) SDT_OBJECT_(id, provider, mod, func, #sname)
+
+#define SDT_ARGS_1_(id, a) SDT_ARG_(id, 0, a, SDT_NULL_)
+#define SDT_ARGS_2_(id, a, b) SDT_ARGS_1_(id, a); SDT_ARG_(id, 1, b, SDT_NULL_)
+#define SDT_ARGS_3_(id, a, b, c) SDT_ARGS_2_(id, a, b); SDT_ARG_(id, 2, c, SDT_NULL_)
+#define SDT_ARGS_4_(id, a, b, c, d) SDT_ARGS_3_(id, a, b, c); SDT_ARG_(id, 3, d, SDT_NULL_)
+#define SDT_ARGS_5_(id, a, b, c, d, e) SDT_ARGS_4_(id, a, b, c, d); SDT_ARG_(id, 4, e, SDT_NULL_)
+#define SDT_ARGS_6_(id, a, b, c, d, e, f) SDT_ARGS_5_(id, a, b, c, d, e); SDT_ARG_(id, 5, f, SDT_NULL_)
+#define SDT_ARGS_7_(id, a, b, c, d, e, f, g) SDT_ARGS_6_(id, a, b, c, d, e, f); SDT_ARG_(id, 6, g, SDT_NULL_)
+
+#define SDT_ARGS_X1_(id, a, xa) SDT_ARG_(id, 0, a, xa)
+#define SDT_ARGS_X2_(id, a, xa, b, xb) SDT_ARGS_X1_(id, a, xa); SDT_ARG_(id, 1, b, xb)
+#define SDT_ARGS_X3_(id, a, xa, b, xb, c, xc) SDT_ARGS_X2_(id, a, xa, b, xb); SDT_ARG_(id, 2, c, xc)
+#define SDT_ARGS_X4_(id, a, xa, b, xb, c, xc, d, xd)							\
+	SDT_ARGS_X3_(id, a, xa, b, xb, c, xc); SDT_ARG_(id, 3, d, xd)
+#define SDT_ARGS_X5_(id, a, xa, b, xb, c, xc, d, xd, e, xe)						\
+	SDT_ARGS_X4_(id, a, xa, b, xb, c, xc, d, xd); SDT_ARG_(id, 4, e, xe)
+#define SDT_ARGS_X6_(id, a, xa, b, xb, c, xc, d, xd, e, xe, f, xf)					\
+	SDT_ARGS_X5_(id, a, xa, b, xb, c, xc, d, xd, e, xe); SDT_ARG_(id, 5, f, xf)
+#define SDT_ARGS_X7_(id, a, xa, b, xb, c, xc, d, xd, e, xe, f, xf, g, xg)				\
+	SDT_ARGS_X6_(id, a, xa, b, xb, c, xc, d, xd, e, xe, f, xf); SDT_ARG_(id, 6, g, xg)
+
+/*
+ * The macros of SDT(9). Providers and probes are defined once in a program;
+ * files that use one of another file declare it. Both at file scope, in C++ in
+ * no unnamed namespace, with a `;' behind.
+ */
+#define SDT_PROVIDER_DECLARE(prov) SDT_DECLARE_PROVIDER_(_##prov)
+#define SDT_PROVIDER_DEFINE(prov) SDT_PROVIDER_(_##prov, #prov)
+
+#define SDT_PROBE_DECLARE(prov, mod, func, name) SDT_DECLARE_(_##prov##_##mod##_##func##_##name)
+
+/* Here name and perhaps sname are __VA_ARGS__, which may not be empty. */
+#define SDT_PROBE_DEFINE(prov, mod, func, ...)								\
+	SDT_JOIN_(SDT_DEFINE_0_, SDT_COUNT_(__VA_ARGS__))(sdt_provider_##prov, #mod, #func, #__VA_ARGS__,	\
+	    _##prov##_##mod##_##func##_##__VA_ARGS__)
+#define SDT_PROBE_DEFINE0 SDT_PROBE_DEFINE
+#define SDT_PROBE_DEFINE0_XLATE SDT_PROBE_DEFINE
+#define SDT_PROBE_DEFINE1(p, m, f, n, ...) SDT_DEFINE_(1, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE2(p, m, f, n, ...) SDT_DEFINE_(2, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE3(p, m, f, n, ...) SDT_DEFINE_(3, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE4(p, m, f, n, ...) SDT_DEFINE_(4, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE5(p, m, f, n, ...) SDT_DEFINE_(5, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE6(p, m, f, n, ...) SDT_DEFINE_(6, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE7(p, m, f, n, ...) SDT_DEFINE_(7, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+
+#define SDT_PROBE_DEFINE1_XLATE(p, m, f, n, ...) SDT_DEFINE_(X1, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE2_XLATE(p, m, f, n, ...) SDT_DEFINE_(X2, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE3_XLATE(p, m, f, n, ...) SDT_DEFINE_(X3, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE4_XLATE(p, m, f, n, ...) SDT_DEFINE_(X4, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE5_XLATE(p, m, f, n, ...) SDT_DEFINE_(X5, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE6_XLATE(p, m, f, n, ...) SDT_DEFINE_(X6, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+#define SDT_PROBE_DEFINE7_XLATE(p, m, f, n, ...) SDT_DEFINE_(X7, _##p##_##m##_##f##_##n, sdt_provider_##p, #m, #f, #n, __VA_ARGS__)
+
+#define SDT_PROBE0(p, m, f, n) SDT_CALL_(_##p##_##m##_##f##_##n, 0, SDT_WORDS_0_())
+#define SDT_PROBE1(p, m, f, n, a0) SDT_CALL_(_##p##_##m##_##f##_##n, 1, SDT_WORDS_1_(a0))
+#define SDT_PROBE2(p, m, f, n, a0, a1) SDT_CALL_(_##p##_##m##_##f##_##n, 2, SDT_WORDS_2_(a0, a1))
+#define SDT_PROBE3(p, m, f, n, a0, a1, a2) SDT_CALL_(_##p##_##m##_##f##_##n, 3, SDT_WORDS_3_(a0, a1, a2))
+#define SDT_PROBE4(p, m, f, n, a0, a1, a2, a3) SDT_CALL_(_##p##_##m##_##f##_##n, 4, SDT_WORDS_4_(a0, a1, a2, a3))
+#define SDT_PROBE5(p, m, f, n, a0, a1, a2, a3, a4) SDT_CALL_(_##p##_##m##_##f##_##n, 5, SDT_WORDS_5_(a0, a1, a2, a3, a4))
+#define SDT_PROBE6(p, m, f, n, a0, a1, a2, a3, a4, a5) SDT_CALL_(_##p##_##m##_##f##_##n, 6, SDT_WORDS_6_(a0, a1, a2, a3, a4, a5))
+#define SDT_PROBE7(p, m, f, n, a0, a1, a2, a3, a4, a5, a6) SDT_CALL_(_##p##_##m##_##f##_##n, 7, SDT_WORDS_7_(a0, a1, a2, a3, a4, a5, a6))
+#define SDT_PROBE SDT_PROBE5
+#define SDT_PROBE_ENABLED(prov, mod, func, name) SDT_TEST_(_##prov##_##mod##_##func##_##name)
+
+/*
+ * illumos' macros. The id is `<provider>___<name>', or else a name of the
+ * provider `sdt'. They define the probe where they are used; C++ needs it
+ * declared, as above.
+ */
+#define DTRACE_PROBE_DECLARE(name) SDT_DECLARE_(_##name)
+#define DTRACE_PROBE_ENABLED(name) SDT_TEST_(_##name)
+#define DTRACE_PROBE(name) SDT_FIRE_(_##name, #name, 0, SDT_WORDS_0_(), "")
+#define DTRACE_PROBE1(name, t0, a0) SDT_FIRE_(_##name, #name, 1, SDT_WORDS_1_(a0), SDT_TYPE_(0, #t0))
+#define DTRACE_PROBE2(name, t0, a0, t1, a1)								\
+	SDT_FIRE_(_##name, #name, 2, SDT_WORDS_2_(a0, a1), SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1))
+#define DTRACE_PROBE3(name, t0, a0, t1, a1, t2, a2)							\
+	SDT_FIRE_(_##name, #name, 3, SDT_WORDS_3_(a0, a1, a2),						\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2))
+#define DTRACE_PROBE4(name, t0, a0, t1, a1, t2, a2, t3, a3)						\
+	SDT_FIRE_(_##name, #name, 4, SDT_WORDS_4_(a0, a1, a2, a3),					\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3))
+#define DTRACE_PROBE5(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4)					\
+	SDT_FIRE_(_##name, #name, 5, SDT_WORDS_5_(a0, a1, a2, a3, a4),					\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3) SDT_TYPE_(4, #t4))
+#define DTRACE_PROBE6(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5)				\
+	SDT_FIRE_(_##name, #name, 6, SDT_WORDS_6_(a0, a1, a2, a3, a4, a5),				\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3) SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5))
+#define DTRACE_PROBE7(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6)			\
+	SDT_FIRE_(_##name, #name, 7, SDT_WORDS_7_(a0, a1, a2, a3, a4, a5, a6),				\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6))
+#define DTRACE_PROBE8(name, t0, a0, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6, t7, a7)		\
+	SDT_FIRE_(_##name, #name, 8, SDT_WORDS_8_(a0, a1, a2, a3, a4, a5, a6, a7),			\
+	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
+	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7))
+
+#endif

@@ -1,0 +1,134 @@
+package headertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Where the tests make files, the converter, and the folder of sdt.h.
+var scratch, converter, include string
+
+func TestMain(m *testing.M) {
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	var err error
+	if include, err = filepath.Abs("../../include"); err == nil {
+		scratch, err = os.MkdirTemp("", "headertest-")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	converter = filepath.Join(scratch, "sdtconvert")
+	if _, err := try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// need skips a test without which a tool is missing. In CI every tool is there.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("no " + tool)
+			}
+			t.Skip("no " + tool)
+		}
+	}
+}
+
+// try runs a command and returns what it wrote to both outputs.
+func try(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		shown := out[:min(len(out), 4000)]
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, shown)
+	}
+	return string(out), err
+}
+
+func must(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := try(name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// made are files that tests share, by what makes them.
+var made sync.Map // string -> *file
+
+type file struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// output appends `-o <a file>` to a command and runs it, once for all tests. The
+// file is called base.
+func output(t *testing.T, base string, command ...string) string {
+	t.Helper()
+	v, _ := made.LoadOrStore(strings.Join(append(command, base), "\x00"), &file{})
+	f := v.(*file)
+	f.once.Do(func() {
+		var dir string
+		if dir, f.err = os.MkdirTemp(scratch, ""); f.err == nil {
+			f.path = filepath.Join(dir, base)
+			_, f.err = try(command[0], append(slices.Clone(command[1:]), "-o", f.path)...)
+		}
+	})
+	if f.err != nil {
+		t.Fatal(f.err)
+	}
+	return f.path
+}
+
+// sortedLines are the lines of a text that are not empty.
+func sortedLines(text string) []string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	slices.Sort(lines)
+	return lines
+}
+
+// checkLines compares sorted lines, and shows what differs.
+func checkLines(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	for _, d := range difference(want, got) {
+		t.Errorf("%s: missing: %s", what, d)
+	}
+	for _, d := range difference(got, want) {
+		t.Errorf("%s: too much: %s", what, d)
+	}
+}
+
+// difference is what is oftener in a than in b.
+func difference(a, b []string) []string {
+	count := map[string]int{}
+	for _, s := range b {
+		count[s]++
+	}
+	var d []string
+	for _, s := range a {
+		if count[s]--; count[s] < 0 {
+			d = append(d, s)
+		}
+	}
+	return d
+}

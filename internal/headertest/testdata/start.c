@@ -1,0 +1,7 @@
+/* The executable that runs the library. */
+int headertest_main(void);
+
+int main(void)
+{
+	return headertest_main();
+}
