@@ -1,13 +1,18 @@
 package kerneltest
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // every is the share of the kernel's modules that is looked at: one in so many.
@@ -103,6 +108,7 @@ func convertModule(t *testing.T, tool, module string) int {
 			t.Fatalf("%s: got %q, want %q, before %q", module, after[i], want, before[i])
 		}
 	}
+	checkListing(t, tool, converted, functionsOf(before))
 	if out := run(t, "readelf", "-rW", converted); strings.Contains(out, " __fentry__ ") {
 		t.Errorf("%s: a relocation against __fentry__ is left", module)
 	}
@@ -137,4 +143,57 @@ func asNop(line string) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("%s\t0f 1f 44 00 00       \tnopl   0x0(%%rax,%%rax,1)\t%x: R_X86_64_NONE\tsdt_instances_set", fields[0], at), true
+}
+
+// functionsOf lists where the functions begin that call __fentry__, by objdump's
+// labels: section+offset.
+func functionsOf(disassembly []string) []string {
+	var starts []string
+	section, start := "", uint64(0)
+	for _, line := range disassembly {
+		if name, ok := strings.CutPrefix(line, "Disassembly of section "); ok {
+			section = strings.TrimSuffix(name, ":")
+		} else if at, _, ok := strings.Cut(line, " <"); ok && strings.HasSuffix(line, ">:") {
+			start, _ = strconv.ParseUint(at, 16, 64)
+		} else if _, ok := asNop(line); ok {
+			starts = append(starts, fmt.Sprintf("%s+%#x", section, start))
+		}
+	}
+	slices.Sort(starts)
+	return starts
+}
+
+// checkListing compares the functions of a listing.
+func checkListing(t *testing.T, tool, module string, want []string) {
+	t.Helper()
+	var doc struct {
+		Images []struct {
+			Probes []struct {
+				Sites []struct {
+					Section, Address string
+					Offset           uint64 `json:"function_offset"`
+				}
+			}
+		}
+	}
+	if len(want) == 0 {
+		return
+	}
+	if err := json.Unmarshal([]byte(run(t, tool, "list", "--json", module)), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range doc.Images[0].Probes {
+		for _, s := range p.Sites {
+			at, err := strconv.ParseUint(s.Address, 0, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s+%#x", s.Section, at-s.Offset))
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: functions with calls (-) and those listed (+): %s", module, diff)
+	}
 }
