@@ -6,6 +6,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
+// noteLimit bounds the notes that are read at once, in bytes.
+const noteLimit = 1 << 20
+
 // BuildID returns the build id of an image: what the linker has made of its
 // contents, so that two files with the same one come from the same link. It is
 // nil when there is none.
@@ -14,14 +17,15 @@ import (
 // found by section headers, else by program headers.
 func BuildID(o *elfreloc.Object) ([]byte, error) {
 	for i := range o.Sections {
-		if o.Sections[i].Type != elf.SHT_NOTE {
+		s := &o.Sections[i]
+		if s.Type != elf.SHT_NOTE || s.Size > noteLimit {
 			continue
 		}
 		data, err := o.Data(i)
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(o, data); id != nil {
+		if id := findBuildID(data, o.Layout, s.Align); id != nil {
 			return id, nil
 		}
 	}
@@ -33,38 +37,38 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 		return nil, err
 	}
 	for _, s := range segments {
-		if s.Type != elf.PT_NOTE || s.Offset+s.Filesz > 1<<62 {
+		if s.Type != elf.PT_NOTE || s.Filesz > noteLimit || s.Offset > 1<<62 {
 			continue
 		}
 		data, err := o.ReadFile(int64(s.Offset), int64(s.Filesz))
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(o, data); id != nil {
+		if id := findBuildID(data, o.Layout, s.Align); id != nil {
 			return id, nil
 		}
 	}
 	return nil, nil
 }
 
-// findBuildID looks through notes: the sizes of owner and contents, the type,
-// and both, padded. Notes of 8-byte alignment pad alike up to a build id, which
-// no linker puts behind a property note.
-func findBuildID(o *elfreloc.Object, notes []byte) []byte {
-	const header, typeBuildID, owner = 12, 3, "GNU\x00"
-	order := o.Layout.Order
-	for len(notes) >= header {
-		nameSize, size := uint64(order.Uint32(notes)), uint64(order.Uint32(notes[4:]))
-		typ := order.Uint32(notes[8:])
-		notes = notes[header:]
-		padded := (nameSize + 3) &^ 3
-		if padded > uint64(len(notes)) || size > uint64(len(notes))-padded {
+// findBuildID looks through notes: three words for the sizes of the owner and of
+// the contents and for the type, then both, each padded.
+func findBuildID(notes []byte, l elfreloc.Layout, align uint64) []byte {
+	const head, typ = 12, 3 // NT_GNU_BUILD_ID
+	if align != 8 {
+		align = 4
+	}
+	pad := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+	for len(notes) > head {
+		owner, size := uint64(l.Order.Uint32(notes)), uint64(l.Order.Uint32(notes[4:]))
+		start := pad(head + owner)
+		if start > uint64(len(notes)) || size > uint64(len(notes))-start {
 			return nil
 		}
-		if typ == typeBuildID && string(notes[:nameSize]) == owner && size > 0 {
-			return notes[padded:][:size:size]
+		if l.Order.Uint32(notes[8:]) == typ && size > 0 && string(notes[head:head+owner]) == "GNU\x00" {
+			return notes[start : start+size]
 		}
-		notes = notes[min(padded+(size+3)&^3, uint64(len(notes))):]
+		notes = notes[min(pad(start+size), uint64(len(notes))):]
 	}
 	return nil
 }

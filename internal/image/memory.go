@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debugfile"
 )
 
 // fileInMemory is what is left of a file in the memory of a process: its
@@ -88,51 +89,14 @@ func openMemory(memory io.ReaderAt, maps []Mapping, name string) (*elfreloc.Obje
 // vdso is the path of the library that the kernel maps into every process.
 const vdso = "[vdso]"
 
-// noteLimit bounds the notes that are searched for a build ID.
-const noteLimit = 1 << 20
-
 // buildID is what the linker made of a linked file's contents, "" when there is
-// none: a note of the owner GNU (gABI, "Note Section").
+// none.
 func buildID(o *elfreloc.Object) string {
-	segments, err := o.Segments()
+	id, err := debugfile.BuildID(o)
 	if err != nil {
 		return ""
 	}
-	for _, s := range segments {
-		if s.Type != elf.PT_NOTE || s.Filesz > noteLimit || s.Offset > 1<<62 {
-			continue
-		}
-		notes, err := o.ReadFile(int64(s.Offset), int64(s.Filesz))
-		if err != nil {
-			continue
-		}
-		if id := findBuildID(notes, o.Layout, max(s.Align, 4)); id != "" {
-			return id
-		}
-	}
-	return ""
-}
-
-// findBuildID looks through notes: three words for the sizes of the owner and of
-// the contents and for the type, then both, each padded.
-func findBuildID(notes []byte, l elfreloc.Layout, align uint64) string {
-	const head, typ = 12, 3 // NT_GNU_BUILD_ID
-	if align != 8 {
-		align = 4
-	}
-	pad := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
-	for len(notes) > head {
-		owner, size := uint64(l.Order.Uint32(notes)), uint64(l.Order.Uint32(notes[4:]))
-		start := pad(head + owner)
-		if start > uint64(len(notes)) || size > uint64(len(notes))-start {
-			return ""
-		}
-		if l.Order.Uint32(notes[8:]) == typ && string(notes[head:head+owner]) == "GNU\x00" {
-			return string(notes[start : start+size])
-		}
-		notes = notes[min(pad(start+size), uint64(len(notes))):]
-	}
-	return ""
+	return string(id)
 }
 
 var errEnded = errors.New("the process has ended, or runs another program now")
