@@ -41,15 +41,19 @@ func (t *Table) program(u *unit) *program {
 	if !u.hasLines {
 		return empty
 	}
-	if p, ok := t.programs[u.lines]; ok {
-		return p
+	if u.program != nil {
+		return u.program
 	}
-	p, err := t.readProgram(u)
-	if err != nil {
-		t.fail(err)
-		p = empty
+	p, ok := t.programs[u.lines]
+	if !ok {
+		var err error
+		if p, err = t.readProgram(u); err != nil {
+			t.fail(err)
+			p = empty
+		}
+		t.programs[u.lines] = p
 	}
-	t.programs[u.lines] = p
+	u.program = p
 	return p
 }
 

@@ -21,8 +21,9 @@ type unit struct {
 
 	strBase, addrBase, rnglistsBase uint64
 
-	body   []byte  // once it was read
-	scopes *scopes // once they were asked for
+	body    []byte   // once it was read
+	scopes  *scopes  // once they were asked for
+	program *program // once it was asked for
 }
 
 func (u *unit) offsetSize() int {
