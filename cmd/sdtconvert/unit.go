@@ -175,6 +175,9 @@ func (u *unit) place(a image.Addr) placed {
 		for i := 0; i < len(frames) && len(frames) > 1; i++ {
 			p.Inlines = append(p.Inlines, u.frame(frames[i]))
 		}
+		if n := len(p.Inlines); n > 0 && p.Function != "" {
+			p.Inlines[n-1].Function = p.Function // as everywhere: the debug information may have another name
+		}
 	}
 	return p
 }

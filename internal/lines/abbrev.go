@@ -85,13 +85,16 @@ func (t *Table) abbrevTable(off uint64, p params) (*abbrevTable, error) {
 	}
 	c := cursor{b: data[off:]}
 	table := parseAbbrevs(&c, p, t.abbrevBudget)
-	if c.bad {
-		return nil, fmt.Errorf("%s+%#x: a table of abbreviations without an end, or many that overlap", t.sections.name(debugAbbrev), off)
-	}
 	t.abbrevBudget -= uint64(c.at)
+	if c.bad {
+		return nil, fmt.Errorf("%s+%#x: abbreviations that make no sense, or tables of them that overlap", t.sections.name(debugAbbrev), off)
+	}
 	t.abbrevs[key] = table
 	return table, nil
 }
+
+// maxAttrs bounds how many attributes an entry has; some take no byte of it.
+const maxAttrs = 128
 
 func parseAbbrevs(c *cursor, p params, budget uint64) *abbrevTable {
 	table := &abbrevTable{}
@@ -109,6 +112,7 @@ func parseAbbrevs(c *cursor, p params, budget uint64) *abbrevTable {
 				break
 			}
 			attrs = append(attrs, at)
+			c.bad = c.bad || len(attrs)-first > maxAttrs
 			if n := p.formSize(at.form); n < 0 || a.size < 0 {
 				a.size = -1
 			} else if a.size += int32(n); a.size > 1<<30 {

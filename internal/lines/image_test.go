@@ -38,7 +38,7 @@ var builds = []build{
 	{"gcc-gc-4", amd64, "gcc", false, "-O2 -gdwarf-4 -ffunction-sections", "-Wl,--gc-sections"},
 	{"gcc-gc-lld", amd64, "gcc", false, "-O2 -g -ffunction-sections", "-B/usr/lib/llvm-19/bin -fuse-ld=lld -Wl,--gc-sections"},
 	{"gcc-shared", amd64, "gcc", false, "-O2 -g -fPIC", "-shared"},
-	{"gcc-static", amd64, "gcc", false, "-O2 -g", "-static"},
+	{"gcc-static", amd64, "gcc", false, "-O2 -g", "-static -nostdlib -Wl,-e,main"},
 	{"gcc-emit-relocs", amd64, "gcc", false, "-O2 -g", "-Wl,-q"},
 	{"gcc-lto", amd64, "gcc", false, "-O2 -g -flto -ffat-lto-objects", "-O2 -g -flto"},
 	{"gcc-types", amd64, "gcc", false, "-O2 -g -fdebug-types-section", ""},

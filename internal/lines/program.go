@@ -188,6 +188,10 @@ func (p *program) readEntries(c *cursor) []file {
 	return entries
 }
 
+// maxPath is the longest path that is told, PATH_MAX of Linux. In hostile input
+// many files may share a directory with an endless name.
+const maxPath = 1 << 12
+
 // fileName returns the path of a file, joined with its directory and that of
 // the unit.
 func (t *Table) fileName(p *program, i uint64) string {
@@ -198,6 +202,9 @@ func (t *Table) fileName(p *program, i uint64) string {
 		return name
 	}
 	name := t.join(p, p.files[i])
+	if len(name) > maxPath {
+		name = ""
+	}
 	if known, ok := t.files[name]; ok {
 		name = known
 	} else {

@@ -58,14 +58,14 @@ func (t *Table) rangeList(u *unit, v value, f func(lo, hi uint64)) error {
 	c := t.cursor(data[:min(uint64(len(data)), t.rangeBudget)])
 	if k == debugRanges {
 		oldRanges(u, &c, f)
-	} else if err := t.newRanges(u, &c, f); err != nil {
-		return err
+	} else {
+		err = t.newRanges(u, &c, f)
 	}
 	t.rangeBudget -= uint64(c.at)
-	if c.bad {
-		return fmt.Errorf("%s+%#x: a list of ranges without an end, or many that overlap", t.sections.name(k), off)
+	if err == nil && c.bad {
+		err = fmt.Errorf("%s+%#x: a list of ranges without an end, or many that overlap", t.sections.name(k), off)
 	}
-	return nil
+	return err
 }
 
 // oldRanges reads a list of .debug_ranges (DWARF 4, section 2.17.3).

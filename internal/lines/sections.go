@@ -47,7 +47,8 @@ type section struct {
 	data   []byte // once it was read as a whole
 	whole  bool
 	err    error
-	reads  int // of strings, so far
+	texts  map[uint64]string // of a section of strings: those read, by offset
+	budget uint64            // bytes of strings that may still be read
 }
 
 func (s *sections) find(o *elfreloc.Object) {
@@ -188,16 +189,37 @@ func (s *sections) rest(k int, off, n uint64) ([]byte, error) {
 // manyReads is after how many strings a section of them is read as a whole.
 const manyReads = 256
 
-// text reads the string at offset off of a section of strings.
+// maxText bounds the length of a string.
+const maxText = 1 << 16
+
+// text reads the string at an offset of a section of strings, once.
 func (s *sections) text(k int, off uint64) (string, error) {
 	d := &s.list[k]
-	if d.reads++; d.reads == manyReads {
+	if known, ok := d.texts[off]; ok {
+		return known, nil
+	}
+	if d.texts == nil {
+		d.texts, d.budget = make(map[uint64]string), s.budget(k, 4)
+	}
+	if len(d.texts) == manyReads {
 		if _, err := s.all(k); err != nil {
 			return "", err
 		}
 	}
-	const first, most = 1 << 8, 1 << 20
-	for n := uint64(first); n <= most; n *= 16 {
+	text, err := s.readText(k, off)
+	if err == nil && uint64(len(text)) > d.budget {
+		err = fmt.Errorf("%s+%#x: too many strings overlap", s.name(k), off)
+	}
+	if err != nil {
+		return "", err
+	}
+	d.budget -= uint64(len(text))
+	d.texts[off] = text
+	return text, nil
+}
+
+func (s *sections) readText(k int, off uint64) (string, error) {
+	for n := uint64(1 << 8); n <= maxText; n *= 16 {
 		b, err := s.rest(k, off, n)
 		if err != nil {
 			return "", err
@@ -205,9 +227,6 @@ func (s *sections) text(k int, off uint64) (string, error) {
 		if end := bytes.IndexByte(b, 0); end >= 0 {
 			return string(b[:end]), nil
 		}
-		if uint64(len(b)) < n {
-			break
-		}
 	}
-	return "", fmt.Errorf("%s+%#x: a string has no end", s.name(k), off)
+	return "", fmt.Errorf("%s+%#x: a string has no end, or one of more than %d bytes", s.name(k), off, maxText)
 }

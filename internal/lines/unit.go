@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,20 +46,31 @@ func (t *Table) cursor(b []byte) cursor {
 	return cursor{b: b, big: t.o.Layout.Order == binary.ByteOrder(binary.BigEndian)}
 }
 
-// findUnits reads the header and the first entry of each unit.
+// findUnits reads the header and the first entry of each unit. One that makes no
+// sense does not keep it from the others, as long as its length does.
 func (t *Table) findUnits() error {
 	size, err := t.sections.size(debugInfo)
-	for off := uint64(0); err == nil && off < size; {
-		off, err = t.findUnit(off, size)
+	if err != nil {
+		return err
 	}
-	return err
+	var first error
+	for off := uint64(0); off < size; {
+		next, err := t.findUnit(off, size)
+		first = cmp.Or(first, err)
+		if next == 0 {
+			break
+		}
+		off = next
+	}
+	return first
 }
 
 // firstRead is how much of a unit is read at first: most first entries are
 // shorter.
 const firstRead = 512
 
-// findUnit reads the unit at an offset and returns the offset of the next.
+// findUnit reads the unit at an offset and returns the offset of the next, 0 when
+// that cannot be told.
 func (t *Table) findUnit(off, end uint64) (uint64, error) {
 	window, err := t.sections.rest(debugInfo, off, firstRead)
 	if err != nil {
@@ -74,19 +86,18 @@ func (t *Table) findUnit(off, end uint64) (uint64, error) {
 		return off + u.size, nil // of types, or from another time
 	}
 	if u.addrSize != 4 && u.addrSize != 8 {
-		return 0, t.unitError(&u, fmt.Sprintf("addresses of %d bytes", u.addrSize))
+		return off + u.size, t.unitError(&u, fmt.Sprintf("addresses of %d bytes", u.addrSize))
 	}
 	c.b = c.b[:min(uint64(len(c.b)), u.size)]
-	ok, err := t.readFirst(&u, c)
+	err = t.readFirst(&u, c)
 	if err == errShort && u.size > firstRead {
-		if window, err = t.sections.part(debugInfo, off, u.size); err != nil {
+		if c.b, err = t.sections.part(debugInfo, off, u.size); err != nil {
 			return 0, err
 		}
-		c.b = window
-		ok, err = t.readFirst(&u, c)
+		err = t.readFirst(&u, c)
 	}
-	if err == nil && ok {
-		t.units = append(t.units, u)
+	if err == errShort {
+		err = t.unitError(&u, "the first entry is cut off, or of a form that is not known")
 	}
 	return off + u.size, err
 }
@@ -135,26 +146,26 @@ func (u *unit) readHeader(c *cursor) (tag int) {
 
 var errShort = errors.New("cut off")
 
-// readFirst reads the first entry of a unit and notes where the unit is. It
-// returns errShort when the entry goes on behind what c has.
-func (t *Table) readFirst(u *unit, c cursor) (bool, error) {
+// readFirst reads the first entry of a unit and notes the unit and where it is.
+// It returns errShort when the entry goes on behind what c has.
+func (t *Table) readFirst(u *unit, c cursor) error {
 	table, err := t.abbrevTable(u.abbrevs, u.params)
 	if err != nil {
-		return false, err
+		return err
 	}
 	code := c.uleb()
 	if code == 0 {
-		return false, nil // padding
+		return nil // padding
 	}
 	if c.bad {
-		return false, errShort
+		return errShort
 	}
 	a := table.get(code)
 	if a == nil {
-		return false, t.unitError(u, fmt.Sprintf("no abbreviation %d", code))
+		return t.unitError(u, fmt.Sprintf("no abbreviation %d", code))
 	}
 	if a.tag != tagCompileUnit && a.tag != tagPartialUnit && a.tag != tagSkeletonUnit {
-		return false, nil
+		return nil
 	}
 	var low, high, ranges value
 	for _, at := range a.attrs {
@@ -179,12 +190,14 @@ func (t *Table) readFirst(u *unit, c cursor) (bool, error) {
 		}
 	}
 	if c.bad {
-		return false, errShort
+		return errShort
 	}
 	if u.low, err = t.addressOf(u, low); err != nil {
-		return false, err
+		return err
 	}
-	return true, t.place(u, low, high, ranges)
+	err = t.place(u, low, high, ranges)
+	t.units = append(t.units, *u)
+	return err
 }
 
 // place notes the addresses of the unit that comes next.

@@ -1,0 +1,143 @@
+package lines_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"debug/elf"
+	"encoding/binary"
+	"strings"
+	"testing"
+)
+
+// unit4 is a unit of DWARF 4 with one entry.
+func unit4(abbrevs uint32, entry ...byte) []byte {
+	u := binary.LittleEndian.AppendUint32(nil, uint32(7+len(entry)))
+	u = append(u, 4, 0)
+	u = binary.LittleEndian.AppendUint32(u, abbrevs)
+	return append(append(u, 8), entry...)
+}
+
+// cuWithLines is a compile unit that has DW_AT_stmt_list, DW_FORM_sec_offset.
+var cuWithLines = []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 0}
+
+// lineTable is one of DWARF 4: the 4 bytes from address 0x10 on are of line 7. It
+// says that it has more bytes than it has.
+func lineTable(more int) []byte {
+	header := []byte{1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', '.', 'c', 0, 0, 0, 0, 0}
+	program := []byte{0, 9, 2, 0x10, 0, 0, 0, 0, 0, 0, 0, 3, 6, 1, 2, 4, 0, 1, 1}
+	b := binary.LittleEndian.AppendUint32(nil, uint32(6+len(header)+len(program)+more))
+	b = binary.LittleEndian.AppendUint32(append(b, 4, 0), uint32(len(header)))
+	return append(append(b, header...), program...)
+}
+
+// Tables that lie in each other would be decoded as often as there are units.
+func TestOverlappingTablesAreNotAllRead(t *testing.T) {
+	const count = 1 << 15
+	var units, abbrevs, tables, lineTables []byte
+	stride := len(lineTable(0))
+	for i := range count {
+		tables = append(tables, unit4(0, binary.LittleEndian.AppendUint32([]byte{1}, uint32(stride*i))...)...)
+		lineTables = append(lineTables, lineTable((count-i-1)*stride)...)
+	}
+	for i := range count {
+		units = append(units, unit4(uint32(8*i), 9)...)
+		abbrevs = append(abbrevs, 2, 0x34, 0, 3, 8, 3, 0, 0)
+	}
+	abbrevs = append(abbrevs, 0)
+	for _, c := range []struct {
+		name, want         string
+		info, abbrev, line []byte
+	}{
+		{"abbreviations", "tables of them that overlap", units, abbrevs, []byte{0}},
+		{"lines", "line tables overlap", tables, cuWithLines, lineTables},
+	} {
+		table, err := openDebug(t, map[string][]byte{".debug_info": c.info, ".debug_abbrev": c.abbrev, ".debug_line": c.line})
+		if err == nil {
+			err = table.Err()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func compressed(kind elf.CompressionType, size uint64, data []byte) []byte {
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, elf.Chdr64{Type: uint32(kind), Size: size, Addralign: 1}); err != nil {
+		panic(err)
+	}
+	b.Write(data)
+	return b.Bytes()
+}
+
+func deflate(data []byte) []byte {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		panic(err)
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+// Memory is taken for no more than what the input can decompress to.
+func TestBrokenCompressionIsAnError(t *testing.T) {
+	info := unit4(0, 1, 0, 0, 0, 0)
+	packed := deflate(info)
+	for _, c := range []struct {
+		want string
+		data []byte
+	}{
+		{"", compressed(elf.COMPRESS_ZLIB, uint64(len(info)), packed)},
+		{"a.o: debug information: .debug_info: says that 24 bytes decompress to 1099511627776", compressed(elf.COMPRESS_ZLIB, 1<<40, packed[:24])},
+		{"a.o: debug information: .debug_info: ends after 16 of 17 bytes", compressed(elf.COMPRESS_ZLIB, uint64(len(info))+1, packed)},
+		{"a.o: debug information: .debug_info: compressed as COMPRESS_ZSTD+1, which is not known", compressed(3, uint64(len(info)), packed)},
+		{"a.o: debug information: .debug_info: 5 bytes, and no header of a compressed section", packed[:5]},
+		{"a.o: debug information: .debug_info: zstd decompression error at 0: invalid magic number", compressed(elf.COMPRESS_ZSTD, uint64(len(info)), packed)},
+	} {
+		_, err := openDebug(t, map[string][]byte{
+			"compressed:.debug_info": c.data, ".debug_abbrev": cuWithLines, ".debug_line": {0, 0, 0, 0},
+		})
+		if got := message(err); got != c.want {
+			t.Errorf("the error is\n%s, want\n%s", got, c.want)
+		}
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A list of ranges that has no end, or a form that nobody knows, is the fault of
+// one unit; the others are read.
+func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
+	good := unit4(0, 1, 0, 0, 0, 0)
+	abbrevs := append(append([]byte{1, 0x11, 0, 0x10, 0x17, 0, 0}, 2, 0x11, 0, 0x55, 0x17, 0, 0, 3, 0x11, 0, 3, 0x7f, 0, 0), 0)
+	line := lineTable(0)
+	for _, c := range []struct {
+		want string
+		bad  []byte
+	}{
+		{"", nil},
+		{".debug_ranges+0x0: a list of ranges without an end, or many that overlap", unit4(0, 2, 0, 0, 0, 0)},
+		{".debug_info+0x0: the first entry is cut off, or of a form that is not known", unit4(0, 3, 0, 0, 0, 0)},
+		{".debug_info+0x0: the first entry is cut off, or of a form that is not known", unit4(0, 1, 0, 0)},
+		{".debug_info+0x0: no abbreviation 9", unit4(0, 9, 0, 0, 0, 0)},
+		{".debug_abbrev+0x100: beyond the end at 0x16", unit4(0x100, 1)},
+	} {
+		table, err := openDebug(t, map[string][]byte{
+			".debug_info": append(bytes.Clone(c.bad), good...), ".debug_abbrev": abbrevs, ".debug_line": line, ".debug_ranges": make([]byte, 8),
+		})
+		if got := strings.TrimPrefix(message(err), "a.o: debug information: "); got != c.want {
+			t.Errorf("the error is\n%s, want\n%s", got, c.want)
+		}
+		for address, want := range map[uint64]string{0xf: "", 0x10: "a.c:7", 0x13: "a.c:7", 0x14: ""} {
+			if got := table.Lookup(0, address); got != want {
+				t.Errorf("%#x is %q, want %q", address, got, want)
+			}
+		}
+	}
+}
