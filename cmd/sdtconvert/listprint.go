@@ -80,18 +80,6 @@ func printSite(w io.Writer, s *listedSite) {
 	}
 }
 
-// String shows an address as function+offset.
-func (p placed) String() string {
-	if p.Function == "" {
-		return "-"
-	}
-	name := p.Function
-	if p.Symbol != "" {
-		name = p.Symbol
-	}
-	return fmt.Sprintf("%s+%#x", name, p.FunctionOffset)
-}
-
 // close ends the output, and reports whether anything failed.
 func (p *listPrinter) close(err error) (bool, error) {
 	if p.json && (err == nil || len(p.listings) > 0) {

@@ -132,6 +132,16 @@ type placed struct {
 	Symbol         string  `json:"symbol,omitempty"` // where it differs from Function
 	Source         string  `json:"source,omitempty"`
 	Inlines        []frame `json:"inlines,omitempty"`
+
+	shown string // the symbol, as people want to see it
+}
+
+// String shows an address as symbol+offset.
+func (p placed) String() string {
+	if p.Function == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%s+%#x", p.shown, p.FunctionOffset)
 }
 
 // frame is one of the functions that an address lies in, the innermost first, and
@@ -161,8 +171,11 @@ func (u *unit) place(a image.Addr) placed {
 	var p placed
 	if f, ok := u.function(a); ok {
 		p.Function, p.FunctionOffset = f.Name, u.inFile(a).Offset-f.Start
-		if f.Raw != f.Name {
+		if p.shown = f.Raw; f.Raw != f.Name {
 			p.Symbol = f.Raw
+		}
+		if u.demangle {
+			p.shown = resolve.Demangle(f.Raw)
 		}
 	}
 	a = u.inFile(a)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,66 @@ func providerAndName(id string) string {
 	}
 	return "sdt " + id
 }
+
+// The names of C++ and the chains of inlined functions are addr2line's.
+func TestInlinesAreThoseOfAddr2line(t *testing.T) {
+	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}
+	c.need(t)
+	need(t, "addr2line")
+	p := compileProgram(t, c, pairs, false)
+	image, err := modePIE.link(p, c.machine.linkers[0], nil, p.converted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains := 0
+	for _, site := range openImage(t, image.image).records(t, pairs) {
+		address := fmt.Sprintf("%#x", site.addr)
+		want := lines(t, "addr2line", "-i", "-f", "-C", "-e", image.image, address)
+		got := lines(t, converter, "resolve", "--inlines", "--demangle", image.image, address)
+		if len(want) > 2 {
+			chains++
+		}
+		checkFrames(t, address, got, want)
+	}
+	if chains < 3 {
+		t.Errorf("only %d sites are in inlined functions", chains)
+	}
+}
+
+// checkFrames compares the lines of resolve with the pairs of lines, function and
+// place, of addr2line.
+func checkFrames(t *testing.T, address string, got, want []string) {
+	t.Helper()
+	frames := got[1:]
+	if len(frames) == 0 { // nothing is inlined
+		columns := strings.Split(got[0], "\t")
+		function, _, _ := strings.Cut(columns[4], "+0x")
+		frames = []string{"\tinline\t" + function + "\t" + columns[5]}
+	}
+	var pairs []string
+	for i := 0; i+1 < len(want); i += 2 {
+		place, _, _ := strings.Cut(want[i+1], " (discriminator")
+		pairs = append(pairs, want[i]+"\t"+place)
+	}
+	for i := range frames {
+		frames[i] = strings.TrimPrefix(frames[i], "\tinline\t")
+		// Of a clone, addr2line says that it is one, or only its function.
+		frames[i] = clone.ReplaceAllString(frames[i], "")
+	}
+	for i := range pairs {
+		pairs[i] = clone.ReplaceAllString(pairs[i], "")
+		// What a lambda is called, each tool has an idea of its own.
+		if i < len(frames) && strings.Contains(pairs[i], "lambda") {
+			_, pairs[i], _ = strings.Cut(pairs[i], "\t")
+			_, frames[i], _ = strings.Cut(frames[i], "\t")
+		}
+	}
+	if diff := cmp.Diff(pairs, frames); diff != "" {
+		t.Errorf("%s: %s", address, diff)
+	}
+}
+
+var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part\.\d+|\.isra\.\d+)+`)
 
 // stripped images are listed by their separate debug file as before, and
 // without one by what is left.
