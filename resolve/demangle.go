@@ -6,10 +6,10 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// The limits of Demangle, in bytes. Names within them are demangled in well under
-// a second, whoever made them up.
+// The limits of Demangle, in bytes. The time that a made-up name takes grows with
+// the square of its length: one within the limits takes less than a tenth of a second.
 const (
-	maxMangled   = 1 << 14
+	maxMangled   = 1 << 12
 	maxDemangled = 16 // as a power of two
 )
 
