@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/tooltest"
 	"sdtconvert/resolve"
 )
 
@@ -14,7 +15,7 @@ import (
 // where several have that, the source file.
 func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()
-	o := openFile(t, path)
+	o := tooltest.OpenELF(t, path)
 	syms, err := o.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +35,10 @@ func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 // The rules of docs/resolve.md on an object and on an image of it. Each case is
 // a place behind a symbol and what is there.
 func TestRules(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
 	image := filepath.Join(t.TempDir(), "image")
-	run(t, "", "gcc", "-o", image, objects[0], objects[1])
+	tooltest.Output(t, "gcc", "-o", image, objects[0], objects[1])
 	for _, path := range []string{objects[0], image} {
 		table := tableOf(t, path, nowhere)
 		for _, c := range []struct {
@@ -79,14 +80,14 @@ func TestRules(t *testing.T) {
 // Local functions of one name are different functions, told apart by their
 // source files.
 func TestEqualNames(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
 	merged := filepath.Join(t.TempDir(), "merged.o")
-	run(t, "", "gcc", "-r", "-nostdlib", "-o", merged, objects[0], objects[1])
+	tooltest.Output(t, "gcc", "-r", "-nostdlib", "-o", merged, objects[0], objects[1])
 	image := filepath.Join(t.TempDir(), "image")
-	run(t, "", "gcc", "-o", image, objects[0], objects[1])
+	tooltest.Output(t, "gcc", "-o", image, objects[0], objects[1])
 	for _, path := range []string{merged, image} {
-		o := openFile(t, path)
+		o := tooltest.OpenELF(t, path)
 		table := tableOf(t, path, nowhere)
 		syms, err := o.Symbols()
 		if err != nil {
@@ -119,9 +120,9 @@ func TestEqualNames(t *testing.T) {
 
 // clang's unique names.
 func TestUniqueNames(t *testing.T) {
-	need(t, "clang-19")
+	tooltest.Need(t, "clang-19")
 	object := compile(t, "clang-19", []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
-	o := openFile(t, object)
+	o := tooltest.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
 	syms, err := o.Symbols()
 	if err != nil {
@@ -143,10 +144,10 @@ func TestUniqueNames(t *testing.T) {
 // The linker keeps riscv64's local labels, since it moves them: none of them, nor
 // a mapping symbol, is ever a function.
 func TestLocalLabels(t *testing.T) {
-	need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
+	tooltest.Need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
 	for _, gcc := range []string{"riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"} {
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
-		o, table := openFile(t, object), tableOf(t, object, nowhere)
+		o, table := tooltest.OpenELF(t, object), tableOf(t, object, nowhere)
 		syms, err := o.Symbols()
 		if err != nil {
 			t.Fatal(err)
@@ -243,15 +244,15 @@ func TestDescriptorsInAnObject(t *testing.T) {
 // do. nm -S --synthetic shows where the code is: it names it with a dot.
 func TestDescriptorsInImages(t *testing.T) {
 	const prefix = "powerpc64-linux-gnu-"
-	need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
+	tooltest.Need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
 	objects := compile(t, prefix+"gcc", []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
 	for kind, flags := range map[string][]string{"exe": {"-no-pie"}, "pie": {"-pie"}, "shared": {"-shared"}} {
 		t.Run(kind, func(t *testing.T) {
 			image := filepath.Join(t.TempDir(), "image")
-			run(t, "", prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
+			tooltest.Output(t, prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
 			table := tableOf(t, image, nowhere)
 			code := make(map[string]uint64)
-			for _, line := range strings.Split(run(t, "", prefix+"nm", "--synthetic", image), "\n") {
+			for _, line := range strings.Split(tooltest.Output(t, prefix+"nm", "--synthetic", image), "\n") {
 				if columns := strings.Fields(line); len(columns) == 3 && strings.HasPrefix(columns[2], ".") {
 					code[columns[2][1:]] = parseHex(t, columns[0])
 				}
@@ -261,7 +262,7 @@ func TestDescriptorsInImages(t *testing.T) {
 					t.Errorf("%#x is %+v, want %s", code[name], f, name)
 				}
 			}
-			run(t, "", prefix+"strip", image)
+			tooltest.Output(t, prefix+"strip", image)
 			table = tableOf(t, image, nowhere)
 			if f, ok := table.Lookup(0, code["local"]); !ok || f.From != resolve.EhFrame {
 				t.Errorf("%#x is %+v without symbols", code["local"], f)

@@ -32,13 +32,17 @@ type spans struct {
 // ranges are the ranges of one code range. Each ends where its entry does or the
 // next one starts.
 type ranges struct {
-	starts []uint64
-	owners []uint32 // the entries that hold them
-
+	held []held
 	// index has the first range that starts in each block of 1<<shift bytes, so
-	// that a search does not jump through all of starts.
+	// that a search does not jump through all of them.
 	index []uint32
 	shift uint
+}
+
+// held is a range that an entry holds.
+type held struct {
+	start uint64
+	entry uint32
 }
 
 // makeSpans takes entries sorted by code range, start and rank.
@@ -50,7 +54,7 @@ func makeSpans(code codeMap, entries []entry) spans {
 			end++
 		}
 		w := sweep{entries: entries, end: code[r].end}
-		w.starts, w.owners = make([]uint64, 0, end-at), make([]uint32, 0, end-at)
+		w.held = make([]held, 0, end-at)
 		for at < end {
 			at = w.open(at, end)
 		}
@@ -63,22 +67,22 @@ func makeSpans(code codeMap, entries []entry) spans {
 
 // makeIndex makes blocks of a few ranges each, if these are spread evenly.
 func (r *ranges) makeIndex(code codeRange) {
-	if len(r.starts) == 0 {
+	if len(r.held) == 0 {
 		return
 	}
 	size := code.end - code.start
-	for size>>r.shift > uint64(len(r.starts))/4 {
+	for size>>r.shift > uint64(len(r.held))/4 {
 		r.shift++
 	}
 	r.index = make([]uint32, size>>r.shift+2)
 	block := 0
-	for i, start := range r.starts {
-		for ; uint64(block) <= (start-code.start)>>r.shift; block++ {
+	for i, h := range r.held {
+		for ; uint64(block) <= (h.start-code.start)>>r.shift; block++ {
 			r.index[block] = uint32(i)
 		}
 	}
 	for ; block < len(r.index); block++ {
-		r.index[block] = uint32(len(r.starts))
+		r.index[block] = uint32(len(r.held))
 	}
 }
 
@@ -87,14 +91,14 @@ func (s *spans) len() int { return len(s.entries) }
 // find returns the entry that holds an address, or nil.
 func (s *spans) find(section int, off uint64) *entry {
 	c := s.code.find(section, off)
-	if c < 0 || len(s.ranges[c].starts) == 0 {
+	if c < 0 || len(s.ranges[c].held) == 0 {
 		return nil
 	}
 	r := &s.ranges[c]
 	block := (off - s.code[c].start) >> r.shift
 	low, high := r.index[block], r.index[block+1]
 	for low < high {
-		if middle := low + (high-low)/2; r.starts[middle] > off {
+		if middle := low + (high-low)/2; r.held[middle].start > off {
 			high = middle
 		} else {
 			low = middle + 1
@@ -103,7 +107,7 @@ func (s *spans) find(section int, off uint64) *entry {
 	if low == 0 {
 		return nil
 	}
-	if e := &s.entries[r.owners[low-1]]; e.size == 0 || off-e.start < e.size {
+	if e := &s.entries[r.held[low-1].entry]; e.size == 0 || off-e.start < e.size {
 		return e
 	}
 	return nil
@@ -166,12 +170,12 @@ func (w *sweep) close(at uint64) {
 }
 
 // emit begins a range. It takes the place of one that begins there too.
-func (w *sweep) emit(start uint64, owner uint32) {
-	if n := len(w.starts) - 1; n >= 0 && w.starts[n] == start {
-		w.owners[n] = owner
+func (w *sweep) emit(start uint64, entry uint32) {
+	if n := len(w.held) - 1; n >= 0 && w.held[n].start == start {
+		w.held[n].entry = entry
 		return
 	}
-	w.starts, w.owners = append(w.starts, start), append(w.owners, owner)
+	w.held = append(w.held, held{start, entry})
 }
 
 // after returns the start of the first entry behind an address of a code range,

@@ -1,61 +1,13 @@
 package resolve_test
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"sdtconvert/elfreloc"
+	"sdtconvert/internal/tooltest"
 	"sdtconvert/resolve"
 )
-
-// need skips a test without which a tool is missing. In CI every tool is there,
-// and its absence is a fault.
-func need(t testing.TB, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no " + tool)
-		}
-		t.Skip("no " + tool)
-	}
-}
-
-// run runs a tool and returns what it prints.
-func run(t testing.TB, stdin, name string, args ...string) string {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &stderr)
-	}
-	return stdout.String()
-}
-
-func openFile(t testing.TB, path string) *elfreloc.Object {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(f, info.Size(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 // nowhere are the options for an image that has no debug file.
 var nowhere = resolve.Options{DebugRoots: []string{}}
@@ -65,7 +17,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	if opts.Warn == nil {
 		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
 	}
-	table, err := resolve.New(openFile(t, path), opts)
+	table, err := resolve.New(tooltest.OpenELF(t, path), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,23 +47,8 @@ func compile(t testing.TB, compiler string, flags []string, sources ...string) (
 	folder := t.TempDir()
 	for _, s := range sources {
 		out := filepath.Join(folder, strings.TrimSuffix(s, filepath.Ext(s))+".o")
-		run(t, "", compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
+		tooltest.Output(t, compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
 		objects = append(objects, out)
 	}
 	return objects
-}
-
-// driver is the flag with which a compiler driver finds a linker: a folder in
-// which it is called ld.
-func driver(t testing.TB, linker string) string {
-	t.Helper()
-	path, err := exec.LookPath(linker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if err := os.Symlink(path, filepath.Join(folder, "ld")); err != nil {
-		t.Fatal(err)
-	}
-	return "-B" + folder + "/"
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package debugfile_test
 
 import (

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // strict are the warnings that the header does not cause.
@@ -45,7 +47,7 @@ func TestStandards(t *testing.T) {
 		for _, c := range l.compilers {
 			t.Run(c, func(t *testing.T) {
 				t.Parallel()
-				need(t, c)
+				tooltest.Need(t, c)
 				for i, std := range l.standards {
 					for _, source := range l.sources {
 						flags := append([]string{"-std=" + std, []string{"-O0", "-O2"}[i%2]}, strict...)
@@ -61,7 +63,7 @@ func TestStandards(t *testing.T) {
 
 // TestC23 compiles what only C23 has.
 func TestC23(t *testing.T) {
-	need(t, "clang-19")
+	tooltest.Need(t, "clang-19")
 	for _, flag := range []string{"-DCASE=0", "-DCASE=4"} {
 		compile(t, "clang-19", "refused.c", append([]string{"-std=c23", flag}, strict...)...)
 	}
@@ -77,7 +79,7 @@ func TestAssemblers(t *testing.T) {
 	} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
-			need(t, strings.Fields(c)[0])
+			tooltest.Need(t, strings.Fields(c)[0])
 			compile(t, c, "c.c", "-O2", "-Wall", "-Werror")
 		})
 	}
@@ -87,11 +89,11 @@ func TestAssemblers(t *testing.T) {
 // case is one that does.
 func TestRefusedArguments(t *testing.T) {
 	for _, c := range []string{"gcc -std=c99", "clang-19 -std=c99", "g++ -xc++", "clang++-14 -xc++ -std=c++11", "clang++-19 -xc++"} {
-		need(t, strings.Fields(c)[0])
+		tooltest.Need(t, strings.Fields(c)[0])
 		compile(t, c, "refused.c", "-DCASE=0")
 		for i := 1; i <= 3; i++ {
 			args := append(strings.Fields(c), "-I"+include, fmt.Sprint("-DCASE=", i), "-fsyntax-only", "testdata/refused.c")
-			out, err := try(args[0], args[1:]...)
+			out, err := tooltest.Try(args[0], args[1:]...)
 			if err == nil {
 				t.Errorf("%s: case %d is not refused", c, i)
 			}
@@ -104,12 +106,12 @@ func TestRefusedArguments(t *testing.T) {
 
 // TestDisabled looks for what is left of a disabled program.
 func TestDisabled(t *testing.T) {
-	need(t, "gcc", "g++", "clang-19", "clang++-19", "nm")
+	tooltest.Need(t, "gcc", "g++", "clang-19", "clang++-19", "nm")
 	for _, c := range [][2]string{{"gcc", "g++"}, {"clang-19", "clang++-19"}} {
 		for _, o := range []string{"-O0", "-O2"} {
 			for i, source := range []string{"c.c", "cxx.cc"} {
 				object := compile(t, c[i], source, "-DSDT_DISABLE", o)
-				if out := must(t, "nm", object); strings.Contains(out, "sdt") || strings.Contains(out, "dtrace") {
+				if out := tooltest.Must(t, "nm", object); strings.Contains(out, "sdt") || strings.Contains(out, "dtrace") {
 					t.Errorf("%s %s %s leaves\n%s", c[i], o, source, out)
 				}
 			}

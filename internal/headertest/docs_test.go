@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 var docProgram = regexp.MustCompile("(?s)```c\n(/\\* (\\w+\\.c) \\*/\n.*?)```")
@@ -32,7 +34,7 @@ func docSource(t *testing.T, page string) string {
 // TestDocs compiles the program with a probe that docs/probes.md shows, and has
 // the one of docs/reading.md read it.
 func TestDocs(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	gcc := append([]string{"gcc", "-std=c99", "-O2", "-I" + include, "-c"}, strict...)
 	count, reader := docSource(t, "probes.md"), docSource(t, "reading.md")
 
@@ -40,14 +42,14 @@ func TestDocs(t *testing.T) {
 	output(t, "count", "gcc", object)
 	with := convert(t, output(t, "count.o", append(gcc, "-Dmain=count_main", count)...))
 	exe := output(t, "reader", "gcc", with, output(t, "reader.o", append(gcc, reader)...))
-	out := must(t, exe)
+	out := tooltest.Must(t, exe)
 	for _, part := range []string{"count:::end__of__line ", " args[0]: int", " args[1]: long"} {
 		if strings.Count(out, part) != 1 {
 			t.Errorf("the reader prints %q, not %q once", out, part)
 		}
 	}
 
-	_, err := try("gcc", output(t, "count.o", append(gcc, count)...), "-o", filepath.Join(t.TempDir(), "count"))
+	_, err := tooltest.Try("gcc", output(t, "count.o", append(gcc, count)...), "-o", filepath.Join(t.TempDir(), "count"))
 	if err == nil || !strings.Contains(err.Error(), "__dtrace_probe_count___end__of__line") {
 		t.Errorf("linked without conversion: %v", err)
 	}

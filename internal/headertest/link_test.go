@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // linkers are programs that the compiler's driver finds as ld.
@@ -42,7 +44,7 @@ func (c toolchain) String() string {
 
 func (c toolchain) need(t *testing.T, linker string) {
 	t.Helper()
-	need(t, c.prefix+c.cc, c.prefix+c.cxx, c.prefix+"gcc", linker)
+	tooltest.Need(t, c.prefix+c.cc, c.prefix+c.cxx, c.prefix+"gcc", linker)
 }
 
 // object compiles a source, and converts it unless that is left to the caller.
@@ -131,7 +133,7 @@ var deadLines = []string{"probe dead:::code(int)", "probed dead:::code", "probed
 func checkProgram(t *testing.T, exe string, gc bool, emulator ...string) {
 	t.Helper()
 	command := append(emulator, exe)
-	got := sortedLines(must(t, command[0], command[1:]...))
+	got := sortedLines(tooltest.Must(t, command[0], command[1:]...))
 	want := listing(programProbes(), programProviders...)
 	if !gc || slices.Contains(got, deadLines[0]) {
 		want = append(want, deadLines...)
@@ -243,7 +245,7 @@ func TestRelocatable(t *testing.T) {
 			t.Run(first+"/"+final, func(t *testing.T) {
 				t.Parallel()
 				c.need(t, first)
-				need(t, final)
+				tooltest.Need(t, final)
 				merge := []string{first, "-r"}
 				for _, s := range programSources {
 					merge = append(merge, convert(t, c.object(t, s)))
@@ -273,7 +275,7 @@ func TestTwin(t *testing.T) {
 				objects = append(objects, c.object(t, s))
 			}
 			exe := output(t, "twin", append([]string{"gcc"}, objects...)...)
-			checkLines(t, exe, sortedLines(must(t, exe)), calls(programProbes()))
+			checkLines(t, exe, sortedLines(tooltest.Must(t, exe)), calls(programProbes()))
 		})
 	}
 }
@@ -287,7 +289,7 @@ func TestMachines(t *testing.T) {
 			t.Parallel()
 			c := toolchain{prefix: prefix, cc: "gcc", cxx: "g++", flags: []string{"-O2", "-ffunction-sections"}}
 			c.need(t, prefix+"ld.bfd")
-			need(t, emulator)
+			tooltest.Need(t, emulator)
 			exe, _ := c.link(t, way{linker: prefix + "ld.bfd", mode: "-static", gc: true}, programSources)
 			checkProgram(t, exe, true, emulator)
 		})
@@ -308,7 +310,7 @@ func TestManual(t *testing.T) {
 		for _, c := range native {
 			c.need(t, "ld.bfd")
 			exe, _ := c.link(t, way{linker: "ld.bfd", mode: "-pie"}, []string{"manpage.c"}, define)
-			checkLines(t, exe, sortedLines(must(t, exe)), want)
+			checkLines(t, exe, sortedLines(tooltest.Must(t, exe)), want)
 		}
 	}
 }

@@ -1,16 +1,15 @@
 package headertest
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // Where the tests make files, the converter, and the folder of sdt.h.
@@ -31,45 +30,11 @@ func runAll(m *testing.M) int {
 	}
 	defer os.RemoveAll(scratch)
 	converter = filepath.Join(scratch, "sdtconvert")
-	if _, err := try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
+	if _, err := tooltest.Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-// need skips a test without which a tool is missing. In CI every tool is there.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("no " + tool)
-			}
-			t.Skip("no " + tool)
-		}
-	}
-}
-
-// try runs a command and returns what it wrote to both outputs.
-func try(name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		shown := out[:min(len(out), 4000)]
-		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, shown)
-	}
-	return string(out), err
-}
-
-func must(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	out, err := try(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // made are files that tests share, by what makes them.
@@ -91,7 +56,7 @@ func output(t *testing.T, base string, command ...string) string {
 		var dir string
 		if dir, f.err = os.MkdirTemp(scratch, ""); f.err == nil {
 			f.path = filepath.Join(dir, base)
-			_, f.err = try(command[0], append(slices.Clone(command[1:]), "-o", f.path)...)
+			_, f.err = tooltest.Try(command[0], append(slices.Clone(command[1:]), "-o", f.path)...)
 		}
 	})
 	if f.err != nil {

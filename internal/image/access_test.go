@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/tooltest"
 )
 
 func TestProcessEnds(t *testing.T) {
@@ -54,7 +55,7 @@ func TestProcessEnds(t *testing.T) {
 
 // TestProcessExec looks at a process that becomes another program.
 func TestProcessExec(t *testing.T) {
-	need(t, "sh")
+	tooltest.Need(t, "sh")
 	running := start(t, "sh", "-c", "echo ready; read line; exec cat")
 	p := running.open(t)
 	addr := image.Addr{Offset: p.Modules[0].Start}
@@ -80,7 +81,7 @@ func TestProcessExec(t *testing.T) {
 // TestProcessRoot is about a process with another root, which names its files
 // as it sees them.
 func TestProcessRoot(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	if os.Getuid() != 0 {
 		t.Skip("only root can change the root")
 	}

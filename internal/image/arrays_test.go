@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/tooltest"
 )
 
 // words lists the fields of an image's array, and where it stands.
@@ -34,15 +35,15 @@ func words(t *testing.T, im image.Image, section string) (all []image.Range, ref
 // changed makes a copy of an image by a command that takes both names.
 func changed(t *testing.T, path, tool string, args ...string) string {
 	t.Helper()
-	need(t, tool)
+	tooltest.Need(t, tool)
 	out := filepath.Join(t.TempDir(), filepath.Base(path))
-	run(t, tool, append(args, path, out)...)
+	tooltest.Output(t, tool, append(args, path, out)...)
 	return out
 }
 
 // TestArrays finds an array by each of what tells where it is.
 func TestArrays(t *testing.T) {
-	need(t, "objcopy")
+	tooltest.Need(t, "objcopy")
 	lib := library(t)
 	want, wantRefs := words(t, open(t, lib), "sdt_instances_set")
 	if len(want) != 1 || want[0].Size != 64 {
@@ -99,7 +100,7 @@ func TestDebugFile(t *testing.T) {
 	if all, err := stripped.SymbolsAt(refs[1].Addr); err != nil || len(all) > 0 {
 		t.Errorf("%q, %v of a stripped library", all, err)
 	}
-	stripped.UseSymbols(openFile(t, debug))
+	stripped.UseSymbols(tooltest.OpenELF(t, debug))
 	if all, err := stripped.SymbolsAt(refs[1].Addr); err != nil || !slices.Equal(all, []string{"sdt_local"}) {
 		t.Errorf("%q, %v, want sdt_local", all, err)
 	}
@@ -107,8 +108,8 @@ func TestDebugFile(t *testing.T) {
 
 // TestPacked is about relocations in formats that are not read.
 func TestPacked(t *testing.T) {
-	need(t, "ld.lld-19")
-	packed := library(t, "-B"+driver(t, "ld.lld-19"), "-Wl,--pack-dyn-relocs=android")
+	tooltest.Need(t, "ld.lld-19")
+	packed := library(t, "-B"+tooltest.Driver(t, "ld.lld-19"), "-Wl,--pack-dyn-relocs=android")
 	im := open(t, packed)
 	all, err := im.Arrays("sdt_instances_set")
 	if err != nil || len(all) != 1 {

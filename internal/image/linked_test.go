@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/tooltest"
 )
 
 // target is what programs are built for and run on.
@@ -28,9 +29,9 @@ var targets = []target{
 func (tt target) run(t *testing.T, program string) string {
 	t.Helper()
 	if tt.emulator == nil {
-		return run(t, program)
+		return tooltest.Output(t, program)
 	}
-	return run(t, tt.emulator[0], append(tt.emulator[1:len(tt.emulator):len(tt.emulator)], program)...)
+	return tooltest.Output(t, tt.emulator[0], append(tt.emulator[1:len(tt.emulator):len(tt.emulator)], program)...)
 }
 
 // mode is a kind of image: the flags of a compiler, of the final link, and
@@ -81,7 +82,7 @@ func TestWords(t *testing.T) {
 }
 
 func testWords(t *testing.T, tt target, linker string, m mode) {
-	need(t, append([]string{tt.cc, linker}, tt.emulator[:min(1, len(tt.emulator))]...)...)
+	tooltest.Need(t, append([]string{tt.cc, linker}, tt.emulator[:min(1, len(tt.emulator))]...)...)
 	if why := impossible[tt.name+" "+linker+" "+m.name]; why != "" {
 		t.Skip(why)
 	}
@@ -133,20 +134,20 @@ func withoutSections(t *testing.T, path string) string {
 // build makes an image, and the program that prints its fields.
 func (tt target) build(t *testing.T, linker string, m mode) (path, program string) {
 	t.Helper()
-	folder, ld := t.TempDir(), "-B"+driver(t, linker)
+	folder, ld := t.TempDir(), "-B"+tooltest.Driver(t, linker)
 	path, other := filepath.Join(folder, "image"), filepath.Join(folder, "libelsewhere.so")
 	args := append([]string{ld, "-O", "-o", path, source(t, "words.c")}, append(m.compile, m.link...)...)
 	if m.outer {
-		run(t, tt.cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
+		tooltest.Output(t, tt.cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
 		args = append(args, "-DELSEWHERE", other, "-Wl,-rpath,"+folder)
 	}
 	if !m.library {
-		run(t, tt.cc, append(args, source(t, "main.c"))...)
+		tooltest.Output(t, tt.cc, append(args, source(t, "main.c"))...)
 		return path, path
 	}
-	run(t, tt.cc, args...)
+	tooltest.Output(t, tt.cc, args...)
 	program = filepath.Join(folder, "program")
-	run(t, tt.cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
+	tooltest.Output(t, tt.cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
 	return path, program
 }
 

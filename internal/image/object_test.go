@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/tooltest"
 )
 
 // TestObject reads the fields that TestWords reads of linked images.
@@ -22,13 +23,13 @@ func TestObject(t *testing.T) {
 	} {
 		t.Run(tt.machine+"/"+tt.cc, func(t *testing.T) {
 			t.Parallel()
-			need(t, tt.cc)
+			tooltest.Need(t, tt.cc)
 			path := filepath.Join(t.TempDir(), "words.o")
 			args := []string{"-O", tt.flag, "-c", "-DELSEWHERE", "-o", path, source(t, "words.c")}
 			if strings.HasPrefix(tt.flag, "--target") {
 				args = append(args, "-I/usr/"+strings.TrimPrefix(tt.flag, "--target=")+"/include")
 			}
-			run(t, tt.cc, args...)
+			tooltest.Output(t, tt.cc, args...)
 			checkObject(t, open(t, path))
 			implicit := path + ".rel"
 			if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
@@ -133,14 +134,14 @@ func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
 // TestNoAddress asks for an address where a relocation makes none.
 func TestNoAddress(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.o")
 	asm := filepath.Join(folder, "a.s")
 	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "gcc", "-c", "-o", path, asm)
+	tooltest.Output(t, "gcc", "-c", "-o", path, asm)
 	im := open(t, path)
 	all, err := im.Arrays("set")
 	if err != nil || len(all) != 1 {

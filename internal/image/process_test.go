@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/tooltest"
 )
 
 // process is a program that waits.
@@ -69,9 +70,9 @@ func (p process) open(t *testing.T) *image.Process {
 // host builds the program that loads libraries.
 func host(t *testing.T, flags ...string) string {
 	t.Helper()
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	path := filepath.Join(t.TempDir(), "host")
-	run(t, "gcc", append([]string{"-o", path, source(t, "host.c"), "-ldl"}, flags...)...)
+	tooltest.Output(t, "gcc", append([]string{"-o", path, source(t, "host.c"), "-ldl"}, flags...)...)
 	return path
 }
 
@@ -237,7 +238,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 
 // TestProcessFiles is about files that have changed since they were mapped.
 func TestProcessFiles(t *testing.T) {
-	need(t, "gcc")
+	tooltest.Need(t, "gcc")
 	program, lib := host(t), library(t)
 	other := library(t, "-DOTHER=1", "-g")
 	for _, tt := range []struct {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // every is the share of the kernel's modules that is looked at: one in so many.
@@ -21,8 +23,8 @@ const every = 40
 // TestModules converts the __fentry__ calls of kernel modules, and lets objdump
 // judge that these calls are nops afterwards and that nothing else has changed.
 func TestModules(t *testing.T) {
-	require(t, "apt-get")
-	require(t, "objdump")
+	tooltest.Need(t, "apt-get")
+	tooltest.Need(t, "objdump")
 	tool := build(t)
 	modules := findModules(t)
 	total := 0
@@ -35,35 +37,11 @@ func TestModules(t *testing.T) {
 	t.Logf("%d calls in %d of %d modules", total, (len(modules)+every-1)/every, len(modules))
 }
 
-// require skips the test where a tool is missing, and fails it in CI.
-func require(t *testing.T, tool string) {
-	t.Helper()
-	if _, err := exec.LookPath(tool); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is missing; scripts/install-tools installs it", tool)
-	}
-	t.Skipf("%s is missing", tool)
-}
-
 func build(t *testing.T) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), "sdtconvert")
-	run(t, "go", "build", "-o", tool, "sdtconvert/cmd/sdtconvert")
+	tooltest.Output(t, "go", "build", "-o", tool, "sdtconvert/cmd/sdtconvert")
 	return tool
-}
-
-func run(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	var stderr strings.Builder
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
-	}
-	return string(out)
 }
 
 func findModules(t *testing.T) []string {
@@ -92,7 +70,7 @@ func findModules(t *testing.T) []string {
 func convertModule(t *testing.T, tool, module string) int {
 	t.Helper()
 	converted := filepath.Join(t.TempDir(), filepath.Base(module))
-	run(t, tool, "--symbol", "__fentry__", "-o", converted, module)
+	tooltest.Output(t, tool, "--symbol", "__fentry__", "-o", converted, module)
 	calls := 0
 	before, after := disassemble(t, module), disassemble(t, converted)
 	if len(before) != len(after) {
@@ -109,7 +87,7 @@ func convertModule(t *testing.T, tool, module string) int {
 		}
 	}
 	checkListing(t, tool, converted, functionsOf(before))
-	if out := run(t, "readelf", "-rW", converted); strings.Contains(out, " __fentry__ ") {
+	if out := tooltest.Output(t, "readelf", "-rW", converted); strings.Contains(out, " __fentry__ ") {
 		t.Errorf("%s: a relocation against __fentry__ is left", module)
 	}
 	return calls
@@ -120,7 +98,7 @@ func convertModule(t *testing.T, tool, module string) int {
 func disassemble(t *testing.T, module string) []string {
 	t.Helper()
 	var lines []string
-	for line := range strings.Lines(run(t, "objdump", "-drw", module)) {
+	for line := range strings.Lines(tooltest.Output(t, "objdump", "-drw", module)) {
 		if strings.Contains(line, "file format") {
 			continue
 		}
@@ -179,7 +157,7 @@ func checkListing(t *testing.T, tool, module string, want []string) {
 	if len(want) == 0 {
 		return
 	}
-	if err := json.Unmarshal([]byte(run(t, tool, "list", "--json", module)), &doc); err != nil {
+	if err := json.Unmarshal([]byte(tooltest.Output(t, tool, "list", "--json", module)), &doc); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -3,11 +3,13 @@ package lines_test
 import (
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // What strip takes out of a file says the same beside it.
 func TestDebugFilesSayWhatTheirImagesDo(t *testing.T) {
-	need(t, "objcopy", "objdump", "eu-strip")
+	tooltest.Need(t, "objcopy", "objdump", "eu-strip")
 	for _, b := range builds[:3] {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +105,7 @@ func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
 // dwz moves names to another file, and old assemblers did not say where a unit
 // is.
 func TestNamesInAnotherFile(t *testing.T) {
-	need(t, "as", "ld")
+	tooltest.Need(t, "as", "ld")
 	source, err := filepath.Abs("testdata/alt.s")
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // target is a machine and its tools.
@@ -75,7 +77,7 @@ func (b build) make(t *testing.T, folder string) (objects []string, image string
 	if !strings.HasPrefix(compiler, "clang") {
 		compiler = b.target.prefix + compiler
 	}
-	need(t, compiler, b.target.prefix+"objdump", b.target.prefix+"addr2line", "eu-addr2line", "llvm-addr2line-19")
+	tooltest.Need(t, compiler, b.target.prefix+"objdump", b.target.prefix+"addr2line", "eu-addr2line", "llvm-addr2line-19")
 	sources, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)

@@ -18,19 +18,6 @@ import (
 	"sdtconvert/internal/lines"
 )
 
-// need skips a test when tools are missing, but not where all have to be there.
-func need(t testing.TB, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
-}
-
 func run(t testing.TB, folder, tool string, args ...string) string {
 	t.Helper()
 	return runWith(t, folder, "", tool, args...)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 func sameFile(t *testing.T, a, b string) {
@@ -48,7 +50,7 @@ func TestGC(t *testing.T) {
 }
 
 func checkGC(t *testing.T, c combination) {
-	need(t, c.linker.path)
+	tooltest.Need(t, c.linker.path)
 	m := c.compiler.machine
 	p := compileProgram(t, c.compiler, c.layout, false)
 	gc := []string{"-Wl,--gc-sections"}
@@ -108,7 +110,7 @@ func TestICF(t *testing.T) {
 				t.Run(c.String()+"/"+ld.name+"/"+gc, func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
-					need(t, ld.path)
+					tooltest.Need(t, ld.path)
 					checkICF(t, c, ld, gc)
 				})
 			}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestBreakpoints counts what stops at each recorded address, per probe: as
@@ -20,7 +22,7 @@ func TestBreakpoints(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.need(t)
-			need(t, "gdb")
+			tooltest.Need(t, "gdb")
 			checkBreakpoints(t, c)
 		})
 	}
@@ -82,12 +84,12 @@ func hits(t *testing.T, exe string, places map[uint64]string) map[uint64]int {
 	if err := os.WriteFile(file, []byte(script.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := try("gdb", "-nx", "-batch", "-x", file, exe)
+	out, err := tooltest.Try("gdb", "-nx", "-batch", "-x", file, exe)
 	if err != nil || strings.Contains(out, "ptrace: ") {
-		unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, shortened(out)))
+		tooltest.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, tooltest.Shortened(out)))
 	}
 	if !strings.Contains(out, "exited normally") {
-		t.Fatalf("gdb: %s", shortened(out))
+		t.Fatalf("gdb: %s", tooltest.Shortened(out))
 	}
 	count := map[uint64]int{}
 	number := 0

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestInterposed preloads a library with a function of the same name as one of
@@ -17,7 +19,7 @@ func TestInterposed(t *testing.T) {
 				t.Parallel()
 				c := amd64Compiler("gcc", "-O2")
 				c.need(t)
-				need(t, ld.path)
+				tooltest.Need(t, ld.path)
 				checkInterposed(t, c, l, ld)
 			})
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestLint holds eu-elflint and readelf to every object that can be converted:
@@ -13,7 +15,7 @@ import (
 // there are relocations of type NONE.
 func TestLint(t *testing.T) {
 	t.Parallel()
-	need(t, "eu-elflint", "readelf")
+	tooltest.Need(t, "eu-elflint", "readelf")
 	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
 	if err != nil || len(objects) == 0 {
 		t.Fatalf("no objects: %v", err)
@@ -22,7 +24,7 @@ func TestLint(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--layout", "relative"}, {"--layout", "freebsd"}} {
 		for _, o := range objects {
 			out := filepath.Join(t.TempDir(), filepath.Base(o))
-			if _, err := try(converter, append(flags[:len(flags):len(flags)], "-o", out, o)...); err != nil {
+			if _, err := tooltest.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, o)...); err != nil {
 				continue // It is to be refused; other tests say so.
 			}
 			converted++
@@ -49,7 +51,7 @@ func lint(t *testing.T, before, after string, flags []string) {
 // complaints are the lines in which a tool finds fault, without numbers: what
 // is in the file before keeps its faults at other places.
 func complaints(tool []string, path string) map[string]bool {
-	out, _ := try(tool[0], append(tool[1:len(tool):len(tool)], path)...)
+	out, _ := tooltest.Try(tool[0], append(tool[1:len(tool):len(tool)], path)...)
 	found := map[string]bool{}
 	for _, line := range strings.Split(out, "\n") {
 		if tool[0] == "readelf" && !readelfFault.MatchString(line) {
@@ -73,7 +75,7 @@ var (
 // TestLintAccepted keeps the exception of TestLint honest: with the relocations
 // dropped there is nothing to except.
 func TestLintAccepted(t *testing.T) {
-	need(t, "eu-elflint", "readelf")
+	tooltest.Need(t, "eu-elflint", "readelf")
 	o := filepath.Join(sources, "calls.amd64-gcc12-O2.o")
 	out := convert(t, o, "--drop-relocations")
 	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // listed is a site as `sdtconvert list --json` has it, with its probe's line.
@@ -23,7 +25,7 @@ type listed struct {
 // list runs the lister on an image.
 func list(t *testing.T, args ...string) []listed {
 	t.Helper()
-	out, err := try(converter, append([]string{"list", "--json"}, args...)...)
+	out, err := tooltest.Try(converter, append([]string{"list", "--json"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func providerAndName(id string) string {
 func TestInlinesAreThoseOfAddr2line(t *testing.T) {
 	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}
 	c.need(t)
-	need(t, "addr2line")
+	tooltest.Need(t, "addr2line")
 	p := compileProgram(t, c, pairs, false)
 	image, err := modePIE.link(p, c.machine.linkers[0], nil, p.converted(t))
 	if err != nil {
@@ -163,11 +165,11 @@ var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part
 // stripped images are listed by their separate debug file as before, and
 // without one by what is left.
 func TestListOfStrippedImages(t *testing.T) {
-	need(t, "strip", "objcopy")
+	tooltest.Need(t, "strip", "objcopy")
 	for _, c := range every([]compiler{{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			image, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
 			if err != nil {
@@ -182,7 +184,7 @@ func TestListOfStrippedImages(t *testing.T) {
 				}
 			}
 			run := func(args ...string) {
-				if _, err := try(args[0], args[1:]...); err != nil {
+				if _, err := tooltest.Try(args[0], args[1:]...); err != nil {
 					t.Fatal(err)
 				}
 			}

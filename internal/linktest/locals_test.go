@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestLocals links probe objects that are local to functions: a record names
@@ -16,7 +18,7 @@ func TestLocals(t *testing.T) {
 					t.Parallel()
 					c := crossCompiler(m, name, "-O2")
 					c.need(t)
-					need(t, ld.path)
+					tooltest.Need(t, ld.path)
 					plain := compiler{machine: m, name: "gcc", flags: []string{"-O2", "-fPIC"}}
 					o := convert(t, c.object(t, "locals.c"))
 					exe, err := link(m, ld, "locals", []string{"-pie"}, o, plain.object(t, "localsmain.c"))

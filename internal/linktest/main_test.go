@@ -2,7 +2,6 @@ package linktest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // The folders of sources, of what the tests make, and the converter.
@@ -35,62 +35,11 @@ func runAll(m *testing.M) int {
 	}
 	defer os.RemoveAll(scratch)
 	converter = filepath.Join(scratch, "sdtconvert")
-	if _, err := try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
+	if _, err := tooltest.Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-// need skips a test without which a tool is missing. In CI every tool is there,
-// and its absence is a fault: a test that never runs protects nothing.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			unavailable(t, "no "+tool)
-		}
-	}
-}
-
-func unavailable(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
-
-// The longest a command may take: a link or a run that takes longer hangs.
-const patience = 2 * time.Minute
-
-// try runs a command and returns what it wrote to both outputs; a failure names
-// the command and holds the output.
-func try(name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, shortened(string(out)))
-	}
-	return string(out), err
-}
-
-func shortened(s string) string {
-	if len(s) > 4000 {
-		return s[:2000] + "\n...\n" + s[len(s)-2000:]
-	}
-	return s
-}
-
-// must is try for what has to succeed.
-func must(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	out, err := try(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // lines is the output of a tool, line by line, without what it wrote to stderr.
@@ -100,7 +49,7 @@ func lines(t *testing.T, name string, args ...string) []string {
 	cmd := exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, shortened(stderr.String()))
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, tooltest.Shortened(stderr.String()))
 	}
 	return strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // mode is a way to link a program into one image with all its probes.
@@ -91,7 +93,7 @@ func (c combination) String() string {
 // compares the two.
 func (c combination) check(t *testing.T) {
 	m := c.compiler.machine
-	need(t, c.linker.path)
+	tooltest.Need(t, c.linker.path)
 	p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 	twin, err := c.mode.link(p, c.linker, nil, p.twin())
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestDropRelocations links objects without the relocations that keep records
@@ -16,7 +18,7 @@ func TestDropRelocations(t *testing.T) {
 				t.Parallel()
 				c := amd64Compiler("gcc", "-O2")
 				c.need(t)
-				need(t, ld.path)
+				tooltest.Need(t, ld.path)
 				p := compileProgram(t, c, l, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
 				if err != nil {
@@ -40,7 +42,7 @@ func TestNoRecords(t *testing.T) {
 			t.Parallel()
 			c := amd64Compiler("clang-19", "-Os")
 			c.need(t)
-			need(t, ld.path)
+			tooltest.Need(t, ld.path)
 			p := compileProgram(t, c, pairs, false)
 			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
 			if err != nil {
@@ -65,14 +67,14 @@ func TestFentry(t *testing.T) {
 			t.Run(object+"/"+ld.name, func(t *testing.T) {
 				t.Parallel()
 				amd64.need(t)
-				need(t, ld.path)
+				tooltest.Need(t, ld.path)
 				c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-fPIC"}}
 				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
 				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				must(t, exe)
+				tooltest.Must(t, exe)
 				var functions []string
 				im := openImage(t, exe)
 				sites := im.records(t, pairs)

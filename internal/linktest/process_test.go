@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // server is a running program with threads in a library that has probes.
@@ -29,9 +31,9 @@ func startServer(t *testing.T, flags ...string) server {
 	c.need(t)
 	folder := t.TempDir()
 	library, program := filepath.Join(folder, "libserved.so"), filepath.Join(folder, "server")
-	must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
+	tooltest.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
 	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+folder, "-o", program, convert(t, c.object(t, "server.c")), library)
-	must(t, "gcc", args...)
+	tooltest.Must(t, "gcc", args...)
 	cmd := exec.Command(program)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -146,7 +148,7 @@ func TestListShowsArmedSites(t *testing.T) {
 
 // What resolve says of addresses of a process is what eu-addr2line does.
 func TestResolveInProcess(t *testing.T) {
-	need(t, "eu-addr2line")
+	tooltest.Need(t, "eu-addr2line")
 	s := startServer(t)
 	var stdin strings.Builder
 	var want []string

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // program is the test program's objects.
@@ -71,7 +73,7 @@ func link(m *machine, ld linker, base string, flags []string, objects ...string)
 	}
 	args = append(args, objects...)
 	return sharedErr(base, append([]string{"link", m.name}, args...), func(out string) error {
-		_, err := try(m.gxx(), append(args, "-o", out)...)
+		_, err := tooltest.Try(m.gxx(), append(args, "-o", out)...)
 		return err
 	})
 }
@@ -82,7 +84,7 @@ func merge(ld linker, flags []string, objects ...string) (string, error) {
 	return sharedErr("merged.o", append([]string{ld.path}, args...), func(out string) error {
 		path, err := tool(ld.path)
 		if err == nil {
-			_, err = try(path, append(args, "-o", out)...)
+			_, err = tooltest.Try(path, append(args, "-o", out)...)
 		}
 		return err
 	})
@@ -105,7 +107,7 @@ func run(m *machine, path string, preload ...string) (outcome, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return outcome{}, fmt.Errorf("%s: %w\n%s", path, err, shortened(stderr.String()))
+		return outcome{}, fmt.Errorf("%s: %w\n%s", path, err, tooltest.Shortened(stderr.String()))
 	}
 	o := outcome{stdout: stdout.String()}
 	for _, match := range shown.FindAllStringSubmatch(stderr.String(), -1) {

@@ -3,6 +3,8 @@ package linktest
 import (
 	"slices"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // merging is a program of which some objects are merged by `ld -r` first.
@@ -102,7 +104,7 @@ func TestMergeLayouts(t *testing.T) {
 
 func mergeBothWays(t *testing.T, g merging, l layout) {
 	t.Parallel()
-	need(t, g.merge.path, g.final.path)
+	tooltest.Need(t, g.merge.path, g.final.path)
 	want := g.twin(t)
 	p := g.program
 	first := convertAll(t, p.probed, l.flags()...)
@@ -139,7 +141,7 @@ func TestConvertAgain(t *testing.T) {
 }
 
 func convertAgain(t *testing.T, c compiler, l layout, ld linker) {
-	need(t, ld.path)
+	tooltest.Need(t, ld.path)
 	p := compileProgram(t, c, l, false)
 	g := merging{program: p, merge: ld, final: ld, mode: modePIE}
 	want := g.twin(t)

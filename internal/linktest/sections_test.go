@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // many is an assembly file with a function in each of very many sections, some
@@ -67,7 +69,7 @@ func TestManySections(t *testing.T) {
 				t.Parallel()
 				c := compiler{machine: amd64, name: name}
 				c.need(t)
-				need(t, "readelf")
+				tooltest.Need(t, "readelf")
 				o := tc.object(t, c)
 				checkExtended(t, o, tc.before)
 				converted := convert(t, o)
@@ -101,7 +103,7 @@ func linkMany(t *testing.T, before, after string) {
 	stub, probe := c.object(t, "many.c", "-DSTUB"), c.object(t, "many.c")
 	for _, ld := range amd64.linkers {
 		t.Run(ld.name, func(t *testing.T) {
-			need(t, ld.path)
+			tooltest.Need(t, ld.path)
 			twin, err := link(amd64, ld, "many", []string{"-pie"}, before, stub)
 			if err != nil {
 				t.Skipf("unconverted: %v", err)
@@ -111,7 +113,7 @@ func linkMany(t *testing.T, before, after string) {
 				t.Fatal(err)
 			}
 			checkImage(t, amd64, pairs, got, twinSites(t, amd64, openImage(t, twin)))
-			must(t, got)
+			tooltest.Must(t, got)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // tcpListing is what FreeBSD's bug 195222 wants to see of the TCP stack.
@@ -37,7 +39,7 @@ func TestTCPListing(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
 			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
@@ -63,7 +65,7 @@ func checkTCP(t *testing.T, image string) {
 		t.Errorf("%s: %s", image, diff)
 	}
 	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
-		if out := must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
+		if out := tooltest.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
 			t.Errorf("%s: not once %q in\n%s", image, want, out)
 		}
 	}
@@ -76,7 +78,7 @@ func TestListingHasTheColumnsOfDTrace(t *testing.T) {
 	object := convert(t, c.object(t, "tcp.c"))
 	want := fmt.Sprintf("%5s %10s %17s %33s %s\n%5d %10s %17s %33s %s\n",
 		"ID", "PROVIDER", "MODULE", "FUNCTION", "NAME", 1, "tcp", "tcp.o", "tcp_input", "receive")
-	if got := must(t, converter, "list", object, "tcp:tcp.o:tcp_input:*"); got != want {
+	if got := tooltest.Must(t, converter, "list", object, "tcp:tcp.o:tcp_input:*"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

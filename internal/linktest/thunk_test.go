@@ -3,6 +3,8 @@ package linktest
 import (
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // TestReturnThunk links code that returns through a thunk, and runs it: no tail
@@ -24,7 +26,7 @@ func TestReturnThunk(t *testing.T) {
 				t.Parallel()
 				c := amd64Compiler(tc.compiler, "-Os", "-mfunction-return=thunk-extern")
 				c.need(t)
-				need(t, ld.path)
+				tooltest.Need(t, ld.path)
 				plain := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-fPIC"}}
 				o := c.object(t, "thunk.c", tc.define)
 				main := plain.object(t, "thunkmain.c", tc.define)
@@ -36,8 +38,8 @@ func TestReturnThunk(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				must(t, twin)
-				must(t, got)
+				tooltest.Must(t, twin)
+				tooltest.Must(t, got)
 				checkThunk(t, openImage(t, got), twinSites(t, amd64, openImage(t, twin)))
 			})
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // machine is what programs are built for and run on.
@@ -61,9 +63,9 @@ func (m *machine) objdump() string { return m.prefix + "objdump" }
 // need is need for the tools that every test of a machine takes.
 func (m *machine) need(t *testing.T) {
 	t.Helper()
-	need(t, m.gcc(), m.gxx(), m.objdump(), "nm", "addr2line")
+	tooltest.Need(t, m.gcc(), m.gxx(), m.objdump(), "nm", "addr2line")
 	if m.emulator != nil {
-		need(t, m.emulator[0])
+		tooltest.Need(t, m.emulator[0])
 	}
 }
 
@@ -101,7 +103,7 @@ func (c compiler) with(flags ...string) compiler {
 func (c compiler) need(t *testing.T) {
 	t.Helper()
 	c.machine.need(t)
-	need(t, c.command(false)[0], c.command(true)[0])
+	tooltest.Need(t, c.command(false)[0], c.command(true)[0])
 }
 
 // command is the compiler's program and the flags that choose its target.
@@ -139,7 +141,7 @@ func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 	args = append(append(args, flags...), "-c", path, "-o")
 	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".o"
 	return shared(t, base, args, func(out string) error {
-		_, err := try(args[0], append(args[1:len(args):len(args)], out)...)
+		_, err := tooltest.Try(args[0], append(args[1:len(args):len(args)], out)...)
 		return err
 	})
 }
@@ -148,7 +150,7 @@ func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 func convert(t *testing.T, object string, flags ...string) string {
 	t.Helper()
 	return shared(t, filepath.Base(object), append([]string{"convert", object}, flags...), func(out string) error {
-		_, err := try(converter, append(flags[:len(flags):len(flags)], "-o", out, object)...)
+		_, err := tooltest.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, object)...)
 		return err
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sdtconvert/internal/tooltest"
 )
 
 // writeSide are the system calls that may change something, and openat, which
@@ -72,7 +74,7 @@ func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name stri
 }
 
 func killAtEachCall(t *testing.T, s sample) {
-	need(t, "strace")
+	tooltest.Need(t, "strace")
 	killed := map[string]bool{}
 	eachCall(t, s, func(t *testing.T, folder, name string, when int) {
 		path := s.place(t, folder)
@@ -146,7 +148,7 @@ var errorTexts = map[string]string{
 }
 
 func failEachCall(t *testing.T, s sample, needed ...string) {
-	need(t, "strace")
+	tooltest.Need(t, "strace")
 	failed := map[string]bool{}
 	eachCall(t, s, func(t *testing.T, folder, name string, when int) {
 		for _, fault := range faults(name) {
@@ -199,7 +201,7 @@ func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
 
 // A kernel that cannot copy within itself is no obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {
-	need(t, "strace")
+	tooltest.Need(t, "strace")
 	for _, s := range []sample{largeSample(t), draftedSample(t)} {
 		withoutCopyFileRange(t, s)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/tooltest"
 )
 
 func TestUnchangedFileIsNotTouched(t *testing.T) {
@@ -94,7 +95,7 @@ func TestOwnerIsKept(t *testing.T) {
 // A file that cannot be given to its owner must not run with the rights of
 // another.
 func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
-	need(t, "strace")
+	tooltest.Need(t, "strace")
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}

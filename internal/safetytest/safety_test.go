@@ -20,6 +20,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/tooltest"
 )
 
 // program is the path of the program under test.
@@ -147,7 +148,7 @@ func draftedSample(t *testing.T) sample {
 // withLongSection is a committed object with more data than is read at once.
 func withLongSection(t *testing.T, name string) []byte {
 	t.Helper()
-	need(t, "objcopy")
+	tooltest.Need(t, "objcopy")
 	folder := t.TempDir()
 	in, data, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "data"), filepath.Join(folder, "out.o")
 	write(t, in, objtest.Read(t, name))
@@ -231,17 +232,4 @@ func folders(t *testing.T) map[string]string {
 		found["memory"] = memory
 	}
 	return found
-}
-
-// needStrace skips the test where there is no strace, and fails it in
-// continuous integration.
-func need(t *testing.T, tool string) {
-	t.Helper()
-	if _, err := exec.LookPath(tool); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed; run scripts/install-tools", tool)
-	}
-	t.Skipf("%s is not installed", tool)
 }

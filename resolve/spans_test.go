@@ -1,0 +1,87 @@
+package resolve
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestSortByStart(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, code := range []codeMap{
+		{{0, 0, 1 << 16}}, {{0, 1 << 40, 1<<40 + 1<<30}, {0, 1 << 50, 1<<50 + 100}}, {{1, 0, 5000}, {2, 0, 70000}, {9, 0, 1}},
+		{{0, 0, 1 << 63}, {0, 1 << 63, 1<<64 - 1}},
+	} {
+		for _, n := range []int{0, 1, 2, 1023, 5000} {
+			entries := make([]entry, n)
+			for i := range entries {
+				c := r.IntN(len(code))
+				size := code[c].end - code[c].start
+				entries[i] = entry{start: code[c].start + r.Uint64N(size), symbol: uint32(i), key: uint32(c)<<rankBits | r.Uint32N(16)}
+			}
+			want := slices.Clone(entries)
+			slices.SortStableFunc(want, func(a, b entry) int {
+				return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start))
+			})
+			if sortByStart(entries, code); !slices.Equal(entries, want) {
+				t.Errorf("%d entries in %v are not sorted, or not stably", n, code)
+			}
+		}
+	}
+}
+
+// What spans find is what a search through all entries finds.
+func TestSpansAgreeWithASlowSearch(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	code := codeMap{{0, 10, 70}, {0, 70, 100}, {3, 0, 40}}
+	for range 2000 {
+		var entries []entry
+		for range r.IntN(12) {
+			c := r.IntN(len(code))
+			start := code[c].start + r.Uint64N(code[c].end-code[c].start)
+			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), key: uint32(c)<<rankBits | r.Uint32N(4)})
+		}
+		slices.SortFunc(entries, func(a, b entry) int {
+			return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key), cmp.Compare(a.symbol, b.symbol))
+		})
+		s := makeSpans(code, entries)
+		for c := range code {
+			for off := code[c].start; off < code[c].end; off++ {
+				var want *entry
+				for i := range entries {
+					e := &entries[i]
+					if e.code() == c && off >= e.start && off-e.start < e.size && (want == nil || e.start > want.start) {
+						want = e
+					}
+				}
+				if got := s.find(code[c].section, off); got != want {
+					t.Fatalf("%v: %d+%d is in %+v, want %+v", entries, code[c].section, off, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A million functions within each other, which all end at once, or all start at
+// once, cost no look-up more than others do: else this test would not end.
+func TestDeepNesting(t *testing.T) {
+	const n = 1 << 20
+	code := codeMap{{0, 0, 4 * n}}
+	for name, nested := range map[string]func(i int) entry{
+		"one end":   func(i int) entry { return entry{start: uint64(i), size: uint64(2*n - i)} },
+		"one start": func(i int) entry { return entry{size: uint64(i) + 1} },
+		"pyramid":   func(i int) entry { return entry{start: uint64(i), size: uint64(2*n - 2*i)} },
+	} {
+		var entries []entry
+		for i := range n {
+			entries = append(entries, nested(i))
+		}
+		s := makeSpans(code, entries)
+		for off := range uint64(4 * n) {
+			if e := s.find(0, off); e != nil && off-e.start >= e.size {
+				t.Fatalf("%s: %d is in %+v", name, off, e)
+			}
+		}
+	}
+}
