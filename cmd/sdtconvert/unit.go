@@ -129,19 +129,24 @@ func (u *unit) Close() error {
 type placed struct {
 	Function       string  `json:"function,omitempty"`
 	FunctionOffset uint64  `json:"function_offset"`
-	Symbol         string  `json:"symbol,omitempty"` // where it differs from Function
+	Symbol         string  `json:"symbol,omitempty"`    // where it differs from Function
+	NoSymbol       bool    `json:"no_symbol,omitempty"` // Function is made up
 	Source         string  `json:"source,omitempty"`
 	Inlines        []frame `json:"inlines,omitempty"`
 
 	shown string // the symbol, as people want to see it
 }
 
-// String shows an address as symbol+offset.
+// String shows an address as symbol+offset, and tells when that is no symbol.
 func (p placed) String() string {
 	if p.Function == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s+%#x", p.shown, p.FunctionOffset)
+	text := fmt.Sprintf("%s+%#x", p.shown, p.FunctionOffset)
+	if p.NoSymbol {
+		text += " (no symbol)"
+	}
+	return text
 }
 
 // frame is one of the functions that an address lies in, the innermost first, and
@@ -174,6 +179,7 @@ func (u *unit) place(a image.Addr) placed {
 		if p.shown = f.Raw; f.Raw != f.Name {
 			p.Symbol = f.Raw
 		}
+		p.NoSymbol = !f.From.IsSymbol()
 		if u.demangle {
 			p.shown = resolve.Demangle(f.Raw)
 		}

@@ -20,6 +20,7 @@ import (
 type listed struct {
 	Provider, Module, Function, Name string
 	Address, Symbol, Kind, State     string
+	NoSymbol                         bool `json:"no_symbol"`
 }
 
 // list runs the lister on an image.
@@ -213,7 +214,11 @@ func checkStripped(t *testing.T, want, got []listed) {
 		if g.Address != w.Address || g.Kind != w.Kind || g.Provider != w.Provider || g.Name != w.Name {
 			t.Errorf("site %+v, want %+v", g, w)
 		}
-		if at, made := strings.CutPrefix(g.Function, "sub_"); made {
+		at, made := strings.CutPrefix(g.Function, "sub_")
+		if made != g.NoSymbol {
+			t.Errorf("%+v", g)
+		}
+		if made {
 			start, err := strconv.ParseUint(at, 16, 64)
 			site, _ := strconv.ParseUint(g.Address, 0, 64)
 			if err != nil || start > site {
