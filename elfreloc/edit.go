@@ -66,7 +66,7 @@ type NewSection struct {
 	Relocs  bool // whether a relocation section goes with it
 	Expect  int  // how many relocations there will be, if that is known
 	Rela    bool // its type
-	Like    int  // the section whose group it joins, 0 for none
+	Like    int  // the section whose group it joins, or that group, 0 for none
 }
 
 // Edit starts to collect changes.
@@ -230,6 +230,19 @@ func (e *Edit) SectionSymbol(sec int) uint32 {
 	return i
 }
 
+// AddGroup adds a COMDAT group, of which linkers keep one for each signature,
+// the name of a symbol. What it is given to as Like joins it.
+func (e *Edit) AddGroup(signature uint32) int {
+	const grpComdat = 1
+	flags := make([]byte, 4)
+	e.o.Layout.Order.PutUint32(flags, grpComdat)
+	index := e.AddSection(NewSection{Name: ".group", Type: elf.SHT_GROUP, Align: 4, Entsize: 4, Data: flags})
+	s := &e.sections[index-len(e.o.Sections)]
+	s.Link, s.Info = uint32(e.o.symtab), signature
+	e.groups[index] = index
+	return index
+}
+
 // AddSection adds a section, with a relocation section behind it if asked for,
 // and returns its index.
 func (e *Edit) AddSection(n NewSection) int {
@@ -241,6 +254,7 @@ func (e *Edit) AddSection(n NewSection) int {
 	if grouped {
 		s.Flags |= elf.SHF_GROUP
 		e.members[group] = append(e.members[group], index)
+		e.groups[index] = group
 	}
 	e.sections = append(e.sections, s)
 	if !n.Relocs {

@@ -86,6 +86,19 @@ func (l Layout) getHeader(b []byte) header {
 	return h
 }
 
+// putHeader writes the fields of a header that has no program headers, but for
+// the identification and what putSectionTable writes.
+func (l Layout) putHeader(b []byte, h header) {
+	o, size := l.Order, uint16(l.headerSize())
+	o.PutUint16(b[16:], uint16(h.Type))
+	o.PutUint16(b[18:], uint16(h.Machine))
+	o.PutUint32(b[20:], h.Version)
+	b = b[l.pick(36, 48):]
+	o.PutUint32(b, h.Flags)
+	o.PutUint16(b[4:], size)
+	o.PutUint16(b[10:], h.ShEnt)
+}
+
 // putSectionTable updates the three fields that a grown section table changes.
 func (l Layout) putSectionTable(b []byte, off uint64, num, strndx uint16) {
 	if l.Class == elf.ELFCLASS64 {

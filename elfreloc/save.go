@@ -77,8 +77,20 @@ func (s *saver) addSections() {
 				n.data = s.appendReloc(n.data, r, n.rela)
 			}
 		}
+		if n.Type == elf.SHT_GROUP {
+			n.Info = s.numbers.final[n.Info]
+			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
+		}
 		s.add(n.Section, n.data)
 	}
+}
+
+func (s *saver) appendMembers(data []byte, members []int) []byte {
+	for _, m := range members {
+		data = append(data, 0, 0, 0, 0)
+		s.o.Layout.Order.PutUint32(data[len(data)-4:], uint32(m))
+	}
+	return data
 }
 
 func (s *saver) add(sec Section, data []byte) int {
@@ -146,11 +158,7 @@ func (s *saver) writeGroups() error {
 			if err != nil {
 				return err
 			}
-			for _, m := range members {
-				data = append(data, 0, 0, 0, 0)
-				s.o.Layout.Order.PutUint32(data[len(data)-4:], uint32(m))
-			}
-			s.setData(i, data)
+			s.setData(i, s.appendMembers(data, members))
 		}
 		if sec.Type == shtAddrsig && int(sec.Link) == s.o.symtab && s.numbers.moved {
 			data, err := s.e.addrsig(i, s.numbers)
