@@ -112,6 +112,30 @@ type Helper struct {
 	Thunk   *Reloc // the jump in Code to the return thunk, if there is one
 }
 
+// Stub asks for a function that does what a disabled site of a kind does, for
+// programs that are linked without conversion.
+type Stub struct {
+	Kind       Kind
+	LandingPad bool   // may be reached by indirect branches, which have to land on an instruction for it
+	Thunk      string // the return thunk to jump to instead of returning, "" for none
+}
+
+// Insn is an instruction as code and as what assemblers make it of.
+type Insn struct {
+	Code   []byte
+	Text   string // GNU's and clang's syntax, lines separated by "; "
+	Symbol string // what Reloc names
+	Reloc  *Reloc // from the start of Code, nil for none
+}
+
+// Features is the property of an object that promises something of all its code
+// (.note.gnu.property): a linker promises what all objects do.
+type Features struct {
+	Property   uint32 // GNU_PROPERTY_*_FEATURE_1_AND, 0 when the machine has none
+	Known      uint32 // the promises that stubs keep
+	LandingPad uint32 // the one that takes a landing pad
+}
+
 // DataReloc is the arithmetic of a relocation in data: debug information is
 // read through it. Size is in bytes; 0 means that the type is none of these.
 type DataReloc struct {
@@ -145,9 +169,13 @@ type Traits struct {
 	// Relaxes tells that linkers delete code bytes, so that a site's address
 	// has to be a symbol at the site and not a section and an offset.
 	Relaxes bool
+	// Deletes are the types of relocations at whose places they may do so.
+	Deletes []uint32
 	// ReturnThunk is the symbol that compilers jump to instead of returning,
 	// "" where there is no such mitigation.
 	ReturnThunk string
+
+	Features Features
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory.
@@ -186,6 +214,9 @@ type Machine interface {
 
 	// Helper returns what TargetHelper stands for.
 	Helper(env Env) Helper
+
+	// Stub is the code of a stub.
+	Stub(s Stub) []Insn
 
 	// DataReloc returns the meaning of a relocation type in debug sections.
 	DataReloc(typ uint32) DataReloc

@@ -109,14 +109,20 @@ func mangledID(before, id string, prefix int) string {
 	return id[:length-prefix]
 }
 
-// FromID makes a probe of its id: <provider>___<name>, or else a name alone of
-// the provider sdt.
+// FromID makes a probe of its id.
 func FromID(id string) Probe {
+	provider, name := SplitID(id)
+	return Probe{ID: id, Provider: dashes(provider), Name: dashes(name)}
+}
+
+// SplitID takes an id apart, <provider>___<name>, or else a name alone of the
+// provider sdt. In both __ stands for a dash, as in the structures of sdt.h.
+func SplitID(id string) (provider, name string) {
 	provider, name, ok := strings.Cut(id, "___")
 	if !ok || provider == "" || name == "" {
-		provider, name = "sdt", id
+		return "sdt", id
 	}
-	return Probe{ID: id, Provider: dashes(provider), Name: dashes(name)}
+	return provider, name
 }
 
 // dashes writes a name as people read it.

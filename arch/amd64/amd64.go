@@ -24,6 +24,11 @@ var traits = arch.Traits{
 	LoadBase:    uint32(elf.R_X86_64_RELATIVE),
 	Relative:    []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	ReturnThunk: "__x86_return_thunk",
+	Features: arch.Features{ // x86-64 psABI, "Program Property"
+		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
+		Known:      1 | 2,      // IBT and SHSTK
+		LandingPad: 1,
+	},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 }
 

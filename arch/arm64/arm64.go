@@ -21,6 +21,11 @@ var traits = arch.Traits{
 	Word:     uint32(elf.R_AARCH64_ABS64),
 	LoadBase: uint32(elf.R_AARCH64_RELATIVE),
 	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
+	Features: arch.Features{ // AAELF64, 6.2
+		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND
+		Known:      1 | 2 | 4,  // BTI, PAC and GCS
+		LandingPad: 1,
+	},
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb
 		{0xa0, 0x00, 0x20, 0xd4}, // brk #5, of Linux's uprobes

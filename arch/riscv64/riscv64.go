@@ -26,6 +26,7 @@ var traits = arch.Traits{
 		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
 	},
 	Relaxes: true,
+	Deletes: []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
 	Breakpoints: [][]byte{
 		{0x02, 0x90},             // c.ebreak
 		{0x73, 0x00, 0x10, 0x00}, // ebreak

@@ -53,16 +53,44 @@ func newFlags(name string) *flags {
 	f := &flags{FlagSet: newFlagSet(name)}
 	f.BoolVar(&f.json, "json", false, "")
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
+	f.defineNames()
+	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
+	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
+	return f
+}
+
+// defineNames defines the flags that say what stubs, probe objects and records
+// are called.
+func (f *flags) defineNames() {
 	f.patch.Names = patch.DefaultNames()
 	f.Var(&repeated{to: &f.patch.Names.Prefixes}, "prefix", "")
 	f.Var(&repeated{to: &f.patch.Names.EnabledPrefixes}, "enabled-prefix", "")
 	f.Var(&repeated{to: &f.patch.Names.Symbols}, "symbol", "")
-	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
-	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
 	f.StringVar(&f.section, "section", "", "")
 	f.StringVar(&f.patch.ProbePrefix, "probe-object-prefix", "sdt_", "")
-	return f
+}
+
+// checkNames checks what defineNames has defined, and that there are files.
+func (f *flags) checkNames() error {
+	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
+		for _, s := range list {
+			if s == "" {
+				return usagef("an empty prefix or symbol would match every name")
+			}
+		}
+	}
+	switch {
+	case len(f.files) == 0:
+		return usagef("no file is given")
+	case f.patch.ProbePrefix == "":
+		return usagef("the prefix of probe objects is empty")
+	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
+		return usagef("the return thunk has no name")
+	case f.Changed("output") && f.output == "":
+		return usagef("the output has no name")
+	}
+	return nil
 }
 
 // repeated is the value of a flag that may be repeated. Its first use replaces the
@@ -106,24 +134,12 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, usageError{err}
 	}
 	f.patch.Layout, f.files = layout, f.Args()
-	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
-		for _, s := range list {
-			if s == "" {
-				return nil, usagef("an empty prefix or symbol would match every name")
-			}
-		}
+	if err := f.checkNames(); err != nil {
+		return nil, err
 	}
 	switch {
-	case len(f.files) == 0:
-		return nil, usagef("no file is given")
 	case f.jobs < 1:
 		return nil, usagef("--jobs %d is less than 1", f.jobs)
-	case f.patch.ProbePrefix == "":
-		return nil, usagef("the prefix of probe objects is empty")
-	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
-		return nil, usagef("the return thunk has no name")
-	case f.Changed("output") && f.output == "":
-		return nil, usagef("the output has no name")
 	case f.Changed("output-dir") && f.outputDir == "":
 		return nil, usagef("the output folder has no name")
 	case f.output != "" && f.outputDir != "":

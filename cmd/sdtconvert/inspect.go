@@ -11,7 +11,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/internal/lines"
 	"sdtconvert/internal/replace"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -56,7 +55,7 @@ func (i *inspector) try(name string, r *result) error {
 	if err != nil {
 		return err
 	}
-	entries, err := earlier(s, i.layouts())
+	entries, err := earlier(s, recordLayouts(i.patch.Layout))
 	if err != nil {
 		return err
 	}
@@ -71,16 +70,6 @@ func (i *inspector) try(name string, r *result) error {
 	r.object.findSources(s, r)
 	i.print(s, r)
 	return nil
-}
-
-// layouts are those that records may have: the one asked for, and all that
-// conversions make when they are not told otherwise.
-func (i *inspector) layouts() []linkerset.Layout {
-	layouts := i.patch.Layout.All()
-	if i.patch.Layout.Name != "" {
-		layouts = append(layouts, linkerset.Layout{}.All()...)
-	}
-	return layouts
 }
 
 // plan finds what convert would do, were there no earlier records.

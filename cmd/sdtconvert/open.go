@@ -57,6 +57,18 @@ func recognise(in *replace.Input) (filetype.Type, error) {
 // openSubject reads the headers of a file, and explains what is no relocatable
 // object.
 func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
+	s, err := openELF(in, names)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkType(s.Object); err != nil {
+		return nil, err
+	}
+	return s, checkLTO(s.Object, names)
+}
+
+// openELF reads the headers of an ELF file of any type.
+func openELF(in *replace.Input, names patch.Names) (*subject, error) {
 	typ, err := recognise(in)
 	if err != nil {
 		return nil, err
@@ -80,10 +92,7 @@ func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkType(o); err != nil {
-		return nil, err
-	}
-	return &subject{o, machines.Lookup(o.Machine, o.Layout.Class), in}, checkLTO(o, names)
+	return &subject{o, machines.Lookup(o.Machine, o.Layout.Class), in}, nil
 }
 
 func checkType(o *elfreloc.Object) error {

@@ -55,7 +55,8 @@ var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses, "version": version, "help": help,
+		"convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
+		"stubs": makeStubs, "version": version, "help": help,
 	}
 }
 

@@ -3,7 +3,7 @@ package main
 // usages holds the help on each command; "" is the program's own.
 var usages = map[string]string{
 	"": usageAll, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
-	"version": usageVersion, "help": usageHelp,
+	"stubs": usageStubs, "version": usageVersion, "help": usageHelp,
 }
 
 const usageAll = `sdtconvert turns the calls of DTrace probe stubs in object files into no
@@ -15,6 +15,8 @@ Usage:
     sdtconvert list [flags] IMAGE...        list the probes of objects, programs,
                                             libraries, kernels and processes
     sdtconvert resolve IMAGE ADDRESS...     show where addresses are
+    sdtconvert stubs -o OUT FILE...         write what a link of objects lacks:
+                                            probe objects and stubs
     sdtconvert version                      show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
@@ -127,6 +129,25 @@ file, the load base, function+offset, and the source line; - is what is not know
 
 Exit status: 0 all is well, 1 an address is not in code, or something was wrong
 with a file, 2 the command line is wrong.
+`
+
+const usageStubs = `Usage: sdtconvert stubs -o OUT [flags] FILE...
+       sdtconvert stubs --asm [-o OUT] [flags] FILE...
+
+Writes the object that a link of these objects lacks: a probe object, with its
+provider, for each probe that they use and none of them defines, and for those
+that are linked without conversion, stubs that do nothing, or return 0. All
+definitions are weak. Shared libraries among the files are asked what they define.
+
+    -o, --output OUT        write to OUT; if it is one of the files, and was made
+                            by this command, it is passed over
+        --asm               write assembly, to standard output if there is no -o
+        --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
+        --section NAME, --probe-object-prefix P
+                            as for convert
+
+Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
+written, 2 the command line is wrong.
 `
 
 const usageVersion = `Usage: sdtconvert version

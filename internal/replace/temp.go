@@ -24,10 +24,12 @@ var open struct {
 	names sync.Map
 }
 
-func createTemp(target string) (*temporary, error) {
+func createTemp(target string) (*temporary, error) { return createTempMode(target, 0o600) }
+
+func createTempMode(target string, mode fs.FileMode) (*temporary, error) {
 	open.RLock()
 	defer open.RUnlock()
-	f, err := createUnused(target)
+	f, err := createUnused(target, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +40,12 @@ func createTemp(target string) (*temporary, error) {
 // createUnused is os.CreateTemp, but it does not ask the system to watch the
 // file for readiness: O_NONBLOCK, which means nothing to a regular file, saves
 // the four calls by which os finds out that it cannot.
-func createUnused(target string) (f *os.File, err error) {
+func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	const attempts = 10000 // each may meet a name that is taken
 	folder, base := filepath.Split(target)
 	for range attempts {
 		path := folder + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"sdtconvert/internal/replace"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// generator is what the commands have in common that make one file of many
+// objects, which they leave alone.
+type generator struct {
+	*flags
+	asm bool
+}
+
+// generatorFlags defines their flags.
+func generatorFlags(name string) *generator {
+	g := &generator{flags: &flags{FlagSet: newFlagSet(name), layout: linkerset.Pairs.String()}}
+	g.defineNames()
+	g.StringVarP(&g.output, "output", "o", "", "")
+	g.BoolVar(&g.asm, "asm", false, "")
+	return g
+}
+
+// parse checks a command line.
+func (g *generator) parse(args []string) error {
+	if err := parseFlags(g.FlagSet, args); err != nil {
+		return err
+	}
+	g.files = g.Args()
+	if err := g.checkNames(); err != nil {
+		return err
+	}
+	layout, err := linkerset.ParseLayout(g.layout, g.section)
+	if err != nil {
+		return usageError{err}
+	}
+	g.patch.Layout = layout
+	g.files, err = distinct(g.files)
+	return err
+}
+
+// each opens the objects, one after the other, and reports the errors of all.
+// Files that are no objects and hold no probes either are passed over.
+func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) error) (failed bool) {
+	for _, name := range g.files {
+		if err := g.file(name, open, work); err != nil {
+			r := &result{}
+			r.fail(err)
+			stderr.Write(r.stderr.Bytes())
+			failed = true
+		}
+	}
+	return failed
+}
+
+// openFunc is openSubject, or what takes more.
+type openFunc func(in *replace.Input, names patch.Names) (*subject, error)
+
+func (g *generator) file(name string, open openFunc, work func(s *subject) error) error {
+	in, err := replace.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if in.Info.Size() <= smallFile {
+		if err := in.Load(); err != nil {
+			return err
+		}
+	}
+	s, err := open(in, g.patch.Names)
+	if errors.Is(err, errPassedOver) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return work(s)
+}
+
+// isOutput reports whether a file is what will be written.
+func (g *generator) isOutput(in *replace.Input) bool {
+	info, err := os.Stat(g.output)
+	return g.output != "" && err == nil && os.SameFile(info, in.Info)
+}
+
+func errIsOutput(s *subject) error {
+	return fmt.Errorf("%s: is the output as well, and would be lost", s.Name)
+}
+
+// put writes what was made.
+func (g *generator) put(data []byte, stdout io.Writer) error {
+	if g.output == "" {
+		_, err := stdout.Write(data)
+		return err
+	}
+	watchSignals()
+	return replace.New(g.output, data)
+}

@@ -1,0 +1,216 @@
+package assembly
+
+import (
+	"debug/elf"
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// Object is an Assembler that makes an object, by an edit of an empty one.
+type Object struct {
+	e         *elfreloc.Edit
+	m         arch.Machine // nil where there is nothing but data without addresses
+	sections  []*section
+	groups    map[string]int // group section by signature
+	symbols   map[string]uint32
+	labels    map[string]label
+	defined   names
+	undefined []string // signatures of groups and names of relocations, in the order of their use
+	err       error
+}
+
+type section struct {
+	Section
+	data   []byte
+	relocs []pending
+	syms   []pendingSymbol
+}
+
+// pending is a relocation before all names are known.
+type pending struct {
+	elfreloc.Relocation
+	name string
+}
+
+type pendingSymbol struct {
+	Symbol
+	at uint64
+}
+
+// label is where a local label is.
+type label struct {
+	section int // in Object.sections
+	at      uint64
+}
+
+// NewObject starts the edit of an empty object. file is the name that the object
+// gives as its source.
+func NewObject(empty *elfreloc.Object, m arch.Machine, file string) (*Object, error) {
+	e, err := empty.Edit()
+	if err != nil {
+		return nil, err
+	}
+	e.AddSymbol(elfreloc.Symbol{Name: file, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
+	return &Object{e: e, m: m, groups: map[string]int{}, symbols: map[string]uint32{}, labels: map[string]label{}, defined: names{}}, nil
+}
+
+func (o *Object) fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// Err returns the first error.
+func (o *Object) Err() error { return o.err }
+
+func (o *Object) last() *section { return o.sections[len(o.sections)-1] }
+func (o *Object) here() uint64   { return uint64(len(o.last().data)) }
+
+func (o *Object) Section(s Section) { o.sections = append(o.sections, &section{Section: s}) }
+
+func (o *Object) Symbol(s Symbol) {
+	if err := o.defined.define(s.Name); err != nil {
+		o.fail(err)
+	}
+	o.last().syms = append(o.last().syms, pendingSymbol{s, o.here()})
+}
+
+func (o *Object) Label(local string) {
+	if err := o.defined.define(local); err != nil {
+		o.fail(err)
+	}
+	o.labels[local] = label{len(o.sections) - 1, o.here()}
+}
+
+func (o *Object) add(b []byte) { o.last().data = append(o.last().data, b...) }
+
+func (o *Object) relocate(at uint64, typ uint32, name string, addend int64) {
+	r := elfreloc.Relocation{Offset: at, Type: typ, Addend: addend}
+	o.last().relocs = append(o.last().relocs, pending{r, name})
+}
+
+func (o *Object) Word(name string, addend int64) {
+	l := o.e.Object().Layout
+	b := make([]byte, l.Word())
+	if name == "" {
+		l.PutWord(b, uint64(addend))
+	} else {
+		o.relocate(o.here(), o.m.Traits().Word, name, addend)
+	}
+	o.add(b)
+}
+
+func (o *Object) Int(v uint32) {
+	b := make([]byte, 4)
+	o.e.Object().Layout.Order.PutUint32(b, v)
+	o.add(b)
+}
+
+func (o *Object) String(s string) { o.add(append([]byte(s), 0)) }
+func (o *Object) Zero(n int)      { o.add(make([]byte, n)) }
+func (o *Object) Align(n int)     { o.Zero(-len(o.last().data) & (n - 1)) }
+
+func (o *Object) Insn(i arch.Insn) {
+	if i.Reloc != nil {
+		o.relocate(o.here()+i.Reloc.Offset, i.Reloc.Type, i.Symbol, i.Reloc.Addend)
+	}
+	o.add(i.Code)
+}
+
+func (o *Object) Keep(at, name string) {
+	o.relocate(o.labels[at].at, o.m.Traits().None, name, 0)
+}
+
+// Bytes is the object.
+func (o *Object) Bytes() ([]byte, error) {
+	out, err := o.save()
+	if err != nil {
+		return nil, err
+	}
+	file := make([]byte, 0, out.Size)
+	for _, x := range out.Extents {
+		part := x.Data
+		if part == nil {
+			if part, err = o.e.Object().ReadFile(x.Src, x.Len); err != nil {
+				return nil, err
+			}
+		}
+		file = append(file, part...)
+	}
+	return file, nil
+}
+
+func (o *Object) save() (*elfreloc.Output, error) {
+	indexes := make([]int, len(o.sections))
+	for i, s := range o.sections {
+		indexes[i] = o.addSection(s)
+	}
+	for i, s := range o.sections {
+		for _, sym := range s.syms {
+			o.define(sym, indexes[i])
+		}
+	}
+	for i, s := range o.sections {
+		for _, r := range s.relocs {
+			o.resolve(&r, indexes)
+			if err := o.e.AddRelocation(indexes[i], r.Relocation); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return o.e.Save()
+}
+
+func (o *Object) addSection(s *section) int {
+	like := 0
+	if s.Group != "" {
+		var ok bool
+		if like, ok = o.groups[s.Group]; !ok {
+			like = o.e.AddGroup(o.symbol(s.Group))
+			o.groups[s.Group] = like
+		}
+	}
+	return o.e.AddSection(elfreloc.NewSection{
+		Name: s.Name, Type: s.Type, Flags: s.Flags, Align: s.Align, Data: s.data,
+		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: true, Like: like,
+	})
+}
+
+// symbol is the symbol of a name, undefined at first.
+func (o *Object) symbol(name string) uint32 {
+	i, ok := o.symbols[name]
+	if !ok {
+		i = o.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_GLOBAL})
+		o.symbols[name] = i
+	}
+	return i
+}
+
+func (o *Object) define(s pendingSymbol, section int) {
+	sym := elfreloc.Symbol{Name: s.Name, Bind: s.Bind, Type: s.Type, Section: section, Value: s.at, Size: s.Size}
+	if s.Hidden {
+		sym.Other = byte(elf.STV_HIDDEN)
+	}
+	o.e.SetSymbol(o.symbol(s.Name), sym)
+}
+
+// resolve finds the symbol of a relocation. A local label is its section's symbol
+// and an offset.
+func (o *Object) resolve(r *pending, indexes []int) {
+	if !isLocal(r.name) {
+		r.Sym = o.symbol(r.name)
+		return
+	}
+	l, ok := o.labels[r.name]
+	if !ok {
+		o.fail(fmt.Errorf("the label %s is nowhere", r.name))
+		return
+	}
+	r.Sym = o.e.SectionSymbol(indexes[l.section])
+	r.Addend += int64(l.at)
+}
