@@ -212,6 +212,10 @@ type Machine interface {
 	// is switched on.
 	Live(t Text, record uint64) bool
 
+	// Jump tells where the unconditional jump at offset record goes, as an offset
+	// too. ok is false where Disabled takes no jump for a disabled form.
+	Jump(t Text, record uint64) (to uint64, ok bool)
+
 	// Helper returns what TargetHelper stands for.
 	Helper(env Env) Helper
 

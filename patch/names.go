@@ -86,6 +86,12 @@ func (m *matcher) mayMatch(s string) bool {
 	return false
 }
 
+// IsStub reports whether a name is that of a stub.
+func (n Names) IsStub(name string) bool {
+	_, _, ok := newMatcher(n).match(name)
+	return ok
+}
+
 // Needles are the strings without which an object has no stub, the likely ones
 // first: who names a symbol knows that it is there.
 func (n Names) Needles() [][]byte {

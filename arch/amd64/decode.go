@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"debug/elf"
+	"encoding/binary"
 
 	"sdtconvert/arch"
 )
@@ -91,4 +92,13 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
 		b[0] == opGroup && (b[1] == modrmCallRIP || b[1] == modrmJmpRIP) ||
 		b[0] == 0x67 && b[1] == opCall) // addr32 call rel32
+}
+
+// Jump reads a jmp rel32.
+func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
+	b := t.At(record, len(jmp5))
+	if b == nil || b[0] != opJmp {
+		return 0, false
+	}
+	return record + uint64(len(jmp5)) + uint64(int32(binary.LittleEndian.Uint32(b[1:]))), true
 }

@@ -71,3 +71,12 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	op := binary.LittleEndian.Uint32(code) & branchMask
 	return op == opBL || op == opB
 }
+
+// Jump reads a b, whose distance is in the lower 26 bits, in words.
+func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
+	b := t.At(record, insnLen)
+	if b == nil || !isBranch(b) {
+		return 0, false
+	}
+	return record + uint64(int64(int32(binary.LittleEndian.Uint32(b)<<6)>>6)*insnLen), true
+}

@@ -87,3 +87,6 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	code := t.At(record, 2)
 	return code != nil && code[0]&3 == 1 && code[1]>>5 == 5 // c.j
 }
+
+// Jump finds none: every disabled form fits its site.
+func (Machine) Jump(arch.Text, uint64) (uint64, bool) { return 0, false }

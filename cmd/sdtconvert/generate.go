@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/replace"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -15,7 +16,8 @@ import (
 // objects, which they leave alone.
 type generator struct {
 	*flags
-	asm bool
+	asm   bool
+	first *elfreloc.Object // of the files, which is closed: its machine is that of all
 }
 
 // generatorFlags defines their flags.
@@ -50,13 +52,26 @@ func (g *generator) parse(args []string) error {
 func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) error) (failed bool) {
 	for _, name := range g.files {
 		if err := g.file(name, open, work); err != nil {
-			r := &result{}
-			r.fail(err)
-			stderr.Write(r.stderr.Bytes())
 			failed = true
+			report := []error{err}
+			if errs := several(nil); errors.As(err, &errs) {
+				report = errs
+			}
+			reportAll(report, stderr)
 		}
 	}
 	return failed
+}
+
+// several are all faults of one file.
+type several []error
+
+func (s several) Error() string { return errors.Join(s...).Error() }
+
+func reportAll(errs []error, stderr io.Writer) {
+	for _, err := range errs {
+		fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+	}
 }
 
 // openFunc is openSubject, or what takes more.
@@ -80,7 +95,26 @@ func (g *generator) file(name string, open openFunc, work func(s *subject) error
 	if err != nil {
 		return err
 	}
+	if err := g.sameMachine(s.Object); err != nil {
+		return err
+	}
 	return work(s)
+}
+
+// sameMachine refuses files that cannot be linked with each other.
+func (g *generator) sameMachine(o *elfreloc.Object) error {
+	if g.first == nil {
+		g.first = o
+	}
+	f := g.first
+	if f.Machine == o.Machine && f.Layout.Class == o.Layout.Class && f.Layout.Order == o.Layout.Order {
+		return nil
+	}
+	return fmt.Errorf("%s: is for %s, and %s for %s; give the objects of one link", o.Name, abi(o), f.Name, abi(f))
+}
+
+func abi(o *elfreloc.Object) string {
+	return fmt.Sprintf("%v, %v, %v", o.Machine, o.Layout.Class, o.Layout.Order)
 }
 
 // isOutput reports whether a file is what will be written.

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/internal/image"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // listing is what an image says of its probes. docs/listing.md describes its
@@ -147,6 +148,9 @@ func (l *lister) site(e *linkerset.Entry, p *listedProbe) listedSite {
 func (l *lister) state(e *linkerset.Entry) (kind, state string) {
 	m, text, at := l.im.Machine(), codeAround(l.im, e.Site), e.Site.Offset
 	if site, ok := m.Disabled(text, at, e.Kind); ok {
+		if l.jumpsToStub(text, e.Site) {
+			return arch.Describe(e.Kind, site.Form), stateLive
+		}
 		return arch.Describe(e.Kind, site.Form), stateDisabled
 	}
 	kind = arch.Describe(e.Kind, arch.Call)
@@ -162,6 +166,17 @@ func (l *lister) state(e *linkerset.Entry) (kind, state string) {
 		return kind, stateLive
 	}
 	return kind, stateUnknown
+}
+
+// jumpsToStub tells a tail call that is live from a disabled one that jumps as
+// well, to a return thunk or a helper, by the names of where it goes.
+func (l *lister) jumpsToStub(text arch.Text, site image.Addr) bool {
+	to, ok := l.im.Machine().Jump(text, site.Offset)
+	if !ok || site.Section != 0 {
+		return false
+	}
+	names, err := l.im.SymbolsAt(image.Addr{Offset: to})
+	return err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub)
 }
 
 // errNoRecords explains an image without records, by those that it has in

@@ -56,7 +56,7 @@ var commands map[string]command
 func init() {
 	commands = map[string]command{
 		"convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
-		"stubs": makeStubs, "version": version, "help": help,
+		"sites": listSites, "stubs": makeStubs, "version": version, "help": help,
 	}
 }
 

@@ -3,7 +3,7 @@ package main
 // usages holds the help on each command; "" is the program's own.
 var usages = map[string]string{
 	"": usageAll, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
-	"stubs": usageStubs, "version": usageVersion, "help": usageHelp,
+	"sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
 }
 
 const usageAll = `sdtconvert turns the calls of DTrace probe stubs in object files into no
@@ -17,6 +17,8 @@ Usage:
     sdtconvert resolve IMAGE ADDRESS...     show where addresses are
     sdtconvert stubs -o OUT FILE...         write what a link of objects lacks:
                                             probe objects and stubs
+    sdtconvert sites --asm FILE...          write the records of objects that stay
+                                            as they are, as assembly
     sdtconvert version                      show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
@@ -144,6 +146,23 @@ definitions are weak. Shared libraries among the files are asked what they defin
         --asm               write assembly, to standard output if there is no -o
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
         --section NAME, --probe-object-prefix P
+                            as for convert
+
+Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
+written, 2 the command line is wrong.
+`
+
+const usageSites = `Usage: sdtconvert sites --asm [-o OUT] [flags] FILE...
+
+Writes the records that convert would make of these objects as assembly, and
+leaves the objects alone: for kernels that patch their sites themselves. Give all
+objects of a link. A record names its site by a global function of its section
+and the distance from there; where that cannot be done, the site is refused.
+
+        --asm               write assembly; there is no other form
+    -o, --output OUT        write to OUT instead of standard output
+        --prefix P, --enabled-prefix P, --symbol NAME,
+        --layout LAYOUT, --section NAME, --probe-object-prefix P
                             as for convert
 
 Exit status: 0 all is well, 1 something was wrong with a file, and nothing was

@@ -29,6 +29,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -45,13 +46,11 @@ type Options struct {
 
 // Need is what a link needs, of the objects that were added.
 type Need struct {
-	opts     Options
-	empty    *elfreloc.Object // of the ABI of the first object
-	first    string           // its name
-	machine  arch.Machine     // nil for one that is not known
-	objects  int
-	features uint32 // that all objects have
-	thunk    string
+	opts    Options
+	empty   *elfreloc.Object // of the ABI of the first object
+	machine arch.Machine     // nil for one that is not known
+	notes   notes.Common
+	thunk   string
 
 	stubs    map[string]arch.Kind // undefined in some object
 	probes   map[string]*probe    // by the name of the probe object
@@ -77,12 +76,9 @@ func New(opts Options) *Need {
 // providerPrefix is what the name of a provider's object begins with (SDT(9)).
 const providerPrefix = "sdt_provider_"
 
-// Add takes in a relocatable object, or what a shared library exports. The
-// object may be closed afterwards.
+// Add takes in a relocatable object, or what a shared library exports. All are
+// of one machine. They may be closed afterwards.
 func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
-	if err := n.sameMachine(o, m); err != nil {
-		return err
-	}
 	if o.Type == elf.ET_DYN {
 		syms, err := o.DynamicSymbols()
 		if err == nil {
@@ -90,10 +86,14 @@ func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
 		}
 		return err
 	}
-	if err := n.addFeatures(o); err != nil {
+	if n.empty == nil {
+		if err := n.begin(o, m); err != nil {
+			return err
+		}
+	}
+	if err := n.notes.Add(o, m); err != nil {
 		return err
 	}
-	n.objects++
 	needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
 	if found, err := o.NamesContain(needles); err != nil || !found {
 		return err
@@ -112,24 +112,13 @@ func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
 // ErrNoObject says that there is no object to take the machine from.
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 
-func (n *Need) sameMachine(o *elfreloc.Object, m arch.Machine) (err error) {
-	if n.empty == nil {
-		if n.thunk != "" && m != nil && m.Traits().ReturnThunk == "" {
-			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is a machine without return thunks; do not give --return-thunk", m.Traits().Name)}
-		}
-		n.machine, n.first = m, o.Name
-		n.empty, err = o.Empty("")
-		return err
+func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
+	if n.thunk != "" && m != nil && m.Traits().ReturnThunk == "" {
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is a machine without return thunks; do not give --return-thunk", m.Traits().Name)}
 	}
-	e := n.empty
-	if e.Machine == o.Machine && e.Layout.Class == o.Layout.Class && e.Layout.Order == o.Layout.Order {
-		return nil
-	}
-	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("is for %s, and %s for %s; give the objects of one link", abi(o), n.first, abi(e))}
-}
-
-func abi(o *elfreloc.Object) string {
-	return fmt.Sprintf("%v, %v, %v", o.Machine, o.Layout.Class, o.Layout.Order)
+	n.machine = m
+	n.empty, err = o.Empty("")
+	return err
 }
 
 func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {

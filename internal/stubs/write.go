@@ -18,7 +18,7 @@ const source = "sdtconvert-stubs"
 
 // Object makes the object.
 func (n *Need) Object() ([]byte, error) {
-	if n.objects == 0 {
+	if n.empty == nil {
 		return nil, ErrNoObject
 	}
 	a, err := assembly.NewObject(n.empty, n.machine, source)
@@ -31,7 +31,7 @@ func (n *Need) Object() ([]byte, error) {
 
 // Source makes the source of the same object.
 func (n *Need) Source() ([]byte, error) {
-	if n.objects == 0 {
+	if n.empty == nil {
 		return nil, ErrNoObject
 	}
 	a := assembly.NewText(n.empty.Layout.Word(), source, "Probe objects and stubs that a link needs, made by sdtconvert.")
@@ -75,10 +75,10 @@ func (n *Need) write(a assembly.Assembler) {
 			}
 		}
 		if len(names) > 0 {
-			w.function(n.machine, kind, n.features, n.thunk, names)
+			w.function(kind, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
 		}
 	}
-	w.notes(n.machine, n.features)
+	n.notes.Write(a, w.word)
 }
 
 type writer struct {
@@ -141,8 +141,7 @@ func (w *writer) end(label, text string) {
 var functions = [...]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
 
 // function writes a function that has all the names.
-func (w *writer) function(m arch.Machine, kind arch.Kind, features uint32, thunk string, names []string) {
-	code := m.Stub(arch.Stub{Kind: kind, LandingPad: features&m.Traits().Features.LandingPad != 0, Thunk: thunk})
+func (w *writer) function(kind arch.Kind, code []arch.Insn, names []string) {
 	size := 0
 	for _, i := range code {
 		size += len(i.Code)
@@ -154,25 +153,6 @@ func (w *writer) function(m arch.Machine, kind arch.Kind, features uint32, thunk
 	for _, i := range code {
 		w.Insn(i)
 	}
-}
-
-// notes writes what linkers ask of each object: what it promises of its code, and
-// that it needs no executable stack.
-func (w *writer) notes(m arch.Machine, features uint32) {
-	if features != 0 {
-		w.Section(assembly.Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(w.word)})
-		const value = 4
-		size := 8 + value
-		w.Int(4) // of the name
-		w.Int(uint32(size + -size&(w.word-1)))
-		w.Int(ntGNUProperty)
-		w.String("GNU")
-		w.Int(m.Traits().Features.Property)
-		w.Int(value)
-		w.Int(features)
-		w.Align(w.word)
-	}
-	w.Section(assembly.Section{Name: ".note.GNU-stack", Type: elf.SHT_PROGBITS, Align: 1})
 }
 
 // Made reports whether an object is one that this package has made, or an

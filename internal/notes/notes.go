@@ -1,21 +1,34 @@
-package stubs
+// Package notes writes what linkers ask of every object of a link: that it needs
+// no executable stack, and what it promises of indirect branches. The program gets
+// what all of them promise, so an object that is added to a link must promise no
+// less than the others, and may promise no more.
+package notes
 
 import (
+	"debug/elf"
 	"fmt"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/assembly"
 )
 
 // ntGNUProperty is NT_GNU_PROPERTY_TYPE_0.
 const ntGNUProperty = 5
 
-// addFeatures keeps of what all objects promise what this one promises too. An
-// object that promises less than the others would take it from the whole link.
-func (n *Need) addFeatures(o *elfreloc.Object) error {
-	if n.machine == nil {
+// Common are the promises that all objects have in common.
+type Common struct {
+	machine arch.Machine
+	objects int
+	bits    uint32
+}
+
+// Add takes in an object; m is nil for a machine that is not known.
+func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
+	if m == nil {
 		return nil
 	}
-	f := n.machine.Traits().Features
+	f := m.Traits().Features
 	has := uint32(0)
 	for i := range o.Sections {
 		if o.Sections[i].Name != ".note.gnu.property" || !o.Sections[i].InFile() {
@@ -31,11 +44,35 @@ func (n *Need) addFeatures(o *elfreloc.Object) error {
 		}
 		has |= bits
 	}
-	if n.objects == 0 {
-		n.features = f.Known
+	if c.objects == 0 {
+		c.machine, c.bits = m, f.Known
 	}
-	n.features &= has
+	c.objects++
+	c.bits &= has
 	return nil
+}
+
+// LandingPad reports whether code has to begin with a landing pad.
+func (c *Common) LandingPad() bool {
+	return c.bits != 0 && c.bits&c.machine.Traits().Features.LandingPad != 0
+}
+
+// Write writes the sections, for words of the given size.
+func (c *Common) Write(a assembly.Assembler, word int) {
+	if c.bits != 0 {
+		a.Section(assembly.Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(word)})
+		const value = 4
+		size := 8 + value
+		a.Int(4) // of the name
+		a.Int(uint32(size + -size&(word-1)))
+		a.Int(ntGNUProperty)
+		a.String("GNU")
+		a.Int(c.machine.Traits().Features.Property)
+		a.Int(value)
+		a.Int(c.bits)
+		a.Align(word)
+	}
+	a.Section(assembly.Section{Name: ".note.GNU-stack", Type: elf.SHT_PROGBITS, Align: 1})
 }
 
 // features finds a property in notes (Linux gABI extensions, "Program Property").

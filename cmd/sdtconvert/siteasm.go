@@ -1,0 +1,62 @@
+package main
+
+import (
+	"io"
+
+	"sdtconvert/internal/sites"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// listSites is the command that writes the records of objects as assembly, and
+// leaves the objects alone.
+func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
+	g := generatorFlags("sites")
+	g.StringVar(&g.layout, "layout", linkerset.Pairs.String(), "")
+	if err := g.parse(args); err != nil {
+		return false, err
+	}
+	if !g.asm {
+		return false, usagef("sites can only be written as assembly; give --asm")
+	}
+	list := sites.New(g.patch.Layout, g.patch.ProbePrefix)
+	failed := g.each(stderr, openSubject, func(s *subject) error {
+		if g.isOutput(s.in) {
+			return errIsOutput(s)
+		}
+		return g.addSites(list, s)
+	})
+	if failed {
+		return true, nil
+	}
+	data, errs := list.Source()
+	if len(errs) > 0 {
+		reportAll(errs, stderr)
+		return true, nil
+	}
+	return false, g.put(data, stdout)
+}
+
+// addSites adds an object to a list if all its sites could be converted: what
+// cannot be switched off cannot be switched on either.
+func (g *generator) addSites(list *sites.List, s *subject) error {
+	mentioned, err := mentionsStub(s, g.patch.Names)
+	if err != nil || !mentioned {
+		if err == nil {
+			err = list.Add(s.Object, s.machine, nil)
+		}
+		return err
+	}
+	scan, err := patch.Find(s.Object, s.machine, g.patch.Names)
+	if err != nil {
+		return err
+	}
+	plan, err := patch.NewPlan(scan, g.patch)
+	if err != nil {
+		return err
+	}
+	if errs := plan.Err(); len(errs) > 0 {
+		return several(errs)
+	}
+	return list.Add(s.Object, s.machine, plan)
+}
