@@ -10,15 +10,14 @@ import (
 
 // Object is an Assembler that makes an object, by an edit of an empty one.
 type Object struct {
-	e         *elfreloc.Edit
-	m         arch.Machine // nil where there is nothing but data without addresses
-	sections  []*section
-	groups    map[string]int // group section by signature
-	symbols   map[string]uint32
-	labels    map[string]label
-	defined   names
-	undefined []string // signatures of groups and names of relocations, in the order of their use
-	err       error
+	e        *elfreloc.Edit
+	m        arch.Machine // nil where there is nothing but data without addresses
+	sections []*section
+	groups   map[string]int // group section by signature
+	symbols  map[string]uint32
+	labels   map[string]label
+	defined  names
+	err      error
 }
 
 type section struct {

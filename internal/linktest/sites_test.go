@@ -1,6 +1,7 @@
 package linktest
 
 import (
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func assembledSites(t *testing.T, c compiler, objects []string, flags ...string)
 	t.Helper()
 	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
 	source := shared(t, "sites.s", args, func(out string) error {
-		_, err := try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		_, err := tooltest.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
 	return c.compile(t, source)
@@ -48,7 +49,7 @@ func TestSites(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
 				t.Skipf("unconverted, with other stubs: %v", err)

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func makeStubs(t *testing.T, objects []string, flags ...string) string {
 	t.Helper()
 	args := append(append([]string{"stubs"}, flags...), objects...)
 	return shared(t, "stubs.o", args, func(out string) error {
-		_, err := try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		_, err := tooltest.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
 }
@@ -26,7 +27,7 @@ func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string)
 	t.Helper()
 	args := append(append([]string{"stubs", "--asm"}, flags...), objects...)
 	source := shared(t, "stubs.s", args, func(out string) error {
-		_, err := try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		_, err := tooltest.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
 	return c.compile(t, source)
@@ -56,7 +57,7 @@ func TestStubs(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			twin, err := c.mode.link(p, c.linker, nil, p.twin())
 			if err != nil {
@@ -116,7 +117,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
 				t.Parallel()
 				c.compiler.need(t)
-				need(t, c.linker.path)
+				tooltest.Need(t, c.linker.path)
 				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 				if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
 					t.Skipf("unconverted, with other stubs: %v", err)
@@ -285,7 +286,7 @@ func TestStubsKeepPromises(t *testing.T) {
 		t.Run(c.compiler.String()+"/"+c.linker.name, func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			calls := c.compiler.object(t, "calls.c")
 			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
 				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
@@ -302,7 +303,7 @@ func TestStubsKeepPromises(t *testing.T) {
 // TestStubsLint holds eu-elflint and readelf to what is made of every object.
 func TestStubsLint(t *testing.T) {
 	t.Parallel()
-	need(t, "eu-elflint", "readelf")
+	tooltest.Need(t, "eu-elflint", "readelf")
 	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
 	if err != nil || len(objects) == 0 {
 		t.Fatalf("no objects: %v", err)
@@ -310,7 +311,7 @@ func TestStubsLint(t *testing.T) {
 	made := 0
 	for _, o := range objects {
 		out := filepath.Join(t.TempDir(), "stubs.o")
-		if _, err := try(converter, "stubs", "-o", out, o); err != nil {
+		if _, err := tooltest.Try(converter, "stubs", "-o", out, o); err != nil {
 			if _, err := os.Stat(out); err == nil {
 				t.Errorf("%s: an output in spite of an error", o)
 			}
