@@ -40,15 +40,15 @@ func (t *Text) Err() error { return t.err }
 
 func (t *Text) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+format+"\n", args...) }
 
-// name writes a symbol's or section's name, quoted unless it is an identifier.
-// What would end the quotes or the line has no place in a source, and neither has
+// name writes a symbol's or section's name, quoted where it has to be. What would end the quotes or the line has no place in a source, and neither has
 // @, by which assemblers know versions and kinds of references.
 func (t *Text) name(s string) string {
 	plain := s != "" && (s[0] < '0' || s[0] > '9')
+	inSection := len(s) > 1 && s[0] == '.' // where - is no operator
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
+		case c == '-' && inSection, c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z':
 		case c < 0x20 || c == 0x7f || c == '"' || c == '\\' || c == '@':
 			if t.err == nil {
 				t.err = fmt.Errorf("the name %q cannot be written in assembly", s)

@@ -28,7 +28,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/assembly"
 	"sdtconvert/internal/notes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -52,6 +51,8 @@ type section struct {
 	index     int
 	signature string   // of its group, "" for none
 	bases     []base   // sorted by value; the best of equals is the last
+	sifted    bool     // whether bases has only what can be used
+	foreign   string   // a symbol that could not, "" for none
 	deletions []uint64 // places where linkers may delete code, sorted
 	sites     []site
 }
@@ -115,21 +116,24 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	if err != nil {
 		return err
 	}
-	var sec *section
+	own := map[int]*section{}
 	for i := range plan.Sites {
 		s := &plan.Sites[i]
 		target, off := s.Relocs.Target, s.Change.Site.Offset
 		if objects.Local(s.Stub) {
 			return o.OffsetError(target, off, fmt.Errorf("the probe object %q is local, so that no other object can name it; define it at file scope, and not static", objects.Name(s.Stub)))
 		}
-		if sec == nil || sec.index != target {
-			if sec, err = l.newSection(o, *s.Relocs, syms); err != nil {
+		sec := own[target]
+		if sec == nil {
+			sec = &section{object: o, index: target}
+			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
 				return err
 			}
+			own[target], l.sections = sec, append(l.sections, sec)
 		}
 		sec.sites = append(sec.sites, site{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
 	}
-	return nil
+	return findBases(o, syms, own)
 }
 
 // signature is the name of a group; linkers keep one group of each name.
@@ -140,167 +144,59 @@ func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
 	return ""
 }
 
-func (l *List) newSection(o *elfreloc.Object, rs elfreloc.RelocSection, syms *elfreloc.Symbols) (*section, error) {
-	s := &section{object: o, index: rs.Target}
-	l.sections = append(l.sections, s)
+// deletions finds where linkers may delete code, sorted.
+func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []uint64, err error) {
+	deletes := l.machine.Traits().Deletes
+	if deletes == nil {
+		return nil, nil
+	}
+	err = o.EachRelocation(*rs, func(_ int, r elfreloc.Relocation) error {
+		if slices.Contains(deletes, r.Type) {
+			at = append(at, r.Offset)
+		}
+		return nil
+	})
+	slices.Sort(at)
+	return at, err
+}
+
+// findBases finds the global symbols of sections, and the groups they are in.
+func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section) error {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if in, _ := syms.Place(i); in != s.index {
+		in, _ := syms.Place(i)
+		s := own[in]
+		if s == nil {
 			continue
 		}
 		sym := syms.At(i)
 		switch sym.Type {
 		case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT:
-			if sym.Name != "" && sym.Value <= o.Sections[s.index].Size {
+			if sym.Name != "" && sym.Value <= o.Sections[in].Size {
 				s.bases = append(s.bases, base{strings.Clone(sym.Name), sym.Value, sym.Bind == elf.STB_WEAK})
 			}
 		}
 	}
-	slices.SortFunc(s.bases, func(a, b base) int {
-		better := 0
-		if a.weak != b.weak {
-			better = 1
-			if a.weak {
-				better = -1
-			}
-		}
-		return cmp.Or(cmp.Compare(a.value, b.value), better, cmp.Compare(b.name, a.name))
-	})
 	groups, err := o.Groups()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if group, ok := groups[s.index]; ok {
-		s.signature = signature(o, group, syms)
-	}
-	if deletes := l.machine.Traits().Deletes; deletes != nil {
-		err = o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if slices.Contains(deletes, r.Type) {
-				s.deletions = append(s.deletions, r.Offset)
-			}
-			return nil
-		})
-		slices.Sort(s.deletions)
-	}
-	return s, err
-}
-
-// Source writes all records, or returns what stands in the way.
-func (l *List) Source() ([]byte, []error) {
-	records := map[arch.Kind][]linkerset.NamedRecord{}
-	var errs []error
-	copies := map[string][]*section{}
-	for _, s := range l.sections {
-		copies[s.signature] = append(copies[s.signature], s)
-	}
-	for _, s := range l.sections {
-		found, bad := l.records(s)
-		if len(bad) == 0 && l.groups[s.signature] > 1 {
-			if s != copies[s.signature][0] {
-				continue
-			}
-			bad = l.checkCopies(s, found, copies[s.signature])
-		}
-		errs = append(errs, bad...)
-		for i, r := range found {
-			records[s.sites[i].kind] = append(records[s.sites[i].kind], r)
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		l.layout.Write(t, l.word, k, records[k])
-	}
-	l.notes.Write(t, l.word)
-	if err := t.Err(); err != nil {
-		return nil, []error{err}
-	}
-	return t.Bytes(), nil
-}
-
-// records names all sites of a section, or says why it cannot.
-func (l *List) records(s *section) (records []linkerset.NamedRecord, errs []error) {
-	for _, site := range s.sites {
-		b, err := l.base(s, site.off)
-		if err != nil {
-			errs = append(errs, s.refuse(site, err))
-			continue
-		}
-		records = append(records, linkerset.NamedRecord{Probe: site.probe, Base: b.name, Offset: int64(site.off - b.value)})
-	}
-	return records, errs
-}
-
-func (s *section) refuse(site site, err error) error {
-	where := ""
-	if site.place != "" {
-		where = "in " + site.place + ": "
-	}
-	return s.object.OffsetError(s.index, site.off, fmt.Errorf("%sa site of %q that no other object can name: %w", where, site.probe, err))
-}
-
-// base finds the nearest symbol before a site that names it, or else the nearest
-// behind it.
-func (l *List) base(s *section, off uint64) (*base, error) {
-	var before, behind *base
-	foreign := ""
-	for i := range s.bases {
-		b := &s.bases[i]
-		if !l.names(s, b) {
-			foreign = b.name
-			continue
-		}
-		if b.value <= off {
-			before = b
-		} else if behind == nil || b.value == behind.value {
-			behind = b
-		}
-	}
-	switch {
-	case before != nil && !s.deletes(before.value, off):
-		return before, nil
-	case behind != nil && !s.deletes(off, behind.value):
-		return behind, nil
-	case before != nil || behind != nil:
-		return nil, fmt.Errorf("linkers may delete code between it and every global symbol; compile with -mno-relax")
-	case foreign != "":
-		return nil, fmt.Errorf("%q is defined in several objects", foreign)
-	}
-	return nil, fmt.Errorf("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
-}
-
-// names reports whether a symbol's name is that of its own definition in the
-// finished program, or of an equal copy.
-func (l *List) names(s *section, b *base) bool {
-	n := l.count[b.name]
-	if s.signature != "" {
-		return n == l.groups[s.signature]
-	}
-	return n == 1 || !b.weak // which wins over weak ones
-}
-
-// deletes reports whether linkers may delete code from one offset up to another.
-func (s *section) deletes(from, to uint64) bool {
-	i, _ := slices.BinarySearch(s.deletions, from)
-	return i < len(s.deletions) && s.deletions[i] < to
-}
-
-// checkCopies refuses copies of an inline function that do not all have the same
-// sites, as it is not known which of them is kept.
-func (l *List) checkCopies(s *section, records []linkerset.NamedRecord, copies []*section) []error {
-	if n := l.groups[s.signature]; len(copies) != n {
-		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
-	}
-	for _, c := range copies[1:] {
-		other, bad := l.records(c)
-		if len(bad) > 0 {
-			return bad
-		}
-		sameKind := func(a, b site) bool { return a.kind == b.kind }
-		if !slices.Equal(records, other) || !slices.EqualFunc(s.sites, c.sites, sameKind) {
-			return []error{s.refuse(s.sites[0], fmt.Errorf("the copy of %q in %s has other sites; compile both with the same flags", s.signature, c.object.Name))}
+	for in, s := range own {
+		slices.SortFunc(s.bases, compareBases)
+		if group, ok := groups[in]; ok {
+			s.signature = signature(o, group, syms)
 		}
 	}
 	return nil
+}
+
+// compareBases puts the better one of equals last: the strong one, and then the
+// one whose name comes first.
+func compareBases(a, b base) int {
+	rank := func(b base) int {
+		if b.weak {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(rank(a), rank(b)), cmp.Compare(b.name, a.name))
 }

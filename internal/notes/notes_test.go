@@ -1,0 +1,56 @@
+package notes
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"debug/elf"
+
+	"sdtconvert/elfreloc"
+)
+
+func note(namesz, descsz, typ uint32, rest ...byte) []byte {
+	var b []byte
+	for _, v := range []uint32{namesz, descsz, typ} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return append(b, rest...)
+}
+
+const property = 0xc0000002
+
+func TestFeatures(t *testing.T) {
+	gnu := []byte("GNU\x00")
+	value := []byte{2, 0, 0, 0xc0, 4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0}
+	other := []byte{1, 0, 0, 0xc0, 4, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}
+	join := func(parts ...[]byte) (all []byte) {
+		for _, p := range parts {
+			all = append(all, p...)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name  string
+		notes []byte
+		bits  uint32
+		ok    bool
+	}{
+		{"nothing", nil, 0, true},
+		{"a property", note(4, 16, 5, join(gnu, value)...), 3, true},
+		{"behind another", note(4, 32, 5, join(gnu, other, value)...), 3, true},
+		{"behind another note", join(note(4, 0, 1, gnu...), note(4, 16, 5, join(gnu, value)...)), 3, true},
+		{"without padding", note(4, 12, 5, join(gnu, value[:12])...), 3, true},
+		{"another's", note(4, 16, 5, join([]byte("ABC\x00"), value)...), 0, true},
+		{"another type", note(4, 16, 6, join(gnu, value)...), 0, true},
+		{"a cut header", note(4, 16, 5)[:11], 0, false},
+		{"a long name", note(1<<31, 16, 5, join(gnu, value)...), 0, false},
+		{"a long note", note(4, 0xffffffff, 5, join(gnu, value)...), 0, false},
+		{"a long property", note(4, 16, 5, join(gnu, value[:4], []byte{9}, value[5:])...), 0, false},
+		{"a cut property", note(4, 4, 5, join(gnu, value[:4])...), 0, false},
+	} {
+		l := elfreloc.Layout{Class: elf.ELFCLASS64, Order: binary.LittleEndian}
+		if bits, ok := features(l, c.notes, property); bits != c.bits || ok != c.ok {
+			t.Errorf("%s: %#x, %v", c.name, bits, ok)
+		}
+	}
+}
