@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tracing sites. A kprobe stops at a trace point and writes a line to the trace
+ * instance `sdt'; at an is-enabled test it makes the result not zero, after the
+ * instruction that set it to zero.
+ */
+#include <linux/kprobes.h>
+#include <linux/ptrace.h>
+#include <linux/trace.h>
+
+#include "provider.h"
+
+#define SDT_BATCH 32
+
+static struct trace_array *sdt_trace;
+
+#ifdef CONFIG_X86
+#define SDT_REGISTER_ARGS 6
+#else
+#define SDT_REGISTER_ARGS 8
+#endif
+
+/* The call was disabled: it has pushed no return address. The caller's has been, if this is a return. */
+static unsigned long sdt_arg(const struct sdt_site *site, struct pt_regs *regs, int n)
+{
+	if (n < SDT_REGISTER_ARGS)
+		return regs_get_kernel_argument(regs, n);
+	return regs_get_kernel_stack_nth(regs, n - SDT_REGISTER_ARGS + site->returns);
+}
+NOKPROBE_SYMBOL(sdt_arg);
+
+static int sdt_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct sdt_site *site = container_of(kp, struct sdt_site, kp);
+	char args[SDT_ARGS * sizeof(" arg0=-9223372036854775808")] = "";
+	int i, len = 0;
+
+	for (i = 0; i < site->args; i++) {
+		const char *format = site->form[i] == 'x' ? " arg%d=0x%lx" :
+				     site->form[i] == 'u' ? " arg%d=%lu" : " arg%d=%ld";
+
+		len += scnprintf(args + len, sizeof(args) - len, format, i, sdt_arg(site, regs, i));
+	}
+	atomic_long_inc(&site->hits);
+	trace_array_printk(sdt_trace, site->address, "%s:%s:%s:%s%s\n", site->part[SDT_PROVIDER],
+			   site->part[SDT_MODULE], site->part[SDT_FUNCTION], site->part[SDT_NAME], args);
+	return 0;
+}
+NOKPROBE_SYMBOL(sdt_hit);
+
+static void sdt_tested(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	atomic_long_inc(&container_of(kp, struct sdt_site, kp)->hits);
+	regs_set_return_value(regs, 1);
+}
+NOKPROBE_SYMBOL(sdt_tested);
+
+static int sdt_arm(struct sdt_site *site)
+{
+	int error;
+
+	/* Else it goes on in a helper that sets the result to zero. */
+	if (site->test && site->returns)
+		return -EOPNOTSUPP;
+	memset(&site->kp, 0, sizeof(site->kp));
+	site->kp.addr = (kprobe_opcode_t *)site->address;
+	if (site->test)
+		site->kp.post_handler = sdt_tested;
+	else
+		site->kp.pre_handler = sdt_hit;
+	error = register_kprobe(&site->kp);
+	if (error)
+		pr_warn("sdt: cannot trace %pS: %d\n", (void *)site->address, error);
+	site->armed = !error;
+	return error;
+}
+
+/* No handler of theirs runs any more when it returns. */
+static void sdt_disarm_unwanted(void)
+{
+	struct kprobe *batch[SDT_BATCH];
+	struct sdt_site *site;
+	int n = 0;
+
+	/* Tests are last in the list, and go first: what they guard is traced. */
+	list_for_each_entry_reverse(site, &sdt_sites, link) {
+		if (!site->armed || site->wanted)
+			continue;
+		site->armed = false;
+		batch[n++] = &site->kp;
+		if (n == SDT_BATCH) {
+			unregister_kprobes(batch, n);
+			n = 0;
+		}
+	}
+	unregister_kprobes(batch, n);
+}
+
+/* A test asks whether anybody traces the probe, wherever that is. */
+static bool sdt_probe_wanted(const void *probe)
+{
+	struct sdt_site *site;
+
+	list_for_each_entry(site, &sdt_sites, link)
+		if (!site->test && site->wanted && site->probe == probe)
+			return true;
+	return false;
+}
+
+/* Bring the kprobes in line with the rules, and with what is gone. */
+int sdt_apply(void)
+{
+	struct sdt_site *site;
+	int error, first = 0;
+
+	list_for_each_entry(site, &sdt_sites, link)
+		if (!site->test)
+			site->wanted = !site->gone && sdt_ruled(site);
+	list_for_each_entry(site, &sdt_sites, link)
+		if (site->test)
+			site->wanted = !site->gone && sdt_probe_wanted(site->probe);
+	sdt_disarm_unwanted();
+	list_for_each_entry(site, &sdt_sites, link) {
+		if (site->armed || !site->wanted)
+			continue;
+		error = sdt_arm(site);
+		if (!first)
+			first = error;
+	}
+	return first;
+}
+
+int sdt_start_trace(void)
+{
+	int error;
+
+	sdt_trace = trace_array_get_by_name("sdt");
+	if (!sdt_trace)
+		return -ENOMEM;
+	error = trace_array_init_printk(sdt_trace);
+	if (error)
+		sdt_stop_trace();
+	return error;
+}
+
+/* What was traced stays, in /sys/kernel/tracing/instances/sdt, until it is removed. */
+void sdt_stop_trace(void)
+{
+	trace_array_put(sdt_trace);
+}
