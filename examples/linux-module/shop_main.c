@@ -20,6 +20,7 @@
 atomic_long_t shop_reached[SHOP_PROBES];
 
 static struct task_struct *shop_clerk[SHOP_CLERKS];
+static bool shop_closed;
 static DEFINE_MUTEX(shop_lock);
 
 static int clerk(void *unused)
@@ -60,7 +61,7 @@ static int clerks_set(const char *text, const struct kernel_param *kp)
 	if (error)
 		return error;
 	mutex_lock(&shop_lock);
-	error = hire(n);
+	error = shop_closed ? -ENODEV : hire(n);
 	mutex_unlock(&shop_lock);
 	return error;
 }
@@ -117,7 +118,10 @@ static int __init shop_init(void)
 static void __exit shop_exit(void)
 {
 	SDT_PROBE0(shop, , , close);
+	mutex_lock(&shop_lock);
+	shop_closed = true;	/* parameters can be written for a while yet */
 	hire(0);
+	mutex_unlock(&shop_lock);
 }
 
 module_init(shop_init);

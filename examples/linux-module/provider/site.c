@@ -55,6 +55,17 @@ static void sdt_tested(struct kprobe *kp, struct pt_regs *regs, unsigned long fl
 }
 NOKPROBE_SYMBOL(sdt_tested);
 
+/*
+ * With a handler for afterwards, a kprobe stays a breakpoint. Others become jumps,
+ * which are taken back only some time after the kprobe is unregistered; when the
+ * module is gone by then, Linux 6.1 keeps what it knew of that address, and warns
+ * when the next module has a kprobe there.
+ */
+static void sdt_hit_done(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+}
+NOKPROBE_SYMBOL(sdt_hit_done);
+
 static int sdt_arm(struct sdt_site *site)
 {
 	int error;
@@ -64,11 +75,12 @@ static int sdt_arm(struct sdt_site *site)
 		return -EOPNOTSUPP;
 	memset(&site->kp, 0, sizeof(site->kp));
 	site->kp.addr = (kprobe_opcode_t *)site->address;
-	if (site->test)
-		site->kp.post_handler = sdt_tested;
-	else
-		site->kp.pre_handler = sdt_hit;
+	site->kp.pre_handler = site->test ? NULL : sdt_hit;
+	site->kp.post_handler = site->test ? sdt_tested : sdt_hit_done;
 	error = register_kprobe(&site->kp);
+	/* Nothing in a module that goes can be traced. */
+	if (error && site->mod->state == MODULE_STATE_GOING)
+		return 0;
 	if (error)
 		pr_warn("sdt: cannot trace %pS: %d\n", (void *)site->address, error);
 	site->armed = !error;
