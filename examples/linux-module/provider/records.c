@@ -3,7 +3,9 @@
  * The records of a module. The only thing that tells one module where another
  * has its sections, before that one's init function runs, are symbols: its
  * struct mod_kallsyms. (The section attributes in sysfs are made later, and say
- * no sizes.) So the linker script sdt.lds puts symbols around the sections.
+ * no sizes.) So the linker script sdt.lds puts symbols around the sections. They
+ * are kept after init if the kernel has CONFIG_KALLSYMS_ALL; on one without it,
+ * only modules that are loaded after the provider are found.
  *
  * The contents are trusted as the module's code is. What is checked is what may
  * well happen: that a probe is no struct sdt_probe of sdt.h.

@@ -14,18 +14,17 @@
 
 static struct trace_array *sdt_trace;
 
-#ifdef CONFIG_X86
-#define SDT_REGISTER_ARGS 6
-#else
-#define SDT_REGISTER_ARGS 8
-#endif
-
-/* The call was disabled: it has pushed no return address. The caller's has been, if this is a return. */
+/*
+ * Arguments are where the disabled call would have had them. It has pushed no
+ * return address; but if the site is a return, the caller's is on the stack.
+ */
 static unsigned long sdt_arg(const struct sdt_site *site, struct pt_regs *regs, int n)
 {
-	if (n < SDT_REGISTER_ARGS)
-		return regs_get_kernel_argument(regs, n);
-	return regs_get_kernel_stack_nth(regs, n - SDT_REGISTER_ARGS + site->returns);
+#ifdef CONFIG_X86
+	if (n >= 6)
+		return regs_get_kernel_stack_nth(regs, n - 6 + site->returns);
+#endif
+	return regs_get_kernel_argument(regs, n);
 }
 NOKPROBE_SYMBOL(sdt_arg);
 
@@ -78,8 +77,8 @@ static int sdt_arm(struct sdt_site *site)
 	site->kp.pre_handler = site->test ? NULL : sdt_hit;
 	site->kp.post_handler = site->test ? sdt_tested : sdt_hit_done;
 	error = register_kprobe(&site->kp);
-	/* Nothing in a module that goes can be traced. */
-	if (error && site->mod->state == MODULE_STATE_GOING)
+	/* The module goes, or its init function has returned; the notifier will say so. */
+	if (error == -ENOENT)
 		return 0;
 	if (error)
 		pr_warn("sdt: cannot trace %pS: %d\n", (void *)site->address, error);
