@@ -331,3 +331,43 @@ func TestStubsLint(t *testing.T) {
 		t.Errorf("only of %d of %d objects", made, len(objects))
 	}
 }
+
+// TestStubsGoWithTheirRecords collects garbage: of a probe in dead code nothing
+// is left, and all others are in their linker set.
+func TestStubsGoWithTheirRecords(t *testing.T) {
+	for _, c := range every([]compiler{amd64Compiler("gcc", "-O2", "-ffunction-sections"), crossCompiler(riscv64, "clang-19", "-O2", "-ffunction-sections")},
+		[]layout{pairs}, []mode{modePIE}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			need(t, c.linker.path)
+			p := compileProgram(t, c.compiler, c.layout, false)
+			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))
+			stubs := makeStubs(t, objects)
+			if all := names(t, stubs); !slices.Contains(all, "sdt_dead___only") || !slices.Contains(all, "sdt_provider_dead") {
+				t.Fatalf("%q", all)
+			}
+			got, err := c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.idle, stubs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			im := openImage(t, got.image)
+			count := map[string]uint64{}
+			for _, name := range names(t, got.image) {
+				switch {
+				case strings.HasPrefix(name, "sdt_dead"), name == "sdt_provider_dead":
+					t.Errorf("%s: %s is left", got.image, name)
+				case strings.HasPrefix(name, "sdt_provider_"):
+					count["set_sdt_providers_set"]++
+				case strings.HasPrefix(name, "sdt_"):
+					count["set_sdt_probes_set"]++
+				}
+			}
+			for _, set := range []string{"set_sdt_providers_set", "set_sdt_probes_set"} {
+				if s := im.file.Section(set); s == nil || s.Size != 8*count[set] || count[set] == 0 {
+					t.Errorf("%s: %d objects, and the section %s is %+v", got.image, count[set], set, s)
+				}
+			}
+		})
+	}
+}
