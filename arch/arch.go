@@ -176,10 +176,25 @@ type Traits struct {
 	ReturnThunk string
 
 	Features Features
+	// Arguments are the registers of a function's first integer arguments.
+	Arguments []Register
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory.
 	Breakpoints [][]byte
+}
+
+// Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of
+// a register.
+type Register [4]string
+
+// Registers makes registers whose parts are named as they are.
+func Registers(names ...string) []Register {
+	regs := make([]Register, len(names))
+	for i, name := range names {
+		regs[i] = Register{name, name, name, name}
+	}
+	return regs
 }
 
 // RelativeReloc is one of the relocations of a PC-relative 32-bit field.

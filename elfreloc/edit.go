@@ -67,6 +67,7 @@ type NewSection struct {
 	Expect  int  // how many relocations there will be, if that is known
 	Rela    bool // its type
 	Like    int  // the section whose group it joins, or that group, 0 for none
+	Link    int  // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
 }
 
 // Edit starts to collect changes.
@@ -249,6 +250,7 @@ func (e *Edit) AddSection(n NewSection) int {
 	index := len(e.o.Sections) + len(e.sections)
 	s := newSection{data: n.Data, Section: Section{
 		Name: n.Name, Type: n.Type, Flags: n.Flags, Align: n.Align, Entsize: n.Entsize, Size: uint64(len(n.Data)),
+		Link: uint32(n.Link),
 	}}
 	group, grouped := e.groups[n.Like]
 	if grouped {
@@ -272,4 +274,14 @@ func (e *Edit) AddSection(n NewSection) int {
 	}
 	e.sections = append(e.sections, rel)
 	return index
+}
+
+// AddComdat adds a section in a COMDAT group of its own, of which a link keeps
+// one of each name. It returns the index of the section. The group's name is that
+// of the section. GNU as lets the section's own, nameless symbol stand for it,
+// but mold's -r takes all groups of nameless symbols for one.
+func (e *Edit) AddComdat(n NewSection) int {
+	section := len(e.o.Sections) + len(e.sections) + 1 // the group precedes it (gABI, "Section Groups")
+	n.Like = e.AddGroup(e.AddSymbol(Symbol{Name: n.Name, Bind: elf.STB_LOCAL, Section: section}))
+	return e.AddSection(n)
 }

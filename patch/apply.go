@@ -15,8 +15,9 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	thunk  *uint32 // symbol of the return thunk, once it is needed
-	helper *uint32 // symbol of the helper's section, once it is needed
+	notes  *noteWriter // nil when there are to be none
+	thunk  *uint32     // symbol of the return thunk, once it is needed
+	helper *uint32     // symbol of the helper's section, once it is needed
 }
 
 // Apply queues a plan in an edit of the same object. The plan must have no
@@ -33,6 +34,11 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		return err
 	}
 	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes}
+	if p.Options.Stapsdt {
+		if a.notes, err = newNoteWriter(p, e); err != nil {
+			return err
+		}
+	}
 	for from := 0; from < len(p.Sites); {
 		to := from
 		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
@@ -60,9 +66,15 @@ func (a *applier) section(sites []Site) error {
 		if len(of) == 0 {
 			continue
 		}
-		keep, err := a.record(kind, of)
+		at := a.places(kind, of)
+		keep, err := a.record(kind, of, at)
 		if err != nil {
 			return err
+		}
+		if a.notes != nil && kind == arch.Probe {
+			if err := a.note(of, at); err != nil {
+				return err
+			}
 		}
 		for i, s := range of {
 			if err := a.disable(s, keep[i]); err != nil {
@@ -73,9 +85,26 @@ func (a *applier) section(sites []Site) error {
 	return nil
 }
 
+// places returns what names the recorded address of each site of one kind and one
+// section, as far as a record or a note will tell it.
+func (a *applier) places(kind arch.Kind, sites []*Site) []linkerset.Ref {
+	if a.p.Options.NoRecords && (a.notes == nil || kind != arch.Probe) {
+		return nil
+	}
+	at := make([]linkerset.Ref, len(sites))
+	for i, s := range sites {
+		if a.m.Traits().Relaxes {
+			at[i] = linkerset.Ref{Sym: a.label(s)}
+		} else {
+			at[i] = linkerset.Ref{Sym: a.e.SectionSymbol(s.Relocs.Target), Addend: int64(s.Change.Record)}
+		}
+	}
+	return at
+}
+
 // record writes the records of sites of one kind and one section, and returns
 // what the text has to refer to in order to keep each alive.
-func (a *applier) record(kind arch.Kind, sites []*Site) ([]linkerset.Ref, error) {
+func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]linkerset.Ref, error) {
 	keep := make([]linkerset.Ref, len(sites))
 	if a.p.Options.NoRecords {
 		return keep, nil
@@ -87,13 +116,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site) ([]linkerset.Ref, error)
 		if err != nil {
 			return nil, err
 		}
-		site := linkerset.Ref{Addend: int64(s.Change.Record)}
-		if a.m.Traits().Relaxes {
-			site = linkerset.Ref{Sym: a.label(s)}
-		} else {
-			site.Sym = a.e.SectionSymbol(text)
-		}
-		records[i] = linkerset.Record{Probe: probe, Site: site}
+		records[i] = linkerset.Record{Probe: probe, Site: at[i]}
 	}
 	sym, offsets, err := a.p.Options.Layout.Add(a.e, a.m, text, sites[0].Relocs.Rela, kind, records)
 	if err != nil {

@@ -3,24 +3,26 @@ package patch
 import (
 	"fmt"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/stapsdt"
 )
 
 // CheckEarlier refuses to add to the records of an earlier conversion that was
-// made with other flags. It reports whether there are such records.
-func (p *Plan) CheckEarlier() (bool, error) {
+// made with other flags.
+func (p *Plan) CheckEarlier() error {
 	o, m := p.Scan.Object, p.Scan.Machine
-	earlier, err := p.Options.Layout.Earlier(o, m)
+	earlier, err := p.Options.CheckEarlier(o, m)
 	if err != nil || !earlier || len(p.Sites) == 0 {
-		return earlier, err
+		return err
 	}
 	if p.Options.NoRecords {
-		return true, earlierError(o, "without --no-records")
+		return earlierError(o, "without --no-records")
 	}
 	kept, err := linkerset.KeptAlive(o, m)
 	if err != nil {
-		return true, err
+		return err
 	}
 	for i := range o.Sections {
 		if _, ok := p.Options.Layout.IsRecordSection(&o.Sections[i]); !ok {
@@ -28,10 +30,34 @@ func (p *Plan) CheckEarlier() (bool, error) {
 		}
 		switch {
 		case kept[i] && p.Options.DropRelocations:
-			return true, earlierError(o, "without --drop-relocations")
+			return earlierError(o, "without --drop-relocations")
 		case !kept[i] && !p.Options.DropRelocations:
-			return true, earlierError(o, "with --drop-relocations")
+			return earlierError(o, "with --drop-relocations")
 		}
+	}
+	return nil
+}
+
+// CheckEarlier reports whether an object holds records of an earlier conversion,
+// and refuses those that were made with another layout, or with notes where none
+// are wanted now, or the other way round.
+func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+	earlier, err := opts.Layout.Earlier(o, m)
+	if err != nil || !earlier {
+		return false, err
+	}
+	recorded, noted := false, false
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		kind, ok := opts.Layout.IsRecordSection(sec)
+		recorded = recorded || ok && kind == arch.Probe // is-enabled tests have no notes
+		noted = noted || stapsdt.Ours(sec)
+	}
+	switch {
+	case noted && !opts.Stapsdt:
+		return true, earlierError(o, "with --stapsdt")
+	case recorded && !noted && opts.Stapsdt:
+		return true, earlierError(o, "without --stapsdt")
 	}
 	return true, nil
 }

@@ -22,6 +22,8 @@ type Options struct {
 	// ReturnThunk is the symbol to jump to instead of returning. When it is
 	// "", the machine's own is used in objects that refer to it.
 	ReturnThunk string
+	// Stapsdt adds the notes that tracers of user space find probes by.
+	Stapsdt bool
 }
 
 // Site is a reference with its disabled form.

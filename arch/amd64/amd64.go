@@ -29,6 +29,14 @@ var traits = arch.Traits{
 		Known:      1 | 2,      // IBT and SHSTK
 		LandingPad: 1,
 	},
+	Arguments: []arch.Register{ // x86-64 psABI, section 3.2.3
+		{"%dil", "%di", "%edi", "%rdi"},
+		{"%sil", "%si", "%esi", "%rsi"},
+		{"%dl", "%dx", "%edx", "%rdx"},
+		{"%cl", "%cx", "%ecx", "%rcx"},
+		{"%r8b", "%r8w", "%r8d", "%r8"},
+		{"%r9b", "%r9w", "%r9d", "%r9"},
+	},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 }
 

@@ -129,7 +129,7 @@ func (c *converter) try(name string, r *result) error {
 		defer draft.Discard()
 		plan, err = examine(s, c.patch)
 	} else {
-		_, err = c.patch.Layout.Earlier(s.Object, s.machine)
+		_, err = c.patch.CheckEarlier(s.Object, s.machine)
 	}
 	if err != nil {
 		return err

@@ -26,8 +26,7 @@ func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = plan.CheckEarlier()
-	return plan, err
+	return plan, plan.CheckEarlier()
 }
 
 // earlier reads the records of an earlier conversion.

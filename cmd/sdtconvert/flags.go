@@ -121,6 +121,7 @@ func convertFlags() *flags {
 	f.BoolVarP(&f.verbose, "verbose", "v", false, "")
 	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
 	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
+	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
 	return f
 }
 

@@ -76,7 +76,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 		return nil, err
 	}
 	if !mentioned {
-		_, err := opts.Layout.Earlier(object.Object, object.machine)
+		_, err := opts.CheckEarlier(object.Object, object.machine)
 		return &memoryRun{data: data}, err
 	}
 	plan, err := examine(object, opts)
