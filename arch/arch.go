@@ -178,6 +178,8 @@ type Traits struct {
 	Features Features
 	// Arguments are the registers of a function's first integer arguments.
 	Arguments []Register
+	// CharUnsigned tells that C's char is unsigned.
+	CharUnsigned bool
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory.

@@ -2,6 +2,8 @@ package patch
 
 import (
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/image"
+	"sdtconvert/internal/lines"
 	"sdtconvert/linkerset"
 	"sdtconvert/stapsdt"
 )
@@ -9,27 +11,107 @@ import (
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
 	*stapsdt.Writer
-	p      *Plan
-	probes map[*Stub]stapsdt.Probe // what is known of each, but for the site
+	p        *Plan
+	objects  map[string]image.Ref         // probe objects that this object defines, by name
+	probes   *linkerset.Probes            // what they say
+	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
 }
 
 func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
-	return &noteWriter{stapsdt.NewWriter(e, p.Scan.Machine), p, map[*Stub]stapsdt.Probe{}}, nil
+	w := &noteWriter{Writer: stapsdt.NewWriter(e, p.Scan.Machine), p: p}
+	return w, w.findObjects()
 }
 
-// probe describes the probe of a stub.
-func (w *noteWriter) probe(s *Stub) stapsdt.Probe {
-	if known, ok := w.probes[s]; ok {
-		return known
+// findObjects finds the probe objects of stubs, as far as this object defines
+// them for all of a program.
+func (w *noteWriter) findObjects() error {
+	o, prefix := w.p.Scan.Object, w.p.Options.ProbePrefix
+	im, err := image.Open(o, w.p.Scan.Machine)
+	if err != nil {
+		return err
 	}
-	id := linkerset.FromID(s.ID)
+	w.objects, w.probes = map[string]image.Ref{}, linkerset.NewProbes(im, prefix)
+	syms, err := o.Symbols()
+	if err != nil || !syms.Mentions(prefix) {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, s := range w.p.Scan.Stubs {
+		wanted[prefix+s.ID] = true
+	}
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		name := syms.Name(i)
+		if s := syms.Nameless(i); wanted[name] && s.Defined() {
+			w.objects[name] = image.Ref{Symbol: name, Addr: image.Addr{Section: s.Section, Offset: s.Value}}
+		}
+	}
+	return nil
+}
+
+// declaration returns the parameters of a stub that debug information declares.
+// What is wrong with that is no reason not to convert an object.
+func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
+	if w.declared == nil {
+		names := map[string]bool{}
+		for _, s := range w.p.Scan.Stubs {
+			names[s.Name] = true
+		}
+		table, err := lines.New(w.p.Scan.Object, w.p.Scan.Machine)
+		if err == nil {
+			w.declared, err = table.Prototypes(func(name string) bool { return names[name] })
+		}
+		if err != nil {
+			w.p.Warnings = append(w.p.Warnings, err)
+		}
+		if w.declared == nil {
+			w.declared = map[string][]lines.Parameter{}
+		}
+	}
+	params, ok := w.declared[s.Name]
+	return params, ok
+}
+
+// probe describes the probe of a stub: as a listing does, as far as this object
+// tells.
+func (w *noteWriter) probe(s *Stub) (stapsdt.Probe, error) {
+	known := linkerset.FromID(s.ID)
+	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
+		var err error
+		if known, err = w.probes.Of(ref); err != nil {
+			return stapsdt.Probe{}, err
+		}
+	}
 	m := w.p.Scan.Machine
-	probe := stapsdt.Probe{
-		Provider: id.Provider, Name: id.Name,
-		Args: stapsdt.Operands(m, stapsdt.Words(m, w.p.Scan.Object.Layout.Word())),
+	return stapsdt.Probe{
+		Provider: known.Provider, Name: known.Name, Args: stapsdt.Operands(m, w.types(s, known.Args)),
+	}, nil
+}
+
+// types finds the types of a stub's arguments: what the program says of the probe,
+// else the declaration of the stub as the compiler has seen it, else what the
+// user says. Of the rest any register may hold one.
+func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
+	m := w.p.Scan.Machine
+	var types []stapsdt.Type
+	if len(args) > 0 {
+		for i, a := range args {
+			if a.Index != i {
+				break // one is missing, or there twice
+			}
+			types = append(types, stapsdt.Native(a.Native, m))
+		}
+		return types
 	}
-	w.probes[s] = probe
-	return probe
+	if params, ok := w.declaration(s); ok {
+		for _, p := range params {
+			types = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed})
+		}
+		return types
+	}
+	if types, ok := w.p.Options.Prototypes.Types(m, s.Name, s.ID); ok {
+		return types
+	}
+	return stapsdt.Words(m, w.p.Scan.Object.Layout.Word())
 }
 
 // note writes the notes of the probe calls of one section, whose recorded
@@ -38,7 +120,10 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	rs := sites[0].Relocs
 	probes := make([]stapsdt.Probe, len(sites))
 	for i, s := range sites {
-		probes[i] = a.notes.probe(s.Stub)
+		var err error
+		if probes[i], err = a.notes.probe(s.Stub); err != nil {
+			return err
+		}
 		probes[i].Site = at[i]
 	}
 	keep, err := a.notes.Add(rs.Target, rs.Rela, probes)

@@ -8,6 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/stapsdt"
 )
 
 // Options say how sites are disabled and recorded.
@@ -24,6 +25,9 @@ type Options struct {
 	ReturnThunk string
 	// Stapsdt adds the notes that tracers of user space find probes by.
 	Stapsdt bool
+	// Prototypes tell the arguments of stubs for these notes, where nothing in
+	// an object does.
+	Prototypes stapsdt.Prototypes
 }
 
 // Site is a reference with its disabled form.
@@ -39,6 +43,9 @@ type Plan struct {
 	Sites   []Site // sorted by section and offset
 	Refused []Refusal
 	Thunk   string // the return thunk to use, "" for none
+	// Warnings are what Apply has met that keeps it from knowing all it might
+	// record.
+	Warnings []error
 
 	thunks map[int][]arch.Reloc // what returns has found, by relocation section
 	code   []byte               // what keep has kept

@@ -10,18 +10,22 @@ import (
 
 // Type is what a note says of an argument's type.
 type Type struct {
-	Size   int // bytes: 1, 2, 4 or 8
+	Size   int // bytes: 1, 2, 4 or 8; 0 for what is in no register of integers
 	Signed bool
 }
 
 // Operands writes arguments as a note has them: where each is at the call.
-// Those for which there is no register are left out, for they are where the
-// stack pointer was before a tail call released its frame.
+// Those for which there is no register are left out: a tail call has them
+// elsewhere than a call. So is all that follows an argument of another kind, for
+// its number would be wrong.
 func Operands(m arch.Machine, types []Type) string {
 	regs := m.Traits().Arguments
 	var ops []string
 	for i, t := range types[:min(len(types), len(regs))] {
 		size := t.Size
+		if size == 0 {
+			break
+		}
 		if t.Signed {
 			size = -size
 		}

@@ -178,6 +178,9 @@ func (c *converter) write(s *subject, plan *patch.Plan, draft *replace.Draft, r 
 	if err := plan.Apply(e); err != nil {
 		return err
 	}
+	for _, err := range plan.Warnings {
+		r.warn(err)
+	}
 	if !e.Changed() {
 		return c.copy(s.in)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
+	"sdtconvert/stapsdt"
 )
 
 // settings are what the flags of convert and inspect say.
@@ -29,6 +31,7 @@ type flags struct {
 	*pflag.FlagSet
 	settings
 	layout, section string
+	prototypes      string
 }
 
 // newFlagSet makes an empty set that prints nothing itself.
@@ -122,6 +125,7 @@ func convertFlags() *flags {
 	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
 	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
 	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
+	f.StringVar(&f.prototypes, "prototypes", "", "")
 	return f
 }
 
@@ -147,8 +151,24 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
+	case f.Changed("prototypes") && !f.patch.Stapsdt:
+		return nil, usagef("--prototypes is of no use without --stapsdt")
 	case f.json && f.verbose:
 		return nil, usagef("--json and -v exclude each other")
 	}
-	return &f.settings, nil
+	return &f.settings, f.readPrototypes()
+}
+
+// readPrototypes reads the file that --prototypes names.
+func (f *flags) readPrototypes() error {
+	if !f.Changed("prototypes") {
+		return nil
+	}
+	file, err := os.Open(f.prototypes)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	f.patch.Prototypes, err = stapsdt.ReadPrototypes(file, f.prototypes)
+	return err
 }

@@ -1,6 +1,7 @@
 // Package lines reads from DWARF which source line an address comes from, and
 // which inlined functions it lies in: of objects that are not linked yet, of
-// linked images, and of the debug files that are kept apart from them.
+// linked images, and of the debug files that are kept apart from them. It also
+// reads the parameters of functions that are called and defined elsewhere.
 //
 // It is a reader of its own because debug/dwarf makes a Go value of every entry
 // and every row, which takes ten times as long as the bytes deserve, wants all

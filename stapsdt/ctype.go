@@ -1,0 +1,108 @@
+package stapsdt
+
+import (
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+)
+
+// integers are the type names of C and of systems' headers that are not made of
+// C's own words.
+var integers = map[string]Type{
+	"int8_t": {1, true}, "int16_t": {2, true}, "int32_t": {4, true}, "int64_t": {8, true},
+	"uint8_t": {1, false}, "uint16_t": {2, false}, "uint32_t": {4, false}, "uint64_t": {8, false},
+	"u_int8_t": {1, false}, "u_int16_t": {2, false}, "u_int32_t": {4, false}, "u_int64_t": {8, false},
+	"__s8": {1, true}, "__s16": {2, true}, "__s32": {4, true}, "__s64": {8, true},
+	"__u8": {1, false}, "__u16": {2, false}, "__u32": {4, false}, "__u64": {8, false},
+	"s8": {1, true}, "s16": {2, true}, "s32": {4, true}, "s64": {8, true},
+	"u8": {1, false}, "u16": {2, false}, "u32": {4, false}, "u64": {8, false},
+	"u_char": {1, false}, "u_short": {2, false}, "u_int": {4, false}, "u_long": {8, false},
+	"uchar": {1, false}, "ushort": {2, false}, "uint": {4, false}, "ulong": {8, false},
+	"_Bool": {1, false}, "bool": {1, false}, "boolean_t": {4, false},
+	"size_t": {8, false}, "ssize_t": {8, true}, "ptrdiff_t": {8, true},
+	"intptr_t": {8, true}, "uintptr_t": {8, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
+	"off_t": {8, true}, "time_t": {8, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
+	"caddr_t": {8, false}, "register_t": {8, true}, "va_list": {8, false},
+}
+
+// words are those that C makes the names of integer types of.
+var words = []string{"signed", "unsigned", "char", "short", "int", "long"}
+
+// qualifiers say nothing of a type's width and sign.
+var qualifiers = []string{"const", "volatile", "restrict", "__restrict", "_Atomic", "register"}
+
+// cType is a type of C, whose sign may be the machine's to choose.
+type cType struct {
+	Type
+	plainChar bool
+}
+
+// on is the type on a machine.
+func (t cType) on(m arch.Machine) Type {
+	if t.plainChar {
+		t.Signed = !m.Traits().CharUnsigned
+	}
+	return t.Type
+}
+
+// others are words of C that only types have which are in no register of
+// integers, or in two.
+var others = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
+
+// parseType finds the width and sign of a C type on a 64-bit machine, as a string
+// has it. The name of a parameter may stand behind it. It reports false for
+// what is no integer and no pointer, or is not known.
+func parseType(text string) (cType, bool) {
+	if strings.ContainsAny(text, "*&[(") {
+		return cType{Type: Type{Size: 8}}, true
+	}
+	fields := strings.Fields(text)
+	if slices.ContainsFunc(fields, func(s string) bool { return slices.Contains(others, s) }) {
+		return cType{}, false
+	}
+	fields = slices.DeleteFunc(fields, func(s string) bool { return slices.Contains(qualifiers, s) })
+	if len(fields) == 0 {
+		return cType{}, false
+	}
+	if fields[0] == "enum" {
+		return cType{Type: Type{Size: 4}}, 2 <= len(fields) && len(fields) <= 3
+	}
+	if t, ok := integers[fields[0]]; ok {
+		return cType{Type: t}, len(fields) <= 2
+	}
+	count := map[string]int{}
+	n := 0
+	for n < len(fields) && slices.Contains(words, fields[n]) {
+		count[fields[n]]++
+		n++
+	}
+	if n == 0 || len(fields) > n+1 {
+		return cType{}, false
+	}
+	return combine(count), true
+}
+
+// combine makes a type of the words that its name has.
+func combine(count map[string]int) cType {
+	t := cType{Type: Type{Size: 4, Signed: count["unsigned"] == 0}}
+	switch {
+	case count["char"] > 0:
+		t.Size = 1
+		t.plainChar = count["signed"]+count["unsigned"] == 0
+	case count["short"] > 0:
+		t.Size = 2
+	case count["long"] > 0:
+		t.Size = 8
+	}
+	return t
+}
+
+// Native finds the type of an argument by the name that the program has given it.
+// One that is not known is a word: the macros pass nothing else.
+func Native(name string, m arch.Machine) Type {
+	if t, ok := parseType(name); ok {
+		return t.on(m)
+	}
+	return Type{Size: 8}
+}
