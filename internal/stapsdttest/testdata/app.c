@@ -1,0 +1,43 @@
+/* Probes of C: of sdt.h, of a header's own prototype, and of no prototype. */
+#include "app.h"
+
+enum app_colour { APP_RED, APP_BLUE };
+void __dtrace_probe_plain___declared(const char *, enum app_colour, volatile signed char, unsigned short);
+void __dtrace_probe_plain___file(int, unsigned char);
+
+char app_text[] = "text", app_more[] = "more";
+int app_dead(int n), app_deader(int n);
+
+__attribute__((noinline)) static void app_tail(int n)
+{
+	DTRACE_PROBE1(app___tail, int, n);
+}
+
+__attribute__((noinline)) static long app_work(int n, long v)
+{
+	if (DTRACE_PROBE_ENABLED(app___done))
+		return 1;
+	DTRACE_PROBE4(app___done, int, -n, long, v, unsigned char, 200 + n, char *, app_text);
+	app_tail(n);
+	return n;
+}
+
+void app_run(int n)
+{
+	app_work(n, 73588229205 + n);
+	__dtrace_probe_plain___declared(app_more, APP_BLUE, (signed char)-n, (unsigned short)(65000 + n));
+	__dtrace_probe_plain___file(-5 * n, (unsigned char)(250 + n));
+	app_cxx(n);
+}
+
+int app_dead(int n)
+{
+	DTRACE_PROBE1(app___tail, int, n);
+	return 1;
+}
+
+int app_deader(int n)
+{
+	DTRACE_PROBE1(app___dead, int, n);
+	return app_dead(n);
+}

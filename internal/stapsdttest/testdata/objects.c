@@ -1,0 +1,3 @@
+/* The probe objects that no macro makes. */
+char sdt_plain___declared[8] __attribute__((aligned(8)));
+char sdt_plain___file[8] __attribute__((aligned(8)));

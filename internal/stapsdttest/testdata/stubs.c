@@ -1,0 +1,13 @@
+/* The twin's stubs, which print what a tracer shall print. */
+#include <stdint.h>
+#include <stdio.h>
+
+#define STUB(name) __attribute__((visibility("hidden"))) void __dtrace_probe_##name
+
+STUB(app___done)(int n, long v, unsigned char c, char *s) { printf("app:done %d %ld %d %s\n", n, v, c, s); }
+STUB(app___tail)(int n) { printf("app:tail %d\n", n); }
+STUB(app___dead)(int n) { printf("app:dead %d\n", n); }
+STUB(app___generic)(long n, const char *s) { printf("app:generic %ld %s\n", n, s); }
+STUB(plain___declared)(const char *s, int e, signed char c, unsigned short u) { printf("plain:declared %s %d %d %d\n", s, e, c, u); }
+STUB(plain___file)(int n, unsigned char c) { printf("plain:file %d %d\n", n, c); }
+__attribute__((visibility("hidden"))) int __dtrace_isenabled_app___done(void) { return 0; }
