@@ -46,5 +46,6 @@ func fuzzOptions(b byte) patch.Options {
 	if b&16 != 0 {
 		opts.Names.Symbols = []string{"use", "outside"}
 	}
+	opts.Stapsdt = b&32 != 0
 	return opts
 }

@@ -60,6 +60,10 @@ What is recorded:
         --no-records        only disable the sites
         --drop-relocations  delete the relocations of disabled sites, instead of
                             letting them keep the records alive
+        --stapsdt           add notes too, by which gdb, perf, bpftrace, bcc and
+                            SystemTap find the probes
+        --prototypes FILE   declarations of stubs, for the arguments in notes of
+                            probes whose types nothing else tells
 
 Exit status: 0 all is well, 1 something was wrong with a file (it is left as it
 was, and the others are done), 2 the command line is wrong.
