@@ -5,8 +5,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/stapsdt"
 	"sdtconvert/linkerset"
-	"sdtconvert/stapsdt"
 )
 
 // CheckEarlier refuses to add to the records of an earlier conversion that was

@@ -4,8 +4,8 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/image"
 	"sdtconvert/internal/lines"
+	"sdtconvert/internal/stapsdt"
 	"sdtconvert/linkerset"
-	"sdtconvert/stapsdt"
 )
 
 // noteWriter adds the notes of probe calls to an object.

@@ -7,8 +7,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/stapsdt"
 	"sdtconvert/linkerset"
-	"sdtconvert/stapsdt"
 )
 
 // Options say how sites are disabled and recorded.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/internal/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
-	"sdtconvert/stapsdt"
 )
 
 // settings are what the flags of convert and inspect say.

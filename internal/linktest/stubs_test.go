@@ -340,7 +340,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			need(t, c.linker.path)
+			tooltest.Need(t, c.linker.path)
 			p := compileProgram(t, c.compiler, c.layout, false)
 			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))
 			stubs := makeStubs(t, objects)

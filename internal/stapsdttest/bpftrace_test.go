@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,8 +20,8 @@ import (
 // them from us: no package can change that.
 func needUprobes(t *testing.T, exe string) {
 	t.Helper()
-	need(t, "bpftrace")
-	out, err := try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
+	tooltest.Need(t, "bpftrace")
+	out, err := tooltest.Try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
 	if err != nil || !strings.Contains(out, "attached") {
 		t.Logf("no uprobes on this machine: %v %s", err, out)
 		fmt.Fprintln(os.Stderr, "stapsdttest: bpftrace cannot attach on this machine; gdb alone is tested")

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strings"
 	"testing"
@@ -55,9 +56,9 @@ func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 	if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
+	out, err := tooltest.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
 	if err != nil || strings.Contains(out, "ptrace: ") {
-		unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
+		tooltest.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
 	}
 	var lines []string
 	for _, m := range reported.FindAllStringSubmatch(out, -1) {
@@ -70,7 +71,7 @@ func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 }
 
 func TestGDB(t *testing.T) {
-	need(t, "gdb")
+	tooltest.Need(t, "gdb")
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-g")
 		want := p.calls(t, 3)
@@ -92,14 +93,14 @@ func TestGDB(t *testing.T) {
 
 // TestGDBLists compares gdb's list of probes with the notes.
 func TestGDBLists(t *testing.T) {
-	need(t, "gdb")
+	tooltest.Need(t, "gdb")
 	exe := compileProgram(t, gcc, "-g").executable(t)
 	var want, got []string
 	for _, n := range notesOf(t, exe) {
 		want = append(want, fmt.Sprintf("%s %s 0x%016x", n.provider, n.name, n.location))
 	}
 	for _, m := range regexp.MustCompile(`(?m)^stap +(\w+) +(\S+) +(0x\w+) `).FindAllStringSubmatch(
-		must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", exe), -1) {
+		tooltest.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", exe), -1) {
 		got = append(got, strings.Join(m[1:], " "))
 	}
 	slices.Sort(want)
@@ -120,7 +121,7 @@ var arm64Args = map[string]string{
 }
 
 func TestARM64(t *testing.T) {
-	need(t, "gdb-multiarch", "qemu-aarch64-static")
+	tooltest.Need(t, "gdb-multiarch", "qemu-aarch64-static")
 	p := compileProgram(t, arm64, "-g")
 	exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func TestNotesAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				notes := notesOf(t, out)
-				code := must(t, "objdump", "-d", "--no-show-raw-insn", out)
+				code := tooltest.Must(t, "objdump", "-d", "--no-show-raw-insn", out)
 				for _, n := range notes {
 					if !strings.Contains(code, strings.TrimPrefix(n.String()[strings.Index(n.String(), "0x"):], "0x")+":\t") && !(ld == "mold" && n.location < 0x100) {
 						t.Errorf("%v is no instruction", n)
@@ -83,7 +84,7 @@ func TestRelocatable(t *testing.T) {
 		for _, first := range linkers {
 			merged := filepath.Join(p.dir, first+".o")
 			args := append([]string{"-r", "-o", merged}, append(p.convert(t), p.main, p.rest)...)
-			must(t, filepath.Join(linker(t, first), "ld"), args...)
+			tooltest.Must(t, filepath.Join(linker(t, first), "ld"), args...)
 			for _, ld := range linkers {
 				for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
 					t.Run(c.cc+"/"+first+"/"+ld+gc, func(t *testing.T) {
@@ -106,12 +107,12 @@ func TestRelocatable(t *testing.T) {
 // converts one that has both.
 func TestBesideSystemTap(t *testing.T) {
 	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
-		unavailable(t, "no sys/sdt.h")
+		tooltest.Unavailable(t, "no sys/sdt.h")
 	}
 	p := compileProgram(t, gcc)
 	theirs := gcc.compile(t, p.dir, "theirs.c")
 	both := filepath.Join(p.dir, "both.o")
-	must(t, converter, "--stapsdt", "-o", both, theirs)
+	tooltest.Must(t, converter, "--stapsdt", "-o", both, theirs)
 	for _, ld := range linkers {
 		t.Run(ld, func(t *testing.T) {
 			objects := append([]string{both, p.main, p.rest}, p.convert(t)...)
@@ -140,7 +141,7 @@ func TestSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(t, converter, "--stapsdt", object)
+		tooltest.Must(t, converter, "--stapsdt", object)
 		after, err := os.ReadFile(object)
 		if err != nil {
 			t.Fatal(err)

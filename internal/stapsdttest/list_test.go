@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strings"
 	"testing"
@@ -36,29 +37,29 @@ func found(pattern, out string) []string {
 }
 
 func TestBpftraceLists(t *testing.T) {
-	need(t, "bpftrace")
+	tooltest.Need(t, "bpftrace")
 	exe := compileProgram(t, gcc, "-g").executable(t)
-	got := found(`(?m)^usdt:[^:]*:(.*)$`, must(t, "bpftrace", "-l", "usdt:"+exe+":*"))
+	got := found(`(?m)^usdt:[^:]*:(.*)$`, tooltest.Must(t, "bpftrace", "-l", "usdt:"+exe+":*"))
 	if diff := cmp.Diff(probes("%s:%s"), got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestTplistLists(t *testing.T) {
-	need(t, "tplist-bpfcc")
+	tooltest.Need(t, "tplist-bpfcc")
 	exe := compileProgram(t, gcc, "-g").executable(t)
-	got := found(`(?m)^\S* (\w+:\S+)$`, must(t, "tplist-bpfcc", "-l", exe))
+	got := found(`(?m)^\S* (\w+:\S+)$`, tooltest.Must(t, "tplist-bpfcc", "-l", exe))
 	if diff := cmp.Diff(probes("%s:%s"), got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestPerfLists(t *testing.T) {
-	need(t, "perf")
+	tooltest.Need(t, "perf")
 	exe := compileProgram(t, gcc, "-g").executable(t)
 	cache := t.TempDir()
-	must(t, "perf", "--buildid-dir", cache, "buildid-cache", "--add", exe)
-	got := found(`(?m)^\s*(sdt_\S+) `, must(t, "perf", "--buildid-dir", cache, "list", "sdt"))
+	tooltest.Must(t, "perf", "--buildid-dir", cache, "buildid-cache", "--add", exe)
+	got := found(`(?m)^\s*(sdt_\S+) `, tooltest.Must(t, "perf", "--buildid-dir", cache, "list", "sdt"))
 	if diff := cmp.Diff(probes("sdt_%s:%s"), got); diff != "" {
 		t.Error(diff)
 	}
@@ -66,10 +67,10 @@ func TestPerfLists(t *testing.T) {
 
 // TestStapLists wants the headers of some kernel, without which stap does nothing.
 func TestStapLists(t *testing.T) {
-	need(t, "stap")
+	tooltest.Need(t, "stap")
 	headers, err := filepath.Glob("/lib/modules/*/build/.config")
 	if err != nil || len(headers) == 0 {
-		unavailable(t, "no headers of a kernel")
+		tooltest.Unavailable(t, "no headers of a kernel")
 	}
 	release := strings.Split(headers[0], "/")[3]
 	exe := compileProgram(t, gcc, "-g").executable(t)

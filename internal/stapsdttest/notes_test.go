@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sdtconvert/internal/tooltest"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ var noteText = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n\s*Location: (
 func notesOf(t *testing.T, image string) []note {
 	t.Helper()
 	var all []note
-	for _, m := range noteText.FindAllStringSubmatch(must(t, "readelf", "-nW", image), -1) {
+	for _, m := range noteText.FindAllStringSubmatch(tooltest.Must(t, "readelf", "-nW", image), -1) {
 		location, _ := strconv.ParseUint(m[3], 0, 64)
 		base, _ := strconv.ParseUint(m[4], 0, 64)
 		all = append(all, note{m[1], m[2], m[5], location, base})
@@ -49,7 +50,7 @@ type listing struct {
 func recordsOf(t *testing.T, image string) []string {
 	t.Helper()
 	var l listing
-	if err := json.Unmarshal([]byte(must(t, converter, "list", "--json", image)), &l); err != nil {
+	if err := json.Unmarshal([]byte(tooltest.Must(t, converter, "list", "--json", image)), &l); err != nil {
 		t.Fatal(err)
 	}
 	var all []string
@@ -86,7 +87,7 @@ func checkNotes(t *testing.T, image string) []note {
 	if diff := cmp.Diff(recordsOf(t, image), got); diff != "" || len(got) == 0 {
 		t.Errorf("%d notes; records and notes: %s", len(got), diff)
 	}
-	sections := must(t, "readelf", "-SW", image)
+	sections := tooltest.Must(t, "readelf", "-SW", image)
 	if n := strings.Count(sections, ".note.stapsdt"); n != 1 {
 		t.Errorf("%d sections of notes", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sdtconvert/internal/tooltest"
 	"strings"
 	"testing"
 )
@@ -40,14 +41,14 @@ func (c compiler) compile(t *testing.T, dir, source string, flags ...string) str
 	}
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
 	args := append([]string{"-O2", "-fPIC", "-ffunction-sections", "-I" + include}, c.target...)
-	must(t, driver, append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
+	tooltest.Must(t, driver, append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
 	return out
 }
 
 // compileProgram compiles the test program.
 func compileProgram(t *testing.T, c compiler, flags ...string) program {
 	t.Helper()
-	need(t, c.cc, c.cxx, c.link, "readelf")
+	tooltest.Need(t, c.cc, c.cxx, c.link, "readelf")
 	p := program{compiler: c, dir: t.TempDir()}
 	for _, source := range []string{"app.c", "cxx.cc", "cxx2.cc"} {
 		p.probed = append(p.probed, c.compile(t, p.dir, source, flags...))
@@ -63,7 +64,7 @@ func (p program) convert(t *testing.T, flags ...string) []string {
 	dir := filepath.Join(p.dir, "converted"+strings.ReplaceAll(strings.Join(flags, ""), "/", "_"))
 	if _, err := os.Stat(dir); err != nil {
 		args := append([]string{"convert", "--stapsdt", "--output-dir", dir}, flags...)
-		must(t, converter, append(args, p.probed...)...)
+		tooltest.Must(t, converter, append(args, p.probed...)...)
 	}
 	var out []string
 	for _, o := range p.probed {
@@ -79,12 +80,12 @@ func linker(t *testing.T, name string) string {
 	if name == "mold" {
 		path = name
 	}
-	need(t, path)
+	tooltest.Need(t, path)
 	dir := filepath.Join(scratch, name)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if target := strings.TrimSpace(must(t, "which", path)); os.Symlink(target, filepath.Join(dir, "ld")) != nil {
+	if target := strings.TrimSpace(tooltest.Must(t, "which", path)); os.Symlink(target, filepath.Join(dir, "ld")) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "ld")); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func linker(t *testing.T, name string) string {
 func (p program) image(t *testing.T, name string, flags []string, objects ...string) (string, error) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), name)
-	_, err := try(p.link, append(append(append([]string{}, flags...), objects...), "-o", out)...)
+	_, err := tooltest.Try(p.link, append(append(append([]string{}, flags...), objects...), "-o", out)...)
 	return out, err
 }
 
@@ -137,6 +138,6 @@ func (p program) twinUnder(t *testing.T, n int, emulator string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, emulator, twin))
+	out := tooltest.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, emulator, twin))
 	return strings.Split(strings.TrimSpace(strings.TrimPrefix(out, "ready\n")), "\n")
 }
