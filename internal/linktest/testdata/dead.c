@@ -1,0 +1,8 @@
+/* A probe in a function that nobody calls: it goes with --gc-sections. */
+extern void __dtrace_probe_dead___only(int);
+
+void dead_function(int a);
+void dead_function(int a)
+{
+	__dtrace_probe_dead___only(a);
+}
