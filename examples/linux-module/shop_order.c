@@ -66,7 +66,7 @@ static noinline void order_audit(unsigned long id, int items)
 {
 	if (SDT_PROBE_ENABLED(shop, , , audit)) {
 		shop_count(SHOP_AUDIT);
-		SDT_PROBE7(shop, , , audit, 0, -1, items, 3, 4, 5, id);
+		SDT_PROBE7(shop, , , audit, 0, -1, items, 3, 4, 5, id + 7);
 	}
 }
 
