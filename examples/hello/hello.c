@@ -9,7 +9,7 @@
 
 int __dtrace_isenabled_hello___greet(void);
 void __dtrace_probe_hello___greet(const char *name, int length);
-void __dtrace_probe_hello___done(void);
+void __dtrace_probe_hello___done(int length);
 
 struct sdt_probe {
 	const char *name;
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 {
 	int length = greet(argc > 1 ? argv[1] : "world");
 
-	__dtrace_probe_hello___done();
+	__dtrace_probe_hello___done(length);
 	for (const struct sdt_instance *i = __start_sdt_instances_set; i < __stop_sdt_instances_set; i++)
 		printf("probe %s at main%+td\n", i->probe->name, (ptrdiff_t)(i->offset - (uintptr_t)main));
 	return length < 0;
