@@ -1,9 +1,11 @@
 package replace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,34 +28,47 @@ type part struct {
 }
 
 // write writes an output, but for what is there already, with several threads.
+//
+// Only one thread at a time can write to a file, so the parts that the kernel
+// copies by itself are all left to the first one. The others gather, and change,
+// what it cannot copy, and write that in between.
 func write(dst *os.File, src *Input, out *elfreloc.Output, draft *Draft, workers int) error {
-	parts := divide(out, draft)
-	if len(parts) == 1 {
-		return writePart(dst, src, parts[0])
-	}
-	workers = max(1, min(workers, len(parts)))
+	copies, gathered := sortParts(src, divide(out, draft))
+	errs := make([]error, max(1, min(workers, len(gathered))))
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make([]error, workers)
-	for w := range workers {
-		wg.Go(func() {
-			for errs[w] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(parts) {
-					return
-				}
-				errs[w] = writePart(dst, src, parts[i])
-			}
-			next.Store(int64(len(parts))) // the others need not go on
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	var failed atomic.Bool // then the others need not go on
+	do := func(w int, p part) {
+		if errs[w] = writePart(dst, src, p); errs[w] != nil {
+			failed.Store(true)
 		}
 	}
-	return nil
+	gather := func(w int) {
+		for i := next.Add(1) - 1; i < int64(len(gathered)) && !failed.Load(); i = next.Add(1) - 1 {
+			do(w, gathered[i])
+		}
+	}
+	var wg sync.WaitGroup
+	for w := 1; w < len(errs); w++ {
+		wg.Go(func() { gather(w) })
+	}
+	for i := 0; i < len(copies) && !failed.Load(); i++ {
+		do(0, copies[i])
+	}
+	gather(0)
+	wg.Wait()
+	return cmp.Or(errs...)
+}
+
+// sortParts tells the parts that the kernel copies from those that it cannot.
+func sortParts(src *Input, parts []part) (copies, gathered []part) {
+	for _, p := range parts {
+		if src.memory != nil || slices.ContainsFunc(p.extents, func(x elfreloc.Extent) bool { return !inKernel(x) }) {
+			gathered = append(gathered, p)
+		} else {
+			copies = append(copies, p)
+		}
+	}
+	return copies, gathered
 }
 
 // divide splits long extents, at whole windows, and groups short ones. It leaves
