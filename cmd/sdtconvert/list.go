@@ -155,11 +155,9 @@ func (s *listSettings) listProcess(p *listPrinter) error {
 			continue
 		}
 		out := &listing{Image: m.Path, Probes: []*listedProbe{}}
-		u, err := moduleUnit(m, s.lookup, p.warn)
-		if err == nil {
-			err = s.listUnit(u, moduleView{process, m}, out)
-			u.Close()
-		}
+		u := moduleUnit(m, s.lookup, p.warn)
+		err := s.listUnit(u, moduleView{process, m}, out)
+		u.Close()
 		if errors.Is(err, errNoProbes) {
 			continue
 		}

@@ -77,6 +77,13 @@ func (l *lister) read() (found bool, err error) {
 		}
 		found = found || len(some)+len(faults) > 0
 	}
+	if !found {
+		return false, nil
+	}
+	// Only now: most of what a process loads has no records.
+	if err := l.unit.readNames(); err != nil {
+		return true, err
+	}
 	linkerset.Sort(entries)
 	byName := map[probeKey]*listedProbe{}
 	for i := range entries {

@@ -73,6 +73,10 @@ func (s *resolveSettings) open(warn func(error)) (space, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := u.readNames(); err != nil {
+		u.Close()
+		return nil, err
+	}
 	return &fileSpace{unit: u}, nil
 }
 

@@ -91,14 +91,16 @@ func (s *processSpace) unitAt(a image.Addr) (*unit, error) {
 	if m.Note != "" {
 		s.warn(fmt.Errorf("%s: %s: %s", s.Name(), m.Path, m.Note))
 	}
-	if m.Object == nil {
+	if m.Image == nil {
 		return nil, fmt.Errorf("%s: %#x: is in %s, which cannot be read", s.Name(), a.Offset, m.Path)
 	}
-	u, err := moduleUnit(m, s.lookup, s.warn)
-	if err == nil {
-		s.units[m] = u
+	u := moduleUnit(m, s.lookup, s.warn)
+	if err := u.readNames(); err != nil {
+		u.Close()
+		return nil, err
 	}
-	return u, err
+	s.units[m] = u
+	return u, nil
 }
 
 func (s *processSpace) fileOffset(a image.Addr) (uint64, bool) { return s.FileOffset(a) }

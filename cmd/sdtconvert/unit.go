@@ -60,24 +60,17 @@ func (u *unit) open(in *replace.Input) error {
 	if u.object, err = elfreloc.Open(in, in.Info.Size(), in.Path); err != nil {
 		return err
 	}
-	if u.image, err = image.Open(u.object, machines.Lookup(u.object.Machine, u.object.Layout.Class)); err != nil {
-		return err
-	}
-	return u.readNames()
+	u.image, err = image.Open(u.object, machines.Lookup(u.object.Machine, u.object.Layout.Class))
+	return err
 }
 
 // moduleUnit is a file that a process has loaded. The process holds it open.
-func moduleUnit(m *image.Module, look lookup, warn func(error)) (*unit, error) {
-	u := &unit{module: filepath.Base(m.Path), path: m.Path, object: m.Object, image: m.Image, base: m.Base, lookup: look, warn: warn}
-	if err := u.readNames(); err != nil {
-		u.Close()
-		return nil, err
-	}
-	return u, nil
+func moduleUnit(m *image.Module, look lookup, warn func(error)) *unit {
+	return &unit{module: filepath.Base(m.Path), path: m.Path, object: m.Object, image: m.Image, base: m.Base, lookup: look, warn: warn}
 }
 
 // readNames reads what names addresses: functions and, where it is wanted,
-// source lines.
+// source lines. Before that a unit can say nothing of an address.
 func (u *unit) readNames() (err error) {
 	if u.functions, err = resolve.New(u.object, resolve.Options{Path: u.path, Warn: u.warn}); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package headertest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,25 +15,11 @@ import (
 var scratch, converter, include string
 
 func TestMain(m *testing.M) {
-	os.Exit(runAll(m))
-}
-
-func runAll(m *testing.M) int {
-	var err error
-	if include, err = filepath.Abs("../../include"); err == nil {
-		scratch, err = os.MkdirTemp("", "headertest-")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(scratch)
-	converter = filepath.Join(scratch, "sdtconvert")
-	if _, err := tooltest.Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(tooltest.Main(m, func(folder, program string) (err error) {
+		scratch, converter = folder, program
+		include, err = filepath.Abs("../../include")
+		return err
+	}))
 }
 
 // made are files that tests share, by what makes them.

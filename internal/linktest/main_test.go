@@ -21,25 +21,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(runAll(m))
-}
-
-func runAll(m *testing.M) int {
-	var err error
-	if sources, err = filepath.Abs("../../testdata/objs"); err == nil {
-		scratch, err = os.MkdirTemp("", "linktest-")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(scratch)
-	converter = filepath.Join(scratch, "sdtconvert")
-	if _, err := tooltest.Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(tooltest.Main(m, func(folder, program string) (err error) {
+		scratch, converter = folder, program
+		sources, err = filepath.Abs("../../testdata/objs")
+		return err
+	}))
 }
 
 // lines is the output of a tool, line by line, without what it wrote to stderr.

@@ -93,6 +93,24 @@ func Shortened(s string) string {
 	return s
 }
 
+// Main runs the tests of a package that all work in one folder, with sdtconvert in
+// it, and returns the exit status. prepare is told of the folder first.
+func Main(m *testing.M, prepare func(scratch, converter string) error) int {
+	scratch, err := os.MkdirTemp("", "sdtconvert-test-")
+	if err == nil {
+		defer os.RemoveAll(scratch)
+		converter := filepath.Join(scratch, "sdtconvert")
+		if _, err = Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err == nil {
+			err = prepare(scratch, converter)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
 // Driver is the folder in which a compiler driver, told so by -B, finds a linker
 // under the name ld.
 func Driver(t testing.TB, linker string) string {
