@@ -67,8 +67,6 @@ func (c *converter) target(file string) string {
 	return file
 }
 
-func (c *converter) elsewhere() bool { return c.output != "" || c.outputDir != "" }
-
 // smallFile is the length, in bytes, of a file of which reading all costs no more
 // than reading its headers and names one by one. A larger one is read whole if it
 // will probably be wanted whole, because the last one was.
@@ -78,25 +76,29 @@ const smallFile = 16 << 10
 // be another sdtconvert, which leaves nothing to do.
 const attempts = 3
 
-func (c *converter) file(name string) *result {
+func (c *converter) file(name string) *result { return c.convert(name, c.target(name)) }
+
+// convert converts an object, or the members of an archive, to a file that may be
+// the same.
+func (c *converter) convert(name, target string) *result {
 	for i := 1; ; i++ {
-		r := &result{}
-		if c.json {
-			r.object = newManifestObject(name)
-		}
-		err := c.try(name, r)
+		r := newResult(name, c.json)
+		err := c.try(name, target, r)
 		if i < attempts && errors.Is(err, replace.ErrChanged) {
 			continue
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errReported) {
 			r.fail(err)
 		}
 		return r
 	}
 }
 
-// try converts one file once.
-func (c *converter) try(name string, r *result) error {
+// errReported stands for errors that the result of a file holds already.
+var errReported = errors.New("was reported")
+
+// try is one attempt to.
+func (c *converter) try(name, target string, r *result) error {
 	in, err := replace.Open(name)
 	if err != nil {
 		return err
@@ -110,23 +112,47 @@ func (c *converter) try(name string, r *result) error {
 			return err
 		}
 	}
-	s, err := openSubject(in, c.patch.Names)
+	src := wholeFile(in)
+	if is, err := src.isArchive(); err != nil {
+		return err
+	} else if is {
+		return c.archive(in, target, r)
+	}
+	done := &outcome{target: target}
+	defer func() { done.draft.Discard() }()
+	if err := c.object(src, done, r); err != nil {
+		return err
+	}
+	return c.put(in, done, r)
+}
+
+// outcome is what is to become of a source.
+type outcome struct {
+	target string           // the file that it is for; "" for a member of an archive
+	object *elfreloc.Object // nil when it is none
+	out    *elfreloc.Output // nil when nothing changes
+	lines  bytes.Buffer     // to print once it is written
+	draft  *replace.Draft   // of out, or nil
+}
+
+// object converts an object in memory. Refusals are in the result.
+func (c *converter) object(src *source, done *outcome, r *result) error {
+	s, err := openSubject(src, c.patch.Names)
 	if errors.Is(err, errPassedOver) {
-		return c.copy(in)
+		return nil
 	}
 	if err != nil {
 		return err
 	}
+	done.object = s.Object
 	mentioned, err := mentionsStub(s, c.patch.Names)
 	if err != nil {
 		return err
 	}
 	c.mentioned.Store(mentioned)
 	var plan *patch.Plan
-	var draft *replace.Draft
 	if mentioned {
-		draft = c.begin(s)
-		defer draft.Discard()
+		done.draft = c.begin(s, done.target)
 		plan, err = examine(s, c.patch)
 	} else {
 		_, err = c.patch.CheckEarlier(s.Object, s.machine)
@@ -140,24 +166,24 @@ func (c *converter) try(name string, r *result) error {
 		}
 	}
 	if plan == nil {
-		return c.copy(in)
+		return nil
 	}
 	if errs := plan.Err(); len(errs) > 0 {
 		for _, err := range errs {
 			r.fail(err)
 		}
-		return nil
+		return errReported
 	}
-	return c.write(s, plan, draft, r)
+	return c.apply(s, plan, done, r)
 }
 
 // begin starts to write the output of a large object that will probably change.
-func (c *converter) begin(s *subject) *replace.Draft {
-	if c.dryRun || s.in.Info.Size() <= largeFile {
+func (c *converter) begin(s *subject, target string) *replace.Draft {
+	if c.dryRun || target == "" || s.src.size <= largeFile {
 		return nil
 	}
 	watchSignals()
-	return replace.Begin(c.target(s.in.Path), s.in, s.Lasting())
+	return replace.Begin(target, s.src.file, s.Lasting())
 }
 
 // describe puts the sites of an object, earlier ones too, into the manifest.
@@ -169,8 +195,8 @@ func (c *converter) describe(s *subject, plan *patch.Plan, object *manifestObjec
 	return object.describe(s, plan, c.patch.ProbePrefix, entries)
 }
 
-// write applies a plan that has no refusals.
-func (c *converter) write(s *subject, plan *patch.Plan, draft *replace.Draft, r *result) error {
+// apply applies a plan that has no refusals.
+func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result) error {
 	e, err := s.Edit()
 	if err != nil {
 		return err
@@ -182,58 +208,53 @@ func (c *converter) write(s *subject, plan *patch.Plan, draft *replace.Draft, r 
 		r.warn(err)
 	}
 	if !e.Changed() {
-		return c.copy(s.in)
+		return nil
 	}
-	out, err := e.Save()
-	if err != nil {
+	if done.out, err = e.Save(); err != nil {
 		return err
 	}
 	if err := warnTrailing(s, r); err != nil {
 		return err
 	}
-	var lines bytes.Buffer
+	r.willConvert()
 	if c.dryRun {
-		fmt.Fprintf(&lines, "%s: %d sites to convert\n", s.Name, len(plan.Sites))
+		fmt.Fprintf(&done.lines, "%s: %d sites to convert\n", s.Name, len(plan.Sites))
 	}
 	if c.verbose {
-		if err := printSites(&lines, plan); err != nil {
-			return err
-		}
-	}
-	if !c.dryRun {
-		if err := c.put(s.in, out, draft); err != nil {
-			return err
-		}
-	}
-	r.stdout.Write(lines.Bytes())
-	if r.object != nil {
-		r.object.Status = statusConverted
+		return printSites(&done.lines, plan)
 	}
 	return nil
 }
 
-// copy makes the output of a file that does not change. In place there is
-// nothing to do.
-func (c *converter) copy(in *replace.Input) error {
-	if !c.elsewhere() || c.dryRun {
-		return nil
+// put writes what has become of a file. Where nothing has, there is nothing to do
+// but to make a copy, if there is to be one.
+func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
+	out := done.out
+	if out == nil && done.target != in.Path {
+		size := in.Info.Size()
+		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
 	}
-	size := in.Info.Size()
-	same := &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
-	return c.put(in, same, nil)
-}
-
-// put writes what has come of a file.
-func (c *converter) put(in *replace.Input, out *elfreloc.Output, draft *replace.Draft) error {
-	watchSignals()
-	return replace.File(c.target(in.Path), in, out, draft, c.jobs)
+	if out != nil && !c.dryRun {
+		watchSignals()
+		if err := replace.File(done.target, in, out, done.draft, c.jobs); err != nil {
+			return err
+		}
+	}
+	r.stdout.Write(done.lines.Bytes())
+	if done.out != nil {
+		r.converted()
+	}
+	return nil
 }
 
 // warnTrailing tells that what stands behind the ELF file proper is lost.
 func warnTrailing(s *subject, r *result) error {
-	size, end := s.in.Info.Size(), s.End()
+	size, end := s.src.size, s.End()
 	if size <= end {
 		return nil
+	}
+	if pad, err := padding(s.src, s.Object); err != nil || pad != nil {
+		return err
 	}
 	const magic = "~Module signature appended~\n"
 	what := fmt.Sprintf("%d bytes behind the ELF file are dropped", size-end)

@@ -13,7 +13,7 @@ func mentionsStub(s *subject, names patch.Names) (bool, error) {
 	if err != nil || !found {
 		return false, err
 	}
-	return true, s.in.Load()
+	return true, s.src.load()
 }
 
 // examine plans the conversion of an object that mentions a stub.

@@ -50,15 +50,22 @@ func (g *generator) parse(args []string) error {
 // each opens the objects, one after the other, and reports the errors of all.
 // Files that are no objects and hold no probes either are passed over.
 func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) error) (failed bool) {
-	for _, name := range g.files {
-		if err := g.file(name, open, work); err != nil {
-			failed = true
-			report := []error{err}
-			if errs := several(nil); errors.As(err, &errs) {
-				report = errs
-			}
-			reportAll(report, stderr)
+	report := func(err error) {
+		if err == nil {
+			return
 		}
+		failed = true
+		all := []error{err}
+		if errs := several(nil); errors.As(err, &errs) {
+			all = errs
+		}
+		reportAll(all, stderr)
+	}
+	for _, name := range g.files {
+		report(g.file(name, func(src *source) error {
+			report(g.object(src, open, work))
+			return nil
+		}))
 	}
 	return failed
 }
@@ -75,9 +82,9 @@ func reportAll(errs []error, stderr io.Writer) {
 }
 
 // openFunc is openSubject, or what takes more.
-type openFunc func(in *replace.Input, names patch.Names) (*subject, error)
+type openFunc func(src *source, names patch.Names) (*subject, error)
 
-func (g *generator) file(name string, open openFunc, work func(s *subject) error) error {
+func (g *generator) file(name string, work func(src *source) error) error {
 	in, err := replace.Open(name)
 	if err != nil {
 		return err
@@ -88,7 +95,11 @@ func (g *generator) file(name string, open openFunc, work func(s *subject) error
 			return err
 		}
 	}
-	s, err := open(in, g.patch.Names)
+	return eachSource(in, work)
+}
+
+func (g *generator) object(src *source, open openFunc, work func(s *subject) error) error {
+	s, err := open(src, g.patch.Names)
 	if errors.Is(err, errPassedOver) {
 		return nil
 	}
@@ -118,9 +129,9 @@ func abi(o *elfreloc.Object) string {
 }
 
 // isOutput reports whether a file is what will be written.
-func (g *generator) isOutput(in *replace.Input) bool {
+func (g *generator) isOutput(src *source) bool {
 	info, err := os.Stat(g.output)
-	return g.output != "" && err == nil && os.SameFile(info, in.Info)
+	return g.output != "" && err == nil && os.SameFile(info, src.file.Info)
 }
 
 func errIsOutput(s *subject) error {

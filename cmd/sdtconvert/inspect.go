@@ -30,7 +30,7 @@ type inspector struct {
 }
 
 func (i *inspector) file(name string) *result {
-	r := &result{object: newManifestObject(name)}
+	r := newResult(name, true)
 	if err := i.try(name, r); err != nil {
 		r.fail(err)
 	}
@@ -43,9 +43,27 @@ func (i *inspector) try(name string, r *result) error {
 		return err
 	}
 	defer in.Close()
-	s, err := openSubject(in, i.patch.Names)
+	src := wholeFile(in)
+	if is, err := src.isArchive(); err != nil {
+		return err
+	} else if !is {
+		return i.object(src, r)
+	}
+	r.isArchive()
+	defer r.endMembers()
+	return eachSource(in, func(src *source) error {
+		r.begin(src.name)
+		if err := i.object(src, r); err != nil {
+			r.fail(err)
+		}
+		return nil
+	})
+}
+
+func (i *inspector) object(src *source, r *result) error {
+	s, err := openSubject(src, i.patch.Names)
 	if errors.Is(err, errPassedOver) {
-		fmt.Fprintf(&r.stdout, "%s: no probes\n", name)
+		fmt.Fprintf(&r.stdout, "%s: no probes\n", src.name)
 		return nil
 	}
 	if err != nil {

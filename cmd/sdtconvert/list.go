@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/replace"
 	"sdtconvert/linkerset"
 )
 
@@ -46,7 +48,7 @@ func list(args []string, stdout, stderr io.Writer) (bool, error) {
 		return p.close(err)
 	}
 	for _, file := range s.files {
-		p.listing(s.listFile(file, p.warn))
+		s.listFile(file, p.warn, p.listing)
 	}
 	return p.close(nil)
 }
@@ -108,18 +110,54 @@ func listedLayouts(format, section string) ([]linkerset.Layout, error) {
 	return []linkerset.Layout{l}, err
 }
 
-// listFile lists an object or a linked image.
-func (s *listSettings) listFile(file string, warn func(error)) *listing {
-	out := &listing{Image: file, Probes: []*listedProbe{}}
-	u, err := openUnit(file, s.lookup, warn)
-	if err == nil {
-		defer u.Close()
-		err = s.listUnit(u, u.image, out)
+// listFile lists an object or a linked image, or the members of an archive that
+// hold records.
+func (s *listSettings) listFile(file string, warn func(error), done func(*listing)) {
+	fail := func(err error) {
+		done(&listing{Image: file, Probes: []*listedProbe{}, Errors: []string{err.Error()}})
+	}
+	in, err := replace.Open(file)
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer in.Close()
+	if in.Info.Size() > largeFile {
+		collectLess()
+	}
+	found := false
+	err = eachSource(in, func(src *source) error {
+		out, err := s.listSource(src, warn)
+		if src.member != nil && errors.Is(err, errNoProbes) {
+			return nil
+		}
+		if err != nil {
+			out.Errors = append(out.Errors, err.Error())
+		}
+		found = true
+		done(out)
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: %w", file, errNoProbes)
 	}
 	if err != nil {
-		out.Errors = append(out.Errors, err.Error())
+		fail(err)
 	}
-	return out
+}
+
+// listSource lists a file or a member of an archive.
+func (s *listSettings) listSource(src *source, warn func(error)) (*listing, error) {
+	out := &listing{Image: src.name, Probes: []*listedProbe{}}
+	if typ, err := src.recognise(); err == nil && typ != filetype.ELF && src.member != nil {
+		return out, errNoProbes
+	}
+	u, err := newUnit(src, s.lookup, warn)
+	if err != nil {
+		return out, err
+	}
+	defer u.Close()
+	return out, s.listUnit(u, u.image, out)
 }
 
 // listUnit lists what a unit holds in a memory.

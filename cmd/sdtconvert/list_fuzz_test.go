@@ -33,21 +33,25 @@ func FuzzList(f *testing.F) {
 			t.Fatal(err)
 		}
 		in.Close()
-		out := s.listFile(files.file.Name(), func(error) {})
-		if len(out.Errors)+len(out.Probes) == 0 {
-			t.Fatal("neither a probe nor an error")
-		}
-		for _, p := range out.Probes {
-			if len(p.Sites) == 0 || p.Function == "" {
-				t.Fatalf("a probe without sites, or without a function: %+v", p)
-			}
-			for _, site := range p.Sites {
-				if site.Address == "" || site.Kind == "" || site.State == "" {
-					t.Fatalf("%s: %+v", p.description(), site)
-				}
-			}
-		}
+		s.listFile(files.file.Name(), func(error) {}, func(out *listing) { checkListing(t, out) })
 	})
+}
+
+func checkListing(t *testing.T, out *listing) {
+	t.Helper()
+	if len(out.Errors)+len(out.Probes) == 0 {
+		t.Fatal("neither a probe nor an error")
+	}
+	for _, p := range out.Probes {
+		if len(p.Sites) == 0 || p.Function == "" {
+			t.Fatalf("a probe without sites, or without a function: %+v", p)
+		}
+		for _, site := range p.Sites {
+			if site.Address == "" || site.Kind == "" || site.State == "" {
+				t.Fatalf("%s: %+v", p.description(), site)
+			}
+		}
+	}
 }
 
 // addImages adds what a linker makes of an object, where there is one for it.

@@ -128,7 +128,7 @@ func newManifestWriter(w io.Writer, json bool) *manifestWriter {
 func (m *manifestWriter) object(r *result) {
 	switch {
 	case m.json:
-		m.objects = append(m.objects, r.object)
+		m.objects = append(m.objects, r.objects...)
 	case r.stdout.Len() > 0 && m.err == nil:
 		_, m.err = m.w.Write(r.stdout.Bytes())
 	}

@@ -64,7 +64,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 		return nil, err
 	}
 	defer in.Close()
-	object, err := openSubject(in, opts.Names)
+	object, err := openSubject(wholeFile(in), opts.Names)
 	if errors.Is(err, errPassedOver) {
 		return &memoryRun{data: data}, nil
 	}

@@ -4,14 +4,12 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/replace"
 	"sdtconvert/patch"
 )
 
@@ -19,7 +17,7 @@ import (
 type subject struct {
 	*elfreloc.Object
 	machine arch.Machine // nil for one that is not known
-	in      *replace.Input
+	src     *source
 }
 
 // errPassedOver is returned for a file that is no object but holds nothing to
@@ -29,8 +27,8 @@ var errPassedOver = errors.New("nothing to convert")
 // explanations say why a file is not for this tool, and what to do.
 var explanations = map[filetype.Type]string{
 	filetype.Empty:       "is empty",
-	filetype.Archive:     "is an archive, which is not supported yet; convert its members before ar collects them",
-	filetype.ThinArchive: "is a thin archive, which is not supported yet; convert the objects that it names",
+	filetype.Archive:     "is an archive, and not an object or image; take the member out with ar x",
+	filetype.ThinArchive: "is a thin archive, and not an object or image; give the objects that it names",
 	filetype.MachO:       "is a Mach-O file; only ELF objects can be converted",
 	filetype.PE:          "is a PE file; only ELF objects can be converted",
 	filetype.COFF:        "is a COFF object; only ELF objects can be converted",
@@ -42,24 +40,18 @@ var explanations = map[filetype.Type]string{
 const adviceLLVM = "convert after code generation: compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
 const adviceGCC = "convert after code generation: compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
 
-// recognise tells the type of a file by its first bytes.
-func recognise(in *replace.Input) (filetype.Type, error) {
-	head := make([]byte, min(in.Info.Size(), filetype.HeadSize))
-	if n, err := in.ReadAt(head, 0); n < len(head) {
-		if errors.Is(err, io.EOF) {
-			err = replace.ErrChanged
-		}
-		return filetype.Unknown, fmt.Errorf("%s: %w", in.Path, err)
-	}
-	return filetype.Recognise(head), nil
-}
-
-// openSubject reads the headers of a file, and explains what is no relocatable
-// object.
-func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
-	s, err := openELF(in, names)
+// openSubject reads the headers of a source, and explains what is no relocatable
+// object. An archive may hold anything, so there only what holds probes has to be
+// an object.
+func openSubject(src *source, names patch.Names) (*subject, error) {
+	s, err := openELF(src, names)
 	if err != nil {
 		return nil, err
+	}
+	if src.member != nil && s.Type != elf.ET_REL {
+		if found, err := s.NamesContain(names.Needles()); err != nil || !found {
+			return nil, errPassedOver
+		}
 	}
 	if err := checkType(s.Object); err != nil {
 		return nil, err
@@ -68,31 +60,30 @@ func openSubject(in *replace.Input, names patch.Names) (*subject, error) {
 }
 
 // openELF reads the headers of an ELF file of any type.
-func openELF(in *replace.Input, names patch.Names) (*subject, error) {
-	typ, err := recognise(in)
-	if err != nil {
+func openELF(src *source, names patch.Names) (*subject, error) {
+	typ, err := src.recognise()
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	size := in.Info.Size()
-	switch typ {
-	case filetype.ELF:
-	case filetype.Bitcode:
-		found, err := elfreloc.StreamContains(in, 0, size, names.Needles())
+	case typ == filetype.ELF:
+		o, err := elfreloc.Open(src, src.size, src.name)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{o, machines.Lookup(o.Machine, o.Layout.Class), src}, nil
+	case typ == filetype.Bitcode:
+		found, err := elfreloc.StreamContains(src, 0, src.size, names.Needles())
 		if err == nil && found {
 			err = fmt.Errorf("is LLVM bitcode that holds probes; %s", adviceLLVM)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Path, err)
+			return nil, fmt.Errorf("%s: %w", src.name, err)
 		}
 		return nil, errPassedOver
-	default:
-		return nil, fmt.Errorf("%s: %s", in.Path, explanations[typ])
+	case src.member != nil:
+		return nil, errPassedOver
 	}
-	o, err := elfreloc.Open(in, size, in.Path)
-	if err != nil {
-		return nil, err
-	}
-	return &subject{o, machines.Lookup(o.Machine, o.Layout.Class), in}, nil
+	return nil, fmt.Errorf("%s: %s", src.name, explanations[typ])
 }
 
 func checkType(o *elfreloc.Object) error {

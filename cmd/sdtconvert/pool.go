@@ -11,14 +11,56 @@ import (
 // result is what came of one file. Nothing is printed before all files ahead
 // of it are done, so that the output has the order of the arguments.
 type result struct {
+	file           string
 	stdout, stderr bytes.Buffer
 	failed         bool
-	object         *manifestObject // nil where no manifest is wanted
+
+	manifest bool              // whether one is wanted
+	objects  []*manifestObject // for it: the file, or the members of an archive
+	object   *manifestObject   // of what is worked on now, if one is wanted
+	changed  []*manifestObject // those that are converted once the file is written
+}
+
+func newResult(file string, manifest bool) *result {
+	r := &result{file: file, manifest: manifest}
+	r.begin(file)
+	return r
+}
+
+// begin turns to an object.
+func (r *result) begin(name string) {
+	if r.manifest {
+		r.object = newManifestObject(name)
+		r.objects = append(r.objects, r.object)
+	}
+}
+
+// isArchive says that the objects are those of members, which follow.
+func (r *result) isArchive() { r.objects, r.object = nil, nil }
+
+// endMembers turns to the archive itself, of which nothing is told but its faults.
+func (r *result) endMembers() { r.object = nil }
+
+// willConvert says that the object is converted once its file is written.
+func (r *result) willConvert() {
+	if r.object != nil {
+		r.changed = append(r.changed, r.object)
+	}
+}
+
+// converted says that the file is written.
+func (r *result) converted() {
+	for _, object := range r.changed {
+		object.Status = statusConverted
+	}
 }
 
 // fail reports an error of the file.
 func (r *result) fail(err error) {
 	r.failed = true
+	if r.object == nil {
+		r.begin(r.file)
+	}
 	r.stderr.WriteString("sdtconvert: " + err.Error() + "\n")
 	if r.object != nil {
 		r.object.Status = statusFailed

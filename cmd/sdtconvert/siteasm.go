@@ -21,7 +21,7 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 	}
 	list := sites.New(g.patch.Layout, g.patch.ProbePrefix)
 	failed := g.each(stderr, openSubject, func(s *subject) error {
-		if g.isOutput(s.in) {
+		if g.isOutput(s.src) {
 			return errIsOutput(s)
 		}
 		return g.addSites(list, s)

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"io"
 
-	"sdtconvert/internal/replace"
 	"sdtconvert/internal/stubs"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -25,7 +24,7 @@ func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
 		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: recordLayouts(g.patch.Layout),
 	})
 	failed := g.each(stderr, openDefiner, func(s *subject) error {
-		if g.isOutput(s.in) {
+		if g.isOutput(s.src) {
 			if made, err := stubs.Made(s.Object); err != nil || made {
 				return err
 			}
@@ -49,10 +48,10 @@ func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
 
 // openDefiner is openSubject, but takes shared libraries too: what they define
 // need not be defined again.
-func openDefiner(in *replace.Input, names patch.Names) (*subject, error) {
-	s, err := openELF(in, names)
-	if err == nil && s.Type != elf.ET_DYN {
-		return openSubject(in, names)
+func openDefiner(src *source, names patch.Names) (*subject, error) {
+	s, err := openELF(src, names)
+	if err == nil && (s.Type != elf.ET_DYN || src.member != nil) {
+		return openSubject(src, names)
 	}
 	return s, err
 }

@@ -41,27 +41,33 @@ func openUnit(file string, look lookup, warn func(error)) (*unit, error) {
 	if in.Info.Size() > largeFile {
 		collectLess()
 	}
-	u := &unit{module: filepath.Base(file), path: file, lookup: look, warn: warn, files: []io.Closer{in}}
-	if err := u.open(in); err != nil {
-		u.Close()
+	u, err := newUnit(wholeFile(in), look, warn)
+	if err != nil {
+		in.Close()
 		return nil, err
 	}
+	u.files = append(u.files, in)
 	return u, nil
 }
 
-func (u *unit) open(in *replace.Input) error {
-	typ, err := recognise(in)
+// newUnit makes a unit of a source, which has to be good for as long as it is used.
+func newUnit(src *source, look lookup, warn func(error)) (*unit, error) {
+	typ, err := src.recognise()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if typ != filetype.ELF {
-		return fmt.Errorf("%s: %s", in.Path, explanations[typ])
+		return nil, fmt.Errorf("%s: %s", src.name, explanations[typ])
 	}
-	if u.object, err = elfreloc.Open(in, in.Info.Size(), in.Path); err != nil {
-		return err
+	u := &unit{module: filepath.Base(src.file.Path), path: src.file.Path, lookup: look, warn: warn}
+	if src.member != nil {
+		u.module = filepath.Base(src.member.Name)
+	}
+	if u.object, err = elfreloc.Open(src, src.size, src.name); err != nil {
+		return nil, err
 	}
 	u.image, err = image.Open(u.object, machines.Lookup(u.object.Machine, u.object.Layout.Class))
-	return err
+	return u, err
 }
 
 // moduleUnit is a file that a process has loaded. The process holds it open.

@@ -26,7 +26,7 @@ const draftStep = 2 << 20
 // Begin starts to copy sections of an object that is to be written to path. It
 // returns nil where that is of no use, or fails: File will do, or fail, without.
 func Begin(path string, in *Input, stays []elfreloc.Section) *Draft {
-	if in.Info.Size() <= loadMax || len(stays) == 0 {
+	if in.Info.Size() <= LoadMax || len(stays) == 0 {
 		return nil
 	}
 	target, regular, err := resolve(path)

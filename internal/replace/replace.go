@@ -49,8 +49,8 @@ func Open(path string) (*Input, error) {
 	return &Input{File: f, Path: path, Info: info}, nil
 }
 
-// loadMax is the size of the largest file that Load takes.
-const loadMax = 4 << 20
+// LoadMax is the size of the largest file that Load takes.
+const LoadMax = 4 << 20
 
 var memories = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -58,7 +58,7 @@ var memories = sync.Pool{New: func() any { return new([]byte) }}
 // be wanted, one large read is cheaper than many small ones.
 func (in *Input) Load() error {
 	size := in.Info.Size()
-	if size > loadMax || in.memory != nil {
+	if size > LoadMax || in.memory != nil {
 		return nil
 	}
 	memory := memories.Get().(*[]byte)
@@ -76,6 +76,9 @@ func (in *Input) Load() error {
 	in.memory = memory
 	return nil
 }
+
+// Loaded reports whether the whole file is in memory.
+func (in *Input) Loaded() bool { return in.memory != nil }
 
 // Slice returns bytes of a loaded file. They are good until Close.
 func (in *Input) Slice(off, n int64) []byte {

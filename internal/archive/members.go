@@ -1,0 +1,123 @@
+package archive
+
+import (
+	"bytes"
+	"iter"
+	"strings"
+)
+
+// Member is a member of an archive. Offsets and sizes are in bytes.
+type Member struct {
+	// Name is the member's name. In a thin archive it is the path of a file, as it
+	// is written there: relative to the folder of the archive, if it is relative.
+	Name   string
+	Header int64 // offset of its header
+	Start  int64 // offset of its contents; in a thin archive, where they would be
+	Size   int64 // of its contents; that in a thin archive may be out of date
+	Next   int64 // offset of the next header, or of the archive's end
+
+	// Origin is, in a thin archive, the offset of the header in the archive that
+	// Name names, of which this is a member; 0 when Name names the member itself.
+	Origin int64
+}
+
+// Members goes through the members in the order of the file. It ends with the
+// first error.
+func (a *Archive) Members() iter.Seq2[*Member, error] {
+	return func(yield func(*Member, error) bool) {
+		for off := a.first; off < a.size; {
+			m, err := a.member(off)
+			if !yield(m, err) || err != nil {
+				return
+			}
+			off = m.Next
+		}
+	}
+}
+
+// At returns the member whose header is at an offset.
+func (a *Archive) At(off int64) (*Member, error) {
+	if off < a.first || off > a.size || off&1 != 0 {
+		return nil, a.errorf(off, "no member can begin there")
+	}
+	return a.member(off)
+}
+
+func (a *Archive) member(off int64) (*Member, error) {
+	h, err := a.readHeader(off, func(string) bool { return !a.Thin })
+	if err != nil {
+		return nil, err
+	}
+	if isTable(h.name) {
+		return nil, a.errorf(off, "is the table %q, which belongs before all members", h.name)
+	}
+	m := &Member{Header: off, Size: h.size, Next: a.next(h)}
+	if rest, ok := strings.CutPrefix(h.name, "/"); ok {
+		m.Start = off + headerSize
+		return m, a.longName(m, rest)
+	}
+	if m.Name, m.Start, err = a.bsdName(h); err != nil {
+		return nil, err
+	}
+	m.Size -= m.Start - off - headerSize
+	if m.Name == "" {
+		return nil, a.errorf(off, "has no name")
+	}
+	return m, nil
+}
+
+// bsdName returns the name of a member as BSD writes it, behind the header, or one
+// that fits the header in any format, and the offset of the contents.
+func (a *Archive) bsdName(h header) (string, int64, error) {
+	start := h.off + headerSize
+	field, behind := strings.CutPrefix(h.name, "#1/")
+	if !behind {
+		name, _, _ := strings.Cut(h.name, "/") // GNU ends it so, and BSD by spaces
+		return name, start, nil
+	}
+	n, err := number(field)
+	if err != nil || n > min(h.size, maxName) || a.Thin {
+		return "", 0, a.errorf(h.off, "its name is %q, of %d bytes", h.name, h.size)
+	}
+	b, err := a.read(start, n)
+	return string(bytes.TrimRight(b, "\x00")), start + n, err
+}
+
+// maxName bounds the length of a name, in bytes: it is that of paths on most systems,
+// several times over.
+const maxName = 16 << 10
+
+// longName finds the name of a member at the offset in the table of names that its
+// header has, and the offset behind a colon of a thin archive's.
+func (a *Archive) longName(m *Member, field string) error {
+	at, origin, nested := strings.Cut(field, ":")
+	off, err := number(at)
+	if err == nil && nested {
+		m.Origin, err = number(origin)
+	}
+	if err != nil || nested && !a.Thin {
+		return a.errorf(m.Header, "its name is %q", "/"+field)
+	}
+	if off >= a.names.end-a.names.start {
+		return a.errorf(m.Header, "its name is at offset %d of %d bytes of long names", off, a.names.end-a.names.start)
+	}
+	off += a.names.start
+	for n := min(256, a.names.end-off); ; n = min(4*n, a.names.end-off, maxName) {
+		b, err := a.read(off, n)
+		if err != nil {
+			return err
+		}
+		// GNU ends a name by "/\n", and Windows by NUL.
+		if end := bytes.IndexAny(b, "\n\x00"); end >= 0 {
+			m.Name = strings.TrimSuffix(string(b[:end]), "/")
+			break
+		}
+		if n == maxName || n == a.names.end-off {
+			return a.errorf(m.Header, "its name has no end")
+		}
+	}
+	if m.Name == "" {
+		return a.errorf(m.Header, "has no name")
+	}
+	return nil
+}
