@@ -163,6 +163,9 @@ func (s *saver) emitInput(off, n uint64) {
 	s.emit(Extent{Src: int64(off), Len: int64(n)})
 }
 
+// IsCopy reports whether an extent is a part of the input that stays as it is.
+func (x *Extent) IsCopy() bool { return x.Data == nil && x.From == nil && x.Rewrite == nil }
+
 // emit appends an extent, and joins it to the last one where it can.
 func (s *saver) emit(x Extent) {
 	if x.Len == 0 {
@@ -171,7 +174,7 @@ func (s *saver) emit(x Extent) {
 	s.out.Size += x.Len
 	if n := len(s.out.Extents); n > 0 {
 		last := &s.out.Extents[n-1]
-		if x.Data == nil && last.Data == nil && x.Rewrite == nil && last.Rewrite == nil && last.Src+last.Len == x.Src {
+		if x.IsCopy() && last.IsCopy() && last.Src+last.Len == x.Src {
 			last.Len += x.Len
 			return
 		}

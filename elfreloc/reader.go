@@ -53,14 +53,18 @@ func (r *outputReader) read(b []byte, x *Extent, at int64) error {
 		copy(b, x.Data[at:])
 		return nil
 	}
+	in := r.in
+	if x.From != nil {
+		in = x.From
+	}
 	if x.Rewrite == nil {
-		return readFull(r.in, b, x.Src+at)
+		return readFull(in, b, x.Src+at)
 	}
 	window := make([]byte, min(Window, x.Len))
 	for n := 0; n < len(b); {
 		start := (at + int64(n)) / Window * Window
 		w := window[:min(Window, x.Len-start)]
-		if err := readFull(r.in, w, x.Src+start); err != nil {
+		if err := readFull(in, w, x.Src+start); err != nil {
 			return err
 		}
 		if err := x.Rewrite(start, w); err != nil {

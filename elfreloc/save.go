@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 )
@@ -19,8 +20,9 @@ type Output struct {
 // Extent is a part of an Output: Data, or Len bytes of the input.
 type Extent struct {
 	Data []byte
-	Src  int64 // offset in the input
+	Src  int64 // offset in the input, or in From
 	Len  int64
+	From io.ReaderAt // what the bytes are of; nil for the input
 	// Rewrite, when not nil, changes the bytes on their way. It is called with
 	// windows of the extent in order, each of them Window bytes long but the
 	// last, and with the window's offset in the extent.

@@ -133,6 +133,7 @@ type outcome struct {
 	out    *elfreloc.Output // nil when nothing changes
 	lines  bytes.Buffer     // to print once it is written
 	draft  *replace.Draft   // of out, or nil
+
 }
 
 // object converts an object in memory. Refusals are in the result.
@@ -213,6 +214,9 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 	if done.out, err = e.Save(); err != nil {
 		return err
 	}
+	if err := keepPadding(s, done.out); err != nil {
+		return err
+	}
 	if err := warnTrailing(s, r); err != nil {
 		return err
 	}
@@ -241,9 +245,7 @@ func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
 		}
 	}
 	r.stdout.Write(done.lines.Bytes())
-	if done.out != nil {
-		r.converted()
-	}
+	r.converted()
 	return nil
 }
 
@@ -253,7 +255,7 @@ func warnTrailing(s *subject, r *result) error {
 	if size <= end {
 		return nil
 	}
-	if pad, err := padding(s.src, s.Object); err != nil || pad != nil {
+	if pad, err := padding(s); err != nil || pad != nil {
 		return err
 	}
 	const magic = "~Module signature appended~\n"

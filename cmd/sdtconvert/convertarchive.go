@@ -9,34 +9,75 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// archive converts the members of an archive inside of it. If any of them cannot
-// be converted, none is.
+// archive converts the members of an archive. If any of them cannot be converted,
+// none is.
 func (c *converter) archive(in *replace.Input, target string, r *result) error {
-	a, w, err := openArchive(in)
+	l, err := openLibrary(in, c.follow)
 	if err != nil {
 		return err
 	}
 	r.isArchive()
-	e := a.Edit()
-	all := &outcome{target: target}
-	failed := false
-	err = eachMember(in, a, w, func(src *source) error {
+	switch {
+	case !l.Thin:
+		return c.regularArchive(l, target, r)
+	case target == in.Path:
+		return c.thinArchive(l, r)
+	}
+	return c.collect(l, target, r)
+}
+
+// members converts all members in memory, one after the other, and hands on what has
+// come of each. It reports whether any of them cannot be converted.
+func (c *converter) members(l *library, r *result, work func(src *source, done *outcome) error) (failed bool, err error) {
+	defer r.endMembers()
+	err = l.each(func(src *source) error {
 		r.begin(src.name)
-		change, err := c.member(src, a, all, r)
+		done := &outcome{}
+		err := c.object(src, done, r)
+		if err == nil && !failed {
+			err = work(src, done)
+		}
 		switch {
+		case err == nil:
+			return nil
 		case errors.Is(err, replace.ErrChanged):
 			return err
-		case err != nil:
-			failed = true
-			if !errors.Is(err, errReported) {
-				r.fail(err)
-			}
-		case change != nil && !failed:
-			e.Replace(src.member, *change)
+		case !errors.Is(err, errReported):
+			r.fail(err)
 		}
+		failed = true
 		return nil
 	})
-	r.endMembers()
+	return failed, err
+}
+
+// keptMembers bounds what is kept in memory of an archive until it is written, as
+// bytes of those members that are held there whole to be converted. The others are
+// converted a second time, when they are written.
+const keptMembers = 32 << 20
+
+// regularArchive converts members inside of their archive.
+func (c *converter) regularArchive(l *library, target string, r *result) error {
+	e := l.Edit()
+	all := &outcome{target: target}
+	kept := int64(0)
+	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+		if done.out == nil {
+			return nil
+		}
+		all.lines.Write(done.lines.Bytes())
+		change, err := c.change(src, l.Archive, done)
+		if err != nil {
+			return err
+		}
+		if src.memory != nil {
+			if kept += src.size; kept > keptMembers {
+				change.Output = c.memberLater(src, change.Output.Size).output()
+			}
+		}
+		e.Replace(src.member, change)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -48,31 +89,25 @@ func (c *converter) archive(in *replace.Input, target string, r *result) error {
 			return err
 		}
 	}
-	return c.put(in, all, r)
+	return c.put(l.in, all, r)
 }
 
-// member converts a member in memory. The change is nil if it stays as it is.
-func (c *converter) member(src *source, a *archive.Archive, all *outcome, r *result) (*archive.Change, error) {
-	done := &outcome{}
-	err := c.object(src, done, r)
-	if err != nil || done.out == nil {
-		return nil, err
+// change is what becomes of a member that is converted, and of the symbols that it
+// defines.
+func (c *converter) change(src *source, a *archive.Archive, done *outcome) (change archive.Change, err error) {
+	change.Output = done.out
+	if !a.HasIndex() {
+		return change, nil
 	}
-	all.lines.Write(done.lines.Bytes())
-	change := &archive.Change{Output: done.out}
-	if a.HasIndex() {
-		if change.Before, err = archive.Symbols(done.object); err != nil {
-			return nil, err
-		}
-		after, err := elfreloc.Open(done.out.Reader(src), done.out.Size, src.name)
-		if err != nil {
-			return nil, err
-		}
-		if change.After, err = archive.Symbols(after); err != nil {
-			return nil, err
-		}
+	if change.Before, err = archive.Symbols(done.object); err != nil {
+		return change, err
 	}
-	return change, keepPadding(src, done)
+	after, err := elfreloc.Open(done.out.Reader(src), done.out.Size, src.name)
+	if err != nil {
+		return change, err
+	}
+	change.After, err = archive.Symbols(after)
+	return change, err
 }
 
 // memberPadding is what LLVM's ar makes the size of a member a multiple of where it
@@ -80,12 +115,12 @@ func (c *converter) member(src *source, a *archive.Archive, all *outcome, r *res
 const memberPadding = 8
 
 // padding returns what pads a member behind the end of the object in it.
-func padding(src *source, o *elfreloc.Object) ([]byte, error) {
-	n := src.size - o.End()
-	if src.member == nil || n <= 0 || n >= memberPadding || src.size%memberPadding != 0 {
+func padding(s *subject) ([]byte, error) {
+	n := s.src.size - s.End()
+	if s.src.start == 0 || n <= 0 || n >= memberPadding || s.src.size%memberPadding != 0 {
 		return nil, nil
 	}
-	b, err := o.ReadFile(o.End(), n)
+	b, err := s.ReadFile(s.End(), n)
 	if len(bytes.Trim(b, "\n")) > 0 {
 		b = nil
 	}
@@ -93,14 +128,14 @@ func padding(src *source, o *elfreloc.Object) ([]byte, error) {
 }
 
 // keepPadding pads the new contents as the old ones were.
-func keepPadding(src *source, done *outcome) error {
-	old, err := padding(src, done.object)
+func keepPadding(s *subject, out *elfreloc.Output) error {
+	old, err := padding(s)
 	if err != nil || old == nil {
 		return err
 	}
-	if n := -done.out.Size & (memberPadding - 1); n > 0 {
-		done.out.Extents = append(done.out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
-		done.out.Size += n
+	if n := -out.Size & (memberPadding - 1); n > 0 {
+		out.Extents = append(out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
+		out.Size += n
 	}
 	return nil
 }

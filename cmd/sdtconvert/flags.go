@@ -23,6 +23,7 @@ type settings struct {
 	outputDir string
 	dryRun    bool
 	verbose   bool
+	follow    bool // files outside of the folder of a thin archive
 	files     []string
 }
 
@@ -72,7 +73,11 @@ func (f *flags) defineNames() {
 	f.Var(&repeated{to: &f.patch.Names.Symbols}, "symbol", "")
 	f.StringVar(&f.section, "section", "", "")
 	f.StringVar(&f.patch.ProbePrefix, "probe-object-prefix", "sdt_", "")
+	defineFollow(f.FlagSet, &f.follow)
 }
+
+// defineFollow defines the flag for thin archives.
+func defineFollow(f *pflag.FlagSet, follow *bool) { f.BoolVar(follow, "follow-thin", false, "") }
 
 // checkNames checks what defineNames has defined, and that there are files.
 func (f *flags) checkNames() error {

@@ -95,7 +95,7 @@ func (g *generator) file(name string, work func(src *source) error) error {
 			return err
 		}
 	}
-	return eachSource(in, work)
+	return eachSource(in, g.follow, work)
 }
 
 func (g *generator) object(src *source, open openFunc, work func(s *subject) error) error {

@@ -51,7 +51,7 @@ func (i *inspector) try(name string, r *result) error {
 	}
 	r.isArchive()
 	defer r.endMembers()
-	return eachSource(in, func(src *source) error {
+	return eachSource(in, i.follow, func(src *source) error {
 		r.begin(src.name)
 		if err := i.object(src, r); err != nil {
 			r.fail(err)

@@ -19,6 +19,7 @@ type listSettings struct {
 	verbose bool
 	json    bool
 	pid     int
+	follow  bool
 	prefix  string
 	layouts []linkerset.Layout
 	filter  filter
@@ -68,6 +69,7 @@ func parseList(args []string) (*listSettings, error) {
 	f.StringVar(&format, "layout", "", "")
 	f.StringVar(&section, "section", "", "")
 	f.StringVar(&s.prefix, "probe-object-prefix", "sdt_", "")
+	defineFollow(f, &s.follow)
 	if err := parseFlags(f, args); err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (s *listSettings) listFile(file string, warn func(error), done func(*listin
 		collectLess()
 	}
 	found := false
-	err = eachSource(in, func(src *source) error {
+	err = eachSource(in, s.follow, func(src *source) error {
 		out, err := s.listSource(src, warn)
 		if src.member != nil && errors.Is(err, errNoProbes) {
 			return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,8 +11,9 @@ import (
 
 // eachSource calls work with what a command works on: a file itself or, if that is an
 // archive, each of its members, objects or not, in their order. What work gets is
-// good until it returns. The first error ends it.
-func eachSource(in *replace.Input, work func(src *source) error) error {
+// good until it returns. The first error ends it. follow says whether files outside
+// of the folder of a thin archive may be opened.
+func eachSource(in *replace.Input, follow bool, work func(src *source) error) error {
 	src := wholeFile(in)
 	if is, err := src.isArchive(); err != nil || !is {
 		if err != nil {
@@ -19,39 +21,133 @@ func eachSource(in *replace.Input, work func(src *source) error) error {
 		}
 		return work(src)
 	}
-	a, w, err := openArchive(in)
+	l, err := openLibrary(in, follow)
 	if err != nil {
 		return err
 	}
-	return eachMember(in, a, w, work)
+	return l.each(work)
 }
 
-// openArchive reads the headers of an archive, through a window.
-func openArchive(in *replace.Input) (*archive.Archive, *window, error) {
-	w := &window{in: in}
-	a, err := archive.Open(w, in.Info.Size(), in.Path)
-	if err == nil && a.Thin {
-		err = fmt.Errorf("%s: is a thin archive, which is not supported yet; convert the objects that it names", in.Path)
-	}
-	return a, w, err
+// library is an archive that is a file.
+type library struct {
+	*archive.Archive
+	in     *replace.Input
+	window *window
+	follow bool
+
+	inner *library // the archive that the last member of a thin one was in, or nil
 }
 
-// eachMember calls work with each member of an archive.
-func eachMember(in *replace.Input, a *archive.Archive, w *window, work func(src *source) error) error {
-	for m, err := range a.Members() {
+// openLibrary reads the headers of an archive's tables.
+func openLibrary(in *replace.Input, follow bool) (*library, error) {
+	l := &library{in: in, window: &window{in: in}, follow: follow}
+	var err error
+	l.Archive, err = archive.Open(l.window, in.Info.Size(), in.Path)
+	return l, err
+}
+
+// each calls work with each member.
+func (l *library) each(work func(src *source) error) error {
+	defer l.closeInner()
+	for m, err := range l.Members() {
 		if err != nil {
 			return err
 		}
-		src := &source{name: in.Path + "(" + m.Name + ")", size: m.Size, file: in, start: m.Start, member: m}
-		if src.memory, err = w.contents(m); err != nil {
-			return err
+		if l.Thin {
+			err = l.thin(m, work)
+		} else {
+			err = l.member(m, work)
 		}
-		src.lent = src.memory != nil
-		if err := work(src); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (l *library) source(m *archive.Member) *source {
+	return &source{name: l.in.Path + "(" + m.Name + ")", size: m.Size, file: l.in, start: m.Start, member: m}
+}
+
+func (l *library) member(m *archive.Member, work func(src *source) error) (err error) {
+	src := l.source(m)
+	if src.memory, err = l.window.contents(m); err != nil {
+		return fmt.Errorf("%s: %w", src.name, err)
+	}
+	src.lent = src.memory != nil
+	return work(src)
+}
+
+// thin calls work with the file that is a member, or the member of another archive.
+// What keeps it from being opened is for work to find out.
+func (l *library) thin(m *archive.Member, work func(src *source) error) error {
+	src := l.source(m)
+	if m.Origin != 0 {
+		src.err = l.openInner(m, src)
+		return work(src)
+	}
+	in, err := l.open(m)
+	if err != nil {
+		src.err = fmt.Errorf("%s: %w", src.name, err)
+		return work(src)
+	}
+	defer in.Close()
+	src.file, src.start, src.size = in, 0, in.Info.Size()
+	if src.size <= smallFile {
+		if err := in.Load(); err != nil {
+			return err
+		}
+	}
+	return work(src)
+}
+
+// open opens the file that a member of a thin archive names.
+func (l *library) open(m *archive.Member) (*replace.Input, error) {
+	path := l.Path(m)
+	if !l.follow {
+		if err := l.CheckInside(path); err != nil {
+			if errors.Is(err, archive.ErrOutside) {
+				err = fmt.Errorf("%w; --follow-thin takes it", err)
+			}
+			return nil, err
+		}
+	}
+	return replace.Open(path)
+}
+
+// openInner finds a member of another archive.
+func (l *library) openInner(m *archive.Member, src *source) error {
+	if l.inner == nil || l.inner.in.Path != l.Path(m) {
+		l.closeInner()
+		in, err := l.open(m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", src.name, err)
+		}
+		inner, err := openLibrary(in, l.follow)
+		if err == nil && inner.Thin {
+			err = fmt.Errorf("%s: is a thin archive within a thin archive", src.name)
+		}
+		if err != nil {
+			in.Close()
+			return err
+		}
+		l.inner = inner
+	}
+	member, err := l.inner.At(m.Origin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", src.name, err)
+	}
+	src.name = l.in.Path + "(" + m.Name + "(" + member.Name + "))"
+	src.inner = member
+	src.file, src.start, src.size = l.inner.in, member.Start, member.Size
+	return nil
+}
+
+func (l *library) closeInner() {
+	if l.inner != nil {
+		l.inner.in.Close()
+		l.inner = nil
+	}
 }
 
 // window reads a file in large steps where it holds small members, one behind the

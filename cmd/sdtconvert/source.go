@@ -17,7 +17,9 @@ type source struct {
 	file   *replace.Input  // that holds it
 	start  int64           // where it begins there
 	member *archive.Member // nil for what is a file of its own
+	inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
+	err    error  // that keeps it from being read
 	memory []byte // all of a member, if it was loaded
 	lent   bool   // and the memory is used for the next one too
 
@@ -89,8 +91,8 @@ func (s *source) readFull(b []byte) error {
 
 // recognise tells the type of a source by its first bytes.
 func (s *source) recognise() (filetype.Type, error) {
-	if s.known {
-		return s.typ, nil
+	if s.known || s.err != nil {
+		return s.typ, s.err
 	}
 	head := make([]byte, min(s.size, filetype.HeadSize))
 	if err := s.readFull(head); err != nil {

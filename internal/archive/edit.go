@@ -1,10 +1,9 @@
 package archive
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
+
 	"slices"
 
 	"sdtconvert/elfreloc"
@@ -20,7 +19,8 @@ type Edit struct {
 // Change is what becomes of a member.
 type Change struct {
 	// Output is the new contents; its extents name bytes of the old ones, by their
-	// offset in the member.
+	// offset in the member. That of a member of a thin archive, a file of its own, is
+	// not looked at but for its Size.
 	Output *elfreloc.Output
 	// Before and After are the symbols that the member has defined and will define,
 	// in the order of its symbol table: see Symbols. They are not needed where
@@ -31,7 +31,6 @@ type Change struct {
 type change struct {
 	*Member
 	Change
-	pad int64 // what follows the new contents, which is not counted as such
 }
 
 // Edit starts to collect changes.
@@ -43,7 +42,7 @@ func (e *Edit) Replace(m *Member, c Change) {
 	if n := len(e.changes); n > 0 && e.changes[n-1].Header >= m.Header {
 		panic("archive: members are replaced out of order")
 	}
-	e.changes = append(e.changes, change{Member: m, Change: c, pad: c.Output.Size & 1})
+	e.changes = append(e.changes, change{m, c})
 }
 
 // Changed reports whether any member was replaced.
@@ -86,6 +85,13 @@ func (w *layout) emit(x elfreloc.Extent) {
 
 func (w *layout) data(b []byte) { w.emit(elfreloc.Extent{Data: b, Len: int64(len(b))}) }
 
+// even pads a member to where the next header may stand.
+func (w *layout) even() {
+	if w.out.Size&1 != 0 {
+		w.data([]byte{'\n'})
+	}
+}
+
 // copy copies what stands before an offset.
 func (w *layout) copy(to int64) {
 	w.emit(elfreloc.Extent{Src: w.at, Len: to - w.at})
@@ -123,167 +129,79 @@ func (w *layout) member(c *change) error {
 	if err := w.header(c.Header, c.Start, c.Output.Size); err != nil {
 		return err
 	}
+	w.at = c.Next
+	if w.e.a.Thin {
+		return nil
+	}
 	for _, x := range c.Output.Extents {
-		if x.Data == nil {
+		if x.Data == nil && x.From == nil {
 			x.Src += c.Start
 		}
 		w.emit(x)
 	}
-	if c.pad > 0 {
-		w.data([]byte{'\n'})
-	}
-	w.at = c.Next
+	w.even()
 	return nil
 }
 
 // grows is by how much a change makes the archive longer.
-func (c *change) grows() int64 {
-	return c.Start - c.Header + c.Output.Size + c.pad - (c.Next - c.Header)
+func (e *Edit) grows(c *change) int64 {
+	if e.a.Thin {
+		return 0
+	}
+	end := c.Start + c.Output.Size
+	return end + end&1 - c.Next
 }
 
 // writeIndex lays the index out. How long it is has a say in where the members are.
 func (w *layout) writeIndex() error {
-	a := w.e.a
-	t, err := a.readIndex()
+	t, data, err := w.e.newIndex(w.e.shift)
 	if err != nil {
 		return err
-	}
-	data, err := w.e.newIndex(t)
-	if errors.Is(err, errNarrow) && !t.bsd {
-		wide := *t.index
-		wide.wide = true
-		t.index = &wide
-		data, err = w.e.newIndex(t)
-	}
-	if err != nil {
-		return a.errorf(t.header, "the symbol index %w", err)
 	}
 	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
 		return err
 	}
-	if t.wide && !a.index.wide {
-		copy(w.out.Extents[len(w.out.Extents)-1].Data[:nameEnd], fmt.Sprintf("%-16s", "/SYM64/"))
+	if t.wide && !w.e.a.index.wide {
+		copy(w.out.Extents[len(w.out.Extents)-1].Data[:nameEnd], wideName)
 	}
 	w.data(data)
-	w.at = min(t.end+t.end&1, a.size)
+	w.even()
+	w.at = min(t.end+t.end&1, w.e.a.size)
 	return nil
 }
 
-// newIndex makes the index for the new archive.
-func (e *Edit) newIndex(old *table) ([]byte, error) {
-	t := &table{index: old.index, order: old.order, raw: old.raw}
-	t.entries = e.update(old.entries)
-	// The size does not depend on the offsets, so they may be wrong at first.
-	data, err := t.write()
+// wideName is the name of an index of 64 bits, as a header has it.
+const wideName = "/SYM64/         "
+
+// newIndex makes the index for the new archive. place tells where the headers of
+// the entries will be, for an index of so many bytes.
+func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, []byte, error) {
+	t, err := e.a.readIndex()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	grows := old.start + int64(len(data)) - (old.end + old.end&1)
-	if err := e.shift(t.entries, grows); err != nil {
-		return nil, err
-	}
-	return t.write()
-}
-
-// update changes what members define. A symbol that was not in the index before,
-// although it was defined, is left out again: whoever made the index had reasons.
-func (e *Edit) update(entries []entry) []entry {
-	byHeader := make(map[uint64]*change, len(e.changes))
-	for i := range e.changes {
-		if c := &e.changes[i]; !slices.Equal(c.Before, c.After) {
-			byHeader[uint64(c.Header)] = c
+	t.entries = e.update(t.entries)
+	write := func() ([]byte, error) {
+		// The size does not depend on the offsets, so the old ones do at first.
+		data, err := t.write()
+		if err != nil {
+			return nil, err
 		}
-	}
-	if len(byHeader) == 0 {
-		return slices.Clone(entries)
-	}
-	listed := make(map[*change]map[string]bool, len(byHeader))
-	for _, x := range entries {
-		if c := byHeader[x.header]; c != nil {
-			if listed[c] == nil {
-				listed[c] = make(map[string]bool)
-			}
-			listed[c][x.name] = true
+		placed := table{index: t.index, order: t.order, raw: t.raw, entries: slices.Clone(t.entries)}
+		if err := place(placed.entries, int64(len(data))); err != nil {
+			return nil, err
 		}
+		return placed.write()
 	}
-	u := &updater{listed: listed, done: make(map[*change]bool)}
-	for _, x := range entries {
-		c := byHeader[x.header]
-		if c == nil {
-			u.before(e.changes, x.header)
-			u.entries = append(u.entries, x)
-			continue
-		}
-		u.before(e.changes, x.header)
-		u.add(c)
-		if !slices.Contains(c.Before, x.name) { // nobody knows why, so it stays
-			u.entries = append(u.entries, x)
-		}
+	data, err := write()
+	if errors.Is(err, errNarrow) && !t.bsd {
+		wide := *t.index
+		wide.wide = true
+		t.index = &wide
+		data, err = write()
 	}
-	u.before(e.changes, math.MaxUint64)
-	return u.entries
-}
-
-// updater makes the new list of symbols.
-type updater struct {
-	entries []entry
-	listed  map[*change]map[string]bool // what the index had of each that changes
-	done    map[*change]bool
-	passed  int // changes that stand before the member that is next
-}
-
-// before adds the symbols of members that stand before another and had none.
-func (u *updater) before(changes []change, header uint64) {
-	for ; u.passed < len(changes) && uint64(changes[u.passed].Header) < header; u.passed++ {
-		if c := &changes[u.passed]; !slices.Equal(c.Before, c.After) && u.listed[c] == nil {
-			u.add(c)
-		}
+	if err != nil {
+		err = e.a.errorf(t.header, "the symbol index %w", err)
 	}
-}
-
-// add adds the symbols of a member, once.
-func (u *updater) add(c *change) {
-	if u.done[c] {
-		return
-	}
-	u.done[c] = true
-	defined := make(map[string]bool, len(c.Before))
-	for _, name := range c.Before {
-		defined[name] = true
-	}
-	for _, name := range c.After {
-		if u.listed[c][name] || !defined[name] {
-			u.entries = append(u.entries, entry{name, uint64(c.Header)})
-		}
-	}
-}
-
-// shift moves the offsets to where members will be, when the index grows by so many
-// bytes.
-func (e *Edit) shift(entries []entry, grows int64) error {
-	ends := make([]int64, len(e.changes)) // by how much all up to each grow
-	for i := range e.changes {
-		grows += e.changes[i].grows()
-		ends[i] = grows
-	}
-	first := int64(0)
-	if len(ends) > 0 {
-		first = ends[0] - e.changes[0].grows()
-	}
-	for i := range entries {
-		x := &entries[i]
-		if x.header < uint64(e.a.first) || x.header >= uint64(e.a.size) {
-			return fmt.Errorf("says that %q is at offset %#x, where no member is; run ranlib", x.name, x.header)
-		}
-		k, same := slices.BinarySearchFunc(e.changes, int64(x.header), func(c change, at int64) int { return cmp.Compare(c.Header, at) })
-		if !same && k > 0 && int64(x.header) < e.changes[k-1].Next {
-			return fmt.Errorf("says that %q is at offset %#x, within another member; run ranlib", x.name, x.header)
-		}
-		by := first
-		if k > 0 {
-			by = ends[k-1]
-		}
-		x.header = uint64(int64(x.header) + by)
-	}
-	return nil
+	return t, data, err
 }

@@ -110,6 +110,14 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 			result = append(result, x.Data...)
 			continue
 		}
+		if x.From != nil {
+			b := make([]byte, x.Len)
+			if n, err := x.From.ReadAt(b, x.Src); n < len(b) {
+				return nil, err
+			}
+			result = append(result, b...)
+			continue
+		}
 		if x.Src < 0 || x.Len < 0 || x.Src > int64(len(in)) || x.Len > int64(len(in))-x.Src {
 			return nil, fmt.Errorf("an extent of %d bytes at %d of an input of %d bytes", x.Len, x.Src, len(in))
 		}

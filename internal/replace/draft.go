@@ -85,7 +85,7 @@ func (d *Draft) copy(in *Input, all span) bool {
 
 // holds reports whether an extent that goes to offset off is there already.
 func (d *Draft) holds(off int64, x elfreloc.Extent) bool {
-	if d == nil || x.Data != nil || x.Rewrite != nil || x.Src != off {
+	if d == nil || !x.IsCopy() || x.Src != off {
 		return false
 	}
 	for _, s := range d.copied {

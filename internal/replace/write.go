@@ -111,7 +111,7 @@ func split(x elfreloc.Extent) []elfreloc.Extent {
 	}
 	var pieces []elfreloc.Extent
 	for at := int64(0); at < x.Len; at += partSize {
-		piece := elfreloc.Extent{Src: x.Src + at, Len: min(partSize, x.Len-at)}
+		piece := elfreloc.Extent{Src: x.Src + at, Len: min(partSize, x.Len-at), From: x.From}
 		if x.Rewrite != nil {
 			piece.Rewrite = func(off int64, b []byte) error { return x.Rewrite(at+off, b) }
 		}
@@ -154,7 +154,7 @@ func writePart(dst *os.File, src *Input, p part) error {
 }
 
 func inKernel(x elfreloc.Extent) bool {
-	return x.Data == nil && x.Rewrite == nil && x.Len >= copyMin
+	return x.IsCopy() && x.Len >= copyMin
 }
 
 // offsetWriter writes in sequence from an offset on, leaving the file's own
@@ -226,14 +226,26 @@ func load(b []byte, src *Input, x elfreloc.Extent, at int64) error {
 		copy(b, x.Data[at:])
 		return nil
 	}
-	if n, err := src.ReadAt(b, x.Src+at); n < len(b) {
-		if err == io.EOF {
-			err = ErrChanged
-		}
-		return fmt.Errorf("%s: %w", src.Path, err)
+	if err := readExtent(b, src, x, at); err != nil {
+		return err
 	}
 	if x.Rewrite == nil {
 		return nil
 	}
 	return x.Rewrite(at, b)
+}
+
+func readExtent(b []byte, src *Input, x elfreloc.Extent, at int64) error {
+	from, name := io.ReaderAt(src), src.Path+": "
+	if x.From != nil {
+		from, name = x.From, "" // who else reads names the file himself
+	}
+	n, err := from.ReadAt(b, x.Src+at)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		err = ErrChanged
+	}
+	return fmt.Errorf("%s%w", name, err)
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
+	"sdtconvert/internal/replace"
+)
+
+// thinArchive converts the files that are members of a thin archive and, once they
+// are converted, brings the archive's headers and index up to date. Linkers read the
+// files and not the sizes in the headers, so that every moment in between is one that
+// a build can start from; so is the end of an interrupted run, which another one
+// completes.
+//
+// All members are converted in memory first, and again to be written: if one of them
+// cannot be, none is, and no more than one is in memory.
+func (c *converter) thinArchive(l *library, r *result) error {
+	t := &thinChanges{converter: c, l: l, r: r}
+	all := &outcome{target: l.in.Path}
+	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+		all.lines.Write(done.lines.Bytes())
+		return t.note(src, done)
+	})
+	if err != nil {
+		return err
+	}
+	if failed {
+		return errReported
+	}
+	e := l.Edit()
+	writeErr := t.write(e)
+	r.converted()
+	if e.Changed() {
+		if all.out, err = e.Save(); err != nil {
+			return errors.Join(writeErr, err)
+		}
+	}
+	if writeErr != nil {
+		all.lines.Reset() // they are of all members
+	}
+	return errors.Join(writeErr, c.put(l.in, all, r))
+}
+
+// thinChanges are the members of a thin archive that change, or have done so since
+// their sizes were written into it.
+type thinChanges struct {
+	*converter
+	l       *library
+	r       *result
+	members []thinChange
+}
+
+type thinChange struct {
+	*archive.Member
+	name, path string
+	size       int64 // the file has, or will have
+	convert    bool
+}
+
+func (t *thinChanges) note(src *source, done *outcome) error {
+	m := thinChange{Member: src.member, name: src.name, path: src.file.Path, size: src.size, convert: done.out != nil}
+	switch {
+	case m.convert && m.Origin != 0:
+		return fmt.Errorf("%s: is in another archive; convert %s and collect this archive anew, or convert it to another file", m.name, m.path)
+	case m.Origin == 0 && (m.convert || m.size != m.Size):
+		t.members = append(t.members, m)
+	}
+	return nil
+}
+
+// write converts the files, and collects what changes in the archive. An error leaves
+// those converted that come before it, and e says so.
+func (t *thinChanges) write(e *archive.Edit) error {
+	converted := 0
+	for i := range t.members {
+		m := &t.members[i]
+		change := archive.Change{Output: &elfreloc.Output{Size: m.size}}
+		if m.convert && !t.dryRun {
+			if err := t.convertFile(m, &change); err != nil {
+				t.r.changed = t.r.changed[:min(converted, len(t.r.changed))]
+				return err
+			}
+			converted++
+		}
+		e.Replace(m.Member, change)
+	}
+	return nil
+}
+
+// convertFile converts the file of a member in its place.
+func (t *thinChanges) convertFile(m *thinChange, change *archive.Change) error {
+	in, err := replace.Open(m.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	src := &source{name: m.name, size: in.Info.Size(), file: in, member: m.Member}
+	done := &outcome{target: m.path}
+	if err := t.object(src, done, newResult(m.name, false)); err != nil {
+		return err
+	}
+	if done.out == nil {
+		change.Output.Size = src.size // it is in the archive twice
+		return nil
+	}
+	if *change, err = t.change(src, t.l.Archive, done); err != nil {
+		return err
+	}
+	watchSignals()
+	return replace.File(m.path, in, done.out, nil, t.jobs)
+}
+
+// collect makes a regular archive of a thin one, with its members converted inside.
+func (c *converter) collect(l *library, target string, r *result) error {
+	all := &outcome{target: target}
+	to := l.Collect()
+	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+		all.lines.Write(done.lines.Bytes())
+		name := filepath.Base(src.member.Name)
+		if src.inner != nil {
+			name = src.inner.Name
+		}
+		if done.out == nil {
+			return to.Add(src.member, name, archive.Change{Output: c.fileLater(src, src.size, false).output()})
+		}
+		change, err := c.change(src, l.Archive, done)
+		if err != nil {
+			return err
+		}
+		change.Output = c.fileLater(src, done.out.Size, true).output()
+		return to.Add(src.member, name, change)
+	})
+	if err != nil {
+		return err
+	}
+	if failed {
+		return errReported
+	}
+	if all.out, err = to.Save(); err != nil {
+		return err
+	}
+	return c.put(l.in, all, r)
+}

@@ -1,0 +1,52 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Path is the path of the file that a member of a thin archive is or, if it has an
+// Origin, of the archive that it is in. A relative one begins in the folder of the
+// thin archive.
+func (a *Archive) Path(m *Member) string {
+	if filepath.IsAbs(m.Name) {
+		return m.Name
+	}
+	return filepath.Join(filepath.Dir(a.Name), m.Name)
+}
+
+// ErrOutside says that a path of a thin archive leads out of the archive's folder.
+var ErrOutside = errors.New("lies outside of the archive's folder")
+
+// CheckInside refuses a path that leads out of the folder of a thin archive, by
+// itself or by a symbolic link. Whoever hands on such an archive could have any
+// file read, or converted, that its user may read.
+func (a *Archive) CheckInside(path string) error {
+	folder, err := realPath(filepath.Dir(a.Name))
+	if err != nil {
+		return err
+	}
+	real, err := realPath(path)
+	if errors.Is(err, os.ErrNotExist) {
+		real, err = filepath.Abs(path) // opening it will tell what is wrong
+	}
+	if err != nil {
+		return err
+	}
+	inside, err := filepath.Rel(folder, real)
+	if err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+		return fmt.Errorf("%w, at %s", ErrOutside, real)
+	}
+	return nil
+}
+
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
