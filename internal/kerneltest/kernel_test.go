@@ -141,27 +141,32 @@ func functionsOf(disassembly []string) []string {
 	return starts
 }
 
-// checkListing compares the functions of a listing.
-func checkListing(t *testing.T, tool, module string, want []string) {
+// listed is a probe of a listing.
+type listed struct {
+	Provider, Name string
+	Sites          []struct {
+		Kind, Section, Address string
+		Offset                 uint64 `json:"function_offset"`
+	}
+}
+
+func list(t *testing.T, tool, module string) []listed {
 	t.Helper()
-	var doc struct {
-		Images []struct {
-			Probes []struct {
-				Sites []struct {
-					Section, Address string
-					Offset           uint64 `json:"function_offset"`
-				}
-			}
-		}
-	}
-	if len(want) == 0 {
-		return
-	}
+	var doc struct{ Images []struct{ Probes []listed } }
 	if err := json.Unmarshal([]byte(tooltest.Output(t, tool, "list", "--json", module)), &doc); err != nil {
 		t.Fatal(err)
 	}
+	return doc.Images[0].Probes
+}
+
+// checkListing compares the functions of a listing.
+func checkListing(t *testing.T, tool, module string, want []string) {
+	t.Helper()
+	if len(want) == 0 {
+		return
+	}
 	var got []string
-	for _, p := range doc.Images[0].Probes {
+	for _, p := range list(t, tool, module) {
 		for _, s := range p.Sites {
 			at, err := strconv.ParseUint(s.Address, 0, 64)
 			if err != nil {
