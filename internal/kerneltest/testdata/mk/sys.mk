@@ -1,0 +1,1 @@
+# bmake reads this first; the rules are in bsd.kmod.mk.
