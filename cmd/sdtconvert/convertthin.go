@@ -19,7 +19,7 @@ import (
 // All members are converted in memory first, and again to be written: if one of them
 // cannot be, none is, and no more than one is in memory.
 func (c *converter) thinArchive(l *library, r *result) error {
-	t := &thinChanges{converter: c, l: l, r: r}
+	t := &thinChanges{converter: c, l: l, r: r, done: make(map[string]archive.Change)}
 	all := &outcome{target: l.in.Path}
 	failed, err := c.members(l, r, func(src *source, done *outcome) error {
 		all.lines.Write(done.lines.Bytes())
@@ -52,6 +52,7 @@ type thinChanges struct {
 	l       *library
 	r       *result
 	members []thinChange
+	done    map[string]archive.Change // by path: a file may be in the archive twice
 }
 
 type thinChange struct {
@@ -80,7 +81,8 @@ func (t *thinChanges) write(e *archive.Edit) error {
 		m := &t.members[i]
 		change := archive.Change{Output: &elfreloc.Output{Size: m.size}}
 		if m.convert && !t.dryRun {
-			if err := t.convertFile(m, &change); err != nil {
+			var err error
+			if change, err = t.convertFile(m); err != nil {
 				t.r.changed = t.r.changed[:min(converted, len(t.r.changed))]
 				return err
 			}
@@ -92,26 +94,32 @@ func (t *thinChanges) write(e *archive.Edit) error {
 }
 
 // convertFile converts the file of a member in its place.
-func (t *thinChanges) convertFile(m *thinChange, change *archive.Change) error {
+func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err error) {
+	if change, ok := t.done[m.path]; ok {
+		return change, nil
+	}
 	in, err := replace.Open(m.path)
 	if err != nil {
-		return err
+		return change, err
 	}
 	defer in.Close()
 	src := &source{name: m.name, size: in.Info.Size(), file: in, member: m.Member}
 	done := &outcome{target: m.path}
+	defer func() { done.draft.Discard() }()
 	if err := t.object(src, done, newResult(m.name, false)); err != nil {
-		return err
+		return change, err
 	}
-	if done.out == nil {
-		change.Output.Size = src.size // it is in the archive twice
-		return nil
+	if done.out == nil { // somebody else has converted it
+		change.Output = &elfreloc.Output{Size: src.size}
+	} else if change, err = t.change(src, t.l.Archive, done); err != nil {
+		return change, err
+	} else {
+		watchSignals()
+		err = replace.File(m.path, in, done.out, done.draft, t.jobs)
 	}
-	if *change, err = t.change(src, t.l.Archive, done); err != nil {
-		return err
-	}
-	watchSignals()
-	return replace.File(m.path, in, done.out, nil, t.jobs)
+	change.Output = &elfreloc.Output{Size: change.Output.Size} // the rest is written
+	t.done[m.path] = change
+	return change, err
 }
 
 // collect makes a regular archive of a thin one, with its members converted inside.

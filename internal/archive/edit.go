@@ -187,7 +187,8 @@ func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, 
 		if err != nil {
 			return nil, err
 		}
-		placed := table{index: t.index, order: t.order, raw: t.raw, entries: slices.Clone(t.entries)}
+		placed := *t
+		placed.entries = slices.Clone(t.entries)
 		if err := place(placed.entries, int64(len(data))); err != nil {
 			return nil, err
 		}

@@ -35,6 +35,7 @@ type table struct {
 	raw     []byte
 	order   binary.ByteOrder
 	entries []entry
+	align   int // of its end
 }
 
 // word is the size of a count or an offset in bytes.
@@ -52,7 +53,7 @@ func (a *Archive) readIndex() (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{index: x, raw: raw, order: binary.BigEndian}
+	t := &table{index: x, raw: raw, order: binary.BigEndian, align: 2}
 	if x.bsd {
 		err = t.readBSD()
 	} else {
@@ -98,6 +99,9 @@ func (t *table) readSystemV() error {
 		t.entries[i] = entry{string(names[:end]), t.get(w + i*w)}
 		names = names[end+1:]
 	}
+	if len(names) > 1 { // GNU pads an index of 64 bits so, and LLVM does not
+		t.align = 8
+	}
 	return nil
 }
 
@@ -134,6 +138,9 @@ func (t *table) partsBSD() (pairs, names span, ok bool) {
 func (t *table) readPairs() error {
 	pairs, where, _ := t.partsBSD()
 	names, w := t.raw[where.start:where.end], t.word()
+	if len(t.raw)%8 == 0 { // as LLVM pads it
+		t.align = 8
+	}
 	t.entries = make([]entry, 0, int(pairs.end-pairs.start)/(2*w))
 	held := 0
 	for at := int(pairs.start); at < int(pairs.end); at += 2 * w {
@@ -170,13 +177,13 @@ func (t *table) write() ([]byte, error) {
 		names += len(e.name) + 1
 	}
 	start := w * (1 + len(t.entries))
-	out := &table{index: t.index, order: t.order, raw: make([]byte, start, start+names+t.alignment())}
+	out := &table{index: t.index, order: t.order, raw: make([]byte, start, start+names+t.align)}
 	out.put(0, uint64(len(t.entries)))
 	for i, e := range t.entries {
 		out.put(w+i*w, e.header)
 		out.addName(e.name)
 	}
-	return pad(out.raw, t.alignment()), nil
+	return pad(out.raw, t.align), nil
 }
 
 // addName appends a name, and returns the offset where it is.
@@ -203,7 +210,7 @@ func (t *table) writeBSD() ([]byte, error) {
 		out.put(2*w+i*2*w, e.header)
 	}
 	length := len(out.raw) - names
-	out.raw = pad(out.raw, t.alignment())
+	out.raw = pad(out.raw, t.align)
 	if t.padCounts() {
 		length = len(out.raw) - names
 	}
@@ -216,15 +223,6 @@ func (t *table) writeBSD() ([]byte, error) {
 func (t *table) padCounts() bool {
 	_, names, ok := t.partsBSD()
 	return ok && names.end == int64(len(t.raw)) && bytes.HasSuffix(t.raw, []byte{0, 0})
-}
-
-// alignment is that of the end of the index: at least two bytes, and eight, which
-// is what LLVM's ar gives an index of BSD and GNU's one of 64 bits, if it has it.
-func (t *table) alignment() int {
-	if len(t.raw)%8 == 0 && (t.bsd || t.wide) {
-		return 8
-	}
-	return 2
 }
 
 func pad(b []byte, align int) []byte {

@@ -90,6 +90,8 @@ const maxName = 16 << 10
 // longName finds the name of a member at the offset in the table of names that its
 // header has, and the offset behind a colon of a thin archive's.
 func (a *Archive) longName(m *Member, field string) error {
+	// Where a name is longer than the field, GNU ar may leave a "/" at its end.
+	field, _, _ = strings.Cut(field, " ")
 	at, origin, nested := strings.Cut(field, ":")
 	off, err := number(at)
 	if err == nil && nested {
