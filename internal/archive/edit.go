@@ -180,7 +180,7 @@ func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, 
 	if err != nil {
 		return nil, nil, err
 	}
-	t.entries = e.update(t.entries)
+	t.entries, t.renamed = e.update(t.entries)
 	write := func() ([]byte, error) {
 		// The size does not depend on the offsets, so the old ones do at first.
 		data, err := t.write()
@@ -198,7 +198,7 @@ func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, 
 	if errors.Is(err, errNarrow) && !t.bsd {
 		wide := *t.index
 		wide.wide = true
-		t.index = &wide
+		t.index, t.renamed = &wide, true
 		data, err = write()
 	}
 	if err != nil {

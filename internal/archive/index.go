@@ -35,7 +35,8 @@ type table struct {
 	raw     []byte
 	order   binary.ByteOrder
 	entries []entry
-	align   int // of its end
+	align   int  // of its end
+	renamed bool // the symbols are no longer those of raw
 }
 
 // word is the size of a count or an offset in bytes.
@@ -161,17 +162,37 @@ func (t *table) readPairs() error {
 // bytes: each is written by itself again.
 const overlapping = 4
 
-// write lays the index out anew.
+// write lays the index out anew or, if only offsets have changed, changes those.
 func (t *table) write() ([]byte, error) {
-	if !t.bsd && !t.wide && slices.ContainsFunc(t.entries, func(e entry) bool { return e.header > math.MaxUint32 }) {
+	if !t.wide && slices.ContainsFunc(t.entries, func(e entry) bool { return e.header > math.MaxUint32 }) {
 		return nil, errNarrow
 	}
-	if t.bsd {
+	switch {
+	case !t.renamed:
+		return t.patch(), nil
+	case t.bsd:
 		if t.sorted {
 			slices.SortStableFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 		}
-		return t.writeBSD()
+		return t.writeBSD(), nil
 	}
+	return t.writeSystemV(), nil
+}
+
+// patch is the index with other offsets.
+func (t *table) patch() []byte {
+	out := &table{index: t.index, order: t.order, raw: bytes.Clone(t.raw)}
+	at, step := t.word(), t.word()
+	if t.bsd {
+		at, step = 2*at, 2*step
+	}
+	for i, e := range t.entries {
+		out.put(at+i*step, e.header)
+	}
+	return out.raw
+}
+
+func (t *table) writeSystemV() []byte {
 	w, names := t.word(), 0
 	for _, e := range t.entries {
 		names += len(e.name) + 1
@@ -183,7 +204,7 @@ func (t *table) write() ([]byte, error) {
 		out.put(w+i*w, e.header)
 		out.addName(e.name)
 	}
-	return pad(out.raw, t.align), nil
+	return pad(out.raw, t.align)
 }
 
 // addName appends a name, and returns the offset where it is.
@@ -196,17 +217,13 @@ func (t *table) addName(name string) (at int) {
 // errNarrow says that a member stands too far behind for an index of 32 bits.
 var errNarrow = fmt.Errorf("cannot name offsets beyond 4 GiB")
 
-func (t *table) writeBSD() ([]byte, error) {
-	w, limit := t.word(), uint64(math.MaxUint32)
+func (t *table) writeBSD() []byte {
+	w := t.word()
 	names := w * (2 + 2*len(t.entries))
 	out := &table{index: t.index, order: t.order, raw: make([]byte, names)}
 	out.put(0, uint64(names-2*w))
 	for i, e := range t.entries {
-		at := uint64(out.addName(e.name) - names)
-		if !t.wide && max(at, e.header) > limit {
-			return nil, fmt.Errorf("of BSD %w", errNarrow)
-		}
-		out.put(w+i*2*w, at)
+		out.put(w+i*2*w, uint64(out.addName(e.name)-names))
 		out.put(2*w+i*2*w, e.header)
 	}
 	length := len(out.raw) - names
@@ -215,7 +232,7 @@ func (t *table) writeBSD() ([]byte, error) {
 		length = len(out.raw) - names
 	}
 	out.put(names-w, uint64(length))
-	return out.raw, nil
+	return out.raw
 }
 
 // padCounts reports whether the length of an index's names has the padding behind

@@ -25,6 +25,7 @@ type Member struct {
 // first error.
 func (a *Archive) Members() iter.Seq2[*Member, error] {
 	return func(yield func(*Member, error) bool) {
+		a.named = 0
 		for off := a.first; off < a.size; {
 			m, err := a.member(off)
 			if !yield(m, err) || err != nil {
@@ -121,5 +122,13 @@ func (a *Archive) longName(m *Member, field string) error {
 	if m.Name == "" {
 		return a.errorf(m.Header, "has no name")
 	}
+	// Members of one archive within a thin one share its path. But a hostile archive
+	// could have names of many times its size.
+	if a.named += int64(len(m.Name)); a.named > maxName+sharing*a.size {
+		return a.errorf(m.Header, "too many members share long names")
+	}
 	return nil
 }
+
+// sharing bounds the length of all long names, as a multiple of the archive's size.
+const sharing = 8

@@ -9,7 +9,7 @@ import (
 
 // update changes what members define. A symbol that was not in the index before,
 // although it was defined, is left out again: whoever made the index had reasons.
-func (e *Edit) update(entries []entry) []entry {
+func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 	byHeader := make(map[uint64]*change, len(e.changes))
 	for i := range e.changes {
 		if c := &e.changes[i]; !slices.Equal(c.Before, c.After) {
@@ -17,7 +17,7 @@ func (e *Edit) update(entries []entry) []entry {
 		}
 	}
 	if len(byHeader) == 0 {
-		return slices.Clone(entries)
+		return entries, false
 	}
 	listed := make(map[*change]map[string]bool, len(byHeader))
 	for _, x := range entries {
@@ -43,7 +43,7 @@ func (e *Edit) update(entries []entry) []entry {
 		}
 	}
 	u.before(e.changes, math.MaxUint64)
-	return u.entries
+	return u.entries, true
 }
 
 // updater makes the new list of symbols.
