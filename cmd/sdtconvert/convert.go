@@ -24,7 +24,7 @@ func convert(args []string, stdout, stderr io.Writer) (bool, error) {
 	if err := checkOutputs(s); err != nil {
 		return false, err
 	}
-	c := &converter{settings: s}
+	c := &converter{settings: s, keep: keptMembers}
 	return runAll(s, stdout, stderr, c.file)
 }
 
@@ -53,6 +53,7 @@ func checkOutputs(s *settings) error {
 
 type converter struct {
 	*settings
+	keep      int64       // what may be kept of an archive, see keptMembers
 	mentioned atomic.Bool // whether the last file that was read mentions a stub
 }
 

@@ -71,7 +71,7 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 			return err
 		}
 		if src.memory != nil {
-			if kept += src.size; kept > keptMembers {
+			if kept += src.size; kept > c.keep {
 				change.Output = c.memberLater(src, change.Output.Size).output()
 			}
 		}

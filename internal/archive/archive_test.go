@@ -108,10 +108,17 @@ func replaced(data, name, text string, before, after []string) (string, error) {
 			return "", err
 		}
 		if m.Name == name {
-			out := &elfreloc.Output{Size: int64(len(text)), Extents: []elfreloc.Extent{{Data: []byte(text), Len: int64(len(text))}}}
-			e.Replace(m, Change{Output: out, Before: before, After: after})
+			e.Replace(m, Change{Output: textOutput(text), Before: before, After: after})
 		}
 	}
+	return saved(e, data)
+}
+
+func textOutput(text string) *elfreloc.Output {
+	return &elfreloc.Output{Size: int64(len(text)), Extents: []elfreloc.Extent{{Data: []byte(text), Len: int64(len(text))}}}
+}
+
+func saved(e *Edit, data string) (string, error) {
 	out, err := e.Save()
 	if err != nil {
 		return "", err

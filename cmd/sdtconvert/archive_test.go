@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/replace"
+)
+
+const thinMagic = "!<thin>\n"
+
+// makeArchive collects files as GNU ar does, with an index.
+func makeArchive(t testing.TB, magic string, files ...objtest.File) []byte {
+	t.Helper()
+	thin := magic == thinMagic
+	var names, body, symbols bytes.Buffer
+	var at []int // where the header of each symbol's member is in body
+	member := func(name string, data []byte) string {
+		return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, "644", len(data))
+	}
+	for _, f := range files {
+		for _, name := range definedBy(f.Data) {
+			at = append(at, body.Len())
+			symbols.WriteString(name + "\x00")
+		}
+		field := f.Name + "/"
+		if thin || len(field) > 16 {
+			field = fmt.Sprintf("/%d", names.Len())
+			names.WriteString(f.Name + "/\n")
+		}
+		body.WriteString(member(field, f.Data))
+		if !thin {
+			body.Write(f.Data)
+			body.WriteString(strings.Repeat("\n", len(f.Data)&1))
+		}
+	}
+	for _, b := range []*bytes.Buffer{&names, &symbols} {
+		b.WriteString(strings.Repeat("\x00", b.Len()&1))
+	}
+	index := binary.BigEndian.AppendUint32(nil, uint32(len(at)))
+	first := 8 + 60 + 60 + 4*(1+len(at)) + symbols.Len() + names.Len()
+	for _, off := range at {
+		index = binary.BigEndian.AppendUint32(index, uint32(first+off))
+	}
+	index = append(index, symbols.Bytes()...)
+	return []byte(magic + member("/", index) + string(index) + member("//", names.Bytes()) + names.String() + body.String())
+}
+
+// definedBy lists the symbols of an object, if it is one.
+func definedBy(data []byte) []string {
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "")
+	if err != nil {
+		return nil
+	}
+	names, _ := archive.Symbols(o)
+	return names
+}
+
+func named(t testing.TB, name, object string) objtest.File {
+	t.Helper()
+	return objtest.File{Name: name, Data: objtest.Read(t, object)}
+}
+
+// converterOf is one that works as the command does without flags.
+func converterOf(keep int64) *converter {
+	return &converter{settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep}
+}
+
+// What is not kept in memory until it is written is the same when it is converted
+// again.
+func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
+	files := []objtest.File{
+		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
+		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
+	}
+	files = append(files, objtest.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), replace.LoadMax/6+1)})
+	folder := t.TempDir()
+	path := filepath.Join(folder, "lib.a")
+	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var results [][]byte
+	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
+		target := filepath.Join(folder, fmt.Sprint(keep))
+		if r := converterOf(keep).convert(path, target); r.failed {
+			t.Fatal(r.stderr.String())
+		}
+		data, err := os.ReadFile(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, data)
+	}
+	for _, data := range results[1:] {
+		if !bytes.Equal(data, results[0]) {
+			t.Error("the results differ")
+		}
+	}
+}
+
+// A member of an archive is converted as an object is.
+func TestMembersAreConvertedAsObjects(t *testing.T) {
+	folder := t.TempDir()
+	files := []objtest.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
+	path := filepath.Join(folder, "lib.a")
+	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := converterOf(keptMembers)
+	if r := c.file(path); r.failed {
+		t.Fatal(r.stderr.String())
+	}
+	for i, f := range files {
+		name := filepath.Join(folder, f.Name)
+		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.file(name); r.failed {
+			t.Fatal(r.stderr.String())
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i].Data = data
+	}
+	got, err := os.ReadFile(path)
+	if want := makeArchive(t, "!<arch>\n", files...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: the archive differs from that of converted members", err)
+	}
+}
+
+// FuzzArchive converts archives, in their place. Those that cannot be converted stay
+// as they are, and so do those that were converted. A thin archive may name the files
+// beside it.
+func FuzzArchive(f *testing.F) {
+	const limit = 4 << 10
+	var small []objtest.File
+	for _, file := range objtest.Committed(f, limit) {
+		if strings.Contains(file.Name, "amd64-gcc12") {
+			small = append(small, file)
+		}
+	}
+	text := objtest.File{Name: "odd.txt", Data: []byte("odd")}
+	for i := range small {
+		both := []objtest.File{text, small[i], small[(i+1)%len(small)]}
+		f.Add(makeArchive(f, "!<arch>\n", both...), byte(i))
+	}
+	beside := objtest.File{Name: "beside.o", Data: objtest.Read(f, "comdat.amd64-gcc12-O2.o")}
+	f.Add(makeArchive(f, thinMagic, beside, beside, objtest.File{Name: "lib.a"}), byte(0))
+	f.Add(makeArchive(f, thinMagic, beside, objtest.File{Name: "../beside.o"}), byte(0))
+	folder := f.TempDir()
+	path := filepath.Join(folder, "lib.a")
+	f.Fuzz(func(t *testing.T, data []byte, flags byte) {
+		if !bytes.HasPrefix(data, []byte("!<")) {
+			return
+		}
+		for _, file := range []objtest.File{{Name: "lib.a", Data: data}, beside} {
+			if err := os.WriteFile(filepath.Join(folder, file.Name), file.Data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := converterOf(int64(flags) << 4)
+		c.patch = fuzzOptions(flags)
+		r := c.file(path)
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.failed {
+			if !bytes.Equal(got, data) {
+				t.Fatalf("%s has changed the archive", r.stderr.String())
+			}
+			return
+		}
+		if r := c.file(path); r.failed {
+			t.Fatalf("the output cannot be converted again: %s", r.stderr.String())
+		}
+		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, got) {
+			t.Fatalf("a second conversion changes the output: %v", err)
+		}
+		checkMembers(t, path)
+	})
+}
+
+// checkMembers demands that no member that is an object has an undefined stub.
+func checkMembers(t *testing.T, path string) {
+	t.Helper()
+	in, err := replace.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	err = eachSource(in, false, func(src *source) error {
+		opts := defaultOptions()
+		if s, err := openSubject(src, opts.Names); err == nil {
+			wantNoStubs(t, s, opts)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
