@@ -233,6 +233,12 @@ type Machine interface {
 	// too. ok is false where Disabled takes no jump for a disabled form.
 	Jump(t Text, record uint64) (to uint64, ok bool)
 
+	// Branches calls f with each place of code, whose first byte is at address pc,
+	// that holds a direct call or jump, and with where it goes. On machines whose
+	// instructions differ in length some of these places are in the middle of
+	// instructions, and lead anywhere.
+	Branches(code []byte, pc uint64, f func(at, to uint64))
+
 	// Helper returns what TargetHelper stands for.
 	Helper(env Env) Helper
 
@@ -251,6 +257,8 @@ type Machine interface {
 type Refusal struct {
 	Got string // what was met
 	Fix string // what to compile differently, "" when there is no such thing
+	// Address tells that the stub is not called there at all: its address is taken.
+	Address bool
 }
 
 func (r *Refusal) Error() string {
@@ -263,4 +271,9 @@ func (r *Refusal) Error() string {
 // Refuse makes a *Refusal for an instruction.
 func Refuse(fix, format string, args ...any) *Refusal {
 	return &Refusal{Got: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// RefuseAddress makes a *Refusal for what takes a stub's address.
+func RefuseAddress(fix, format string, args ...any) *Refusal {
+	return &Refusal{Got: fmt.Sprintf(format, args...), Fix: fix, Address: true}
 }

@@ -15,6 +15,7 @@ type Probe struct {
 	Function string
 	Name     string
 	Args     []Argument // sorted by index
+	Told     bool       // by a struct sdt_probe, and not by the id alone
 }
 
 // Argument is the type of an argument of a probe (SDT(9), sdt_argtypes_set).

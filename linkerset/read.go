@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/image"
 )
 
@@ -17,10 +18,19 @@ type Entry struct {
 	Site   image.Addr
 }
 
+// Fault is an error of a record: it leads to no site, or cannot be followed.
+type Fault struct {
+	Record image.Addr
+	err    error // names the file and the place
+}
+
+func (f *Fault) Error() string { return f.err.Error() }
+func (f *Fault) Unwrap() error { return f.err }
+
 // Read returns the records that an image holds in a layout, in their order.
-// What is no record is left out, and is an error in faults; err is what keeps
-// the records of the layout from being read at all.
-func (l Layout) Read(im image.Image) (entries []Entry, faults []error, err error) {
+// What is no record is left out, and is in faults; err is what keeps the records
+// of the layout from being read at all.
+func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
 		arrays, err := im.Arrays(l.Section(k))
 		if err != nil {
@@ -40,7 +50,7 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []error, err error
 	return entries, faults, nil
 }
 
-func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []error, err error) {
+func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []*Fault, err error) {
 	size := uint64(l.Size(im.Layout().Word()))
 	if a.Size%size != 0 {
 		return nil, nil, fmt.Errorf("%s: %s: %d bytes of records of %d bytes", im.Name(), a.Name, a.Size, size)
@@ -48,7 +58,7 @@ func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries [
 	for off := uint64(0); off < a.Size; off += size {
 		e := Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
 		if err := e.read(im); err != nil {
-			faults = append(faults, err)
+			faults = append(faults, &Fault{e.Record, err})
 			continue
 		}
 		entries = append(entries, e)
@@ -97,7 +107,7 @@ func placeOf(im image.Image, r image.Ref) string {
 }
 
 func recordError(im image.Image, at image.Addr, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %w", im.Name(), im.Place(at), fmt.Errorf(format, args...))
+	return &elfreloc.Error{File: im.Name(), Section: im.Place(at), Err: fmt.Errorf(format, args...)}
 }
 
 // Sort orders entries by their sites.

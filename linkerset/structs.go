@@ -22,6 +22,7 @@ const (
 	argTranslated   = 16
 	argProbe        = 40
 	argTypesSection = "set_sdt_argtypes_set"
+	probesSection   = "set_sdt_probes_set"
 )
 
 // maxString bounds the strings that are read, in bytes.
@@ -30,16 +31,9 @@ const maxString = 4096
 // follow fills in what a struct sdt_probe says. An object that is none, or that
 // has no contents, says nothing.
 func (p *Probes) follow(at image.Addr, probe *Probe) error {
-	if p.im.Layout().Word() != 8 {
+	provider, ok := p.provider(at)
+	if !ok || provider.Undefined {
 		return nil
-	}
-	version, err := p.im.Bytes(at, 4)
-	if err != nil || p.im.Layout().Order.Uint32(version) != sdtProbeSize {
-		return nil
-	}
-	provider, err := p.im.Word(at.Add(probeProvider))
-	if err != nil || provider.Null() || provider.Undefined {
-		return nil // it only looks like one
 	}
 	fields := []struct {
 		at image.Addr
@@ -55,13 +49,61 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 			*f.to = s
 		}
 	}
-	probe.Provider, probe.Name = dashes(probe.Provider), dashes(probe.Name)
+	probe.Provider, probe.Name, probe.Told = dashes(probe.Provider), dashes(probe.Name), true
 	if p.args == nil {
 		if err := p.readArguments(); err != nil {
 			return err
 		}
 	}
 	probe.Args = p.args[at]
+	return nil
+}
+
+// provider is what the provider's field of a struct sdt_probe refers to; ok is
+// false for an object that is none, or only looks like one.
+func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
+	if p.im.Layout().Word() != 8 {
+		return image.Ref{}, false
+	}
+	version, err := p.im.Bytes(at, 4)
+	if err != nil || p.im.Layout().Order.Uint32(version) != sdtProbeSize {
+		return image.Ref{}, false
+	}
+	provider, err = p.im.Word(at.Add(probeProvider))
+	return provider, err == nil && !provider.Null()
+}
+
+// IsObject reports whether a struct sdt_probe stands at an address.
+func (p *Probes) IsObject(at image.Addr) bool {
+	_, ok := p.provider(at)
+	return ok
+}
+
+// Set returns the probe objects that the image's linker set of probes has.
+func (p *Probes) Set() ([]image.Addr, error) {
+	var all []image.Addr
+	err := p.eachOf(probesSection, func(at image.Addr) { all = append(all, at) })
+	return all, err
+}
+
+// eachOf calls f with what each pointer of a linker set points to in this image.
+func (p *Probes) eachOf(section string, f func(at image.Addr)) error {
+	arrays, err := p.im.Arrays(section)
+	if err != nil {
+		return err
+	}
+	const word = 8
+	for _, a := range arrays {
+		for off := uint64(0); off+word <= a.Size; off += word {
+			pointer, err := p.im.Word(a.Start.Add(off))
+			if err != nil {
+				return err
+			}
+			if !pointer.Null() && !pointer.Undefined {
+				f(pointer.Addr)
+			}
+		}
+	}
 	return nil
 }
 
@@ -99,21 +141,8 @@ func (p *Probes) cString(at image.Addr) (string, bool) {
 // sdt_argtype. What it holds besides is passed over.
 func (p *Probes) readArguments() error {
 	p.args = map[image.Addr][]Argument{}
-	arrays, err := p.im.Arrays(argTypesSection)
-	if err != nil {
+	if err := p.eachOf(argTypesSection, p.addArgument); err != nil {
 		return err
-	}
-	const word = 8
-	for _, a := range arrays {
-		for off := uint64(0); off+word <= a.Size; off += word {
-			pointer, err := p.im.Word(a.Start.Add(off))
-			if err != nil {
-				return err
-			}
-			if !pointer.Null() && !pointer.Undefined {
-				p.addArgument(pointer.Addr)
-			}
-		}
 	}
 	for _, args := range p.args {
 		slices.SortStableFunc(args, func(a, b Argument) int { return cmp.Compare(a.Index, b.Index) })

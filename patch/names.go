@@ -88,8 +88,28 @@ func (m *matcher) mayMatch(s string) bool {
 
 // IsStub reports whether a name is that of a stub.
 func (n Names) IsStub(name string) bool {
-	_, _, ok := newMatcher(n).match(name)
+	_, _, ok := n.Match(name)
 	return ok
+}
+
+// Match finds out which stub a name makes a symbol, if any.
+func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
+	if !n.MayBeStub(name) {
+		return 0, "", false
+	}
+	return newMatcher(n).match(name)
+}
+
+// MayBeStub reports whether a name that some string begins with may be a stub's.
+func (n Names) MayBeStub(s string) bool {
+	for _, list := range [][]string{n.Prefixes, n.EnabledPrefixes, n.Symbols} {
+		for _, p := range list {
+			if strings.HasPrefix(s, p) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Needles are the strings without which an object has no stub, the likely ones

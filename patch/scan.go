@@ -156,7 +156,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
-			s.Refused = append(s.Refused, Refusal{ref, arch.Refuse("do not take the stub's address", "a reference from data")})
+			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress("do not take the stub's address", "a reference from data")})
 			return nil
 		}
 		if s.Calls == nil {

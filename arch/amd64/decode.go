@@ -40,11 +40,11 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
 		return decodeGOT(t, r)
 	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
-		return arch.Site{}, arch.Refuse(fixLarge, "a call through a register, as the large code model makes")
+		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
 	case elf.R_X86_64_64:
-		return arch.Site{}, arch.Refuse(fixLarge+"; "+fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress(fixLarge+"; "+fixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
 func decodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
@@ -59,7 +59,7 @@ func decodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	case op2 != nil && op2[0] == opTwo && op2[1]&0xf0 == 0x80:
 		site = arch.Site{Offset: r.Offset - 2, Form: arch.CondTail, Code: op2}
 	default:
-		return site, arch.Refuse(fixDirect, "no call and no jump but bytes %s", before(t, r))
+		return site, arch.RefuseAddress(fixDirect, "no call and no jump but bytes %s", before(t, r))
 	}
 	return site, checkAddend(r)
 }
@@ -72,7 +72,7 @@ func decodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	case op != nil && op[0] == opGroup && op[1] == modrmJmpRIP:
 		return arch.Site{Offset: r.Offset - 2, Form: arch.Tail, GOT: true, Code: op}, checkAddend(r)
 	}
-	return arch.Site{}, arch.Refuse(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, bytes %s", before(t, r))
+	return arch.Site{}, arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, bytes %s", before(t, r))
 }
 
 func checkAddend(r arch.Reloc) error {
@@ -101,4 +101,20 @@ func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
 		return 0, false
 	}
 	return record + uint64(len(jmp5)) + uint64(int32(binary.LittleEndian.Uint32(b[1:]))), true
+}
+
+// Branches reads call, jmp and jcc rel32 wherever their opcodes are.
+func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
+	for i := 0; i+1+fieldLen <= len(code); i++ {
+		field := i + 1
+		switch {
+		case code[i] == opCall || code[i] == opJmp:
+		case code[i] == opTwo && code[i+1]&0xf0 == 0x80 && i+2+fieldLen <= len(code):
+			field++
+		default:
+			continue
+		}
+		end := pc + uint64(field+fieldLen)
+		f(pc+uint64(i), end+uint64(int32(binary.LittleEndian.Uint32(code[field:]))))
+	}
 }

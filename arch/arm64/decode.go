@@ -34,9 +34,9 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_AARCH64_CONDBR19, elf.R_AARCH64_TSTBR14:
 		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional branch to the stub")
 	case elf.R_AARCH64_ADR_GOT_PAGE, elf.R_AARCH64_LD64_GOT_LO12_NC:
-		return arch.Site{}, arch.Refuse(fixNoPLT, "a load of the stub's address from the GOT")
+		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a load of the stub's address from the GOT")
 	}
-	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
 func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
@@ -79,4 +79,17 @@ func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
 		return 0, false
 	}
 	return record + uint64(int64(int32(binary.LittleEndian.Uint32(b)<<6)>>6)*insnLen), true
+}
+
+// Branches reads bl, b and b.cond, whose distances are in words.
+func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
+	for i := 0; i+insnLen <= len(code); i += insnLen {
+		insn, at := binary.LittleEndian.Uint32(code[i:]), pc+uint64(i)
+		switch {
+		case insn&branchMask == opBL, insn&branchMask == opB:
+			f(at, at+uint64(int64(int32(insn<<6)>>6)*insnLen))
+		case insn>>24 == 0x54: // b.cond imm19
+			f(at, at+uint64(int64(int32(insn<<8)>>13)*insnLen))
+		}
+	}
 }

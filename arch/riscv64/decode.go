@@ -40,11 +40,11 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_RISCV_BRANCH, elf.R_RISCV_RVC_BRANCH:
 		return arch.Site{}, arch.Refuse("branch around a tail pseudoinstruction instead", "a conditional branch to the stub")
 	case elf.R_RISCV_GOT_HI20:
-		return arch.Site{}, arch.Refuse(fixPLT, "a load of the stub's address from the GOT")
+		return arch.Site{}, arch.RefuseAddress(fixPLT, "a load of the stub's address from the GOT")
 	case elf.R_RISCV_64, elf.R_RISCV_32:
-		return arch.Site{}, arch.Refuse("compile without -mcmodel=large; "+fixDirect, "an absolute address")
+		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=large; "+fixDirect, "an absolute address")
 	}
-	return arch.Site{}, arch.Refuse(fixDirect, "no call and no jump")
+	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
 func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
@@ -90,3 +90,40 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 
 // Jump finds none: every disabled form fits its site.
 func (Machine) Jump(arch.Text, uint64) (uint64, bool) { return 0, false }
+
+// Branches reads what linkers make of the call and tail pseudoinstructions: the
+// pair, jal, and c.j. Distances are in bytes.
+func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
+	for i := 0; i+2 <= len(code); i += 2 {
+		at, half := pc+uint64(i), binary.LittleEndian.Uint16(code[i:])
+		if half&0xe003 == 0xa001 { // c.j
+			f(at, at+distanceCJ(half))
+		}
+		if i+insnLen > len(code) {
+			continue
+		}
+		insn := binary.LittleEndian.Uint32(code[i:])
+		switch {
+		case insn&0x7f == opJAL:
+			f(at, at+distanceJAL(insn))
+		case insn&0x7f == opAUIPC && i+pairLen <= len(code):
+			if jalr := binary.LittleEndian.Uint32(code[i+insnLen:]); jalr&0x707f == opJALR && jalr>>15&31 == insn>>7&31 {
+				f(at, at+uint64(int64(int32(insn&0xfffff000)))+uint64(int64(int32(jalr)>>20)))
+			}
+		}
+	}
+}
+
+// distanceJAL puts imm[20|10:1|11|19:12] of a J-type instruction together.
+func distanceJAL(insn uint32) uint64 {
+	imm := insn>>31<<20 | insn&0xff000 | insn>>20&1<<11 | insn>>21&0x3ff<<1
+	return uint64(int64(int32(imm<<11) >> 11))
+}
+
+// distanceCJ puts imm[11|4|9:8|10|6|7|3:1|5] of c.j together.
+func distanceCJ(half uint16) uint64 {
+	bit := func(from, to int) uint16 { return half >> from & 1 << to }
+	imm := bit(12, 11) | bit(11, 4) | bit(10, 9) | bit(9, 8) | bit(8, 10) | bit(7, 6) | bit(6, 7) |
+		bit(5, 3) | bit(4, 2) | bit(3, 1) | bit(2, 5)
+	return uint64(int64(int16(imm<<4) >> 4))
+}

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 )
 
 // listing is what an image says of its probes. docs/listing.md describes its
@@ -46,9 +44,6 @@ type listedSite struct {
 	Kind  string `json:"kind"`
 	State string `json:"state"`
 }
-
-// A site may be armed: a breakpoint, or a call of a tracer, is in its place.
-const stateArmed = "armed"
 
 // probeKey is what makes a probe one line.
 type probeKey struct{ provider, module, function, name string }
@@ -142,48 +137,12 @@ func (l *lister) site(e *linkerset.Entry, p *listedProbe) listedSite {
 	if e.Site.Section != 0 {
 		s.Section = l.unit.object.Sections[e.Site.Section].Name
 	}
-	s.Kind, s.State = l.state(e)
-	if s.State == stateUnknown {
-		text := codeAround(l.im, e.Site)
+	s.Kind, s.State = sitestate.Of(e, l.im, l.unit.image, l.unit.base)
+	if s.State == sitestate.Unknown {
+		text := sitestate.CodeAround(l.im, e.Site)
 		l.faultAt(e, "this site of %s holds % x: no disabled form, no call and no breakpoint", p.description(), text.At(e.Site.Offset, 4))
 	}
 	return s
-}
-
-// state tells the form of a site and what is there now. The form of one that is
-// armed in memory is that of the file.
-func (l *lister) state(e *linkerset.Entry) (kind, state string) {
-	m, text, at := l.im.Machine(), codeAround(l.im, e.Site), e.Site.Offset
-	if site, ok := m.Disabled(text, at, e.Kind); ok {
-		if l.jumpsToStub(text, e.Site) {
-			return arch.Describe(e.Kind, site.Form), stateLive
-		}
-		return arch.Describe(e.Kind, site.Form), stateDisabled
-	}
-	kind = arch.Describe(e.Kind, arch.Call)
-	file, disabled := m.Disabled(codeAround(l.unit.image, l.unit.inFile(e.Site)), l.unit.inFile(e.Site).Offset, e.Kind)
-	if disabled {
-		kind = arch.Describe(e.Kind, file.Form)
-	}
-	isBreakpoint := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
-	switch live := m.Live(text, at); {
-	case slices.ContainsFunc(m.Traits().Breakpoints, isBreakpoint), live && disabled:
-		return kind, stateArmed
-	case live:
-		return kind, stateLive
-	}
-	return kind, stateUnknown
-}
-
-// jumpsToStub tells a tail call that is live from a disabled one that jumps as
-// well, to a return thunk or a helper, by the names of where it goes.
-func (l *lister) jumpsToStub(text arch.Text, site image.Addr) bool {
-	to, ok := l.im.Machine().Jump(text, site.Offset)
-	if !ok || site.Section != 0 {
-		return false
-	}
-	names, err := l.im.SymbolsAt(image.Addr{Offset: to})
-	return err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub)
 }
 
 // errNoRecords explains an image without records, by those that it has in

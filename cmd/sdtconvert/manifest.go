@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -59,10 +60,10 @@ type manifestRecord struct {
 }
 
 const (
-	stateLive     = "live"     // still calls the stub
-	stateDisabled = "disabled" // converted earlier
-	stateRefused  = "refused"  // cannot be converted
-	stateUnknown  = "unknown"  // recorded, but with bytes that are no disabled form
+	stateLive     = sitestate.Live     // still calls the stub
+	stateDisabled = sitestate.Disabled // converted earlier
+	stateRefused  = "refused"          // cannot be converted
+	stateUnknown  = sitestate.Unknown  // recorded, but with bytes that are no disabled form
 )
 
 func newManifestObject(file string) *manifestObject {

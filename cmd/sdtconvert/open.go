@@ -74,7 +74,7 @@ func openELF(src *source, names patch.Names) (*subject, error) {
 	case typ == filetype.Bitcode:
 		found, err := elfreloc.StreamContains(src, 0, src.size, names.Needles())
 		if err == nil && found {
-			err = fmt.Errorf("is LLVM bitcode that holds probes; %s", adviceLLVM)
+			err = &ltoError{"is LLVM bitcode that holds probes; " + adviceLLVM}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", src.name, err)
@@ -99,6 +99,11 @@ func checkType(o *elfreloc.Object) error {
 	}
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
 }
+
+// ltoError says that a file with probes holds code that is still to be generated.
+type ltoError struct{ what string }
+
+func (e *ltoError) Error() string { return e.what }
 
 // checkLTO refuses objects with probes whose code is still to be generated: the
 // linker would generate it, calls and all, after the conversion.
@@ -125,7 +130,7 @@ func checkLTO(o *elfreloc.Object, names patch.Names) error {
 			return err
 		}
 		if found {
-			return o.SectionError(i, fmt.Errorf("is %s link-time optimisation code that holds probes; %s", compiler, advice))
+			return o.SectionError(i, &ltoError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", compiler, advice)})
 		}
 	}
 	return nil

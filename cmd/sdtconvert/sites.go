@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/image"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -61,28 +62,13 @@ func earlierSites(s *subject, prefix string, entries []linkerset.Entry) ([]manif
 		if kept[e.Record.Section] {
 			m.Relocation = s.machine.RelocName(s.machine.Traits().None)
 		}
-		if site, ok := s.machine.Disabled(codeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
+		if site, ok := s.machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
 			m.State, m.Offset = stateDisabled, site.Offset
 			m.Kind, m.new = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
 		}
 		sites = append(sites, m)
 	}
 	return sites, nil
-}
-
-// codeAround reads the code at a site: the instruction that is recorded, with
-// what belongs to it before and behind it, or less where the code ends.
-func codeAround(im image.Image, site image.Addr) arch.Text {
-	const most = 8 // bytes, of the longest site
-	for _, before := range []uint64{min(most, site.Offset), min(2, site.Offset), 0} {
-		start := image.Addr{Section: site.Section, Offset: site.Offset - before}
-		for after := uint64(most); after > 0; after-- {
-			if code, err := im.Bytes(start, before+after); err == nil {
-				return arch.Text{Code: code, Start: start.Offset}
-			}
-		}
-	}
-	return arch.Text{Start: site.Offset}
 }
 
 func sortSites(sites []manifestSite) {

@@ -1,6 +1,9 @@
 package lines
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // maxParameters bounds how many parameters of a function are looked at.
 const maxParameters = 64
@@ -10,7 +13,18 @@ const maxParameters = 64
 // always, clang where it optimises. A function without a prototype is not
 // there; of those with several the first counts.
 func (t *Table) Prototypes(wanted func(name string) bool) (map[string][]Parameter, error) {
-	p := &prototypes{t: t, wanted: wanted, found: make(map[string][]Parameter), budget: t.sections.budget(debugInfo, 1)}
+	all, err := t.AllPrototypes(wanted)
+	first := make(map[string][]Parameter, len(all))
+	for name, found := range all {
+		first[name] = found[0]
+	}
+	return first, err
+}
+
+// AllPrototypes returns the prototypes of Prototypes that differ in their number of
+// parameters: units that disagree about a function have several.
+func (t *Table) AllPrototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
+	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter), budget: t.sections.budget(debugInfo, 1)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
 			return p.found, t.wrap(err)
@@ -23,7 +37,7 @@ func (t *Table) Prototypes(wanted func(name string) bool) (map[string][]Paramete
 type prototypes struct {
 	t      *Table
 	wanted func(string) bool
-	found  map[string][]Parameter
+	found  map[string][][]Parameter
 	budget uint64 // attributes of types that may still be decoded
 }
 
@@ -145,15 +159,13 @@ func (p *prototypes) subprogram(u *unit, c *cursor, a *abbrev, depth int) (*decl
 	if err != nil || !p.wanted(text) {
 		return nil, err
 	}
-	if _, known := p.found[text]; known {
-		return nil, nil
-	}
 	return &declaration{name: text, depth: depth}, nil
 }
 
 // keep notes a declaration that has been read.
 func (p *prototypes) keep(u *unit, d *declaration) error {
-	if d.open {
+	sameNumber := func(known []Parameter) bool { return len(known) == len(d.types) }
+	if d.open || slices.ContainsFunc(p.found[d.name], sameNumber) {
 		return nil
 	}
 	params := make([]Parameter, len(d.types))
@@ -163,6 +175,6 @@ func (p *prototypes) keep(u *unit, d *declaration) error {
 			return err
 		}
 	}
-	p.found[d.name] = params
+	p.found[d.name] = append(p.found[d.name], params)
 	return nil
 }
