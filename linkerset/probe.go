@@ -128,3 +128,22 @@ func SplitID(id string) (provider, name string) {
 
 // dashes writes a name as people read it.
 func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }
+
+// IDs returns the ids of a probe object by all its names: two objects may stand at
+// one address.
+func (p *Probes) IDs(ref image.Ref) ([]string, error) {
+	names := []string{ref.Symbol}
+	if ref.Symbol == "" {
+		var err error
+		if names, err = p.im.SymbolsAt(ref.Addr); err != nil {
+			return nil, err
+		}
+	}
+	var ids []string
+	for _, name := range names {
+		if id := probeID(name, p.prefix); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

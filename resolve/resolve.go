@@ -214,3 +214,28 @@ func (t *Table) SourceFile(f Function) string {
 	}
 	return t.symbols.Name(int(t.files[i-1]))
 }
+
+// From is where the table's symbols come from; EhFrame when it has none.
+func (t *Table) From() Source {
+	if t.named.len() == 0 {
+		return EhFrame
+	}
+	return t.from
+}
+
+// Named returns the functions of the symbols whose names are wanted, by section and
+// start: all of them, aliases too.
+func (t *Table) Named(wanted func(name string) bool) []Function {
+	var all []Function
+	for i := range t.named.entries {
+		e := &t.named.entries[i]
+		raw := t.symbols.Name(int(e.symbol))
+		if wanted(raw) {
+			all = append(all, Function{
+				Name: fold(raw, t.golang), Raw: raw, From: t.from, Symbol: int(e.symbol),
+				Section: t.named.code[e.code()].section, Start: e.start, Size: e.size,
+			})
+		}
+	}
+	return all
+}

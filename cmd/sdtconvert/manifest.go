@@ -37,6 +37,8 @@ type manifestSite struct {
 	Offset         uint64          `json:"offset"`
 	Function       string          `json:"function,omitempty"`
 	FunctionOffset uint64          `json:"function_offset"`
+	FunctionSize   uint64          `json:"function_size,omitempty"`
+	SourceFile     string          `json:"source_file,omitempty"`
 	Symbol         string          `json:"symbol,omitempty"`
 	Kind           string          `json:"kind"`
 	State          string          `json:"state"`
@@ -102,7 +104,8 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, e
 		site.Section = s.Sections[site.text].Name
 		site.Old, site.New = hex.EncodeToString(site.old), hex.EncodeToString(site.new)
 		if f, ok := functions.Lookup(site.text, site.Offset); ok {
-			site.Function, site.FunctionOffset = f.Name, site.Offset-f.Start
+			site.Function, site.FunctionOffset, site.FunctionSize = f.Name, site.Offset-f.Start, f.Size
+			site.SourceFile = functions.SourceFile(f)
 			if f.Raw != f.Name {
 				site.Symbol = f.Raw
 			}

@@ -55,7 +55,7 @@ var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
+		"check": checkProbes, "convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
 		"sites": listSites, "stubs": makeStubs, "version": version, "help": help,
 	}
 }

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/image"
+	"sdtconvert/internal/lines"
+	"sdtconvert/internal/replace"
+	"sdtconvert/resolve"
+)
+
+// checkSettings are what the flags of check say.
+type checkSettings struct {
+	*flags
+	options check.Options
+	format  reportFormat
+	allow   map[string]bool
+	known   baseline
+	write   string // the baseline to write, "" for none
+}
+
+// checkProbes is the command that finds out what is wrong with the probes of a
+// build.
+func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
+	s, err := parseCheck(args)
+	if err != nil {
+		return false, err
+	}
+	set := check.New(s.options)
+	r := newCheckReport()
+	for _, file := range s.files {
+		if err := s.add(set, file, stderr); err != nil {
+			fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+			r.errors = append(r.errors, err)
+			set.Failed()
+		}
+	}
+	r.files = len(s.files) - len(r.errors)
+	for _, f := range set.Findings() {
+		if !s.allow[f.Rule.Name] {
+			r.findings = append(r.findings, f)
+		}
+	}
+	if s.write != "" {
+		if err := writeBaseline(s.write, r); err != nil {
+			return false, err
+		}
+	}
+	s.known.apply(r, s.files, s.allow)
+	failed := len(r.errors) > 0 || s.write == "" && r.count(check.Error) > 0
+	return failed, s.format(r, stdout)
+}
+
+func parseCheck(args []string) (*checkSettings, error) {
+	s := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}, allow: map[string]bool{}}
+	var require, allow, manifests []string
+	var format, known string
+	s.defineNames()
+	s.Var(&repeated{to: &require}, "require", "")
+	s.Var(&repeated{to: &allow}, "allow", "")
+	s.Var(&repeated{to: &manifests}, "manifest", "")
+	s.StringVar(&known, "baseline", "", "")
+	s.StringVar(&s.write, "write-baseline", "", "")
+	s.StringVar(&format, "format", "text", "")
+	if err := parseFlags(s.FlagSet, args); err != nil {
+		return nil, err
+	}
+	s.files = s.Args()
+	if err := s.checkNames(); err != nil {
+		return nil, err
+	}
+	layouts, err := listedLayouts("", s.section)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if s.files, err = distinct(s.files); err != nil {
+		return nil, err
+	}
+	s.options = check.Options{Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: recordLayouts(layouts[0])}
+	for _, text := range require {
+		t, err := parsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		s.options.Require = append(s.options.Require, check.Requirement{Text: text, Match: func(p check.Probe) bool {
+			return t.match(&listedProbe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name})
+		}})
+	}
+	for _, name := range allow {
+		if check.RuleNamed(name) == nil {
+			return nil, usagef("--allow %s is no rule; sdtconvert help check lists them", name)
+		}
+		s.allow[name] = true
+	}
+	if s.format = reportFormats[format]; s.format == nil {
+		return nil, usagef("unknown format %q; known are text, json, sarif and github", format)
+	}
+	if s.options.Manifest, err = readManifests(manifests); err != nil {
+		return nil, err
+	}
+	s.known, err = readBaseline(known)
+	return s, err
+}
+
+// readManifests reads what --manifest names, nil for nothing.
+func readManifests(names []string) (*check.Manifest, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	m := &check.Manifest{}
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		err = m.Read(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return m, nil
+}
+
+// add looks at one file.
+func (s *checkSettings) add(set *check.Set, file string, stderr io.Writer) error {
+	in, err := replace.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if in.Info.Size() <= smallFile {
+		if err := in.Load(); err != nil {
+			return err
+		}
+	}
+	o, err := openELF(wholeFile(in), s.patch.Names)
+	if err == nil {
+		err = checkLTO(o.Object, s.patch.Names)
+	}
+	var lto *ltoError
+	switch {
+	case errors.As(err, &lto):
+		set.AddLTO(file, lto.what)
+		return nil
+	case errors.Is(err, errPassedOver):
+		set.AddClean(file)
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.addObject(set, o, file, stderr)
+}
+
+func (s *checkSettings) addObject(set *check.Set, o *subject, file string, stderr io.Writer) error {
+	warn := func(err error) { fmt.Fprintf(stderr, "sdtconvert: warning: %v\n", err) }
+	u := &unit{module: filepath.Base(file), path: file, object: o.Object, lookup: lookup{source: true}, warn: warn}
+	defer u.Close()
+	f := &check.File{Name: file, Module: u.module, Object: o.Object, Machine: o.machine}
+	if machine := machines.Lookup(o.Machine, o.Layout.Class); machine != nil {
+		var err error
+		if u.image, err = image.Open(o.Object, machine); err != nil {
+			return err
+		}
+		f.Image = u.image
+	}
+	f.Locate = func() (*resolve.Table, *lines.Table, error) {
+		err := u.readNames()
+		return u.functions, u.source, err
+	}
+	return set.Add(f)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"sdtconvert/internal/check"
+)
+
+// reportGitHub writes workflow commands, which GitHub shows as annotations of
+// lines.
+func reportGitHub(r *checkReport, out io.Writer) error {
+	w := bufio.NewWriter(out)
+	for i := range r.findings {
+		f := &r.findings[i]
+		command, properties := "error", ""
+		if f.Rule.Severity == check.Note {
+			command = "notice"
+		}
+		message := r.sentence(f)
+		switch {
+		case f.Line != 0:
+			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.path(f.Source)), f.Line)
+		case f.File != "":
+			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.path(f.File)))
+		}
+		if f.Place != "" {
+			message = f.Place + ": " + message
+		}
+		if f.File != "" {
+			message = f.File + ": " + message
+		}
+		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, properties, gitHubProperty(f.Rule.Name), gitHubData(message))
+	}
+	for _, err := range r.errors {
+		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(err.Error()))
+	}
+	for _, key := range r.gone {
+		fmt.Fprintf(w, "::notice title=baseline::%s\n", gitHubData(goneMessage(key)))
+	}
+	fmt.Fprintln(w, r.summary())
+	return w.Flush()
+}
+
+// What ends a command's line, or a property in it, is written as in URLs.
+var (
+	gitHubData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace
+	gitHubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace
+)

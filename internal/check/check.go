@@ -1,0 +1,159 @@
+// Package check finds out what is wrong with the probes of a build: of objects,
+// before they are linked, of what was linked of them, and of what one says of
+// the other.
+//
+// All relocatable objects of a set and one machine are taken for the objects of
+// one link. What that link may lack or have twice is decided when all are known;
+// images are looked at one by one, but what they export counts for all.
+//
+// docs/check.md has each rule's cause and cure.
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/image"
+	"sdtconvert/internal/lines"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+	"sdtconvert/resolve"
+)
+
+// Finding is one thing that a rule has found.
+type Finding struct {
+	Rule *Rule
+	File string // as it was given
+
+	// Where it is. Place is "" when the finding is of the whole file.
+	Place   string // section+offset, or an address
+	Section string // of an object; "" in an image
+	Address uint64 // in an image; in an object the offset in Section
+
+	Function       string // as the source has it, "" when there is none
+	Symbol         string // the symbol, where its name differs from Function
+	FunctionOffset uint64
+	Source         string // the path of the source file, as the compiler has it
+	Line           int    // 0 when not known
+
+	Probe   string // the id, or else provider:::name; "" when it is of no probe
+	Message string
+
+	Ordinal int // among those that are alike in all that Fingerprint has, from 1
+
+	file int // in the order of the set
+	at   image.Addr
+}
+
+// Where shows the function of a finding, as symbol+offset; "" when there is none.
+func (f *Finding) Where() string {
+	symbol := cmp.Or(f.Symbol, f.Function)
+	if symbol == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s+%#x", symbol, f.FunctionOffset)
+}
+
+// Options say what probes are called, and what has to be there.
+type Options struct {
+	Names       patch.Names
+	ProbePrefix string // of probe objects' names; the probe id follows
+	Layouts     []linkerset.Layout
+	Require     []Requirement
+	Manifest    *Manifest // nil when there is none to compare with
+}
+
+// Requirement is a probe that some site has to have.
+type Requirement struct {
+	Text  string // as the user has written it
+	Match func(Probe) bool
+}
+
+// Probe is the name of a probe, as listings show it.
+type Probe struct{ Provider, Module, Function, Name string }
+
+// File is what is looked at. It stays open while it is added.
+type File struct {
+	Name    string
+	Module  string // its name in listings
+	Object  *elfreloc.Object
+	Machine arch.Machine // nil for one that is not known
+	Image   image.Image  // nil then
+	// Locate reads what names addresses. It is called once at most; lines may be nil.
+	Locate func() (*resolve.Table, *lines.Table, error)
+}
+
+// Set is the files of one run.
+type Set struct {
+	opts     Options
+	files    []string // names
+	findings []Finding
+	links    map[abi]*link
+	sites    []Probe // of all files
+	reached  *reached
+	partial  bool // some file could not be looked at, or not to its end
+}
+
+// abi tells files apart that cannot be linked with each other.
+type abi struct {
+	machine arch.Machine
+	layout  elfreloc.Layout
+}
+
+// New makes a set without files.
+func New(opts Options) *Set {
+	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
+}
+
+// Failed notes that a file could not be looked at: what is not found may be there.
+func (s *Set) Failed() { s.partial = true }
+
+// AddLTO notes a file whose code is still to be generated.
+func (s *Set) AddLTO(name, message string) {
+	s.files = append(s.files, name)
+	s.findings = append(s.findings, Finding{Rule: LTOObject, File: name, Message: message, file: len(s.files) - 1})
+}
+
+// AddClean notes a file that holds nothing.
+func (s *Set) AddClean(name string) { s.files = append(s.files, name) }
+
+// Findings returns all that the rules have found, sorted by file and place. No
+// file may be added afterwards.
+func (s *Set) Findings() []Finding {
+	for _, l := range s.sortedLinks() {
+		l.finish()
+	}
+	s.require()
+	s.compare()
+	slices.SortStableFunc(s.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
+			cmp.Compare(a.Section, b.Section), cmp.Compare(a.Address, b.Address),
+			cmp.Compare(a.Rule.Name, b.Rule.Name), cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Message, b.Message))
+	})
+	number(s.findings)
+	return s.findings
+}
+
+// sortedLinks lists the links in the order in which their first files came.
+func (s *Set) sortedLinks() []*link {
+	var all []*link
+	for _, l := range s.links {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
+	return all
+}
+
+// require finds the required probes that no site has.
+func (s *Set) require() {
+	for _, r := range s.opts.Require {
+		if !slices.ContainsFunc(s.sites, r.Match) {
+			s.findings = append(s.findings, Finding{
+				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required", file: len(s.files),
+			})
+		}
+	}
+}

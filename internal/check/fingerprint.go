@@ -1,0 +1,44 @@
+package check
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Key is what of a finding stays as it is when unrelated code moves: no address,
+// no line, no folder.
+type Key struct{ Rule, File, Function, Probe string }
+
+// Key returns the key of a finding. Several may share it.
+func (f *Finding) Key() Key {
+	base := ""
+	if f.File != "" {
+		base = filepath.Base(f.File)
+	}
+	return Key{f.Rule.Name, base, f.Function, f.Probe}
+}
+
+// Fingerprint is the key with the ordinal, as one line of text.
+func (f *Finding) Fingerprint() string {
+	k := f.Key()
+	return strings.Join([]string{k.Rule, Field(k.File), Field(k.Function), Field(k.Probe), strconv.Itoa(f.Ordinal)}, " ")
+}
+
+// Field is a part of a fingerprint: never empty, and without white space.
+func Field(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Join(strings.Fields(s), "_")
+}
+
+// number counts the findings that share a key.
+func number(findings []Finding) {
+	seen := map[Key]int{}
+	for i := range findings {
+		k := findings[i].Key()
+		seen[k]++
+		findings[i].Ordinal = seen[k]
+	}
+}

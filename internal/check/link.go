@@ -1,0 +1,189 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"sdtconvert/internal/image"
+	"sdtconvert/linkerset"
+)
+
+// link is what is known of the objects of one link, and of all images of the same
+// machine.
+type link struct {
+	set   *Set
+	first int // the file that it was made for
+
+	defined  map[string]bool     // by an object: probe objects
+	exported map[string]bool     // by an image
+	uses     map[string][]use    // of probe objects that the file itself does not define, by name
+	used     map[location]bool   // probe objects that sites of their own file have
+	usedIDs  map[scopedID]bool   // probes that are used without a record
+	probes   []definition        // that structures define
+	counts   map[scopedID]*count // of arguments
+	traits   map[trait][]int     // the files that have it
+
+	hiddenFile  int // whose names hiddenNames are
+	hiddenNames map[string]bool
+}
+
+// location is a place in one of the files.
+type location struct {
+	file int
+	at   image.Addr
+}
+
+// scopedID is a probe of one image, or of all objects.
+type scopedID struct {
+	scope int // the file, or allObjects
+	id    string
+}
+
+const allObjects = -1
+
+// use is a reference of a file to a probe object that it does not define.
+type use struct {
+	finding Finding // what it is if nobody defines it
+	hidden  bool    // reaches into no other module
+}
+
+func (s *Set) linkOf(f *File) *link {
+	key := abi{f.Machine, f.Object.Layout}
+	if s.links[key] == nil {
+		s.links[key] = &link{
+			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
+			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
+			hiddenFile: -1,
+		}
+	}
+	return s.links[key]
+}
+
+// scope tells the probes of images apart, which are not linked with each other.
+func (l *looker) scope() int {
+	if l.relocatable() {
+		return allObjects
+	}
+	return l.index
+}
+
+// use notes a use of a probe object, the first of each file.
+func (l *link) use(name string, u use) {
+	all := l.uses[name]
+	if n := len(all); n > 0 && all[n-1].finding.file == u.finding.file {
+		all[n-1].hidden = all[n-1].hidden || u.hidden
+		return
+	}
+	l.uses[name] = append(all, u)
+}
+
+// usedAt notes a use of a probe object by the file that defines it.
+func (l *link) usedAt(file int, probe image.Ref) {
+	l.used[location{file, probe.Addr}] = true
+	if probe.Symbol != "" && l.uses[probe.Symbol] == nil {
+		l.uses[probe.Symbol] = []use{}
+	}
+}
+
+// finish applies the rules that need all files.
+func (l *link) finish() {
+	for _, name := range slices.Sorted(maps.Keys(l.uses)) {
+		l.undefined(name)
+	}
+	l.unused()
+	l.duplicates()
+	l.mismatches()
+	l.mixed()
+}
+
+func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
+	f.Rule, f.Message = rule, fmt.Sprintf(format, args...)
+	l.set.findings = append(l.set.findings, f)
+}
+
+// undefined finds the uses of a probe object that nobody defines.
+func (l *link) undefined(name string) {
+	for _, u := range l.uses[name] {
+		switch inImage := u.finding.Rule == UnresolvedProbe; {
+		case l.exported[name] && !u.hidden, l.defined[name] && !inImage:
+		case inImage:
+			l.add(u.finding, UnresolvedProbe, "%s is left to the loader, and no file that was given exports it", name)
+		case l.exported[name]:
+			l.add(u.finding, UndefinedProbe, "no object defines %s; a library does, but relative records do not reach there", name)
+		default:
+			l.add(u.finding, UndefinedProbe, "no file of the link defines %s", name)
+		}
+	}
+}
+
+// definition is a struct sdt_probe.
+type definition struct {
+	finding  Finding // at the structure
+	probe    linkerset.Probe
+	symbol   string // "" where none names it
+	image    bool   // in an image
+	strong   bool   // an object's, and the linker keeps no other of the name
+	exported bool   // an image's, for others
+	local    bool   // one of several that a name may have, in functions
+}
+
+func (d *definition) scopedID() scopedID {
+	if d.image {
+		return scopedID{d.finding.file, d.probe.ID}
+	}
+	return scopedID{allObjects, d.probe.ID}
+}
+
+// unused finds the definitions that no site has.
+func (l *link) unused() {
+	said := map[string]bool{} // copies of one name are one
+	for i := range l.probes {
+		d := &l.probes[i]
+		_, named := l.uses[d.symbol]
+		switch {
+		case l.used[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
+		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):
+		default:
+			said[d.symbol] = true
+			l.add(d.finding, UnusedProbe, "is defined, and has no site")
+		}
+	}
+}
+
+// duplicates finds what is defined twice: by one name in objects, where a linker
+// would refuse it or choose one, and by the name that readers see.
+func (l *link) duplicates() {
+	type identity struct {
+		scope int
+		name  Probe
+	}
+	symbols, names := map[string]*definition{}, map[identity]*definition{}
+	for i := range l.probes {
+		d := &l.probes[i]
+		if d.local {
+			continue
+		}
+		if !d.image && d.symbol != "" {
+			if other := symbols[d.symbol]; other == nil || d.strong && !other.strong {
+				symbols[d.symbol] = d
+			} else if d.strong && other.strong {
+				l.add(d.finding, DuplicateProbe, "is defined here and in %s", other.finding.File)
+				continue
+			}
+		}
+		if !d.probe.Told {
+			continue
+		}
+		p := d.probe
+		key := identity{d.scopedID().scope, Probe{p.Provider, p.Module, p.Function, p.Name}}
+		other := names[key]
+		if other == nil {
+			names[key] = d
+			continue
+		}
+		if d.image || d.symbol != other.symbol {
+			l.add(d.finding, DuplicateProbe, "is defined here and at %s of %s", other.finding.Place, other.finding.File)
+		}
+	}
+}

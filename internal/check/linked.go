@@ -1,0 +1,210 @@
+package check
+
+import (
+	"debug/elf"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/image"
+	"sdtconvert/linkerset"
+)
+
+// linkedStubs are the stubs that an image has, and what refers to them.
+type linkedStubs struct {
+	*looker
+	at    map[uint64][]string // those that are defined, by address: one function may be all of them
+	needs map[string]bool     // those that are not
+	said  map[image.Addr]bool
+}
+
+// linkedStubs looks for what is left of stubs in an image: in one of converted
+// objects nothing is. That a stub is defined there is no fault as long as nobody
+// uses it.
+func (l *looker) linkedStubs(mentioned bool) error {
+	s := &linkedStubs{looker: l, at: map[uint64][]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
+	dynamic, err := l.Object.DynamicSymbols()
+	if err != nil {
+		return err
+	}
+	if mentioned {
+		syms, err := l.Object.Symbols()
+		if err != nil {
+			return err
+		}
+		s.collect(syms)
+	}
+	s.collect(dynamic)
+	if len(s.at)+len(s.needs) == 0 {
+		return nil
+	}
+	if err := s.relocations(dynamic); err != nil {
+		return err
+	}
+	if len(s.at) > 0 {
+		for i := range l.Object.Sections {
+			if err := s.section(&l.Object.Sections[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
+		_, id, _ := s.set.opts.Names.Match(name)
+		l.link.usedIDs[scopedID{l.index, id}] = true
+		l.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
+	}
+	return nil
+}
+
+func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
+	names := s.set.opts.Names
+	for i := 1; i < syms.Len(); i++ {
+		if !names.MayBeStub(syms.Tail(i)) {
+			continue
+		}
+		sym := syms.At(i)
+		switch {
+		case !names.IsStub(sym.Name):
+		case sym.Section == 0:
+			s.needs[sym.Name] = true
+		case sym.Section > 0 && s.Image.Executable(image.Addr{Offset: sym.Value}):
+			if at := s.at[sym.Value]; !slices.Contains(at, sym.Name) {
+				s.at[sym.Value] = append(at, sym.Name)
+			}
+		}
+	}
+}
+
+// relocations looks at what the loader does with stubs: it puts their addresses
+// into slots through which code calls them, or into data.
+func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
+	o, t := s.Object, s.Machine.Traits()
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if sec.Type != elf.SHT_RELA && sec.Type != elf.SHT_REL || sec.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return err
+		}
+		err = o.ReadDynamic(data, sec.Type == elf.SHT_RELA, func(r elfreloc.Relocation) error {
+			at := image.Addr{Offset: r.Offset}
+			switch {
+			case r.Type == t.LoadBase && !r.Implicit && len(s.at[uint64(r.Addend)]) > 0:
+				return s.address(at, s.at[uint64(r.Addend)])
+			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
+				return nil
+			}
+			name := dynamic.Name(int(r.Sym))
+			switch {
+			case !s.set.opts.Names.IsStub(name):
+				return nil
+			case r.Type == t.Word:
+				delete(s.needs, name)
+				return s.address(at, []string{name})
+			}
+			s.needs[name] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk is how much of a section is read at once, and overlap how much of that is
+// read again: no branch is longer.
+const chunk, overlap = 64 << 10, 8
+
+// section looks for calls of stubs in code, and for their addresses in data.
+func (s *linkedStubs) section(sec *elfreloc.Section) error {
+	if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
+		return nil
+	}
+	look := s.words
+	switch code := sec.Flags&elf.SHF_EXECINSTR != 0; {
+	case code:
+		look = s.branches
+	case sec.Type != elf.SHT_PROGBITS && sec.Type != elf.SHT_INIT_ARRAY && sec.Type != elf.SHT_FINI_ARRAY && sec.Type != elf.SHT_PREINIT_ARRAY,
+		strings.HasPrefix(sec.Name, ".got"): // which code may load from, and nobody else
+		return nil
+	}
+	for off := uint64(0); off < sec.Size; off += chunk {
+		data, err := s.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
+		if err == nil {
+			err = look(data, sec.Addr+off)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
+	s.Machine.Branches(code, pc, func(at, to uint64) {
+		names, site := s.at[to], image.Addr{Offset: at}
+		if len(names) == 0 || s.live[site] || s.said[site] || err != nil {
+			return
+		}
+		s.said[site] = true
+		err = s.call(site, names)
+	})
+	return err
+}
+
+// call reports a call of a function that is one stub, or several.
+func (s *linkedStubs) call(at image.Addr, names []string) error {
+	id := s.use(names)
+	if err := s.site(linkerset.FromID(id), at); err != nil {
+		return err
+	}
+	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", oneOf(names))
+}
+
+// use notes that all probes of some stubs have a site, and returns the id if it is
+// one.
+func (s *linkedStubs) use(names []string) string {
+	one := ""
+	for _, name := range names {
+		_, id, _ := s.set.opts.Names.Match(name)
+		s.link.usedIDs[scopedID{s.index, id}] = true
+		one = id
+	}
+	if len(names) > 1 {
+		return ""
+	}
+	return one
+}
+
+func oneOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("a function that stands for %s and %d more", slices.Min(names), len(names)-1)
+}
+
+func (s *linkedStubs) words(data []byte, addr uint64) error {
+	word := uint64(s.Object.Layout.Word())
+	for off := -addr % word; off+word <= uint64(len(data)); off += word {
+		if names := s.at[s.Object.Layout.GetWord(data[off:])]; len(names) > 0 {
+			if err := s.address(image.Addr{Offset: addr + off}, names); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// address reports a stub's address in data.
+func (s *linkedStubs) address(at image.Addr, names []string) error {
+	if s.said[at] {
+		return nil
+	}
+	s.said[at] = true
+	return s.add(StubAddress, at, s.use(names), "holds the address of %s; do not take the stub's address", oneOf(names))
+}

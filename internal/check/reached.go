@@ -1,0 +1,310 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/image"
+	"sdtconvert/linkerset"
+	"sdtconvert/resolve"
+)
+
+// reached compares a manifest with images: which functions they have, and with
+// which sites.
+//
+// A function is found by its symbol, and a local one also by its source file, so
+// functions of one name in several objects may be told apart. Where that leaves a
+// choice, the copy with the same sites and the same size is taken for the one that
+// the linker has kept.
+type reached struct {
+	manifest *Manifest
+	copies   map[string][]*functionCopy // by symbol
+	images   []*imageSites              // in the order of the files
+}
+
+// imageSites is what one file has.
+type imageSites struct {
+	linked   bool // it is no object
+	sites    []imageSite
+	used     []bool         // sites that some copy has
+	spare    map[string]int // the others
+	outcomes []outcome
+}
+
+// outcome is what has become of a copy in one file.
+type outcome struct {
+	copy *functionCopy
+	kept string // the file, when it has another copy instead
+	lost *lost  // nil when all is there
+}
+
+// lost are the sites that a copy has lost in an image.
+type lost struct {
+	findings []Finding
+	sameSize bool
+}
+
+// instance is a function of an image.
+type instance struct {
+	resolve.Function
+	sourceFile string
+	sites      []*imageSite
+}
+
+func newReached(m *Manifest) *reached {
+	if m == nil {
+		return nil
+	}
+	r := &reached{manifest: m, copies: map[string][]*functionCopy{}}
+	for _, file := range slices.Sorted(maps.Keys(m.byFile)) {
+		for _, c := range m.byFile[file] {
+			m.copies = append(m.copies, c)
+			r.copies[c.symbol] = append(r.copies[c.symbol], c)
+		}
+	}
+	return r
+}
+
+// add compares the manifest with the records of a file.
+func (r *reached) add(l *looker) error {
+	if r == nil {
+		return nil
+	}
+	if err := l.locate(); err != nil {
+		return err
+	}
+	if from := l.functions.From(); from != resolve.Symtab && from != resolve.Debug {
+		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", l.Name)
+	}
+	im := &imageSites{linked: !l.relocatable(), spare: map[string]int{}}
+	byStart, err := im.read(l, l.entries)
+	if err != nil {
+		return err
+	}
+	instances := map[string][]*instance{}
+	for _, f := range l.functions.Named(func(name string) bool { return r.manifest.names[name] }) {
+		in := &instance{Function: f, sourceFile: l.functions.SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
+		instances[f.Raw] = append(instances[f.Raw], in)
+	}
+	for _, symbol := range slices.Sorted(maps.Keys(instances)) {
+		if err := r.assign(l, im, r.copies[symbol], instances[symbol]); err != nil {
+			return err
+		}
+	}
+	for i, used := range im.used {
+		if !used {
+			for _, id := range im.sites[i].ids {
+				im.spare[spareKey(id, im.sites[i].enabled)]++
+			}
+		}
+	}
+	r.images = append(r.images, im)
+	return nil
+}
+
+func spareKey(id string, enabled bool) string { return fmt.Sprintf("%v %s", enabled, id) }
+
+// read lists the sites of a file, and finds those of each function by its start.
+func (im *imageSites) read(l *looker, entries []linkerset.Entry) (map[image.Addr][]*imageSite, error) {
+	im.sites, im.used = make([]imageSite, len(entries)), make([]bool, len(entries))
+	byStart := map[image.Addr][]*imageSite{}
+	for i := range entries {
+		e := &entries[i]
+		ids, err := l.probes.IDs(e.Probe)
+		if err != nil {
+			return nil, err
+		}
+		im.sites[i] = imageSite{ids: ids, enabled: e.Kind == arch.Enabled, index: i}
+		f, ok := l.functions.Lookup(e.Site.Section, e.Site.Offset)
+		if !ok {
+			continue
+		}
+		im.sites[i].offset = e.Site.Offset - f.Start
+		start := image.Addr{Section: f.Section, Offset: f.Start}
+		byStart[start] = append(byStart[start], &im.sites[i])
+	}
+	return byStart, nil
+}
+
+// pair is a copy that may have become an instance.
+type pair struct {
+	copy     *functionCopy
+	instance *instance
+	sites    []*imageSite // those of the copy that are there, nil for one that is not
+	missing  int
+	same     bool // place by place
+	sameSize bool
+}
+
+// assign finds out which copy of a function each instance of it is.
+func (r *reached) assign(l *looker, im *imageSites, copies []*functionCopy, instances []*instance) error {
+	var pairs []pair
+	for _, c := range copies {
+		for _, in := range instances {
+			if c.sourceFile == "" || in.sourceFile == "" || c.sourceFile == in.sourceFile {
+				pairs = append(pairs, compare(c, in, l.Machine.Traits().Relaxes))
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int {
+		return cmp.Or(-compareBool(a.same, b.same), -compareBool(a.sameSize, b.sameSize), cmp.Compare(a.missing, b.missing))
+	})
+	takenCopy, takenInstance := map[*functionCopy]bool{}, map[*instance]bool{}
+	for i := range pairs {
+		p := &pairs[i]
+		switch {
+		case takenCopy[p.copy]:
+		case takenInstance[p.instance]:
+			im.outcomes = append(im.outcomes, outcome{copy: p.copy, kept: l.Name})
+		default:
+			takenCopy[p.copy], takenInstance[p.instance] = true, true
+			if err := im.take(l, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// compare finds the sites of a copy in an instance.
+func compare(c *functionCopy, in *instance, relaxed bool) pair {
+	p := pair{copy: c, instance: in, sites: make([]*imageSite, len(c.sites)), same: true, sameSize: relaxed || c.size == in.Size}
+	taken := make(map[*imageSite]bool, len(c.sites))
+	for _, exact := range []bool{true, false} {
+		for i := range c.sites {
+			if p.sites[i] != nil {
+				continue
+			}
+			for _, s := range in.sites {
+				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].recorded()) {
+					p.sites[i], taken[s] = s, true
+					p.same = p.same && (exact || relaxed)
+					break
+				}
+			}
+		}
+	}
+	for _, s := range p.sites {
+		if s == nil {
+			p.missing++
+			p.same = false
+		}
+	}
+	return p
+}
+
+// take notes that a copy has become an instance.
+func (im *imageSites) take(l *looker, p *pair) error {
+	for _, s := range p.sites {
+		if s != nil {
+			im.used[s.index] = true
+		}
+	}
+	if p.missing == 0 {
+		im.outcomes = append(im.outcomes, outcome{copy: p.copy})
+		return nil
+	}
+	gone := &lost{sameSize: p.sameSize}
+	for i, s := range p.sites {
+		if s != nil {
+			continue
+		}
+		site := &p.copy.sites[i]
+		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.recorded()}
+		if p.instance.Size > 0 && site.recorded() >= p.instance.Size {
+			at.Offset = p.instance.Start
+		}
+		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no record", site.Kind, p.copy.object, site.Section, site.Offset)
+		if err != nil {
+			return err
+		}
+		gone.findings = append(gone.findings, *f)
+	}
+	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
+	return nil
+}
+
+// compare reports what has become of the manifest's sites.
+func (s *Set) compare() {
+	r := s.reached
+	if r == nil {
+		return
+	}
+	// What was linked is the end of the way; without it, the objects are.
+	linked := slices.ContainsFunc(r.images, func(im *imageSites) bool { return im.linked })
+	r.images = slices.DeleteFunc(r.images, func(im *imageSites) bool { return im.linked != linked })
+	for _, im := range r.images {
+		for _, o := range im.outcomes {
+			o.copy.note(o)
+		}
+	}
+	for _, c := range r.manifest.copies {
+		for _, gone := range c.lost {
+			if c.reached && !gone.sameSize {
+				continue // another function of that name, in another program
+			}
+			s.findings = append(s.findings, gone.findings...)
+		}
+		if !c.reached && len(c.lost) == 0 && !s.partial {
+			s.absent(c)
+		}
+	}
+}
+
+func (c *functionCopy) note(o outcome) {
+	switch {
+	case o.kept != "":
+		c.kept = append(c.kept, o.kept)
+	case o.lost != nil:
+		c.lost = append(c.lost, o.lost)
+	default:
+		c.reached = true
+	}
+}
+
+// absent reports a copy that has become no function of an image. Its sites may
+// still be in a function whose symbol was removed.
+func (s *Set) absent(c *functionCopy) {
+	for i := range c.sites {
+		site := &c.sites[i]
+		if s.reached.takeSpare(spareKey(site.Probe, site.enabled())) {
+			continue
+		}
+		rule, message := DroppedSite, "the linker has dropped its function"
+		switch {
+		case c.symbol == "":
+			rule, message = LostSite, "no image has this site, and no function tells whether its code is there"
+		case len(c.kept) > 0:
+			message = fmt.Sprintf("%s has another copy of its function", c.kept[0])
+		}
+		s.findings = append(s.findings, Finding{
+			Rule: rule, File: c.object, Place: fmt.Sprintf("%s+%#x", site.Section, site.Offset), Section: site.Section, Address: site.Offset,
+			Function: site.Function, Symbol: site.Symbol, FunctionOffset: site.FunctionOffset,
+			Probe: site.Probe, Message: message, file: len(s.files), at: image.Addr{Offset: site.Offset},
+		})
+	}
+}
+
+// takeSpare takes a site of an image that no copy of a function has claimed.
+func (r *reached) takeSpare(key string) bool {
+	for _, im := range r.images {
+		if im.spare[key] > 0 {
+			im.spare[key]--
+			return true
+		}
+	}
+	return false
+}

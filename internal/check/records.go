@@ -1,0 +1,218 @@
+package check
+
+import (
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/linkerset"
+)
+
+// records looks at the records of a file, and reports whether there are any.
+func (l *looker) records() (found bool, err error) {
+	var entries []linkerset.Entry
+	var layouts []linkerset.Layout
+	for _, layout := range l.set.opts.Layouts {
+		some, faults, err := layout.Read(l.Image)
+		if err != nil {
+			return false, err
+		}
+		for _, fault := range faults {
+			if err := l.add(DanglingRecord, fault.Record, "", "%v", reason(fault)); err != nil {
+				return false, err
+			}
+		}
+		if len(some)+len(faults) > 0 {
+			layouts = append(layouts, layout)
+		}
+		entries = append(entries, some...)
+	}
+	if len(layouts) == 0 {
+		return false, nil
+	}
+	if err := l.locate(); err != nil {
+		return false, err
+	}
+	linkerset.Sort(entries)
+	l.entries = entries
+	for i := range entries {
+		if err := l.record(entries, i); err != nil {
+			return false, err
+		}
+	}
+	return true, l.traits(layouts)
+}
+
+// record looks at one of the records, which are sorted by their sites.
+func (l *looker) record(entries []linkerset.Entry, i int) error {
+	e := &entries[i]
+	probe, err := l.probes.Of(e.Probe)
+	if err != nil {
+		return err
+	}
+	if err := l.site(probe, e.Site); err != nil {
+		return err
+	}
+	id := nameOf(probe)
+	if _, ok := l.functions.Lookup(e.Site.Section, e.Site.Offset); !ok {
+		if err := l.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
+			return err
+		}
+	}
+	if i > 0 && entries[i-1].Site == e.Site {
+		if err := l.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", l.describe(&entries[i-1])); err != nil {
+			return err
+		}
+	} else if err := l.state(e, id); err != nil {
+		return err
+	}
+	return l.recorded(e, id)
+}
+
+// state looks at what is at a site.
+func (l *looker) state(e *linkerset.Entry, id string) error {
+	_, state := sitestate.Of(e, l.Image, l.Image, 0)
+	switch state {
+	case sitestate.Live:
+		if l.live[e.Site] {
+			return nil
+		}
+		l.live[e.Site] = true
+		return l.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
+	case sitestate.Armed:
+		return l.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
+	case sitestate.Unknown:
+		text := sitestate.CodeAround(l.Image, e.Site)
+		return l.add(UnknownSite, e.Site, id, "this site holds % x, which begins no disabled form", text.At(e.Site.Offset, 4))
+	}
+	return nil
+}
+
+// recorded looks at the probe of a record.
+func (l *looker) recorded(e *linkerset.Entry, id string) error {
+	switch {
+	case e.Probe.Null():
+		return l.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+	case e.Probe.Undefined:
+		rule := UndefinedProbe
+		if !l.relocatable() {
+			rule = UnresolvedProbe
+		}
+		f, err := l.finding(rule, e.Site, id, "")
+		if err != nil {
+			return err
+		}
+		hidden, err := l.hidden(e.Probe.Symbol)
+		l.link.use(e.Probe.Symbol, use{*f, hidden})
+		return err
+	}
+	if _, err := l.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
+		return l.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", l.Image.Place(e.Probe.Addr))
+	}
+	l.link.usedAt(l.index, e.Probe)
+	return nil
+}
+
+// hidden reports whether an object's reference to a symbol reaches into no other
+// module.
+func (l *looker) hidden(name string) (bool, error) {
+	if !l.relocatable() {
+		return false, nil
+	}
+	if l.link.hiddenFile != l.index {
+		l.link.hiddenFile, l.link.hiddenNames = l.index, map[string]bool{}
+		syms, err := l.Object.Symbols()
+		if err != nil {
+			return false, err
+		}
+		for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+			if s := syms.Nameless(i); s.Section == 0 && s.Visibility() != 0 {
+				l.link.hiddenNames[syms.Name(i)] = true
+			}
+		}
+	}
+	return l.link.hiddenNames[name], nil
+}
+
+// describe names the probe of a record in a message.
+func (l *looker) describe(e *linkerset.Entry) string {
+	p, err := l.probes.Of(e.Probe)
+	if err != nil {
+		return "another"
+	}
+	return Probe{p.Provider, p.Module, p.Function, p.Name}.String()
+}
+
+// nameOf is what findings call a probe.
+func nameOf(p linkerset.Probe) string {
+	if p.ID != "" || p.Provider == "" && p.Name == "" {
+		return p.ID
+	}
+	return p.Provider + ":::" + p.Name
+}
+
+func (p Probe) String() string {
+	return p.Provider + ":" + p.Module + ":" + p.Function + ":" + p.Name
+}
+
+// traits notes how an object was converted, or finds an image that holds records
+// of several conversions.
+func (l *looker) traits(layouts []linkerset.Layout) error {
+	if !l.relocatable() {
+		return l.imageTraits(layouts)
+	}
+	for _, layout := range layouts {
+		l.link.trait(trait{MixedLayout, "", describeLayout(layout)}, l.index)
+	}
+	kept, err := linkerset.KeptAlive(l.Object, l.Machine)
+	if err != nil {
+		return err
+	}
+	o := l.Object
+	noted := hasNotes(o)
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		kind, ok := recordKind(layouts, sec.Name)
+		if !ok || sec.Size == 0 {
+			continue
+		}
+		l.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, l.index)
+		l.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, l.index)
+		if kind == arch.Probe {
+			l.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, l.index)
+		}
+	}
+	return nil
+}
+
+func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
+	for _, l := range layouts {
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			if l.Section(k) == section {
+				return k, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// imageTraits looks for what mixed conversions leave in an image: records of
+// several layouts, and several output sections of one name.
+func (l *looker) imageTraits(layouts []linkerset.Layout) error {
+	for _, other := range layouts[1:] {
+		l.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
+	}
+	seen := map[string]*elfreloc.Section{}
+	for i := range l.Object.Sections {
+		sec := &l.Object.Sections[i]
+		if _, ok := recordKind(layouts, sec.Name); !ok || sec.Size == 0 {
+			continue
+		}
+		if first := seen[sec.Name]; first != nil {
+			l.addWhole(MixedFlags, "", "holds two sections %s, at %#x with %s and at %#x with %s; __start_%s leads to one of them",
+				sec.Name, first.Addr, flagsOf(first), sec.Addr, flagsOf(sec), sec.Name)
+			continue
+		}
+		seen[sec.Name] = sec
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package check
+
+// Severity says whether a finding is a fault.
+type Severity string
+
+const (
+	Error Severity = "error"
+	Note  Severity = "note" // worth knowing, and as it should be
+)
+
+// Rule is one kind of finding. Its name is stable: baselines and command lines
+// have it.
+type Rule struct {
+	Name     string
+	Severity Severity
+	Summary  string // one line
+	Cause    string
+	Cure     string
+}
+
+// The rules.
+var (
+	LiveCall = &Rule{"live-call", Error, "a stub is still called",
+		"An object was not converted, or a converted site was written over.",
+		"Convert every object before it is linked."}
+	StubAddress = &Rule{"stub-address", Error, "a stub's address is taken, or it is called through a register",
+		"A pointer to the stub is stored or loaded: by the source, or by the compiler with -fno-plt or -mcmodel=large.",
+		"Call the stub directly, and compile without these flags."}
+	RefusedCall = &Rule{"refused-call", Error, "a stub is called in a way that has no disabled form",
+		"The compiler or an assembler file made an instruction that cannot be overwritten.",
+		"Compile as the message says."}
+	LTOObject = &Rule{"lto-object", Error, "an object for link-time optimisation holds probes",
+		"The code is still to be generated, calls of stubs and all, after the conversion.",
+		"Compile what has probes with -fno-lto, or convert what code generation yields."}
+	UnanchoredSite = &Rule{"unanchored-site", Error, "no function holds a site",
+		"The code around the site has no symbol of a function and no unwind table.",
+		"Give assembler functions .type and .size; do not strip an image without unwind tables."}
+	DanglingRecord = &Rule{"dangling-record", Error, "a record leads nowhere",
+		"A tool has dropped the code or the relocations of a record, or has written over it.",
+		"Let only linkers drop sections, and do not change records."}
+	DuplicateRecord = &Rule{"duplicate-record", Error, "a site has two records",
+		"Records were linked twice, or code was folded together that differs in its probes.",
+		"Link each object, and what sites --asm writes, once; link converted objects and no sites --asm of them."}
+	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are no disabled form",
+		"Something has changed the code after the conversion, or the record is of other code.",
+		"Convert last, and link the objects as they were converted."}
+	UndefinedProbe = &Rule{"undefined-probe", Error, "a probe has no definition",
+		"No object and no library of the link defines the probe object that a record names.",
+		"Define the probe (SDT_PROBE_DEFINE), or link what sdtconvert stubs writes."}
+	UnresolvedProbe = &Rule{"unresolved-probe", Note, "a probe is defined in another file, which was not given",
+		"An image leaves the probe object to the loader.",
+		"Give the library or program that defines it too."}
+	UnusedProbe = &Rule{"unused-probe", Error, "a probe is defined and has no site",
+		"No trace point of the probe is left, or its objects were not given.",
+		"Remove the definition, or find out where the trace points went."}
+	DuplicateProbe = &Rule{"duplicate-probe", Error, "a probe is defined twice",
+		"Two sources define one probe, or stubs was not given an object that defines it.",
+		"Define each probe once; give all objects of the link to stubs."}
+	ArgumentMismatch = &Rule{"argument-mismatch", Error, "calls and definition differ in the number of arguments",
+		"The trace point has more or fewer arguments than the definition has types, or than another trace point has.",
+		"Use the macro with the number of the definition, everywhere."}
+	MixedLayout = &Rule{"mixed-layout", Error, "records of several layouts are in one link",
+		"Objects were converted with different --layout or --section.",
+		"Convert all objects with the same flags."}
+	MixedFlags = &Rule{"mixed-flags", Error, "objects of one link were converted differently",
+		"Objects were converted with different flags, or a tool has changed the flags of sections of records. mold and gold then lose records.",
+		"Convert all objects with the same flags, and leave the sections as they are."}
+	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
+		"The trace points were removed, were not compiled, or are in a file that was not given.",
+		"Put the trace point back, or do not require the probe."}
+	LostSite = &Rule{"lost-site", Error, "a site of the manifest is not in the image, though its function is",
+		"Records were dropped, or the function was linked from an object that was not converted.",
+		"Link the converted objects, and keep their sections of records."}
+	DroppedSite = &Rule{"dropped-site", Note, "the linker has dropped the function of a site",
+		"Garbage collection has found no use of the function, or another copy of it was kept.",
+		"Nothing is wrong."}
+)
+
+// Rules are all rules, in the order of the manual.
+var Rules = []*Rule{
+	LiveCall, StubAddress, RefusedCall, LTOObject,
+	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
+	UndefinedProbe, UnresolvedProbe, UnusedProbe, DuplicateProbe, ArgumentMismatch,
+	MixedLayout, MixedFlags,
+	MissingProbe, LostSite, DroppedSite,
+}
+
+// RuleNamed finds a rule, nil for none.
+func RuleNamed(name string) *Rule {
+	for _, r := range Rules {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
