@@ -16,7 +16,11 @@ func (f *Finding) Key() Key {
 	if f.File != "" {
 		base = filepath.Base(f.File)
 	}
-	return Key{f.Rule.Name, base, f.Function, f.Probe}
+	function := f.Function
+	if f.Rule.once() {
+		function = "" // of the first site, which may be another one tomorrow
+	}
+	return Key{f.Rule.Name, base, function, f.Probe}
 }
 
 // Fingerprint is the key with the ordinal, as one line of text.

@@ -58,6 +58,10 @@ func (l *looker) linkedStubs(mentioned bool) error {
 	return nil
 }
 
+// pltSuffix is what mold adds to a function's name for its entry in the procedure
+// linkage table. Of other linkers' entries no symbol tells.
+const pltSuffix = "$plt"
+
 func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	names := s.set.opts.Names
 	for i := 1; i < syms.Len(); i++ {
@@ -65,6 +69,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 			continue
 		}
 		sym := syms.At(i)
+		sym.Name = strings.TrimSuffix(sym.Name, pltSuffix)
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
@@ -160,6 +165,9 @@ func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
 // call reports a call of a function that is one stub, or several.
 func (s *linkedStubs) call(at image.Addr, names []string) error {
 	id := s.use(names)
+	for _, name := range names {
+		delete(s.needs, name)
+	}
 	if err := s.site(linkerset.FromID(id), at); err != nil {
 		return err
 	}

@@ -18,6 +18,12 @@ type Rule struct {
 	Cure     string
 }
 
+// once tells the rules whose findings are said once for a probe and file, at the
+// first site.
+func (r *Rule) once() bool {
+	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch
+}
+
 // The rules.
 var (
 	LiveCall = &Rule{"live-call", Error, "a stub is still called",

@@ -1,0 +1,280 @@
+package check_test
+
+import (
+	"debug/elf"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// linked links objects of a build with each of its linkers.
+func (b *build) linked(test func(b *build, l linker, objects func(names ...string) []string)) {
+	b.Helper()
+	b.eachLinker(func(in *build, l linker) {
+		test(in, l, func(names ...string) []string {
+			var paths []string
+			for _, name := range names {
+				paths = append(paths, b.path(name))
+			}
+			return paths
+		})
+	})
+}
+
+func TestCleanImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			all := objects("fire.o", "define.o")
+			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
+				b.link(l, "prog", append(all, mode)...)
+				b.clean("prog")
+				b.clean("--require", "app:prog:main:start", "prog")
+			}
+			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
+			b.clean("all.o")
+			b.run(b.prefix+"strip", "-g", "prog")
+			b.clean("prog")
+		})
+	})
+}
+
+// An object that was not converted, in a program with stubs that do nothing.
+func TestLiveCallInImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.compile("define.o", "define.c")
+		b.convert("stubs", "-o", "stubs.o", "define.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
+				b.link(l, "prog", append(objects("fire.o", "define.o", "stubs.o"), mode)...)
+				found := b.finds([]string{"live-call prog stop app___stop"}, "prog")
+				if len(found) == 1 && (!strings.HasSuffix(found[0].Source, "/define.c") || found[0].Line != 10) {
+					b.Errorf("%+v", found)
+				}
+				b.clean("--allow=live-call", "prog")
+			}
+		})
+	})
+}
+
+// A stub that is not hidden, and is called through the procedure linkage table.
+func TestImportedStub(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("default.c", `
+#ifdef __cplusplus
+extern "C"
+#endif
+void __dtrace_probe_app___imported(void);
+#ifdef __cplusplus
+extern "C"
+#endif
+int import(void) { __dtrace_probe_app___imported(); return 1; }
+`)
+		b.compile("default.o", "default.c")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "lib.so", append(objects("default.o"), "-shared")...)
+			want := "live-call lib.so  app___imported"
+			if l.name == "mold" { // which names the entries of the table
+				want = "live-call lib.so import app___imported"
+			}
+			b.finds([]string{want}, "lib.so")
+		})
+	})
+}
+
+func TestStubAddressInImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.write("address.c", `
+#ifdef __cplusplus
+extern "C"
+#endif
+void __dtrace_probe_app___address(int);
+void (*stored)(int) = __dtrace_probe_app___address;
+`)
+		b.compile("address.o", "address.c")
+		b.convert("stubs", "-o", "stubs.o", "address.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
+				b.link(l, "prog", append(objects("fire.o", "define.o", "address.o", "stubs.o"), mode)...)
+				b.finds([]string{"stub-address prog  app___address"}, "--allow=unused-probe", "prog")
+			}
+		})
+	})
+}
+
+// Code without a symbol that holds it, and without unwind tables.
+func TestUnanchoredSite(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		branch := "call"
+		if b.prefix == arm64Prefix {
+			branch = "bl"
+		}
+		b.write("bare.s", "\t.text\n\t"+branch+" __dtrace_probe_app___start\n\tret\n")
+		b.run(b.prefix+"as", "-o", "bare.o", "bare.s")
+		b.convert("bare.o")
+		b.finds([]string{"unanchored-site bare.o  app___start"}, "fire.o", "define.o", "bare.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "bare.o", "define.o")...)
+			b.finds([]string{"unanchored-site prog  app___start"}, "prog")
+		})
+	})
+}
+
+// overwrite changes bytes of an image at an address.
+func (b *build) overwrite(name, address string, code []byte) {
+	b.Helper()
+	at, err := strconv.ParseUint(address, 0, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := elf.Open(b.path(name))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	data, err := os.ReadFile(b.path(name))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && at >= p.Vaddr && at < p.Vaddr+p.Filesz {
+			copy(data[at-p.Vaddr+p.Off:], code)
+		}
+	}
+	b.write(name, string(data))
+}
+
+// A site that something else has written over: here with traps, and with calls.
+func TestChangedSite(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		trap, call := []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}
+		if b.prefix == arm64Prefix {
+			trap, call = []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}
+		}
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "define.o")...)
+			site := b.siteOf("prog", "app:::stop")
+			b.overwrite("prog", site, trap)
+			b.finds([]string{"unknown-site prog stop app___stop"}, "prog")
+			b.overwrite("prog", site, call)
+			b.finds([]string{"live-call prog stop app___stop"}, "prog")
+		})
+	})
+}
+
+// siteOf is the address of the first site of a probe, as list prints it.
+func (b *build) siteOf(name, probe string) string {
+	b.Helper()
+	cmd := b.output(converter, "list", "-v", name, probe)
+	for _, line := range strings.Split(cmd, "\n") {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "site" {
+			return f[1]
+		}
+	}
+	b.Fatalf("no site: %s", cmd)
+	return ""
+}
+
+// Records whose relocations a tool has removed.
+func TestDanglingRecord(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.run("llvm-objcopy-19", "--remove-section=.relasdt_instances_set", "define.o", "broken.o")
+		b.finds([]string{"dangling-record broken.o  ", "unused-probe broken.o  app___stop"}, "fire.o", "broken.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "broken.o")...)
+			b.finds([]string{"dangling-record prog  ", "unused-probe prog  app___stop"}, "prog")
+		})
+	})
+}
+
+// Records that were written as assembly and by a conversion too.
+func TestDuplicateRecord(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		b.write("records.s", b.output(converter, "sites", "--asm", "define.o"))
+		b.run(b.prefix+"as", "-o", "records.o", "records.s")
+		b.convert("fire.o", "define.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "define.o", "records.o")...)
+			b.finds([]string{"duplicate-record prog stop app___stop"}, "prog")
+		})
+	})
+}
+
+func TestNullProbe(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", append(objects("fire.o"), "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all")...)
+			for _, f := range b.check("prog").Findings {
+				if f.Rule != "undefined-probe" || !strings.Contains(f.Message, "null pointer") || f.Line == 0 {
+					b.Errorf("%+v", f)
+				}
+			}
+			if len(b.check("prog").Findings) == 0 {
+				b.Error("nothing found")
+			}
+		})
+	})
+}
+
+func TestProbesOfImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.write("main.c", "int main(void) { return 0; }\n")
+		b.compile("main.o", "main.c")
+		b.convert("stubs", "-o", "stubs.o", "fire.o")
+		b.write("three.c", `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
+`)
+		b.compile("three.o", "three.c")
+		b.convert("three.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "unused", objects("main.o", "define.o")...)
+			b.finds([]string{"unused-probe unused  app___start"}, "unused")
+
+			// The one that stubs has made lost to the real one, but is still there.
+			b.link(l, "twice", objects("fire.o", "define.o", "stubs.o")...)
+			rules := map[string]bool{}
+			for _, f := range b.check("twice").Findings {
+				rules[f.Rule] = true
+			}
+			if !rules["duplicate-probe"] || len(rules) > 2 || len(rules) == 2 && !rules["unused-probe"] {
+				b.Errorf("%v", rules)
+			}
+
+			b.link(l, "mismatch", objects("fire.o", "define.o", "three.o")...)
+			b.fingerprints([]string{"argument-mismatch mismatch - app___start 1"}, "mismatch")
+		})
+	})
+}
+
+func TestMixedImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.compile("relative.o", "define.c")
+		b.convert("--layout=relative", "relative.o")
+		b.run("llvm-objcopy-19", "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "layouts", objects("fire.o", "relative.o")...)
+			b.finds([]string{"mixed-layout layouts  "}, "layouts")
+
+			// mold makes two sections of one name; other linkers merge them.
+			b.link(l, "flags", append(objects("fire.o", "flags.o"), "-no-pie")...)
+			want := []string{}
+			if l.name == "mold" {
+				want = append(want, "mixed-flags flags  ")
+			}
+			b.finds(want, "flags")
+		})
+	})
+}

@@ -1,0 +1,236 @@
+package check_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/tooltest"
+)
+
+// The tests compile, convert and link with the real tools, do what breaks probes in
+// real builds, and look at what sdtconvert check makes of it.
+
+var converter, sources, include string
+
+func TestMain(m *testing.M) {
+	os.Exit(tooltest.Main(m, func(_, program string) (err error) {
+		converter = program
+		if sources, err = filepath.Abs("testdata"); err == nil {
+			include, err = filepath.Abs("../../include")
+		}
+		return err
+	}))
+}
+
+// toolchain compiles for one machine.
+type toolchain struct {
+	name     string
+	prefix   string   // of binutils and of the compiler driver that links
+	cc       []string // the compiler
+	cxx      bool     // compiles as C++
+	linkers  []linker
+	emulator []string
+}
+
+type linker struct{ name, path string }
+
+var amd64Linkers = []linker{{"bfd", "ld.bfd"}, {"gold", "ld.gold"}, {"lld", "ld.lld-19"}, {"mold", "mold"}}
+var arm64Linkers = []linker{
+	{"bfd", "aarch64-linux-gnu-ld.bfd"}, {"gold", "aarch64-linux-gnu-ld.gold"}, {"lld", "ld.lld-19"}, {"mold", "mold"},
+}
+
+const arm64Prefix = "aarch64-linux-gnu-"
+
+var toolchains = []toolchain{
+	{name: "amd64-gcc-c", cc: []string{"gcc"}, linkers: amd64Linkers},
+	{name: "amd64-gcc-cxx", cc: []string{"g++"}, cxx: true, linkers: amd64Linkers},
+	{name: "amd64-clang-c", cc: []string{"clang-19"}, linkers: amd64Linkers},
+	{name: "amd64-clang-cxx", cc: []string{"clang++-19"}, cxx: true, linkers: amd64Linkers},
+	{name: "arm64-gcc-c", prefix: arm64Prefix, cc: []string{arm64Prefix + "gcc"}, linkers: arm64Linkers},
+	{name: "arm64-clang-cxx", prefix: arm64Prefix, cc: []string{"clang++-19", "--target=aarch64-linux-gnu"}, cxx: true, linkers: arm64Linkers},
+}
+
+// build is a folder in which a test builds with one toolchain.
+type build struct {
+	*testing.T
+	toolchain
+	folder string
+}
+
+// eachToolchain runs a test with every toolchain.
+func eachToolchain(t *testing.T, test func(b *build)) {
+	for _, tc := range toolchains {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			test(newBuild(t, tc))
+		})
+	}
+}
+
+func newBuild(t *testing.T, tc toolchain) *build {
+	t.Helper()
+	tooltest.Need(t, tc.cc[0], tc.prefix+"gcc", tc.prefix+"g++", "llvm-objcopy-19")
+	return &build{t, tc, t.TempDir()}
+}
+
+// eachLinker runs a test with every linker, in a folder of its own.
+func (b *build) eachLinker(test func(b *build, l linker)) {
+	for _, l := range b.linkers {
+		b.Run(l.name, func(t *testing.T) {
+			tooltest.Need(t, l.path)
+			test(&build{t, b.toolchain, t.TempDir()}, l)
+		})
+	}
+}
+
+func (b *build) path(name string) string { return filepath.Join(b.folder, name) }
+
+// run runs a tool in the folder.
+func (b *build) run(words ...string) {
+	b.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = b.folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, tooltest.Shortened(string(out)))
+	}
+}
+
+func (b *build) write(name, text string) {
+	b.Helper()
+	if err := os.WriteFile(b.path(name), []byte(text), 0o666); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// compile makes out of a source of testdata, or of one that was written.
+func (b *build) compile(out, source string, flags ...string) {
+	b.Helper()
+	if _, err := os.Stat(b.path(source)); err != nil {
+		source = filepath.Join(sources, source)
+	}
+	words := slices.Concat(b.cc, []string{"-O2", "-g", "-fPIC", "-fno-inline", "-I" + include, "-I" + sources})
+	if b.cxx {
+		words = append(words, "-x", "c++", "-std=c++17")
+	}
+	b.run(append(append(words, flags...), "-c", "-o", out, source)...)
+}
+
+func (b *build) convert(words ...string) {
+	b.Helper()
+	b.run(append([]string{converter}, words...)...)
+}
+
+// program makes the converted objects of the program in testdata.
+func (b *build) program() {
+	b.Helper()
+	b.compile("fire.o", "fire.c")
+	b.compile("define.o", "define.c")
+	b.convert("fire.o", "define.o")
+}
+
+// link links with the compiler's driver.
+func (b *build) link(l linker, out string, words ...string) {
+	b.Helper()
+	driver := b.prefix + "gcc"
+	if b.cxx {
+		driver = b.prefix + "g++"
+	}
+	b.run(append([]string{driver, "-B" + tooltest.Driver(b.T, l.path), "-o", out}, words...)...)
+}
+
+// finding is what tests compare of a finding.
+type finding struct {
+	Rule, Severity, File, Section, Address, Function, Source, Probe, Message, Fingerprint string
+	Line                                                                                  int
+}
+
+type report struct {
+	Findings []finding
+	Errors   []string
+	Gone     []string
+	Known    int
+}
+
+// check runs sdtconvert check, whose exit status has to be right.
+func (b *build) check(words ...string) report {
+	b.Helper()
+	cmd := exec.Command(converter, append([]string{"check", "--format=json"}, words...)...)
+	cmd.Dir = b.folder
+	out, err := cmd.Output()
+	status := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		status = exit.ExitCode()
+	} else if err != nil {
+		b.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(out, &r); err != nil {
+		b.Fatalf("check %s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+	isError := func(f finding) bool { return f.Severity == "error" }
+	want := 0
+	if len(r.Errors) > 0 || slices.ContainsFunc(r.Findings, isError) {
+		want = 1
+	}
+	if status != want {
+		b.Errorf("exit status %d, want %d: %s", status, want, out)
+	}
+	return r
+}
+
+// finds checks which findings there are: rule, file, function and probe of each,
+// sorted.
+func (b *build) finds(want []string, words ...string) []finding {
+	b.Helper()
+	r := b.check(words...)
+	got := []string{}
+	for _, f := range r.Findings {
+		got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.File, f.Function, f.Probe))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(r.Errors) > 0 {
+		b.Errorf("check %s: %s\n%v\n%+v", strings.Join(words, " "), diff, r.Errors, r.Findings)
+	}
+	return r.Findings
+}
+
+// fingerprints checks which findings there are, by what a baseline has of them.
+func (b *build) fingerprints(want []string, words ...string) {
+	b.Helper()
+	r := b.check(words...)
+	got := []string{}
+	for _, f := range r.Findings {
+		got = append(got, f.Fingerprint)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(r.Errors) > 0 {
+		b.Errorf("check %s: %s\n%v\n%+v", strings.Join(words, " "), diff, r.Errors, r.Findings)
+	}
+}
+
+// clean checks that nothing is found.
+func (b *build) clean(words ...string) {
+	b.Helper()
+	b.finds([]string{}, words...)
+}
+
+// output runs a tool in the folder, and returns its standard output.
+func (b *build) output(words ...string) string {
+	b.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = b.folder
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%s: %v", strings.Join(words, " "), err)
+	}
+	return string(out)
+}

@@ -1,0 +1,218 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// manifest converts objects and writes the manifest of that.
+func (b *build) manifest(name string, objects ...string) {
+	b.Helper()
+	b.write(name, b.output(append([]string{converter, "--json"}, objects...)...))
+}
+
+// compared is the program in testdata, with its manifest.
+func (b *build) compared(flags ...string) {
+	b.Helper()
+	b.compile("fire.o", "fire.c", flags...)
+	b.compile("define.o", "define.c", flags...)
+	b.manifest("m.json", "fire.o", "define.o")
+}
+
+func TestAllReached(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compared()
+		b.clean("--manifest", "m.json", "fire.o", "define.o")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			all := objects("fire.o", "define.o")
+			for _, mode := range []string{"-pie", "-static", "-shared"} {
+				b.link(l, "prog", append(all, mode)...)
+				b.clean("--manifest", manifest, "prog")
+			}
+			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
+			b.clean("--manifest", manifest, "all.o")
+			b.run(b.prefix+"strip", "prog")
+			if r := b.check("--manifest", manifest, "prog"); len(r.Errors) != 1 || !strings.Contains(r.Errors[0], "has no symbols") {
+				b.Errorf("%+v", r)
+			}
+		})
+	})
+}
+
+// Linkers drop dead functions together with their records, or keep both. nm knows
+// what they have done.
+func TestDroppedFunction(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compared("-ffunction-sections")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", append(objects("fire.o", "define.o"), "-Wl,--gc-sections")...)
+			want := []string{}
+			if !b.defines("prog", "unused") {
+				want = append(want, "dropped-site fire.o unused app___start")
+			} else if l.name == "lld" {
+				b.Error("lld keeps a dead function, so this test tests nothing")
+			}
+			for _, f := range b.finds(want, "--manifest", manifest, "prog") {
+				if f.Severity != "note" || f.Section != ".text.unused" {
+					b.Errorf("%+v", f)
+				}
+			}
+		})
+	})
+}
+
+// defines reports whether a file has a symbol.
+func (b *build) defines(name, symbol string) bool {
+	b.Helper()
+	for _, line := range strings.Split(b.output(b.prefix+"nm", name), "\n") {
+		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
+			return true
+		}
+	}
+	return false
+}
+
+// Records that a tool has removed from the image.
+func TestRemovedRecords(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compared()
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", append(objects("fire.o", "define.o"), "-no-pie")...)
+			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
+			found := b.finds([]string{
+				"lost-site prog fire app___start", "lost-site prog main app___start", "lost-site prog stop app___stop", "lost-site prog unused app___start",
+			}, "--manifest", manifest, "--allow=unused-probe", "prog")
+			for _, f := range found {
+				if f.Line == 0 || f.Address == "" {
+					b.Errorf("%+v", f)
+				}
+			}
+		})
+	})
+}
+
+// The object as it was compiled was linked, and not the converted one.
+func TestForgottenObject(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compared()
+		b.compile("define.o", "define.c")
+		b.convert("stubs", "-o", "stubs.o", "define.o")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "define.o", "stubs.o")...)
+			b.finds([]string{"live-call prog stop app___stop", "lost-site prog stop app___stop"}, "--manifest", manifest, "prog")
+		})
+	})
+}
+
+// Functions of one name, each local to its source file.
+func TestLocalFunctions(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		for _, n := range []string{"1", "2", "3"} {
+			b.write("local"+n+".c", `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+static int __attribute__((noinline)) local(int n) { SDT_PROBE1(app, , , start, n); return n; }
+C int call`+n+`(int n) { return local(n) + `+n+`; }
+`)
+			b.compile("local"+n+".o", "local"+n+".c", "-ffunction-sections")
+		}
+		b.compile("define.o", "define.c")
+		b.write("main.c", "#include \"program.h\"\nC int call1(int);\nC int call3(int);\nint main(void) { return call1(1) + call3(3); }\n")
+		b.compile("main.o", "main.c")
+		b.manifest("m.json", "local1.o", "local2.o", "local3.o", "define.o")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			all := objects("main.o", "local1.o", "local2.o", "local3.o", "define.o")
+			b.link(l, "prog", all...)
+			b.clean("--manifest", manifest, "prog")
+			if l.name == "lld" {
+				local := "local"
+				if b.cxx {
+					local = "_ZL5locali"
+				}
+				b.link(l, "prog", append(all, "-Wl,--gc-sections")...)
+				b.finds([]string{"dropped-site define.o stop app___stop", "dropped-site local2.o " + local + " app___start"},
+					"--manifest", manifest, "--allow=unused-probe", "prog")
+			}
+			// Identical functions are one afterwards, and their probes are the same.
+			if l.name == "gold" || l.name == "lld" {
+				b.link(l, "prog", append(all, "-Wl,--icf=all")...)
+				b.clean("--manifest", manifest, "--allow=duplicate-record", "prog")
+			}
+		})
+	})
+}
+
+// An inline function of two objects: the linker keeps one.
+func TestCOMDAT(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		if !b.cxx {
+			return
+		}
+		b.write("inline.h", `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n); return 2 * n; }
+`)
+		b.write("one.c", "#include \"inline.h\"\nint one(int n) { return twice(n) + 1; }\n")
+		b.write("two.c", "#include \"inline.h\"\nint two(int n) { return twice(n) + 2; }\n")
+		b.write("main.c", "int one(int);\nint two(int);\nint main() { return one(1) + two(2); }\n")
+		for _, name := range []string{"one", "two", "main"} {
+			b.compile(name+".o", name+".c", "-I"+b.folder)
+		}
+		b.compile("define.o", "define.c")
+		b.run("cp", "one.o", "plain.o")
+		b.manifest("m.json", "one.o", "two.o", "define.o")
+		b.convert("stubs", "-o", "stubs.o", "plain.o")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("main.o", "one.o", "two.o", "define.o")...)
+			found := b.finds([]string{"dropped-site two.o _Z5twicei app___start"}, "--manifest", manifest, "prog")
+			if len(found) == 1 && found[0].Message != "prog has another copy of its function" {
+				b.Errorf("%+v", found)
+			}
+			// The copy that is kept is of an object that was not converted.
+			b.link(l, "prog", objects("main.o", "plain.o", "two.o", "define.o", "stubs.o")...)
+			b.finds([]string{
+				"dropped-site two.o _Z5twicei app___start", "live-call prog _Z5twicei app___start", "lost-site prog _Z5twicei app___start",
+			}, "--manifest", manifest, "--allow=duplicate-probe", "--allow=unused-probe", "prog")
+		})
+	})
+}
+
+// Two programs have a main each, of objects in one manifest.
+func TestSeveralImages(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compared()
+		b.write("other.c", "int main(void) { return 1; }\n")
+		b.compile("other.o", "other.c")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "define.o")...)
+			b.link(l, "other", objects("other.o")...)
+			b.clean("--manifest", manifest, "prog", "other")
+			b.clean("--manifest", manifest, "other", "prog")
+		})
+	})
+}
+
+// Manifests add up, one file may hold several, and the last word on an object
+// counts.
+func TestManifests(t *testing.T) {
+	b := newBuild(t, toolchains[0])
+	b.compile("fire.o", "fire.c")
+	b.compile("define.o", "define.c")
+	b.manifest("old.json", "define.o")
+	b.compile("define.o", "define.c", "-DSDT_DISABLE")
+	b.manifest("new.json", "define.o")
+	b.manifest("fire.json", "fire.o")
+	b.run("sh", "-c", "cat old.json new.json fire.json >all.json")
+	allow := []string{"--allow=undefined-probe", "fire.o", "define.o"}
+	b.clean(append([]string{"--manifest=all.json"}, allow...)...)
+	b.clean(append([]string{"--manifest=old.json", "--manifest=new.json"}, allow...)...)
+	b.finds([]string{"lost-site define.o stop app___stop"}, append([]string{"--manifest=new.json", "--manifest=old.json"}, allow...)...)
+}

@@ -1,0 +1,210 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// The objects of a link are clean together.
+func TestCleanObjects(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.clean("fire.o", "define.o")
+		b.clean("--require", "app:::start", "--require", "app::stop:*", "fire.o", "define.o")
+	})
+}
+
+func TestLiveCallInObjects(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		found := b.finds([]string{
+			"live-call define.o stop app___stop",
+			"live-call fire.o fire app___start",
+			"live-call fire.o fire app___start",
+			"live-call fire.o main app___start",
+			"live-call fire.o unused app___start",
+		}, "fire.o", "define.o")
+		for _, f := range found {
+			if !strings.HasSuffix(f.Source, "/"+strings.TrimSuffix(f.File, "o")+"c") || f.Line == 0 || f.Section == "" {
+				b.Errorf("%+v", f)
+			}
+		}
+		b.clean("--allow", "live-call", "fire.o", "define.o")
+	})
+}
+
+func TestStubAddress(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("address.c", `
+#ifdef __cplusplus
+extern "C"
+#endif
+void __dtrace_probe_app___address(int);
+void (*stored)(int) = __dtrace_probe_app___address;
+`)
+		b.compile("address.o", "address.c")
+		b.finds([]string{"stub-address address.o  app___address"}, "--allow=undefined-probe", "address.o")
+	})
+}
+
+// A compiler that loads the stub's address and calls that.
+func TestCallThroughRegister(t *testing.T) {
+	for _, tc := range toolchains[:3] { // of amd64
+		if tc.cxx {
+			continue
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBuild(t, tc)
+			b.write("far.c", "void __dtrace_probe_app___far(int);\nvoid far(int n) { __dtrace_probe_app___far(n); }\n")
+			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
+			b.finds([]string{"stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
+			b.compile("far.o", "far.c")
+			b.convert("far.o")
+			b.clean("--allow=undefined-probe", "far.o")
+		})
+	}
+}
+
+// An instruction that calls a stub and has no disabled form.
+func TestRefusedCall(t *testing.T) {
+	for name, code := range map[string]string{
+		"amd64-gcc-c":   "call __dtrace_probe_x+4",
+		"amd64-clang-c": "call __dtrace_probe_x+4",
+		"arm64-gcc-c":   "cbz x0, __dtrace_probe_x",
+	} {
+		for _, tc := range toolchains {
+			if tc.name != name {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				b := newBuild(t, tc)
+				b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\tret\n\t.size odd, .-odd\n")
+				b.run(append(tc.cc, "-c", "-o", "a.o", "a.s")...)
+				b.finds([]string{"refused-call a.o odd x"}, "--allow=undefined-probe", "a.o")
+			})
+		}
+	}
+}
+
+func TestUndefinedProbe(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.fingerprints([]string{"undefined-probe fire.o - app___start 1"}, "fire.o")
+		b.convert("stubs", "-o", "stubs.o", "fire.o")
+		b.clean("fire.o", "stubs.o")
+	})
+}
+
+// What a library exports is defined, but not for relative records.
+func TestProbeOfLibrary(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.run("cp", "fire.o", "relative.o")
+		b.compile("define.o", "define.c")
+		b.convert("fire.o", "define.o")
+		b.convert("--layout=relative", "relative.o")
+		b.eachLinker(func(in *build, l linker) {
+			in.link(l, "libdefine.so", "-shared", b.path("define.o"))
+			in.clean(b.path("fire.o"), "libdefine.so")
+			in.fingerprints([]string{"undefined-probe relative.o - app___start 1"}, b.path("relative.o"), "libdefine.so")
+			in.link(l, "prog", b.path("fire.o"), "libdefine.so", "-Wl,-rpath,$ORIGIN")
+			in.clean("prog", "libdefine.so")
+			in.fingerprints([]string{"unresolved-probe prog - app___start 1"}, "prog")
+		})
+	})
+}
+
+func TestUnusedProbe(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.finds([]string{"unused-probe define.o  app___start"}, "define.o")
+	})
+}
+
+func TestDuplicateProbe(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.run("cp", "define.o", "again.o")
+		b.finds([]string{"duplicate-probe again.o  app___start", "duplicate-probe again.o  app___stop"}, "fire.o", "define.o", "again.o")
+
+		// Another symbol, but the name that readers see.
+		b.write("other.c", `
+#include "program.h"
+SDT_PROVIDER_DECLARE(app);
+SDT_PROBE_DEFINE1(app, , , other, "int");
+C void use_other(int n) { SDT_PROBE1(app, , , other, n); }
+`)
+		b.compile("other.o", "other.c")
+		b.convert("other.o")
+		b.clean("other.o", "fire.o", "define.o")
+	})
+}
+
+// A probe with as many arguments as its definition has types, or not.
+func TestArgumentMismatch(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.write("three.c", `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
+`)
+		b.compile("three.o", "three.c")
+		want := []string{"argument-mismatch three.o three app___start"}
+		b.finds(append(want, "live-call three.o three app___start"), "fire.o", "define.o", "three.o")
+		b.convert("three.o")
+		b.finds(want, "fire.o", "define.o", "three.o")
+		// Without the definition, the calls differ from each other.
+		b.finds(want, "--allow=undefined-probe", "fire.o", "three.o")
+		b.run("llvm-objcopy-19", "--strip-debug", "three.o")
+		b.clean("fire.o", "define.o", "three.o")
+	})
+}
+
+func TestMixedLayout(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		b.convert("fire.o")
+		b.convert("--layout=freebsd", "define.o")
+		b.finds([]string{"mixed-layout define.o  "}, "fire.o", "define.o")
+	})
+}
+
+func TestMixedFlags(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		for _, flag := range []string{"--stapsdt", "--drop-relocations"} {
+			b.compile("other.o", "define.c")
+			b.convert(flag, "other.o")
+			found := b.finds([]string{"mixed-flags other.o  "}, "fire.o", "other.o")
+			if len(found) == 1 && !strings.Contains(found[0].Message, flag) {
+				b.Errorf("%+v", found)
+			}
+		}
+		b.run("llvm-objcopy-19", "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
+		found := b.finds([]string{"mixed-flags flags.o  "}, "fire.o", "flags.o")
+		if len(found) == 1 && !strings.Contains(found[0].Message, "the flags of sdt_instances_set") {
+			b.Errorf("%+v", found)
+		}
+	})
+}
+
+func TestLTOObject(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c", "-flto")
+		b.finds([]string{"lto-object fire.o  "}, "fire.o")
+		b.write("plain.c", "int plain;\n")
+		b.compile("plain.o", "plain.c", "-flto")
+		b.clean("plain.o")
+	})
+}
+
+func TestMissingProbe(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.program()
+		b.finds([]string{"missing-probe   app:::gone"}, "--require", "app:::gone", "--require=start", "fire.o", "define.o")
+		b.finds([]string{"missing-probe   *::main:stop"}, "--require", "*::main:stop", "fire.o", "define.o")
+	})
+}
