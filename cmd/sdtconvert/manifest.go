@@ -37,9 +37,9 @@ type manifestSite struct {
 	Offset         uint64          `json:"offset"`
 	Function       string          `json:"function,omitempty"`
 	FunctionOffset uint64          `json:"function_offset"`
+	Symbol         string          `json:"symbol,omitempty"`
 	FunctionSize   uint64          `json:"function_size,omitempty"`
 	SourceFile     string          `json:"source_file,omitempty"`
-	Symbol         string          `json:"symbol,omitempty"`
 	Kind           string          `json:"kind"`
 	State          string          `json:"state"`
 	Probe          string          `json:"probe"`

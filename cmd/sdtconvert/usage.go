@@ -2,7 +2,7 @@ package main
 
 // usages holds the help on each command; "" is the program's own.
 var usages = map[string]string{
-	"": usageAll, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
+	"": usageAll, "check": usageCheck, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
 	"sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
 }
 
@@ -12,6 +12,8 @@ operations, and records where they were.
 Usage:
     sdtconvert [convert] [flags] FILE...    convert objects, in place
     sdtconvert inspect [flags] FILE...      show the probe sites of objects
+    sdtconvert check [flags] FILE...        find what is wrong with the probes of
+                                            objects, and of what was linked
     sdtconvert list [flags] IMAGE...        list the probes of objects, programs,
                                             libraries, kernels and processes
     sdtconvert resolve IMAGE ADDRESS...     show where addresses are
@@ -135,6 +137,56 @@ file, the load base, function+offset, and the source line; - is what is not know
 
 Exit status: 0 all is well, 1 an address is not in code, or something was wrong
 with a file, 2 the command line is wrong.
+`
+
+const usageCheck = `Usage: sdtconvert check [flags] FILE...
+
+Finds what is wrong with the probes of a build: of its converted objects, which
+are all to be those of one link, of programs, libraries and kernel modules, and of
+these in comparison with what was converted.
+
+What is wanted:
+        --require PROBE     a site has to have this probe, provider:module:function:name
+                            as for list; may be repeated
+        --manifest FILE     what convert --json printed: all of these sites have to
+                            be in the image, unless the linker dropped their
+                            functions; may be repeated
+        --allow RULE        do not apply this rule; may be repeated
+        --baseline FILE     findings that FILE has are known, and no fault
+        --write-baseline FILE
+                            write all that is found to FILE, which is no fault then
+
+What is printed:
+        --format FORMAT     text (default), json, sarif (2.1.0), or github, for
+                            annotations of the lines
+
+What is looked for:
+        --prefix P, --enabled-prefix P, --symbol NAME,
+        --section NAME, --probe-object-prefix P
+                            as for convert
+
+Rules; those with * only say what is worth knowing:
+    live-call           a stub is still called
+    stub-address        a stub's address is taken, or it is called through a register
+    refused-call        a stub is called in a way that has no disabled form
+    lto-object          an object for link-time optimisation holds probes
+    unanchored-site     no function holds a site
+    unknown-site        the bytes of a site are no disabled form
+    dangling-record     a record leads nowhere
+    duplicate-record    a site has two records
+    undefined-probe     a probe has no definition
+    unresolved-probe *  a probe is defined in another file, which was not given
+    unused-probe        a probe is defined and has no site
+    duplicate-probe     a probe is defined twice
+    argument-mismatch   calls and definition differ in the number of arguments
+    mixed-layout        records of several layouts are in one link
+    mixed-flags         objects of one link were converted differently
+    missing-probe       a required probe has no site
+    lost-site           a site of the manifest is not in the image, though its function is
+    dropped-site *      the linker has dropped the function of a site
+
+Exit status: 0 nothing was found, 1 something was found or a file could not be
+looked at, 2 the command line is wrong.
 `
 
 const usageStubs = `Usage: sdtconvert stubs -o OUT [flags] FILE...
