@@ -53,13 +53,16 @@ func checkOutputs(s *settings) error {
 
 type converter struct {
 	*settings
-	keep      int64       // what may be kept of an archive, see keptMembers
-	mentioned atomic.Bool // whether the last file that was read mentions a stub
+	place     func(file string) string // where what is converted goes; nil unless ld asks
+	keep      int64                    // what may be kept of an archive, see keptMembers
+	mentioned atomic.Bool              // whether the last file that was read mentions a stub
 }
 
 // target is where the result of a file goes.
 func (c *converter) target(file string) string {
 	switch {
+	case c.place != nil:
+		return c.place(file)
 	case c.output != "":
 		return c.output
 	case c.outputDir != "":

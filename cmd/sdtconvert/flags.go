@@ -33,6 +33,7 @@ type flags struct {
 	settings
 	layout, section string
 	prototypes      string
+	forLinker       bool // what follows the flags is for a linker
 }
 
 // newFlagSet makes an empty set that prints nothing itself.
@@ -54,8 +55,14 @@ func parseFlags(f *pflag.FlagSet, args []string) error {
 
 // newFlags defines the flags that all commands on objects share.
 func newFlags(name string) *flags {
-	f := &flags{FlagSet: newFlagSet(name)}
+	f := newConversionFlags(name)
 	f.BoolVar(&f.json, "json", false, "")
+	return f
+}
+
+// newConversionFlags defines those that say what is converted, and to what.
+func newConversionFlags(name string) *flags {
+	f := &flags{FlagSet: newFlagSet(name)}
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
 	f.defineNames()
 	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
@@ -79,7 +86,7 @@ func (f *flags) defineNames() {
 // defineFollow defines the flag for thin archives.
 func defineFollow(f *pflag.FlagSet, follow *bool) { f.BoolVar(follow, "follow-thin", false, "") }
 
-// checkNames checks what defineNames has defined, and that there are files.
+// checkNames checks what defineNames has defined.
 func (f *flags) checkNames() error {
 	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
 		for _, s := range list {
@@ -89,8 +96,6 @@ func (f *flags) checkNames() error {
 		}
 	}
 	switch {
-	case len(f.files) == 0:
-		return usagef("no file is given")
 	case f.patch.ProbePrefix == "":
 		return usagef("the prefix of probe objects is empty")
 	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
@@ -126,12 +131,17 @@ func convertFlags() *flags {
 	f.StringVarP(&f.output, "output", "o", "", "")
 	f.StringVar(&f.outputDir, "output-dir", "", "")
 	f.BoolVarP(&f.dryRun, "dry-run", "n", false, "")
+	f.defineRecords()
+	return f
+}
+
+// defineRecords defines the flags that say what a conversion tells and records.
+func (f *flags) defineRecords() {
 	f.BoolVarP(&f.verbose, "verbose", "v", false, "")
 	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
 	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
 	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
 	f.StringVar(&f.prototypes, "prototypes", "", "")
-	return f
 }
 
 // parse checks a command line.
@@ -148,6 +158,8 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, err
 	}
 	switch {
+	case len(f.files) == 0 && !f.forLinker:
+		return nil, usagef("no file is given")
 	case f.jobs < 1:
 		return nil, usagef("--jobs %d is less than 1", f.jobs)
 	case f.Changed("output-dir") && f.outputDir == "":

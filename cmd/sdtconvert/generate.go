@@ -34,7 +34,9 @@ func (g *generator) parse(args []string) error {
 	if err := parseFlags(g.FlagSet, args); err != nil {
 		return err
 	}
-	g.files = g.Args()
+	if g.files = g.Args(); len(g.files) == 0 {
+		return usagef("no file is given")
+	}
 	if err := g.checkNames(); err != nil {
 		return err
 	}

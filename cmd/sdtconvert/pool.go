@@ -89,26 +89,7 @@ func pool(files []string, jobs int, work func(file string) *result, done func(i 
 			results[turn] = nil
 		}
 	}
-	step := share(len(files), jobs)
-	var next atomic.Int64
-	worker := func() {
-		for {
-			end := int(next.Add(int64(step)))
-			from := end - step
-			if from >= len(files) {
-				return
-			}
-			for i := from; i < min(end, len(files)); i++ {
-				finish(i, work(files[i]))
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(jobs, len(files)) - 1 {
-		wg.Go(worker)
-	}
-	worker() // the last of the threads is this one
-	wg.Wait()
+	parallel(len(files), jobs, func(i int) { finish(i, work(files[i])) })
 }
 
 // share is how many files a thread takes at a time. Neighbours are often of one
@@ -148,4 +129,28 @@ func runAll(s *settings, stdout, stderr io.Writer, work func(file string) *resul
 		progress.resume(i + 1)
 	})
 	return failed, out.close()
+}
+
+// parallel calls work with each number below n, with a bounded number of threads.
+// The last of them is the caller's.
+func parallel(n, jobs int, work func(i int)) {
+	step := share(n, jobs)
+	var next atomic.Int64
+	worker := func() {
+		for {
+			end := int(next.Add(int64(step)))
+			for i := end - step; i < min(end, n); i++ {
+				work(i)
+			}
+			if end >= n {
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(jobs, n) - 1 {
+		wg.Go(worker)
+	}
+	worker()
+	wg.Wait()
 }

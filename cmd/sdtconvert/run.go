@@ -24,6 +24,9 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // run is the whole program: it never exits and never touches what it is not
 // given, so that tests can call it.
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
+		return runLinker(args[1:], stdout, stderr)
+	}
 	args, err := expandResponseFiles(args)
 	if err != nil {
 		return report(err, stderr)

@@ -11,7 +11,12 @@ import (
 
 // watchSignals makes an interrupted run leave no temporary file behind. A run
 // without anything to write does without it.
-var watchSignals = sync.OnceFunc(func() {
+func watchSignals() { signalsWatched.Do(watch) }
+
+// signalsWatched is done when somebody watches.
+var signalsWatched sync.Once
+
+func watch() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -23,4 +28,4 @@ var watchSignals = sync.OnceFunc(func() {
 		}
 		os.Exit(status)
 	}()
-})
+}

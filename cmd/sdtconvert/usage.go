@@ -2,8 +2,8 @@ package main
 
 // usages holds the help on each command; "" is the program's own.
 var usages = map[string]string{
-	"": usageAll, "check": usageCheck, "convert": usageConvert, "inspect": usageInspect, "list": usageList, "resolve": usageResolve,
-	"sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
+	"": usageAll, "check": usageCheck, "convert": usageConvert, "inspect": usageInspect, "ld": usageLd, "list": usageList,
+	"resolve": usageResolve, "sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
 }
 
 const usageAll = `sdtconvert turns the calls of DTrace probe stubs in object files into no
@@ -11,6 +11,7 @@ operations, and records where they were.
 
 Usage:
     sdtconvert [convert] [flags] FILE...    convert objects, in place
+    sdtconvert ld [flags] -- ARGUMENT...    link, with what holds probes converted
     sdtconvert inspect [flags] FILE...      show the probe sites of objects
     sdtconvert check [flags] FILE...        find what is wrong with the probes of
                                             objects, and of what was linked
@@ -69,6 +70,35 @@ What is recorded:
 
 Exit status: 0 all is well, 1 something was wrong with a file (it is left as it
 was, and the others are done), 2 the command line is wrong.
+`
+
+const usageLd = `Usage: sdtconvert ld [flags] -- ARGUMENT...
+       ld ARGUMENT...
+
+Runs the linker with these arguments, with a converted copy in the place of each
+input that holds probes. The copies are in a temporary folder, and go when the
+link is done. In a final link it adds the probe objects that nothing defines.
+
+Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
+link), it runs the next one of that name along PATH.
+
+        --linker LINKER     the linker to run, instead of the next ld along PATH
+        --in-place          convert the inputs themselves
+        --no-stubs          do not add probe objects
+    -v, --verbose           print a line for each site, to standard error
+    -j, --jobs N            work on N files at once (default: one a processor)
+        --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
+        --layout LAYOUT, --section NAME, --probe-object-prefix P, --no-records,
+        --drop-relocations, --stapsdt, --prototypes FILE
+                            as for convert
+
+Environment:
+    SDTCONVERT=off          only run the linker
+    SDTCONVERT_LD           the linker to run
+    SDTCONVERT_FLAGS        the flags above, under the name of a linker
+
+Exit status: the linker's, also where a signal ends it; 1 something was wrong
+with an input, and nothing was linked, 2 the command line is wrong.
 `
 
 const usageInspect = `Usage: sdtconvert inspect [flags] FILE...

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sdtconvert/internal/linkline"
+)
+
+// What the environment says to a linker wrapper.
+const (
+	envLinker = "SDTCONVERT_LD"    // the real linker
+	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`
+	envSwitch = "SDTCONVERT"       // "off": only run the real linker
+	envDepth  = "SDTCONVERT_DEPTH" // how many wrappers run each other
+)
+
+// linkerName reports whether the program was called by the name of a linker.
+func linkerName(program string) (name string, ok bool) {
+	name = strings.TrimSuffix(filepath.Base(program), ".exe")
+	if strings.HasPrefix(name, "sdtconvert") {
+		return "", false
+	}
+	for _, part := range []string{name, name[strings.LastIndex(name, "-ld")+1:]} {
+		if part == "ld" || strings.HasPrefix(part, "ld.") {
+			return name, true
+		}
+	}
+	return name, name == "mold"
+}
+
+// runAsLinker is the program under the name of a linker.
+func runAsLinker(name string, args []string, stdout, stderr io.Writer) int {
+	f := linkerFlags()
+	err := f.parseLinker(linkline.Split([]byte(os.Getenv(envFlags))))
+	if err == nil && f.NArg() > 0 {
+		err = usagef("%s is no flag", f.Arg(0))
+	}
+	if err != nil {
+		return report(fmt.Errorf("%s: %w", envFlags, err), stderr)
+	}
+	return f.link(name, args, stdout, stderr)
+}
+
+// runLinker is `sdtconvert ld`.
+func runLinker(args []string, stdout, stderr io.Writer) int {
+	f := linkerFlags()
+	err := f.parseLinker(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		_, err = help([]string{"ld"}, stdout, stderr)
+		if err == nil {
+			return exitOK
+		}
+	}
+	if err == nil && f.ArgsLenAtDash() != 0 {
+		err = usagef("the linker's arguments follow --, and there is none")
+	}
+	if err != nil {
+		return report(err, stderr)
+	}
+	return f.link("ld", f.Args(), stdout, stderr)
+}
+
+// linkFlags are the flags of a linker wrapper.
+type linkFlags struct {
+	*flags
+	path    string // the real linker
+	inPlace bool
+	noStubs bool
+}
+
+func linkerFlags() *linkFlags {
+	f := &linkFlags{flags: newConversionFlags("ld")}
+	f.forLinker = true
+	f.SetInterspersed(false)
+	f.defineRecords()
+	f.StringVar(&f.path, "linker", "", "")
+	f.BoolVar(&f.inPlace, "in-place", false, "")
+	f.BoolVar(&f.noStubs, "no-stubs", false, "")
+	return f
+}
+
+func (f *linkFlags) parseLinker(args []string) error {
+	if _, err := f.parse(args); err != nil {
+		return err
+	}
+	if f.Changed("linker") && f.path == "" {
+		return usagef("the linker has no name")
+	}
+	return nil
+}
+
+// link runs the real linker, and returns its exit status, or does not return.
+func (f *linkFlags) link(name string, args []string, stdout, stderr io.Writer) int {
+	path, err := realLinker(f.path, name)
+	if err != nil {
+		return report(err, stderr)
+	}
+	l := &link{linkFlags: f, linker: path, given: args, stdout: stdout, stderr: stderr}
+	if os.Getenv(envSwitch) != "off" {
+		err = l.prepare()
+	}
+	var status exitStatus
+	if err == nil {
+		status, err = l.run()
+	}
+	if removal := l.temp.remove(); err == nil {
+		err = removal
+	}
+	if err != nil {
+		if !errors.Is(err, errTold) {
+			report(err, stderr)
+		}
+		return exitFailed
+	}
+	return status.end()
+}
+
+// errTold stands for errors that have been printed.
+var errTold = errors.New("was told")

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// maxDepth is how often wrappers may run each other: a compiler that a plugin of
+// the linker runs may link. More means that one finds a copy of itself.
+const maxDepth = 8
+
+// realLinker finds the linker to run: the one that is named, or the next of the
+// name along PATH that is not this program.
+func realLinker(flag, name string) (string, error) {
+	depth, _ := strconv.Atoi(os.Getenv(envDepth))
+	if depth >= maxDepth {
+		return "", fmt.Errorf("%s: is this program again and again; say with %s or --linker where the real linker is", name, envLinker)
+	}
+	os.Setenv(envDepth, strconv.Itoa(depth+1))
+	wanted, from := flag, "--linker"
+	if wanted == "" {
+		wanted, from = os.Getenv(envLinker), envLinker
+	}
+	if wanted == "" {
+		path, err := findLinker(name)
+		if err != nil {
+			err = fmt.Errorf("%s: no linker of this name along PATH but this program; say with %s or --linker where it is", name, envLinker)
+		}
+		return path, err
+	}
+	if filepath.Base(wanted) != wanted {
+		if _, err := exec.LookPath(wanted); err != nil {
+			return "", fmt.Errorf("%s: %w", from, err)
+		}
+		return wanted, nil
+	}
+	path, err := findLinker(wanted)
+	if err != nil {
+		err = fmt.Errorf("%s: no %s along PATH", from, wanted)
+	}
+	return path, err
+}
+
+// findLinker looks along PATH, past what is this program.
+func findLinker(name string) (string, error) {
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		if folder == "" {
+			folder = "."
+		}
+		path := filepath.Join(folder, name)
+		if !filepath.IsAbs(path) {
+			path = "." + string(filepath.Separator) + path
+		}
+		if found, err := exec.LookPath(path); err == nil && !isSelf(found) {
+			return found, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+func isSelf(path string) bool {
+	own, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	return sameFile(own, path)
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/rename"
+	"sdtconvert/internal/replace"
+)
+
+// maxArguments is how many bytes of arguments a linker gets on its command line;
+// more go into a response file. Windows takes 32 KiB, and the others more.
+const maxArguments = 30 << 10
+
+// run runs the linker.
+func (l *link) run() (exitStatus, error) {
+	if len(l.copies) == 0 {
+		if err := l.temp.remove(); err != nil {
+			return exitStatus{}, err
+		}
+		return exitStatus{}, l.stepAside()
+	}
+	words := l.words()
+	size := 0
+	for _, w := range words {
+		size += len(w) + 1
+	}
+	if size > maxArguments {
+		file := filepath.Join(l.temp.path, "arguments")
+		if err := os.WriteFile(file, linkline.Join(words), 0o600); err != nil {
+			return exitStatus{}, err
+		}
+		words = []string{"@" + file}
+	}
+	status, err := l.child(words)
+	if err != nil {
+		return status, err
+	}
+	return status, l.rewriteReports()
+}
+
+// child runs the linker and waits for it, while what it writes passes through.
+func (l *link) child(words []string) (exitStatus, error) {
+	cmd := exec.Command(l.linker, words...)
+	cmd.Args[0] = l.linker
+	cmd.Stdin = os.Stdin
+	var pipes []*pipe
+	defer func() {
+		for _, p := range pipes {
+			p.close()
+		}
+	}()
+	for _, out := range []struct {
+		to   io.Writer
+		file *io.Writer
+	}{{l.stdout, &cmd.Stdout}, {l.stderr, &cmd.Stderr}} {
+		if len(pipes) > 0 && sameOutput(l.stdout, l.stderr) {
+			*out.file = pipes[0].w // in the order in which it is written
+			continue
+		}
+		p, err := newPipe(l.names.Writer(out.to))
+		if err != nil {
+			return exitStatus{}, err
+		}
+		pipes = append(pipes, p)
+		*out.file = p.w
+	}
+	if err := l.start(cmd); err != nil {
+		return exitStatus{}, err
+	}
+	for _, p := range pipes {
+		p.w.Close()
+		p.begin()
+	}
+	err := cmd.Wait()
+	l.ended()
+	for _, p := range pipes {
+		p.finish()
+	}
+	return statusOf(cmd.ProcessState, err)
+}
+
+// sameOutput reports whether two outputs are one.
+func sameOutput(a, b io.Writer) bool {
+	fileA, okA := a.(*os.File)
+	fileB, okB := b.(*os.File)
+	if !okA || !okB {
+		return false
+	}
+	infoA, errA := fileA.Stat()
+	infoB, errB := fileB.Stat()
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// pipe is what the linker writes to.
+type pipe struct {
+	r, w *os.File
+	to   io.WriteCloser
+	done sync.WaitGroup
+}
+
+func newPipe(to io.WriteCloser) (*pipe, error) {
+	r, w, err := os.Pipe()
+	return &pipe{r: r, w: w, to: to}, err
+}
+
+// begin passes on what comes.
+func (p *pipe) begin() {
+	p.done.Go(func() {
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := p.r.Read(buf)
+			if n > 0 {
+				if _, err := p.to.Write(buf[:n]); err != nil {
+					p.r.Close() // so that the linker meets what it would have met without us
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+// finish passes on what is left once the linker has ended. What it has left
+// running, as mold does to have its memory freed, may hold the pipe open.
+func (p *pipe) finish() {
+	p.stopReading()
+	p.done.Wait()
+	p.drain()
+	p.to.Close()
+}
+
+func (p *pipe) close() {
+	p.r.Close()
+	p.w.Close()
+}
+
+// rewriteReports has the files that tell what was linked name the inputs, and not
+// their copies.
+func (l *link) rewriteReports() error {
+	for _, report := range l.line.Reports {
+		file := l.inFolder(report.Path)
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
+			file = filepath.Join(file, filepath.Base(l.output())+".map")
+			info, err = os.Stat(file)
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			continue // the linker knows why
+		}
+		names := l.names
+		if report.Makefile {
+			names = names.With(makefileName)
+		}
+		if err := rewrite(file, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *link) output() string {
+	if l.line.Output == "" {
+		return "a.out"
+	}
+	return l.line.Output
+}
+
+// rewrite replaces names in a file.
+func rewrite(file string, names *rename.Names) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if new := names.Bytes(text); len(new) > 0 && &new[0] != &text[0] {
+		return replace.New(file, new)
+	}
+	return nil
+}

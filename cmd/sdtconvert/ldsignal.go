@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+
+	"sdtconvert/internal/replace"
+)
+
+// watch passes signals on to the linker while it runs. Before and after, they end
+// this process, without a trace of what it has made.
+func (l *link) watch() {
+	signalsWatched.Do(func() {
+		c := make(chan os.Signal, 16)
+		if wanted := notable(passedOn); len(wanted) > 0 {
+			signal.Notify(c, wanted...)
+		}
+		go func() {
+			for sig := range c {
+				l.signalled(sig)
+			}
+		}()
+	})
+}
+
+func (l *link) signalled(sig os.Signal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.running != nil:
+		forward(l.running, sig)
+	case ends(sig):
+		replace.Abandon()
+		l.temp.remove()
+		dieBy(sig)
+	}
+}
+
+// start starts the linker, unless a signal has come first.
+func (l *link) start(cmd *exec.Cmd) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	l.running = cmd.Process
+	return nil
+}
+
+// ended says that the linker runs no more.
+func (l *link) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = nil
+}
+
+// makeTemp makes the folder for copies.
+func (l *link) makeTemp() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.temp, err = newTempFolder()
+	return err
+}
