@@ -58,18 +58,28 @@ type thinChanges struct {
 type thinChange struct {
 	*archive.Member
 	name, path string
-	size       int64 // the file has, or will have
 	convert    bool
+	stale      archive.Change // of one that somebody has changed
 }
 
 func (t *thinChanges) note(src *source, done *outcome) error {
-	m := thinChange{Member: src.member, name: src.name, path: src.file.Path, size: src.size, convert: done.out != nil}
+	m := thinChange{Member: src.member, name: src.name, path: src.file.Path, convert: done.out != nil}
 	switch {
 	case m.convert && m.Origin != 0:
 		return fmt.Errorf("%s: is in another archive; convert %s and collect this archive anew, or convert it to another file", m.name, m.path)
-	case m.Origin == 0 && (m.convert || m.size != m.Size):
-		t.members = append(t.members, m)
+	case m.convert:
+	case m.Origin == 0 && done.object != nil && src.size != m.Size:
+		m.stale = archive.Change{Output: &elfreloc.Output{Size: src.size}, Anew: true}
+		if t.l.HasIndex() {
+			var err error
+			if m.stale.After, err = archive.Symbols(done.object); err != nil {
+				return err
+			}
+		}
+	default:
+		return nil
 	}
+	t.members = append(t.members, m)
 	return nil
 }
 
@@ -79,8 +89,11 @@ func (t *thinChanges) write(e *archive.Edit) error {
 	converted := 0
 	for i := range t.members {
 		m := &t.members[i]
-		change := archive.Change{Output: &elfreloc.Output{Size: m.size}}
-		if m.convert && !t.dryRun {
+		change := m.stale
+		if m.convert {
+			if t.dryRun {
+				continue
+			}
 			var err error
 			if change, err = t.convertFile(m); err != nil {
 				t.r.changed = t.r.changed[:min(converted, len(t.r.changed))]

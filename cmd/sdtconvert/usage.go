@@ -15,8 +15,9 @@ Usage:
     sdtconvert inspect [flags] FILE...      show the probe sites of objects
     sdtconvert check [flags] FILE...        find what is wrong with the probes of
                                             objects, and of what was linked
-    sdtconvert list [flags] IMAGE...        list the probes of objects, programs,
-                                            libraries, kernels and processes
+    sdtconvert list [flags] IMAGE...        list the probes of objects, archives,
+                                            programs, libraries, kernels and
+                                            processes
     sdtconvert resolve IMAGE ADDRESS...     show where addresses are
     sdtconvert stubs -o OUT FILE...         write what a link of objects lacks:
                                             probe objects and stubs
@@ -35,7 +36,9 @@ const usageConvert = `Usage: sdtconvert [convert] [flags] FILE...
 
 Overwrites each call of a stub __dtrace_probe_<id> or __dtrace_isenabled_<id> in
 relocatable objects with a no operation, and records the sites in a section that
-the final link collects. Run it on objects after compiling and before linking.
+the final link collects. Run it on objects after compiling and before linking. The
+members of an archive are converted inside of it, and those of a thin archive where
+they are.
 
 Output:
     -o, --output OUT        write the one FILE's result to OUT instead
@@ -46,6 +49,7 @@ Output:
     -j, --jobs N            work on N files at once (default: one a processor)
 
 What is converted:
+        --follow-thin       files that a thin archive names outside of its folder, too
         --prefix P          stubs of probe calls begin with P, instead of
                             __dtrace_probe_; may be repeated
         --enabled-prefix P  stubs of is-enabled tests begin with P, instead of
@@ -103,13 +107,14 @@ with an input, and nothing was linked, 2 the command line is wrong.
 
 const usageInspect = `Usage: sdtconvert inspect [flags] FILE...
 
-Shows each probe site of relocatable objects: where it is, its kind and state,
-its probe, its relocation, and its instructions before and after conversion.
+Shows each probe site of objects and of the members of archives: where it is, its
+kind and state, its probe, its relocation, and its instructions before and after
+conversion.
 
         --json              print a manifest of all sites in JSON
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
-        --layout LAYOUT, --section NAME, --probe-object-prefix P
+        --layout LAYOUT, --section NAME, --probe-object-prefix P, --follow-thin
                             as for convert
 
 Colour is used on a terminal unless NO_COLOR is set.
@@ -121,13 +126,14 @@ site that cannot be converted, 2 the command line is wrong.
 const usageList = `Usage: sdtconvert list [flags] [PROBE...] IMAGE...
        sdtconvert list [flags] --pid PID [PROBE...]
 
-Lists the probes that objects, linked images or a running process have records
-of, each with the function that holds its sites, as dtrace -l does.
+Lists the probes that objects, archives, linked images or a running process have
+records of, each with the function that holds its sites, as dtrace -l does.
 
     -v, --verbose           list every site too, with its address, function, kind,
                             state and source line, and the types of arguments
         --json              print the listing, with all sites, in JSON
         --pid PID           list what is loaded in a process (Linux)
+        --follow-thin       open files that a thin archive names outside of its folder
 
 Which probes; each value is a glob:
     -P, --provider GLOB     -m, --module GLOB
@@ -231,7 +237,7 @@ definitions are weak. Shared libraries among the files are asked what they defin
                             by this command, it is passed over
         --asm               write assembly, to standard output if there is no -o
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
-        --section NAME, --probe-object-prefix P
+        --section NAME, --probe-object-prefix P, --follow-thin
                             as for convert
 
 Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
@@ -248,7 +254,7 @@ and the distance from there; where that cannot be done, the site is refused.
         --asm               write assembly; there is no other form
     -o, --output OUT        write to OUT instead of standard output
         --prefix P, --enabled-prefix P, --symbol NAME,
-        --layout LAYOUT, --section NAME, --probe-object-prefix P
+        --layout LAYOUT, --section NAME, --probe-object-prefix P, --follow-thin
                             as for convert
 
 Exit status: 0 all is well, 1 something was wrong with a file, and nothing was

@@ -247,9 +247,10 @@ func TestUpdateKeepsWhatWasListed(t *testing.T) {
 		{&Member{Header: 100}, Change{Before: []string{"hidden", "b"}, After: []string{"b", "hidden", "new"}}},
 		{&Member{Header: 200}, Change{Before: nil, After: []string{"first"}}},
 		{&Member{Header: 400}, Change{Before: []string{"gone"}, After: nil}},
+		{&Member{Header: 500}, Change{After: []string{"x", "y"}, Anew: true}},
 	}}
-	got, _ := e.update([]entry{{"a", 50}, {"b", 100}, {"odd", 100}, {"c", 300}, {"gone", 400}})
-	want := []entry{{"a", 50}, {"b", 100}, {"new", 100}, {"odd", 100}, {"first", 200}, {"c", 300}}
+	got, _ := e.update([]entry{{"a", 50}, {"b", 100}, {"odd", 100}, {"c", 300}, {"gone", 400}, {"y", 500}, {"old", 500}})
+	want := []entry{{"a", 50}, {"b", 100}, {"new", 100}, {"odd", 100}, {"first", 200}, {"c", 300}, {"x", 500}, {"y", 500}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" {
 		t.Error(diff)
 	}

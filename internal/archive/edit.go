@@ -26,6 +26,9 @@ type Change struct {
 	// in the order of its symbol table: see Symbols. They are not needed where
 	// the archive has no index.
 	Before, After []string
+	// Anew says that what the member has defined is not known: all of After is to be
+	// in the index, and nothing else of this member.
+	Anew bool
 }
 
 type change struct {

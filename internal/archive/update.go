@@ -12,7 +12,7 @@ import (
 func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 	byHeader := make(map[uint64]*change, len(e.changes))
 	for i := range e.changes {
-		if c := &e.changes[i]; !slices.Equal(c.Before, c.After) {
+		if c := &e.changes[i]; c.renames() {
 			byHeader[uint64(c.Header)] = c
 		}
 	}
@@ -38,13 +38,16 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 		}
 		u.before(e.changes, x.header)
 		u.add(c)
-		if !slices.Contains(c.Before, x.name) { // nobody knows why, so it stays
+		if !c.Anew && !slices.Contains(c.Before, x.name) { // nobody knows why, so it stays
 			u.entries = append(u.entries, x)
 		}
 	}
 	u.before(e.changes, math.MaxUint64)
 	return u.entries, true
 }
+
+// renames reports whether a change may be one of symbols.
+func (c *change) renames() bool { return c.Anew || !slices.Equal(c.Before, c.After) }
 
 // updater makes the new list of symbols.
 type updater struct {
@@ -57,7 +60,7 @@ type updater struct {
 // before adds the symbols of members that stand before another and had none.
 func (u *updater) before(changes []change, header uint64) {
 	for ; u.passed < len(changes) && uint64(changes[u.passed].Header) < header; u.passed++ {
-		if c := &changes[u.passed]; !slices.Equal(c.Before, c.After) && u.listed[c] == nil {
+		if c := &changes[u.passed]; c.renames() && u.listed[c] == nil {
 			u.add(c)
 		}
 	}
@@ -74,7 +77,7 @@ func (u *updater) add(c *change) {
 		defined[name] = true
 	}
 	for _, name := range c.After {
-		if u.listed[c][name] || !defined[name] {
+		if c.Anew || u.listed[c][name] || !defined[name] {
 			u.entries = append(u.entries, entry{name, uint64(c.Header)})
 		}
 	}
