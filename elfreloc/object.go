@@ -89,7 +89,13 @@ var ErrNotELF = errors.New("not an ELF file")
 // Open reads the headers and section names of an ELF file of any type. The
 // object reads from r, of size bytes, for as long as it is used.
 func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
-	o := &Object{Name: name, r: r, size: size}
+	return new(Object).Reopen(r, size, name)
+}
+
+// Reopen is Open in the memory of an object that nobody uses any more: the sections
+// of thousands of objects take longer to make room for than to read.
+func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {
+	*o = Object{Name: name, r: r, size: size, Sections: o.Sections[:0]}
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
@@ -176,7 +182,10 @@ func (o *Object) readSections(h header) error {
 		return err
 	}
 	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
-	o.Sections = make([]Section, num)
+	if uint64(cap(o.Sections)) < num {
+		o.Sections = make([]Section, num)
+	}
+	o.Sections = o.Sections[:num]
 	for i := range o.Sections {
 		s := o.Layout.getSection(table[i*ent:])
 		if i == 0 && s.Type != elf.SHT_NULL {

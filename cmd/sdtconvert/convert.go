@@ -182,6 +182,14 @@ func (c *converter) object(src *source, done *outcome, r *result) error {
 	return c.apply(s, plan, done, r)
 }
 
+// release gives back the object of what stays as it is.
+func (done *outcome) release() {
+	if done.object != nil {
+		spareObjects.Put(done.object)
+		done.object = nil
+	}
+}
+
 // begin starts to write the output of a large object that will probably change.
 func (c *converter) begin(s *subject, target string) *replace.Draft {
 	if c.dryRun || target == "" || s.src.size <= largeFile {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
@@ -51,10 +52,21 @@ func (c *converter) members(l *library, r *result, work func(src *source, done *
 	return failed, err
 }
 
-// keptMembers bounds what is kept in memory of an archive until it is written, as
-// bytes of those members that are held there whole to be converted. The others are
-// converted a second time, when they are written.
-const keptMembers = 32 << 20
+// keptMembers bounds what is kept in memory of an archive until it is written, in
+// bytes. Members for which there is no room are converted a second time, when they
+// are written.
+const keptMembers = 16 << 20
+
+// weight is how much memory a converted member takes, in bytes: that in which it was
+// loaded, its new tables, and what they were made of.
+func weight(src *source, out *elfreloc.Output) int64 {
+	const base, old = 4 << 10, 2
+	n := base + int64(len(src.memory))
+	for i := range out.Extents {
+		n += (1 + old) * int64(len(out.Extents[i].Data))
+	}
+	return n
+}
 
 // regularArchive converts members inside of their archive.
 func (c *converter) regularArchive(l *library, target string, r *result) error {
@@ -63,6 +75,7 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 	kept := int64(0)
 	failed, err := c.members(l, r, func(src *source, done *outcome) error {
 		if done.out == nil {
+			done.release()
 			return nil
 		}
 		all.lines.Write(done.lines.Bytes())
@@ -70,10 +83,10 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 		if err != nil {
 			return err
 		}
-		if src.memory != nil {
-			if kept += src.size; kept > c.keep {
-				change.Output = c.memberLater(src, change.Output.Size).output()
-			}
+		if w := weight(src, change.Output); kept+w <= c.keep {
+			kept += w
+		} else {
+			change.Output = c.memberLater(src, change.Output.Size).output()
 		}
 		e.Replace(src.member, change)
 		return nil
@@ -106,7 +119,9 @@ func (c *converter) change(src *source, a *archive.Archive, done *outcome) (chan
 	if err != nil {
 		return change, err
 	}
-	change.After, err = archive.Symbols(after)
+	if change.After, err = archive.Symbols(after); slices.Equal(change.Before, change.After) {
+		change.Before, change.After = nil, nil
+	}
 	return change, err
 }
 

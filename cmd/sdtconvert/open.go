@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -59,6 +60,9 @@ func openSubject(src *source, names patch.Names) (*subject, error) {
 	return s, checkLTO(s.Object, names)
 }
 
+// spareObjects are those that nobody uses any more.
+var spareObjects = sync.Pool{New: func() any { return new(elfreloc.Object) }}
+
 // openELF reads the headers of an ELF file of any type.
 func openELF(src *source, names patch.Names) (*subject, error) {
 	typ, err := src.recognise()
@@ -66,7 +70,7 @@ func openELF(src *source, names patch.Names) (*subject, error) {
 	case err != nil:
 		return nil, err
 	case typ == filetype.ELF:
-		o, err := elfreloc.Open(src, src.size, src.name)
+		o, err := spareObjects.Get().(*elfreloc.Object).Reopen(src, src.size, src.name)
 		if err != nil {
 			return nil, err
 		}

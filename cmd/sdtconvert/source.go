@@ -64,10 +64,10 @@ func (s *source) Slice(off, n int64) []byte {
 // load reads a small source into memory of its own.
 func (s *source) load() error {
 	switch {
-	case s.memory != nil && !s.lent, s.file.Loaded(), s.size > replace.LoadMax:
-		return nil
 	case s.size == s.file.Info.Size():
 		return s.file.Load()
+	case s.memory != nil && !s.lent, s.file.Loaded(), s.size > smallMember:
+		return nil
 	}
 	memory := make([]byte, s.size)
 	if err := s.readFull(memory); err != nil {
@@ -94,9 +94,13 @@ func (s *source) recognise() (filetype.Type, error) {
 	if s.known || s.err != nil {
 		return s.typ, s.err
 	}
-	head := make([]byte, min(s.size, filetype.HeadSize))
-	if err := s.readFull(head); err != nil {
-		return filetype.Unknown, err
+	n := min(s.size, filetype.HeadSize)
+	head := s.Slice(0, n)
+	if head == nil {
+		head = make([]byte, n)
+		if err := s.readFull(head); err != nil {
+			return filetype.Unknown, err
+		}
 	}
 	s.typ, s.known = filetype.Recognise(head), true
 	return s.typ, nil

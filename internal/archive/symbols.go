@@ -2,6 +2,7 @@ package archive
 
 import (
 	"debug/elf"
+	"strings"
 
 	"sdtconvert/elfreloc"
 )
@@ -18,7 +19,7 @@ func Symbols(o *elfreloc.Object) ([]string, error) {
 		switch s := t.Nameless(i); s.Bind {
 		case elf.STB_GLOBAL, elf.STB_WEAK, stbGNUUnique:
 			if s.Section != 0 {
-				names = append(names, t.Name(i))
+				names = append(names, strings.Clone(t.Name(i))) // lest it keeps all names
 			}
 		}
 	}
