@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,7 +59,7 @@ func writeBaseline(name string, r *checkReport) error {
 
 // apply takes what is known out of a report. What is known and was not found is
 // gone, unless its file or its rule was not looked at.
-func (b baseline) apply(r *checkReport, files []string, allow map[string]bool) {
+func (b baseline) apply(r *checkReport, allow map[string]bool) {
 	found := map[string]bool{}
 	r.findings = slices.DeleteFunc(r.findings, func(f check.Finding) bool {
 		key := f.Fingerprint()
@@ -72,8 +71,8 @@ func (b baseline) apply(r *checkReport, files []string, allow map[string]bool) {
 		return known
 	})
 	looked := map[string]bool{"-": true}
-	for _, name := range files {
-		looked[check.Field(filepath.Base(name))] = true
+	for _, name := range r.files {
+		looked[check.Field(check.Base(name))] = true
 	}
 	for key := range b {
 		fields := strings.Fields(key)

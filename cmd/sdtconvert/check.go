@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
-	"sdtconvert/arch/machines"
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/image"
 	"sdtconvert/internal/lines"
@@ -34,14 +32,18 @@ func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
 	}
 	set := check.New(s.options)
 	r := newCheckReport()
-	for _, file := range s.files {
-		if err := s.add(set, file, stderr); err != nil {
-			fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
-			r.errors = append(r.errors, err)
-			set.Failed()
+	warn := func(err error) { fmt.Fprintf(stderr, "sdtconvert: warning: %v\n", err) }
+	fail := func(err error) {
+		fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+		r.errors = append(r.errors, err)
+		set.Failed()
+	}
+	for _, name := range s.files {
+		if err := s.file(set, name, warn, fail); err != nil {
+			fail(err)
 		}
 	}
-	r.files = len(s.files) - len(r.errors)
+	r.files = set.Files()
 	for _, f := range set.Findings() {
 		if !s.allow[f.Rule.Name] {
 			r.findings = append(r.findings, f)
@@ -52,7 +54,7 @@ func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
 			return false, err
 		}
 	}
-	s.known.apply(r, s.files, s.allow)
+	s.known.apply(r, s.allow)
 	failed := len(r.errors) > 0 || s.write == "" && r.count(check.Error) > 0
 	return failed, s.format(r, stdout)
 }
@@ -128,44 +130,52 @@ func readManifests(names []string) (*check.Manifest, error) {
 	return m, nil
 }
 
-// add looks at one file.
-func (s *checkSettings) add(set *check.Set, file string, stderr io.Writer) error {
-	in, err := replace.Open(file)
+// file looks at a file, or at all members of an archive, and calls fail with what
+// keeps it from looking at one of them.
+func (s *checkSettings) file(set *check.Set, name string, warn, fail func(error)) error {
+	in, err := replace.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	if in.Info.Size() > largeFile {
+		collectLess()
+	}
 	if in.Info.Size() <= smallFile {
 		if err := in.Load(); err != nil {
 			return err
 		}
 	}
-	o, err := openELF(wholeFile(in), s.patch.Names)
+	return eachSource(in, s.follow, func(src *source) error {
+		if err := s.add(set, src, warn); err != nil {
+			fail(err)
+		}
+		return nil
+	})
+}
+
+// add looks at an object or an image. Others may be members of archives.
+func (s *checkSettings) add(set *check.Set, src *source, warn func(error)) error {
+	o, err := openELF(src, s.patch.Names)
 	if err == nil {
 		err = checkLTO(o.Object, s.patch.Names)
 	}
 	var lto *ltoError
 	switch {
 	case errors.As(err, &lto):
-		set.AddLTO(file, lto.what)
+		set.AddLTO(src.name, lto.what)
 		return nil
 	case errors.Is(err, errPassedOver):
-		set.AddClean(file)
+		set.AddClean(src.name)
 		return nil
 	case err != nil:
 		return err
 	}
-	return s.addObject(set, o, file, stderr)
-}
-
-func (s *checkSettings) addObject(set *check.Set, o *subject, file string, stderr io.Writer) error {
-	warn := func(err error) { fmt.Fprintf(stderr, "sdtconvert: warning: %v\n", err) }
-	u := &unit{module: filepath.Base(file), path: file, object: o.Object, lookup: lookup{source: true}, warn: warn}
+	u := unitOf(src, o.Object, lookup{source: true}, warn)
 	defer u.Close()
-	f := &check.File{Name: file, Module: u.module, Object: o.Object, Machine: o.machine}
-	if machine := machines.Lookup(o.Machine, o.Layout.Class); machine != nil {
-		var err error
-		if u.image, err = image.Open(o.Object, machine); err != nil {
+	f := &check.File{Name: src.name, Module: u.module, Object: o.Object, Machine: o.machine}
+	if o.machine != nil {
+		if u.image, err = image.Open(o.Object, o.machine); err != nil {
 			return err
 		}
 		f.Image = u.image

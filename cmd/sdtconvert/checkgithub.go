@@ -24,7 +24,7 @@ func reportGitHub(r *checkReport, out io.Writer) error {
 		case f.Line != 0:
 			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.path(f.Source)), f.Line)
 		case f.File != "":
-			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.path(f.File)))
+			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.path(f.Path())))
 		}
 		if f.Place != "" {
 			message = f.Place + ": " + message

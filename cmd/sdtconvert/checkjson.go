@@ -38,7 +38,7 @@ type jsonFinding struct {
 }
 
 func reportJSON(r *checkReport, w io.Writer) error {
-	out := jsonReport{Version: checkVersion, Files: r.files, Findings: []jsonFinding{}, Known: r.known, Gone: append([]string{}, r.gone...), Errors: []string{}}
+	out := jsonReport{Version: checkVersion, Files: len(r.files), Findings: []jsonFinding{}, Known: r.known, Gone: append([]string{}, r.gone...), Errors: []string{}}
 	for i := range r.findings {
 		f := &r.findings[i]
 		j := jsonFinding{

@@ -13,7 +13,7 @@ import (
 
 // checkReport is what check has found.
 type checkReport struct {
-	files    int // that were looked at
+	files    []string // that were looked at
 	findings []check.Finding
 	errors   []error  // of files that could not be looked at
 	known    int      // findings that the baseline has
@@ -98,7 +98,7 @@ func (r *checkReport) summary() string {
 	if errors, notes := r.count(check.Error), r.count(check.Note); errors+notes > 0 {
 		found = plural(errors, "error") + ", " + plural(notes, "note")
 	}
-	files := plural(r.files, "file") + " checked"
+	files := plural(len(r.files), "file") + " checked"
 	if len(r.errors) > 0 {
 		files += ", " + fmt.Sprint(len(r.errors)) + " could not be"
 	}

@@ -143,7 +143,7 @@ func nonEmpty(all ...string) []string {
 
 // sarifLocation is the source line where it is known, else the file itself.
 func (r *checkReport) sarifLocation(f *check.Finding) sarifLocation {
-	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.path(f.File))}}}
+	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.path(f.Path()))}}}
 	if f.Line != 0 {
 		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.path(f.Source))}, &sarifRegion{f.Line}}
 	}

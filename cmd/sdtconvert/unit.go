@@ -59,15 +59,22 @@ func newUnit(src *source, look lookup, warn func(error)) (*unit, error) {
 	if typ != filetype.ELF {
 		return nil, fmt.Errorf("%s: %s", src.name, explanations[typ])
 	}
-	u := &unit{module: filepath.Base(src.file.Path), path: src.file.Path, lookup: look, warn: warn}
+	o, err := elfreloc.Open(src, src.size, src.name)
+	if err != nil {
+		return nil, err
+	}
+	u := unitOf(src, o, look, warn)
+	u.image, err = image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	return u, err
+}
+
+// unitOf makes a unit without an image.
+func unitOf(src *source, o *elfreloc.Object, look lookup, warn func(error)) *unit {
+	u := &unit{module: filepath.Base(src.file.Path), path: src.file.Path, object: o, lookup: look, warn: warn}
 	if src.member != nil {
 		u.module = filepath.Base(src.member.Name)
 	}
-	if u.object, err = elfreloc.Open(src, src.size, src.name); err != nil {
-		return nil, err
-	}
-	u.image, err = image.Open(u.object, machines.Lookup(u.object.Machine, u.object.Layout.Class))
-	return u, err
+	return u
 }
 
 // moduleUnit is a file that a process has loaded. The process holds it open.

@@ -94,7 +94,8 @@ type Set struct {
 	links    map[abi]*link
 	sites    []Probe // of all files
 	reached  *reached
-	partial  bool // some file could not be looked at, or not to its end
+	looked   []string // files, in their order
+	partial  bool     // some file could not be looked at, or not to its end
 }
 
 // abi tells files apart that cannot be linked with each other.
@@ -108,17 +109,20 @@ func New(opts Options) *Set {
 	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
 }
 
+// Files are the names of the files that were looked at.
+func (s *Set) Files() []string { return s.looked }
+
 // Failed notes that a file could not be looked at: what is not found may be there.
 func (s *Set) Failed() { s.partial = true }
 
 // AddLTO notes a file whose code is still to be generated.
 func (s *Set) AddLTO(name, message string) {
-	s.files = append(s.files, name)
+	s.files, s.looked = append(s.files, name), append(s.looked, name)
 	s.findings = append(s.findings, Finding{Rule: LTOObject, File: name, Message: message, file: len(s.files) - 1})
 }
 
 // AddClean notes a file that holds nothing.
-func (s *Set) AddClean(name string) { s.files = append(s.files, name) }
+func (s *Set) AddClean(name string) { s.looked = append(s.looked, name) }
 
 // Findings returns all that the rules have found, sorted by file and place. No
 // file may be added afterwards.

@@ -34,7 +34,11 @@ type looker struct {
 // rules from being applied.
 func (s *Set) Add(f *File) error {
 	err := s.add(f)
-	s.partial = s.partial || err != nil
+	if err == nil {
+		s.looked = append(s.looked, f.Name)
+	} else {
+		s.partial = true
+	}
 	return err
 }
 

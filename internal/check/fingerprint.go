@@ -12,15 +12,39 @@ type Key struct{ Rule, File, Function, Probe string }
 
 // Key returns the key of a finding. Several may share it.
 func (f *Finding) Key() Key {
-	base := ""
-	if f.File != "" {
-		base = filepath.Base(f.File)
-	}
 	function := f.Function
 	if f.Rule.once() {
 		function = "" // of the first site, which may be another one tomorrow
 	}
-	return Key{f.Rule.Name, base, function, f.Probe}
+	return Key{f.Rule.Name, Base(f.File), function, f.Probe}
+}
+
+// Base is the name of a file without folders; of a member of an archive,
+// archive(member).
+func Base(name string) string {
+	archive, member := splitMember(name)
+	switch {
+	case name == "":
+		return ""
+	case member == "":
+		return filepath.Base(name)
+	}
+	return filepath.Base(archive) + "(" + filepath.Base(member) + ")"
+}
+
+// Path is the file that a finding is in: of a member the archive.
+func (f *Finding) Path() string {
+	archive, _ := splitMember(f.File)
+	return archive
+}
+
+// splitMember takes the name of a member apart, lib.a(member.o).
+func splitMember(name string) (archive, member string) {
+	archive, member, ok := strings.Cut(strings.TrimSuffix(name, ")"), "(")
+	if !ok || !strings.HasSuffix(name, ")") || archive == "" {
+		return name, ""
+	}
+	return archive, member
 }
 
 // Fingerprint is the key with the ordinal, as one line of text.

@@ -20,6 +20,7 @@ type link struct {
 	uses     map[string][]use    // of probe objects that the file itself does not define, by name
 	used     map[location]bool   // probe objects that sites of their own file have
 	usedIDs  map[scopedID]bool   // probes that are used without a record
+	recorded map[scopedID]bool   // probes that are used with one
 	probes   []definition        // that structures define
 	counts   map[scopedID]*count // of arguments
 	traits   map[trait][]int     // the files that have it
@@ -53,7 +54,7 @@ func (s *Set) linkOf(f *File) *link {
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
-			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
+			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
 			hiddenFile: -1,
 		}
 	}
@@ -68,15 +69,15 @@ func (l *looker) scope() int {
 	return l.index
 }
 
-// use notes a use of a probe object, the first of each file.
-func (l *link) use(name string, u use) {
+// knowsUse reports whether a use of a probe object by a file was noted: the first
+// one is enough.
+func (l *link) knowsUse(name string, file int) bool {
 	all := l.uses[name]
-	if n := len(all); n > 0 && all[n-1].finding.file == u.finding.file {
-		all[n-1].hidden = all[n-1].hidden || u.hidden
-		return
-	}
-	l.uses[name] = append(all, u)
+	return len(all) > 0 && all[len(all)-1].finding.file == file
 }
+
+// use notes a use of a probe object.
+func (l *link) use(name string, u use) { l.uses[name] = append(l.uses[name], u) }
 
 // usedAt notes a use of a probe object by the file that defines it.
 func (l *link) usedAt(file int, probe image.Ref) {
@@ -142,6 +143,7 @@ func (l *link) unused() {
 		d := &l.probes[i]
 		_, named := l.uses[d.symbol]
 		switch {
+		case d.local && l.recorded[d.scopedID()]: // a function has one for each call, of which records name the first
 		case l.used[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
 		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):
 		default:

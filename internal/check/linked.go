@@ -44,10 +44,8 @@ func (l *looker) linkedStubs(mentioned bool) error {
 		return err
 	}
 	if len(s.at) > 0 {
-		for i := range l.Object.Sections {
-			if err := s.section(&l.Object.Sections[i]); err != nil {
-				return err
-			}
+		if err := s.sections(); err != nil {
+			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
@@ -125,11 +123,28 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 // read again: no branch is longer.
 const chunk, overlap = 64 << 10, 8
 
+// sections looks at all that is loaded. In a hostile file many sections may have the
+// same bytes.
+func (s *linkedStubs) sections() error {
+	left := uint64(s.Object.Size())
+	for i := range s.Object.Sections {
+		sec := &s.Object.Sections[i]
+		if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
+			continue
+		}
+		if sec.Size > left {
+			return s.Object.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
+		}
+		left -= sec.Size
+		if err := s.section(sec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // section looks for calls of stubs in code, and for their addresses in data.
 func (s *linkedStubs) section(sec *elfreloc.Section) error {
-	if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
-		return nil
-	}
 	look := s.words
 	switch code := sec.Flags&elf.SHF_EXECINSTR != 0; {
 	case code:

@@ -67,6 +67,9 @@ func (l *looker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr
 		l.link.usedIDs[scopedID{allObjects, stub.ID}] = true
 		return nil
 	}
+	if l.link.knowsUse(objects.Name(stub), l.index) {
+		return nil
+	}
 	f, err := l.finding(UndefinedProbe, at, stub.ID, "")
 	if err == nil {
 		l.link.use(objects.Name(stub), use{finding: *f})

@@ -92,6 +92,8 @@ func (l *looker) recorded(e *linkerset.Entry, id string) error {
 	switch {
 	case e.Probe.Null():
 		return l.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+	case e.Probe.Undefined && l.link.knowsUse(e.Probe.Symbol, l.index):
+		return nil
 	case e.Probe.Undefined:
 		rule := UndefinedProbe
 		if !l.relocatable() {
@@ -109,6 +111,7 @@ func (l *looker) recorded(e *linkerset.Entry, id string) error {
 		return l.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", l.Image.Place(e.Probe.Addr))
 	}
 	l.link.usedAt(l.index, e.Probe)
+	l.link.recorded[scopedID{l.scope(), id}] = true
 	return nil
 }
 

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/objtest"
+	"sdtconvert/linkerset"
+)
+
+// fuzzManifest names functions and probes of the committed objects.
+const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
+	{"section": ".text", "offset": 4, "function": "kept", "function_offset": 4, "function_size": 18, "source_file": "calls.c",
+	 "kind": "call", "state": "live", "probe": "calls___static", "record": {"offset": 4}},
+	{"section": ".text", "offset": 36, "function": "calls_zero", "function_offset": 4,
+	 "kind": "isenabled", "state": "disabled", "probe": "calls___zero", "record": {"offset": 38}},
+	{"section": ".init.text", "offset": 1, "function_offset": 0, "kind": "call", "state": "live", "probe": "x", "record": {"offset": 1}}]}]}`
+
+// FuzzCheck checks objects and images. What is in the file may lead to findings and
+// errors, never to a panic or to a finding that cannot be written.
+func FuzzCheck(f *testing.F) {
+	const limit = 16 << 10 // small inputs fuzz faster
+	files := newScratch(f)
+	for _, file := range objtest.Committed(f, limit) {
+		f.Add(file.Data)
+		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
+			f.Add(run.data)
+			addImages(f, run.data)
+		}
+		addImages(f, file.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkBytes(t, files, data)
+	})
+}
+
+// checkChecked checks a file with all rules, and what comes of it.
+func checkChecked(t *testing.T, name string) {
+	t.Helper()
+	m := &check.Manifest{}
+	if err := m.Read(strings.NewReader(fuzzManifest)); err != nil {
+		t.Fatal(err)
+	}
+	opts := defaultOptions()
+	s := &checkSettings{flags: &flags{}, options: check.Options{
+		Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: recordLayouts(linkerset.Layout{}), Manifest: m,
+		Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
+	}}
+	s.patch.Names = opts.Names
+	set, r := check.New(s.options), newCheckReport()
+	fail := func(err error) { r.errors = append(r.errors, err); set.Failed() }
+	if err := s.file(set, name, func(error) {}, fail); err != nil {
+		fail(err)
+	}
+	r.files, r.findings = set.Files(), set.Findings()
+	if len(r.files)+len(r.errors) == 0 {
+		t.Fatal("neither looked at nor an error")
+	}
+	seen := map[string]bool{}
+	for i := range r.findings {
+		finding := &r.findings[i]
+		if key := finding.Fingerprint(); seen[key] || len(strings.Fields(key)) != 5 || finding.Message == "" {
+			t.Fatalf("%s: %+v", key, finding)
+		} else {
+			seen[key] = true
+		}
+	}
+	for _, format := range reportFormats {
+		if err := format(r, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every prefix of a file, and every byte of its tables with other bits, may lead to
+// findings and errors.
+func TestCheckOfBrokenFiles(t *testing.T) {
+	files := newScratch(t)
+	stride := 7
+	if testing.Short() {
+		stride = 67
+	}
+	for _, name := range mutated {
+		original := objtest.Read(t, name)
+		run, err := files.convert(original, defaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range [][]byte{original, run.data} {
+			for n := 0; n < len(data); n += stride {
+				checkBytes(t, files, data[:n])
+			}
+			for _, r := range structure(t, data) {
+				for at := r[0]; at < r[1]; at += stride {
+					broken := bytes.Clone(data)
+					broken[at] ^= 1 << (at % 8)
+					checkBytes(t, files, broken)
+					broken[at] = ^data[at]
+					checkBytes(t, files, broken)
+				}
+			}
+		}
+	}
+}
+
+func checkBytes(t *testing.T, files *scratch, data []byte) {
+	t.Helper()
+	in, err := files.open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	checkChecked(t, files.file.Name())
+}
