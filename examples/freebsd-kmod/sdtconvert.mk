@@ -3,11 +3,14 @@
 #	.include <bsd.kmod.mk>
 #	.include "sdtconvert.mk"
 #
+# With an empty SDTCONVERT objects stay as they are.
+#
 # CTFCONVERT_CMD is what the rules for sources run after the compiler. An object that
 # cannot be converted must go, or the next make would link it.
 SDTCONVERT?=	sdtconvert --layout freebsd
 _SDTCONVERT=	${SDTCONVERT} ${.TARGET} || { rm -f ${.TARGET}; false; }
-.if empty(CTFCONVERT_CMD) || ${CTFCONVERT_CMD} == "@:"
+.if empty(SDTCONVERT)
+.elif empty(CTFCONVERT_CMD) || ${CTFCONVERT_CMD} == "@:"
 CTFCONVERT_CMD=	${_SDTCONVERT}
 .else
 CTFCONVERT_CMD+= && { ${_SDTCONVERT}; }

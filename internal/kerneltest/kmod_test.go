@@ -67,28 +67,46 @@ func (k kmod) path(name string) string { return filepath.Join(k.folder, name) }
 
 func checkKmod(t *testing.T, k kmod, machine string) {
 	t.Helper()
-	if _, err := k.try("SDTCONVERT=true", "coffee.o", "cup.o"); err != nil {
+	if _, err := k.try("SDTCONVERT=", "coffee.o", "cup.o"); err != nil {
 		t.Fatal(err)
 	}
-	var calls []string
-	for _, object := range []string{"coffee.o", "cup.o"} {
-		relocations := tooltest.Output(t, "llvm-readelf-19", "-rW", k.path(object))
-		for _, m := range regexp.MustCompile(`__dtrace_(\w+?)_coffee___(\w+)`).FindAllStringSubmatch(relocations, -1) {
-			calls = append(calls, strings.Replace(m[1], "probe", "call", 1)+" "+m[2])
-		}
+	calls := k.calls(t)
+	for _, object := range objects {
 		if err := os.Remove(k.path(object)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	k.checkFailure(t)
-	out, err := k.try()
+	out, err := k.try("-j4")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(k.bmake, "MK_CTF=yes") && strings.Count(out, "\nis made: coffee.o") != 1 {
 		t.Errorf("ctfconvert is not run: %s", out)
 	}
+	k.checkModule(t, machine, calls)
+	k.checkIncremental(t)
+}
 
+var objects = []string{"coffee.o", "cup.o"}
+
+// calls are those of stubs, in objects that are not converted.
+func (k kmod) calls(t *testing.T) []string {
+	t.Helper()
+	var calls []string
+	for _, object := range objects {
+		relocations := tooltest.Output(t, "llvm-readelf-19", "-rW", k.path(object))
+		for _, m := range regexp.MustCompile(`__dtrace_(\w+?)_coffee___(\w+)`).FindAllStringSubmatch(relocations, -1) {
+			calls = append(calls, strings.Replace(m[1], "probe", "call", 1)+" "+m[2])
+		}
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+// checkModule looks for a site of each call, and for the sets as the kernel does.
+func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
+	t.Helper()
 	var sites []string
 	count := map[string]int{}
 	for _, p := range list(t, "sdtconvert", k.path("coffee.ko")) {
@@ -101,7 +119,6 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 			sites = append(sites, strings.Replace(s.Kind, "tail", "call", 1)+" "+p.Name)
 		}
 	}
-	slices.Sort(calls)
 	slices.Sort(sites)
 	if diff := cmp.Diff(calls, sites); diff != "" || len(calls) < 5 {
 		t.Errorf("calls (-) and sites (+): %s", diff)
@@ -121,7 +138,6 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 			checkSymbol(t, symbols, "__stop_set_sdt_"+set+"_set", address+size)
 		}
 	}
-	k.checkIncremental(t)
 }
 
 // onlySection finds a section in what llvm-readelf -S prints. The kernel takes the
