@@ -3,7 +3,10 @@
 #	.include <bsd.kmod.mk>
 #	.include "sdtconvert.mk"
 #
-# With an empty SDTCONVERT objects stay as they are.
+# or convert them when they are linked, if this is before that:
+#
+#	LD=		sdtconvert ld --layout freebsd --linker ld.lld --
+#	SDTCONVERT=
 #
 # CTFCONVERT_CMD is what the rules for sources run after the compiler. An object that
 # cannot be converted must go, or the next make would link it.

@@ -40,6 +40,21 @@ func TestFreeBSD(t *testing.T) {
 	}
 }
 
+// TestFreeBSDLinker converts the objects when they are linked.
+func TestFreeBSDLinker(t *testing.T) {
+	tooltest.Need(t, "bmake", "awk", "clang-19", "ld.lld-19", "llvm-objcopy-19", "llvm-readelf-19")
+	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
+	for _, machine := range []string{"amd64", "aarch64"} {
+		t.Run(machine, func(t *testing.T) {
+			k := newKmod(t, machine, "19", "no")
+			if out, err := k.try("SDTCONVERT=", "LD=sdtconvert ld --layout freebsd --linker ld.lld-19 --"); err != nil || strings.Contains(out, ".o ||") {
+				t.Fatal(err, out)
+			}
+			k.checkModule(t, machine, k.calls(t))
+		})
+	}
+}
+
 func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	t.Helper()
 	root := t.TempDir()
