@@ -53,16 +53,14 @@ func checkOutputs(s *settings) error {
 
 type converter struct {
 	*settings
-	place     func(file string) string // where what is converted goes; nil unless ld asks
-	keep      int64                    // what may be kept of an archive, see keptMembers
-	mentioned atomic.Bool              // whether the last file that was read mentions a stub
+	keep        int64       // what may be kept of an archive, see keptMembers
+	onlyChanged bool        // what does not change is not copied
+	mentioned   atomic.Bool // whether the last file that was read mentions a stub
 }
 
 // target is where the result of a file goes.
 func (c *converter) target(file string) string {
 	switch {
-	case c.place != nil:
-		return c.place(file)
 	case c.output != "":
 		return c.output
 	case c.outputDir != "":
@@ -246,7 +244,7 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 // but to make a copy, if there is to be one.
 func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
 	out := done.out
-	if out == nil && done.target != in.Path {
+	if out == nil && done.target != in.Path && !c.onlyChanged {
 		size := in.Info.Size()
 		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
 	}

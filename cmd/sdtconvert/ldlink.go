@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,18 +19,31 @@ type link struct {
 	linker string   // the real one's path
 	given  []string // its arguments as they came
 
-	line    *linkline.Line
-	inputs  []*linkInput // each file once, in the order of the line
-	byArg   map[int]*linkInput
-	needles [][]byte // without which a file has no stub
-	temp    *tempFolder
-	copies  map[string]string // of files, by where these are
-	names   *rename.Names     // of copies
+	line   *linkline.Line
+	inputs []*linkInput          // each file once, in the order of the line
+	known  map[string]*linkInput // by path
+	byArg  map[int]*linkInput    // by the argument of the line
+	abi    []byte                // of the first object; nil if nobody has asked
+
+	needles  [][]byte // without which a file has no stub
+	anyNames [][]byte // and without which it has to do with no probe
+	temp     *tempFolder
+	copies   map[string]string // of files, by where these are
+	names    *rename.Names     // of copies
+	added    *addition
+
+	converted bool // something was
 
 	stdout, stderr io.Writer
 
 	mu      sync.Mutex  // of running, and of temp when a signal comes
 	running *os.Process // the linker, while it runs
+}
+
+// addition is an object that is added to the line.
+type addition struct {
+	file string
+	at   int // the argument before which it goes
 }
 
 // prepare converts what holds probes. Where nothing does, the linker can be run as
@@ -43,76 +57,73 @@ func (l *link) prepare() error {
 	if !l.line.HasInputs() {
 		return nil
 	}
+	l.follow = l.follow || !l.inPlace // nothing is written there, and the linker follows
 	l.needles = l.patch.Names.Needles()
+	l.anyNames = append(l.patch.Names.Needles(), []byte(l.patch.ProbePrefix))
 	l.findInputs()
 	if len(l.inputs) > 1 {
 		collectLess()
 	}
-	parallel(len(l.inputs), l.jobs, func(i int) { l.scanInput(l.inputs[i]) })
+	l.scan()
+	scripts, err := l.scriptsOf()
+	if err != nil {
+		return err
+	}
+	if l.inPlace {
+		l.addScripted(scripts)
+	}
 	var errs []error
 	var wanted []*linkInput
 	for _, in := range l.inputs {
-		if in.err != nil {
+		switch {
+		case in.err != nil:
 			errs = append(errs, in.err)
-		}
-		if in.probes {
+		case !in.probes:
+		case in.typ == filetype.Bitcode:
+			errs = append(errs, fmt.Errorf("%s: is LLVM bitcode that holds probes; %s", in.path, adviceLLVM))
+		case in.script != "" && !l.inPlace:
+			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
+		default:
 			wanted = append(wanted, in)
 		}
+	}
+	if len(errs) == 0 && !l.inPlace {
+		errs = l.checkScripts(scripts, wanted)
 	}
 	if len(errs) > 0 {
 		reportAll(errs, l.stderr)
 		return errTold
 	}
-	return l.convertInputs(wanted)
-}
-
-// findInputs lists the files that the line names.
-func (l *link) findInputs() {
-	l.byArg = map[int]*linkInput{}
-	known := map[string]*linkInput{}
-	for i := range l.line.Args {
-		arg := &l.line.Args[i]
-		if arg.Kind != linkline.Input || arg.Foreign {
-			continue
-		}
-		in := known[arg.Value]
-		if in == nil {
-			in = &linkInput{path: arg.Value, file: l.inFolder(arg.Value)}
-			known[arg.Value] = in
-			l.inputs = append(l.inputs, in)
-		}
-		l.byArg[i] = in
+	if err := l.convertInputs(wanted); err != nil {
+		return err
 	}
-}
-
-// inFolder is where a path leads that is given to the linker.
-func (l *link) inFolder(path string) string {
-	if l.line.Folder == "" || filepath.IsAbs(path) {
-		return path
+	if l.line.Relocatable {
+		return nil
 	}
-	return filepath.Join(l.line.Folder, path)
+	return l.completeLink()
 }
 
 // convertInputs converts files, to copies or in place.
 func (l *link) convertInputs(wanted []*linkInput) error {
-	var files []string
-	for _, in := range wanted {
-		if in.typ == filetype.ELF {
-			files = append(files, in.file)
-		}
-	}
-	if len(files) == 0 {
+	if len(wanted) == 0 {
 		return nil
 	}
+	files := make([]string, len(wanted))
+	for i, in := range wanted {
+		files[i] = in.file
+	}
 	l.watch()
-	c := &converter{settings: &l.settings}
+	c := &converter{settings: &l.settings, onlyChanged: true}
+	work := c.file
 	if !l.inPlace {
-		if err := l.makeCopies(c, files); err != nil {
+		if err := l.makePlaces(files); err != nil {
 			return err
 		}
+		work = func(file string) *result { return c.convert(file, l.copies[file]) }
 	}
 	failed := false
-	pool(files, l.jobs, c.file, func(i int, r *result) {
+	l.converted = true
+	pool(files, l.jobs, work, func(_ int, r *result) {
 		l.stderr.Write(r.stderr.Bytes())
 		l.stderr.Write(r.stdout.Bytes()) // standard output is the linker's
 		failed = failed || r.failed
@@ -124,9 +135,22 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	return nil
 }
 
-// makeCopies has what is converted go to the temporary folder.
-func (l *link) makeCopies(c *converter, files []string) error {
+// needTemp makes the temporary folder unless it is there.
+func (l *link) needTemp() error {
+	if l.temp != nil {
+		return nil
+	}
+	l.watch()
 	if err := l.makeTemp(); err != nil {
+		return err
+	}
+	l.names = rename.New(l.temp.path + string(filepath.Separator))
+	return nil
+}
+
+// makePlaces decides where in the temporary folder the copies are.
+func (l *link) makePlaces(files []string) error {
+	if err := l.needTemp(); err != nil {
 		return err
 	}
 	l.copies = map[string]string{}
@@ -141,17 +165,12 @@ func (l *link) makeCopies(c *converter, files []string) error {
 		}
 		l.copies[file] = place
 	}
-	c.place = func(file string) string { return l.copies[file] }
 	return nil
 }
 
 // nameCopies finds out which copies there are: what mentions stubs in other places
 // than calls is not converted.
 func (l *link) nameCopies(wanted []*linkInput) {
-	if l.temp == nil {
-		return
-	}
-	l.names = rename.New(l.temp.path + string(filepath.Separator))
 	for _, in := range wanted {
 		place, ok := l.copies[in.file]
 		if !ok {
@@ -167,13 +186,21 @@ func (l *link) nameCopies(wanted []*linkInput) {
 
 // words are the arguments of the linker, with the copies in them.
 func (l *link) words() []string {
-	args := append([]linkline.Arg(nil), l.line.Args...)
-	for i := range args {
+	var words []string
+	for i := range l.line.Args {
+		if l.added != nil && l.added.at == i {
+			words = append(words, l.added.file)
+		}
 		if in := l.byArg[i]; in != nil {
 			if place, ok := l.copies[in.file]; ok {
-				args[i].Words = []string{place}
+				words = append(words, place)
+				continue
 			}
 		}
+		words = append(words, l.line.Args[i].Words...)
 	}
-	return linkline.Words(args)
+	if l.added != nil && l.added.at == len(l.line.Args) {
+		words = append(words, l.added.file)
+	}
+	return words
 }

@@ -1,8 +1,74 @@
 package main
 
-import "strings"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sdtconvert/internal/replace"
+)
+
+// rewriteReports has the files that tell what was linked name the inputs, and not
+// their copies.
+func (l *link) rewriteReports() error {
+	for _, report := range l.line.Reports {
+		file := l.line.InFolder(report.Path)
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
+			file = filepath.Join(file, filepath.Base(l.output())+".map")
+			info, err = os.Stat(file)
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			continue // the linker knows why
+		}
+		if err := l.rewrite(file, report.Makefile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *link) output() string {
+	if l.line.Output == "" {
+		return "a.out"
+	}
+	return l.line.Output
+}
+
+// rewrite replaces names in a file, unless there are none.
+func (l *link) rewrite(file string, makefile bool) error {
+	text, err := os.ReadFile(file)
+	if err != nil || !bytes.Contains(text, []byte(l.temp.path)) {
+		return err
+	}
+	names := l.names
+	if makefile {
+		names = names.With(makefileName)
+		if l.added != nil {
+			text = dropPrerequisite(text, makefileName(l.added.file))
+		}
+	}
+	return replace.New(file, names.Bytes(text))
+}
 
 // makefileName writes a name as linkers do in rules of make.
 func makefileName(name string) string {
 	return strings.NewReplacer(" ", `\ `, "#", `\#`, "$", "$$").Replace(name)
+}
+
+// dropPrerequisite takes a name out of a rule, and the empty rule of its own that
+// lets make go on when the file is gone. Each linker has its own white space.
+func dropPrerequisite(text []byte, name string) []byte {
+	text = bytes.ReplaceAll(text, []byte("\n"+name+":\n\n"), []byte("\n"))
+	text = bytes.ReplaceAll(text, []byte("\n"+name+":\n"), []byte("\n"))
+	at := bytes.Index(text, []byte(" "+name))
+	if at < 0 {
+		return text
+	}
+	from, to := at, at+1+len(name)
+	for from > 0 && strings.IndexByte(" \t\n\\", text[from-1]) >= 0 {
+		from--
+	}
+	return append(text[:from:from], text[to:]...)
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"sdtconvert/internal/linkline"
-	"sdtconvert/internal/rename"
-	"sdtconvert/internal/replace"
 )
 
 // maxArguments is how many bytes of arguments a linker gets on its command line;
@@ -18,7 +16,7 @@ const maxArguments = 30 << 10
 
 // run runs the linker.
 func (l *link) run() (exitStatus, error) {
-	if len(l.copies) == 0 {
+	if len(l.copies) == 0 && l.added == nil {
 		if err := l.temp.remove(); err != nil {
 			return exitStatus{}, err
 		}
@@ -139,47 +137,4 @@ func (p *pipe) finish() {
 func (p *pipe) close() {
 	p.r.Close()
 	p.w.Close()
-}
-
-// rewriteReports has the files that tell what was linked name the inputs, and not
-// their copies.
-func (l *link) rewriteReports() error {
-	for _, report := range l.line.Reports {
-		file := l.inFolder(report.Path)
-		info, err := os.Stat(file)
-		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
-			file = filepath.Join(file, filepath.Base(l.output())+".map")
-			info, err = os.Stat(file)
-		}
-		if err != nil || !info.Mode().IsRegular() {
-			continue // the linker knows why
-		}
-		names := l.names
-		if report.Makefile {
-			names = names.With(makefileName)
-		}
-		if err := rewrite(file, names); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *link) output() string {
-	if l.line.Output == "" {
-		return "a.out"
-	}
-	return l.line.Output
-}
-
-// rewrite replaces names in a file.
-func rewrite(file string, names *rename.Names) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if new := names.Bytes(text); len(new) > 0 && &new[0] != &text[0] {
-		return replace.New(file, new)
-	}
-	return nil
 }

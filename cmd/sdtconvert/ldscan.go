@@ -1,29 +1,81 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/linkline"
 	"sdtconvert/internal/replace"
 )
 
-// linkInput is a file that a linker is given.
+// linkInput is a file that a linker reads.
 type linkInput struct {
 	path   string // as the linker is told, or finds it
 	file   string // where it is
+	script string // that names it, or "" if the line does
 	typ    filetype.Type
 	elf    elf.Type
+
+	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
+	text   *linkline.Script
 	err    error
 }
 
-var notYet = map[filetype.Type]error{
-	filetype.Bitcode:     errors.New("is LLVM bitcode that holds probes; " + adviceLLVM),
-	filetype.Archive:     errors.New(explanations[filetype.Archive]),
-	filetype.ThinArchive: errors.New(explanations[filetype.ThinArchive]),
+func (in *linkInput) isArchive() bool {
+	return in.typ == filetype.Archive || in.typ == filetype.ThinArchive
+}
+
+// findInputs lists the files that the line names.
+func (l *link) findInputs() {
+	l.byArg = map[int]*linkInput{}
+	l.known = map[string]*linkInput{}
+	for i := range l.line.Args {
+		arg := &l.line.Args[i]
+		switch {
+		case arg.Foreign:
+		case arg.Kind == linkline.Input:
+			l.byArg[i] = l.addInput(arg.Value, l.line.InFolder(arg.Value), "")
+		case arg.Kind == linkline.Library:
+			if file := l.choose(l.line.Candidates(arg)); file != "" {
+				l.byArg[i] = l.addInput(file, file, "")
+			}
+		}
+	}
+}
+
+func (l *link) addInput(path, file, script string) *linkInput {
+	in := l.known[path]
+	if in == nil {
+		in = &linkInput{path: path, file: file, script: script}
+		l.known[path] = in
+		l.inputs = append(l.inputs, in)
+	}
+	return in
+}
+
+// scan looks at all inputs, and at those that scripts among them name.
+func (l *link) scan() {
+	for done := 0; done < len(l.inputs); {
+		batch := l.inputs[done:]
+		done = len(l.inputs)
+		parallel(len(batch), l.jobs, func(i int) { l.scanInput(batch[i]) })
+		for _, in := range batch {
+			if in.text == nil {
+				continue
+			}
+			for _, name := range append(in.text.Inputs, in.text.Includes...) {
+				if file := l.line.ScriptInput(in.file, name); file != "" {
+					l.addInput(file, file, in.path)
+				}
+			}
+		}
+	}
 }
 
 // scanInput finds out whether a file is worth converting. What cannot be read is
@@ -34,50 +86,173 @@ func (l *link) scanInput(in *linkInput) {
 		return
 	}
 	defer f.Close()
-	size := f.Info.Size()
-	if size <= smallFile {
+	if f.Info.Size() <= smallFile {
 		if err := f.Load(); err != nil {
 			in.err = err
 			return
 		}
 	}
-	head := make([]byte, min(size, filetype.HeadSize))
-	if n, err := f.ReadAt(head, 0); n < len(head) {
+	src := wholeFile(f)
+	if in.typ, err = src.recognise(); err != nil {
 		in.err = err
 		return
 	}
-	in.typ = filetype.Recognise(head)
 	switch in.typ {
 	case filetype.ELF:
-		in.err = l.scanELF(in, f)
-	case filetype.Bitcode, filetype.Archive, filetype.ThinArchive:
-		found, err := elfreloc.StreamContains(f, 0, size, l.needles)
-		if err == nil && found {
-			err = notYet[in.typ]
-		}
-		if err != nil {
-			in.err = fmt.Errorf("%s: %w", in.file, err)
-		}
+		in.err = l.scanELF(in, src)
+	case filetype.Archive, filetype.Bitcode:
+		in.names, in.probes, in.err = l.scanNames(func(needles [][]byte) (bool, error) {
+			return elfreloc.StreamContains(f, 0, src.size, needles)
+		})
+	case filetype.ThinArchive:
+		in.err = l.scanThin(in, f)
+	case filetype.Text:
+		in.text, in.err = readScript(f)
 	}
 }
 
-func (l *link) scanELF(in *linkInput, f *replace.Input) error {
-	o, err := elfreloc.Open(f, f.Info.Size(), in.file)
+// scanNames looks for names of stubs only where any name is found.
+func (l *link) scanNames(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
+	if names, err = contain(l.anyNames); err == nil && names {
+		probes, err = contain(l.needles)
+	}
+	return names, probes, err
+}
+
+func (l *link) scanELF(in *linkInput, src *source) error {
+	o, err := elfreloc.Open(src, src.size, in.file)
 	if err == nil {
-		in.elf = o.Type
-		if o.Type != elf.ET_REL {
+		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
 		if err = checkLTO(o, l.patch.Names); err != nil {
 			return err
 		}
-		in.probes, err = o.NamesContain(l.needles)
+		in.names, in.probes, err = l.scanNames(o.NamesContain)
 	}
 	if err != nil {
 		// Nobody need read what holds no probe.
-		if found, _ := elfreloc.StreamContains(f, 0, f.Info.Size(), l.needles); !found {
+		if found, _ := elfreloc.StreamContains(src, 0, src.size, l.needles); !found {
 			return nil
 		}
 	}
 	return err
+}
+
+// scanThin looks into the files that a thin archive names.
+func (l *link) scanThin(in *linkInput, f *replace.Input) error {
+	lib, err := openLibrary(f, true)
+	if err != nil {
+		return nil
+	}
+	err = lib.each(func(src *source) error {
+		if src.err != nil {
+			return nil
+		}
+		names, probes, err := l.scanNames(func(needles [][]byte) (bool, error) {
+			return elfreloc.StreamContains(src, 0, src.size, needles)
+		})
+		in.names, in.probes = in.names || names, in.probes || probes
+		return err
+	})
+	if err != nil && !in.probes {
+		return nil
+	}
+	return err
+}
+
+// maxScript bounds what is read of a text, in bytes.
+const maxScript = 16 << 20
+
+func readScript(f *replace.Input) (*linkline.Script, error) {
+	text, err := io.ReadAll(io.LimitReader(f.File, maxScript))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return linkline.ParseScript(string(text)), nil
+}
+
+// choose takes the first of several files that is for the machine of the link, as
+// linkers do.
+func (l *link) choose(files []string) string {
+	if len(files) < 2 {
+		files = append(files, "")
+		return files[0]
+	}
+	if l.abi == nil {
+		l.abi = []byte{}
+		for i := range l.line.Args {
+			if arg := &l.line.Args[i]; arg.Kind == linkline.Input && !arg.Foreign {
+				if l.abi = abiOf(l.line.InFolder(arg.Value)); len(l.abi) > 0 {
+					break
+				}
+			}
+		}
+	}
+	for _, file := range files {
+		if abi := abiOf(file); len(abi) == 0 || len(l.abi) == 0 || bytes.Equal(abi, l.abi) {
+			return file
+		}
+	}
+	return ""
+}
+
+// abiOf is what an ELF file, or the first in an archive, says of class, byte order
+// and machine. It is empty for what says nothing of that.
+func abiOf(file string) []byte {
+	f, err := replace.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var abi []byte
+	found := errors.New("found")
+	eachSource(f, true, func(src *source) error {
+		head := make([]byte, 20)
+		if src.err != nil {
+			return nil
+		}
+		if n, _ := src.ReadAt(head, 0); n < len(head) || string(head[:4]) != elf.ELFMAG {
+			return nil
+		}
+		abi = append(head[elf.EI_CLASS:elf.EI_VERSION:elf.EI_VERSION], head[18:20]...)
+		return found
+	})
+	return abi
+}
+
+// scriptsOf are those that flags name, and all that they include.
+func (l *link) scriptsOf() ([]*linkInput, error) {
+	var all []*linkInput
+	seen := map[string]bool{}
+	var add func(name string) error
+	add = func(name string) error {
+		file := l.line.ScriptInput(name, name)
+		if file == "" || seen[file] {
+			return nil
+		}
+		seen[file] = true
+		f, err := replace.Open(file)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		text, err := readScript(f)
+		if err != nil {
+			return err
+		}
+		all = append(all, &linkInput{path: name, file: file, text: text})
+		for _, name := range text.Includes {
+			if err := add(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, name := range l.line.Scripts {
+		if err := add(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

@@ -52,6 +52,18 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 	return nil
 }
 
+// Merge takes in the objects of another.
+func (c *Common) Merge(other *Common) {
+	if c.objects == 0 {
+		*c = *other
+		return
+	}
+	if other.objects > 0 {
+		c.objects += other.objects
+		c.bits &= other.bits
+	}
+}
+
 // LandingPad reports whether code has to begin with a landing pad.
 func (c *Common) LandingPad() bool {
 	return c.bits != 0 && c.bits&c.machine.Traits().Features.LandingPad != 0

@@ -24,6 +24,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"sdtconvert/arch"
@@ -42,6 +43,11 @@ type Options struct {
 	// Thunk is the symbol to jump to instead of returning. When it is "", the
 	// machine's own is used if an object that calls stubs refers to it.
 	Thunk string
+	// Converted says that no call of a stub is left in the link, so that none needs
+	// a function.
+	Converted bool
+	// Hidden says that records can only name what the program itself defines.
+	Hidden bool
 }
 
 // Need is what a link needs, of the objects that were added.
@@ -109,6 +115,36 @@ func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
 	return n.addRecords(o, syms)
 }
 
+// AddDefinitions takes in what a member of an archive defines: whether it becomes a
+// part of the link is decided by what is not defined otherwise.
+func (n *Need) AddDefinitions(o *elfreloc.Object) error {
+	syms, err := o.Symbols()
+	if err == nil {
+		n.addDefinitions(syms, n.defined)
+	}
+	return err
+}
+
+// Merge takes in what another has taken in.
+func (n *Need) Merge(other *Need) {
+	if n.empty == nil {
+		n.empty, n.machine = other.empty, other.machine
+	}
+	if n.thunk == "" {
+		n.thunk = other.thunk
+	}
+	n.notes.Merge(&other.notes)
+	maps.Copy(n.stubs, other.stubs)
+	maps.Copy(n.defined, other.defined)
+	maps.Copy(n.exported, other.exported)
+	for name, p := range other.probes {
+		n.addProbe(name, p.id).hidden = p.hidden || n.probes[name].hidden
+	}
+}
+
+// Missing reports whether probes lack a definition.
+func (n *Need) Missing() bool { return len(n.missing()) > 0 }
+
 // ErrNoObject says that there is no object to take the machine from.
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 
@@ -153,7 +189,7 @@ func (n *Need) addCalls(o *elfreloc.Object) error {
 	for _, s := range scan.Stubs {
 		if s.Defined {
 			n.defined[s.Name] = true
-		} else {
+		} else if !n.opts.Converted {
 			n.stubs[s.Name] = s.Kind
 		}
 	}
@@ -177,7 +213,7 @@ func (n *Need) addCalls(o *elfreloc.Object) error {
 
 func (n *Need) addProbe(object, id string) *probe {
 	if n.probes[object] == nil {
-		n.probes[object] = &probe{object: object, id: id}
+		n.probes[object] = &probe{object: object, id: id, hidden: n.opts.Hidden}
 	}
 	return n.probes[object]
 }

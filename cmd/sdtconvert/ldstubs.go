@@ -1,0 +1,207 @@
+package main
+
+import (
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/stubs"
+	"sdtconvert/linkerset"
+)
+
+// addedName is what reports call the object that is added to a link.
+const addedName = "sdtconvert-stubs.o"
+
+// completeLink sees to what concerns a final link as a whole: that all records are of
+// one kind, and that each probe has a definition.
+func (l *link) completeLink() error {
+	var users []*linkInput
+	for _, in := range l.inputs {
+		if in.names && (in.elf == elf.ET_REL || in.isArchive()) {
+			users = append(users, in)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	parts := make([]linkPart, len(users))
+	parallel(len(users), l.jobs, func(i int) { l.readPart(users[i], &parts[i]) })
+	var errs []error
+	for i := range parts {
+		if parts[i].err != nil {
+			errs = append(errs, parts[i].err)
+		}
+	}
+	errs = append(errs, l.differences(parts)...)
+	if len(errs) > 0 {
+		reportAll(errs, l.stderr)
+		return errTold
+	}
+	if l.noStubs || l.patch.NoRecords {
+		return nil
+	}
+	need := stubs.New(l.stubOptions())
+	for i := range parts {
+		need.Merge(parts[i].need)
+	}
+	if need.Missing() {
+		if err := l.addLibraries(need); err != nil {
+			return err
+		}
+	}
+	if !need.Missing() {
+		return nil
+	}
+	return l.addObject(need)
+}
+
+// linkPart is what a file is to a link.
+type linkPart struct {
+	need    *stubs.Need
+	earlier bool  // it holds records of an earlier conversion with the flags of this one
+	other   error // or with others
+	err     error
+}
+
+func (l *link) stubOptions() stubs.Options {
+	return stubs.Options{
+		Names: l.patch.Names, ProbePrefix: l.patch.ProbePrefix, Thunk: l.patch.ReturnThunk, Layouts: recordLayouts(l.patch.Layout),
+		Converted: true, Hidden: l.patch.Layout.Format == linkerset.Relative,
+	}
+}
+
+// readPart reads an object, or the members of an archive.
+func (l *link) readPart(in *linkInput, part *linkPart) {
+	part.need = stubs.New(l.stubOptions())
+	f, err := replace.Open(in.file)
+	if err != nil {
+		part.err = err
+		return
+	}
+	defer f.Close()
+	if err := f.Load(); err != nil {
+		part.err = err
+		return
+	}
+	part.err = eachSource(f, true, func(src *source) error {
+		if typ, err := src.recognise(); err != nil || typ != filetype.ELF {
+			return err
+		}
+		o, err := elfreloc.Open(src, src.size, src.name)
+		if err != nil || o.Type != elf.ET_REL {
+			return nil // or it would be refused by now, if it held probes
+		}
+		return l.readObject(part, o)
+	})
+}
+
+func (l *link) readObject(part *linkPart, o *elfreloc.Object) error {
+	found, err := o.NamesContain(l.anyNames)
+	if err != nil || !found {
+		return err
+	}
+	m := machines.Lookup(o.Machine, o.Layout.Class)
+	earlier, err := l.patch.CheckEarlier(o, m)
+	if err != nil {
+		part.other = err
+	}
+	part.earlier = part.earlier || earlier
+	return part.need.Add(o, m)
+}
+
+// differences are the records that do not go together. Those that are all alike do,
+// whatever the flags are, if nothing is converted now.
+func (l *link) differences(parts []linkPart) []error {
+	var others []error
+	mixed := l.converted
+	for i := range parts {
+		p := &parts[i]
+		mixed = mixed || p.earlier
+		if p.other == nil {
+			continue
+		}
+		others = append(others, p.other)
+		mixed = mixed || cause(p.other) != cause(others[0])
+	}
+	if !mixed {
+		return nil
+	}
+	return others
+}
+
+func cause(err error) string {
+	if of := (*elfreloc.Error)(nil); errors.As(err, &of) {
+		return of.Err.Error()
+	}
+	return err.Error()
+}
+
+// addLibraries takes in what shared libraries define.
+func (l *link) addLibraries(need *stubs.Need) error {
+	for _, in := range l.inputs {
+		if in.elf != elf.ET_DYN {
+			continue
+		}
+		f, err := replace.Open(in.file)
+		if err != nil {
+			continue
+		}
+		o, err := elfreloc.Open(f, f.Info.Size(), in.file)
+		if err == nil {
+			err = need.Add(o, nil)
+		}
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addObject writes what is missing.
+func (l *link) addObject(need *stubs.Need) error {
+	data, err := need.Object()
+	if err != nil {
+		return err
+	}
+	if err := l.needTemp(); err != nil {
+		return err
+	}
+	file := filepath.Join(l.temp.path, addedName)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return err
+	}
+	l.names.Add(file, addedName)
+	l.added = &addition{file, l.placeOfObject()}
+	return nil
+}
+
+// placeOfObject is behind the last object that has to do with probes: there objects
+// are read, and as a part of the link. Where only archives have, it is before the
+// first of them.
+func (l *link) placeOfObject() int {
+	args := l.line.Args
+	first := len(args)
+	for i := len(args) - 1; i >= 0; i-- {
+		in := l.byArg[i]
+		if in == nil || !in.names {
+			continue
+		}
+		if in.elf == elf.ET_REL && !args[i].Lazy {
+			return i + 1
+		}
+		first = i
+	}
+	if first < len(args) && args[first].Lazy {
+		before := slices.IndexFunc(args, func(a linkline.Arg) bool { return a.Lazy })
+		return before - 1 // --start-lib itself
+	}
+	return first
+}
