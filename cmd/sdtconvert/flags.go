@@ -86,7 +86,7 @@ func (f *flags) defineNames() {
 // defineFollow defines the flag for thin archives.
 func defineFollow(f *pflag.FlagSet, follow *bool) { f.BoolVar(follow, "follow-thin", false, "") }
 
-// checkNames checks what defineNames has defined.
+// checkNames checks what defineNames has defined, and that there are files.
 func (f *flags) checkNames() error {
 	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
 		for _, s := range list {
@@ -96,6 +96,8 @@ func (f *flags) checkNames() error {
 		}
 	}
 	switch {
+	case len(f.files) == 0 && !f.forLinker:
+		return usagef("no file is given")
 	case f.patch.ProbePrefix == "":
 		return usagef("the prefix of probe objects is empty")
 	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
@@ -158,8 +160,6 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, err
 	}
 	switch {
-	case len(f.files) == 0 && !f.forLinker:
-		return nil, usagef("no file is given")
 	case f.jobs < 1:
 		return nil, usagef("--jobs %d is less than 1", f.jobs)
 	case f.Changed("output-dir") && f.outputDir == "":

@@ -34,9 +34,7 @@ func (g *generator) parse(args []string) error {
 	if err := parseFlags(g.FlagSet, args); err != nil {
 		return err
 	}
-	if g.files = g.Args(); len(g.files) == 0 {
-		return usagef("no file is given")
-	}
+	g.files = g.Args()
 	if err := g.checkNames(); err != nil {
 		return err
 	}

@@ -33,12 +33,11 @@ func TestMain(m *testing.M) {
 
 // toolchain compiles for one machine.
 type toolchain struct {
-	name     string
-	prefix   string   // of binutils and of the compiler driver that links
-	cc       []string // the compiler
-	cxx      bool     // compiles as C++
-	linkers  []linker
-	emulator []string
+	name    string
+	prefix  string   // of binutils and of the compiler driver that links
+	cc      []string // the compiler
+	cxx     bool     // compiles as C++
+	linkers []linker
 }
 
 type linker struct{ name, path string }
