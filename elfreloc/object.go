@@ -159,17 +159,19 @@ func (o *Object) readSections(h header) error {
 	if int(h.ShEnt) != ent {
 		return o.errorf("section headers of %d bytes, want %d", h.ShEnt, ent)
 	}
-	first, err := o.checkedRead("section header 0", h.ShOff, uint64(ent))
-	if err != nil {
-		return err
-	}
-	null := o.Layout.getSection(first)
 	num, strndx := uint64(h.ShNum), uint32(h.ShStrNdx)
-	if num == 0 {
-		num = null.Size // gABI: the count is there when it does not fit e_shnum
-	}
-	if strndx == uint32(elf.SHN_XINDEX) {
-		strndx = null.Link
+	if num == 0 || strndx == uint32(elf.SHN_XINDEX) {
+		first, err := o.checkedRead("section header 0", h.ShOff, uint64(ent))
+		if err != nil {
+			return err
+		}
+		null := o.Layout.getSection(first)
+		if num == 0 {
+			num = null.Size // gABI: the count is there when it does not fit e_shnum
+		}
+		if strndx == uint32(elf.SHN_XINDEX) {
+			strndx = null.Link
+		}
 	}
 	if num == 0 || num > uint64(o.size)/uint64(ent) {
 		return o.errorf("%d section headers in a file of %d bytes", num, o.size)

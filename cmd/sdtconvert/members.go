@@ -158,10 +158,7 @@ type window struct {
 	off int64 // of buf in the file
 }
 
-const (
-	windowSize  = 256 << 10
-	smallMember = 64 << 10
-)
+const windowSize = 256 << 10
 
 // ReadAt reads from the window what is there.
 func (w *window) ReadAt(b []byte, off int64) (int, error) {
@@ -174,7 +171,7 @@ func (w *window) ReadAt(b []byte, off int64) (int, error) {
 // contents returns the contents of a member if it is small, and nil otherwise. They
 // are good until the next call.
 func (w *window) contents(m *archive.Member) ([]byte, error) {
-	if m.Size > smallMember || w.in.Loaded() {
+	if m.Size > smallFile || w.in.Loaded() {
 		return nil, nil
 	}
 	end := m.Start + m.Size

@@ -24,7 +24,8 @@ type source struct {
 	lent   bool   // and the memory is used for the next one too
 
 	typ   filetype.Type
-	known bool // whether typ is
+	known bool   // whether typ is
+	head  []byte // by which it was recognised, or nil
 }
 
 func wholeFile(in *replace.Input) *source {
@@ -33,6 +34,9 @@ func wholeFile(in *replace.Input) *source {
 
 // ReadAt reads from memory where the source was loaded.
 func (s *source) ReadAt(b []byte, off int64) (int, error) {
+	if off < int64(len(s.head)) && int64(len(b)) <= int64(len(s.head))-off {
+		return copy(b, s.head[off:]), nil
+	}
 	if s.memory == nil && s.member == nil {
 		return s.file.ReadAt(b, off)
 	}
@@ -61,12 +65,16 @@ func (s *source) Slice(off, n int64) []byte {
 	return s.file.Slice(s.start+off, n)
 }
 
+// loadedMember is the length of the longest member that is read whole to be converted,
+// in bytes. What is made of it keeps it in memory.
+const loadedMember = 64 << 10
+
 // load reads a small source into memory of its own.
 func (s *source) load() error {
 	switch {
 	case s.size == s.file.Info.Size():
 		return s.file.Load()
-	case s.memory != nil && !s.lent, s.file.Loaded(), s.size > smallMember:
+	case s.memory != nil && !s.lent, s.file.Loaded(), s.size > loadedMember:
 		return nil
 	}
 	memory := make([]byte, s.size)
@@ -101,6 +109,7 @@ func (s *source) recognise() (filetype.Type, error) {
 		if err := s.readFull(head); err != nil {
 			return filetype.Unknown, err
 		}
+		s.head = head
 	}
 	s.typ, s.known = filetype.Recognise(head), true
 	return s.typ, nil

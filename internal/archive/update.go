@@ -93,8 +93,13 @@ func (e *Edit) shift(entries []entry, size int64) error {
 		grows += e.grows(&e.changes[i])
 		ends[i] = grows
 	}
+	last, by := uint64(0), int64(0) // a member's symbols stand together
 	for i := range entries {
 		x := &entries[i]
+		if x.header == last {
+			x.header = uint64(int64(last) + by)
+			continue
+		}
 		if x.header < uint64(e.a.first) || x.header >= uint64(e.a.size) {
 			return fmt.Errorf("says that %q is at offset %#x, where no member is; run ranlib", x.name, x.header)
 		}
@@ -102,7 +107,7 @@ func (e *Edit) shift(entries []entry, size int64) error {
 		if !same && k > 0 && int64(x.header) < e.changes[k-1].Next {
 			return fmt.Errorf("says that %q is at offset %#x, within another member; run ranlib", x.name, x.header)
 		}
-		by := first
+		last, by = x.header, first
 		if k > 0 {
 			by = ends[k-1]
 		}
