@@ -138,6 +138,43 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 	}
 }
 
+// An archive that was cut off, or whose headers lie, is left as it is.
+func TestBrokenArchivesAreLeftAlone(t *testing.T) {
+	files := []objtest.File{
+		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), {Name: "odd.txt", Data: []byte("odd")},
+		named(t, "a_name_of_more_than_15.o", "forms.amd64-gcc12-as.o"),
+	}
+	whole := makeArchive(t, "!<arch>\n", files...)
+	path := filepath.Join(t.TempDir(), "lib.a")
+	check := func(what string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := converterOf(keptMembers).file(path)
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%s: %v, the archive has changed", what, err)
+		}
+		if text := r.stderr.String(); !r.failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%s: failed is %v, and the message %q", what, r.failed, text)
+		}
+	}
+	for n := 9; n < len(whole); n += 211 {
+		check(fmt.Sprintf("%d bytes", n), whole[:n])
+	}
+	at := bytes.LastIndex(whole, []byte("calls.o/"))
+	for _, size := range []string{"9999999999", "-1", "1", "0x10", "", "10 10"} {
+		data := bytes.Clone(whole)
+		copy(data[at+48:at+58], fmt.Sprintf("%-10s", size))
+		check("size "+size, data)
+	}
+	for _, count := range []string{"\xff\xff\xff\xff", "\x00\x00\xff\xff", "\x00\x01\x00\x00"} {
+		data := bytes.Clone(whole)
+		copy(data[68:], count)
+		check(fmt.Sprintf("%x symbols", count), data)
+	}
+}
+
 // FuzzArchive converts archives, in their place. Those that cannot be converted stay
 // as they are, and so do those that were converted. A thin archive may name the files
 // beside it.
