@@ -71,7 +71,7 @@ func named(t testing.TB, name, object string) objtest.File {
 
 // converterOf is one that works as the command does without flags.
 func converterOf(keep int64) *converter {
-	return &converter{settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep}
+	return &converter{settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep, memberJobs: 2}
 }
 
 // What is not kept in memory until it is written is the same when it is converted

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
 	"sdtconvert/internal/replace"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -24,7 +25,7 @@ func convert(args []string, stdout, stderr io.Writer) (bool, error) {
 	if err := checkOutputs(s); err != nil {
 		return false, err
 	}
-	c := &converter{settings: s, keep: keptMembers}
+	c := &converter{settings: s, keep: keptMembers, memberJobs: memberJobs(s.jobs, len(s.files))}
 	return runAll(s, stdout, stderr, c.file)
 }
 
@@ -54,6 +55,7 @@ func checkOutputs(s *settings) error {
 type converter struct {
 	*settings
 	keep        int64       // what may be kept of an archive, see keptMembers
+	memberJobs  int         // how many members of an archive are worked on at once
 	onlyChanged bool        // what does not change is not copied
 	mentioned   atomic.Bool // whether the last file that was read mentions a stub
 }
@@ -133,6 +135,7 @@ type outcome struct {
 	target string           // the file that it is for; "" for a member of an archive
 	object *elfreloc.Object // nil when it is none
 	out    *elfreloc.Output // nil when nothing changes
+	change archive.Change   // for a member of a regular archive, with out
 	lines  bytes.Buffer     // to print once it is written
 	draft  *replace.Draft   // of out, or nil
 

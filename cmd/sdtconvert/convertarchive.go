@@ -27,29 +27,51 @@ func (c *converter) archive(in *replace.Input, target string, r *result) error {
 	return c.collect(l, target, r)
 }
 
-// members converts all members in memory, one after the other, and hands on what has
-// come of each. It reports whether any of them cannot be converted.
+// memberJobs is how many members each of so many files has worked on at once.
+func memberJobs(jobs, files int) int { return max(1, jobs/max(1, files)) }
+
+// members converts all members in memory, and hands on what has come of each, in
+// their order. It reports whether any of them cannot be converted.
 func (c *converter) members(l *library, r *result, work func(src *source, done *outcome) error) (failed bool, err error) {
-	defer r.endMembers()
-	err = l.each(func(src *source) error {
-		r.begin(src.name)
-		done := &outcome{}
-		err := c.object(src, done, r)
-		if err == nil && !failed {
-			err = work(src, done)
+	type part struct {
+		done outcome
+		r    *result
+		err  error
+	}
+	err = l.batches(func(batch []*source) error {
+		parts := make([]part, len(batch))
+		parallel(len(batch), c.memberJobs, func(i int) {
+			p := &parts[i]
+			p.r = newResult(batch[i].name, r.manifest)
+			p.err = c.member(l, batch[i], &p.done, p.r)
+		})
+		for i := range parts {
+			p := &parts[i]
+			if p.err == nil && !failed {
+				p.err = work(batch[i], &p.done)
+			}
+			switch {
+			case p.err == nil:
+			case errors.Is(p.err, replace.ErrChanged):
+				return p.err
+			case !errors.Is(p.err, errReported):
+				p.r.fail(p.err)
+			}
+			failed = failed || p.err != nil
+			r.add(p.r)
 		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, replace.ErrChanged):
-			return err
-		case !errors.Is(err, errReported):
-			r.fail(err)
-		}
-		failed = true
 		return nil
 	})
 	return failed, err
+}
+
+// member converts a member in memory.
+func (c *converter) member(l *library, src *source, done *outcome, r *result) error {
+	err := c.object(src, done, r)
+	if err == nil && done.out != nil && !l.Thin {
+		done.change, err = c.change(src, l.Archive, done)
+	}
+	return err
 }
 
 // keptMembers bounds what is kept in memory of an archive until it is written, in
@@ -79,16 +101,12 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 			return nil
 		}
 		all.lines.Write(done.lines.Bytes())
-		change, err := c.change(src, l.Archive, done)
-		if err != nil {
-			return err
-		}
-		if w := weight(src, change.Output); kept+w <= c.keep {
+		if w := weight(src, done.out); kept+w <= c.keep {
 			kept += w
 		} else {
-			change.Output = c.memberLater(src, change.Output.Size).output()
+			done.change.Output = c.memberLater(src, done.out.Size).output()
 		}
-		e.Replace(src.member, change)
+		e.Replace(src.member, done.change)
 		return nil
 	})
 	if err != nil {

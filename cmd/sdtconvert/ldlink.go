@@ -113,7 +113,7 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 		files[i] = in.file
 	}
 	l.watch()
-	c := &converter{settings: &l.settings, keep: keptMembers, onlyChanged: true}
+	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), onlyChanged: true}
 	work := c.file
 	if !l.inPlace {
 		if err := l.makePlaces(files); err != nil {

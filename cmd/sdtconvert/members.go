@@ -48,34 +48,71 @@ func openLibrary(in *replace.Input, follow bool) (*library, error) {
 
 // each calls work with each member.
 func (l *library) each(work func(src *source) error) error {
+	return l.batches(func(batch []*source) error {
+		for _, src := range batch {
+			if err := work(src); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// The most members in a batch, and their length in bytes unless it is one alone: what
+// is made of them is in memory at once.
+const (
+	batchMembers = 256
+	batchSize    = 8 << 20
+)
+
+// batches calls work with neighbouring members, which may be worked on at once, until
+// none is left. They are good until it returns.
+func (l *library) batches(work func(batch []*source) error) error {
 	defer l.closeInner()
+	var batch []*source
+	size := int64(0)
+	flush := func() (err error) {
+		if len(batch) > 0 {
+			err = work(batch)
+		}
+		batch, size = nil, 0
+		return err
+	}
 	for m, err := range l.Members() {
 		if err != nil {
-			return err
+			return errors.Join(flush(), err)
 		}
 		if l.Thin {
-			err = l.thin(m, work)
-		} else {
-			err = l.member(m, work)
+			if err := l.thin(m, func(src *source) error { return work([]*source{src}) }); err != nil {
+				return err
+			}
+			continue
 		}
+		if len(batch) == batchMembers || size+m.Size > batchSize || !l.window.takes(m) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		src, err := l.member(m)
 		if err != nil {
 			return err
 		}
+		batch, size = append(batch, src), size+m.Size
 	}
-	return nil
+	return flush()
 }
 
 func (l *library) source(m *archive.Member) *source {
 	return &source{name: l.in.Path + "(" + m.Name + ")", size: m.Size, file: l.in, start: m.Start, member: m}
 }
 
-func (l *library) member(m *archive.Member, work func(src *source) error) (err error) {
-	src := l.source(m)
+func (l *library) member(m *archive.Member) (src *source, err error) {
+	src = l.source(m)
 	if src.memory, err = l.window.contents(m); err != nil {
-		return fmt.Errorf("%s: %w", src.name, err)
+		return nil, fmt.Errorf("%s: %w", src.name, err)
 	}
 	src.lent = src.memory != nil
-	return work(src)
+	return src, nil
 }
 
 // thin calls work with the file that is a member, or the member of another archive.
@@ -158,7 +195,7 @@ type window struct {
 	off int64 // of buf in the file
 }
 
-const windowSize = 256 << 10
+const windowSize = 1 << 20
 
 // ReadAt reads from the window what is there.
 func (w *window) ReadAt(b []byte, off int64) (int, error) {
@@ -168,26 +205,43 @@ func (w *window) ReadAt(b []byte, off int64) (int, error) {
 	return w.in.ReadAt(b, off)
 }
 
+// takes reports whether contents can return those of a member and leave the others
+// alone.
+func (w *window) takes(m *archive.Member) bool {
+	return !w.wants(m) || m.Start >= w.off && m.Start+m.Size <= w.off+int64(len(w.buf))
+}
+
+// wants reports whether a member is one of those that are read through the window.
+func (w *window) wants(m *archive.Member) bool { return m.Size <= smallFile && !w.in.Loaded() }
+
 // contents returns the contents of a member if it is small, and nil otherwise. They
-// are good until the next call.
+// are good until it is called with a member that the window does not take.
 func (w *window) contents(m *archive.Member) ([]byte, error) {
-	if m.Size > smallFile || w.in.Loaded() {
+	if !w.wants(m) {
 		return nil, nil
 	}
-	end := m.Start + m.Size
-	if m.Start < w.off || end > w.off+int64(len(w.buf)) {
-		if w.buf == nil {
-			w.buf = make([]byte, min(windowSize, w.in.Info.Size()))
-		}
-		w.off, w.buf = m.Start, w.buf[:cap(w.buf)]
-		n, err := w.in.ReadAt(w.buf, w.off)
-		w.buf = w.buf[:n]
-		if int64(n) < m.Size {
-			if err == io.EOF {
-				err = replace.ErrChanged
-			}
+	if !w.takes(m) {
+		if err := w.read(m); err != nil {
 			return nil, err
 		}
 	}
-	return w.buf[m.Start-w.off : end-w.off : end-w.off], nil
+	at := m.Start - w.off
+	return w.buf[at : at+m.Size : at+m.Size], nil
+}
+
+// read moves the window to where a member begins.
+func (w *window) read(m *archive.Member) error {
+	if w.buf == nil {
+		w.buf = make([]byte, min(windowSize, w.in.Info.Size()))
+	}
+	w.off, w.buf = m.Start, w.buf[:cap(w.buf)]
+	n, err := w.in.ReadAt(w.buf, w.off)
+	w.buf = w.buf[:n]
+	if int64(n) < m.Size {
+		if err == io.EOF {
+			err = replace.ErrChanged
+		}
+		return err
+	}
+	return nil
 }

@@ -41,6 +41,15 @@ func (r *result) isArchive() { r.objects, r.object = nil, nil }
 // endMembers turns to the archive itself, of which nothing is told but its faults.
 func (r *result) endMembers() { r.object = nil }
 
+// add adds what came of a member of an archive.
+func (r *result) add(member *result) {
+	r.stdout.Write(member.stdout.Bytes())
+	r.stderr.Write(member.stderr.Bytes())
+	r.failed = r.failed || member.failed
+	r.objects = append(r.objects, member.objects...)
+	r.changed = append(r.changed, member.changed...)
+}
+
 // willConvert says that the object is converted once its file is written.
 func (r *result) willConvert() {
 	if r.object != nil {
