@@ -46,6 +46,13 @@ func (l *looker) prototypes() error {
 	return nil
 }
 
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}
+
 // mismatches finds the calls whose number of arguments is not that of the
 // definition, or where that is not known, not that of the first calls.
 func (l *link) mismatches() {
@@ -65,7 +72,7 @@ func (l *link) mismatches() {
 		}
 		for _, call := range c.calls {
 			if call.args != want {
-				l.add(call.finding, ArgumentMismatch, "is called with %d arguments, and %s %d", call.args, where, want)
+				l.add(call.finding, ArgumentMismatch, "a call has %s, and %s %d", arguments(call.args), where, want)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func TestUnanchoredSite(t *testing.T) {
 		if b.prefix == arm64Prefix {
 			branch = "bl"
 		}
-		b.write("bare.s", "\t.text\n\t"+branch+" __dtrace_probe_app___start\n\tret\n")
+		b.write("bare.s", "\t.text\n\t.zero 64\n\t"+branch+" __dtrace_probe_app___start\n\tret\n")
 		b.run(b.prefix+"as", "-o", "bare.o", "bare.s")
 		b.convert("bare.o")
 		b.finds([]string{"unanchored-site bare.o  app___start"}, "fire.o", "define.o", "bare.o")
@@ -153,8 +153,11 @@ func TestChangedSite(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
 		trap, call := []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}
-		if b.prefix == arm64Prefix {
+		switch b.prefix {
+		case arm64Prefix:
 			trap, call = []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}
+		case riscv64Prefix:
+			trap, call = []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}
 		}
 		b.linked(func(b *build, l linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "define.o")...)

@@ -47,7 +47,9 @@ var arm64Linkers = []linker{
 	{"bfd", "aarch64-linux-gnu-ld.bfd"}, {"gold", "aarch64-linux-gnu-ld.gold"}, {"lld", "ld.lld-19"}, {"mold", "mold"},
 }
 
-const arm64Prefix = "aarch64-linux-gnu-"
+var riscv64Linkers = []linker{{"bfd", "riscv64-linux-gnu-ld.bfd"}, {"lld", "ld.lld-19"}, {"mold", "mold"}}
+
+const arm64Prefix, riscv64Prefix = "aarch64-linux-gnu-", "riscv64-linux-gnu-"
 
 var toolchains = []toolchain{
 	{name: "amd64-gcc-c", cc: []string{"gcc"}, linkers: amd64Linkers},
@@ -56,6 +58,7 @@ var toolchains = []toolchain{
 	{name: "amd64-clang-cxx", cc: []string{"clang++-19"}, cxx: true, linkers: amd64Linkers},
 	{name: "arm64-gcc-c", prefix: arm64Prefix, cc: []string{arm64Prefix + "gcc"}, linkers: arm64Linkers},
 	{name: "arm64-clang-cxx", prefix: arm64Prefix, cc: []string{"clang++-19", "--target=aarch64-linux-gnu"}, cxx: true, linkers: arm64Linkers},
+	{name: "riscv64-gcc-c", prefix: riscv64Prefix, cc: []string{riscv64Prefix + "gcc"}, linkers: riscv64Linkers},
 }
 
 // build is a folder in which a test builds with one toolchain.

@@ -184,6 +184,27 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 	})
 }
 
+// Objects that are converted in an archive have its name in the manifest.
+func TestManifestOfArchive(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		b.run(b.prefix+"ar", "rcs", "libdefine.a", "define.o")
+		b.convert("fire.o")
+		b.manifest("m.json", "fire.o", "libdefine.a")
+		b.clean("--manifest", "m.json", "fire.o", "libdefine.a")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "libdefine.a")...)
+			b.clean("--manifest", manifest, "prog")
+			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
+			if r := b.check("--manifest", manifest, "prog"); len(r.Findings) < 4 {
+				b.Errorf("%+v", r)
+			}
+		})
+	})
+}
+
 // Two programs have a main each, of objects in one manifest.
 func TestSeveralImages(t *testing.T) {
 	eachToolchain(t, func(b *build) {

@@ -179,9 +179,15 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
+// maySize reports whether a function of an object may have a size in an image. Linkers
+// that delete code leave at least two of the eight bytes of a call.
+func maySize(object, image uint64, relaxed bool) bool {
+	return object == image || relaxed && image < object && image >= object/4
+}
+
 // compare finds the sites of a copy in an instance.
 func compare(c *functionCopy, in *instance, relaxed bool) pair {
-	p := pair{copy: c, instance: in, sites: make([]*imageSite, len(c.sites)), same: true, sameSize: relaxed || c.size == in.Size}
+	p := pair{copy: c, instance: in, sites: make([]*imageSite, len(c.sites)), same: true, sameSize: maySize(c.size, in.Size, relaxed)}
 	taken := make(map[*imageSite]bool, len(c.sites))
 	for _, exact := range []bool{true, false} {
 		for i := range c.sites {
