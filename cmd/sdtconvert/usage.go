@@ -198,7 +198,7 @@ What is printed:
 
 What is looked for:
         --prefix P, --enabled-prefix P, --symbol NAME,
-        --section NAME, --probe-object-prefix P
+        --section NAME, --probe-object-prefix P, --follow-thin
                             as for convert
 
 Rules; those with * only say what is worth knowing:
@@ -221,8 +221,8 @@ Rules; those with * only say what is worth knowing:
     lost-site           a site of the manifest is not in the image, though its function is
     dropped-site *      the linker has dropped the function of a site
 
-Exit status: 0 nothing was found, 1 something was found or a file could not be
-looked at, 2 the command line is wrong.
+Exit status: 0 no error was found, 1 some was, or a file could not be looked at,
+2 the command line is wrong.
 `
 
 const usageStubs = `Usage: sdtconvert stubs -o OUT [flags] FILE...

@@ -92,7 +92,7 @@ type Set struct {
 	files    []string // names
 	findings []Finding
 	links    map[abi]*link
-	sites    []Probe // of all files
+	sites    []knownSite // of all files
 	reached  *reached
 	looked   []string // files, in their order
 	partial  bool     // some file could not be looked at, or not to its end
@@ -151,10 +151,26 @@ func (s *Set) sortedLinks() []*link {
 	return all
 }
 
-// require finds the required probes that no site has.
+// knownSite is a site, and what its own file says of its probe.
+type knownSite struct {
+	name Probe
+	id   string
+	told bool // by a struct sdt_probe
+	link *link
+}
+
+// require finds the required probes that no site has. What the definition of a probe
+// says of its name counts, in whatever file it is.
 func (s *Set) require() {
+	if len(s.opts.Require) == 0 {
+		return
+	}
+	var names []Probe
+	for _, site := range s.sites {
+		names = append(names, site.link.nameOf(site))
+	}
 	for _, r := range s.opts.Require {
-		if !slices.ContainsFunc(s.sites, r.Match) {
+		if !slices.ContainsFunc(names, r.Match) {
 			s.findings = append(s.findings, Finding{
 				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required", file: len(s.files),
 			})

@@ -151,7 +151,7 @@ func (l *looker) site(p linkerset.Probe, at image.Addr) error {
 		f, _ := l.functions.Lookup(at.Section, at.Offset)
 		name.Function = f.Name
 	}
-	l.set.sites = append(l.set.sites, name)
+	l.set.sites = append(l.set.sites, knownSite{name, p.ID, p.Told, l.link})
 	return nil
 }
 

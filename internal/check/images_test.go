@@ -25,6 +25,14 @@ func (b *build) linked(test func(b *build, l linker, objects func(names ...strin
 func TestCleanImages(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
+		b.write("extra.c", `
+#include "sdt.h"
+SDT_PROVIDER_DEFINE(extra);
+SDT_PROBE_DEFINE1(extra, mod, func, more, "long");
+void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
+`)
+		b.compile("extra.o", "extra.c")
+		b.convert("extra.o")
 		b.linked(func(b *build, l linker, objects func(...string) []string) {
 			all := objects("fire.o", "define.o")
 			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
@@ -34,6 +42,7 @@ func TestCleanImages(t *testing.T) {
 			}
 			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
 			b.clean("all.o")
+			b.clean("all.o", objects("extra.o")[0])
 			b.run(b.prefix+"strip", "-g", "prog")
 			b.clean("prog")
 		})

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +25,8 @@ type link struct {
 	probes   []definition        // that structures define
 	counts   map[scopedID]*count // of arguments
 	traits   map[trait][]int     // the files that have it
+
+	told map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
 	hiddenNames map[string]bool
@@ -101,6 +104,28 @@ func (l *link) finish() {
 func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 	f.Rule, f.Message = rule, fmt.Sprintf(format, args...)
 	l.set.findings = append(l.set.findings, f)
+}
+
+// nameOf is the name of a site's probe, by its definition where another file has it.
+func (l *link) nameOf(site knownSite) Probe {
+	if site.told || site.id == "" {
+		return site.name
+	}
+	if l.told == nil {
+		l.told = map[string]*definition{}
+		for i := range l.probes {
+			if d := &l.probes[i]; d.probe.Told && l.told[d.probe.ID] == nil {
+				l.told[d.probe.ID] = d
+			}
+		}
+	}
+	d := l.told[site.id]
+	if d == nil {
+		return site.name
+	}
+	return Probe{
+		d.probe.Provider, cmp.Or(d.probe.Module, site.name.Module), cmp.Or(d.probe.Function, site.name.Function), d.probe.Name,
+	}
 }
 
 // undefined finds the uses of a probe object that nobody defines.

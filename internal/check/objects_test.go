@@ -204,6 +204,24 @@ func TestLTOObject(t *testing.T) {
 func TestMissingProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
+		// The id alone does not tell the parts of this one, but its definition does.
+		b.write("parts.c", `
+#include "program.h"
+SDT_PROVIDER_DEFINE(parts);
+SDT_PROBE_DEFINE1(parts, mod, func, one__more, "long");
+`)
+		b.write("use.c", `
+#include "program.h"
+SDT_PROBE_DECLARE(parts, mod, func, one__more);
+C void use(long n) { SDT_PROBE1(parts, mod, func, one__more, n); }
+`)
+		for _, name := range []string{"parts", "use"} {
+			b.compile(name+".o", name+".c")
+		}
+		b.clean("--allow=live-call", "--require=parts:mod:func:one-more", "parts.o", "use.o")
+		b.convert("parts.o", "use.o")
+		b.clean("--require=parts:mod:func:one-more", "parts.o", "use.o")
+		b.finds([]string{"missing-probe   parts:mod:func:one"}, "--require=parts:mod:func:one", "parts.o", "use.o")
 		b.finds([]string{"missing-probe   app:::gone"}, "--require", "app:::gone", "--require=start", "fire.o", "define.o")
 		b.finds([]string{"missing-probe   *::main:stop"}, "--require", "*::main:stop", "fire.o", "define.o")
 	})
