@@ -49,6 +49,26 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 	})
 }
 
+func TestCleanLayouts(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		for _, flags := range [][]string{{"--layout=relative"}, {"--layout=freebsd"}, {"--section=mine"}, {"--stapsdt"}, {"--drop-relocations"}} {
+			b.compile("fire.o", "fire.c")
+			b.compile("define.o", "define.c")
+			b.write("m.json", b.output(append([]string{converter, "--json", "fire.o", "define.o"}, flags...)...))
+			section := "--section="
+			if flags[0] == "--section=mine" {
+				section += "mine"
+			}
+			manifest := b.path("m.json")
+			b.clean(section, "fire.o", "define.o")
+			b.linked(func(b *build, l linker, objects func(...string) []string) {
+				b.link(l, "prog", append(objects("fire.o", "define.o"), "-pie")...)
+				b.clean(section, "--manifest", manifest, "prog")
+			})
+		}
+	})
+}
+
 // An object that was not converted, in a program with stubs that do nothing.
 func TestLiveCallInImages(t *testing.T) {
 	eachToolchain(t, func(b *build) {

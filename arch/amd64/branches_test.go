@@ -1,0 +1,21 @@
+package amd64
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBranches(t *testing.T) {
+	code := unhex(t, "e8 0b 00 00 00 "+ // 400000: call 400010
+		"e9 f6 ff ff ff "+ // 400005: jmp 400000
+		"0f 85 00 00 00 00 "+ // 40000a: jne 400010
+		"67 e8 ea ff ff ff "+ // 400010: addr32 call 400000
+		"0f 84 00 00 00") // cut off
+	var got [][2]uint64
+	Machine{}.Branches(code, 0x400000, func(at, to uint64) { got = append(got, [2]uint64{at, to}) })
+	want := [][2]uint64{{0x400000, 0x400010}, {0x400005, 0x400000}, {0x40000a, 0x400010}, {0x400011, 0x400000}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
