@@ -239,6 +239,11 @@ type Machine interface {
 	// instructions, and lead anywhere.
 	Branches(code []byte, pc uint64, f func(at, to uint64))
 
+	// Slots calls f with each place of code that calls, jumps to or loads what a slot of
+	// the global offset table holds, and with the slot's address. The entries of
+	// procedure linkage tables are such places.
+	Slots(code []byte, pc uint64, f func(at, slot uint64))
+
 	// Helper returns what TargetHelper stands for.
 	Helper(env Env) Helper
 

@@ -19,3 +19,15 @@ func TestBranches(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSlots(t *testing.T) {
+	code := unhex(t, "f3 0f 1e fa f2 ff 25 f5 0f 00 00 "+ // 400000: endbr64; bnd jmp *401000(%rip)
+		"ff 15 ef ff ff ff "+ // 40000b: call *400000(%rip)
+		"ff 35 00 00 00 00 ff 25 00") // push; cut off
+	var got [][2]uint64
+	Machine{}.Slots(code, 0x400000, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
+	want := [][2]uint64{{0x400005, 0x401000}, {0x40000b, 0x400000}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -118,3 +118,14 @@ func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 		f(pc+uint64(i), end+uint64(int32(binary.LittleEndian.Uint32(code[field:]))))
 	}
 }
+
+// Slots reads call and jmp *disp32(%rip).
+func (Machine) Slots(code []byte, pc uint64, f func(at, slot uint64)) {
+	const length = 2 + fieldLen
+	for i := 0; i+length <= len(code); i++ {
+		if code[i] == opGroup && (code[i+1] == modrmCallRIP || code[i+1] == modrmJmpRIP) {
+			at := pc + uint64(i)
+			f(at, at+length+uint64(int32(binary.LittleEndian.Uint32(code[i+2:]))))
+		}
+	}
+}

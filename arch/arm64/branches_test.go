@@ -26,3 +26,20 @@ func TestBranches(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSlots(t *testing.T) {
+	var code []byte
+	for _, insn := range []uint32{
+		0x90000090, 0xf9400e11, // 400000: adrp x16, 410000; ldr x17, [x16, #24]
+		0xf0fffff0, 0xf9400211, // 400008: adrp x16, 3ff000; ldr x17, [x16]
+		0x90000090, 0xf9400e31, // adrp x16; ldr x17, [x17, #24]
+		0x90000090, // and no more
+	} {
+		code = binary.LittleEndian.AppendUint32(code, insn)
+	}
+	var got [][2]uint64
+	Machine{}.Slots(code, 0x400000, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
+	if diff := cmp.Diff([][2]uint64{{0x400000, 0x410018}, {0x400008, 0x3ff000}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -29,3 +29,17 @@ func TestBranches(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSlots(t *testing.T) {
+	code, err := hex.DecodeString("172e0000033e8e01" + // 100000: auipc t3, 2; ld t3, 24(t3): 102018
+		"17feffff033e8eff" + // 100008: auipc t3, 0xfffff; ld t3, -8(t3): ff000
+		"172e0000033e8300") // auipc t3, 2; ld t3, 8(t1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint64]uint64{}
+	Machine{}.Slots(code, 0x100000, func(at, slot uint64) { got[at] = slot })
+	if diff := cmp.Diff(map[uint64]uint64{0x100000: 0x102018, 0x100008: 0xff000}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -127,3 +127,16 @@ func distanceCJ(half uint16) uint64 {
 		bit(5, 3) | bit(4, 2) | bit(3, 1) | bit(2, 5)
 	return uint64(int64(int16(imm<<4) >> 4))
 }
+
+// Slots reads auipc and, next to it, ld from there: what the entries of procedure
+// linkage tables begin with.
+func (Machine) Slots(code []byte, pc uint64, f func(at, slot uint64)) {
+	const opLD, mask = 0x3003, 0x707f // ld rd, imm12(rs1)
+	for i := 0; i+pairLen <= len(code); i += 2 {
+		auipc, ld := binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+insnLen:])
+		if auipc&0x7f == opAUIPC && ld&mask == opLD && ld>>15&31 == auipc>>7&31 {
+			at := pc + uint64(i)
+			f(at, at+uint64(int64(int32(auipc&0xfffff000)))+uint64(int64(int32(ld)>>20)))
+		}
+	}
+}

@@ -15,8 +15,9 @@ import (
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
 	*looker
-	at    map[uint64][]string // those that are defined, by address: one function may be all of them
-	needs map[string]bool     // those that are not
+	at    map[uint64][]string // where they are defined, or entered; one function may be all of them
+	slots map[uint64]string   // of the global offset table, by address
+	needs map[string]bool     // those that are not defined
 	said  map[image.Addr]bool
 }
 
@@ -24,7 +25,7 @@ type linkedStubs struct {
 // objects nothing is. That a stub is defined there is no fault as long as nobody
 // uses it.
 func (l *looker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{looker: l, at: map[uint64][]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
+	s := &linkedStubs{looker: l, at: map[uint64][]string{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
 	dynamic, err := l.Object.DynamicSymbols()
 	if err != nil {
 		return err
@@ -43,8 +44,13 @@ func (l *looker) linkedStubs(mentioned bool) error {
 	if err := s.relocations(dynamic); err != nil {
 		return err
 	}
+	if len(s.slots) > 0 {
+		if err := s.sections(s.throughSlots); err != nil {
+			return err
+		}
+	}
 	if len(s.at) > 0 {
-		if err := s.sections(); err != nil {
+		if err := s.sections(s.direct); err != nil {
 			return err
 		}
 	}
@@ -56,10 +62,6 @@ func (l *looker) linkedStubs(mentioned bool) error {
 	return nil
 }
 
-// pltSuffix is what mold adds to a function's name for its entry in the procedure
-// linkage table. Of other linkers' entries no symbol tells.
-const pltSuffix = "$plt"
-
 func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	names := s.set.opts.Names
 	for i := 1; i < syms.Len(); i++ {
@@ -67,7 +69,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 			continue
 		}
 		sym := syms.At(i)
-		sym.Name = strings.TrimSuffix(sym.Name, pltSuffix)
+		sym.Name = strings.TrimSuffix(sym.Name, "$plt") // of mold, for an entry of the procedure linkage table
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
@@ -105,11 +107,11 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 			switch {
 			case !s.set.opts.Names.IsStub(name):
 				return nil
-			case r.Type == t.Word:
+			case r.Type == t.Word && !s.inGOT(r.Offset):
 				delete(s.needs, name)
 				return s.address(at, []string{name})
 			}
-			s.needs[name] = true
+			s.needs[name], s.slots[r.Offset] = true, name
 			return nil
 		})
 		if err != nil {
@@ -125,7 +127,7 @@ const chunk, overlap = 64 << 10, 8
 
 // sections looks at all that is loaded. In a hostile file many sections may have the
 // same bytes.
-func (s *linkedStubs) sections() error {
+func (s *linkedStubs) sections(look lookAt) error {
 	left := uint64(s.Object.Size())
 	for i := range s.Object.Sections {
 		sec := &s.Object.Sections[i]
@@ -136,24 +138,19 @@ func (s *linkedStubs) sections() error {
 			return s.Object.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
 		}
 		left -= sec.Size
-		if err := s.section(sec); err != nil {
+		if err := s.section(sec, look(sec)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// section looks for calls of stubs in code, and for their addresses in data.
-func (s *linkedStubs) section(sec *elfreloc.Section) error {
-	look := s.words
-	switch code := sec.Flags&elf.SHF_EXECINSTR != 0; {
-	case code:
-		look = s.branches
-	case sec.Type != elf.SHT_PROGBITS && sec.Type != elf.SHT_INIT_ARRAY && sec.Type != elf.SHT_FINI_ARRAY && sec.Type != elf.SHT_PREINIT_ARRAY,
-		strings.HasPrefix(sec.Name, ".got"): // which code may load from, and nobody else
-		return nil
-	}
-	for off := uint64(0); off < sec.Size; off += chunk {
+// lookAt says what is to be done with the bytes of a section, at an address; nil for
+// nothing.
+type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
+
+func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
+	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
 		data, err := s.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {
 			err = look(data, sec.Addr+off)
@@ -161,6 +158,21 @@ func (s *linkedStubs) section(sec *elfreloc.Section) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// direct looks for calls of stubs in code, and for their addresses in data.
+func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
+	switch {
+	case sec.Flags&elf.SHF_EXECINSTR != 0:
+		return s.branches
+	case isGOT(sec): // which code may load from, and nobody else
+		return nil
+	}
+	switch sec.Type {
+	case elf.SHT_PROGBITS, elf.SHT_INIT_ARRAY, elf.SHT_FINI_ARRAY, elf.SHT_PREINIT_ARRAY:
+		return s.words
 	}
 	return nil
 }

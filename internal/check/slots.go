@@ -1,0 +1,62 @@
+package check
+
+import (
+	"debug/elf"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/image"
+)
+
+// isGOT reports whether a section is a part of the global offset table.
+func isGOT(sec *elfreloc.Section) bool { return strings.HasPrefix(sec.Name, ".got") }
+
+func (s *linkedStubs) inGOT(addr uint64) bool {
+	for i := range s.Object.Sections {
+		if sec := &s.Object.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// throughSlots looks for code that calls stubs through slots of the global offset
+// table: calls themselves, and the entries of procedure linkage tables.
+func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) error {
+	if sec.Flags&elf.SHF_EXECINSTR == 0 {
+		return nil
+	}
+	found := s.indirect
+	if strings.HasPrefix(sec.Name, ".plt") {
+		found = s.entry
+	}
+	return func(code []byte, pc uint64) (err error) {
+		s.Machine.Slots(code, pc, func(at, slot uint64) {
+			if name := s.slots[slot]; name != "" && err == nil {
+				err = found(at, name)
+			}
+		})
+		return err
+	}
+}
+
+// entry notes an entry of a procedure linkage table. It may begin with a landing pad
+// for indirect branches (four bytes on amd64 and arm64), and on amd64 the jump with
+// a prefix.
+func (s *linkedStubs) entry(at uint64, name string) error {
+	for _, before := range []uint64{0, 1, 4, 5} {
+		if names := s.at[at-before]; len(names) == 0 {
+			s.at[at-before] = []string{name}
+		}
+	}
+	return nil
+}
+
+func (s *linkedStubs) indirect(at uint64, name string) error {
+	site := image.Addr{Offset: at}
+	if s.live[site] || s.said[site] {
+		return nil
+	}
+	s.said[site] = true
+	return s.call(site, []string{name})
+}
