@@ -1,0 +1,8 @@
+/* A member of an archive that nobody asks for. */
+void __dtrace_probe_app___third(int);
+
+void third(int n)
+{
+	__dtrace_probe_app___third(n);
+	__asm__ volatile("");
+}
