@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/linkline"
 	"sdtconvert/internal/rename"
 )
@@ -32,7 +31,8 @@ type link struct {
 	names    *rename.Names     // of copies
 	added    *addition
 
-	converted bool // something was
+	converted bool             // something was
+	generated map[int][]string // what stands for arguments, of objects without code
 
 	stdout, stderr io.Writer
 
@@ -73,14 +73,14 @@ func (l *link) prepare() error {
 		l.addScripted(scripts)
 	}
 	var errs []error
-	var wanted []*linkInput
+	var wanted, late []*linkInput
 	for _, in := range l.inputs {
 		switch {
 		case in.err != nil:
 			errs = append(errs, in.err)
 		case !in.probes:
-		case in.typ == filetype.Bitcode:
-			errs = append(errs, fmt.Errorf("%s: is LLVM bitcode that holds probes; %s", in.path, adviceLLVM))
+		case in.late.compiler != "":
+			late = append(late, in)
 		case in.script != "" && !l.inPlace:
 			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
 		default:
@@ -95,6 +95,9 @@ func (l *link) prepare() error {
 		return errTold
 	}
 	if err := l.convertInputs(wanted); err != nil {
+		return err
+	}
+	if err := l.generate(late); err != nil {
 		return err
 	}
 	if l.line.Relocatable {
@@ -153,7 +156,9 @@ func (l *link) makePlaces(files []string) error {
 	if err := l.needTemp(); err != nil {
 		return err
 	}
-	l.copies = map[string]string{}
+	if l.copies == nil {
+		l.copies = map[string]string{}
+	}
 	for _, file := range files {
 		absolute, err := filepath.Abs(file)
 		if err != nil {
@@ -190,6 +195,10 @@ func (l *link) words() []string {
 	for i := range l.line.Args {
 		if l.added != nil && l.added.at == i {
 			words = append(words, l.added.file)
+		}
+		if files, ok := l.generated[i]; ok {
+			words = append(words, files...)
+			continue
 		}
 		if in := l.byArg[i]; in != nil {
 			if place, ok := l.copies[in.file]; ok {

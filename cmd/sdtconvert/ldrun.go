@@ -16,29 +16,34 @@ const maxArguments = 30 << 10
 
 // run runs the linker.
 func (l *link) run() (exitStatus, error) {
-	if len(l.copies) == 0 && l.added == nil {
+	if len(l.copies) == 0 && l.added == nil && l.generated == nil {
 		if err := l.temp.remove(); err != nil {
 			return exitStatus{}, err
 		}
 		return exitStatus{}, l.stepAside()
 	}
-	words := l.words()
-	size := 0
-	for _, w := range words {
-		size += len(w) + 1
-	}
-	if size > maxArguments {
-		file := filepath.Join(l.temp.path, "arguments")
-		if err := os.WriteFile(file, linkline.Join(words), 0o600); err != nil {
-			return exitStatus{}, err
-		}
-		words = []string{"@" + file}
+	words, err := l.arguments(l.words(), "arguments")
+	if err != nil {
+		return exitStatus{}, err
 	}
 	status, err := l.child(words)
 	if err != nil {
 		return status, err
 	}
 	return status, l.rewriteReports()
+}
+
+// arguments are words for a linker, or a response file that has them.
+func (l *link) arguments(words []string, name string) ([]string, error) {
+	size := 0
+	for _, w := range words {
+		size += len(w) + 1
+	}
+	if size <= maxArguments {
+		return words, nil
+	}
+	file := filepath.Join(l.temp.path, name)
+	return []string{"@" + file}, os.WriteFile(file, linkline.Join(words), 0o600)
 }
 
 // child runs the linker and waits for it, while what it writes passes through.

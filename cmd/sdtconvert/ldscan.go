@@ -23,6 +23,7 @@ type linkInput struct {
 
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
+	late   lateCode
 	text   *linkline.Script
 	err    error
 }
@@ -101,6 +102,9 @@ func (l *link) scanInput(in *linkInput) {
 	case filetype.ELF:
 		in.err = l.scanELF(in, src)
 	case filetype.Archive, filetype.Bitcode:
+		if in.typ == filetype.Bitcode {
+			in.late.compiler = compilerLLVM
+		}
 		in.names, in.probes, in.err = l.scanNames(func(needles [][]byte) (bool, error) {
 			return elfreloc.StreamContains(f, 0, src.size, needles)
 		})
@@ -125,10 +129,10 @@ func (l *link) scanELF(in *linkInput, src *source) error {
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
-		if err = checkLTO(o, l.patch.Names); err != nil {
-			return err
+		if in.late, err = findLTO(o, l.patch.Names); err == nil {
+			in.names, in.probes, err = l.scanNames(o.NamesContain)
+			in.probes = in.probes || in.late.probes > 0
 		}
-		in.names, in.probes, err = l.scanNames(o.NamesContain)
 	}
 	if err != nil {
 		// Nobody need read what holds no probe.

@@ -191,6 +191,9 @@ func (l *link) placeOfObject() int {
 	first := len(args)
 	for i := len(args) - 1; i >= 0; i-- {
 		in := l.byArg[i]
+		if len(l.generated[i]) > 0 {
+			return i + 1
+		}
 		if in == nil || !in.names {
 			continue
 		}

@@ -112,30 +112,54 @@ func (e *ltoError) Error() string { return e.what }
 // checkLTO refuses objects with probes whose code is still to be generated: the
 // linker would generate it, calls and all, after the conversion.
 func checkLTO(o *elfreloc.Object, names patch.Names) error {
-	checked := false
+	late, err := findLTO(o, names)
+	if err != nil || late.probes == 0 {
+		return err
+	}
+	advice := adviceGCC
+	if late.compiler == compilerLLVM {
+		advice = adviceLLVM
+	}
+	return o.SectionError(late.probes, &ltoError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", late.compiler, advice)})
+}
+
+// The compilers that leave the generation of code to the linker.
+const (
+	compilerGCC  = "GCC"
+	compilerLLVM = "LLVM"
+)
+
+// lateCode is code that is still to be generated.
+type lateCode struct {
+	compiler string // "" where there is no such code
+	probes   int    // a section with probes in it, 0 for none
+}
+
+func findLTO(o *elfreloc.Object, names patch.Names) (late lateCode, err error) {
 	for i := range o.Sections {
-		name, compiler, advice := o.Sections[i].Name, "", ""
-		switch {
+		compiler := ""
+		switch name := o.Sections[i].Name; {
 		case strings.HasPrefix(name, ".gnu.lto_"):
-			compiler, advice = "GCC", adviceGCC
+			compiler = compilerGCC
 		case name == ".llvm.lto":
-			compiler, advice = "LLVM", adviceLLVM
+			compiler = compilerLLVM
 		default:
 			continue
 		}
-		if !checked { // lest the same bytes are read for each of many sections
+		if late.compiler == "" { // lest the same bytes are read for each of many sections
 			if err := o.CheckOverlap(); err != nil {
-				return err
+				return late, err
 			}
-			checked = true
 		}
+		late.compiler = compiler
 		found, err := o.Contains(i, names.Needles())
 		if err != nil {
-			return err
+			return late, err
 		}
 		if found {
-			return o.SectionError(i, &ltoError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", compiler, advice)})
+			late.probes = i
+			return late, nil
 		}
 	}
-	return nil
+	return late, nil
 }

@@ -32,7 +32,8 @@ type State struct {
 type Arg struct {
 	Words []string
 	Kind  Kind
-	Value string // of an input: the file, or what follows -l
+	Name  string // of a flag, without dashes: the long one, where there is one
+	Value string // of a flag, or the file
 	State
 }
 
@@ -82,7 +83,7 @@ func (p *parser) arg(args []string) int {
 		if word == "-" || word == "" {
 			kind = Other
 		}
-		p.line.Args = append(p.line.Args, Arg{args[:1:1], kind, word, p.state})
+		p.line.Args = append(p.line.Args, Arg{Words: args[:1:1], Kind: kind, Value: word, State: p.state})
 		return 1
 	}
 	name, value, next := flag(word, args[1:])
@@ -90,9 +91,9 @@ func (p *parser) arg(args []string) int {
 	if next && len(args) > 1 {
 		value, n = args[1], 2
 	}
-	arg := Arg{Words: args[:n:n], State: p.state}
+	arg := Arg{Words: args[:n:n], Name: name, Value: value, State: p.state}
 	if name == "library" && value != "" {
-		arg.Kind, arg.Value = Library, value
+		arg.Kind = Library
 	}
 	p.line.Args = append(p.line.Args, arg)
 	p.change(name, value)
