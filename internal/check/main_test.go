@@ -53,11 +53,9 @@ const arm64Prefix, riscv64Prefix = "aarch64-linux-gnu-", "riscv64-linux-gnu-"
 
 var toolchains = []toolchain{
 	{name: "amd64-gcc-c", cc: []string{"gcc"}, linkers: amd64Linkers},
-	{name: "amd64-gcc-cxx", cc: []string{"g++"}, cxx: true, linkers: amd64Linkers},
-	{name: "amd64-clang-c", cc: []string{"clang-19"}, linkers: amd64Linkers},
 	{name: "amd64-clang-cxx", cc: []string{"clang++-19"}, cxx: true, linkers: amd64Linkers},
-	{name: "arm64-gcc-c", prefix: arm64Prefix, cc: []string{arm64Prefix + "gcc"}, linkers: arm64Linkers},
-	{name: "arm64-clang-cxx", prefix: arm64Prefix, cc: []string{"clang++-19", "--target=aarch64-linux-gnu"}, cxx: true, linkers: arm64Linkers},
+	{name: "arm64-gcc-cxx", prefix: arm64Prefix, cc: []string{arm64Prefix + "g++"}, cxx: true, linkers: arm64Linkers},
+	{name: "arm64-clang-c", prefix: arm64Prefix, cc: []string{"clang-19", "--target=aarch64-linux-gnu"}, linkers: arm64Linkers},
 	{name: "riscv64-gcc-c", prefix: riscv64Prefix, cc: []string{riscv64Prefix + "gcc"}, linkers: riscv64Linkers},
 }
 

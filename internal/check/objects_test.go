@@ -50,12 +50,9 @@ void (*stored)(int) = __dtrace_probe_app___address;
 
 // A compiler that loads the stub's address and calls that.
 func TestCallThroughRegister(t *testing.T) {
-	for _, tc := range toolchains[:3] { // of amd64
-		if tc.cxx {
-			continue
-		}
-		t.Run(tc.name, func(t *testing.T) {
-			b := newBuild(t, tc)
+	for _, cc := range []string{"gcc", "clang-19"} {
+		t.Run(cc, func(t *testing.T) {
+			b := newBuild(t, toolchain{cc: []string{cc}})
 			b.write("far.c", "void __dtrace_probe_app___far(int);\nvoid far(int n) { __dtrace_probe_app___far(n); }\n")
 			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
 			b.finds([]string{"stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
@@ -69,9 +66,11 @@ func TestCallThroughRegister(t *testing.T) {
 // An instruction that calls a stub and has no disabled form.
 func TestRefusedCall(t *testing.T) {
 	for name, code := range map[string]string{
-		"amd64-gcc-c":   "call __dtrace_probe_x+4",
-		"amd64-clang-c": "call __dtrace_probe_x+4",
-		"arm64-gcc-c":   "cbz x0, __dtrace_probe_x",
+		"amd64-gcc-c":     "call __dtrace_probe_x+4",
+		"amd64-clang-cxx": "call __dtrace_probe_x+4",
+		"arm64-gcc-cxx":   "cbz x0, __dtrace_probe_x",
+		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
+		"riscv64-gcc-c":   "jal __dtrace_probe_x",
 	} {
 		for _, tc := range toolchains {
 			if tc.name != name {
