@@ -30,7 +30,7 @@ type inspector struct {
 }
 
 func (i *inspector) file(name string) *result {
-	r := newResult(name, true)
+	r := newResult(name, i.json)
 	if err := i.try(name, r); err != nil {
 		r.fail(err)
 	}
@@ -68,6 +68,9 @@ func (i *inspector) object(src *source, r *result) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.object == nil { // it is only to be printed
+		r.object = newManifestObject(src.name)
 	}
 	plan, err := i.plan(s)
 	if err != nil {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"sdtconvert/arch"
@@ -117,35 +120,57 @@ func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, e
 // kindOf names the kind of a planned site.
 func kindOf(s *patch.Site) string { return arch.Describe(s.Stub.Kind, s.Change.Site.Form) }
 
-// manifestWriter prints results: as one JSON document, or as they are.
+// manifestWriter prints results: as one JSON document, or as they are. It keeps none
+// of them, because an archive may have any number of members.
 type manifestWriter struct {
-	w       io.Writer
-	json    bool
-	objects []*manifestObject
-	err     error
+	w     *bufio.Writer
+	json  bool
+	count int // of objects in the document so far
+	err   error
 }
 
 func newManifestWriter(w io.Writer, json bool) *manifestWriter {
-	return &manifestWriter{w: w, json: json, objects: []*manifestObject{}}
+	return &manifestWriter{w: bufio.NewWriter(w), json: json}
 }
 
 func (m *manifestWriter) object(r *result) {
-	switch {
-	case m.json:
-		m.objects = append(m.objects, r.objects...)
-	case r.stdout.Len() > 0 && m.err == nil:
-		_, m.err = m.w.Write(r.stdout.Bytes())
+	if !m.json {
+		m.write(r.stdout.Bytes())
+		m.err = cmp.Or(m.err, m.w.Flush()) // before the messages of the next one
+		return
+	}
+	for i, object := range r.objects {
+		text, err := json.MarshalIndent(object, "    ", "  ")
+		if err != nil {
+			m.err = cmp.Or(m.err, err)
+			return
+		}
+		separator := ",\n    "
+		if m.count == 0 {
+			separator = manifestHead + "\n    "
+		}
+		m.count++
+		m.write([]byte(separator))
+		m.write(text)
+		r.objects[i] = nil
+	}
+}
+
+// manifestHead is what stands before the objects.
+var manifestHead = fmt.Sprintf("{\n  \"version\": %d,\n  \"objects\": [", manifestVersion)
+
+func (m *manifestWriter) write(text []byte) {
+	if m.err == nil {
+		_, m.err = m.w.Write(text)
 	}
 }
 
 func (m *manifestWriter) close() error {
-	if !m.json || m.err != nil {
-		return m.err
+	switch {
+	case m.json && m.count == 0:
+		m.write([]byte(manifestHead + "]\n}\n"))
+	case m.json:
+		m.write([]byte("\n  ]\n}\n"))
 	}
-	enc := json.NewEncoder(m.w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Version int               `json:"version"`
-		Objects []*manifestObject `json:"objects"`
-	}{manifestVersion, m.objects})
+	return cmp.Or(m.err, m.w.Flush())
 }

@@ -29,6 +29,7 @@ func newResult(file string, manifest bool) *result {
 
 // begin turns to an object.
 func (r *result) begin(name string) {
+	r.object = nil
 	if r.manifest {
 		r.object = newManifestObject(name)
 		r.objects = append(r.objects, r.object)

@@ -187,7 +187,7 @@ func TestFaults(t *testing.T) {
 // sharedNames is an archive whose members have one long name, many times the size
 // of the archive.
 func TestSharedNamesAreBounded(t *testing.T) {
-	data := magic + file("//", strings.Repeat("x", 10000)+"/\n") + strings.Repeat(headerText("/0", 0), 2000)
+	data := magic + file("//", strings.Repeat("x", 16000)+"/\n") + strings.Repeat(headerText("/0", 0), 5000)
 	if _, _, err := contents(data); err == nil || !strings.Contains(err.Error(), "share long names") {
 		t.Errorf("got %v", err)
 	}

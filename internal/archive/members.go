@@ -124,11 +124,11 @@ func (a *Archive) longName(m *Member, field string) error {
 	}
 	// Members of one archive within a thin one share its path. But a hostile archive
 	// could have names of many times its size.
-	if a.named += int64(len(m.Name)); a.named > maxName+sharing*a.size {
+	if a.named += int64(len(m.Name)); a.named > sharing+a.size {
 		return a.errorf(m.Header, "too many members share long names")
 	}
 	return nil
 }
 
-// sharing bounds the length of all long names, as a multiple of the archive's size.
-const sharing = 8
+// sharing bounds by how many bytes all long names may be longer than their archive.
+const sharing = 64 << 20
