@@ -56,8 +56,12 @@ type converter struct {
 	*settings
 	keep        int64       // what may be kept of an archive, see keptMembers
 	memberJobs  int         // how many members of an archive are worked on at once
-	onlyChanged bool        // what does not change is not copied
-	mentioned   atomic.Bool // whether the last file that was read mentions a stub
+	// fresh says that outputs are new files in a folder that nobody else knows of, and
+	// that what does not change needs none.
+	fresh bool
+	// planned is told of each plan before it is carried out, unless it is nil.
+	planned   func(s *subject, plan *patch.Plan) error
+	mentioned atomic.Bool // whether the last file that was read mentions a stub
 }
 
 // target is where the result of a file goes.
@@ -180,6 +184,11 @@ func (c *converter) object(src *source, done *outcome, r *result) error {
 		}
 		return errReported
 	}
+	if c.planned != nil {
+		if err := c.planned(s, plan); err != nil {
+			return err
+		}
+	}
 	return c.apply(s, plan, done, r)
 }
 
@@ -247,13 +256,17 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 // but to make a copy, if there is to be one.
 func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
 	out := done.out
-	if out == nil && done.target != in.Path && !c.onlyChanged {
+	if out == nil && done.target != in.Path && !c.fresh {
 		size := in.Info.Size()
 		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
 	}
 	if out != nil && !c.dryRun {
 		watchSignals()
-		if err := replace.File(done.target, in, out, done.draft, c.jobs); err != nil {
+		write := replace.File
+		if c.fresh && done.target != in.Path {
+			write = replace.Fresh
+		}
+		if err := write(done.target, in, out, done.draft, c.jobs); err != nil {
 			return err
 		}
 	}

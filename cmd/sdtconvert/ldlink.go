@@ -30,6 +30,7 @@ type link struct {
 	copies   map[string]string // of files, by where these are
 	names    *rename.Names     // of copies
 	added    *addition
+	noted    sync.Map // *linkPart of objects that were converted, by file
 
 	converted bool             // something was
 	generated map[int][]string // what stands for arguments, of objects without code
@@ -116,7 +117,10 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 		files[i] = in.file
 	}
 	l.watch()
-	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), onlyChanged: true}
+	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true}
+	if !l.line.Relocatable {
+		c.planned = l.notePlan
+	}
 	work := c.file
 	if !l.inPlace {
 		if err := l.makePlaces(files); err != nil {

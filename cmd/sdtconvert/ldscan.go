@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
@@ -82,36 +81,26 @@ func (l *link) scan() {
 // scanInput finds out whether a file is worth converting. What cannot be read is
 // left to the linker, which knows how to complain.
 func (l *link) scanInput(in *linkInput) {
-	f, err := replace.Open(in.file)
-	if err != nil {
+	p := openPeek(in.file)
+	if p == nil {
 		return
 	}
-	defer f.Close()
-	if f.Info.Size() <= smallFile {
-		if err := f.Load(); err != nil {
-			in.err = err
-			return
-		}
-	}
-	src := wholeFile(f)
-	if in.typ, err = src.recognise(); err != nil {
-		in.err = err
-		return
-	}
+	defer p.close()
+	in.typ = filetype.Recognise(p.head())
 	switch in.typ {
 	case filetype.ELF:
-		in.err = l.scanELF(in, src)
+		in.err = l.scanELF(in, p)
 	case filetype.Archive, filetype.Bitcode:
 		if in.typ == filetype.Bitcode {
 			in.late.compiler = compilerLLVM
 		}
 		in.names, in.probes, in.err = l.scanNames(func(needles [][]byte) (bool, error) {
-			return elfreloc.StreamContains(f, 0, src.size, needles)
+			return elfreloc.StreamContains(p, 0, p.size, needles)
 		})
 	case filetype.ThinArchive:
-		in.err = l.scanThin(in, f)
+		in.err = l.scanThin(in)
 	case filetype.Text:
-		in.text, in.err = readScript(f)
+		in.text, in.err = readScript(in.file, p)
 	}
 }
 
@@ -123,8 +112,8 @@ func (l *link) scanNames(contain func([][]byte) (bool, error)) (names, probes bo
 	return names, probes, err
 }
 
-func (l *link) scanELF(in *linkInput, src *source) error {
-	o, err := elfreloc.Open(src, src.size, in.file)
+func (l *link) scanELF(in *linkInput, p *peek) error {
+	o, err := elfreloc.Open(p, p.size, in.file)
 	if err == nil {
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
@@ -136,7 +125,7 @@ func (l *link) scanELF(in *linkInput, src *source) error {
 	}
 	if err != nil {
 		// Nobody need read what holds no probe.
-		if found, _ := elfreloc.StreamContains(src, 0, src.size, l.needles); !found {
+		if found, _ := elfreloc.StreamContains(p, 0, p.size, l.needles); !found {
 			return nil
 		}
 	}
@@ -144,7 +133,12 @@ func (l *link) scanELF(in *linkInput, src *source) error {
 }
 
 // scanThin looks into the files that a thin archive names.
-func (l *link) scanThin(in *linkInput, f *replace.Input) error {
+func (l *link) scanThin(in *linkInput) error {
+	f, err := replace.Open(in.file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
 	lib, err := openLibrary(f, true)
 	if err != nil {
 		return nil
@@ -168,10 +162,10 @@ func (l *link) scanThin(in *linkInput, f *replace.Input) error {
 // maxScript bounds what is read of a text, in bytes.
 const maxScript = 16 << 20
 
-func readScript(f *replace.Input) (*linkline.Script, error) {
-	text, err := io.ReadAll(io.LimitReader(f.File, maxScript))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Path, err)
+func readScript(name string, p *peek) (*linkline.Script, error) {
+	text := make([]byte, min(p.size, maxScript))
+	if _, err := p.ReadAt(text, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return linkline.ParseScript(string(text)), nil
 }
@@ -236,12 +230,12 @@ func (l *link) scriptsOf() ([]*linkInput, error) {
 			return nil
 		}
 		seen[file] = true
-		f, err := replace.Open(file)
-		if err != nil {
+		p := openPeek(file)
+		if p == nil {
 			return nil
 		}
-		defer f.Close()
-		text, err := readScript(f)
+		defer p.close()
+		text, err := readScript(file, p)
 		if err != nil {
 			return err
 		}

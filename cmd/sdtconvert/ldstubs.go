@@ -14,6 +14,7 @@ import (
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/stubs"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // addedName is what reports call the object that is added to a link.
@@ -31,8 +32,8 @@ func (l *link) completeLink() error {
 	if len(users) == 0 {
 		return nil
 	}
-	parts := make([]linkPart, len(users))
-	parallel(len(users), l.jobs, func(i int) { l.readPart(users[i], &parts[i]) })
+	parts := make([]*linkPart, len(users))
+	parallel(len(users), l.jobs, func(i int) { parts[i] = l.readPart(users[i]) })
 	var errs []error
 	for i := range parts {
 		if parts[i].err != nil {
@@ -77,18 +78,33 @@ func (l *link) stubOptions() stubs.Options {
 	}
 }
 
+// notePlan takes in an object that is about to be converted. Of archives, the members
+// that are not count too.
+func (l *link) notePlan(s *subject, plan *patch.Plan) error {
+	if s.src.member != nil {
+		return nil
+	}
+	part := &linkPart{need: stubs.New(l.stubOptions())}
+	l.noted.Store(s.src.name, part)
+	return l.readObject(part, s.Object, plan.Scan)
+}
+
 // readPart reads an object, or the members of an archive.
-func (l *link) readPart(in *linkInput, part *linkPart) {
-	part.need = stubs.New(l.stubOptions())
+func (l *link) readPart(in *linkInput) *linkPart {
+	if part, ok := l.noted.Load(in.file); ok {
+		return part.(*linkPart)
+	}
+	part := &linkPart{need: stubs.New(l.stubOptions())}
 	f, err := replace.Open(in.file)
 	if err != nil {
 		part.err = err
-		return
+		return part
 	}
 	defer f.Close()
-	if err := f.Load(); err != nil {
-		part.err = err
-		return
+	if f.Info.Size() <= largeFile {
+		if part.err = f.Load(); part.err != nil {
+			return part
+		}
 	}
 	part.err = eachSource(f, true, func(src *source) error {
 		if typ, err := src.recognise(); err != nil || typ != filetype.ELF {
@@ -98,11 +114,12 @@ func (l *link) readPart(in *linkInput, part *linkPart) {
 		if err != nil || o.Type != elf.ET_REL {
 			return nil // or it would be refused by now, if it held probes
 		}
-		return l.readObject(part, o)
+		return l.readObject(part, o, nil)
 	})
+	return part
 }
 
-func (l *link) readObject(part *linkPart, o *elfreloc.Object) error {
+func (l *link) readObject(part *linkPart, o *elfreloc.Object, scan *patch.Scan) error {
 	found, err := o.NamesContain(l.anyNames)
 	if err != nil || !found {
 		return err
@@ -113,16 +130,15 @@ func (l *link) readObject(part *linkPart, o *elfreloc.Object) error {
 		part.other = err
 	}
 	part.earlier = part.earlier || earlier
-	return part.need.Add(o, m)
+	return part.need.AddScan(o, m, scan)
 }
 
 // differences are the records that do not go together. Those that are all alike do,
 // whatever the flags are, if nothing is converted now.
-func (l *link) differences(parts []linkPart) []error {
+func (l *link) differences(parts []*linkPart) []error {
 	var others []error
 	mixed := l.converted
-	for i := range parts {
-		p := &parts[i]
+	for _, p := range parts {
 		mixed = mixed || p.earlier
 		if p.other == nil {
 			continue

@@ -163,6 +163,26 @@ func File(path string, in *Input, out *elfreloc.Output, draft *Draft, workers in
 	return temp.rename(target)
 }
 
+// Fresh is File for a path that is not there yet, in a folder that the caller removes
+// when anything goes wrong: the file has its name at once.
+func Fresh(path string, in *Input, out *elfreloc.Output, draft *Draft, workers int) error {
+	if draft != nil {
+		return File(path, in, out, draft, workers)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f, in, out, nil, workers)
+	if err == nil {
+		err = in.unchanged()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(path) // it may be tried again
+	}
+	return err
+}
+
 // resolve follows path to the file that is to be replaced, and reports whether
 // it is one that can be: a regular file, or none yet.
 func resolve(path string) (target string, regular bool, err error) {

@@ -84,7 +84,10 @@ const providerPrefix = "sdt_provider_"
 
 // Add takes in a relocatable object, or what a shared library exports. All are
 // of one machine. They may be closed afterwards.
-func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
+func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error { return n.AddScan(o, m, nil) }
+
+// AddScan is Add with what patch.Find has found in a relocatable object, or nil.
+func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) error {
 	if o.Type == elf.ET_DYN {
 		syms, err := o.DynamicSymbols()
 		if err == nil {
@@ -109,7 +112,7 @@ func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error {
 		return err
 	}
 	n.addDefinitions(syms, n.defined)
-	if err := n.addCalls(o); err != nil {
+	if err := n.addCalls(o, scan); err != nil {
 		return err
 	}
 	return n.addRecords(o, syms)
@@ -171,14 +174,18 @@ func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
 
 // addCalls takes in the stubs of an object, and the probes whose sites a
 // conversion would record.
-func (n *Need) addCalls(o *elfreloc.Object) error {
-	found, err := o.NamesContain(n.opts.Names.Needles())
-	if err != nil || !found {
-		return err
+func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
+	if scan == nil {
+		found, err := o.NamesContain(n.opts.Names.Needles())
+		if err != nil || !found {
+			return err
+		}
+		if scan, err = patch.Find(o, n.machine, n.opts.Names); err != nil {
+			return err
+		}
 	}
-	scan, err := patch.Find(o, n.machine, n.opts.Names)
-	if err != nil || len(scan.Stubs) == 0 {
-		return err
+	if len(scan.Stubs) == 0 {
+		return nil
 	}
 	if n.machine == nil {
 		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Layout.Class)}
