@@ -54,8 +54,8 @@ func checkOutputs(s *settings) error {
 
 type converter struct {
 	*settings
-	keep        int64       // what may be kept of an archive, see keptMembers
-	memberJobs  int         // how many members of an archive are worked on at once
+	keep       int64 // what may be kept of an archive, see keptMembers
+	memberJobs int   // how many members of an archive are worked on at once
 	// fresh says that outputs are new files in a folder that nobody else knows of, and
 	// that what does not change needs none.
 	fresh bool
