@@ -175,6 +175,76 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 	}
 }
 
+// A thin archive that cannot be brought up to date leaves its members alone.
+func TestThinArchivesThatCannotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
+	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	thin := makeArchive(t, thinMagic, f)
+	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
+	for name, data := range map[string][]byte{member: f.Data, path: thin} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := converterOf(keptMembers).file(path)
+	if text := r.stderr.String(); !r.failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
+		t.Errorf("failed is %v, and the message %q", r.failed, text)
+	}
+	for name, want := range map[string][]byte{member: f.Data, path: thin} {
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has changed: %v", name, err)
+		}
+	}
+}
+
+// A file that another archive has had converted in between, with the symbols that
+// its conversion has added, is in the index as if this one had.
+func TestThinArchivesThatShareAMember(t *testing.T) {
+	folder := t.TempDir()
+	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
+	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	for name, data := range map[string][]byte{member: f.Data, path: makeArchive(t, thinMagic, f)} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := converterOf(keptMembers)
+	c.patch.Stapsdt = true
+	in, err := replace.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	l, err := openLibrary(in, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := newThinChanges(c, l, newResult(path, false))
+	if _, err := c.members(l, changes.r, changes.note); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.file(member); r.failed {
+		t.Fatal(r.stderr.String())
+	}
+	e := l.Edit()
+	if err := changes.write(e); err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, out.Size)
+	if _, err := out.Reader(in).ReadAt(got, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.Data, err = os.ReadFile(member)
+	if want := makeArchive(t, thinMagic, f); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: got\n%q, want\n%q", err, got, want)
+	}
+}
+
 // FuzzArchive converts archives, in their place. Those that cannot be converted stay
 // as they are, and so do those that were converted. A thin archive may name the files
 // beside it.

@@ -19,7 +19,7 @@ import (
 // All members are converted in memory first, and again to be written: if one of them
 // cannot be, none is, and no more than one is in memory.
 func (c *converter) thinArchive(l *library, r *result) error {
-	t := &thinChanges{converter: c, l: l, r: r, done: make(map[string]archive.Change)}
+	t := newThinChanges(c, l, r)
 	all := &outcome{target: l.in.Path}
 	failed, err := c.members(l, r, func(src *source, done *outcome) error {
 		all.lines.Write(done.lines.Bytes())
@@ -30,6 +30,12 @@ func (c *converter) thinArchive(l *library, r *result) error {
 	}
 	if failed {
 		return errReported
+	}
+	if err := t.rehearse(); err != nil {
+		return err
+	}
+	if c.dryRun {
+		return c.put(l.in, all, r)
 	}
 	e := l.Edit()
 	writeErr := t.write(e)
@@ -55,26 +61,27 @@ type thinChanges struct {
 	done    map[string]archive.Change // by path: a file may be in the archive twice
 }
 
+func newThinChanges(c *converter, l *library, r *result) *thinChanges {
+	return &thinChanges{converter: c, l: l, r: r, done: make(map[string]archive.Change)}
+}
+
 type thinChange struct {
 	*archive.Member
 	name, path string
-	convert    bool
-	stale      archive.Change // of one that somebody has changed
+	convert    bool           // or somebody has changed it
+	planned    archive.Change // but for symbols that the conversion will add
 }
 
-func (t *thinChanges) note(src *source, done *outcome) error {
+func (t *thinChanges) note(src *source, done *outcome) (err error) {
 	m := thinChange{Member: src.member, name: src.name, path: src.file.Path, convert: done.out != nil}
 	switch {
 	case m.convert && m.Origin != 0:
 		return fmt.Errorf("%s: is in another archive; convert %s and collect this archive anew, or convert it to another file", m.name, m.path)
 	case m.convert:
+		m.planned.Output = &elfreloc.Output{Size: done.out.Size}
 	case m.Origin == 0 && done.object != nil && src.size != m.Size:
-		m.stale = archive.Change{Output: &elfreloc.Output{Size: src.size}, Anew: true}
-		if t.l.HasIndex() {
-			var err error
-			if m.stale.After, err = archive.Symbols(done.object); err != nil {
-				return err
-			}
+		if m.planned, err = t.asItIs(src, done.object); err != nil {
+			return err
 		}
 	default:
 		return nil
@@ -83,17 +90,37 @@ func (t *thinChanges) note(src *source, done *outcome) error {
 	return nil
 }
 
+// asItIs is the change of a member that somebody has changed.
+func (t *thinChanges) asItIs(src *source, o *elfreloc.Object) (change archive.Change, err error) {
+	change = archive.Change{Output: &elfreloc.Output{Size: src.size}, Anew: true}
+	if t.l.HasIndex() {
+		change.After, err = archive.Symbols(o)
+	}
+	return change, err
+}
+
+// rehearse finds out whether the archive can be brought up to date, before any
+// member is written.
+func (t *thinChanges) rehearse() error {
+	e := t.l.Edit()
+	for i := range t.members {
+		e.Replace(t.members[i].Member, t.members[i].planned)
+	}
+	if !e.Changed() {
+		return nil
+	}
+	_, err := e.Save()
+	return err
+}
+
 // write converts the files, and collects what changes in the archive. An error leaves
 // those converted that come before it, and e says so.
 func (t *thinChanges) write(e *archive.Edit) error {
 	converted := 0
 	for i := range t.members {
 		m := &t.members[i]
-		change := m.stale
+		change := m.planned
 		if m.convert {
-			if t.dryRun {
-				continue
-			}
 			var err error
 			if change, err = t.convertFile(m); err != nil {
 				t.r.changed = t.r.changed[:min(converted, len(t.r.changed))]
@@ -122,15 +149,19 @@ func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err err
 	if err := t.object(src, done, newResult(m.name, false)); err != nil {
 		return change, err
 	}
-	if done.out == nil { // somebody else has converted it
-		change.Output = &elfreloc.Output{Size: src.size}
-	} else if change, err = t.change(src, t.l.Archive, done); err != nil {
-		return change, err
-	} else {
+	switch {
+	case done.object == nil:
+		err = fmt.Errorf("%s: %w", m.name, replace.ErrChanged)
+	case done.out == nil: // somebody else has converted it
+		change, err = t.asItIs(src, done.object)
+	default:
+		if change, err = t.change(src, t.l.Archive, done); err != nil {
+			return change, err
+		}
 		watchSignals()
 		err = replace.File(m.path, in, done.out, done.draft, t.jobs)
+		change.Output = &elfreloc.Output{Size: done.out.Size} // the rest is written
 	}
-	change.Output = &elfreloc.Output{Size: change.Output.Size} // the rest is written
 	t.done[m.path] = change
 	return change, err
 }
