@@ -245,6 +245,45 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	}
 }
 
+// Thin archives with the same members may be converted at the same time.
+func TestThinArchivesAtTheSameTime(t *testing.T) {
+	folder := t.TempDir()
+	object := objtest.Read(t, "forms.amd64-gcc12-as.o")
+	var files []objtest.File
+	for i := range 64 {
+		files = append(files, objtest.File{Name: fmt.Sprintf("%d.o", i), Data: object})
+	}
+	archives := make([]string, 4)
+	thin := makeArchive(t, thinMagic, files...)
+	for i := range archives {
+		archives[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
+		files = append(files, objtest.File{Name: filepath.Base(archives[i]), Data: thin})
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := converterOf(keptMembers)
+	pool(archives, len(archives), c.file, func(_ int, r *result) {
+		if r.failed {
+			t.Error(r.stderr.String())
+		}
+	})
+	files = files[:64]
+	for i := range files {
+		var err error
+		if files[i].Data, err = os.ReadFile(filepath.Join(folder, files[i].Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range archives {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, makeArchive(t, thinMagic, files...)) {
+			t.Errorf("%v: %s is not that of converted members", err, path)
+		}
+	}
+}
+
 // FuzzArchive converts archives, in their place. Those that cannot be converted stay
 // as they are, and so do those that were converted. A thin archive may name the files
 // beside it.

@@ -89,16 +89,23 @@ func (c *converter) file(name string) *result { return c.convert(name, c.target(
 // convert converts an object, or the members of an archive, to a file that may be
 // the same.
 func (c *converter) convert(name, target string) *result {
+	var r *result
+	err := retry(func() error {
+		r = newResult(name, c.json)
+		return c.try(name, target, r)
+	})
+	if err != nil && !errors.Is(err, errReported) {
+		r.fail(err)
+	}
+	return r
+}
+
+// retry tries something on a file again if somebody has changed it meanwhile.
+func retry(try func() error) error {
 	for i := 1; ; i++ {
-		r := newResult(name, c.json)
-		err := c.try(name, target, r)
-		if i < attempts && errors.Is(err, replace.ErrChanged) {
-			continue
+		if err := try(); i == attempts || !errors.Is(err, replace.ErrChanged) {
+			return err
 		}
-		if err != nil && !errors.Is(err, errReported) {
-			r.fail(err)
-		}
-		return r
 	}
 }
 

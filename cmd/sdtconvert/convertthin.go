@@ -133,11 +133,24 @@ func (t *thinChanges) write(e *archive.Edit) error {
 	return nil
 }
 
-// convertFile converts the file of a member in its place.
+// convertFile converts the file of a member in its place. Another thin archive may
+// have it too, and be converted at the same time.
 func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err error) {
 	if change, ok := t.done[m.path]; ok {
 		return change, nil
 	}
+	err = retry(func() error {
+		change, err = t.tryFile(m)
+		return err
+	})
+	if err == nil {
+		t.done[m.path] = change
+	}
+	return change, err
+}
+
+// tryFile is one attempt to.
+func (t *thinChanges) tryFile(m *thinChange) (change archive.Change, err error) {
 	in, err := replace.Open(m.path)
 	if err != nil {
 		return change, err
@@ -151,18 +164,16 @@ func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err err
 	}
 	switch {
 	case done.object == nil:
-		err = fmt.Errorf("%s: %w", m.name, replace.ErrChanged)
+		return change, fmt.Errorf("%s: %w", m.name, replace.ErrChanged)
 	case done.out == nil: // somebody else has converted it
-		change, err = t.asItIs(src, done.object)
-	default:
-		if change, err = t.change(src, t.l.Archive, done); err != nil {
-			return change, err
-		}
-		watchSignals()
-		err = replace.File(m.path, in, done.out, done.draft, t.jobs)
-		change.Output = &elfreloc.Output{Size: done.out.Size} // the rest is written
+		return t.asItIs(src, done.object)
 	}
-	t.done[m.path] = change
+	if change, err = t.change(src, t.l.Archive, done); err != nil {
+		return change, err
+	}
+	watchSignals()
+	err = replace.File(m.path, in, done.out, done.draft, t.jobs)
+	change.Output = &elfreloc.Output{Size: done.out.Size} // the rest is written
 	return change, err
 }
 
