@@ -17,8 +17,10 @@ import (
 const (
 	envLinker = "SDTCONVERT_LD"    // the real linker
 	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`
-	envSwitch = "SDTCONVERT"       // "off": only run the real linker
+	envSwitch = "SDTCONVERT"       // switchOff: only run the real linker
 	envDepth  = "SDTCONVERT_DEPTH" // how many wrappers run each other
+
+	switchOff = "off"
 )
 
 // linkerName reports whether the program was called by the name of a linker.
@@ -38,9 +40,16 @@ func linkerName(program string) (name string, ok bool) {
 // runAsLinker is the program under the name of a linker.
 func runAsLinker(name string, args []string, stdout, stderr io.Writer) int {
 	f := linkerFlags()
-	err := f.parseLinker(linkline.Split([]byte(os.Getenv(envFlags))))
+	var words []string
+	if os.Getenv(envSwitch) != switchOff {
+		words = linkline.Split([]byte(os.Getenv(envFlags)))
+	}
+	err := f.parseLinker(words)
 	if err == nil && f.NArg() > 0 {
-		err = usagef("%s is no flag", f.Arg(0))
+		err = usagef("%q is no flag", f.Arg(0))
+	}
+	if errors.Is(err, pflag.ErrHelp) {
+		err = usagef("--help is for sdtconvert ld")
 	}
 	if err != nil {
 		return report(fmt.Errorf("%s: %w", envFlags, err), stderr)
@@ -103,7 +112,7 @@ func (f *linkFlags) link(name string, args []string, stdout, stderr io.Writer) i
 		return report(err, stderr)
 	}
 	l := &link{linkFlags: f, linker: path, given: args, stdout: stdout, stderr: stderr}
-	if os.Getenv(envSwitch) != "off" {
+	if os.Getenv(envSwitch) != switchOff {
 		err = l.prepare()
 	}
 	var status exitStatus

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"sdtconvert/internal/linkline"
@@ -112,9 +113,9 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	files := make([]string, len(wanted))
-	for i, in := range wanted {
-		files[i] = in.file
+	files, err := l.apart(wanted)
+	if err != nil {
+		return err
 	}
 	l.watch()
 	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true}
@@ -123,9 +124,6 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	}
 	work := c.file
 	if !l.inPlace {
-		if err := l.makePlaces(files); err != nil {
-			return err
-		}
 		work = func(file string) *result { return c.convert(file, l.copies[file]) }
 	}
 	failed := false
@@ -140,6 +138,27 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	}
 	l.nameCopies(wanted)
 	return nil
+}
+
+// apart are the files of inputs, each once, by whatever path it is named.
+func (l *link) apart(wanted []*linkInput) ([]string, error) {
+	files := make([]string, len(wanted))
+	for i, in := range wanted {
+		files[i] = in.file
+	}
+	if l.inPlace {
+		return distinct(files)
+	}
+	if err := l.makePlaces(files); err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	return slices.DeleteFunc(files, func(file string) bool {
+		place := l.copies[file]
+		known := taken[place]
+		taken[place] = true
+		return known
+	}), nil
 }
 
 // needTemp makes the temporary folder unless it is there.

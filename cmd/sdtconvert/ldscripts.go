@@ -21,11 +21,12 @@ func (l *link) addScripted(scripts []*linkInput) {
 	l.scan()
 }
 
-// literal are words that may name a file, and are no patterns.
+// literal are words that may name a file, and are neither patterns nor sections.
 func literal(words []string) []string {
 	var names []string
 	for _, w := range words {
-		if strings.ContainsAny(w, "./") && !strings.ContainsAny(w, "*?[") {
+		section := strings.HasPrefix(w, ".") && !strings.HasPrefix(w, "./") && !strings.HasPrefix(w, "../")
+		if strings.ContainsAny(w, "./") && !strings.ContainsAny(w, "*?[") && !section {
 			names = append(names, w)
 		}
 	}
@@ -73,7 +74,11 @@ func (l *link) checkScripts(scripts, wanted []*linkInput) (errs []error) {
 // readsProbes returns the name of a file with probes that a script has the linker
 // read.
 func (l *link) readsProbes(s *linkInput, wanted []*linkInput) string {
-	for _, name := range append(s.text.Inputs, literal(s.text.Words)...) {
+	names := literal(s.text.Words)
+	if l.known[s.path] != s { // else its inputs are the line's
+		names = append(names, s.text.Inputs...)
+	}
+	for _, name := range names {
 		file := l.line.ScriptInput(s.file, name)
 		if file == "" {
 			continue

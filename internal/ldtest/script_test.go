@@ -101,3 +101,46 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		}
 	})
 }
+
+// The wrapper takes its flags from the environment, and steps aside.
+func TestEnvironmentOfWrapper(t *testing.T) {
+	enter(t, linkers[0])
+	compile(t, "main.c", "sub/second.c")
+	t.Setenv("SDTCONVERT_FLAGS", `--layout relative --probe-object-prefix 'sdt_'`)
+	linkers[0].gcc(t, "-o", "program", "main.o", "sub/second.o")
+	if sections := tooltest.Output(t, "readelf", "-SW", "program"); !strings.Contains(sections, "sdt_instances_rel") {
+		t.Error(sections)
+	}
+	for flags, want := range map[string]string{
+		"--nothing":     "sdtconvert: SDTCONVERT_FLAGS: unknown flag: --nothing",
+		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is no flag`,
+		"--help":        "sdtconvert: SDTCONVERT_FLAGS: --help is for sdtconvert ld",
+		"--jobs=0":      "sdtconvert: SDTCONVERT_FLAGS: --jobs 0 is less than 1",
+		"--layout=what": "sdtconvert: SDTCONVERT_FLAGS: unknown layout",
+	} {
+		t.Setenv("SDTCONVERT_FLAGS", flags)
+		out, err := combined(wrappers+"/ld", "-o", "none", "main.o")
+		if exitCode(err) != 2 || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %s, %v", flags, out, err)
+		}
+	}
+	t.Setenv("SDTCONVERT", "off")
+	out, err := combined(wrappers+"/ld", "-e", "main", "-o", "none", "main.o")
+	if exitCode(err) != 1 || !strings.Contains(out, "undefined reference to `__dtrace_probe_app___start'") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// mold changes its folder before it looks for anything.
+func TestFolderOfMold(t *testing.T) {
+	tooltest.Need(t, "mold")
+	enter(t, linkers[3])
+	compile(t, "sub/second.c")
+	if out, err := wrapped(linkers[3], "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if names := tooltest.Output(t, "nm", "sub/lib.so"); strings.Contains(names, "__dtrace") {
+		t.Error(names)
+	}
+	sayNothing(t, "lib.map", read(t, "sub/lib.map"))
+}

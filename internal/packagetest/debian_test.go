@@ -36,6 +36,11 @@ func TestDebianPackage(t *testing.T) {
 	want := []string{
 		"-rwxr-xr-x bin/sdtconvert",
 		"-rw-r--r-- include/sdt.h",
+		"Lrwxrwxrwx libexec/sdtconvert/ld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",

@@ -77,6 +77,11 @@ func TestInstall(t *testing.T) {
 			want := []string{
 				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
 				"-rw-r--r-- " + c.want + "/include/sdt.h",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.bfd",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.lld",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.mold",
 				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
 			}
 			if diff := cmp.Diff(want, files(t, folder)); diff != "" {
