@@ -129,8 +129,11 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	failed := false
 	l.converted = true
 	pool(files, l.jobs, work, func(_ int, r *result) {
-		l.stderr.Write(r.stderr.Bytes())
-		l.stderr.Write(r.stdout.Bytes()) // standard output is the linker's
+		for _, text := range [][]byte{r.stderr.Bytes(), r.stdout.Bytes()} { // standard output is the linker's
+			if len(text) > 0 {
+				l.stderr.Write(text)
+			}
+		}
 		failed = failed || r.failed
 	})
 	if failed {
@@ -182,6 +185,7 @@ func (l *link) makePlaces(files []string) error {
 	if l.copies == nil {
 		l.copies = map[string]string{}
 	}
+	var places []string
 	for _, file := range files {
 		absolute, err := filepath.Abs(file)
 		if err != nil {
@@ -192,23 +196,31 @@ func (l *link) makePlaces(files []string) error {
 			return err
 		}
 		l.copies[file] = place
+		places = append(places, place)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.temp.files = append(l.temp.files, places...)
 	return nil
 }
 
 // nameCopies finds out which copies there are: what mentions stubs in other places
 // than calls is not converted.
 func (l *link) nameCopies(wanted []*linkInput) {
-	for _, in := range wanted {
+	missing := make([]bool, len(wanted))
+	parallel(len(wanted), l.jobs, func(i int) {
+		_, err := os.Lstat(l.copies[wanted[i].file])
+		missing[i] = errors.Is(err, os.ErrNotExist)
+	})
+	for i, in := range wanted {
 		place, ok := l.copies[in.file]
-		if !ok {
-			continue
-		}
-		if _, err := os.Lstat(place); errors.Is(err, os.ErrNotExist) {
+		switch {
+		case !ok:
+		case missing[i]:
 			delete(l.copies, in.file)
-			continue
+		default:
+			l.names.Add(place, in.path)
 		}
-		l.names.Add(place, in.path)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -10,7 +11,8 @@ import (
 // tempFolder is where a link keeps what it makes. It exists only when there is
 // something to keep. A nil one is no folder.
 type tempFolder struct {
-	path string
+	path  string
+	files []string // of which there may be many
 
 	mu     sync.RWMutex // held for writing once, when the folder goes
 	gone   bool
@@ -49,7 +51,19 @@ func (t *tempFolder) makeParent(file string) error {
 	if t.gone {
 		select {} // the process is about to end
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	return t.makeFolder(folder)
+}
+
+// makeFolder makes a folder below the temporary one. It asks the system for none
+// twice.
+func (t *tempFolder) makeFolder(folder string) error {
+	if _, known := t.inside.Load(folder); known || folder == t.path {
+		return nil
+	}
+	if err := t.makeFolder(filepath.Dir(folder)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil && !os.IsExist(err) {
 		return err
 	}
 	t.inside.Store(folder, nil)
@@ -64,5 +78,6 @@ func (t *tempFolder) remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone = true
+	parallel(len(t.files), runtime.GOMAXPROCS(0), func(i int) { os.Remove(t.files[i]) })
 	return os.RemoveAll(t.path)
 }
