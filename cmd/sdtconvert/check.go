@@ -32,9 +32,9 @@ func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
 	}
 	set := check.New(s.options)
 	r := newCheckReport()
-	warn := func(err error) { fmt.Fprintf(stderr, "sdtconvert: warning: %v\n", err) }
+	warn := func(err error) { printWarning(stderr, err) }
 	fail := func(err error) {
-		fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+		printError(stderr, err)
 		r.errors = append(r.errors, err)
 		set.Failed()
 	}

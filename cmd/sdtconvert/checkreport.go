@@ -65,13 +65,13 @@ func reportText(r *checkReport, out io.Writer) error {
 		f := &r.findings[i]
 		for _, part := range []string{f.File, f.Place} {
 			if part != "" {
-				fmt.Fprintf(w, "%s: ", part)
+				fmt.Fprintf(w, "%s: ", oneLine(part))
 			}
 		}
-		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, r.sentence(f), f.Rule.Name)
+		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, oneLine(r.sentence(f)), f.Rule.Name)
 	}
 	for _, key := range r.gone {
-		fmt.Fprintf(w, "baseline: %s\n", goneMessage(key))
+		fmt.Fprintf(w, "baseline: %s\n", oneLine(goneMessage(key)))
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()

@@ -77,7 +77,7 @@ func (s several) Error() string { return errors.Join(s...).Error() }
 
 func reportAll(errs []error, stderr io.Writer) {
 	for _, err := range errs {
-		fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+		printError(stderr, err)
 	}
 }
 

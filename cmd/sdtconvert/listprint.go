@@ -18,13 +18,13 @@ type listPrinter struct {
 	err       error
 }
 
-func (p *listPrinter) warn(err error) { fmt.Fprintf(p.stderr, "sdtconvert: warning: %v\n", err) }
+func (p *listPrinter) warn(err error) { printWarning(p.stderr, err) }
 
 // listing prints what came of one image, and numbers its probes.
 func (p *listPrinter) listing(l *listing) {
 	for _, err := range l.Errors {
 		p.failed = true
-		fmt.Fprintf(p.stderr, "sdtconvert: %s\n", err)
+		printError(p.stderr, errors.New(err))
 	}
 	first := p.printed == 0
 	for _, probe := range l.Probes {

@@ -71,7 +71,7 @@ func (r *result) fail(err error) {
 	if r.object == nil {
 		r.begin(r.file)
 	}
-	r.stderr.WriteString("sdtconvert: " + err.Error() + "\n")
+	printError(&r.stderr, err)
 	if r.object != nil {
 		r.object.Status = statusFailed
 		r.object.Errors = append(r.object.Errors, err.Error())
@@ -79,7 +79,7 @@ func (r *result) fail(err error) {
 }
 
 func (r *result) warn(err error) {
-	r.stderr.WriteString("sdtconvert: warning: " + err.Error() + "\n")
+	printWarning(&r.stderr, err)
 }
 
 // pool runs work on each file with a bounded number of threads, and hands the

@@ -24,7 +24,7 @@ func resolveAddresses(args []string, stdout, stderr io.Writer) (failed bool, err
 	if err != nil {
 		return false, err
 	}
-	warn := func(err error) { fmt.Fprintf(stderr, "sdtconvert: warning: %v\n", err) }
+	warn := func(err error) { printWarning(stderr, err) }
 	space, err := s.open(warn)
 	if err != nil {
 		return false, err
@@ -35,7 +35,7 @@ func resolveAddresses(args []string, stdout, stderr io.Writer) (failed bool, err
 		r, err := resolveOne(space, text)
 		if err != nil {
 			failed = true
-			fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+			printError(stderr, err)
 		}
 		return p.print(r)
 	})

@@ -64,7 +64,7 @@ func init() {
 }
 
 func report(err error, stderr io.Writer) int {
-	fmt.Fprintf(stderr, "sdtconvert: %v\n", err)
+	printError(stderr, err)
 	if errors.As(err, new(usageError)) {
 		fmt.Fprintf(stderr, "Try 'sdtconvert help'.\n")
 		return exitUsage
