@@ -38,13 +38,25 @@ func (f *Finding) Path() string {
 	return archive
 }
 
-// splitMember takes the name of a member apart, lib.a(member.o).
+// splitMember takes the name of a member apart, lib.a(member.o). Both may have
+// parentheses of their own, in pairs.
 func splitMember(name string) (archive, member string) {
-	archive, member, ok := strings.Cut(strings.TrimSuffix(name, ")"), "(")
-	if !ok || !strings.HasSuffix(name, ")") || archive == "" {
-		return name, ""
+	depth := 0
+	for i := len(name) - 1; i > 0; i-- {
+		switch name[i] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+		}
+		if depth == 0 {
+			if name[i] != '(' {
+				break
+			}
+			return name[:i], name[i+1 : len(name)-1]
+		}
 	}
-	return archive, member
+	return name, ""
 }
 
 // Fingerprint is the key with the ordinal, as one line of text.
