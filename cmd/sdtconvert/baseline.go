@@ -40,13 +40,17 @@ func readBaseline(name string) (baseline, error) {
 		b[strings.Join(fields, " ")] = true
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: is no baseline: %w", name, err)
 	}
 	return b, nil
 }
 
-// writeBaseline writes the errors of a report.
+// writeBaseline writes the errors of a report, if all files could be looked at: it
+// would lack those of others.
 func writeBaseline(name string, r *checkReport) error {
+	if n := len(r.errors); n > 0 {
+		return fmt.Errorf("%s: is not written, because %s could not be looked at", name, plural(n, "file"))
+	}
 	var lines []string
 	for i := range r.findings {
 		if f := &r.findings[i]; f.Rule.Severity == check.Error {

@@ -60,7 +60,7 @@ const manifestVersion = 1
 // again replaces what was said before.
 func (m *Manifest) Read(r io.Reader) error {
 	dec := json.NewDecoder(r)
-	for {
+	for known := false; ; known = true {
 		var doc struct {
 			Version int `json:"version"`
 			Objects []struct {
@@ -69,12 +69,17 @@ func (m *Manifest) Read(r io.Reader) error {
 			} `json:"objects"`
 		}
 		err := dec.Decode(&doc)
+		wrong := (*json.UnmarshalTypeError)(nil)
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && known:
 			return nil
+		case errors.Is(err, io.EOF): // convert has failed, and nothing would be compared
+			return errors.New("is no manifest: it is empty")
+		case errors.As(err, &wrong):
+			return fmt.Errorf("is no manifest: %s at byte %d is none of its values", wrong.Value, wrong.Offset)
 		case err != nil:
 			return fmt.Errorf("is no manifest: %w", err)
-		case doc.Version != manifestVersion:
+		case doc.Version != manifestVersion || doc.Objects == nil:
 			return fmt.Errorf("is no manifest of version %d, as convert --json prints it", manifestVersion)
 		}
 		for _, o := range doc.Objects {
