@@ -113,6 +113,10 @@ func (l *link) scanNames(contain func([][]byte) (bool, error)) (names, probes bo
 }
 
 func (l *link) scanELF(in *linkInput, p *peek) error {
+	if typ, sure := p.withoutNames(l.anyNames); sure {
+		in.elf = typ
+		return nil
+	}
 	o, err := elfreloc.Open(p, p.size, in.file)
 	if err == nil {
 		if in.elf = o.Type; in.elf != elf.ET_REL {
