@@ -98,10 +98,22 @@ func Selects(pattern, file string, archive bool) bool {
 	return before == "" && match(after, file)
 }
 
-// match is fnmatch without flags, as linkers use it: * and ? match a slash too.
+// slashes hides slashes, and writes the negation of a class as Go has it.
+var slashes = strings.NewReplacer("/", "\x01", string(filepath.Separator), "\x01", "[!", "[^")
+
+// match is fnmatch without flags, as linkers use it: * and ? match a slash too. Nearly
+// every word of a script is no pattern, or one of section names, so the beginning and
+// the end are compared first.
 func match(pattern, name string) bool {
+	first := strings.IndexAny(pattern, `*?[\`)
+	if first < 0 {
+		return pattern == name
+	}
+	last := strings.LastIndexAny(pattern, `*?]\`)
+	if !strings.HasPrefix(name, pattern[:first]) || !strings.HasSuffix(name, pattern[max(first, last)+1:]) {
+		return false
+	}
 	// filepath.Match keeps slashes apart, so there are none for it.
-	hide := strings.NewReplacer("/", "\x01", string(filepath.Separator), "\x01", "[!", "[^")
-	ok, err := filepath.Match(hide.Replace(pattern), hide.Replace(name))
+	ok, err := filepath.Match(slashes.Replace(pattern), slashes.Replace(name))
 	return ok && err == nil
 }
