@@ -51,15 +51,10 @@ func (g *generator) parse(args []string) error {
 // Files that are no objects and hold no probes either are passed over.
 func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) error) (failed bool) {
 	report := func(err error) {
-		if err == nil {
-			return
+		if err != nil {
+			failed = true
+			printError(stderr, err)
 		}
-		failed = true
-		all := []error{err}
-		if errs := several(nil); errors.As(err, &errs) {
-			all = errs
-		}
-		reportAll(all, stderr)
 	}
 	for _, name := range g.files {
 		report(g.file(name, func(src *source) error {
@@ -68,17 +63,6 @@ func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) 
 		}))
 	}
 	return failed
-}
-
-// several are all faults of one file.
-type several []error
-
-func (s several) Error() string { return errors.Join(s...).Error() }
-
-func reportAll(errs []error, stderr io.Writer) {
-	for _, err := range errs {
-		printError(stderr, err)
-	}
 }
 
 // openFunc is openSubject, or what takes more.

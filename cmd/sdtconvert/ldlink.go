@@ -93,7 +93,7 @@ func (l *link) prepare() error {
 		errs = l.checkScripts(scripts, wanted)
 	}
 	if len(errs) > 0 {
-		reportAll(errs, l.stderr)
+		printError(l.stderr, errors.Join(errs...))
 		return errTold
 	}
 	if err := l.convertInputs(wanted); err != nil {

@@ -44,7 +44,7 @@ func (l *link) generate(late []*linkInput) error {
 		}
 	}
 	if len(errs) > 0 {
-		reportAll(errs, l.stderr)
+		printError(l.stderr, errors.Join(errs...))
 		return errTold
 	}
 	if err := l.needTemp(); err != nil {

@@ -42,7 +42,7 @@ func (l *link) completeLink() error {
 	}
 	errs = append(errs, l.differences(parts)...)
 	if len(errs) > 0 {
-		reportAll(errs, l.stderr)
+		printError(l.stderr, errors.Join(errs...))
 		return errTold
 	}
 	if l.noStubs || l.patch.NoRecords {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"sdtconvert/internal/sites"
@@ -31,7 +32,7 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 	}
 	data, errs := list.Source()
 	if len(errs) > 0 {
-		reportAll(errs, stderr)
+		printError(stderr, errors.Join(errs...))
 		return true, nil
 	}
 	return false, g.put(data, stdout)
@@ -56,7 +57,7 @@ func (g *generator) addSites(list *sites.List, s *subject) error {
 		return err
 	}
 	if errs := plan.Err(); len(errs) > 0 {
-		return several(errs)
+		return errors.Join(errs...)
 	}
 	return list.Add(s.Object, s.machine, plan)
 }
