@@ -118,16 +118,6 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 	return n.addRecords(o, syms)
 }
 
-// AddDefinitions takes in what a member of an archive defines: whether it becomes a
-// part of the link is decided by what is not defined otherwise.
-func (n *Need) AddDefinitions(o *elfreloc.Object) error {
-	syms, err := o.Symbols()
-	if err == nil {
-		n.addDefinitions(syms, n.defined)
-	}
-	return err
-}
-
 // Merge takes in what another has taken in.
 func (n *Need) Merge(other *Need) {
 	if n.empty == nil {
