@@ -169,11 +169,10 @@ func (a *Archive) takeTable(h header) (bool, error) {
 		}
 		a.names = contents
 		return true, nil
+	case isTable(h.name) && (a.index != nil || isWindows(h.name)):
+		a.coff = true // "/" twice, or tables that nobody else has
+		return true, nil
 	case isTable(h.name):
-		if a.index != nil {
-			a.coff = true // "/" twice, or tables that only Windows has
-			return true, nil
-		}
 		a.index = &index{header: h.off, span: contents, wide: h.name == "/SYM64/"}
 		return true, nil
 	case h.off != int64(len(magic)) || a.Thin:
@@ -200,5 +199,8 @@ func isNames(name string) bool { return name == "//" || name == "ARFILENAMES/" }
 
 // isTable reports whether what stands behind a header is of the archive itself.
 func isTable(name string) bool {
-	return name == "/" || name == "/SYM64/" || isNames(name) || strings.HasPrefix(name, "/<")
+	return name == "/" || name == "/SYM64/" || isNames(name) || isWindows(name)
 }
+
+// isWindows reports whether a table is one that only Windows has: "/<ECSYMBOLS>/".
+func isWindows(name string) bool { return strings.HasPrefix(name, "/<") }

@@ -259,16 +259,17 @@ func TestUpdateKeepsWhatWasListed(t *testing.T) {
 func TestWrongIndexIsRefused(t *testing.T) {
 	tail := file("a.o/", "aaaa") + file("b.o/", "bbb")
 	for offset, want := range map[uint64]string{
-		5: "where no member is", 1 << 31: "where no member is", 100: "within another member",
+		0: "where no member is", 5: "where no member is", 1 << 31: "where no member is", 100: "within another member",
 	} {
 		data := magic + file("/", systemV(4, entry{"f", offset})) + tail
 		if _, err := replaced(data, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%#x: got %v, want %s", offset, err, want)
 		}
 	}
-	data := magic + file("/", systemV(4)) + file("/", "") + tail
-	if _, err := replaced(data, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), "Windows") {
-		t.Errorf("a second index: got %v", err)
+	for _, tables := range []string{file("/", systemV(4)) + file("/", ""), file("/<XFGHASHMAP>/", systemV(4, entry{"f", 154}))} {
+		if _, err := replaced(magic+tables+tail, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), "Windows") {
+			t.Errorf("%q: got %v", tables, err)
+		}
 	}
 }
 

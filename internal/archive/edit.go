@@ -55,7 +55,7 @@ func (e *Edit) Changed() bool { return len(e.changes) > 0 }
 // say of them but for the size.
 func (e *Edit) Save() (*elfreloc.Output, error) {
 	if e.a.coff {
-		return nil, fmt.Errorf("%s: has the second index that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
+		return nil, fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
 	}
 	w := &layout{e: e}
 	if e.a.index != nil {

@@ -96,7 +96,7 @@ func (e *Edit) shift(entries []entry, size int64) error {
 	last, by := uint64(0), int64(0) // a member's symbols stand together
 	for i := range entries {
 		x := &entries[i]
-		if x.header == last {
+		if i > 0 && x.header == last {
 			x.header = uint64(int64(last) + by)
 			continue
 		}
