@@ -18,10 +18,14 @@ func (c *converter) archive(in *replace.Input, target string, r *result) error {
 		return err
 	}
 	r.isArchive()
-	switch {
-	case !l.Thin:
+	if !l.Thin {
 		return c.regularArchive(l, target, r)
-	case target == in.Path:
+	}
+	inPlace, err := samePath(target, in.Path)
+	switch {
+	case err != nil:
+		return err
+	case inPlace:
 		return c.thinArchive(l, r)
 	}
 	return c.collect(l, target, r)

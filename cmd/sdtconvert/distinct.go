@@ -69,6 +69,12 @@ func (f folders) resolve(path string) (string, error) {
 	return real, nil
 }
 
+// samePath reports whether two paths lead to the same name in the same folder.
+func samePath(a, b string) (bool, error) {
+	both, err := distinct([]string{a, b})
+	return len(both) == 1, err
+}
+
 // realPath is the path itself where it leads nowhere.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
