@@ -22,9 +22,9 @@ func reportGitHub(r *checkReport, out io.Writer) error {
 		message := r.sentence(f)
 		switch {
 		case f.Line != 0:
-			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.path(f.Source)), f.Line)
+			properties = fmt.Sprintf("file=%s,line=%d,", gitHubProperty(r.checkedOut(f.Source)), f.Line)
 		case f.File != "":
-			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.path(f.Path())))
+			properties = fmt.Sprintf("file=%s,", gitHubProperty(r.checkedOut(f.Path())))
 		}
 		if f.Place != "" {
 			message = f.Place + ": " + message

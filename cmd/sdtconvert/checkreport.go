@@ -19,6 +19,7 @@ type checkReport struct {
 	known    int      // findings that the baseline has
 	gone     []string // fingerprints that only the baseline has
 	folder   string   // the working folder, "" when not known
+	checkout string   // that of the repository, where a CI service says so, or ""
 }
 
 func newCheckReport() *checkReport {
@@ -26,7 +27,7 @@ func newCheckReport() *checkReport {
 	if err != nil {
 		folder = ""
 	}
-	return &checkReport{folder: folder}
+	return &checkReport{folder: folder, checkout: os.Getenv("GITHUB_WORKSPACE")}
 }
 
 func (r *checkReport) count(s check.Severity) int {
@@ -40,11 +41,25 @@ func (r *checkReport) count(s check.Severity) int {
 }
 
 // path is how a file is shown: from the working folder on, if it lies in there.
-func (r *checkReport) path(name string) string {
-	if r.folder == "" || !filepath.IsAbs(name) {
+func (r *checkReport) path(name string) string { return pathBelow(r.folder, name) }
+
+// checkedOut is how a file is shown to a service that knows the repository, but not
+// where in it the check has run.
+func (r *checkReport) checkedOut(name string) string {
+	if r.checkout == "" {
+		return r.path(name)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.folder, name)
+	}
+	return pathBelow(r.checkout, name)
+}
+
+func pathBelow(folder, name string) string {
+	if folder == "" || !filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	below, err := filepath.Rel(r.folder, name)
+	below, err := filepath.Rel(folder, name)
 	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
 		return name
 	}

@@ -141,6 +141,29 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A service that shows the repository wants paths from its root on, wherever in it
+// the check has run.
+func TestPathsOfCheckouts(t *testing.T) {
+	r := &checkReport{folder: "/repo/build", checkout: "/repo"}
+	for name, want := range map[string]string{
+		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
+	} {
+		if got := r.checkedOut(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	r.findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
+	var gitHub, sarif bytes.Buffer
+	if err := errors.Join(reportGitHub(r, &gitHub), reportSARIF(r, &sarif)); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"src/a.c", "build/a.o"} {
+		if !strings.Contains(gitHub.String(), "file="+file+",") || !strings.Contains(sarif.String(), `"uri": "`+file+`"`) {
+			t.Errorf("no %s in\n%s%s", file, &gitHub, &sarif)
+		}
+	}
+}
+
 // The help and the manual page of checks tell of every rule, in the same words.
 func TestRulesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/check.md")

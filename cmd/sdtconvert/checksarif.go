@@ -143,9 +143,9 @@ func nonEmpty(all ...string) []string {
 
 // sarifLocation is the source line where it is known, else the file itself.
 func (r *checkReport) sarifLocation(f *check.Finding) sarifLocation {
-	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.path(f.Path()))}}}
+	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(f.Path()))}}}
 	if f.Line != 0 {
-		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.path(f.Source))}, &sarifRegion{f.Line}}
+		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.checkedOut(f.Source))}, &sarifRegion{f.Line}}
 	}
 	if f.Function != "" {
 		l.Logical = []sarifLogical{{f.Function, "function"}}
