@@ -2,11 +2,13 @@ package check_test
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"sdtconvert/internal/tooltest"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // linked links objects of a build with each of its linkers.
@@ -87,6 +89,28 @@ func TestLiveCallInImages(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A function that stands for all stubs of a large program takes no longer to look at
+// than as many functions.
+func TestManyStubsInOne(t *testing.T) {
+	const probes, most = 8000, 10 * time.Second
+	b := newBuild(t, toolchains[0])
+	var source strings.Builder
+	for i := range probes {
+		fmt.Fprintf(&source, "void __dtrace_probe_p___n%d(void); void f%d(void) { __dtrace_probe_p___n%d(); __dtrace_probe_p___n%d(); }\n", i, i, i, i)
+	}
+	b.write("many.c", source.String())
+	b.compile("many.o", "many.c", "-O0", "-g0")
+	b.convert("stubs", "-o", "stubs.o", "many.o")
+	b.link(b.linkers[0], "many.so", "-shared", "many.o", "stubs.o")
+	start := time.Now()
+	if r := b.check("many.so"); len(r.Findings) != 2*probes {
+		t.Errorf("%d findings", len(r.Findings))
+	}
+	if took := time.Since(start); took > most {
+		t.Errorf("takes %v", took)
+	}
 }
 
 // A stub that is not hidden, and is called through the procedure linkage table.

@@ -15,17 +15,23 @@ import (
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
 	*looker
-	at    map[uint64][]string // where they are defined, or entered; one function may be all of them
-	slots map[uint64]string   // of the global offset table, by address
-	needs map[string]bool     // those that are not defined
+	at    map[uint64]*stubFunction // where they are defined, or entered
+	slots map[uint64]string        // of the global offset table, by address
+	needs map[string]bool          // those that are not defined
 	said  map[image.Addr]bool
+}
+
+// stubFunction is a function that is one stub, or thousands.
+type stubFunction struct {
+	names        []string // sorted
+	called, used bool     // whether that was noted
 }
 
 // linkedStubs looks for what is left of stubs in an image: in one of converted
 // objects nothing is. That a stub is defined there is no fault as long as nobody
 // uses it.
 func (l *looker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{looker: l, at: map[uint64][]string{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
+	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
 	dynamic, err := l.Object.DynamicSymbols()
 	if err != nil {
 		return err
@@ -38,6 +44,10 @@ func (l *looker) linkedStubs(mentioned bool) error {
 		s.collect(syms)
 	}
 	s.collect(dynamic)
+	for _, f := range s.at {
+		slices.Sort(f.names)
+		f.names = slices.Compact(f.names)
+	}
 	if len(s.at)+len(s.needs) == 0 {
 		return nil
 	}
@@ -75,9 +85,10 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		case sym.Section == 0:
 			s.needs[sym.Name] = true
 		case sym.Section > 0 && s.Image.Executable(image.Addr{Offset: sym.Value}):
-			if at := s.at[sym.Value]; !slices.Contains(at, sym.Name) {
-				s.at[sym.Value] = append(at, sym.Name)
+			if s.at[sym.Value] == nil {
+				s.at[sym.Value] = &stubFunction{}
 			}
+			s.at[sym.Value].names = append(s.at[sym.Value].names, sym.Name)
 		}
 	}
 }
@@ -98,7 +109,7 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 		err = o.ReadDynamic(data, sec.Type == elf.SHT_RELA, func(r elfreloc.Relocation) error {
 			at := image.Addr{Offset: r.Offset}
 			switch {
-			case r.Type == t.LoadBase && !r.Implicit && len(s.at[uint64(r.Addend)]) > 0:
+			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)] != nil:
 				return s.address(at, s.at[uint64(r.Addend)])
 			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
 				return nil
@@ -109,7 +120,7 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 				return nil
 			case r.Type == t.Word && !s.inGOT(r.Offset):
 				delete(s.needs, name)
-				return s.address(at, []string{name})
+				return s.address(at, &stubFunction{names: []string{name}})
 			}
 			s.needs[name], s.slots[r.Offset] = true, name
 			return nil
@@ -179,55 +190,60 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 
 func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
 	s.Machine.Branches(code, pc, func(at, to uint64) {
-		names, site := s.at[to], image.Addr{Offset: at}
-		if len(names) == 0 || s.live[site] || s.said[site] || err != nil {
+		f, site := s.at[to], image.Addr{Offset: at}
+		if f == nil || s.live[site] || s.said[site] || err != nil {
 			return
 		}
 		s.said[site] = true
-		err = s.call(site, names)
+		err = s.call(site, f)
 	})
 	return err
 }
 
-// call reports a call of a function that is one stub, or several.
-func (s *linkedStubs) call(at image.Addr, names []string) error {
-	id := s.use(names)
-	for _, name := range names {
-		delete(s.needs, name)
+// call reports a call of a stub.
+func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
+	id := s.use(f)
+	if !f.called {
+		f.called = true
+		for _, name := range f.names {
+			delete(s.needs, name)
+		}
 	}
 	if err := s.site(linkerset.FromID(id), at); err != nil {
 		return err
 	}
-	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", oneOf(names))
+	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 
-// use notes that all probes of some stubs have a site, and returns the id if it is
+// use notes that all probes of a function have a site, and returns the id if it is
 // one.
-func (s *linkedStubs) use(names []string) string {
-	one := ""
-	for _, name := range names {
-		_, id, _ := s.set.opts.Names.Match(name)
-		s.link.usedIDs[scopedID{s.index, id}] = true
-		one = id
+func (s *linkedStubs) use(f *stubFunction) string {
+	if !f.used {
+		f.used = true
+		for _, name := range f.names {
+			_, id, _ := s.set.opts.Names.Match(name)
+			s.link.usedIDs[scopedID{s.index, id}] = true
+		}
 	}
-	if len(names) > 1 {
+	if len(f.names) > 1 {
 		return ""
 	}
-	return one
+	_, id, _ := s.set.opts.Names.Match(f.names[0])
+	return id
 }
 
-func oneOf(names []string) string {
-	if len(names) == 1 {
-		return names[0]
+func (f *stubFunction) String() string {
+	if len(f.names) == 1 {
+		return f.names[0]
 	}
-	return fmt.Sprintf("a function that stands for %s and %d more", slices.Min(names), len(names)-1)
+	return fmt.Sprintf("a function that stands for %s and %d more", f.names[0], len(f.names)-1)
 }
 
 func (s *linkedStubs) words(data []byte, addr uint64) error {
 	word := uint64(s.Object.Layout.Word())
 	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if names := s.at[s.Object.Layout.GetWord(data[off:])]; len(names) > 0 {
-			if err := s.address(image.Addr{Offset: addr + off}, names); err != nil {
+		if f := s.at[s.Object.Layout.GetWord(data[off:])]; f != nil {
+			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
 				return err
 			}
 		}
@@ -236,10 +252,10 @@ func (s *linkedStubs) words(data []byte, addr uint64) error {
 }
 
 // address reports a stub's address in data.
-func (s *linkedStubs) address(at image.Addr, names []string) error {
+func (s *linkedStubs) address(at image.Addr, f *stubFunction) error {
 	if s.said[at] {
 		return nil
 	}
 	s.said[at] = true
-	return s.add(StubAddress, at, s.use(names), "holds the address of %s; do not take the stub's address", oneOf(names))
+	return s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
 }

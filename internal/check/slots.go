@@ -45,8 +45,8 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 // a prefix.
 func (s *linkedStubs) entry(at uint64, name string) error {
 	for _, before := range []uint64{0, 1, 4, 5} {
-		if names := s.at[at-before]; len(names) == 0 {
-			s.at[at-before] = []string{name}
+		if s.at[at-before] == nil {
+			s.at[at-before] = &stubFunction{names: []string{name}}
 		}
 	}
 	return nil
@@ -58,5 +58,5 @@ func (s *linkedStubs) indirect(at uint64, name string) error {
 		return nil
 	}
 	s.said[site] = true
-	return s.call(site, []string{name})
+	return s.call(site, &stubFunction{names: []string{name}})
 }
