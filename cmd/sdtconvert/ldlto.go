@@ -108,11 +108,12 @@ func (l *link) generateGCC(folder string) error {
 }
 
 // generateLLD has lld link, and keeps the code. Calls of stubs are undefined in that
-// link, and probe objects are kept for records that are yet to come.
+// link, which is an error where they are hidden unless it is told to go on; the link
+// proper repeats the others. Probe objects are kept for records that are yet to come.
 func (l *link) generateLLD(folder string) error {
 	out := filepath.Join(l.temp.path, "out")
 	words := append(l.words(), "-o", out, "--lto-obj-path="+filepath.Join(folder, "code"), "--unresolved-symbols=ignore-all",
-		"--export-dynamic-symbol="+l.patch.ProbePrefix+"*")
+		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+l.patch.ProbePrefix+"*")
 	err := l.runFirst(words)
 	os.Remove(out)
 	return err
