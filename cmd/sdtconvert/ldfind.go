@@ -13,8 +13,12 @@ import (
 // the linker runs may link. More means that one finds a copy of itself.
 const maxDepth = 8
 
-// realLinker finds the linker to run: the one that is named, or the next of the
-// name along PATH that is not this program.
+// envCompiler are the folders in which GCC's driver looks for what it runs. One for
+// another machine has a linker of its own there.
+const envCompiler = "COMPILER_PATH"
+
+// realLinker finds the linker to run: the one that is named, or the next of the name
+// that is not this program, where the compiler would find it or along PATH.
 func realLinker(flag, name string) (string, error) {
 	depth, _ := strconv.Atoi(os.Getenv(envDepth))
 	if depth >= maxDepth {
@@ -26,7 +30,10 @@ func realLinker(flag, name string) (string, error) {
 		wanted, from = os.Getenv(envLinker), envLinker
 	}
 	if wanted == "" {
-		path, err := findLinker(name)
+		path, err := findLinker(name, os.Getenv(envCompiler))
+		if err != nil {
+			path, err = findLinker(name, os.Getenv("PATH"))
+		}
 		if err != nil {
 			err = fmt.Errorf("%s: no linker of this name along PATH but this program; say with %s or --linker where it is", name, envLinker)
 		}
@@ -38,16 +45,16 @@ func realLinker(flag, name string) (string, error) {
 		}
 		return wanted, nil
 	}
-	path, err := findLinker(wanted)
+	path, err := findLinker(wanted, os.Getenv("PATH"))
 	if err != nil {
 		err = fmt.Errorf("%s: no %s along PATH", from, wanted)
 	}
 	return path, err
 }
 
-// findLinker looks along PATH, past what is this program.
-func findLinker(name string) (string, error) {
-	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+// findLinker looks in a list of folders, past what is this program.
+func findLinker(name, folders string) (string, error) {
+	for _, folder := range filepath.SplitList(folders) {
 		if folder == "" {
 			folder = "."
 		}

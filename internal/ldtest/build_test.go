@@ -173,6 +173,18 @@ func TestGo(t *testing.T) {
 	})
 }
 
+// A compiler for another machine runs the wrapper as ld, and has a linker of its own,
+// which is not the one along PATH.
+func TestCrossCompiler(t *testing.T) {
+	tooltest.Need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-nm")
+	enter(t, linkers[0])
+	os.Unsetenv("SDTCONVERT_LD")
+	tooltest.Must(t, "aarch64-linux-gnu-gcc", "-B"+wrappers, "-O2", "-o", "program", "main.c", "sub/second.c")
+	if names := tooltest.Output(t, "aarch64-linux-gnu-nm", "program"); strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___second") {
+		t.Error(names)
+	}
+}
+
 // autoconf's scripts compile and link programs before they know anything.
 func TestEnvironment(t *testing.T) {
 	eachFlags(t, func(t *testing.T, flags string) {
