@@ -85,6 +85,8 @@ func (l *link) prepare() error {
 			late = append(late, in)
 		case in.script != "" && !l.inPlace:
 			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
+		case !l.inPlace && sameFile(in.file, l.line.InFolder(l.output())):
+			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
 		default:
 			wanted = append(wanted, in)
 		}

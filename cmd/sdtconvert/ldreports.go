@@ -36,23 +36,28 @@ func (l *link) output() string {
 	return l.line.Output
 }
 
-// rewrite replaces names in a file, unless there are none.
+// rewrite replaces names in a file, unless there are none. In a rule of make, some
+// linkers write them as make reads them, and some as they are.
 func (l *link) rewrite(file string, makefile bool) error {
-	text, err := os.ReadFile(file)
-	if err != nil || !bytes.Contains(text, []byte(l.temp.path)) {
+	was, err := os.ReadFile(file)
+	if err != nil {
 		return err
 	}
-	names := l.names
+	text := was
 	if makefile {
-		names = names.With(makefileName)
 		if l.added != nil {
+			text = dropPrerequisite(text, l.added.file)
 			text = dropPrerequisite(text, makefileName(l.added.file))
 		}
+		text = l.names.With(makefileName).Bytes(text)
 	}
-	return replace.New(file, names.Bytes(text))
+	if text = l.names.Bytes(text); bytes.Equal(text, was) {
+		return nil
+	}
+	return replace.New(file, text)
 }
 
-// makefileName writes a name as linkers do in rules of make.
+// makefileName writes a name as make reads it.
 func makefileName(name string) string {
 	return strings.NewReplacer(" ", `\ `, "#", `\#`, "$", "$$").Replace(name)
 }

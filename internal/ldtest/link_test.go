@@ -43,6 +43,49 @@ func TestObjects(t *testing.T) {
 	})
 }
 
+// Whatever a name has in it that make or a shell would take apart, the dependency file
+// is the linker's own. Some escape names there, and some do not.
+func TestDependencyFile(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		tmp := filepath.Join(t.TempDir(), "a b#$c")
+		os.MkdirAll(tmp, 0o777)
+		t.Setenv("TMPDIR", tmp)
+		compile(t, "sub/second.c", "sub/third.c")
+		const folder = "sp ace/#d/$x"
+		os.MkdirAll(folder, 0o777)
+		os.Rename("sub/second.o", folder+"/q'u .o")
+		os.Rename("sub/third.o", folder+"/q'u")
+		args := []string{"-shared", "--dependency-file=out.d", "-o", "out", folder + "/q'u .o", folder + "/q'u"}
+		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got := strings.TrimSpace(read(t, "out.d"))
+		tooltest.Must(t, l.path, args...)
+		if want := strings.TrimSpace(read(t, "out.d")); got != want {
+			t.Errorf("is %s\nwithout: %s", got, want)
+		}
+	})
+}
+
+// The linker would find that the output is an input, if that was not a copy, and the
+// input would be gone.
+func TestOutputIsInput(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "sub/second.c")
+		if err := os.Link("sub/second.o", "linked.o"); err != nil {
+			t.Fatal(err)
+		}
+		check := untouched(t, "sub/second.o", "linked.o")
+		for _, output := range []string{"sub/second.o", "linked.o"} {
+			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
+			if want := "sdtconvert: sub/second.o: is the output too; name another\n"; exitCode(err) != 1 || out != want {
+				t.Errorf("%s, %v, want %s", out, err, want)
+			}
+		}
+		check()
+	})
+}
+
 // The same inputs make the same bytes, whatever the temporary folder is called.
 func TestSameBytes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l linker) {
