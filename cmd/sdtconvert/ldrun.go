@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 
 	"sdtconvert/internal/linkline"
@@ -42,8 +41,8 @@ func (l *link) arguments(words []string, name string) ([]string, error) {
 	if size <= maxArguments {
 		return words, nil
 	}
-	file := filepath.Join(l.temp.path, name)
-	return []string{"@" + file}, os.WriteFile(file, linkline.Join(words), 0o600)
+	file, err := l.writeTemp(name, linkline.Join(words))
+	return []string{"@" + file}, err
 }
 
 // child runs the linker and waits for it, while what it writes passes through.

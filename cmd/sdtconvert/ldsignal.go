@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 
 	"sdtconvert/internal/replace"
 )
@@ -61,4 +62,12 @@ func (l *link) makeTemp() (err error) {
 	defer l.mu.Unlock()
 	l.temp, err = newTempFolder()
 	return err
+}
+
+// writeTemp writes a file into that folder, unless a signal has come first.
+func (l *link) writeTemp(name string, data []byte) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file := filepath.Join(l.temp.path, name)
+	return file, os.WriteFile(file, data, 0o600)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"debug/elf"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"sdtconvert/arch/machines"
@@ -190,8 +188,8 @@ func (l *link) addObject(need *stubs.Need) error {
 	if err := l.needTemp(); err != nil {
 		return err
 	}
-	file := filepath.Join(l.temp.path, addedName)
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	file, err := l.writeTemp(addedName, data)
+	if err != nil {
 		return err
 	}
 	l.names.Add(file, addedName)

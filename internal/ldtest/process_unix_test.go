@@ -5,6 +5,7 @@ package ldtest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,44 @@ func TestSignals(t *testing.T) {
 				t.Errorf("says %q", out.String())
 			}
 		})
+	}
+}
+
+// A signal while copies are made ends the wrapper as silently, before there is a linker.
+func TestSignalsEarly(t *testing.T) {
+	tooltest.Need(t, "gcc")
+	enter(t, linker{path: "none"})
+	compile(t, "sub/second.c")
+	object := read(t, "sub/second.o")
+	args := []string{"ld", "--linker", program(t, "slow", slow), "--", "-r"}
+	for i := range 400 {
+		name := fmt.Sprintf("sub/%d.o", i)
+		write(t, name, object)
+		args = append(args, name)
+	}
+	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {
+		for n := range 4 {
+			cmd := exec.Command(converter, args...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+				if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
+					break
+				}
+			}
+			time.Sleep(time.Duration(4*i+n) * time.Millisecond)
+			cmd.Process.Signal(sig)
+			died(t, cmd.Wait(), sig)
+			if out.Len() > 0 && !strings.HasPrefix(out.String(), "reading ") {
+				t.Errorf("says %q", out.String())
+			}
+			if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
+				t.Fatalf("left behind: %v", entries)
+			}
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ func Fresh(path string, in *Input, out *elfreloc.Output, draft *Draft, workers i
 	if draft != nil {
 		return File(path, in, out, draft, workers)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+	f, err := createFresh(path)
 	if err != nil {
 		return err
 	}

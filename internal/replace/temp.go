@@ -37,6 +37,13 @@ func createTempMode(target string, mode fs.FileMode) (*temporary, error) {
 	return &temporary{File: f}, nil
 }
 
+// createFresh makes a file that nobody but its folder's owner removes.
+func createFresh(path string) (*os.File, error) {
+	open.RLock()
+	defer open.RUnlock()
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+}
+
 // createUnused is os.CreateTemp, but it does not ask the system to watch the
 // file for readiness: O_NONBLOCK, which means nothing to a regular file, saves
 // the four calls by which os finds out that it cannot.
