@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,7 +23,7 @@ type tempFolder struct {
 func newTempFolder() (*tempFolder, error) {
 	path, err := os.MkdirTemp("", "sdtconvert-ld-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the folder for copies: %w; name another in TMPDIR", err)
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a linker may ask the system what a file is called

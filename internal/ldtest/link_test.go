@@ -237,6 +237,14 @@ func TestMessages(t *testing.T) {
 			t.Errorf("exit status %v, want %v", err, wantErr)
 		}
 		sayNothing(t, "the output", out)
+		if l.name == "lld" {
+			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
+			trace := read(t, "timed.json")
+			sayNothing(t, "timed.json", trace)
+			if !strings.Contains(trace, `"main.o"`) {
+				t.Error("timed.json does not name main.o")
+			}
+		}
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)
 		}

@@ -56,7 +56,7 @@ type Report struct {
 }
 
 // reports are the flags that name them.
-var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true}
+var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true}
 
 // Parse reads the words behind a linker's name. Response files are expanded.
 func Parse(args []string) *Line {

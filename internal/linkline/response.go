@@ -49,6 +49,9 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 			out = append(out, arg)
 			continue
 		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return nil, fmt.Errorf("response file %s: holds a zero byte, which no argument can", name)
+		}
 		r.files++
 		r.size += len(text)
 		if depth >= maxResponseDepth || r.files > maxResponseFiles || r.size > maxResponseSize {
