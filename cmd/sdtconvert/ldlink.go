@@ -38,8 +38,9 @@ type link struct {
 
 	stdout, stderr io.Writer
 
-	mu      sync.Mutex  // of running, and of temp when a signal comes
+	mu      sync.Mutex  // of running and passed, and of temp when a signal comes
 	running *os.Process // the linker, while it runs
+	passed  os.Signal   // on to it, the last
 }
 
 // addition is an object that is added to the line.

@@ -134,9 +134,13 @@ func (l *link) runFirst(words []string, env ...string) error {
 		return err
 	}
 	err = cmd.Wait()
-	l.ended()
+	sig := l.ended()
 	if err != nil {
 		l.stderr.Write(l.names.Bytes(out.Bytes()))
+		if sig != nil && ends(sig) {
+			l.temp.remove()
+			dieBy(sig)
+		}
 		return fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: %w; compile what has probes with -fno-lto", l.linker, err)
 	}
 	return nil

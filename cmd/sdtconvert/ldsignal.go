@@ -30,6 +30,7 @@ func (l *link) signalled(sig os.Signal) {
 	defer l.mu.Unlock()
 	switch {
 	case l.running != nil:
+		l.passed = sig
 		forward(l.running, sig)
 	case ends(sig):
 		replace.Abandon()
@@ -49,11 +50,13 @@ func (l *link) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// ended says that the linker runs no more.
-func (l *link) ended() {
+// ended says that the linker runs no more, and returns the last signal that it was
+// passed, or nil.
+func (l *link) ended() os.Signal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = nil
+	return l.passed
 }
 
 // makeTemp makes the folder for copies.

@@ -110,6 +110,25 @@ func TestSignalsEarly(t *testing.T) {
 	}
 }
 
+// So does one while the linker runs for the code of link-time optimisation.
+func TestSignalInFirstLink(t *testing.T) {
+	tooltest.Need(t, "clang-19")
+	enter(t, linker{path: "none"})
+	tooltest.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
+	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "started")
+	cmd.Process.Signal(syscall.SIGTERM)
+	died(t, cmd.Wait(), syscall.SIGTERM)
+	if out.String() != "reading main.o\n" {
+		t.Errorf("says %q", out.String())
+	}
+}
+
 func died(t *testing.T, err error, sig syscall.Signal) {
 	t.Helper()
 	exit := (*exec.ExitError)(nil)
