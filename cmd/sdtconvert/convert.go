@@ -59,6 +59,8 @@ type converter struct {
 	// fresh says that outputs are new files in a folder that nobody else knows of, and
 	// that what does not change needs none.
 	fresh bool
+	// keepTime says that a file which is converted in its place keeps its time.
+	keepTime bool
 	// planned is told of each plan before it is carried out, unless it is nil.
 	planned   func(s *subject, plan *patch.Plan) error
 	mentioned atomic.Bool // whether the last file that was read mentions a stub
@@ -273,6 +275,7 @@ func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
 		if c.fresh && done.target != in.Path {
 			write = replace.Fresh
 		}
+		in.KeepTime = c.keepTime
 		if err := write(done.target, in, out, done.draft, c.jobs); err != nil {
 			return err
 		}

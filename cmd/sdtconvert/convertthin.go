@@ -172,6 +172,7 @@ func (t *thinChanges) tryFile(m *thinChange) (change archive.Change, err error) 
 		return change, err
 	}
 	watchSignals()
+	in.KeepTime = t.keepTime
 	err = replace.File(m.path, in, done.out, done.draft, t.jobs)
 	change.Output = &elfreloc.Output{Size: done.out.Size} // the rest is written
 	return change, err

@@ -121,7 +121,7 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 		return err
 	}
 	l.watch()
-	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true}
+	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true, keepTime: l.inPlace}
 	if !l.line.Relocatable {
 		c.planned = l.notePlan
 	}

@@ -115,6 +115,26 @@ func TestCMake(t *testing.T) {
 	})
 }
 
+// ninja takes an object for outdated whose time is not that of its compilation.
+func TestNinjaInPlace(t *testing.T) {
+	tooltest.Need(t, "cmake", "ninja", "ar")
+	enter(t, linkers[0])
+	write(t, "CMakeLists.txt", cmakeLists)
+	tooltest.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
+		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
+	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
+	tooltest.Must(t, "cmake", "--build", "build")
+	expect(t, "build/program", both)
+	if out := tooltest.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
+		t.Errorf("ninja again: %s", out)
+	}
+	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
+		if names := tooltest.Output(t, "nm", "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
+			t.Errorf("%s is not converted: %s", object, names)
+		}
+	}
+}
+
 const mesonBuild = `
 project('app', 'c', default_options: ['buildtype=release'])
 third = shared_library('third', 'sub/third.c')

@@ -27,6 +27,10 @@ type Input struct {
 	Path string
 	Info fs.FileInfo
 
+	// KeepTime says that what takes its place has its time of modification too: ninja
+	// takes an object of another time for outdated.
+	KeepTime bool
+
 	memory *[]byte // the whole file, if it was loaded
 }
 

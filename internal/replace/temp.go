@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // temporary is a file that is not yet, or never will be, what it was made for.
@@ -60,13 +61,17 @@ func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	return f, err
 }
 
-// adopt gives the file the mode and, where permitted, the owner of another.
+// adopt gives the file the mode and, where permitted, the owner of another, and its
+// time where that is to stay.
 func (t *temporary) adopt(in *Input) error {
 	mode := in.Info.Mode()
 	if !chown(t.File, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
-	return t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky))
+	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil || !in.KeepTime {
+		return err
+	}
+	return os.Chtimes(t.Name(), time.Time{}, in.Info.ModTime())
 }
 
 // rename closes the file, which may report that the disk is full, and puts it
