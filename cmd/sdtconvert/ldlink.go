@@ -75,23 +75,7 @@ func (l *link) prepare() error {
 	if l.inPlace {
 		l.addScripted(scripts)
 	}
-	var errs []error
-	var wanted, late []*linkInput
-	for _, in := range l.inputs {
-		switch {
-		case in.err != nil:
-			errs = append(errs, in.err)
-		case !in.probes:
-		case in.late.compiler != "":
-			late = append(late, in)
-		case in.script != "" && !l.inPlace:
-			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
-		case !l.inPlace && sameFile(in.file, l.line.InFolder(l.output())):
-			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
-		default:
-			wanted = append(wanted, in)
-		}
-	}
+	wanted, late, errs := l.choices()
 	if len(errs) == 0 && !l.inPlace {
 		errs = l.checkScripts(scripts, wanted)
 	}
@@ -109,6 +93,29 @@ func (l *link) prepare() error {
 		return nil
 	}
 	return l.completeLink()
+}
+
+// choices are the inputs to convert, those whose code has to be generated first, and
+// what neither can be done with.
+func (l *link) choices() (wanted, late []*linkInput, errs []error) {
+	for _, in := range l.inputs {
+		switch {
+		case in.err != nil:
+			errs = append(errs, in.err)
+		case !in.probes:
+		case in.late.compiler != "":
+			late = append(late, in)
+		case l.inPlace:
+			wanted = append(wanted, in)
+		case in.script != "":
+			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
+		case sameFile(in.file, l.line.InFolder(l.output())):
+			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
+		default:
+			wanted = append(wanted, in)
+		}
+	}
+	return wanted, late, errs
 }
 
 // convertInputs converts files, to copies or in place.

@@ -149,12 +149,3 @@ func (l *Line) keep(name, value string) {
 func (l *Line) HasInputs() bool {
 	return slices.ContainsFunc(l.Args, func(a Arg) bool { return a.Kind != Other })
 }
-
-// Words are those of all arguments.
-func Words(args []Arg) []string {
-	var all []string
-	for i := range args {
-		all = append(all, args[i].Words...)
-	}
-	return all
-}
