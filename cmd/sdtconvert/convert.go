@@ -253,7 +253,7 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 	}
 	r.willConvert()
 	if c.dryRun {
-		fmt.Fprintf(&done.lines, "%s: %d sites to convert\n", s.Name, len(plan.Sites))
+		printLine(&done.lines, "%s: %d sites to convert", s.Name, len(plan.Sites))
 	}
 	if c.verbose {
 		return printSites(&done.lines, plan)
@@ -323,7 +323,7 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		if place == "" {
 			place = "?"
 		}
-		fmt.Fprintf(w, "%s: %s+%#x: %s: %s %s: % x -> % x\n", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
+		printLine(w, "%s: %s+%#x: %s: %s %s: % x -> % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
 			place, kindOf(s), s.Stub.ID, site.Code, s.Change.New)
 	}
 	return nil

@@ -63,7 +63,7 @@ func (i *inspector) try(name string, r *result) error {
 func (i *inspector) object(src *source, r *result) error {
 	s, err := openSubject(src, i.patch.Names)
 	if errors.Is(err, errPassedOver) {
-		fmt.Fprintf(&r.stdout, "%s: no probes\n", src.name)
+		printLine(&r.stdout, "%s: no probes", src.name)
 		return nil
 	}
 	if err != nil {
@@ -132,20 +132,20 @@ func (m *manifestObject) findSources(s *subject, r *result) {
 func (i *inspector) print(s *subject, r *result) {
 	sites := r.object.Sites
 	if len(sites) == 0 {
-		fmt.Fprintf(&r.stdout, "%s: no probes\n", s.Name)
+		printLine(&r.stdout, "%s: no probes", s.Name)
 		return
 	}
 	machine := r.object.Machine
 	if machine == "" {
 		machine = s.Machine.String() + ", not supported"
 	}
-	fmt.Fprintf(&r.stdout, "%s: %s, %d sites\n", s.Name, machine, len(sites))
+	printLine(&r.stdout, "%s: %s, %d sites", s.Name, machine, len(sites))
 	var table strings.Builder
 	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(tw, "  SITE\tFUNCTION\tKIND\tSTATE\tPROBE\tRELOCATION\n")
 	for k := range sites {
 		site := &sites[k]
-		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", site.Section, site.Offset, site.place(), site.Kind, site.State, site.Probe, orDash(site.Relocation))
+		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", oneLine(site.Section), site.Offset, oneLine(site.place()), site.Kind, site.State, oneLine(site.Probe), orDash(site.Relocation))
 	}
 	tw.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
@@ -168,7 +168,7 @@ func (i *inspector) paint(colour, line string) string {
 
 func (i *inspector) printDetails(s *subject, site *manifestSite, r *result) {
 	detail := func(name, format string, args ...any) {
-		fmt.Fprintf(&r.stdout, "      %-7s "+format+"\n", append([]any{name}, args...)...)
+		printLine(&r.stdout, "      %-7s "+format, append([]any{name}, args...)...)
 	}
 	if len(site.old) > 0 {
 		detail("before", "%s", showCode(s.machine, site.old, site.Offset))

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -37,7 +36,7 @@ func (p *listPrinter) listing(l *listing) {
 	}
 	w := bufio.NewWriter(p.w)
 	if first && len(l.Probes) > 0 {
-		fmt.Fprintf(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+		printLine(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 	}
 	for _, probe := range l.Probes {
 		p.probe(w, probe)
@@ -46,10 +45,10 @@ func (p *listPrinter) listing(l *listing) {
 }
 
 // rowFormat has the columns of dtrace -l.
-const rowFormat = "%5v %10s %17s %33s %s\n"
+const rowFormat = "%5v %10s %17s %33s %s"
 
 func (p *listPrinter) probe(w io.Writer, probe *listedProbe) {
-	fmt.Fprintf(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
+	printLine(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
 	if !p.verbose {
 		return
 	}
@@ -58,7 +57,7 @@ func (p *listPrinter) probe(w io.Writer, probe *listedProbe) {
 		if a.Translated != "" {
 			translated = " -> " + a.Translated
 		}
-		fmt.Fprintf(w, "      args[%d]  %s%s\n", a.Index, a.Native, translated)
+		printLine(w, "      args[%d]  %s%s", a.Index, a.Native, translated)
 	}
 	for i := range probe.Sites {
 		printSite(w, &probe.Sites[i])
@@ -70,13 +69,13 @@ func printSite(w io.Writer, s *listedSite) {
 	if s.Section != "" {
 		address = s.Section + "+" + address
 	}
-	fmt.Fprintf(w, "      site     %s  %s  %s  %s", address, s.placed.String(), s.Kind, s.State)
+	source := ""
 	if s.Source != "" {
-		fmt.Fprintf(w, "  %s", s.Source)
+		source = "  " + s.Source
 	}
-	fmt.Fprintln(w)
+	printLine(w, "      site     %s  %s  %s  %s%s", address, s.placed.String(), s.Kind, s.State, source)
 	for _, f := range s.Inlines {
-		fmt.Fprintf(w, "        inline %s  %s\n", f.Function, orDash(f.Source))
+		printLine(w, "        inline %s  %s", f.Function, orDash(f.Source))
 	}
 }
 

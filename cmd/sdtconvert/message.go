@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -22,6 +23,11 @@ func printMessage(w io.Writer, prefix string, err error) {
 		return
 	}
 	io.WriteString(w, prefix+oneLine(err.Error())+"\n")
+}
+
+// printLine prints a line of names and what is known of them.
+func printLine(w io.Writer, format string, args ...any) {
+	io.WriteString(w, oneLine(fmt.Sprintf(format, args...))+"\n")
 }
 
 // oneLine writes control characters as escapes. Names may have them in hostile files,

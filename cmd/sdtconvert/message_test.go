@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,5 +32,45 @@ func TestFindingsAreLines(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "\n"); n != 3 {
 		t.Errorf("%d lines:\n%s", n, &out)
+	}
+}
+
+// Names in files change no number of lines, and are no commands for a terminal.
+func TestNamesStayInTheirLines(t *testing.T) {
+	plain, err := os.ReadFile("../../testdata/objs/calls.amd64-gcc12-Os.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const function, section = "calls_zero", ".text"
+	if !bytes.Contains(plain, []byte(function+"\x00")) {
+		t.Fatalf("the object has no %s", function)
+	}
+	hostile := bytes.ReplaceAll(plain, []byte(function), []byte("p\n\x1b[31m\rll"))
+	hostile = bytes.ReplaceAll(hostile, []byte(section+"\x00"), []byte(".t\nxt\x00"))
+	folder := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	output := func(object string, args ...string) string {
+		var out, stderr bytes.Buffer
+		if status := run(append(args, object), &out, &stderr); status != exitOK {
+			t.Fatalf("%v: exit status %d: %s", args, status, &stderr)
+		}
+		return out.String()
+	}
+	a, b := write("a.o", plain), write("b.o", hostile)
+	for _, args := range [][]string{{"inspect"}, {"convert", "-v"}, {"convert", "-n"}, {"list", "-v"}} {
+		want, got := output(a, args...), output(b, args...)
+		if strings.Count(got, "\n") != strings.Count(want, "\n") || strings.ContainsAny(got, "\x1b\r") {
+			t.Errorf("%v prints\n%q, where other names give\n%q", args, got, want)
+		}
+	}
+	var out, stderr bytes.Buffer
+	if status := run([]string{"resolve", b, ".t\nxt+0x0"}, &out, &stderr); status != exitOK || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("resolve: exit status %d: %q %q", status, &out, &stderr)
 	}
 }

@@ -28,12 +28,12 @@ func (p *resolvePrinter) print(r *resolved) error {
 		columns[4] = r.placed.String()
 	}
 	for i, c := range columns {
-		columns[i] = orDash(c)
+		columns[i] = oneLine(orDash(c))
 	}
 	p.w.WriteString(strings.Join(columns, "\t"))
 	err := p.w.WriteByte('\n')
 	for _, f := range r.Inlines {
-		p.w.WriteString("\tinline\t" + f.Function + "\t" + orDash(f.Source))
+		p.w.WriteString("\tinline\t" + oneLine(f.Function) + "\t" + oneLine(orDash(f.Source)))
 		err = p.w.WriteByte('\n')
 	}
 	return err
