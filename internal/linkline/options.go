@@ -1,6 +1,9 @@
 package linkline
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // The flags that take a value, of GNU ld, gold, lld and mold, as their --help and
 // what they do with a file behind each say. One that a linker does not know is an
@@ -10,7 +13,7 @@ import "strings"
 // Flags of which one linker takes the next word and another does not are in
 // numbers: there the word is a value if it is a number.
 var (
-	longValues = words(`
+	longValues = wordsOnce(`
 		architecture assert audit auxiliary call-graph-ordering-file chroot compress-debug-sections
 		ctf-share-types default-script defsym depaudit dependency-file directory dT dynamic-linker
 		dynamic-list entry error-handling-script error-limit exclude-libs export-dynamic-symbol
@@ -29,28 +32,32 @@ var (
 
 	// longFlags are those without a value that are looked for, or that begin with a
 	// letter of shortValues, and that one dash may introduce.
-	longFlags = words(`
+	longFlags = wordsOnce(`
 		Bdynamic Bstatic call_shared dn dy end-lib export-dynamic eh-frame-hdr fatal-warnings
 		gc-sections no-whole-archive non_shared pop-state push-state relocatable start-lib static
 		whole-archive`)
 
 	// twoDashes are those that one dash makes a letter with a value of, for most.
-	twoDashes = words(`
+	twoDashes = wordsOnce(`
 		error-handling-script error-limit export-dynamic-symbol export-dynamic-symbol-list library
 		library-path undefined-glob`)
 
-	numbers = words(`G gpsize threads thread-count thread-count-initial thread-count-middle thread-count-final`)
+	numbers = wordsOnce(`G gpsize threads thread-count thread-count-initial thread-count-middle thread-count-final`)
 )
 
 // shortValues are the letters whose value is the rest of the word, or the next one.
 const shortValues = "aAbcCeFfhIlLmoOPRTuyYz"
 
-func words(text string) map[string]bool {
-	all := map[string]bool{}
-	for _, w := range strings.Fields(text) {
-		all[w] = true
-	}
-	return all
+// wordsOnce makes a set of words when it is asked for: most commands have no
+// linker's command line to read.
+func wordsOnce(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		for _, w := range strings.Fields(text) {
+			all[w] = true
+		}
+		return all
+	})
 }
 
 // shortNames are the long names of letters, and of one another.
@@ -69,13 +76,13 @@ func flag(word string, following []string) (name, value string, next bool) {
 	}
 	name, value, equals := strings.Cut(body, "=")
 	// -omagic is the output "magic": long names with an o take two dashes.
-	long := len(name) > 1 && (two || name[0] != 'o' && !twoDashes[name]) && (longValues[name] || longFlags[name] || longName(name))
+	long := len(name) > 1 && (two || name[0] != 'o' && !twoDashes()[name]) && (longValues()[name] || longFlags()[name] || longName(name))
 	switch {
 	case equals && (two || long):
 		return canonical(name), value, false
-	case long && longValues[name]:
+	case long && longValues()[name]:
 		return canonical(name), "", true
-	case numbers[name] && len(following) > 0 && isNumber(following[0]):
+	case numbers()[name] && len(following) > 0 && isNumber(following[0]):
 		return name, "", true
 	case two || long:
 		return canonical(name), "", false

@@ -17,10 +17,10 @@ import (
 func TestValuesOfLinkers(t *testing.T) {
 	tooltest.Need(t, "gcc", "ld.bfd", "ld.gold", "ld.lld-19")
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(longValues)) {
+	for _, name := range slices.Sorted(maps.Keys(longValues())) {
 		all = append(all, "-"+name, "--"+name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(longFlags)) {
+	for _, name := range slices.Sorted(maps.Keys(longFlags())) {
 		all = append(all, "-"+name, "--"+name)
 	}
 	for c := byte('A'); c <= 'z'; c++ {
@@ -62,7 +62,7 @@ func TestValuesOfLinkers(t *testing.T) {
 
 // onlyTwo reports whether the four disagree on what one dash makes of a name.
 func onlyTwo(name string) bool {
-	return len(name) > 2 && name[1] != '-' && (name[1] == 'o' || twoDashes[name[1:]])
+	return len(name) > 2 && name[1] != '-' && (name[1] == 'o' || twoDashes()[name[1:]])
 }
 
 // check compares what a linker makes of a flag with what the table says.
