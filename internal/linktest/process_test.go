@@ -3,7 +3,6 @@
 package linktest
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,24 +33,8 @@ func startServer(t *testing.T, flags ...string) server {
 	tooltest.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
 	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+folder, "-o", program, convert(t, c.object(t, "server.c")), library)
 	tooltest.Must(t, "gcc", args...)
-	cmd := exec.Command(program)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		cmd.Wait()
-	})
+	cmd, _, lines := tooltest.Start(t, program)
 	s := server{pid: strconv.Itoa(cmd.Process.Pid), library: library}
-	lines := bufio.NewScanner(stdout)
 	for lines.Scan() && lines.Text() != "ready" {
 		_, at, _ := strings.Cut(lines.Text(), " ")
 		site, err := strconv.ParseUint(at, 0, 64)

@@ -54,23 +54,8 @@ type running struct {
 
 func start(t *testing.T, exe string) running {
 	t.Helper()
-	cmd := exec.Command(exe)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		cmd.Wait()
-	})
-	if got := firstLine(bufio.NewScanner(stdout)); got != "ready" {
+	cmd, stdin, lines := tooltest.Start(t, exe)
+	if got := firstLine(lines); got != "ready" {
 		t.Fatalf("%s prints %q", exe, got)
 	}
 	return running{cmd, stdin}
