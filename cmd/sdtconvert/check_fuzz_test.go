@@ -22,16 +22,8 @@ const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
 // FuzzCheck checks objects and images. What is in the file may lead to findings and
 // errors, never to a panic or to a finding that cannot be written.
 func FuzzCheck(f *testing.F) {
-	const limit = 16 << 10 // small inputs fuzz faster
 	files := newScratch(f)
-	for _, file := range objtest.Committed(f, limit) {
-		f.Add(file.Data)
-		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
-			f.Add(run.data)
-			addImages(f, run.data)
-		}
-		addImages(f, file.Data)
-	}
+	addSmall(f, files)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkBytes(t, files, data)
 	})

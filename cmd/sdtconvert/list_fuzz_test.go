@@ -15,15 +15,8 @@ import (
 // is in the file may lead to errors, never to a panic or to a site without a
 // place.
 func FuzzList(f *testing.F) {
-	const limit = 16 << 10 // small inputs fuzz faster
 	files := newScratch(f)
-	for _, file := range objtest.Committed(f, limit) {
-		f.Add(file.Data)
-		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
-			f.Add(run.data)
-			addImages(f, run.data)
-		}
-	}
+	addSmall(f, files)
 	s := &listSettings{
 		lookup: lookup{source: true, inlines: true, demangle: true}, prefix: "sdt_", layouts: linkerset.Layout{}.All(),
 	}
@@ -35,6 +28,20 @@ func FuzzList(f *testing.F) {
 		in.Close()
 		s.listFile(files.file.Name(), func(error) {}, func(out *listing) { checkListing(t, out) })
 	})
+}
+
+// addSmall adds the committed objects that are small, which fuzz faster, before and
+// after their conversion, and as images.
+func addSmall(f *testing.F, files *scratch) {
+	const limit = 16 << 10
+	for _, file := range objtest.Committed(f, limit) {
+		f.Add(file.Data)
+		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
+			f.Add(run.data)
+			addImages(f, run.data)
+		}
+		addImages(f, file.Data)
+	}
 }
 
 func checkListing(t *testing.T, out *listing) {
