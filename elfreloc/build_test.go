@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // image describes an object to make: .text, .rela.text or .rel.text, what extra
@@ -231,7 +231,7 @@ func edited(t testing.TB, data []byte, change func(e *elfreloc.Edit)) (*elf.File
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 func TestPatchesAreWritten(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPatchesWantTheOldBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = objtest.Assemble(out, data)
+	_, err = objects.Assemble(out, data)
 	wantFault(t, err, "a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read")
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // emptyLike makes the empty object of an image's ABI, with changes.
@@ -30,7 +30,7 @@ func emptyLike(t *testing.T, image []byte, change func(e *elfreloc.Edit)) (*elf.
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := objtest.Assemble(out, in)
+	data, err := objects.Assemble(out, in)
 	if err != nil {
 		t.Fatal(err)
 	}

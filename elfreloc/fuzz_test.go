@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // seedLimit keeps the inputs of fuzzing small, and so its rate high.
@@ -19,7 +19,7 @@ const seedLimit = 16 << 10
 // file's content may lead to an error, never to a panic, to an allocation out
 // of proportion, or to an output that does not read as it was meant.
 func FuzzRead(f *testing.F) {
-	for _, file := range append(objtest.Committed(f, seedLimit), objtest.Foreign(f, seedLimit)...) {
+	for _, file := range append(objects.Committed(f, seedLimit), objects.Foreign(f, seedLimit)...) {
 		f.Add(file.Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -63,7 +63,7 @@ func readAndExtend(t *testing.T, data []byte) *extended {
 		wantLocated(t, err)
 		return nil
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		wantLocated(t, err)
 		return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // eachCommitted runs a check on each committed ELF object, beside debug/elf's
 // view of it.
 func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f *elf.File)) {
-	for _, file := range objtest.Committed(t, math.MaxInt64) {
+	for _, file := range objects.Committed(t, math.MaxInt64) {
 		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
 			continue
 		}
@@ -146,7 +146,7 @@ func TestRelocationsReadAsTheyAre(t *testing.T) {
 // An edit that moves symbols keeps what each relocation says, whatever the
 // class, the byte order and the kind of relocations.
 func TestRelocationsOfEveryObjectSurviveAMove(t *testing.T) {
-	for _, file := range objtest.Committed(t, math.MaxInt64) {
+	for _, file := range objects.Committed(t, math.MaxInt64) {
 		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
 			continue
 		}

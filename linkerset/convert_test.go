@@ -9,7 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -67,7 +67,7 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
 
@@ -23,7 +23,7 @@ func conflict(earlier, later linkerset.Layout) string {
 func TestEarlierRecordsOfEveryOtherLayoutAreAConflict(t *testing.T) {
 	layouts := append(everyLayout(t), parse(t, "pairs", "yours"), parse(t, "relative", "yours"), parse(t, "freebsd", "yours"))
 	for _, earlier := range layouts {
-		after, _ := convert(t, objtest.Read(t, "forms.riscv64-gcc12-as.o"), earlier, false)
+		after, _ := convert(t, objects.Read(t, "forms.riscv64-gcc12-as.o"), earlier, false)
 		for _, later := range layouts {
 			o, m := open(t, after)
 			found, err := later.Earlier(o, m)
@@ -48,7 +48,7 @@ func TestEarlierRecordsOfEveryOtherLayoutAreAConflict(t *testing.T) {
 func TestNoRecordsAreNoConflict(t *testing.T) {
 	for _, object := range []string{"calls.amd64-gcc12-O2.o", "none.amd64-gcc12-g.o", "locals.amd64-clang19-O2.o", "calls.i386-gcc12-O2.o"} {
 		for _, l := range everyLayout(t) {
-			o, m := open(t, objtest.Read(t, object))
+			o, m := open(t, objects.Read(t, object))
 			if found, err := l.Earlier(o, m); found || err != nil {
 				t.Errorf("%s: %v, %v", object, found, err)
 			}
@@ -60,7 +60,7 @@ func TestNoRecordsAreNoConflict(t *testing.T) {
 func TestKeptAlive(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		l := parse(t, "pairs", "")
-		after, _ := convert(t, objtest.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
+		after, _ := convert(t, objects.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
 		o, m := open(t, after)
 		kept, err := linkerset.KeptAlive(o, m)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
 
@@ -63,7 +63,7 @@ func TestRecordSize(t *testing.T) {
 // recordSections shows all sections that a conversion has added, but those of
 // relocations: header and relocated fields.
 func recordSections(t *testing.T, object string, l linkerset.Layout) string {
-	before := objtest.Read(t, object)
+	before := objects.Read(t, object)
 	after, _ := convert(t, before, l, false)
 	f := elfFile(t, after)
 	var b strings.Builder

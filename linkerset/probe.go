@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // Probe is what is known of a probe object. A field that nothing tells is "".

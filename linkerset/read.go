@@ -6,7 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // Entry is a record as an image holds it.

@@ -13,8 +13,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -58,7 +58,7 @@ func read(t *testing.T, l linkerset.Layout, o *elfreloc.Object, m arch.Machine) 
 func TestReadFindsWhatAddWrote(t *testing.T) {
 	for _, l := range everyLayout(t) {
 		n := 0
-		for _, file := range objtest.Committed(t, math.MaxInt64) {
+		for _, file := range objects.Committed(t, math.MaxInt64) {
 			if !strings.HasPrefix(string(file.Data), elf.ELFMAG) || strings.HasSuffix(file.Name, "-crel.o") {
 				continue
 			}
@@ -93,7 +93,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 
 func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
 	for _, l := range everyLayout(t) {
-		after, _ := convert(t, objtest.Read(t, "comdat.amd64-gcc12-O2.o"), l, false)
+		after, _ := convert(t, objects.Read(t, "comdat.amd64-gcc12-O2.o"), l, false)
 		o, m := open(t, after)
 		groups, err := o.Groups()
 		if err != nil {
@@ -118,7 +118,7 @@ func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
 // One section of records is of one section of text.
 func TestRecordSectionsAreOfOneText(t *testing.T) {
 	for _, l := range everyLayout(t) {
-		after, _ := convert(t, objtest.Read(t, "calls.amd64-gcc12-sections.o"), l, false)
+		after, _ := convert(t, objects.Read(t, "calls.amd64-gcc12-sections.o"), l, false)
 		o, m := open(t, after)
 		entries, _ := read(t, l, o, m)
 		of := map[int]int{}
@@ -136,7 +136,7 @@ func TestRecordSectionsAreOfOneText(t *testing.T) {
 
 func TestReadNeedsSoundRecords(t *testing.T) {
 	l := parse(t, "pairs", "")
-	after, _ := convert(t, objtest.Read(t, "gotload.amd64-gcc12-noplt.o"), l, false)
+	after, _ := convert(t, objects.Read(t, "gotload.amd64-gcc12-noplt.o"), l, false)
 	for _, c := range []struct {
 		name   string
 		change func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection)
@@ -187,7 +187,7 @@ func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestReadelfCountsTheSameRecords(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	after, plan := convert(t, objtest.Read(t, "calls.amd64-gcc12-O2.o"), parse(t, "pairs", ""), false)
+	after, plan := convert(t, objects.Read(t, "calls.amd64-gcc12-O2.o"), parse(t, "pairs", ""), false)
 	path := filepath.Join(t.TempDir(), "a.o")
 	if err := os.WriteFile(path, after, 0o666); err != nil {
 		t.Fatal(err)

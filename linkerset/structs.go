@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"slices"
 
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // The structures of FreeBSD's sys/sdt.h (13.x, LP64): sizes and offsets of

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/assembly"
+	"sdtconvert/internal/emit/assembly"
 )
 
 // NamedRecord is the record of a site in another object, both fields of which

@@ -5,7 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/stapsdt"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 

@@ -2,9 +2,9 @@ package patch
 
 import (
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/lines"
-	"sdtconvert/internal/stapsdt"
+	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 

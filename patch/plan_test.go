@@ -11,7 +11,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -22,7 +22,7 @@ func defaults() patch.Options {
 
 func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	t.Helper()
-	data := objtest.Read(t, name)
+	data := objects.Read(t, name)
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := objtest.Assemble(out, objtest.Read(t, name))
+	result, err := objects.Assemble(out, objects.Read(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

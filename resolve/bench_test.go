@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -22,7 +22,7 @@ const manyFunctions = 1 << 20
 // unwind tables, and in an order that is not the one of their names.
 func manyImage(b *testing.B) string {
 	b.Helper()
-	tooltest.Need(b, "as", "ld", "nm")
+	tools.Need(b, "as", "ld", "nm")
 	folder := b.TempDir()
 	const parts = 16
 	args := []string{"-shared", "-o", filepath.Join(folder, "image")}
@@ -40,10 +40,10 @@ func manyImage(b *testing.B) string {
 		if err := os.WriteFile(object+".s", []byte(s.String()), 0o666); err != nil {
 			b.Fatal(err)
 		}
-		tooltest.Output(b, "as", "-o", object, object+".s")
+		tools.Output(b, "as", "-o", object, object+".s")
 		args = append(args, object)
 	}
-	tooltest.Output(b, "ld", args...)
+	tools.Output(b, "ld", args...)
 	return args[2]
 }
 

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/resolve"
 )
 
 // Whatever a file claims, what is found holds the address that was asked for.
 func FuzzTable(f *testing.F) {
-	for _, file := range append(objtest.Committed(f, 4<<10), objtest.Foreign(f, 16<<10)...) {
+	for _, file := range append(objects.Committed(f, 4<<10), objects.Foreign(f, 16<<10)...) {
 		f.Add(file.Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -26,16 +26,16 @@ var kinds = map[string][]string{
 func TestImages(t *testing.T) {
 	for _, tc := range toolchains {
 		t.Run(tc.name, func(t *testing.T) {
-			tooltest.Need(t, tc.prefix+"gcc", tc.prefix+"nm", tc.prefix+"addr2line", tc.prefix+"strip", tc.prefix+"objcopy", "eu-addr2line")
+			tools.Need(t, tc.prefix+"gcc", tc.prefix+"nm", tc.prefix+"addr2line", tc.prefix+"strip", tc.prefix+"objcopy", "eu-addr2line")
 			objects := compile(t, tc.prefix+"gcc", []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
 			for linker, path := range tc.linkers {
 				for kind, flags := range kinds {
 					t.Run(linker+"/"+kind, func(t *testing.T) {
 						t.Parallel()
-						tooltest.Need(t, path)
+						tools.Need(t, path)
 						image := filepath.Join(t.TempDir(), "image")
-						args := append([]string{"-B" + tooltest.Driver(t, path), "-Wl,--build-id", "-o", image}, flags...)
-						tooltest.Output(t, tc.prefix+"gcc", append(args, objects...)...)
+						args := append([]string{"-B" + tools.Driver(t, path), "-Wl,--build-id", "-o", image}, flags...)
+						tools.Output(t, tc.prefix+"gcc", append(args, objects...)...)
 						checkImage(t, tc, image)
 						checkStripped(t, tc, image)
 					})
@@ -55,7 +55,7 @@ type function struct {
 func listFunctions(t *testing.T, tc toolchain, image string, flags ...string) (functions []function) {
 	t.Helper()
 	// The columns of --format=sysv: name, value, class, type, size, line, section.
-	for _, line := range strings.Split(tooltest.Output(t, tc.prefix+"nm", append(flags, "--format=sysv", "--defined-only", image)...), "\n") {
+	for _, line := range strings.Split(tools.Output(t, tc.prefix+"nm", append(flags, "--format=sysv", "--defined-only", image)...), "\n") {
 		columns := strings.Split(line, "|")
 		if len(columns) < 7 || strings.TrimSpace(columns[3]) != "FUNC" && strings.TrimSpace(columns[2]) != "i" {
 			continue // class i is that of STT_GNU_IFUNC
@@ -135,7 +135,7 @@ func agree(t *testing.T, table *resolve.Table, addresses []uint64, image string,
 	for _, a := range addresses {
 		fmt.Fprintf(&input, "%#x\n", a)
 	}
-	lines := strings.Split(tooltest.OutputOf(t, input.String(), tool, "-f", "-e", image), "\n")
+	lines := strings.Split(tools.OutputOf(t, input.String(), tool, "-f", "-e", image), "\n")
 	if len(lines) < 2*len(addresses) {
 		t.Fatalf("%s prints %d lines for %d addresses", tool, len(lines), len(addresses))
 	}

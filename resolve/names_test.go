@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/objtest"
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -15,7 +15,7 @@ import (
 // where several have that, the source file.
 func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()
-	o := tooltest.OpenELF(t, path)
+	o := tools.OpenELF(t, path)
 	syms, err := o.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +35,10 @@ func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 // The rules of docs/resolve.md on an object and on an image of it. Each case is
 // a place behind a symbol and what is there.
 func TestRules(t *testing.T) {
-	tooltest.Need(t, "gcc")
+	tools.Need(t, "gcc")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
 	image := filepath.Join(t.TempDir(), "image")
-	tooltest.Output(t, "gcc", "-o", image, objects[0], objects[1])
+	tools.Output(t, "gcc", "-o", image, objects[0], objects[1])
 	for _, path := range []string{objects[0], image} {
 		table := tableOf(t, path, nowhere)
 		for _, c := range []struct {
@@ -80,14 +80,14 @@ func TestRules(t *testing.T) {
 // Local functions of one name are different functions, told apart by their
 // source files.
 func TestEqualNames(t *testing.T) {
-	tooltest.Need(t, "gcc")
+	tools.Need(t, "gcc")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
 	merged := filepath.Join(t.TempDir(), "merged.o")
-	tooltest.Output(t, "gcc", "-r", "-nostdlib", "-o", merged, objects[0], objects[1])
+	tools.Output(t, "gcc", "-r", "-nostdlib", "-o", merged, objects[0], objects[1])
 	image := filepath.Join(t.TempDir(), "image")
-	tooltest.Output(t, "gcc", "-o", image, objects[0], objects[1])
+	tools.Output(t, "gcc", "-o", image, objects[0], objects[1])
 	for _, path := range []string{merged, image} {
-		o := tooltest.OpenELF(t, path)
+		o := tools.OpenELF(t, path)
 		table := tableOf(t, path, nowhere)
 		syms, err := o.Symbols()
 		if err != nil {
@@ -120,9 +120,9 @@ func TestEqualNames(t *testing.T) {
 
 // clang's unique names.
 func TestUniqueNames(t *testing.T) {
-	tooltest.Need(t, "clang-19")
+	tools.Need(t, "clang-19")
 	object := compile(t, "clang-19", []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
-	o := tooltest.OpenELF(t, object)
+	o := tools.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
 	syms, err := o.Symbols()
 	if err != nil {
@@ -144,10 +144,10 @@ func TestUniqueNames(t *testing.T) {
 // The linker keeps riscv64's local labels, since it moves them: none of them, nor
 // a mapping symbol, is ever a function.
 func TestLocalLabels(t *testing.T) {
-	tooltest.Need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
+	tools.Need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
 	for _, gcc := range []string{"riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"} {
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
-		o, table := tooltest.OpenELF(t, object), tableOf(t, object, nowhere)
+		o, table := tools.OpenELF(t, object), tableOf(t, object, nowhere)
 		syms, err := o.Symbols()
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestLocalLabels(t *testing.T) {
 
 // The address of a Thumb function is even, and its first byte its own.
 func TestThumb(t *testing.T) {
-	o := open(t, objtest.Read(t, "calls.thumb-clang19-O2.o"))
+	o := open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestThumb(t *testing.T) {
 // The symbols of ppc64's ELFv1 stand for descriptors in .opd, which relocations
 // fill in.
 func TestDescriptorsInAnObject(t *testing.T) {
-	o := open(t, objtest.Read(t, "calls.ppc64-gcc12-O2.o"))
+	o := open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
@@ -244,15 +244,15 @@ func TestDescriptorsInAnObject(t *testing.T) {
 // do. nm -S --synthetic shows where the code is: it names it with a dot.
 func TestDescriptorsInImages(t *testing.T) {
 	const prefix = "powerpc64-linux-gnu-"
-	tooltest.Need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
+	tools.Need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
 	objects := compile(t, prefix+"gcc", []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
 	for kind, flags := range map[string][]string{"exe": {"-no-pie"}, "pie": {"-pie"}, "shared": {"-shared"}} {
 		t.Run(kind, func(t *testing.T) {
 			image := filepath.Join(t.TempDir(), "image")
-			tooltest.Output(t, prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
+			tools.Output(t, prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
 			table := tableOf(t, image, nowhere)
 			code := make(map[string]uint64)
-			for _, line := range strings.Split(tooltest.Output(t, prefix+"nm", "--synthetic", image), "\n") {
+			for _, line := range strings.Split(tools.Output(t, prefix+"nm", "--synthetic", image), "\n") {
 				if columns := strings.Fields(line); len(columns) == 3 && strings.HasPrefix(columns[2], ".") {
 					code[columns[2][1:]] = parseHex(t, columns[0])
 				}
@@ -262,7 +262,7 @@ func TestDescriptorsInImages(t *testing.T) {
 					t.Errorf("%#x is %+v, want %s", code[name], f, name)
 				}
 			}
-			tooltest.Output(t, prefix+"strip", image)
+			tools.Output(t, prefix+"strip", image)
 			table = tableOf(t, image, nowhere)
 			if f, ok := table.Lookup(0, code["local"]); !ok || f.From != resolve.EhFrame {
 				t.Errorf("%#x is %+v without symbols", code["local"], f)

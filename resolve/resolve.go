@@ -28,7 +28,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debugfile"
+	"sdtconvert/internal/debuginfo/debugfile"
 )
 
 // Source is where a function is known from.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/resolve"
 )
 
@@ -41,7 +41,7 @@ func section(t testing.TB, o *elfreloc.Object, name string) int {
 // Section counts code sections of 4 KiB each, from 1; 3 stands for data.
 func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	t.Helper()
-	data := objtest.Read(t, "none.amd64-gcc12-O2.o")
+	data := objects.Read(t, "none.amd64-gcc12-O2.o")
 	o := open(t, data)
 	e, err := o.Edit()
 	if err != nil {
@@ -65,7 +65,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestSectionsDoNotMix(t *testing.T) {
 }
 
 func TestLookupGivesTheSymbol(t *testing.T) {
-	o := open(t, objtest.Read(t, base))
+	o := open(t, objects.Read(t, base))
 	functions, err := resolve.New(o, resolve.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestLookupGivesTheSymbol(t *testing.T) {
 // The table agrees with a search through all symbols, for every offset of the
 // code of real objects.
 func TestLookupAgreesWithASlowSearch(t *testing.T) {
-	for _, file := range objtest.Committed(t, math.MaxInt64) {
+	for _, file := range objects.Committed(t, math.MaxInt64) {
 		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
 			continue
 		}

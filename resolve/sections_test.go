@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -19,10 +19,10 @@ import (
 func TestNoSectionHeaders(t *testing.T) {
 	for _, tc := range toolchains {
 		t.Run(tc.name, func(t *testing.T) {
-			tooltest.Need(t, tc.prefix+"gcc", tc.prefix+"nm")
+			tools.Need(t, tc.prefix+"gcc", tc.prefix+"nm")
 			objects := compile(t, tc.prefix+"gcc", []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
 			image := filepath.Join(t.TempDir(), "image")
-			tooltest.Output(t, tc.prefix+"gcc", append([]string{"-shared", "-o", image}, objects...)...)
+			tools.Output(t, tc.prefix+"gcc", append([]string{"-shared", "-o", image}, objects...)...)
 			functions := listFunctions(t, tc, image)
 			o := withoutSections(t, image)
 			without, err := resolve.New(o, nowhere)
@@ -88,15 +88,15 @@ func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Sym
 // An unsized function of .dynsym holds no more than its unwind table says, or up
 // to where the next one begins: what follows may be static.
 func TestUnsizedDynamicFunctions(t *testing.T) {
-	tooltest.Need(t, "gcc", "strip")
+	tools.Need(t, "gcc", "strip")
 	image := filepath.Join(t.TempDir(), "image")
-	tooltest.Output(t, "gcc", "-shared", "-nostdlib", "-o", image, source("unsized.S"))
+	tools.Output(t, "gcc", "-shared", "-nostdlib", "-o", image, source("unsized.S"))
 	names := []string{"described", "static_one", "plain", "static_two", "last"}
 	starts := make(map[string]uint64)
 	for _, name := range names {
 		_, starts[name] = addressOf(t, image, name)
 	}
-	tooltest.Output(t, "strip", image)
+	tools.Output(t, "strip", image)
 	table := tableOf(t, image, nowhere)
 	for _, c := range []struct {
 		symbol string
@@ -119,13 +119,13 @@ func TestUnsizedDynamicFunctions(t *testing.T) {
 // What is wrong with a debug file or with unwind tables is said, and the rest is
 // used.
 func TestWarnings(t *testing.T) {
-	tooltest.Need(t, "gcc", "strip", "objcopy")
+	tools.Need(t, "gcc", "strip", "objcopy")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
 	folder := t.TempDir()
 	image := filepath.Join(folder, "image")
-	tooltest.Output(t, "gcc", "-shared", "-Wl,--build-id", "-o", image, objects[0], objects[1])
+	tools.Output(t, "gcc", "-shared", "-Wl,--build-id", "-o", image, objects[0], objects[1])
 	debug := installByID(t, toolchains[0], image, folder)
-	tooltest.Output(t, "strip", image)
+	tools.Output(t, "strip", image)
 	opts := resolve.Options{DebugRoots: []string{folder}}
 	for _, c := range []struct {
 		name   string

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/debugfile"
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -23,7 +23,7 @@ func checkStripped(t *testing.T, tc toolchain, image string) {
 
 	folder := t.TempDir()
 	stripped := filepath.Join(folder, "image")
-	tooltest.Output(t, tc.prefix+"strip", "-o", stripped, image)
+	tools.Output(t, tc.prefix+"strip", "-o", stripped, image)
 	debug := installByID(t, tc, image, filepath.Join(folder, "root"))
 	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(folder, "root")}})
 	if with.DebugFile() != debug {
@@ -84,13 +84,13 @@ func installByID(t *testing.T, tc toolchain, image, root string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	tooltest.Output(t, tc.prefix+"objcopy", "--only-keep-debug", image, path)
+	tools.Output(t, tc.prefix+"objcopy", "--only-keep-debug", image, path)
 	return path
 }
 
 func buildID(t *testing.T, image string) string {
 	t.Helper()
-	id, err := debugfile.BuildID(tooltest.OpenELF(t, image))
+	id, err := debugfile.BuildID(tools.OpenELF(t, image))
 	if err != nil || len(id) < 8 {
 		t.Fatalf("build id %x, %v", id, err)
 	}

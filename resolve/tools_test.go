@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
@@ -17,7 +17,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	if opts.Warn == nil {
 		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
 	}
-	table, err := resolve.New(tooltest.OpenELF(t, path), opts)
+	table, err := resolve.New(tools.OpenELF(t, path), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func compile(t testing.TB, compiler string, flags []string, sources ...string) (
 	folder := t.TempDir()
 	for _, s := range sources {
 		out := filepath.Join(folder, strings.TrimSuffix(s, filepath.Ext(s))+".o")
-		tooltest.Output(t, compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
+		tools.Output(t, compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
 		objects = append(objects, out)
 	}
 	return objects

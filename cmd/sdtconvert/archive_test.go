@@ -11,14 +11,14 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
-	"sdtconvert/internal/objtest"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
 )
 
 const thinMagic = "!<thin>\n"
 
 // makeArchive collects files as GNU ar does, with an index.
-func makeArchive(t testing.TB, magic string, files ...objtest.File) []byte {
+func makeArchive(t testing.TB, magic string, files ...objects.File) []byte {
 	t.Helper()
 	thin := magic == thinMagic
 	var names, body, symbols bytes.Buffer
@@ -64,9 +64,9 @@ func definedBy(data []byte) []string {
 	return names
 }
 
-func named(t testing.TB, name, object string) objtest.File {
+func named(t testing.TB, name, object string) objects.File {
 	t.Helper()
-	return objtest.File{Name: name, Data: objtest.Read(t, object)}
+	return objects.File{Name: name, Data: objects.Read(t, object)}
 }
 
 // converterOf is one that works as the command does without flags.
@@ -77,11 +77,11 @@ func converterOf(keep int64) *converter {
 // What is not kept in memory until it is written is the same when it is converted
 // again.
 func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
-	files := []objtest.File{
+	files := []objects.File{
 		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
 		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 	}
-	files = append(files, objtest.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), replace.LoadMax/6+1)})
+	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), replace.LoadMax/6+1)})
 	folder := t.TempDir()
 	path := filepath.Join(folder, "lib.a")
 	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
@@ -109,7 +109,7 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 // A member of an archive is converted as an object is.
 func TestMembersAreConvertedAsObjects(t *testing.T) {
 	folder := t.TempDir()
-	files := []objtest.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
+	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
 	path := filepath.Join(folder, "lib.a")
 	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 
 // An archive that was cut off, or whose headers lie, is left as it is.
 func TestBrokenArchivesAreLeftAlone(t *testing.T) {
-	files := []objtest.File{
+	files := []objects.File{
 		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), {Name: "odd.txt", Data: []byte("odd")},
 		named(t, "a_name_of_more_than_15.o", "forms.amd64-gcc12-as.o"),
 	}
@@ -248,16 +248,16 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 // Thin archives with the same members may be converted at the same time.
 func TestThinArchivesAtTheSameTime(t *testing.T) {
 	folder := t.TempDir()
-	object := objtest.Read(t, "forms.amd64-gcc12-as.o")
-	var files []objtest.File
+	object := objects.Read(t, "forms.amd64-gcc12-as.o")
+	var files []objects.File
 	for i := range 64 {
-		files = append(files, objtest.File{Name: fmt.Sprintf("%d.o", i), Data: object})
+		files = append(files, objects.File{Name: fmt.Sprintf("%d.o", i), Data: object})
 	}
 	archives := make([]string, 4)
 	thin := makeArchive(t, thinMagic, files...)
 	for i := range archives {
 		archives[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
-		files = append(files, objtest.File{Name: filepath.Base(archives[i]), Data: thin})
+		files = append(files, objects.File{Name: filepath.Base(archives[i]), Data: thin})
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Data, 0o666); err != nil {
@@ -289,27 +289,27 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 // beside it.
 func FuzzArchive(f *testing.F) {
 	const limit = 4 << 10
-	var small []objtest.File
-	for _, file := range objtest.Committed(f, limit) {
+	var small []objects.File
+	for _, file := range objects.Committed(f, limit) {
 		if strings.Contains(file.Name, "amd64-gcc12") {
 			small = append(small, file)
 		}
 	}
-	text := objtest.File{Name: "odd.txt", Data: []byte("odd")}
+	text := objects.File{Name: "odd.txt", Data: []byte("odd")}
 	for i := range small {
-		both := []objtest.File{text, small[i], small[(i+1)%len(small)]}
+		both := []objects.File{text, small[i], small[(i+1)%len(small)]}
 		f.Add(makeArchive(f, "!<arch>\n", both...), byte(i))
 	}
-	beside := objtest.File{Name: "beside.o", Data: objtest.Read(f, "comdat.amd64-gcc12-O2.o")}
-	f.Add(makeArchive(f, thinMagic, beside, beside, objtest.File{Name: "lib.a"}), byte(0))
-	f.Add(makeArchive(f, thinMagic, beside, objtest.File{Name: "../beside.o"}), byte(0))
+	beside := objects.File{Name: "beside.o", Data: objects.Read(f, "comdat.amd64-gcc12-O2.o")}
+	f.Add(makeArchive(f, thinMagic, beside, beside, objects.File{Name: "lib.a"}), byte(0))
+	f.Add(makeArchive(f, thinMagic, beside, objects.File{Name: "../beside.o"}), byte(0))
 	folder := f.TempDir()
 	path := filepath.Join(folder, "lib.a")
 	f.Fuzz(func(t *testing.T, data []byte, flags byte) {
 		if !bytes.HasPrefix(data, []byte("!<")) {
 			return
 		}
-		for _, file := range []objtest.File{{Name: "lib.a", Data: data}, beside} {
+		for _, file := range []objects.File{{Name: "lib.a", Data: data}, beside} {
 			if err := os.WriteFile(filepath.Join(folder, file.Name), file.Data, 0o666); err != nil {
 				t.Fatal(err)
 			}

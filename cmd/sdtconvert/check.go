@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
+	"sdtconvert/image"
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/lines"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/replace"
 	"sdtconvert/resolve"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
 
@@ -76,7 +76,7 @@ func TestCheckOfBrokenFiles(t *testing.T) {
 		stride = 67
 	}
 	for _, name := range mutated {
-		original := objtest.Read(t, name)
+		original := objects.Read(t, name)
 		run, err := files.convert(original, defaultOptions())
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // sampleReport has findings of all kinds, with what needs escaping.
@@ -64,7 +64,7 @@ func TestSARIF(t *testing.T) {
 	names := []string{"calls.amd64-gcc12-g.o", "address.arm64-clang19-data.o", "bad.riscv64-gcc12-jal.o"}
 	args := []string{"check", "--format=sarif"}
 	for _, name := range names {
-		args = append(args, filepath.Join(objtest.Folder(), name))
+		args = append(args, filepath.Join(objects.Folder(), name))
 	}
 	var out, errs bytes.Buffer
 	if status := run(args, &out, &errs); status != exitFailed || errs.Len() > 0 {

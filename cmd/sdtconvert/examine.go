@@ -1,7 +1,7 @@
 package main
 
 import (
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )

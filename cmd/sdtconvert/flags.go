@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/internal/stapsdt"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -13,7 +13,7 @@ import (
 // output that checkRun does not accept.
 func FuzzConvert(f *testing.F) {
 	const limit = 16 << 10 // small inputs fuzz faster
-	for i, file := range append(objtest.Committed(f, limit), objtest.Foreign(f, limit)...) {
+	for i, file := range append(objects.Committed(f, limit), objects.Foreign(f, limit)...) {
 		f.Add(file.Data, byte(0))
 		f.Add(file.Data, byte(i))
 	}

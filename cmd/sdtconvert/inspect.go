@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/lines"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/replace"
 	"sdtconvert/patch"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 )
 
 // What the environment says to a linker wrapper.
@@ -42,7 +42,7 @@ func runAsLinker(name string, args []string, stdout, stderr io.Writer) int {
 	f := linkerFlags()
 	var words []string
 	if os.Getenv(envSwitch) != switchOff {
-		words = linkline.Split([]byte(os.Getenv(envFlags)))
+		words = line.Split([]byte(os.Getenv(envFlags)))
 	}
 	err := f.parseLinker(words)
 	if err == nil && f.NArg() > 0 {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"sdtconvert/internal/linkline"
-	"sdtconvert/internal/rename"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/ld/rename"
 )
 
 // link is one run of the real linker.
@@ -19,7 +19,7 @@ type link struct {
 	linker string   // the real one's path
 	given  []string // its arguments as they came
 
-	line   *linkline.Line
+	line   *line.Line
 	inputs []*linkInput          // each file once, in the order of the line
 	known  map[string]*linkInput // by path
 	byArg  map[int]*linkInput    // by the argument of the line
@@ -52,11 +52,11 @@ type addition struct {
 // prepare converts what holds probes. Where nothing does, the linker can be run as
 // if nobody stood between.
 func (l *link) prepare() error {
-	args, err := linkline.Expand(l.given)
+	args, err := line.Expand(l.given)
 	if err != nil {
 		return err
 	}
-	l.line = linkline.Parse(args)
+	l.line = line.Parse(args)
 	if !l.line.HasInputs() {
 		return nil
 	}

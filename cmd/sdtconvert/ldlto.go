@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 )
 
 // Objects for link-time optimisation hold no code. Where the linker, or its plugin,
@@ -75,13 +75,13 @@ func (l *link) is(name string) bool {
 }
 
 func (l *link) hasPlugin() bool {
-	return slices.ContainsFunc(l.line.Args, func(a linkline.Arg) bool { return a.Name == "plugin" })
+	return slices.ContainsFunc(l.line.Args, func(a line.Arg) bool { return a.Name == "plugin" })
 }
 
 // isLate reports whether an argument is an object without code, of a compiler.
 func (l *link) isLate(i int, compiler string) bool {
 	in, arg := l.byArg[i], &l.line.Args[i]
-	return in != nil && arg.Kind == linkline.Input && !arg.Lazy && in.late.compiler == compiler && (in.typ == filetype.Bitcode || in.elf == elf.ET_REL)
+	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.late.compiler == compiler && (in.typ == filetype.Bitcode || in.elf == elf.ET_REL)
 }
 
 // envGCC is what GCC's driver tells those that it runs, and its plugin hands on.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
 
@@ -58,7 +58,7 @@ func TestQuick(t *testing.T) {
 	}
 	// The test objects are about probes, all but a few.
 	folder := t.TempDir()
-	for _, file := range objtest.Foreign(t, 1<<20) {
+	for _, file := range objects.Foreign(t, 1<<20) {
 		path := filepath.Join(folder, "foreign.o")
 		if err := os.WriteFile(path, file.Data, 0o666); err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestQuick(t *testing.T) {
 }
 
 func FuzzQuick(f *testing.F) {
-	for _, file := range append(objtest.Committed(f, 8<<10), objtest.Foreign(f, 8<<10)...) {
+	for _, file := range append(objects.Committed(f, 8<<10), objects.Foreign(f, 8<<10)...) {
 		f.Add(file.Data)
 	}
 	path := filepath.Join(f.TempDir(), "fuzz.o")

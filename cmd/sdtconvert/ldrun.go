@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"sync"
 
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 )
 
 // maxArguments is how many bytes of arguments a linker gets on its command line;
@@ -41,7 +41,7 @@ func (l *link) arguments(words []string, name string) ([]string, error) {
 	if size <= maxArguments {
 		return words, nil
 	}
-	file, err := l.writeTemp(name, linkline.Join(words))
+	file, err := l.writeTemp(name, line.Join(words))
 	return []string{"@" + file}, err
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/replace"
 )
 
@@ -23,7 +23,7 @@ type linkInput struct {
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
 	late   lateCode
-	text   *linkline.Script
+	text   *line.Script
 	err    error
 }
 
@@ -39,9 +39,9 @@ func (l *link) findInputs() {
 		arg := &l.line.Args[i]
 		switch {
 		case arg.Foreign:
-		case arg.Kind == linkline.Input:
+		case arg.Kind == line.Input:
 			l.byArg[i] = l.addInput(arg.Value, l.line.InFolder(arg.Value), "")
-		case arg.Kind == linkline.Library:
+		case arg.Kind == line.Library:
 			if file := l.choose(l.line.Candidates(arg)); file != "" {
 				l.byArg[i] = l.addInput(file, file, "")
 			}
@@ -166,12 +166,12 @@ func (l *link) scanThin(in *linkInput) error {
 // maxScript bounds what is read of a text, in bytes.
 const maxScript = 16 << 20
 
-func readScript(name string, p *peek) (*linkline.Script, error) {
+func readScript(name string, p *peek) (*line.Script, error) {
 	text := make([]byte, min(p.size, maxScript))
 	if _, err := p.ReadAt(text, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return linkline.ParseScript(string(text)), nil
+	return line.ParseScript(string(text)), nil
 }
 
 // choose takes the first of several files that is for the machine of the link, as
@@ -184,7 +184,7 @@ func (l *link) choose(files []string) string {
 	if l.abi == nil {
 		l.abi = []byte{}
 		for i := range l.line.Args {
-			if arg := &l.line.Args[i]; arg.Kind == linkline.Input && !arg.Foreign {
+			if arg := &l.line.Args[i]; arg.Kind == line.Input && !arg.Foreign {
 				if l.abi = abiOf(l.line.InFolder(arg.Value)); len(l.abi) > 0 {
 					break
 				}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 )
 
 // addScripted makes inputs of the files that the scripts of flags name, to be
@@ -61,7 +61,7 @@ func (l *link) checkScripts(scripts, wanted []*linkInput) (errs []error) {
 	words:
 		for _, word := range s.text.Words {
 			for _, in := range wanted {
-				if linkline.Selects(word, in.path, in.isArchive()) != linkline.Selects(word, places[in], in.isArchive()) {
+				if line.Selects(word, in.path, in.isArchive()) != line.Selects(word, places[in], in.isArchive()) {
 					errs = append(errs, fmt.Errorf("%s: the pattern %s does not mean the same of %s and of a converted copy; link with --in-place", s.path, word, in.path))
 					break words
 				}

@@ -7,10 +7,10 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/linkline"
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/replace"
-	"sdtconvert/internal/stubs"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -217,7 +217,7 @@ func (l *link) placeOfObject() int {
 		first = i
 	}
 	if first < len(args) && args[first].Lazy {
-		before := slices.IndexFunc(args, func(a linkline.Arg) bool { return a.Lazy })
+		before := slices.IndexFunc(args, func(a line.Arg) bool { return a.Lazy })
 		return before - 1 // --start-lib itself
 	}
 	return first

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/image"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/image"
 	"sdtconvert/internal/replace"
 	"sdtconvert/linkerset"
 )

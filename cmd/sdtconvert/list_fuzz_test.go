@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
 
@@ -34,7 +34,7 @@ func FuzzList(f *testing.F) {
 // after their conversion, and as images.
 func addSmall(f *testing.F, files *scratch) {
 	const limit = 16 << 10
-	for _, file := range objtest.Committed(f, limit) {
+	for _, file := range objects.Committed(f, limit) {
 		f.Add(file.Data)
 		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
 			f.Add(run.data)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 )

@@ -13,8 +13,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -104,7 +104,7 @@ func apply(s *subject, plan *patch.Plan, data []byte) (*memoryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := objtest.Assemble(out, data)
+	result, err := objects.Assemble(out, data)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // mutated are small objects of each machine, one of them with groups.
@@ -57,7 +57,7 @@ func TestEveryByteOfTheTablesMayBeWrong(t *testing.T) {
 	for _, name := range mutated {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			original := objtest.Read(t, name)
+			original := objects.Read(t, name)
 			files := newScratch(t)
 			for _, r := range structure(t, original) {
 				for at := r[0]; at < r[1]; at += stride {
@@ -89,7 +89,7 @@ func TestTruncationIsAnError(t *testing.T) {
 	for _, name := range mutated {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			original := objtest.Read(t, name)
+			original := objects.Read(t, name)
 			files := newScratch(t)
 			for n := range original {
 				if run, err := files.convert(original[:n], defaultOptions()); err == nil {
@@ -102,7 +102,7 @@ func TestTruncationIsAnError(t *testing.T) {
 
 // A name may be the tail of another, which stays as it is.
 func TestNameOfWhichAStubIsTheTailIsKept(t *testing.T) {
-	data := objtest.Read(t, "calls.amd64-gcc12-O2.o")
+	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	longer := joinStub(t, data)
 	if !symbolNames(t, data)[longer] {
 		t.Fatalf("no symbol %s to begin with", longer)
@@ -162,7 +162,7 @@ func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uin
 
 // What has no contents takes no room, wherever it claims to stand.
 func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
-	original := objtest.Read(t, "existing.amd64-gcc12-O2.o")
+	original := objects.Read(t, "existing.amd64-gcc12-O2.o")
 	want, err := newScratch(t).convert(original, defaultOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
 }
 
 func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
-	data := objtest.Read(t, "existing.amd64-gcc12-O2.o")
+	data := objects.Read(t, "existing.amd64-gcc12-O2.o")
 	null := data[binary.LittleEndian.Uint64(data[40:]):]
 	binary.LittleEndian.PutUint32(null[4:], uint32(elf.SHT_GROUP))
 	binary.LittleEndian.PutUint64(null[32:], 1<<40)

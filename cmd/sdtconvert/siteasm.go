@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"sdtconvert/internal/sites"
+	"sdtconvert/internal/emit/records"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -20,7 +20,7 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 	if !g.asm {
 		return false, usagef("sites can only be written as assembly; give --asm")
 	}
-	list := sites.New(g.patch.Layout, g.patch.ProbePrefix)
+	list := records.New(g.patch.Layout, g.patch.ProbePrefix)
 	failed := g.each(stderr, openSubject, func(s *subject) error {
 		if g.isOutput(s.src) {
 			return errIsOutput(s)
@@ -40,7 +40,7 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 
 // addSites adds an object to a list if all its sites could be converted: what
 // cannot be switched off cannot be switched on either.
-func (g *generator) addSites(list *sites.List, s *subject) error {
+func (g *generator) addSites(list *records.List, s *subject) error {
 	mentioned, err := mentionsStub(s, g.patch.Names)
 	if err != nil || !mentioned {
 		if err == nil {

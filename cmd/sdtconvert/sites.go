@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"

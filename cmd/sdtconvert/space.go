@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // space is what addresses are looked up in.

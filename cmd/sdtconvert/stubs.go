@@ -4,7 +4,7 @@ import (
 	"debug/elf"
 	"io"
 
-	"sdtconvert/internal/stubs"
+	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )

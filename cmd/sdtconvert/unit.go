@@ -9,10 +9,10 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/debugfile"
+	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/lines"
 	"sdtconvert/internal/replace"
 	"sdtconvert/resolve"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/objtest"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // headerText makes a header with the fields that this package does not look at, too.
@@ -123,7 +123,7 @@ func saved(e *Edit, data string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	result, err := objtest.Assemble(out, []byte(data))
+	result, err := objects.Assemble(out, []byte(data))
 	return string(result), err
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/lines"
+	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"

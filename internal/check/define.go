@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // definer collects the probe objects of a file.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
-	"sdtconvert/internal/lines"
+	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"

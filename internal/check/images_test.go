@@ -4,7 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,7 +131,7 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 		b.linked(func(b *build, l linker, objects func(...string) []string) {
 			b.link(l, "lib.so", append(objects("default.o"), "-shared")...)
 			for _, flags := range []string{"-Wl,-z,lazy", "-Wl,-z,now", "-Wl,-z,ibtplt", "-Wl,-z,pac-plt"} {
-				if _, err := tooltest.Try(b.prefix+"gcc", "-B"+tooltest.Driver(b.T, l.path), "-shared", "-Werror", flags, "-o", b.path("lib.so"), objects("default.o")[0]); err != nil {
+				if _, err := tools.Try(b.prefix+"gcc", "-B"+tools.Driver(b.T, l.path), "-shared", "-Werror", flags, "-o", b.path("lib.so"), objects("default.o")[0]); err != nil {
 					continue // an option of another linker, or of another machine
 				}
 				found := b.finds([]string{"live-call lib.so import app___imported"}, "lib.so")

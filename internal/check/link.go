@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
 )
 

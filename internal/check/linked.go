@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
 )
 

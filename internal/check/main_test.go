@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/tooltest"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // The tests compile, convert and link with the real tools, do what breaks probes in
@@ -22,7 +22,7 @@ import (
 var converter, sources, include string
 
 func TestMain(m *testing.M) {
-	os.Exit(tooltest.Main(m, func(_, program string) (err error) {
+	os.Exit(tools.Main(m, func(_, program string) (err error) {
 		converter = program
 		if sources, err = filepath.Abs("testdata"); err == nil {
 			include, err = filepath.Abs("../../include")
@@ -78,7 +78,7 @@ func eachToolchain(t *testing.T, test func(b *build)) {
 
 func newBuild(t *testing.T, tc toolchain) *build {
 	t.Helper()
-	tooltest.Need(t, tc.cc[0], tc.prefix+"gcc", tc.prefix+"g++", "llvm-objcopy-19")
+	tools.Need(t, tc.cc[0], tc.prefix+"gcc", tc.prefix+"g++", "llvm-objcopy-19")
 	return &build{t, tc, t.TempDir()}
 }
 
@@ -86,7 +86,7 @@ func newBuild(t *testing.T, tc toolchain) *build {
 func (b *build) eachLinker(test func(b *build, l linker)) {
 	for _, l := range b.linkers {
 		b.Run(l.name, func(t *testing.T) {
-			tooltest.Need(t, l.path)
+			tools.Need(t, l.path)
 			test(&build{t, b.toolchain, t.TempDir()}, l)
 		})
 	}
@@ -100,7 +100,7 @@ func (b *build) run(words ...string) {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = b.folder
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, tooltest.Shortened(string(out)))
+		b.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, tools.Shortened(string(out)))
 	}
 }
 
@@ -144,7 +144,7 @@ func (b *build) link(l linker, out string, words ...string) {
 	if b.cxx {
 		driver = b.prefix + "g++"
 	}
-	b.run(append([]string{driver, "-B" + tooltest.Driver(b.T, l.path), "-o", out}, words...)...)
+	b.run(append([]string{driver, "-B" + tools.Driver(b.T, l.path), "-o", out}, words...)...)
 }
 
 // finding is what tests compare of a finding.

@@ -8,7 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/stapsdt"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/resolve"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/image"
+	"sdtconvert/image"
 )
 
 // isGOT reports whether a section is a part of the global offset table.

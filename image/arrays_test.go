@@ -1,0 +1,135 @@
+package image_test
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// words lists the fields of an image's array, and where it stands.
+func words(t *testing.T, im image.Image, section string) (all []image.Range, refs []image.Ref) {
+	t.Helper()
+	all, err := im.Arrays(section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		for off := uint64(0); off < r.Size; off += 8 {
+			ref, err := im.Word(r.Start.Add(off))
+			if err != nil {
+				t.Fatal(err)
+			}
+			refs = append(refs, ref)
+		}
+	}
+	return all, refs
+}
+
+// changed makes a copy of an image by a command that takes both names.
+func changed(t *testing.T, path, tool string, args ...string) string {
+	t.Helper()
+	tools.Need(t, tool)
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	tools.Output(t, tool, append(args, path, out)...)
+	return out
+}
+
+// TestArrays finds an array by each of what tells where it is.
+func TestArrays(t *testing.T) {
+	tools.Need(t, "objcopy")
+	lib := library(t)
+	want, wantRefs := words(t, open(t, lib), "sdt_instances_set")
+	if len(want) != 1 || want[0].Size != 64 {
+		t.Fatal(want)
+	}
+	rename := "--rename-section=sdt_instances_set=merged"
+	for name, path := range map[string]string{
+		"symtab":     changed(t, lib, "objcopy", rename),
+		"dynsym":     changed(t, lib, "objcopy", rename, "--strip-all"),
+		"stripped":   changed(t, lib, "objcopy", "--strip-all"),
+		"PT_DYNAMIC": withoutSections(t, lib),
+		"PT_NULL":    withoutDynamic(t, lib),
+	} {
+		got, refs := words(t, open(t, path), "sdt_instances_set")
+		if !slices.Equal(got, want) || !slices.Equal(refs, wantRefs) {
+			t.Errorf("%s:\ngot  %v %v\nwant %v %v", name, got, refs, want, wantRefs)
+		}
+	}
+	if got, _ := words(t, open(t, lib), "no_such_set"); got != nil {
+		t.Errorf("no_such_set is at %v", got)
+	}
+}
+
+// withoutDynamic takes PT_DYNAMIC away, as kernels have none, and leaves the
+// section headers.
+func withoutDynamic(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := binary.LittleEndian.Uint64(data[32:]); ; at += 56 {
+		if typ := binary.LittleEndian.Uint32(data[at:]); typ == uint32(elf.PT_DYNAMIC) {
+			binary.LittleEndian.PutUint32(data[at:], uint32(elf.PT_NULL))
+			break
+		}
+	}
+	path = filepath.Join(t.TempDir(), "kernel")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDebugFile(t *testing.T) {
+	lib := library(t, "-g")
+	debug := changed(t, lib, "objcopy", "--only-keep-debug")
+	if _, err := open(t, debug).Arrays("sdt_instances_set"); err == nil ||
+		err.Error() != debug+": sdt_instances_set: has no contents in this file; is it a separate debug file?" {
+		t.Errorf("arrays of a debug file: %v", err)
+	}
+	stripped := open(t, changed(t, lib, "objcopy", "--strip-all")).(*image.Linked)
+	_, refs := words(t, stripped, "sdt_instances_set")
+	if all, err := stripped.SymbolsAt(refs[1].Addr); err != nil || len(all) > 0 {
+		t.Errorf("%q, %v of a stripped library", all, err)
+	}
+	stripped.UseSymbols(tools.OpenELF(t, debug))
+	if all, err := stripped.SymbolsAt(refs[1].Addr); err != nil || !slices.Equal(all, []string{"sdt_local"}) {
+		t.Errorf("%q, %v, want sdt_local", all, err)
+	}
+}
+
+// TestPacked is about relocations in formats that are not read.
+func TestPacked(t *testing.T) {
+	tools.Need(t, "ld.lld-19")
+	packed := library(t, "-B"+tools.Driver(t, "ld.lld-19"), "-Wl,--pack-dyn-relocs=android")
+	im := open(t, packed)
+	all, err := im.Arrays("sdt_instances_set")
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	want := packed + ": has Android's packed relocations, which are not supported"
+	if _, err := im.Word(all[0].Start); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestOpenOthers(t *testing.T) {
+	core := newTiny().bytes()
+	core[16] = byte(elf.ET_CORE)
+	if _, err := openBytes(core); err == nil || err.Error() != "tiny.so: an ELF file of type ET_CORE holds no probes" {
+		t.Error(err)
+	}
+	sparc := newTiny().bytes()
+	sparc[18] = byte(elf.EM_SPARC)
+	if _, err := openBytes(sparc); err == nil || !strings.HasPrefix(err.Error(), "tiny.so: the machine EM_SPARC is not supported") {
+		t.Error(err)
+	}
+}

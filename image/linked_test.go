@@ -1,0 +1,278 @@
+package image_test
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// target is what programs are built for and run on.
+type target struct {
+	name     string
+	cc       string
+	emulator []string
+	linkers  []string
+}
+
+var targets = []target{
+	{"amd64", "gcc", nil, []string{"ld.bfd", "ld.gold", "ld.lld-19", "mold"}},
+	{"arm64", "aarch64-linux-gnu-gcc", []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"}, []string{"aarch64-linux-gnu-ld.bfd", "ld.lld-19"}},
+	{"riscv64", "riscv64-linux-gnu-gcc", []string{"qemu-riscv64-static", "-L", "/usr/riscv64-linux-gnu"}, []string{"riscv64-linux-gnu-ld.bfd", "mold"}},
+}
+
+func (tt target) run(t *testing.T, program string) string {
+	t.Helper()
+	if tt.emulator == nil {
+		return tools.Output(t, program)
+	}
+	return tools.Output(t, tt.emulator[0], append(tt.emulator[1:len(tt.emulator):len(tt.emulator)], program)...)
+}
+
+// mode is a kind of image: the flags of a compiler, of the final link, and
+// whether it is a library, and whether it uses one.
+type mode struct {
+	name           string
+	compile, link  []string
+	library, outer bool
+}
+
+var modes = []mode{
+	{"exe", []string{"-fno-pie"}, []string{"-no-pie"}, false, false},
+	{"pie", []string{"-fPIE"}, []string{"-pie"}, false, true},
+	{"static", []string{"-fno-pie"}, []string{"-static", "-no-pie"}, false, false},
+	{"static-pie", []string{"-fPIE"}, []string{"-static-pie"}, false, false},
+	{"shared", []string{"-fPIC"}, []string{"-shared"}, true, true},
+	{"symbolic", []string{"-fPIC"}, []string{"-shared", "-Wl,-Bsymbolic"}, true, true},
+	{"relr-pie", []string{"-fPIE"}, []string{"-pie", "-Wl,-z,pack-relative-relocs"}, false, true},
+	{"relr-static-pie", []string{"-fPIE"}, []string{"-static-pie", "-Wl,-z,pack-relative-relocs"}, false, false},
+}
+
+// impossible says what linkers cannot do, and systems cannot run.
+var impossible = map[string]string{
+	"amd64 ld.gold static-pie":                         "gold makes no static PIE",
+	"amd64 ld.gold relr-pie":                           "gold makes no SHT_RELR",
+	"amd64 ld.gold relr-static-pie":                    "gold makes no static PIE",
+	"amd64 mold relr-pie":                              "glibc loads no SHT_RELR of mold",
+	"riscv64 mold relr-pie":                            "glibc loads no SHT_RELR of mold",
+	"riscv64 mold static-pie":                          "no rcrt1.o",
+	"riscv64 mold relr-static-pie":                     "no rcrt1.o",
+	"riscv64 riscv64-linux-gnu-ld.bfd static-pie":      "no rcrt1.o",
+	"riscv64 riscv64-linux-gnu-ld.bfd relr-static-pie": "no rcrt1.o",
+}
+
+// TestWords compares what images say of fields with what a loaded program finds
+// in them.
+func TestWords(t *testing.T) {
+	for _, tt := range targets {
+		for _, linker := range tt.linkers {
+			for _, m := range modes {
+				t.Run(tt.name+"/"+linker+"/"+m.name, func(t *testing.T) {
+					t.Parallel()
+					testWords(t, tt, linker, m)
+				})
+			}
+		}
+	}
+}
+
+func testWords(t *testing.T, tt target, linker string, m mode) {
+	tools.Need(t, append([]string{tt.cc, linker}, tt.emulator[:min(1, len(tt.emulator))]...)...)
+	if why := impossible[tt.name+" "+linker+" "+m.name]; why != "" {
+		t.Skip(why)
+	}
+	path, program := tt.build(t, linker, m)
+	if strings.HasPrefix(m.name, "relr") && !hasRELR(t, path) {
+		if strings.HasSuffix(linker, "-ld.bfd") {
+			t.Skip("bfd makes no SHT_RELR for this machine")
+		}
+		t.Fatal("no SHT_RELR")
+	}
+	checkWords(t, open(t, path), tt.run(t, program))
+	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
+}
+
+// hasRELR tells whether a test is about what its name says.
+func hasRELR(t *testing.T, path string) bool {
+	t.Helper()
+	const shtRELR = 19
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, s := range f.Sections {
+		if s.Type == shtRELR && s.Size > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutSections makes a copy of a file as llvm-strip --strip-sections does,
+// which refuses what bfd links statically: the ELF header names no sections.
+func withoutSections(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[40:48]) // e_shoff
+	clear(data[60:64]) // e_shnum, e_shstrndx
+	path = filepath.Join(t.TempDir(), "stripped")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// build makes an image, and the program that prints its fields.
+func (tt target) build(t *testing.T, linker string, m mode) (path, program string) {
+	t.Helper()
+	folder, ld := t.TempDir(), "-B"+tools.Driver(t, linker)
+	path, other := filepath.Join(folder, "image"), filepath.Join(folder, "libelsewhere.so")
+	args := append([]string{ld, "-O", "-o", path, source(t, "words.c")}, append(m.compile, m.link...)...)
+	if m.outer {
+		tools.Output(t, tt.cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
+		args = append(args, "-DELSEWHERE", other, "-Wl,-rpath,"+folder)
+	}
+	if !m.library {
+		tools.Output(t, tt.cc, append(args, source(t, "main.c"))...)
+		return path, path
+	}
+	tools.Output(t, tt.cc, args...)
+	program = filepath.Join(folder, "program")
+	tools.Output(t, tt.cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
+	return path, program
+}
+
+// names are the symbols of the fields of words.c, in order; "" where there need
+// not be one, and "0" for a number.
+var names = map[string][]string{
+	"sdt_instances_set": {"sdt_own", "sdt_local", "a_static_function", "", "0", "0", "", "0"},
+	"outer_set":         {"sdt_elsewhere", "sdt_elsewhere", "sdt_own", "a_function"},
+	"sdt_instances_rel": {"inside", ""},
+}
+
+func checkWords(t *testing.T, im image.Image, out string) {
+	t.Helper()
+	bias, at, done := uint64(0), map[string]uint64{}, 0
+	for line := range strings.Lines(out) {
+		var section string
+		var value uint64
+		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if section == "header" {
+			bias = value - header(t, im)
+			continue
+		}
+		ranges, err := im.Arrays(section)
+		if err != nil || len(ranges) != 1 {
+			t.Fatalf("%s: %v, %v", section, ranges, err)
+		}
+		if want := section != "sdt_instances_rel"; ranges[0].Writable != want {
+			t.Errorf("%s: Writable is %v, want %v", section, ranges[0].Writable, want)
+		}
+		read, size := im.Word, uint64(8)
+		if section == "sdt_instances_rel" {
+			read, size = im.Distance, 4
+		}
+		n := at[section]
+		at[section]++
+		done++
+		ref, err := read(ranges[0].Start.Add(n * size))
+		if err != nil {
+			t.Errorf("%s %d: %v", section, n, err)
+			continue
+		}
+		checkRef(t, im, fmt.Sprintf("%s %d", section, n), ref, names[section][n], value, bias)
+	}
+	if done < 10 {
+		t.Errorf("%d fields in %q", done, out)
+	}
+}
+
+// checkRef compares a field with the value in memory and the symbol there.
+func checkRef(t *testing.T, im image.Image, what string, ref image.Ref, name string, value, bias uint64) {
+	t.Helper()
+	switch {
+	case ref.Undefined && ref.Symbol == name, ref.Undefined && value == 0:
+		return // elsewhere, or nowhere
+	case name == "0":
+		if ref.Offset != value || ref.Null() != (value == 0) {
+			t.Errorf("%s: %+v, want the number %#x", what, ref, value)
+		}
+		return
+	case ref.Undefined || ref.Offset+bias != value:
+		t.Errorf("%s: %+v, want %#x (%s) at load base %#x", what, ref, value-bias, name, bias)
+		return
+	}
+	all, err := im.SymbolsAt(ref.Addr)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	if name != "" && ref.Symbol != name && !contains(all, name) {
+		t.Errorf("%s: %+v is %q, want %s", what, ref, all, name)
+	}
+	if code := strings.HasSuffix(name, "function"); im.Executable(ref.Addr) != code {
+		t.Errorf("%s: %s: Executable is %v", what, name, !code)
+	}
+}
+
+func contains(all []string, name string) bool {
+	for _, s := range all {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// header is the address that the ELF header was linked for, by debug/elf.
+func header(t *testing.T, im image.Image) uint64 {
+	t.Helper()
+	f, err := elf.Open(im.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Off == 0 {
+			return p.Vaddr
+		}
+	}
+	t.Fatal("the ELF header is not loaded")
+	return 0
+}
+
+// checkStripped compares an image without section headers with what it was made
+// of: the same words at the same addresses.
+func checkStripped(t *testing.T, whole, stripped image.Image) {
+	t.Helper()
+	for section := range names {
+		ranges, err := whole.Arrays(section)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ranges {
+			for off := uint64(0); off < r.Size; off += 8 {
+				want, err1 := whole.Word(r.Start.Add(off))
+				got, err2 := stripped.Word(r.Start.Add(off))
+				if err1 != nil || err2 != nil || got != want {
+					t.Errorf("%s+%#x: %+v, %v, want %+v, %v", section, off, got, err2, want, err1)
+				}
+				if got.Symbol != "" && !got.Undefined {
+					if all, err := stripped.SymbolsAt(got.Addr); err != nil || !contains(all, got.Symbol) && section == "outer_set" && off != 8 {
+						t.Errorf("%s+%#x: %q, %v, want %s", section, off, all, err, got.Symbol)
+					}
+				}
+			}
+		}
+	}
+}

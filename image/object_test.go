@@ -1,0 +1,172 @@
+package image_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestObject reads the fields that TestWords reads of linked images.
+func TestObject(t *testing.T) {
+	for _, tt := range []struct{ machine, cc, flag string }{
+		{"amd64", "gcc", "-fPIC"}, {"amd64", "clang-19", "-fno-pic"},
+		{"arm64", "aarch64-linux-gnu-gcc", "-fPIC"}, {"arm64", "clang-19", "--target=aarch64-linux-gnu"},
+		{"riscv64", "riscv64-linux-gnu-gcc", "-fPIC"}, {"riscv64", "clang-19", "--target=riscv64-linux-gnu"},
+	} {
+		t.Run(tt.machine+"/"+tt.cc, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, tt.cc)
+			path := filepath.Join(t.TempDir(), "words.o")
+			args := []string{"-O", tt.flag, "-c", "-DELSEWHERE", "-o", path, source(t, "words.c")}
+			if strings.HasPrefix(tt.flag, "--target") {
+				args = append(args, "-I/usr/"+strings.TrimPrefix(tt.flag, "--target=")+"/include")
+			}
+			tools.Output(t, tt.cc, args...)
+			checkObject(t, open(t, path))
+			implicit := path + ".rel"
+			if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if tt.machine != "riscv64" { // where fields have two relocations
+				checkObject(t, open(t, implicit))
+			}
+		})
+	}
+}
+
+func checkObject(t *testing.T, im image.Image) {
+	t.Helper()
+	for section, want := range names {
+		ranges, err := im.Arrays(section)
+		if err != nil || len(ranges) != 1 || ranges[0].Name != section || ranges[0].Writable != (section != "sdt_instances_rel") {
+			t.Fatalf("%s: %v, %v", section, ranges, err)
+		}
+		start := ranges[0].Start
+		if got := im.Place(start.Add(16)); got != section+"+0x10" {
+			t.Errorf("Place is %s", got)
+		}
+		for i, name := range want {
+			read, size := im.Word, 8
+			if section == "sdt_instances_rel" {
+				read, size = im.Distance, 4
+			}
+			ref, err := read(start.Add(uint64(i * size)))
+			if err != nil {
+				t.Errorf("%s %d: %v", section, i, err)
+				continue
+			}
+			checkObjectRef(t, im, fmt.Sprintf("%s %d", section, i), ref, name)
+		}
+	}
+}
+
+func checkObjectRef(t *testing.T, im image.Image, what string, ref image.Ref, name string) {
+	t.Helper()
+	switch {
+	case ref.Undefined:
+		if outer := strings.HasPrefix(what, "outer_set") && ref.Symbol == "sdt_elsewhere"; !outer && ref.Symbol != "sdt_nowhere" {
+			t.Errorf("%s: %+v", what, ref)
+		}
+		return
+	case name == "0":
+		if ref.Symbol != "" || ref.Section != 0 || ref.Offset != 0 && ref.Offset != 0x1234 || ref.Null() != (ref.Offset == 0) {
+			t.Errorf("%s: %+v, want a number", what, ref)
+		}
+		return
+	}
+	all, err := im.SymbolsAt(ref.Addr)
+	if err != nil || ref.Section == 0 || name != "" && ref.Symbol != name && !contains(all, name) {
+		t.Errorf("%s: %+v is %q, %v, want %s", what, ref, all, err, name)
+	}
+	if code := strings.HasSuffix(name, "function"); im.Executable(ref.Addr) != code {
+		t.Errorf("%s: %s: Executable is %v", what, name, !code)
+	}
+}
+
+// withImplicitAddends rewrites an object's SHT_RELA sections of data as SHT_REL,
+// which compilers make for 32-bit machines only.
+func withImplicitAddends(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	le, headers := binary.LittleEndian, le64(data[40:])
+	for i, s := range f.Sections {
+		if s.Type != elf.SHT_RELA {
+			continue
+		}
+		target, header, out := f.Sections[s.Info], data[headers+uint64(64*i):], data[s.Offset:s.Offset]
+		if target.Flags&elf.SHF_ALLOC == 0 || target.Flags&elf.SHF_EXECINSTR != 0 || strings.HasPrefix(target.Name, ".eh_frame") {
+			continue
+		}
+		for at := s.Offset; at < s.Offset+s.Size; at += 24 {
+			var r [24]byte
+			copy(r[:], data[at:])
+			field := data[target.Offset+le64(r[:]):]
+			if target.Name == "sdt_instances_rel" {
+				le.PutUint32(field, uint32(le64(r[16:])))
+			} else {
+				le.PutUint64(field, le64(r[16:]))
+			}
+			out = append(out, r[:16]...)
+		}
+		le.PutUint32(header[4:], uint32(elf.SHT_REL))
+		le.PutUint64(header[32:], uint64(len(out)))
+		le.PutUint64(header[56:], 16)
+	}
+	return data
+}
+
+func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+
+// TestNoAddress asks for an address where a relocation makes none.
+func TestNoAddress(t *testing.T) {
+	tools.Need(t, "gcc")
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.o")
+	asm := filepath.Join(folder, "a.s")
+	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tools.Output(t, "gcc", "-c", "-o", path, asm)
+	im := open(t, path)
+	all, err := im.Arrays("set")
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	for _, tt := range []struct {
+		read func(image.Addr) (image.Ref, error)
+		off  uint64
+		want string
+	}{
+		{im.Word, 0, "set+0x0: a field with the relocation R_X86_64_32, which is not used in records"},
+		{im.Word, 8, "set+0x8: a field with the relocation R_X86_64_PC64, which is not used in records"},
+		{im.Distance, 0, "set+0x0: a field with the relocation R_X86_64_32, which is not used in records"},
+		{im.Distance, 16, "set+0x10: a field with the relocation R_X86_64_64, which is not used in records"},
+		{im.Word, 17, "set+0x11: 8 bytes wanted of a section of 0x18 bytes"},
+		{im.Distance, 1 << 60, "set+0x1000000000000000: 4 bytes wanted of a section of 0x18 bytes"},
+	} {
+		if _, err := tt.read(all[0].Start.Add(tt.off)); err == nil || err.Error() != path+": "+tt.want {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+	if _, err := im.Word(image.Addr{Section: 1000}); err == nil || err.Error() != path+": section 1000+0x0: is in no section" {
+		t.Error(err)
+	}
+	if _, err := im.Word(image.Addr{Offset: 8}); err == nil || err.Error() != path+": 0x8: is in no section" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,327 @@
+//go:build linux
+
+package image_test
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// process is a program that waits.
+type process struct {
+	*exec.Cmd
+	stdin io.Writer
+	out   string // what it has written
+}
+
+// start runs a program until it writes that it is ready.
+func start(t *testing.T, program string, args ...string) process {
+	t.Helper()
+	return startCmd(t, exec.Command(program, args...))
+}
+
+func startCmd(t *testing.T, cmd *exec.Cmd) process {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	t.Cleanup(func() { stdin.Close(); cmd.Wait(); watchdog.Stop() })
+	p, lines := process{Cmd: cmd, stdin: stdin}, bufio.NewScanner(stdout)
+	for lines.Scan() && lines.Text() != "ready" {
+		p.out += lines.Text() + "\n"
+	}
+	if lines.Text() != "ready" {
+		t.Fatalf("%s: %s", cmd.Path, p.out)
+	}
+	return p
+}
+
+func (p process) open(t *testing.T) *image.Process {
+	t.Helper()
+	im, err := image.OpenProcess(p.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { im.Close() })
+	return im
+}
+
+// host builds the program that loads libraries.
+func host(t *testing.T, flags ...string) string {
+	t.Helper()
+	tools.Need(t, "gcc")
+	path := filepath.Join(t.TempDir(), "host")
+	tools.Output(t, "gcc", append([]string{"-o", path, source(t, "host.c"), "-ldl"}, flags...)...)
+	return path
+}
+
+// checkProcess compares the arrays of a process with what it has printed of
+// them: for each module the address of its ELF header, and then its fields.
+func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
+	t.Helper()
+	at := map[string]uint64{}
+	var m *image.Module
+	for line := range strings.Lines(out) {
+		var section string
+		var value uint64
+		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		switch section {
+		case "data":
+			if p.Module(value) != nil {
+				t.Errorf("%#x is mapped as data, and is of %+v", value, p.Module(value))
+			}
+		case "header":
+			if m, modules = p.Module(value), modules-1; m == nil || m.Start != value {
+				t.Fatalf("no module at %#x", value)
+			}
+			clear(at)
+		default:
+			checkField(t, p, m, section, at[section], value)
+			at[section]++
+		}
+	}
+	if modules != 0 {
+		t.Errorf("%d modules are missing in %q", modules, out)
+	}
+}
+
+// checkField compares field n of a section with its value in memory.
+func checkField(t *testing.T, p *image.Process, m *image.Module, section string, n, want uint64) {
+	t.Helper()
+	all, err := p.Arrays(section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, size := p.Word, uint64(8)
+	if section == "sdt_instances_rel" {
+		read, size = p.Distance, 4
+	}
+	for _, r := range all {
+		if p.Module(r.Start.Offset) != m {
+			continue
+		}
+		ref, err := read(r.Start.Add(n * size))
+		if err != nil || ref.Offset != want || ref.Undefined || ref.Symbol != "" {
+			t.Errorf("%s %d of %s: %+v, %v, want %#x", section, n, m.Path, ref, err, want)
+		}
+		checkName(t, p, names[section][n], ref.Addr)
+		return
+	}
+	t.Errorf("%s has no %s", m.Path, section)
+}
+
+// checkName checks what is told of an address.
+func checkName(t *testing.T, p *image.Process, name string, a image.Addr) {
+	t.Helper()
+	if name == "" || name == "0" {
+		return
+	}
+	if all, err := p.SymbolsAt(a); err != nil || !contains(all, name) {
+		t.Errorf("%s is %q, %v, want %s", p.Place(a), all, err, name)
+	}
+	if code := strings.HasSuffix(name, "function"); p.Executable(a) != code {
+		t.Errorf("%s: Executable is %v", name, !code)
+	}
+	if m := p.Module(a.Offset); p.Place(a) != fmt.Sprintf("%s+%#x", filepath.Base(m.Path), a.Offset-m.Base) {
+		t.Errorf("%s at %#x is placed at %s", name, a.Offset, p.Place(a))
+	}
+	checkFileOffset(t, p, a)
+}
+
+// checkFileOffset checks that the file holds at the offset what is in memory, as
+// far as nothing has written there.
+func checkFileOffset(t *testing.T, p *image.Process, a image.Addr) {
+	t.Helper()
+	off, ok := p.FileOffset(a)
+	if !ok || !p.Executable(a) {
+		return
+	}
+	want, err := p.Bytes(a, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Module(a.Offset).Object.ReadFile(int64(off), 4)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is offset %#x of its file: % x, %v, want % x", p.Place(a), off, got, err, want)
+	}
+}
+
+// module finds the modules of a file.
+func modules(p *image.Process, path string) (found []*image.Module) {
+	for _, m := range p.Modules {
+		if m.Path == path {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+func TestProcess(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"pie":    {"-fPIE", "-pie"},
+		"no-pie": {"-fno-pie", "-no-pie"},
+		// The segments share pages of the file, and each of these is mapped twice.
+		"together": {"-fPIE", "-pie", "-Wl,-z,noseparate-code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lib := library(t, flags[2:]...)
+			program := host(t, append(flags, "-O", "-DWORDS", source(t, "words.c"))...)
+			running := start(t, program, lib, lib)
+			p := running.open(t)
+			checkProcess(t, p, running.out, 3)
+			if found := modules(p, lib); len(found) != 2 {
+				t.Errorf("%d modules of %s, want 2", len(found), lib)
+			}
+			for _, m := range p.Modules {
+				if m.Note != "" || m.Image == nil || m.Source != image.FromPath && m.Path != "[vdso]" {
+					t.Errorf("%s: from %d, %q", m.Path, m.Source, m.Note)
+				}
+			}
+			if p.Machine().Traits().Name == "amd64" {
+				checkVDSO(t, p)
+			}
+		})
+	}
+}
+
+// checkVDSO compares the library in memory with what debug/elf reads there.
+func checkVDSO(t *testing.T, p *image.Process) {
+	t.Helper()
+	found := modules(p, "[vdso]")
+	if len(found) != 1 {
+		t.Fatalf("%d modules [vdso]", len(found))
+	}
+	m := found[0]
+	data, err := p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := f.DynamicSymbols()
+	if err != nil || len(symbols) == 0 {
+		t.Fatal(symbols, err)
+	}
+	for _, s := range symbols {
+		a := image.Addr{Offset: m.Base + s.Value}
+		if all, err := p.SymbolsAt(a); s.Section < elf.SHN_LORESERVE && (err != nil || !contains(all, s.Name)) {
+			t.Errorf("%s: %q, %v, want %s", p.Place(a), all, err, s.Name)
+		}
+	}
+}
+
+// TestProcessFiles is about files that have changed since they were mapped.
+func TestProcessFiles(t *testing.T) {
+	tools.Need(t, "gcc")
+	program, lib := host(t), library(t)
+	other := library(t, "-DOTHER=1", "-g")
+	for _, tt := range []struct {
+		name   string
+		change func(path string) error
+		note   string
+	}{
+		{"deleted", os.Remove, "deleted since it was mapped"},
+		{"replaced", func(path string) error { return copyOver(other, path) }, "replaced on disk since it was mapped"},
+		{"moved", func(path string) error { return os.Rename(path, path+".old") }, ""},
+		{"again", func(path string) error { // another file of the same contents
+			return copyOver(lib, path)
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "lib.so")
+			if err := copyOver(lib, path); err != nil {
+				t.Fatal(err)
+			}
+			running := start(t, program, path)
+			if err := tt.change(path); err != nil {
+				t.Fatal(err)
+			}
+			p := running.open(t)
+			m := p.Module(header0(t, running.out))
+			if m == nil || !strings.HasPrefix(m.Note, tt.note) || tt.note == "" && m.Note != "" {
+				t.Fatalf("%+v, want the note %q", m, tt.note)
+			}
+			if m.Source != image.FromMemory {
+				checkProcess(t, p, running.out, 1)
+			}
+		})
+	}
+}
+
+func copyOver(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to+".new", data, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// header0 is the first address in a program's output.
+func header0(t *testing.T, out string) (addr uint64) {
+	t.Helper()
+	if _, err := fmt.Sscanf(out, "header %v", &addr); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	return addr
+}
+
+// TestProcessMemory reads modules from memory alone. What dynamic symbols name
+// is found there.
+func TestProcessMemory(t *testing.T) {
+	lib := library(t)
+	running := start(t, host(t), lib)
+	p := running.open(t)
+	want := modules(p, lib)[0]
+	arrays, err := p.ModuleArrays(want, "sdt_instances_set")
+	if err != nil || len(arrays) != 1 {
+		t.Fatal(arrays, err)
+	}
+	if err := os.Remove(lib); err != nil {
+		t.Fatal(err)
+	}
+	p.ReopenByPath()
+	got := p.Module(want.Start)
+	if got == nil || got.Source != image.FromMemory || got.Base != want.Base || got.Start != want.Start || got.End != want.End ||
+		got.Note != "deleted since it was mapped: read from memory, without its section headers" {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	found, err := p.ModuleArrays(got, "sdt_instances_set")
+	if err != nil || len(found) != 1 || found[0] != arrays[0] {
+		t.Fatalf("%v, %v, want %v", found, err, arrays)
+	}
+	ref, err := p.Word(arrays[0].Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkName(t, p, "sdt_own", ref.Addr)
+}

@@ -1,0 +1,42 @@
+package image_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
+)
+
+func source(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t testing.TB, path string) image.Image {
+	t.Helper()
+	im, err := openErr(tools.OpenELF(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}
+
+func openErr(o *elfreloc.Object) (image.Image, error) {
+	return image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+}
+
+// library builds libwords.so, in a folder of its own.
+func library(t *testing.T, flags ...string) string {
+	t.Helper()
+	tools.Need(t, "gcc")
+	path := filepath.Join(t.TempDir(), "libwords.so")
+	tools.Output(t, "gcc", append([]string{"-O", "-fPIC", "-shared", "-o", path, source(t, "words.c"), "-Wl,--build-id"}, flags...)...)
+	return path
+}

@@ -1,3 +1,0 @@
-// Package archivetest compares what the program makes of archives with what the
-// archivers make of converted objects.
-package archivetest

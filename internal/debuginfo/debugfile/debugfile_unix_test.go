@@ -1,0 +1,217 @@
+//go:build unix
+
+package debugfile_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/debugfile"
+)
+
+// need skips a test without which a tool is missing; in CI that is a fault.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err == nil {
+			continue
+		}
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no " + tool)
+		}
+		t.Skip("no " + tool)
+	}
+}
+
+func run(t *testing.T, folder, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+func open(t *testing.T, path string) *elfreloc.Object {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// setup makes bin/image, stripped and with a link to image.debug, which it puts
+// beside it. Its folder is the root of all paths.
+func setup(t *testing.T, flags ...string) (folder string) {
+	t.Helper()
+	need(t, "gcc", "objcopy", "strip")
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(folder, "bin")
+	if err := os.Mkdir(bin, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "a.c"), []byte("int main(void) { return 0; }\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, bin, "gcc", append([]string{"-o", "image", "a.c"}, flags...)...)
+	run(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
+	run(t, bin, "strip", "image")
+	run(t, bin, "objcopy", "--add-gnu-debuglink=image.debug", "image")
+	return folder
+}
+
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const noID, withID = "-Wl,--build-id=none", "-Wl,--build-id=0x0123456789abcdef"
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct{ name, flag, place string }{
+		{"beside", noID, "bin/image.debug"},
+		{"in .debug", noID, "bin/.debug/image.debug"},
+		{"under the root", noID, "root//bin/image.debug"},
+		{"beside, with a build id", withID, "bin/image.debug"},
+		{"by build id", withID, "root/.build-id/01/23456789abcdef.debug"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := setup(t, c.flag)
+			image := filepath.Join(folder, "bin", "image")
+			place := filepath.Join(folder, strings.Replace(c.place, "//", "/"+folder+"/", 1))
+			move(t, filepath.Join(folder, "bin", "image.debug"), place)
+			roots := []string{filepath.Join(folder, "empty"), filepath.Join(folder, "root")}
+			if got, err := debugfile.Find(open(t, image), image, roots); got != place || err != nil {
+				t.Errorf("got %q, %v, want %q", got, err, place)
+			}
+			// By the image's other name, the real one leads there too.
+			link := filepath.Join(folder, "link")
+			if err := os.Symlink(image, link); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := debugfile.Find(open(t, image), link, roots); got != place || err != nil {
+				t.Errorf("by a symbolic link: got %q, %v, want %q", got, err, place)
+			}
+			if err := os.Remove(place); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := debugfile.Find(open(t, image), image, roots); got != "" || err != nil {
+				t.Errorf("without it: got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, flag string
+		place      string
+		change     func(t *testing.T, path string)
+		want       string // "" for no error
+	}{
+		{"another checksum", noID, "bin/image.debug", add("more"), "image.debug: CRC-32 0x"},
+		{"no ELF file", noID, "bin/image.debug", write("text"), "image.debug: not an ELF file"},
+		{"nothing", noID, "bin/image.debug", write(""), "image.debug: not an ELF file"},
+		{"another build id", withID, "root/.build-id/01/23456789abcdef.debug", rebuild, ".debug: build id feed, want 0123456789abcdef"},
+		{"a folder", noID, "bin/image.debug", remake(syscall.Mkdir), ""},
+		{"a pipe", noID, "bin/image.debug", remake(syscall.Mkfifo), ""},
+		{"an object", noID, "bin/image.debug", func(t *testing.T, path string) {
+			run(t, filepath.Dir(path), "gcc", "-c", "-o", path, filepath.Join(filepath.Dir(path), "a.c"))
+		}, "image.debug: a ET_REL for "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			folder := setup(t, c.flag)
+			image, place := filepath.Join(folder, "bin", "image"), filepath.Join(folder, c.place)
+			move(t, filepath.Join(folder, "bin", "image.debug"), place)
+			c.change(t, place)
+			got, err := debugfile.Find(open(t, image), image, []string{filepath.Join(folder, "root")})
+			if got != "" || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v, want an error with %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func add(text string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(string(data)+text)(t, path)
+	}
+}
+
+func write(text string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// remake makes another thing of a path.
+func remake(what func(path string, mode uint32) error) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := what(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func rebuild(t *testing.T, path string) {
+	folder := filepath.Join(filepath.Dir(path), "..", "..", "..", "bin")
+	run(t, folder, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
+}
+
+// The names in .gnu_debuglink are anybody's.
+func TestHostileLinks(t *testing.T) {
+	folder := setup(t, noID)
+	image := filepath.Join(folder, "bin", "image")
+	data, err := os.ReadFile(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"../../image": `"../../image" is no plain file name`,
+		"/etc/passwd": `"/etc/passwd" is no plain file name`,
+		"..":          `".." is no plain file name`,
+		"":            `"" is no plain file name`,
+		"image":       "", // the image itself
+		"nowhere":     "",
+	} {
+		link := make([]byte, len("image.debug"))
+		copy(link, name)
+		changed := bytes.Replace(data, []byte("image.debug"), link, 1)
+		o, err := elfreloc.Open(bytes.NewReader(changed), int64(len(changed)), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := debugfile.Find(o, image, nil)
+		if got != "" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %q, %v, want an error with %q", name, got, err, want)
+		}
+	}
+}

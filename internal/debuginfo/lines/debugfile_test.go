@@ -1,0 +1,133 @@
+package lines_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// What strip takes out of a file says the same beside it.
+func TestDebugFilesSayWhatTheirImagesDo(t *testing.T) {
+	tools.Need(t, "objcopy", "objdump", "eu-strip")
+	for _, b := range builds[:3] {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			objects, image := b.make(t, folder)
+			for _, file := range append(objects, image) {
+				whole := open(t, file)
+				debug := []string{file + ".objcopy", file + ".elfutils"}
+				run(t, folder, "objcopy", "--only-keep-debug", file, debug[0])
+				run(t, folder, "eu-strip", "-f", debug[1], "-o", file+".stripped", file)
+				for _, name := range debug {
+					same(t, whole, open(t, name))
+				}
+			}
+		})
+	}
+}
+
+func same(t *testing.T, whole, other *subject) {
+	t.Helper()
+	known := 0
+	for section, places := range whole.instructions(t, "objdump") {
+		for _, p := range places {
+			want, got := whole.frames(p), other.frames(p)
+			if got != want {
+				t.Errorf("%s: %s+%#x is\n%swant\n%s", filepath.Base(other.path), section, p.offset, got, want)
+			}
+			if got != "" {
+				known++
+			}
+		}
+	}
+	if known < 20 {
+		t.Errorf("%s: only %d instructions have lines", other.path, known)
+	}
+}
+
+// Of split DWARF the lines are in the image, and the functions are not.
+func TestSplitDWARF(t *testing.T) {
+	for _, b := range []build{
+		{"gcc", amd64, "gcc", false, "-O2 -g -gsplit-dwarf", ""},
+		{"gcc-4", amd64, "gcc", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"clang", amd64, "clang-19", false, "-O2 -g -gsplit-dwarf", ""},
+		{"clang-4", amd64, "clang-19", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			_, file := b.make(t, t.TempDir())
+			image := open(t, file)
+			known := 0
+			for _, places := range image.instructions(t, "objdump") {
+				told := addr2line(t, "llvm-addr2line-19", file, "", places)
+				for i, p := range places {
+					if got := firstLine(image.frames(p)); got != " " {
+						known++
+						if got != firstLine(told[i]) {
+							t.Errorf("%#x is of%s, want%s", p.offset, got, firstLine(told[i]))
+						}
+					}
+				}
+			}
+			if known < 20 {
+				t.Errorf("only %d instructions have lines", known)
+			}
+			if err := image.table.Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Where functions are dropped, their lines stay behind at address 0 or the like.
+func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
+	for _, b := range builds {
+		if b.name != "gcc-gc" && b.name != "gcc-gc-4" && b.name != "gcc-gc-lld" && b.name != "clang19-gc-4-lld" {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			_, file := b.make(t, t.TempDir())
+			image := open(t, file)
+			for _, start := range []uint64{0, 1<<64 - 0x100} {
+				for off := range uint64(0x100) {
+					if got := image.frames(place{0, start + off}) + image.table.Lookup(0, start+off); got != "" {
+						t.Fatalf("%#x is %s", start+off, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// dwz moves names to another file, and old assemblers did not say where a unit
+// is.
+func TestNamesInAnotherFile(t *testing.T) {
+	tools.Need(t, "as", "ld")
+	source, err := filepath.Abs("testdata/alt.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	run(t, folder, "as", source, "-o", "alt.o")
+	run(t, folder, "ld", "-e", "f", "alt.o", "-o", "alt")
+	object, image := open(t, filepath.Join(folder, "alt.o")), open(t, filepath.Join(folder, "alt"))
+	start := image.o.Sections[sectionIndex(t, image.o, ".text")].Addr
+	text := sectionIndex(t, object.o, ".text")
+	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {
+		if got := object.table.Lookup(text, uint64(off)); got != want {
+			t.Errorf("in the object %d is %q, want %q", off, got, want)
+		}
+		if got := image.table.Lookup(0, start+uint64(off)); got != want {
+			t.Errorf("in the image %d is %q, want %q", off, got, want)
+		}
+	}
+	if got, want := image.frames(place{0, start}), "?? alt.c:7\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := image.table.Err(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,139 @@
+package lines_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/objects"
+)
+
+func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machines.Lookup(o.Machine, o.Layout.Class)
+	got, err := lines.New(o, m)
+	return o, got, err
+}
+
+func sectionIndex(t testing.TB, o *elfreloc.Object, name string) int {
+	t.Helper()
+	for i := range o.Sections {
+		if o.Sections[i].Name == name {
+			return i
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return 0
+}
+
+func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
+	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := got.Lookup(sectionIndex(t, o, ".text"), 0); s != "" {
+		t.Errorf("got %q", s)
+	}
+}
+
+func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
+	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-g.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := sectionIndex(t, o, ".text")
+	for _, c := range []struct {
+		section int
+		off     uint64
+	}{{sectionIndex(t, o, ".data"), 0}, {sectionIndex(t, o, ".debug_info"), 0}, {0, 0}} {
+		if s := got.Lookup(c.section, c.off); s != "" {
+			t.Errorf("section %d+%#x is %q", c.section, c.off, s)
+		}
+	}
+	if s := got.Lookup(text, 0); !strings.HasPrefix(s, "calls.c:") {
+		t.Errorf("the first instruction is of %q", s)
+	}
+}
+
+// A table that makes no sense is an error, never a panic.
+func TestBrokenDebugInformationIsAnError(t *testing.T) {
+	data := objects.Read(t, "none.amd64-gcc12-g.o")
+	o, _, err := table(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := o.Sections[sectionIndex(t, o, ".debug_info")]
+	failed := 0
+	for off := range info.Size {
+		broken := bytes.Clone(data)
+		broken[info.Offset+off] ^= 0xff
+		if _, got, err := table(t, broken); err != nil {
+			failed++
+			if got == nil || !strings.HasPrefix(err.Error(), "a.o: debug information: ") {
+				t.Fatalf("byte %d: %v, table %v", off, err, got)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no change made a difference")
+	}
+}
+
+var codeRow = regexp.MustCompile(`^\s*([0-9a-f]+):\s`)
+
+// An independent reader of the same table gives the same lines.
+func TestLinesAreThoseOfObjdump(t *testing.T) {
+	objdump, err := exec.LookPath("llvm-objdump-19")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	for _, name := range []string{
+		"calls.amd64-gcc12-g.o", "calls.amd64-clang19-g.o", "calls.arm64-gcc12-g.o", "calls.arm64-clang19-g.o",
+		"locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
+	} {
+		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Folder(), name)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, got, err := table(t, objects.Read(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, current, n := sectionIndex(t, o, ".text"), "", 0
+		for line := range strings.Lines(string(out)) {
+			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
+				current = filepath.Base(strings.TrimSpace(row))
+			} else if m := codeRow.FindStringSubmatch(line); m != nil && current != "" {
+				off, err := strconv.ParseUint(m[1], 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := filepath.Base(got.Lookup(text, off))
+				if s == "." {
+					continue // objdump repeats the line before for what has none
+				}
+				if n++; s != current {
+					t.Errorf("%s: .text+%#x is %q, want %q", name, off, s, current)
+				}
+			}
+		}
+		if n < 50 {
+			t.Errorf("%s: only %d instructions compared", name, n)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package lines_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/lines"
+)
+
+func run(t testing.TB, folder, tool string, args ...string) string {
+	t.Helper()
+	return runWith(t, folder, "", tool, args...)
+}
+
+func runWith(t testing.TB, folder, stdin, tool string, args ...string) string {
+	t.Helper()
+	c := exec.Command(tool, args...)
+	c.Dir, c.Stdin = folder, strings.NewReader(stdin)
+	c.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil && tool != "eu-addr2line" { // fails for each address that it does not know
+		t.Fatalf("%s %s: %v\n%s", tool, strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// subject is a file whose lines are looked up.
+type subject struct {
+	path  string
+	o     *elfreloc.Object
+	table *lines.Table
+}
+
+func open(t testing.TB, path string) *subject {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := lines.New(o, machines.Lookup(o.Machine, o.Layout.Class))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &subject{path, o, table}
+}
+
+// place is an instruction: an address, or an offset of a section.
+type place struct {
+	section int // 0 in images
+	offset  uint64
+}
+
+var (
+	sectionTitle = regexp.MustCompile(`^Disassembly of section (.*):$`)
+	instruction  = regexp.MustCompile(`^\s*([0-9a-f]+):\t`)
+)
+
+// instructions are all of a file, by section.
+func (s *subject) instructions(t testing.TB, objdump string) map[string][]place {
+	t.Helper()
+	found := make(map[string][]place)
+	section, index := "", 0
+	for line := range strings.Lines(run(t, "", objdump, "-dw", s.path)) {
+		if m := sectionTitle.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			if section = m[1]; s.o.Type == elf.ET_REL {
+				index = sectionIndex(t, s.o, section)
+			}
+		} else if m := instruction.FindStringSubmatch(line); m != nil {
+			offset, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[section] = append(found[section], place{index, offset})
+		}
+	}
+	return found
+}
+
+var remark = regexp.MustCompile(` \((discriminator [0-9]+|inlined by)\)`)
+
+// addr2line is what a tool says of places: of each a frame on a line, as
+// "function file:line", "?" for what it does not know.
+func addr2line(t testing.TB, tool, file, section string, places []place) []string {
+	t.Helper()
+	args := []string{"-a", "-i", "-f", "-e", file}
+	if section != "" {
+		args = append(args, "-j", section)
+	}
+	var stdin strings.Builder
+	for _, p := range places {
+		fmt.Fprintf(&stdin, "%#x\n", p.offset)
+	}
+	var all []string
+	var frames, function string
+	for line := range strings.Lines(runWith(t, "", stdin.String(), tool, args...)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "0x"):
+			all = append(all, "")
+			frames, function = "", ""
+		case function == "":
+			function, _, _ = strings.Cut(line, " inlined at ")
+		default:
+			frames = function + " " + source(remark.ReplaceAllString(line, "")) + "\n"
+			all[len(all)-1] += frames
+			function = ""
+		}
+	}
+	if len(all) != len(places) {
+		t.Fatalf("%s answered %d of %d", tool, len(all), len(places))
+	}
+	return all
+}
+
+// source makes file:line the same from whoever it is, and "?" when it is not
+// known.
+func source(s string) string {
+	file, line, ok := strings.Cut(s, ":")
+	if !ok || strings.HasPrefix(file, "?") || line == "0" || strings.HasPrefix(line, "?") {
+		return "?"
+	}
+	line, _, _ = strings.Cut(line, ":") // a column
+	return path.Clean(file) + ":" + line
+}
+
+// frames is what the table says of a place, in the form of addr2line.
+func (s *subject) frames(p place) string {
+	var b strings.Builder
+	for _, f := range s.table.Inlines(p.section, p.offset) {
+		function, at := f.Function, "?"
+		if function == "" {
+			function = "??"
+		}
+		if f.Line != 0 {
+			at = path.Clean(f.File) + ":" + strconv.Itoa(f.Line)
+		}
+		fmt.Fprintf(&b, "%s %s\n", function, at)
+	}
+	return b.String()
+}

@@ -1,0 +1,256 @@
+package archives
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// converter is the program under test.
+var converter string
+
+func TestMain(m *testing.M) {
+	os.Exit(tools.Main(m, func(_, program string) error {
+		converter = program
+		return nil
+	}))
+}
+
+// maker is an archiver and how it is told to make an archive.
+type maker struct {
+	tool string
+	args []string
+	env  string
+	thin bool
+}
+
+func (m maker) String() string {
+	return strings.TrimSpace(m.env + " " + m.tool + " " + strings.Join(m.args, " "))
+}
+
+// wide makes LLVM's ar write an index of 64 bits.
+const wide = "SYM64_THRESHOLD=100"
+
+// All but the first two take no dates from files.
+var makers = []maker{
+	{tool: "ar", args: []string{"qcSU"}},
+	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcSU"}},
+	{tool: "ar", args: []string{"qcsD"}},
+	{tool: "ar", args: []string{"qcSD"}},
+	{tool: "ar", args: []string{"qcsDT"}, thin: true},
+	{tool: "ar", args: []string{"qcSDT"}, thin: true},
+	{tool: "llvm-ar-14", args: []string{"--format=gnu", "qcsD"}},
+	{tool: "llvm-ar-14", args: []string{"--format=bsd", "qcsD"}},
+	{tool: "llvm-ar-14", args: []string{"--format=darwin", "qcsD"}},
+	{tool: "llvm-ar-19", args: []string{"--format=gnu", "qcsD"}},
+	{tool: "llvm-ar-19", args: []string{"--format=bsd", "qcsD"}},
+	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcsD"}},
+	{tool: "llvm-ar-19", args: []string{"--format=gnu", "--thin", "qcsD"}, thin: true},
+	{tool: "llvm-ar-19", args: []string{"--format=gnu", "qcsD"}, env: wide},
+	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcsD"}, env: wide},
+	{tool: "llvm-ar-19", args: []string{"--format=gnu", "--thin", "qcsD"}, env: wide, thin: true},
+}
+
+// make makes an archive of files in their folder.
+func (m maker) make(t *testing.T, folder, archive string, files ...string) {
+	t.Helper()
+	cmd := exec.Command(m.tool, append(append(m.args[:len(m.args):len(m.args)], archive), files...)...)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), m.env)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", m, err, out)
+	}
+}
+
+// members are the files of the archives: with short names and long ones, with probes
+// and without, and twice the same.
+var members = []struct{ name, object string }{
+	{"plain.o", "plain"},
+	{"calls.o", "calls.amd64-gcc12-O2.o"},
+	{"odd.txt", ""},
+	{"calls_in_functions_of_their_own.o", "calls.amd64-clang19-sections.o"},
+	{"comdat.o", "comdat.amd64-gcc12-g.o"},
+	{"fifteen_chars.o", "existing.amd64-gcc12-O2.o"},
+	{"sub/sixteen_chars_.o", "existing.amd64-clang19-static.o"},
+	{"empty", ""},
+}
+
+// newFolder writes the members into a new folder, and returns their names with one
+// of them twice.
+func newFolder(t *testing.T) (folder string, names []string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range members {
+		var data []byte
+		switch {
+		case m.name == "plain.o":
+			data = plain(t)
+		case m.object != "":
+			data = objects.Read(t, m.object)
+		case m.name != "empty":
+			data = []byte("odd")
+		}
+		path := filepath.Join(folder, m.name)
+		if err := os.WriteFile(path, data, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		date := time.Unix(1_000_000_000+int64(i), 0)
+		if err := os.Chtimes(path, date, date); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, m.name)
+	}
+	return folder, append(names, "calls.o")
+}
+
+// plain is an object without probes that defines symbols of every kind.
+func plain(t *testing.T) []byte {
+	t.Helper()
+	folder := t.TempDir()
+	source, object := filepath.Join(folder, "plain.s"), filepath.Join(folder, "plain.o")
+	text := ".globl f, a\nf: call u\nlocal: ret\n.weak w, wu\nw: ret\n.quad wu\n.comm common,4\n.data\n.type q,@gnu_unique_object\nq: .long 1\n.set a, 5\n"
+	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "as", "-o", object, source)
+	data, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// run runs the program in a folder, which has to succeed without a word.
+func run(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(converter, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("sdtconvert %q: %v\n%s", args, err, out)
+	}
+}
+
+// convertFiles converts the members that are objects, and leaves their dates.
+func convertFiles(t *testing.T, folder string, flags ...string) {
+	t.Helper()
+	for _, m := range members {
+		if m.object == "" {
+			continue
+		}
+		path := filepath.Join(folder, m.name)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, folder, append(flags[:len(flags):len(flags)], m.name)...)
+		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, folder, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func same(t *testing.T, folder, a, b string) {
+	t.Helper()
+	x, y := read(t, folder, a), read(t, folder, b)
+	if bytes.Equal(x, y) {
+		return
+	}
+	at := 0
+	for at < min(len(x), len(y)) && x[at] == y[at] {
+		at++
+	}
+	t.Errorf("%s has %d bytes, %s %d, and they differ at %#x", a, len(x), b, len(y), at)
+}
+
+// A converted archive is, byte for byte, what its archiver makes of its converted
+// members, and what ranlib makes of itself.
+func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
+	for _, m := range makers {
+		for _, flags := range [][]string{nil, {"--stapsdt"}, {"--layout", "relative"}} {
+			t.Run(fmt.Sprint(m, flags), func(t *testing.T) {
+				t.Parallel()
+				tools.Need(t, m.tool, "as", "ranlib")
+				folder, names := newFolder(t)
+				m.make(t, folder, "lib.a", names...)
+				before := read(t, folder, "lib.a")
+				if !m.thin {
+					run(t, folder, append(flags, "-o", "to.a", "lib.a")...)
+					if !bytes.Equal(read(t, folder, "lib.a"), before) {
+						t.Error("-o has changed the input")
+					}
+				}
+				run(t, folder, append(flags, "lib.a")...)
+				if !m.thin {
+					same(t, folder, "lib.a", "to.a")
+					convertFiles(t, folder, flags...)
+				}
+				m.make(t, folder, "collected.a", names...)
+				same(t, folder, "lib.a", "collected.a")
+				if bytes.Equal(before, read(t, folder, "lib.a")) {
+					t.Error("nothing was converted")
+				}
+				if m.tool == "ar" && m.args[0] == "qcsD" {
+					if err := os.WriteFile(filepath.Join(folder, "ranlib.a"), read(t, folder, "lib.a"), 0o666); err != nil {
+						t.Fatal(err)
+					}
+					tools.Must(t, "ranlib", "-D", filepath.Join(folder, "ranlib.a"))
+					same(t, folder, "lib.a", "ranlib.a")
+				}
+			})
+		}
+	}
+}
+
+// Written to another file, a thin archive becomes the regular one that ar makes of
+// its converted members, which stay as they are.
+func TestThinArchiveBecomesRegular(t *testing.T) {
+	for _, m := range makers {
+		if !m.thin || m.env == wide {
+			continue
+		}
+		for _, flags := range [][]string{nil, {"--stapsdt"}} {
+			t.Run(fmt.Sprint(m, flags), func(t *testing.T) {
+				t.Parallel()
+				tools.Need(t, m.tool, "as", "ar")
+				folder, names := newFolder(t)
+				m.make(t, folder, "thin.a", names...)
+				before := read(t, folder, "calls.o")
+				run(t, folder, append(flags, "-o", "regular.a", "thin.a")...)
+				if !bytes.Equal(read(t, folder, "calls.o"), before) {
+					t.Error("-o has changed a member")
+				}
+				for _, name := range names { // ar takes modes from files that llvm-ar does not look at
+					if err := os.Chmod(filepath.Join(folder, name), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				convertFiles(t, folder, flags...)
+				op := "qcsD"
+				if strings.Contains(m.args[len(m.args)-1], "S") {
+					op = "qcSD"
+				}
+				maker{tool: "ar", args: []string{op}}.make(t, folder, "collected.a", names...)
+				same(t, folder, "regular.a", "collected.a")
+			})
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package header
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// strict are the warnings that the header does not cause.
+var strict = []string{
+	"-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror",
+}
+
+// compile compiles a source of testdata. A compiler is a command with flags that
+// choose its target.
+func compile(t *testing.T, compiler, source string, flags ...string) string {
+	t.Helper()
+	command := append(strings.Fields(compiler), flags...)
+	command = append(command, "-I"+include, "-c", filepath.Join("testdata", source))
+	return output(t, strings.TrimSuffix(source, filepath.Ext(source))+".o", command...)
+}
+
+var languages = []struct {
+	compilers, standards, sources, flags []string
+}{
+	{
+		[]string{"gcc", "clang-14", "clang-19", "aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"},
+		[]string{"c99", "c11", "c17", "c2x", "gnu17"},
+		[]string{"c.c", "manpage.c", "show.c"},
+		nil,
+	},
+	{
+		[]string{"g++", "clang++-14", "clang++-19", "aarch64-linux-gnu-g++", "riscv64-linux-gnu-g++"},
+		[]string{"c++11", "c++14", "c++17", "c++20", "c++2b"},
+		[]string{"cxx.cc"},
+		[]string{"-Wold-style-cast"},
+	},
+}
+
+// TestStandards compiles with every compiler in every standard, also with all
+// probes disabled, without a warning.
+func TestStandards(t *testing.T) {
+	for _, l := range languages {
+		for _, c := range l.compilers {
+			t.Run(c, func(t *testing.T) {
+				t.Parallel()
+				tools.Need(t, c)
+				for i, std := range l.standards {
+					for _, source := range l.sources {
+						flags := append([]string{"-std=" + std, []string{"-O0", "-O2"}[i%2]}, strict...)
+						flags = append(flags, l.flags...)
+						compile(t, c, source, flags...)
+						compile(t, c, source, append(flags, "-DSDT_DISABLE")...)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestC23 compiles what only C23 has.
+func TestC23(t *testing.T) {
+	tools.Need(t, "clang-19")
+	for _, flag := range []string{"-DCASE=0", "-DCASE=4"} {
+		compile(t, "clang-19", "refused.c", append([]string{"-std=c23", flag}, strict...)...)
+	}
+}
+
+// TestAssemblers assembles the definitions of DTRACE_PROBE in another syntax, by
+// the other assembler, and for small words.
+func TestAssemblers(t *testing.T) {
+	for _, c := range []string{
+		"gcc -masm=intel", "clang-14 -masm=intel", "clang-19 -masm=intel", "clang-19 -fno-integrated-as",
+		"clang-14 --target=riscv64-linux-gnu -ffreestanding", "clang-19 --target=aarch64-linux-gnu -ffreestanding",
+		"clang-19 --target=powerpc64le-linux-gnu -ffreestanding", "clang-19 -m32 -ffreestanding",
+	} {
+		t.Run(c, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, strings.Fields(c)[0])
+			compile(t, c, "c.c", "-O2", "-Wall", "-Werror")
+		})
+	}
+}
+
+// TestRefusedArguments compiles arguments that do not fit into a word. The first
+// case is one that does.
+func TestRefusedArguments(t *testing.T) {
+	for _, c := range []string{"gcc -std=c99", "clang-19 -std=c99", "g++ -xc++", "clang++-14 -xc++ -std=c++11", "clang++-19 -xc++"} {
+		tools.Need(t, strings.Fields(c)[0])
+		compile(t, c, "refused.c", "-DCASE=0")
+		for i := 1; i <= 3; i++ {
+			args := append(strings.Fields(c), "-I"+include, fmt.Sprint("-DCASE=", i), "-fsyntax-only", "testdata/refused.c")
+			out, err := tools.Try(args[0], args[1:]...)
+			if err == nil {
+				t.Errorf("%s: case %d is not refused", c, i)
+			}
+			if !strings.Contains(out, "integer") && !strings.Contains(out, "arithmetic or pointer") {
+				t.Errorf("%s: case %d: the error does not say what is allowed:\n%s", c, i, out)
+			}
+		}
+	}
+}
+
+// TestDisabled looks for what is left of a disabled program.
+func TestDisabled(t *testing.T) {
+	tools.Need(t, "gcc", "g++", "clang-19", "clang++-19", "nm")
+	for _, c := range [][2]string{{"gcc", "g++"}, {"clang-19", "clang++-19"}} {
+		for _, o := range []string{"-O0", "-O2"} {
+			for i, source := range []string{"c.c", "cxx.cc"} {
+				object := compile(t, c[i], source, "-DSDT_DISABLE", o)
+				if out := tools.Must(t, "nm", object); strings.Contains(out, "sdt") || strings.Contains(out, "dtrace") {
+					t.Errorf("%s %s %s leaves\n%s", c[i], o, source, out)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package header
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+var docProgram = regexp.MustCompile("(?s)```c\n(/\\* (\\w+\\.c) \\*/\n.*?)```")
+
+// docSource writes the program of a page of docs/ to a file: the block of C that
+// begins with the file's name.
+func docSource(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../../docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := docProgram.FindSubmatch(text)
+	if match == nil {
+		t.Fatalf("%s holds no program", page)
+	}
+	path := filepath.Join(t.TempDir(), string(match[2]))
+	if err := os.WriteFile(path, match[1], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDocs compiles the program with a probe that docs/probes.md shows, and has
+// the one of docs/reading.md read it.
+func TestDocs(t *testing.T) {
+	tools.Need(t, "gcc")
+	gcc := append([]string{"gcc", "-std=c99", "-O2", "-I" + include, "-c"}, strict...)
+	count, reader := docSource(t, "probes.md"), docSource(t, "reading.md")
+
+	object := convert(t, output(t, "count.o", append(gcc, count)...))
+	output(t, "count", "gcc", object)
+	with := convert(t, output(t, "count.o", append(gcc, "-Dmain=count_main", count)...))
+	exe := output(t, "reader", "gcc", with, output(t, "reader.o", append(gcc, reader)...))
+	out := tools.Must(t, exe)
+	for _, part := range []string{"count:::end__of__line ", " args[0]: int", " args[1]: long"} {
+		if strings.Count(out, part) != 1 {
+			t.Errorf("the reader prints %q, not %q once", out, part)
+		}
+	}
+
+	_, err := tools.Try("gcc", output(t, "count.o", append(gcc, count)...), "-o", filepath.Join(t.TempDir(), "count"))
+	if err == nil || !strings.Contains(err.Error(), "__dtrace_probe_count___end__of__line") {
+		t.Errorf("linked without conversion: %v", err)
+	}
+}

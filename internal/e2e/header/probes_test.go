@@ -1,0 +1,164 @@
+package header
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// probe is what testdata's program says of a probe: how it defines it, and what
+// happens to it when the program runs.
+type probe struct {
+	id, name string   // name is provider:module:function:name as people read it
+	types    []string // `native` or `native -> translated`
+	calls    []string // the words of each trace point that runs, in hex
+	tests    int      // is-enabled tests
+	self     bool     // defined where it is used, with a provider of its own
+}
+
+// programProbes are those of c.c, cxx.cc and cxx2.cc. There are more: hdr___n and
+// dead___code have trace points in a function that never runs.
+func programProbes() []probe {
+	const zero = "0"
+	probes := []probe{
+		{id: "hdr___n", name: "hdr:::n"},
+		{id: "hdr___o", name: "hdr:::o-old", calls: []string{"1 2 3 4 5"}},
+		{id: "hdr_macro_errno_errno", name: "hdr:macro:errno:errno", types: []string{"int"}, calls: []string{"1"}},
+		{id: "two__words__func_a__b", name: "two-words::func:a-b", types: []string{"char *"}, calls: []string{zero}},
+		{
+			id: "hdr___widths", name: "hdr:::widths", types: []string{"char", "short", "int", "long", "long long"},
+			calls: []string{"78 -2 -2 -4 -5", "0 78 -1 -2 -3"},
+		},
+		{
+			id: "hdr___kinds", name: "hdr:::kinds", calls: []string{"-7 1 0 0 c8 0 1"},
+			types: []string{"enum kind", "bool", "void *", "const volatile void *", "uint8_t", "char *", "int"},
+		},
+		{id: "hdr___elsewhere", name: "hdr:::elsewhere", types: []string{"int"}, calls: []string{"5"}},
+		{id: "hdr___loop", name: "hdr:::loop", calls: []string{""}},
+		{id: "hdr___from__cxx", name: "hdr:::from-cxx", calls: []string{""}, tests: 1},
+		// The last of these passes another word, which the stub does not look at.
+		{
+			id: "cxx___in__template", name: "cxx:::in-template", types: []string{"T", "int"},
+			calls: []string{"2", "ff", "63", "-4"}, tests: 3,
+		},
+		{id: "cxx___in__lambda", name: "cxx:::in-lambda", types: []string{"void *"}, calls: []string{zero, zero}},
+		{
+			id: "cxx___kinds", name: "cxx:::kinds", calls: []string{"-7 ff 1 0 0 0 -2"},
+			types: []string{"enum plain", "enum class strict", "bool", "void *", "nullptr_t", "char *", "int"},
+		},
+		{id: "cxx___inline", name: "cxx:::inline", types: []string{"int"}, calls: []string{"1"}, self: true},
+		{id: "cxx___generic", name: "cxx:::generic", types: []string{"T"}, calls: []string{"2", "ff", "63"}, self: true},
+		{id: "plain", name: "sdt:::plain", calls: []string{""}, self: true},
+		{id: "a__b___c__d___e", name: "a-b:::c-d-_e", calls: []string{""}, self: true},
+		{id: "errno", name: "sdt:::errno", calls: []string{""}, self: true},
+		{id: "tcp___send", name: "tcp:::send", types: []string{"int"}, calls: []string{"1", "2"}, tests: 1, self: true},
+		{id: "d___2", name: "d:::2", types: []string{"int", "const char *"}, calls: []string{"1 0"}, self: true},
+		{id: "d___3", name: "d:::3", types: []string{"int", "const char *", "int"}, calls: []string{"1 0 3"}, self: true},
+	}
+	for n := 4; n <= 8; n++ {
+		probes = append(probes, probe{
+			id: fmt.Sprint("d___", n), name: fmt.Sprint("d:::", n),
+			types: slices.Repeat([]string{"int"}, n), calls: []string{words(n)}, self: true,
+		})
+	}
+	return append(probes, arities()...)
+}
+
+// arities are the probes of each number of arguments, in both generations and
+// with translated types. Those of the new generation are called, and a few of the others.
+func arities() []probe {
+	var probes []probe
+	for _, kind := range []string{"n", "o", "x", "y"} {
+		for n := 0; n <= 7; n++ {
+			p := probe{id: fmt.Sprintf("hdr___%s%d", kind, n), name: fmt.Sprintf("hdr:::%s%d", kind, n)}
+			if kind == "o" || kind == "y" {
+				p.name += "-old"
+			}
+			for i := range n {
+				typ := fmt.Sprint("t", i)
+				if kind == "x" || kind == "y" {
+					typ += fmt.Sprint(" -> x", i)
+				}
+				p.types = append(p.types, typ)
+			}
+			if kind == "n" || n == 1 && (kind == "o" || kind == "x") {
+				p.calls = []string{words(n)}
+			}
+			probes = append(probes, p)
+		}
+	}
+	return probes
+}
+
+// words are the words from 1 to n.
+func words(n int) string {
+	var w []string
+	for i := 1; i <= n; i++ {
+		w = append(w, fmt.Sprint(i))
+	}
+	return strings.Join(w, " ")
+}
+
+// listing is what a converted program prints of its linker sets and records.
+func listing(probes []probe, providers ...string) []string {
+	var lines []string
+	for _, p := range providers {
+		lines = append(lines, "provider "+p)
+	}
+	for _, p := range probes {
+		lines = append(lines, fmt.Sprintf("probe %s(%s)", p.name, strings.Join(p.types, ", ")))
+		for range p.calls {
+			lines = append(lines, "probed "+p.name)
+		}
+		for range p.tests {
+			lines = append(lines, "tested "+p.name)
+		}
+		if p.self {
+			provider, _, _ := strings.Cut(p.name, ":")
+			lines = append(lines, "provider "+provider)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// calls is what the stubs of the twin print.
+func calls(probes []probe) []string {
+	var lines []string
+	for _, p := range probes {
+		for _, c := range p.calls {
+			lines = append(lines, strings.TrimSpace("call "+p.id+" "+c))
+		}
+		for range p.tests {
+			lines = append(lines, "test "+p.id)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// stubs is the source of the twin's stubs. Those of probes that are never called
+// are needed too.
+func stubs(probes []probe) string {
+	var s strings.Builder
+	s.WriteString("#include <stdio.h>\ntypedef long word;\n" +
+		"static void show(word w) { printf(w < 0 ? \" -%lx\" : \" %lx\", w < 0 ? -w : w); }\n")
+	for _, p := range append(probes, probe{id: "dead___code"}) {
+		n := 0
+		if len(p.calls) > 0 {
+			n = len(strings.Fields(p.calls[0]))
+		}
+		var params, shows []string
+		for i := range n {
+			params = append(params, fmt.Sprint("word a", i))
+			shows = append(shows, fmt.Sprintf("show(a%d);", i))
+		}
+		if n == 0 {
+			params = []string{"void"}
+		}
+		fmt.Fprintf(&s, "void __dtrace_probe_%s(%s) { printf(\"call %s\"); %s puts(\"\"); }\n",
+			p.id, strings.Join(params, ", "), p.id, strings.Join(shows, " "))
+		fmt.Fprintf(&s, "int __dtrace_isenabled_%s(void) { puts(\"test %s\"); return 1; }\n", p.id, p.id)
+	}
+	return s.String()
+}

@@ -1,0 +1,306 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestKbuild builds the modules of testdata with the makefile that docs/kernel.md
+// shows, in a kernel's tree with MODVERSIONS, BTF and signing, and without the line
+// that converts them; and compares the two.
+func TestKbuild(t *testing.T) {
+	tools.Need(t, "apt-get")
+	tools.Need(t, "make", "gcc-12", "pahole", "openssl", "xz", "modprobe", "readelf", "objcopy")
+	if headers, _ := filepath.Glob("/usr/src/linux-headers-*-amd64"); len(headers) == 0 {
+		tools.Unavailable(t, "no linux-headers-amd64")
+	}
+	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
+	tree := filepath.Join(t.TempDir(), "tree")
+	if out, err := tools.Try("../../../scripts/kernel-tree", tree); err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("no kernel: %v", err) // there may be no network
+	} else if err != nil {
+		t.Fatal(err, out)
+	}
+	makefile := documented(t)
+	with := modules{t.TempDir(), tree}
+	with.write(t, makefile)
+	twin := modules{t.TempDir(), tree}
+	twin.write(t, strings.Replace(makefile, "\n$(addprefix ", "\n# $(addprefix ", 1))
+
+	out := with.must(t, "modules")
+	if loud := regexp.MustCompile(`(?im)^.*(warning|error|skip).*$`).FindString(out); loud != "" {
+		t.Errorf("the build says %s", loud)
+	}
+	if out = twin.must(t, "modules", "KBUILD_MODPOST_WARN=1"); !strings.Contains(out, `"__dtrace_probe_post___price" [`) {
+		t.Errorf("modpost finds no stub in modules that are not converted:\n%s", out)
+	}
+	for _, module := range []string{"post", "sender"} {
+		t.Run(module, func(t *testing.T) {
+			checkSites(t, with.path(module+".ko"), twin.path(module+".ko"))
+			checkVersions(t, with.path(module+".ko"), twin.path(module+".ko"))
+			checkTypes(t, with.path(module+".ko"), twin.path(module+".ko"), tree)
+		})
+	}
+	got, want := with.read(t, "Module.symvers"), twin.read(t, "Module.symvers")
+	if got != strings.ReplaceAll(want, twin.folder, with.folder) || !strings.Contains(got, "parcel_price") {
+		t.Errorf("checksums of exported symbols: %s, and unconverted %s", got, want)
+	}
+	t.Run("incremental", with.checkIncremental)
+	t.Run("sign", with.checkSigned)
+	t.Run("failure", with.checkFailure)
+}
+
+// documented is the makefile of docs/kernel.md.
+func documented(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/kernel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := regexp.MustCompile("(?s)```make\n(# Kbuild\n.*?)```").FindSubmatch(text)
+	if match == nil {
+		t.Fatal("docs/kernel.md shows no makefile")
+	}
+	return string(match[1])
+}
+
+// modules are the sources of testdata in a folder, and the kernel's tree.
+type modules struct{ folder, tree string }
+
+func (m modules) path(name string) string { return filepath.Join(m.folder, name) }
+
+func (m modules) read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(m.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (m modules) write(t *testing.T, makefile string) {
+	t.Helper()
+	include, err := filepath.Abs("../../../include")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(m.folder, os.DirFS("testdata/modules")); err != nil {
+		t.Fatal(err)
+	}
+	// Without the folder's name in the debug information, the two have the same.
+	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.folder + "=.\n"
+	if err := os.WriteFile(m.path("Kbuild"), []byte(makefile), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// try runs a target of kbuild. pahole is to work in one thread: with more, kbuild's
+// -j, the order of types is another one each time.
+func (m modules) try(target string, variables ...string) (string, error) {
+	args := []string{"-C", m.tree, "M=" + m.folder, "RESOLVE_BTFIDS=true",
+		"PAHOLE_FLAGS=--btf_gen_floats --lang_exclude=rust",
+		"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem", target}
+	return tools.Try("make", append(args, variables...)...)
+}
+
+func (m modules) must(t *testing.T, target string, variables ...string) string {
+	t.Helper()
+	out, err := m.try(target, variables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var stub = regexp.MustCompile(`(__dtrace_\w+?)_(post|sender)___(\w+)`)
+
+// checkSites compares the listing of a module with the calls in its twin, which
+// readelf shows.
+func checkSites(t *testing.T, converted, twin string) {
+	t.Helper()
+	var want, got []string
+	for _, m := range stub.FindAllStringSubmatch(tools.Output(t, "readelf", "-rW", twin), -1) {
+		kind := "call"
+		if m[1] == "__dtrace_isenabled" {
+			kind = "isenabled"
+		}
+		want = append(want, kind+" "+m[2]+":::"+m[3])
+	}
+	for _, p := range list(t, "sdtconvert", converted) {
+		for _, s := range p.Sites {
+			kind := strings.Replace(s.Kind, "tail", "call", 1) // as its relocation is
+			got = append(got, kind+" "+p.Provider+":::"+p.Name)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("calls in the twin (-) and sites (+): %s", diff)
+	}
+	if out := tools.Output(t, "readelf", "-sW", converted); strings.Contains(out, "__dtrace_") {
+		t.Error("a stub is left")
+	}
+}
+
+// checkVersions compares the checksums of the symbols that modules use.
+func checkVersions(t *testing.T, converted, twin string) {
+	t.Helper()
+	got := tools.Output(t, "modprobe", "--dump-modversions", converted)
+	want := tools.Output(t, "modprobe", "--dump-modversions", twin)
+	if sortedLines(got) != sortedLines(want) || !strings.Contains(got, "module_layout") {
+		t.Errorf("checksums of symbols:\n%s, and unconverted\n%s", got, want)
+	}
+}
+
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// checkTypes compares the BTF of modules, and has pahole read it.
+func checkTypes(t *testing.T, converted, twin, tree string) {
+	t.Helper()
+	if got, want := section(t, converted, ".BTF"), section(t, twin, ".BTF"); !bytes.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%d bytes of BTF are others than the %d of the twin", len(got), len(want))
+	}
+	out := tools.Must(t, "pahole", "--btf_base="+tree+"/vmlinux", "-F", "btf", "-C", "parcel", converted)
+	if !strings.Contains(out, "weight;") {
+		t.Errorf("pahole finds no struct parcel: %s", out)
+	}
+}
+
+func section(t *testing.T, path, name string) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "section")
+	tools.Must(t, "objcopy", "-O", "binary", "--only-section="+name, "--set-section-flags", name+"=alloc", path, out)
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// checkIncremental builds again after nothing has changed, and after sources have.
+func (m modules) checkIncremental(t *testing.T) {
+	before := map[string]string{"post.ko": m.read(t, "post.ko"), "sender.ko": m.read(t, "sender.ko")}
+	for _, step := range []struct {
+		touched string
+		made    []string
+	}{
+		{"", nil},
+		{"post_check.c", []string{"post.ko", "post.o", "post_check.o"}},
+		{"sender.c", []string{"sender.ko", "sender.o"}},
+		{"parcel.h", []string{"post.ko", "post.o", "post_check.o", "post_main.o", "sender.ko", "sender.o"}},
+	} {
+		old := m.times(t)
+		if step.touched != "" {
+			now := time.Now()
+			if err := os.Chtimes(m.path(step.touched), now, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.must(t, "modules")
+		var made []string
+		for name, changed := range m.times(t) {
+			if ext := filepath.Ext(name); (ext == ".o" || ext == ".ko") && !changed.Equal(old[name]) {
+				made = append(made, name)
+			}
+		}
+		slices.Sort(made)
+		if diff := cmp.Diff(step.made, made); diff != "" {
+			t.Errorf("%q was touched: what was to be made (-) and what was (+): %s", step.touched, diff)
+		}
+		for name, want := range before {
+			if m.read(t, name) != want {
+				t.Errorf("%q was touched: %s is another", step.touched, name)
+			}
+		}
+	}
+}
+
+// times are those of all files, when they were last written.
+func (m modules) times(t *testing.T) map[string]time.Time {
+	t.Helper()
+	times := map[string]time.Time{}
+	entries, err := os.ReadDir(m.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[e.Name()] = info.ModTime()
+	}
+	return times
+}
+
+// checkSigned installs and signs the modules, and has openssl verify a signature.
+// Linux: kernel/module_signature.c has the format.
+func (m modules) checkSigned(t *testing.T) {
+	installed := t.TempDir()
+	m.must(t, "modules_install", "INSTALL_MOD_PATH="+installed, "DEPMOD=true")
+	found, err := filepath.Glob(installed + "/lib/modules/*/extra/post.ko")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("installed modules: %v %v", found, err)
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned := m.read(t, "post.ko")
+	rest, ok := bytes.CutSuffix(data, []byte("~Module signature appended~\n"))
+	if !ok || !strings.HasPrefix(string(data), unsigned) {
+		t.Fatal("the module is not signed")
+	}
+	size := int(binary.BigEndian.Uint32(rest[len(rest)-4:]))
+	signature := filepath.Join(t.TempDir(), "signature")
+	if err := os.WriteFile(signature, rest[len(rest)-12-size:len(rest)-12], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "openssl", "cms", "-verify", "-binary", "-inform", "DER", "-in", signature, "-content", m.path("post.ko"),
+		"-certfile", m.tree+"/certs/signing_key.pem", "-noverify", "-out", os.DevNull)
+
+	// What is signed is listed as it was, and left as it is.
+	if diff := cmp.Diff(list(t, "sdtconvert", m.path("post.ko")), list(t, "sdtconvert", found[0])); diff != "" {
+		t.Errorf("unsigned (-) and signed (+): %s", diff)
+	}
+	tools.Must(t, "sdtconvert", found[0])
+	if again, err := os.ReadFile(found[0]); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("a signed module is another after a conversion: %v", err)
+	}
+}
+
+// checkFailure has the conversion fail.
+func (m modules) checkFailure(t *testing.T) {
+	failing := t.TempDir()
+	if err := os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", failing+":"+os.Getenv("PATH"))
+	for source, object := range map[string]string{"sender.c": "sender.o", "post_main.c": "post.o"} {
+		now := time.Now().Add(time.Minute)
+		if err := os.Chtimes(m.path(source), now, now); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := m.try("modules"); err == nil || !strings.Contains(out, "refused") {
+			t.Errorf("make goes on: %v\n%s", err, out)
+		}
+		if _, err := os.Stat(m.path(object)); err == nil {
+			t.Errorf("%s, which is not converted, is left", object)
+		}
+	}
+}

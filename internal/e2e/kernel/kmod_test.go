@@ -1,0 +1,211 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// kmod is a folder with examples/freebsd-kmod, and what bmake is told.
+type kmod struct {
+	folder string
+	bmake  []string
+}
+
+// TestFreeBSD builds a module for FreeBSD with the makefile of the example, and
+// looks in it for what the kernel looks for: sys/kern/link_elf_obj.c and link_elf.c.
+func TestFreeBSD(t *testing.T) {
+	tools.Need(t, "bmake", "awk")
+	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
+	for _, version := range []string{"14", "19"} {
+		for _, machine := range []string{"amd64", "aarch64"} {
+			for _, ctf := range []string{"no", "yes"} {
+				t.Run(fmt.Sprintf("clang-%s %s ctf=%s", version, machine, ctf), func(t *testing.T) {
+					t.Parallel()
+					tools.Need(t, "clang-"+version, "ld.lld-"+version, "llvm-objcopy-"+version, "llvm-readelf-19")
+					checkKmod(t, newKmod(t, machine, version, ctf), machine)
+				})
+			}
+		}
+	}
+}
+
+// TestFreeBSDLinker converts the objects when they are linked.
+func TestFreeBSDLinker(t *testing.T) {
+	tools.Need(t, "bmake", "awk", "clang-19", "ld.lld-19", "llvm-objcopy-19", "llvm-readelf-19")
+	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
+	for _, machine := range []string{"amd64", "aarch64"} {
+		t.Run(machine, func(t *testing.T) {
+			k := newKmod(t, machine, "19", "no")
+			if out, err := k.try("SDTCONVERT=", "LD=sdtconvert ld --layout freebsd --linker ld.lld-19 --"); err != nil || strings.Contains(out, ".o ||") {
+				t.Fatal(err, out)
+			}
+			k.checkModule(t, machine, k.calls(t))
+		})
+	}
+}
+
+func newKmod(t *testing.T, machine, version, ctf string) kmod {
+	t.Helper()
+	root := t.TempDir()
+	folder := filepath.Join(root, "examples/freebsd-kmod")
+	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
+		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mk, err := filepath.Abs("testdata/mk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := strings.Replace(machine, "amd64", "x86_64", 1) + "-unknown-freebsd14"
+	return kmod{folder, []string{"-C", folder, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
+		"CTFCONVERT=echo is made: ", "CC=clang-" + version + " --target=" + target, "LD=ld.lld-" + version,
+		"NM=llvm-nm-" + version, "OBJCOPY=llvm-objcopy-" + version}}
+}
+
+func (k kmod) try(variables ...string) (string, error) {
+	return tools.Try("bmake", append(slices.Clone(k.bmake), variables...)...)
+}
+
+func (k kmod) path(name string) string { return filepath.Join(k.folder, name) }
+
+func checkKmod(t *testing.T, k kmod, machine string) {
+	t.Helper()
+	if _, err := k.try("SDTCONVERT=", "coffee.o", "cup.o"); err != nil {
+		t.Fatal(err)
+	}
+	calls := k.calls(t)
+	for _, object := range objects {
+		if err := os.Remove(k.path(object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.checkFailure(t)
+	out, err := k.try("-j4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(k.bmake, "MK_CTF=yes") && strings.Count(out, "\nis made: coffee.o") != 1 {
+		t.Errorf("ctfconvert is not run: %s", out)
+	}
+	k.checkModule(t, machine, calls)
+	k.checkIncremental(t)
+}
+
+var objects = []string{"coffee.o", "cup.o"}
+
+// calls are those of stubs, in objects that are not converted.
+func (k kmod) calls(t *testing.T) []string {
+	t.Helper()
+	var calls []string
+	for _, object := range objects {
+		relocations := tools.Output(t, "llvm-readelf-19", "-rW", k.path(object))
+		for _, m := range regexp.MustCompile(`__dtrace_(\w+?)_coffee___(\w+)`).FindAllStringSubmatch(relocations, -1) {
+			calls = append(calls, strings.Replace(m[1], "probe", "call", 1)+" "+m[2])
+		}
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+// checkModule looks for a site of each call, and for the sets as the kernel does.
+func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
+	t.Helper()
+	var sites []string
+	count := map[string]int{}
+	for _, p := range list(t, "sdtconvert", k.path("coffee.ko")) {
+		for _, s := range p.Sites {
+			set := "instances"
+			if s.Kind == "isenabled" {
+				set = "isenabled"
+			}
+			count[set]++
+			sites = append(sites, strings.Replace(s.Kind, "tail", "call", 1)+" "+p.Name)
+		}
+	}
+	slices.Sort(sites)
+	if diff := cmp.Diff(calls, sites); diff != "" || len(calls) < 5 {
+		t.Errorf("calls (-) and sites (+): %s", diff)
+	}
+	headers := tools.Output(t, "llvm-readelf-19", "-hSW", k.path("coffee.ko"))
+	if !regexp.MustCompile(`OS/ABI: +UNIX - FreeBSD`).MatchString(headers) {
+		t.Errorf("the module is none of FreeBSD:\n%s", headers)
+	}
+	for set, n := range count {
+		address, size := onlySection(t, headers, "set_sdt_"+set+"_set")
+		if size != uint64(n*8) {
+			t.Errorf("set_sdt_%s_set has %d bytes, and there are %d sites", set, size, n)
+		}
+		if machine != "amd64" {
+			symbols := tools.Output(t, "llvm-readelf-19", "--dyn-syms", "-W", k.path("coffee.ko"))
+			checkSymbol(t, symbols, "__start_set_sdt_"+set+"_set", address)
+			checkSymbol(t, symbols, "__stop_set_sdt_"+set+"_set", address+size)
+		}
+	}
+}
+
+// onlySection finds a section in what llvm-readelf -S prints. The kernel takes the
+// first of that name, so there may be no other one.
+func onlySection(t *testing.T, headers, name string) (address, size uint64) {
+	t.Helper()
+	found := regexp.MustCompile(`\] `+name+` +PROGBITS +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) `).FindAllStringSubmatch(headers, -1)
+	if len(found) != 1 {
+		t.Fatalf("%d sections %s:\n%s", len(found), name, headers)
+	}
+	return number(t, found[0][1]), number(t, found[0][2])
+}
+
+func number(t *testing.T, hex string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func checkSymbol(t *testing.T, symbols, name string, value uint64) {
+	t.Helper()
+	found := regexp.MustCompile(`: ([0-9a-f]+) .* GLOBAL +\w+ +\d+ ` + name).FindStringSubmatch(symbols)
+	if found == nil || number(t, found[1]) != value {
+		t.Errorf("%s is not at %#x:\n%s", name, value, symbols)
+	}
+}
+
+// checkFailure has the conversion fail: no object may be left to link.
+func (k kmod) checkFailure(t *testing.T) {
+	t.Helper()
+	if out, err := k.try("SDTCONVERT=false"); err == nil {
+		t.Errorf("make goes on: %s", out)
+	}
+	if _, err := os.Stat(k.path("coffee.o")); err == nil {
+		t.Error("an object that is not converted is left")
+	}
+}
+
+// checkIncremental builds again after nothing has changed, and after a source has.
+func (k kmod) checkIncremental(t *testing.T) {
+	t.Helper()
+	if out, err := k.try(); err != nil || strings.Contains(out, "sdtconvert") {
+		t.Errorf("nothing has changed: %v\n%s", err, out)
+	}
+	later := time.Now().Add(time.Minute)
+	if err := os.Chtimes(k.path("cup.c"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	out, err := k.try()
+	if err != nil || strings.Contains(out, "-o coffee.o") || !strings.Contains(out, "--layout freebsd cup.o") {
+		t.Errorf("a source has changed: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,221 @@
+package ld
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// The lines of docs/linking.md, for each build system.
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachFlags runs a test for each linker with the flags that have a compiler find the
+// wrapper.
+func eachFlags(t *testing.T, test func(t *testing.T, flags string)) {
+	eachLinker(t, func(t *testing.T, l linker) { test(t, "-B"+wrappers+" "+l.use) })
+}
+
+func TestClang(t *testing.T) {
+	tools.Need(t, "clang-14", "clang-19")
+	for _, l := range linkers {
+		name := map[string]string{"bfd": "ld.bfd", "gold": "ld.gold", "lld": "ld.lld", "mold": "ld.mold"}[l.name]
+		enter(t, l)
+		for _, clang := range []string{"clang-14", "clang-19"} {
+			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/"+name, "-o", "program", "main.c", "sub/second.c")
+			expect(t, "program", both)
+			tools.Must(t, clang, "-O2", "-B"+wrappers, l.use, "-o", "program", "main.c", "sub/second.c")
+			expect(t, "program", both)
+		}
+	}
+}
+
+const makefile = `
+OBJECTS = main.o sub/second.o plain.o
+program: $(OBJECTS) libthird.so
+	$(CC) $(LDFLAGS) -o $@ $(OBJECTS)
+libthird.so: sub/third.o
+	$(LD) $(SHARED) -o $@ sub/third.o
+combined.o: $(OBJECTS)
+	$(LD) -r -o $@ $(OBJECTS)
+sub/third.o: CFLAGS += -fPIC
+.PHONY: all
+all: program libthird.so combined.o
+`
+
+// Objects do not change, so that a second make has nothing to do; and many links at
+// once do not meet.
+func TestMake(t *testing.T) {
+	tools.Need(t, "make")
+	eachFlags(t, func(t *testing.T, flags string) {
+		write(t, "Makefile", makefile)
+		args := []string{"-j8", "all", "LD=" + wrappers + "/ld", "LDFLAGS=" + flags, "SHARED=-shared"}
+		tools.Must(t, "make", args...)
+		expect(t, "program", both)
+		again := untouched(t, "program", "main.o", "sub/second.o")
+		if out := tools.Must(t, "make", args...); !strings.Contains(out, "Nothing to be done") {
+			t.Errorf("make again: %s", out)
+		}
+		again()
+		for _, made := range []string{"libthird.so", "combined.o", "program"} {
+			if names := tools.Output(t, "nm", made); !strings.Contains(names, " sdt_app___") || strings.Contains(names, "__dtrace_probe") {
+				t.Errorf("%s: %s", made, names)
+			}
+		}
+		tools.Must(t, "touch", "sub/second.c")
+		if out := tools.Must(t, "make", args...); strings.Contains(out, "main.c") || !strings.Contains(out, "second.c") {
+			t.Errorf("make after a change: %s", out)
+		}
+		expect(t, "program", both)
+	})
+}
+
+// LD may be a command with arguments, too.
+func TestMakeWithCommand(t *testing.T) {
+	tools.Need(t, "make")
+	enter(t, linkers[0])
+	write(t, "Makefile", makefile)
+	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
+	if names := tools.Output(t, "nm", "combined.o"); strings.Contains(names, "__dtrace_probe") {
+		t.Error(names)
+	}
+}
+
+const cmakeLists = `
+cmake_minimum_required(VERSION 3.13)
+project(app C)
+add_library(third SHARED sub/third.c)
+add_library(second STATIC sub/second.c)
+add_executable(program main.c plain.c)
+target_link_libraries(program second third)
+`
+
+func TestCMake(t *testing.T) {
+	tools.Need(t, "cmake", "ninja")
+	eachFlags(t, func(t *testing.T, flags string) {
+		write(t, "CMakeLists.txt", cmakeLists)
+		t.Setenv("LDFLAGS", flags)
+		tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release")
+		os.Unsetenv("LDFLAGS") // it is remembered
+		tools.Must(t, "cmake", "--build", "build")
+		expect(t, "build/program", both)
+		if names := tools.Output(t, "nm", "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
+			t.Errorf("libthird.so: %s", names)
+		}
+		if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
+			t.Errorf("ninja again: %s", out)
+		}
+	})
+}
+
+// ninja takes an object for outdated whose time is not that of its compilation.
+func TestNinjaInPlace(t *testing.T) {
+	tools.Need(t, "cmake", "ninja", "ar")
+	enter(t, linkers[0])
+	write(t, "CMakeLists.txt", cmakeLists)
+	tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
+		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
+	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
+	tools.Must(t, "cmake", "--build", "build")
+	expect(t, "build/program", both)
+	if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
+		t.Errorf("ninja again: %s", out)
+	}
+	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
+		if names := tools.Output(t, "nm", "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
+			t.Errorf("%s is not converted: %s", object, names)
+		}
+	}
+}
+
+const mesonBuild = `
+project('app', 'c', default_options: ['buildtype=release'])
+third = shared_library('third', 'sub/third.c')
+second = static_library('second', 'sub/second.c')
+executable('program', 'main.c', 'plain.c', link_with: [second, third])
+`
+
+// Meson makes thin archives, and asks the linker what it is.
+func TestMeson(t *testing.T) {
+	tools.Need(t, "meson", "ninja")
+	eachFlags(t, func(t *testing.T, flags string) {
+		write(t, "meson.build", mesonBuild)
+		t.Setenv("LDFLAGS", flags)
+		tools.Must(t, "meson", "setup", "build")
+		os.Unsetenv("LDFLAGS")
+		tools.Must(t, "ninja", "-C", "build")
+		expect(t, "build/program", both)
+		if out := tools.Must(t, "ninja", "-C", "build"); !strings.Contains(out, "no work to do") {
+			t.Errorf("ninja again: %s", out)
+		}
+	})
+}
+
+const goMain = `package main
+
+// int main_in_c(int);
+// #include "show.h"
+// void __dtrace_probe_app___start(int);
+// void second(int);
+// static void work(int n) { __dtrace_probe_app___start(n); second(n); show("main"); fflush(stdout); }
+import "C"
+
+func main() { C.work(1) }
+`
+
+func TestGo(t *testing.T) {
+	tools.Need(t, "go")
+	eachFlags(t, func(t *testing.T, flags string) {
+		if strings.Contains(flags, "lld") {
+			flags += " -no-pie" // Go forgets it for lld, with a wrapper or without
+		}
+		write(t, "go.mod", "module app\n")
+		write(t, "main.go", goMain)
+		for _, file := range []string{"main.c", "defined.c", "plain.c"} {
+			os.Remove(file)
+		}
+		if err := os.Rename("sub/second.c", "second.c"); err != nil {
+			t.Fatal(err)
+		}
+		// Each package with C in it is linked once by itself, to see what it lacks: so
+		// the compiler is told for all links, and not with -extldflags for the last.
+		t.Setenv("CGO_LDFLAGS", flags)
+		t.Setenv("CGO_ENABLED", "1")
+		tools.Must(t, "go", "build", "-o", "program", "-ldflags=-linkmode=external -extld=gcc", ".")
+		expect(t, "program", both)
+	})
+}
+
+// A compiler for another machine runs the wrapper as ld, and has a linker of its own,
+// which is not the one along PATH.
+func TestCrossCompiler(t *testing.T) {
+	tools.Need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-nm")
+	enter(t, linkers[0])
+	os.Unsetenv("SDTCONVERT_LD")
+	tools.Must(t, "aarch64-linux-gnu-gcc", "-B"+wrappers, "-O2", "-o", "program", "main.c", "sub/second.c")
+	if names := tools.Output(t, "aarch64-linux-gnu-nm", "program"); strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___second") {
+		t.Error(names)
+	}
+}
+
+// autoconf's scripts compile and link programs before they know anything.
+func TestEnvironment(t *testing.T) {
+	eachFlags(t, func(t *testing.T, flags string) {
+		write(t, "conftest.c", "int main(void) { return 0; }\n")
+		args := append(strings.Fields(flags), "-o", "conftest", "conftest.c")
+		if out := tools.Must(t, "gcc", args...); out != "" {
+			t.Errorf("says %s", out)
+		}
+		run(t, "conftest")
+		if out := tools.Must(t, "gcc", append(strings.Fields(flags), "-Wl,--version")...); !strings.Contains(out, "GNU") {
+			t.Errorf("--version: %s", out)
+		}
+	})
+}

@@ -1,0 +1,283 @@
+package ld
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+const both = "main:app:start main:app:second"
+
+// The program has its probes, the objects stay as they are, and what the linker
+// writes names them.
+func TestObjects(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c", "plain.c")
+		check := untouched(t, "main.o", "sub/second.o", "plain.o")
+		args := []string{"-o", "program", "main.o", "sub/second.o", "plain.o", "-Wl,-Map=program.map", "-Wl,--dependency-file=program.d"}
+		if l.name != "mold" { // which has it not
+			args = append(args, "-Wl,--cref")
+		}
+		l.gcc(t, args...)
+		expect(t, "program", both)
+		check()
+		for _, report := range []string{"program.map", "program.d"} {
+			text := read(t, report)
+			sayNothing(t, report, text)
+			if !strings.Contains(text, "sub/second.o") {
+				t.Errorf("%s does not name sub/second.o", report)
+			}
+		}
+		if strings.Contains(read(t, "program.d"), "stubs") {
+			t.Error("make would look for what was added")
+		}
+		// make takes the rule, and finds everything.
+		os.WriteFile("Makefile", []byte("include program.d\n"), 0o666)
+		if out := tools.Must(t, "make", "program"); !strings.Contains(out, "Nothing to be done") {
+			t.Errorf("make: %s", out)
+		}
+	})
+}
+
+// Whatever a name has in it that make or a shell would take apart, the dependency file
+// is the linker's own. Some escape names there, and some do not.
+func TestDependencyFile(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		tmp := filepath.Join(t.TempDir(), "a b#$c")
+		os.MkdirAll(tmp, 0o777)
+		t.Setenv("TMPDIR", tmp)
+		compile(t, "sub/second.c", "sub/third.c")
+		const folder = "sp ace/#d/$x"
+		os.MkdirAll(folder, 0o777)
+		os.Rename("sub/second.o", folder+"/q'u .o")
+		os.Rename("sub/third.o", folder+"/q'u")
+		args := []string{"-shared", "--dependency-file=out.d", "-o", "out", folder + "/q'u .o", folder + "/q'u"}
+		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got := strings.TrimSpace(read(t, "out.d"))
+		tools.Must(t, l.path, args...)
+		if want := strings.TrimSpace(read(t, "out.d")); got != want {
+			t.Errorf("is %s\nwithout: %s", got, want)
+		}
+	})
+}
+
+// The linker would find that the output is an input, if that was not a copy, and the
+// input would be gone.
+func TestOutputIsInput(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "sub/second.c")
+		if err := os.Link("sub/second.o", "linked.o"); err != nil {
+			t.Fatal(err)
+		}
+		check := untouched(t, "sub/second.o", "linked.o")
+		for _, output := range []string{"sub/second.o", "linked.o"} {
+			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
+			if want := "sdtconvert: sub/second.o: is the output too; name another\n"; exitCode(err) != 1 || out != want {
+				t.Errorf("%s, %v, want %s", out, err, want)
+			}
+		}
+		check()
+	})
+}
+
+// The same inputs make the same bytes, whatever the temporary folder is called.
+func TestSameBytes(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		tools.Must(t, "gcc", "-g", "-O2", "-c", "main.c")
+		tools.Must(t, "gcc", "-g", "-O2", "-c", "sub/second.c", "-o", "sub/second.o")
+		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+		for _, mode := range [][]string{{}, {"-r", "-nostdlib"}, {"-shared"}, {"-static"}, {"-Wl,--build-id=sha1", "-Wl,--gc-sections"}} {
+			var outputs []string
+			for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
+				if err := os.MkdirAll(folder, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				t.Setenv("TMPDIR", folder)
+				args := append([]string{"-o", "out", "main.o", "libsecond.a"}, mode...)
+				if len(mode) > 0 && mode[0] == "-shared" {
+					args = []string{"-o", "out", "-shared", "-Wl,--whole-archive", "libsecond.a", "-Wl,--no-whole-archive"}
+				}
+				l.gcc(t, args...)
+				out := read(t, "out")
+				sayNothing(t, "the output", out)
+				outputs = append(outputs, out)
+			}
+			if outputs[0] != outputs[1] {
+				t.Errorf("%v: not the same bytes", mode)
+			}
+			if names := tools.Output(t, "nm", "out"); !strings.Contains(names, "sdt_app___second") || strings.Contains(names, "__dtrace_probe") {
+				t.Errorf("%v: is not converted: %s", mode, names)
+			}
+		}
+	})
+}
+
+// An archive is converted wherever it is found, and read as it would be.
+func TestArchives(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c", "sub/third.c")
+		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o", "sub/third.o")
+		tools.Must(t, "ar", "rcsT", "sub/libthin.a", "sub/second.o", "sub/third.o")
+		os.MkdirAll("root/usr/lib", 0o777)
+		tools.Must(t, "cp", "sub/libsecond.a", "root/usr/lib/libroot.a")
+		check := untouched(t, "main.o", "sub/second.o", "sub/libsecond.a", "sub/libthin.a")
+		all := both + " main:app:third"
+		for _, c := range []struct{ args, want string }{
+			{"main.o sub/libsecond.a", both},
+			{"main.o sub/libthin.a", both},
+			{"main.o -Lsub -lsecond", both},
+			{"main.o -L sub -l:libsecond.a", both},
+			{"main.o -Lsub -lthin", both},
+			{"main.o -Wl,-L,sub -Wl,-l,second", both},
+			{"main.o -Lsub -Wl,--whole-archive -lsecond -Wl,--no-whole-archive", all},
+			{"main.o -Lsub -Wl,--whole-archive,-lthin,--no-whole-archive", all},
+			{"-Lsub -Wl,--start-group -lsecond main.o -Wl,--end-group", ""},
+			{"main.o -Lsub -Wl,-Bstatic,-lsecond,-Bdynamic", both},
+			{"main.o -Lsub -lsecond -lsecond sub/libsecond.a", both},
+			{"main.o -static -Lsub -lsecond", both},
+			{"main.o -Wl,--sysroot=root -Wl,-L=/usr/lib -Wl,-Bstatic,-lroot,-Bdynamic", both},
+			{"main.o -Lsub -lsecond -Wl,-Map=out.map", both},
+			{"main.o -Wl,--start-lib sub/second.o sub/third.o -Wl,--end-lib", both},
+		} {
+			if strings.Contains(c.args, "start-lib") && l.name == "bfd" {
+				continue // it has not got it
+			}
+			args := append([]string{"-o", "program"}, strings.Fields(c.args)...)
+			l.gcc(t, args...)
+			got := strings.Join(strings.Fields(run(t, "program")), " ")
+			if c.want == "" { // the order is that of the group
+				for _, probe := range strings.Fields(both) {
+					if !strings.Contains(got, probe) {
+						t.Errorf("%s: prints %q", c.args, got)
+					}
+				}
+				continue
+			}
+			if got != c.want {
+				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
+			}
+		}
+		text := read(t, "out.map")
+		sayNothing(t, "out.map", text)
+		if !strings.Contains(text, "sub/libsecond.a(second.o)") {
+			t.Error("out.map does not name the member")
+		}
+		check()
+	})
+}
+
+// A library for another machine is passed over, as the linkers do.
+func TestOtherMachine(t *testing.T) {
+	tools.Need(t, "aarch64-linux-gnu-gcc", "ar")
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c")
+		os.MkdirAll("other", 0o777)
+		tools.Must(t, "aarch64-linux-gnu-gcc", "-O2", "-c", "sub/second.c", "-o", "other/second.o")
+		tools.Must(t, "ar", "rcs", "other/libsecond.a", "other/second.o")
+		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o")
+		_, plain := tools.Try("gcc", "-B"+tools.Driver(t, l.path), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.use, "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
+		if err == nil {
+			expect(t, "program", both)
+		} else if plain == nil || strings.Contains(plain.Error(), "incompatible") {
+			t.Errorf("%s; without: %v", out, plain)
+		}
+	})
+}
+
+// A definition of the build's own is what the records name, wherever it is.
+func TestDefinitions(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c", "defined.c")
+		tools.Must(t, "ar", "rcs", "libdefined.a", "defined.o")
+		tools.Must(t, "gcc", "-fPIC", "-shared", "-o", "libshared.so", "defined.c")
+		const own = "used main:own:defined main:own:second"
+		for _, c := range []struct{ args, want string }{
+			{"main.o sub/second.o", both},
+			{"main.o sub/second.o defined.o", own},
+			{"main.o sub/second.o -L. -ldefined", own},
+			{"main.o sub/second.o ./libdefined.a", own},
+			{"main.o sub/second.o -L. -lshared -Wl,-rpath,$ORIGIN", own},
+			{"main.o sub/second.o ./libshared.so -Wl,-rpath,$ORIGIN", own},
+			{"main.o sub/second.o -L. -Wl,--as-needed -lshared -Wl,-rpath,$ORIGIN", own},
+		} {
+			l.gcc(t, append([]string{"-o", "program"}, strings.Fields(c.args)...)...)
+			if got := strings.Join(strings.Fields(run(t, "program")), " "); got != c.want {
+				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
+			}
+		}
+		// Only the archive has probes.
+		tools.Must(t, "ar", "rcs", "liball.a", "main.o", "sub/second.o")
+		l.gcc(t, "-o", "program", "-Wl,--undefined=main", "-L.", "-lall")
+		if got := run(t, "program"); !strings.Contains(got, "main:app:start") {
+			t.Errorf("prints %q", got)
+		}
+		if out, err := wrapped(l, "--no-stubs", "--", "-o", "none", "-e", "main", "sub/second.o"); err == nil || !strings.Contains(out, "sdt_app___second") {
+			t.Errorf("--no-stubs: %s, %v", out, err)
+		}
+	})
+}
+
+// What a linker says is about the files of the build, and its exit status is passed on.
+func TestMessages(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c")
+		out, err := wrapped(l, "--", "--trace", "-o", "none", "-e", "main", "main.o", "sub/second.o")
+		if err == nil {
+			t.Fatal("it links")
+		}
+		want, wantErr := tools.Try(l.path, "-o", "none", "-e", "main", "main.o", "sub/second.o")
+		if wantErr == nil || exitCode(err) != exitCode(wantErr) {
+			t.Errorf("exit status %v, want %v", err, wantErr)
+		}
+		sayNothing(t, "the output", out)
+		if l.name == "lld" {
+			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
+			trace := read(t, "timed.json")
+			sayNothing(t, "timed.json", trace)
+			if !strings.Contains(trace, `"main.o"`) {
+				t.Error("timed.json does not name main.o")
+			}
+		}
+		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
+			t.Errorf("says %s, and without %s", out, want)
+		}
+		if !strings.Contains(out, "sub/second.o") && l.name != "mold" {
+			t.Errorf("--trace shows %s", out)
+		}
+		// The same symbol twice: both files are named.
+		out, err = wrapped(l, "--", "-o", "none", "-shared", "sub/second.o", "sub/second.o")
+		if err == nil || strings.Count(out, "sub/second.o") < 2 {
+			t.Errorf("twice: %s, %v", out, err)
+		}
+		sayNothing(t, "the output", out)
+		// What is no input is the linker's to judge.
+		for _, args := range [][]string{{"nothing.o"}, {"."}, {"plain.c"}, {"--nothing"}, {"-T", "nothing.lds"}, {"-lnothing"}, {"@nothing"}} {
+			args = append([]string{"-shared", "-o", "none", "sub/second.o"}, args...)
+			want, wantErr := combined(l.path, args...)
+			out, err := wrapped(l, append([]string{"--"}, args...)...)
+			if exitCode(err) != exitCode(wantErr) || strings.TrimSpace(out) != strings.TrimSpace(want) {
+				t.Errorf("%v: %s, %v; without %s, %v", args, out, err, want, wantErr)
+			}
+		}
+	})
+}
+
+// A large link: the linker gets its arguments by a response file.
+func TestManyArguments(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "main.c", "sub/second.c", "plain.c")
+		args := []string{"-o", "program", "main.o", "sub/second.o"}
+		for i := range 3000 {
+			args = append(args, "-L/no/such folder/number/"+strings.Repeat("x", i%7))
+		}
+		l.gcc(t, args...)
+		expect(t, "program", both)
+	})
+}

@@ -1,0 +1,129 @@
+package ld
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// ltoModes are how GCC writes objects for link-time optimisation.
+var ltoModes = [][]string{{"-flto"}, {"-flto", "-ffat-lto-objects"}, {"-flto=2", "-g"}}
+
+// What GCC's plugin generates is converted; objects that are not for it take part as
+// always.
+func TestGCCLTO(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l linker) {
+		compile(t, "sub/third.c", "plain.c")
+		for _, mode := range ltoModes {
+			flags := append([]string{"-O2", "-c"}, mode...)
+			tools.Must(t, "gcc", append(flags, "main.c", "-o", "main.o")...)
+			tools.Must(t, "gcc", append(flags, "sub/second.c", "-o", "sub/second.o")...)
+			check := untouched(t, "main.o", "sub/second.o")
+			args := append([]string{"-O2", "-o", "program", "main.o", "plain.o", "sub/second.o", "sub/third.o", "-Wl,-Map=program.map"}, mode...)
+			if l.name == "lld" || l.name == "mold" { // which do not generate it with -r
+				out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.use}, args...)...)
+				if err == nil || !strings.Contains(out, "is GCC link-time optimisation code that holds probes, and this linker") {
+					t.Errorf("%v: %s, %v", mode, out, err)
+				}
+				continue
+			}
+			l.gcc(t, args...)
+			expectAll(t, "program", both+" main:app:third")
+			sayNothing(t, "program.map", read(t, "program.map"))
+			check()
+			l.gcc(t, append([]string{"-shared", "-fPIC", "-o", "lib.so", "sub/second.o"}, mode...)...)
+			if names := tools.Output(t, "nm", "lib.so"); !strings.Contains(names, "sdt_app___second") || strings.Contains(names, "__dtrace") {
+				t.Errorf("%v: %s", mode, names)
+			}
+		}
+		// Without probes in it, nobody minds it.
+		tools.Must(t, "gcc", "-O2", "-flto", "-c", "plain.c")
+		compile(t, "main.c", "sub/second.c")
+		l2 := []string{"-O2", "-o", "program", "main.o", "sub/second.o"}
+		if l.name != "lld" {
+			l2 = append(l2, "plain.o", "-flto")
+		}
+		l.gcc(t, l2...)
+		expect(t, "program", both)
+		// A definition of the build's own, in code that is late.
+		tools.Must(t, "gcc", "-O2", "-flto", "-c", "defined.c")
+		tools.Must(t, "gcc", "-O2", "-flto", "-c", "main.c")
+		if l.name != "lld" && l.name != "mold" {
+			l.gcc(t, "-O2", "-flto", "-o", "program", "main.o", "sub/second.o", "defined.o")
+			if out := run(t, "program"); !strings.Contains(out, "main:own:defined") {
+				t.Errorf("the definition: %s", out)
+			}
+		}
+		// In an archive there is no way but one.
+		tools.Must(t, "gcc", "-O2", "-flto", "-c", "sub/second.c", "-o", "sub/second.o")
+		tools.Must(t, "gcc-ar", "rcs", "libsecond.a", "sub/second.o")
+		compile(t, "main.c")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.use, "-O2", "-flto", "-o", "none", "main.o", "libsecond.a")
+		if err == nil || !strings.Contains(out, "libsecond.a(second.o): .gnu.lto_") {
+			t.Errorf("in an archive: %s, %v", out, err)
+		}
+	})
+}
+
+// expectAll checks for probes, whose functions may have been inlined.
+func expectAll(t *testing.T, program, want string) {
+	t.Helper()
+	got := run(t, program)
+	for _, probe := range strings.Fields(want) {
+		if !strings.Contains(got, probe+"\n") {
+			t.Errorf("%s prints %q, want %s", program, got, probe)
+		}
+	}
+}
+
+// lld generates the code of bitcode as it would in the link.
+func TestClangLTO(t *testing.T) {
+	tools.Need(t, "clang-14", "clang-19", "ld.lld-14", "ld.lld-19")
+	for _, version := range []string{"14", "19"} {
+		for _, mode := range []string{"-flto", "-flto=thin"} {
+			t.Run(version+mode, func(t *testing.T) {
+				enter(t, linker{path: "ld.lld-" + version})
+				clang := "clang-" + version
+				for _, source := range []string{"main", "sub/second", "plain"} {
+					tools.Must(t, clang, "-O2", mode, "-c", source+".c", "-o", source+".o")
+				}
+				compile(t, "sub/third.c", "defined.c")
+				check := untouched(t, "main.o", "sub/second.o")
+				link := []string{"--ld-path=" + wrappers + "/ld.lld", "-O2", mode, "-o", "program", "main.o", "plain.o", "sub/second.o", "sub/third.o", "-Wl,-Map=program.map"}
+				tools.Must(t, clang, link...)
+				expectAll(t, "program", both+" main:app:third")
+				sayNothing(t, "program.map", read(t, "program.map"))
+				check()
+				tools.Must(t, clang, append(link, "defined.o")...)
+				expectAll(t, "program", "used main:own:defined main:own:second main:own:third")
+				// The definition is in bitcode too.
+				tools.Must(t, clang, "-O2", mode, "-c", "defined.c")
+				tools.Must(t, clang, append(link, "defined.o")...)
+				expectAll(t, "program", "used main:own:defined main:own:second main:own:third")
+				first := read(t, "program")
+				tools.Must(t, clang, append(link, "defined.o")...)
+				if read(t, "program") != first {
+					t.Error("not the same bytes again")
+				}
+				// An undefined symbol is the linker's to report.
+				os.WriteFile("undefined.c", []byte("void nowhere(void); void f(void) { nowhere(); }\n"), 0o666)
+				tools.Must(t, clang, "-O2", mode, "-c", "undefined.c")
+				out, err := tools.Try(clang, append(link, "undefined.o", "-Wl,--undefined=f")...)
+				if err == nil || !strings.Contains(out, "nowhere") {
+					t.Errorf("%s, %v", out, err)
+				}
+				sayNothing(t, "the output", out)
+			})
+		}
+	}
+	t.Run("gold", func(t *testing.T) {
+		enter(t, linker{path: "ld.gold"})
+		tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
+		out, err := wrapped(linkers[1], "--", "-shared", "-o", "none", "main.o")
+		if exitCode(err) != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is LLVM link-time optimisation code") {
+			t.Errorf("%s, %v", out, err)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package ld
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+var (
+	converter string // the program
+	wrappers  string // the folder in which it has the names of linkers
+	files     string // of testdata
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(tools.Main(m, func(folder, program string) (err error) {
+		converter, wrappers = program, filepath.Join(folder, "wrappers")
+		if err := os.Mkdir(wrappers, 0o777); err != nil {
+			return err
+		}
+		for _, name := range []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"} {
+			if err := os.Symlink(program, filepath.Join(wrappers, name)); err != nil {
+				return err
+			}
+		}
+		files, err = filepath.Abs("testdata")
+		return err
+	}))
+}
+
+// linker is a real linker, and what has gcc run the wrapper of its name.
+type linker struct {
+	name, path, use string
+}
+
+var linkers = []linker{
+	{"bfd", "ld.bfd", "-fuse-ld=bfd"}, {"gold", "ld.gold", "-fuse-ld=gold"},
+	{"lld", "ld.lld-19", "-fuse-ld=lld"}, {"mold", "mold", "-fuse-ld=mold"},
+}
+
+// eachLinker runs a test in a folder of its own, with the sources in it, for each
+// linker.
+func eachLinker(t *testing.T, test func(t *testing.T, l linker)) {
+	tools.Need(t, "gcc", "ar", "nm", "readelf")
+	for _, l := range linkers {
+		t.Run(l.name, func(t *testing.T) {
+			tools.Need(t, l.path)
+			enter(t, l)
+			test(t, l)
+		})
+	}
+}
+
+// enter goes to a folder with the sources, where nothing may be left behind.
+func enter(t *testing.T, l linker) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS(".", os.DirFS(files)); err != nil {
+		t.Fatal(err)
+	}
+	leftovers := t.TempDir()
+	t.Setenv("TMPDIR", leftovers)
+	t.Setenv("SDTCONVERT_LD", l.path)
+	t.Cleanup(func() {
+		entries, err := os.ReadDir(leftovers)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "sdtconvert") {
+				t.Errorf("left behind: %s", e.Name())
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// gcc runs the compiler with the wrapper of a linker.
+func (l linker) gcc(t *testing.T, args ...string) string {
+	t.Helper()
+	return tools.Must(t, "gcc", append([]string{"-B" + wrappers, l.use}, args...)...)
+}
+
+// compile compiles sources to objects beside them.
+func compile(t *testing.T, sources ...string) {
+	t.Helper()
+	for _, s := range sources {
+		tools.Must(t, "gcc", "-O2", "-c", "-o", strings.TrimSuffix(s, ".c")+".o", s)
+	}
+}
+
+// run runs a program, which prints the probes that it finds in itself.
+func run(t *testing.T, program string) string {
+	t.Helper()
+	if !filepath.IsAbs(program) {
+		program = "./" + program
+	}
+	return tools.Must(t, program)
+}
+
+// expect compares what a program prints.
+func expect(t *testing.T, program, want string) {
+	t.Helper()
+	if got := strings.Join(strings.Fields(run(t, program)), " "); got != want {
+		t.Errorf("%s prints %q, want %q", program, got, want)
+	}
+}
+
+// untouched checks that files are what they were when it was called.
+func untouched(t *testing.T, names ...string) func() {
+	t.Helper()
+	was := map[string]string{}
+	state := func(name string) string {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%v %x", info.ModTime(), bytes.Clone(data))
+	}
+	for _, name := range names {
+		was[name] = state(name)
+	}
+	return func() {
+		t.Helper()
+		for name, want := range was {
+			if state(name) != want {
+				t.Errorf("%s has changed", name)
+			}
+		}
+	}
+}
+
+// wrapped runs sdtconvert ld, and returns both outputs and how it ended.
+func wrapped(l linker, args ...string) (string, error) {
+	return combined(converter, append([]string{"ld", "--linker", l.path}, args...)...)
+}
+
+// combined runs a program by its full name, which linkers print.
+func combined(name string, args ...string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(path, args...).CombinedOutput()
+	return string(out), err
+}
+
+// sayNothing checks that text names no temporary file.
+func sayNothing(t *testing.T, what, text string) {
+	t.Helper()
+	if at := strings.Index(text, "sdtconvert-ld-"); at >= 0 {
+		t.Errorf("%s names a temporary file: %s", what, text[max(0, at-80):min(len(text), at+120)])
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

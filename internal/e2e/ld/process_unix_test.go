@@ -1,0 +1,251 @@
+//go:build unix
+
+package ld
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// slow is a linker that says that it has started, and waits.
+const slow = `#!/bin/sh
+echo "reading $1"
+echo $$ >started
+exec sleep 60
+`
+
+func program(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func waitFor(t *testing.T, file string) {
+	t.Helper()
+	for range 1000 {
+		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s has not come", file)
+}
+
+// A signal ends the linker and, in the same way, the wrapper, and nothing stays.
+func TestSignals(t *testing.T) {
+	tools.Need(t, "gcc")
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {
+		t.Run(sig.String(), func(t *testing.T) {
+			enter(t, linker{path: "none"})
+			compile(t, "main.c")
+			cmd := exec.Command(converter, "ld", "--linker", program(t, "slow", slow), "--", "main.o")
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "started")
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			died(t, cmd.Wait(), sig)
+			if out.String() != "reading main.o\n" {
+				t.Errorf("says %q", out.String())
+			}
+		})
+	}
+}
+
+// A signal while copies are made ends the wrapper as silently, before there is a linker.
+func TestSignalsEarly(t *testing.T) {
+	tools.Need(t, "gcc")
+	enter(t, linker{path: "none"})
+	compile(t, "sub/second.c")
+	object := read(t, "sub/second.o")
+	args := []string{"ld", "--linker", program(t, "slow", slow), "--", "-r"}
+	for i := range 400 {
+		name := fmt.Sprintf("sub/%d.o", i)
+		write(t, name, object)
+		args = append(args, name)
+	}
+	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {
+		for n := range 4 {
+			cmd := exec.Command(converter, args...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+				if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
+					break
+				}
+			}
+			time.Sleep(time.Duration(4*i+n) * time.Millisecond)
+			cmd.Process.Signal(sig)
+			died(t, cmd.Wait(), sig)
+			if out.Len() > 0 && !strings.HasPrefix(out.String(), "reading ") {
+				t.Errorf("says %q", out.String())
+			}
+			if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
+				t.Fatalf("left behind: %v", entries)
+			}
+		}
+	}
+}
+
+// So does one while the linker runs for the code of link-time optimisation.
+func TestSignalInFirstLink(t *testing.T) {
+	tools.Need(t, "clang-19")
+	enter(t, linker{path: "none"})
+	tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
+	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "started")
+	cmd.Process.Signal(syscall.SIGTERM)
+	died(t, cmd.Wait(), syscall.SIGTERM)
+	if out.String() != "reading main.o\n" {
+		t.Errorf("says %q", out.String())
+	}
+}
+
+func died(t *testing.T, err error, sig syscall.Signal) {
+	t.Helper()
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(err, &exit) {
+		t.Fatalf("%v, want death by %v", err, sig)
+	}
+	if ws := exit.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != sig {
+		t.Errorf("%v, want death by %v", err, sig)
+	}
+}
+
+// What a linker has written before it dies is complete.
+func TestKilledLinker(t *testing.T) {
+	tools.Need(t, "gcc")
+	for _, sig := range []string{"KILL", "SEGV", "ABRT", "TERM", "PIPE"} {
+		enter(t, linker{path: "none"})
+		compile(t, "main.c")
+		script := "#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo \"$i $1 and more\"; i=$((i+1)); done\nprintf 'the end of %s' \"$1\"\nkill -" + sig + " $$\n"
+		cmd := exec.Command(converter, "ld", "--linker", program(t, "dies", script), "--", "main.o")
+		out, err := cmd.Output()
+		died(t, err, signalOf[sig])
+		if !strings.HasSuffix(string(out), "2999 main.o and more\nthe end of main.o") || strings.Count(string(out), "main.o and more") != 3000 {
+			t.Errorf("%s: %d bytes, the last: %q", sig, len(out), tools.Shortened(string(out)))
+		}
+	}
+}
+
+var signalOf = map[string]syscall.Signal{
+	"KILL": syscall.SIGKILL, "SEGV": syscall.SIGSEGV, "ABRT": syscall.SIGABRT, "TERM": syscall.SIGTERM, "PIPE": syscall.SIGPIPE,
+}
+
+// A reader that has seen enough ends the linker, as it would without a wrapper.
+func TestClosedOutput(t *testing.T) {
+	tools.Need(t, "gcc", "timeout")
+	enter(t, linker{path: "none"})
+	compile(t, "main.c")
+	yes := program(t, "talks", "#!/bin/sh\nexec yes \"$1\"\n")
+	out := tools.Must(t, "sh", "-c", "timeout 20 '"+converter+"' ld --linker '"+yes+"' -- main.o | head -n 3; ")
+	if out != "main.o\nmain.o\nmain.o\n" {
+		t.Errorf("%q", out)
+	}
+}
+
+// What a linker leaves running keeps nobody waiting.
+func TestDaemon(t *testing.T) {
+	tools.Need(t, "gcc")
+	enter(t, linker{path: "none"})
+	compile(t, "main.c")
+	leaves := program(t, "leaves", "#!/bin/sh\nsleep 30 &\necho $! >child\necho done with $1\n")
+	start := time.Now()
+	out, err := exec.Command(converter, "ld", "--linker", leaves, "--", "main.o").Output()
+	if child, err := os.ReadFile("child"); err == nil {
+		defer exec.Command("kill", strings.TrimSpace(string(child))).Run()
+	}
+	if err != nil || string(out) != "done with main.o\n" || time.Since(start) > 20*time.Second {
+		t.Errorf("%q, %v after %v", out, err, time.Since(start))
+	}
+}
+
+// Both outputs in one file keep their order.
+func TestOrder(t *testing.T) {
+	tools.Need(t, "gcc")
+	enter(t, linker{path: "none"})
+	compile(t, "main.c")
+	talks := program(t, "talks", "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done\necho $1\n")
+	out := tools.Must(t, converter, "ld", "--linker", talks, "--", "main.o")
+	want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\nmain.o\n"
+	if out != want {
+		t.Errorf("%q", out)
+	}
+}
+
+// A copy of the program, which looks like another file, does not run itself for ever.
+func TestCopyOnPath(t *testing.T) {
+	enter(t, linker{path: "none"})
+	for _, folder := range []string{"a", "b"} {
+		os.Mkdir(folder, 0o777)
+		tools.Must(t, "cp", converter, folder+"/ld")
+	}
+	here, _ := os.Getwd()
+	os.Unsetenv("SDTCONVERT_LD")
+	t.Setenv("PATH", here+"/a:"+here+"/b")
+	out, err := exec.Command(here+"/a/ld", "a.o").CombinedOutput()
+	if exitCode(err) != 1 || !strings.Contains(string(out), "is this program again and again") {
+		t.Errorf("%s, %v", out, err)
+	}
+	// Only itself.
+	os.RemoveAll("b")
+	out, err = exec.Command(here+"/a/ld", "a.o").CombinedOutput()
+	if exitCode(err) != 1 || !strings.Contains(string(out), "no linker of this name along PATH but this program") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// A full disk: one clear line, and nothing is left.
+func TestFullDisk(t *testing.T) {
+	tools.Need(t, "gcc", "mount", "umount")
+	enter(t, linker{path: "ld.bfd"})
+	small := t.TempDir()
+	if out, err := tools.Try("mount", "-t", "tmpfs", "-o", "size=64k", "none", small); err != nil {
+		// Only root mounts. A folder that cannot be written to is the next best.
+		t.Logf("no small disk: %s", out)
+		t.Setenv("TMPDIR", "/proc")
+	} else {
+		defer tools.Must(t, "umount", small)
+		t.Setenv("TMPDIR", small)
+	}
+	os.WriteFile("large.c", []byte("#include \"main.c\"\nchar large[200000] = { 1 };\n"), 0o666)
+	compile(t, "large.c")
+	out, err := combined(converter, "ld", "--", "-r", "-o", "none", "large.o")
+	if exitCode(err) != 1 || strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "sdtconvert: ") {
+		t.Errorf("%s, %v", out, err)
+	}
+	if entries, _ := os.ReadDir(small); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if _, err := os.Stat("none"); err == nil {
+		t.Error("it was linked")
+	}
+}

@@ -1,0 +1,91 @@
+package links
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// collected is a way to give a linker a program's objects in an archive.
+type collected struct {
+	name  string
+	ar    string   // its operation
+	flags []string // of the conversion
+	whole bool     // link all members, and not those alone that the index tells of
+}
+
+var collections = []collected{
+	{name: "searched", ar: "rcsD"},
+	{name: "whole", ar: "rcsD", whole: true},
+	{name: "notes", ar: "rcsD", flags: []string{"--stapsdt"}},
+	{name: "thin", ar: "rcsDT"},
+	{name: "thin-whole", ar: "rcsDT", whole: true},
+}
+
+// archive collects copies of objects, so that a thin archive has them in its
+// folder, and converts them there.
+func (k collected) archive(t *testing.T, m *machine, objects []string) string {
+	t.Helper()
+	words := append([]string{"archive", k.name, m.name}, objects...)
+	return shared(t, "libprobed.a", words, func(out string) error {
+		args := []string{k.ar, out}
+		for _, o := range objects {
+			data, err := os.ReadFile(o)
+			if err != nil {
+				return err
+			}
+			member := filepath.Join(filepath.Dir(out), filepath.Base(o))
+			if err := os.WriteFile(member, data, 0o666); err != nil {
+				return err
+			}
+			args = append(args, member)
+		}
+		if _, err := tools.Try(m.prefix+"ar", args...); err != nil {
+			return err
+		}
+		_, err := tools.Try(converter, append(k.flags[:len(k.flags):len(k.flags)], out)...)
+		return err
+	})
+}
+
+// TestArchives converts a program's objects in archives. A linker that searches one
+// finds the program, main included, by the index of symbols.
+func TestArchives(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler("gcc", "-O2"), amd64Compiler("clang-19", "-O2", "-ffunction-sections"),
+		crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2"),
+	} {
+		for _, ld := range c.machine.linkers {
+			for _, k := range collections {
+				t.Run(c.String()+"/"+ld.name+"/"+k.name, func(t *testing.T) {
+					t.Parallel()
+					c.need(t)
+					tools.Need(t, ld.path, c.machine.prefix+"ar")
+					k.check(t, c, ld)
+				})
+			}
+		}
+	}
+}
+
+func (k collected) check(t *testing.T, c compiler, ld linker) {
+	t.Helper()
+	p := compileProgram(t, c, pairs, false)
+	twin, err := modePIE.link(p, ld, nil, p.twin())
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	want := twin.examine(t, p.machine)
+	objects := []string{p.probes, p.show, k.archive(t, p.machine, p.probed)}
+	if k.whole {
+		objects = []string{p.probes, p.show, "-Wl,--whole-archive", objects[2], "-Wl,--no-whole-archive"}
+	}
+	got, err := modePIE.link(p, ld, nil, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites := checkImage(t, p.machine, pairs, got.image, want)
+	checkRun(t, p.machine, got.exe, expected(t), openImage(t, got.image), sites)
+}

@@ -1,0 +1,196 @@
+package links
+
+import (
+	"encoding/binary"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// twinSites are the calls of stubs in an unconverted image, found by objdump.
+func twinSites(t *testing.T, m *machine, im *image) []site {
+	t.Helper()
+	var sites []site
+	for _, line := range lines(t, m.objdump(), "-d", "--no-show-raw-insn", im.path) {
+		match := branch.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		stub := stubName.FindStringSubmatch(im.target(t, match[3]))
+		if stub == nil {
+			continue
+		}
+		addr, err := strconv.ParseUint(match[1], 16, 64)
+		if err != nil {
+			t.Fatalf("%s: %q: %v", im.path, line, err)
+		}
+		s := site{kind: stub[1], id: stub[2], addr: addr}
+		im.locate(t, &s)
+		if isConditional(m, match[2]) {
+			// The record names the return, behind the inverted branch.
+			s.addr += 2
+			s.offset += 2
+		}
+		sites = append(sites, s)
+	}
+	return sites
+}
+
+var (
+	// branch matches what names a target: address, instruction without its
+	// prefixes, operands.
+	branch = regexp.MustCompile(
+		`^ *([0-9a-f]+):\s+(?:(?:addr32|bnd|notrack|data16) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>)(?:\s+//.*)?$`)
+	stubName  = regexp.MustCompile(`^__dtrace_(probe|isenabled)_(\w+)$`)
+	lastLabel = regexp.MustCompile(`<([^<>]*)>$`)
+	viaCode   = regexp.MustCompile(`[@$](?:plt|thunk)$`) // what linkers put between
+	viaGOT    = regexp.MustCompile(`^\*0x[0-9a-f]+\(%rip\)\s+# ([0-9a-f]+) <`)
+)
+
+// target is the name that an instruction branches to, or the empty string.
+func (im *image) target(t *testing.T, operands string) string {
+	t.Helper()
+	if match := viaGOT.FindStringSubmatch(operands); match != nil {
+		// Some linkers leave calls through the GOT as they are.
+		slot, err := strconv.ParseUint(match[1], 16, 64)
+		if err != nil {
+			t.Fatalf("%s: %q: %v", im.path, operands, err)
+		}
+		for _, name := range im.at(im.word(t, slot).value) {
+			if stubName.MatchString(name) {
+				return name
+			}
+		}
+		return ""
+	}
+	return viaCode.ReplaceAllString(lastLabel.FindStringSubmatch(operands)[1], "")
+}
+
+func isConditional(m *machine, instruction string) bool {
+	return m == amd64 && instruction[0] == 'j' && instruction != "jmp"
+}
+
+// compareSites fails a test where records and the twin's calls differ, as
+// multisets; the places within functions count where the machine is exact.
+func compareSites(t *testing.T, m *machine, got, want []site) {
+	t.Helper()
+	missing, extra := differences(m, got, want)
+	for _, s := range missing {
+		t.Errorf("no record of %s", s)
+	}
+	for _, s := range extra {
+		t.Errorf("a record too many of %s", s)
+	}
+	if len(want) == 0 {
+		t.Error("the twin has no sites")
+	}
+}
+
+// differences lists what got lacks and what it has too much.
+func differences(m *machine, got, want []site) (missing, extra []string) {
+	count := map[string]int{}
+	for _, s := range want {
+		count[s.key(m)]++
+	}
+	for _, s := range got {
+		count[s.key(m)]--
+	}
+	for k, n := range count {
+		for ; n > 0; n-- {
+			missing = append(missing, k)
+		}
+		for ; n < 0; n++ {
+			extra = append(extra, k)
+		}
+	}
+	slices.Sort(missing)
+	slices.Sort(extra)
+	return missing, extra
+}
+
+// key is what a site is compared by.
+func (s site) key(m *machine) string {
+	if !m.exact {
+		s.offset = 0
+	}
+	return s.String()
+}
+
+// checkCode compares the code at each record with what sites become.
+func checkCode(t *testing.T, m *machine, im *image, sites []site) {
+	t.Helper()
+	for _, s := range sites {
+		code := im.bytes(t, s.addr, 8)
+		if m == arm64 && s.kind == "isenabled" && code[3]&0xfc == 0x14 {
+			// b helper
+			distance := int64(int32(binary.LittleEndian.Uint32(code)<<6)) >> 4
+			code = im.bytes(t, s.addr+uint64(distance), 8)
+		}
+		if !disabled(m.name, s.kind, code) {
+			t.Errorf("%s: %s: code is % x", im.path, s, code)
+		}
+	}
+}
+
+// checkNames sees to it that no stub's name is left.
+func checkNames(t *testing.T, im *image) {
+	t.Helper()
+	for _, line := range append(lines(t, "nm", "-a", im.path), nmDynamic(t, im)...) {
+		if strings.Contains(line, "__dtrace_") {
+			t.Errorf("%s: nm shows %q", im.path, line)
+		}
+	}
+}
+
+func nmDynamic(t *testing.T, im *image) []string {
+	t.Helper()
+	if im.file.Section(".dynsym") == nil {
+		return nil
+	}
+	return lines(t, "nm", "-D", im.path)
+}
+
+// checkResolvers asks addr2line and objdump in which function a site is, and
+// what stands just after it: no label of a record may pass for a function.
+func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
+	t.Helper()
+	args := []string{"-f", "-e", im.path}
+	var where []uint64
+	for _, s := range sites {
+		for _, addr := range []uint64{s.addr, s.addr + 1, s.addr + 4} {
+			where = append(where, addr)
+			args = append(args, "0x"+strconv.FormatUint(addr, 16))
+		}
+	}
+	for i, name := range lines(t, "addr2line", args...) {
+		if i%2 == 1 {
+			continue // The source line.
+		}
+		names, _ := im.around(where[i/2])
+		if strings.HasPrefix(name, ".Lsdt_") || m.exact && names != nil && !slices.Contains(names, name) {
+			t.Errorf("%s: addr2line calls %#x %q, not %q", im.path, where[i/2], name, names)
+			return
+		}
+	}
+	for _, line := range lines(t, m.objdump(), "-d", "--no-show-raw-insn", im.path) {
+		if strings.Contains(line, "<.Lsdt_") {
+			t.Errorf("%s: objdump shows %q", im.path, line)
+			return
+		}
+	}
+}
+
+// checkImage is every check of a converted image whose twin has the sites want.
+func checkImage(t *testing.T, m *machine, l layout, path string, want []site) []site {
+	t.Helper()
+	im := openImage(t, path)
+	got := im.records(t, l)
+	compareSites(t, m, got, want)
+	checkCode(t, m, im, got)
+	checkNames(t, im)
+	checkResolvers(t, m, im, got)
+	checkListing(t, im, got)
+	return got
+}

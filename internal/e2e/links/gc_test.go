@@ -1,0 +1,151 @@
+package links
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+func sameFile(t *testing.T, a, b string) {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(x, y) {
+		t.Errorf("%s and %s differ", a, b)
+	}
+}
+
+// TestGC drops dead functions. lld drops their records too; other linkers keep
+// both, because the program refers to __start_ and __stop_. None may keep a
+// record whose function is gone, nor lose one of a live function.
+func TestGC(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler("gcc", "-O2", "-ffunction-sections"),
+		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+		crossCompiler(arm64, "gcc", "-O2", "-ffunction-sections"),
+		crossCompiler(riscv64, "clang-19", "-O2", "-ffunction-sections"),
+	} {
+		for _, l := range layouts {
+			for _, ld := range c.machine.linkers {
+				for _, md := range []mode{modeExe, modePIE} {
+					t.Run(c.String()+"/"+l.name+"/"+ld.name+"/"+md.name, func(t *testing.T) {
+						t.Parallel()
+						c.need(t)
+						checkGC(t, combination{c, l, ld, md})
+					})
+				}
+			}
+		}
+	}
+}
+
+func checkGC(t *testing.T, c combination) {
+	tools.Need(t, c.linker.path)
+	m := c.compiler.machine
+	p := compileProgram(t, c.compiler, c.layout, false)
+	gc := []string{"-Wl,--gc-sections"}
+	twin := func(flags []string) []site {
+		l, err := c.mode.link(p, c.linker, flags, p.twin())
+		if err != nil {
+			t.Skipf("unconverted: %v", err)
+		}
+		return l.examine(t, m)
+	}
+	every, live := twin(nil), twin(gc)
+	got, err := c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := openImage(t, got.image)
+	sites := im.records(t, c.layout)
+	checkCode(t, m, im, sites)
+	checkNames(t, im)
+	if missing, _ := differences(m, sites, live); missing != nil {
+		t.Errorf("no records of live %s", strings.Join(missing, ", "))
+	}
+	if _, extra := differences(m, sites, every); extra != nil {
+		t.Errorf("records too many of %s", strings.Join(extra, ", "))
+	}
+	checkDead(t, c.linker, im, sites, live)
+	checkRun(t, m, got.exe, expected(t), im, sites)
+}
+
+// checkDead looks at the function that no one calls.
+func checkDead(t *testing.T, ld linker, im *image, sites, live []site) {
+	t.Helper()
+	const dead = "program_dead"
+	isDead := func(s site) bool { return s.function == dead }
+	if slices.ContainsFunc(live, isDead) {
+		t.Errorf("the twin keeps %s", dead)
+	}
+	recorded := slices.ContainsFunc(sites, isDead)
+	kept := slices.ContainsFunc(im.symbols, symbolIs(dead))
+	if recorded != kept {
+		t.Errorf("%s is kept: %t, its records are kept: %t", dead, kept, recorded)
+	}
+	if strings.HasPrefix(ld.name, "lld") && kept {
+		t.Errorf("%s keeps %s", ld.name, dead)
+	}
+}
+
+// TestICF folds identical functions: two that differ in a probe are not, though
+// their code has become the same.
+func TestICF(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler("gcc", "-O2", "-ffunction-sections"),
+		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+	} {
+		for _, ld := range amd64.linkers {
+			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
+				t.Run(c.String()+"/"+ld.name+"/"+gc, func(t *testing.T) {
+					t.Parallel()
+					c.need(t)
+					tools.Need(t, ld.path)
+					checkICF(t, c, ld, gc)
+				})
+			}
+		}
+	}
+}
+
+func checkICF(t *testing.T, c compiler, ld linker, gc string) {
+	p := compileProgram(t, c, pairs, false)
+	icf := []string{"-Wl,--icf=all", gc}
+	if _, err := modePIE.link(p, ld, icf, p.twin()); err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	// The stubs themselves fold, so only the twin without folding knows names.
+	twin, err := modePIE.link(p, ld, []string{gc}, p.twin())
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	want := twin.examine(t, amd64)
+	got, err := modePIE.link(p, ld, icf, p.converted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := openImage(t, got.image)
+	sites := im.records(t, pairs)
+	if missing, _ := differences(amd64, sites, want); missing != nil {
+		t.Errorf("no records of %s", strings.Join(missing, ", "))
+	}
+	places := map[uint64]bool{}
+	for _, s := range sites {
+		if places[s.addr] {
+			t.Errorf("two records of one site, %s", s)
+		}
+		places[s.addr] = true
+	}
+	checkCode(t, amd64, im, sites)
+	checkRun(t, amd64, got.exe, expected(t), im, sites)
+}

@@ -1,0 +1,110 @@
+package links
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestBreakpoints counts what stops at each recorded address, per probe: as
+// often as the stubs of the unconverted twin are entered.
+func TestBreakpoints(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler("gcc", "-O2"),
+		amd64Compiler("clang-19", "-Os"), // with conditional tail calls
+	} {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.need(t)
+			tools.Need(t, "gdb")
+			checkBreakpoints(t, c)
+		})
+	}
+}
+
+func checkBreakpoints(t *testing.T, c compiler) {
+	bfd := amd64.linkers[0]
+	p := compileProgram(t, c, pairs, false)
+	twin, err := modeExe.link(p, bfd, nil, p.twin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := modeExe.link(p, bfd, nil, p.converted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	stubs := map[uint64]string{}
+	im := openImage(t, twin.image)
+	for _, f := range im.funcs {
+		if stub := stubName.FindStringSubmatch(f.Name); stub != nil {
+			stubs[f.Value] = stub[1] + " " + stub[2]
+		}
+	}
+	for addr, n := range hits(t, twin.exe, stubs) {
+		want[stubs[addr]] += n
+	}
+	places := map[uint64]string{}
+	for _, s := range openImage(t, got.image).records(t, pairs) {
+		places[s.addr] = s.kind + " " + s.id
+	}
+	have := map[string]int{}
+	for addr, n := range hits(t, got.exe, places) {
+		have[places[addr]] += n
+	}
+	for _, name := range stubs {
+		if have[name] != want[name] {
+			t.Errorf("%s: %d hits of its sites, but %d of the twin's stub", name, have[name], want[name])
+		}
+	}
+	if want["probe calls___cond"] == 0 || want["isenabled calls___value"] == 0 {
+		t.Errorf("the twin's stubs are not entered: %v", want)
+	}
+}
+
+// hits runs a program under gdb, with a breakpoint at each address that never
+// stops it, and returns how often each was hit.
+func hits(t *testing.T, exe string, places map[uint64]string) map[uint64]int {
+	t.Helper()
+	var script strings.Builder
+	script.WriteString("set pagination off\nset confirm off\nset debuginfod enabled off\n")
+	numbers := map[int]uint64{}
+	for addr := range places {
+		numbers[len(numbers)+1] = addr
+		fmt.Fprintf(&script, "break *%#x\nignore %d 1000000\n", addr, len(numbers))
+	}
+	script.WriteString("run >/dev/null\ninfo breakpoints\n")
+	file := filepath.Join(t.TempDir(), "script.gdb")
+	if err := os.WriteFile(file, []byte(script.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tools.Try("gdb", "-nx", "-batch", "-x", file, exe)
+	if err != nil || strings.Contains(out, "ptrace: ") {
+		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, tools.Shortened(out)))
+	}
+	if !strings.Contains(out, "exited normally") {
+		t.Fatalf("gdb: %s", tools.Shortened(out))
+	}
+	count := map[uint64]int{}
+	number := 0
+	for _, line := range strings.Split(out, "\n") {
+		if match := breakpoint.FindStringSubmatch(line); match != nil {
+			number, _ = strconv.Atoi(match[1])
+		}
+		if match := alreadyHit.FindStringSubmatch(line); match != nil {
+			count[numbers[number]], _ = strconv.Atoi(match[1])
+		}
+	}
+	return count
+}
+
+var (
+	breakpoint = regexp.MustCompile(`^(\d+)\s+breakpoint\s`)
+	alreadyHit = regexp.MustCompile(`breakpoint already hit (\d+) times?`)
+)

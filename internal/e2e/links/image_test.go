@@ -1,0 +1,251 @@
+package links
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// image is a linked program or library, as debug/elf sees it.
+type image struct {
+	path    string
+	file    *elf.File
+	symbols []elf.Symbol
+	funcs   []elf.Symbol // by address
+	dynamic map[uint64]word
+}
+
+// word is what a dynamic relocation puts at an address: a value, or where the
+// loader chooses it, the name of a symbol and an addend.
+type word struct {
+	symbol string
+	value  uint64
+}
+
+func openImage(t *testing.T, path string) *image {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	t.Cleanup(func() { f.Close() })
+	im := &image{path: path, file: f, dynamic: map[uint64]word{}}
+	if im.symbols, err = f.Symbols(); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, s := range im.symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF {
+			im.funcs = append(im.funcs, s)
+		}
+	}
+	sort.Slice(im.funcs, func(i, j int) bool {
+		a, b := im.funcs[i], im.funcs[j]
+		if a.Value != b.Value {
+			return a.Value < b.Value
+		}
+		return a.Name < b.Name
+	})
+	im.relocate(t)
+	return im
+}
+
+// The dynamic relocations of data, by machine: what adds the load base, and
+// what adds a symbol's address.
+var (
+	relative = map[elf.Machine]uint32{elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3}
+	symbolic = map[elf.Machine]uint32{elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2}
+)
+
+// relocate does what the dynamic loader does to words of data, at load base 0.
+func (im *image) relocate(t *testing.T) {
+	t.Helper()
+	names, err := im.file.DynamicSymbols()
+	if err != nil && im.file.Section(".dynsym") != nil {
+		t.Fatalf("%s: %v", im.path, err)
+	}
+	for _, s := range im.file.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		data, err := s.Data()
+		if err != nil {
+			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
+		}
+		for ; len(data) >= 24; data = data[24:] {
+			info := binary.LittleEndian.Uint64(data[8:])
+			w := word{value: binary.LittleEndian.Uint64(data[16:])}
+			switch uint32(info) {
+			case relative[im.file.Machine]:
+			case symbolic[im.file.Machine]:
+				w.symbol = names[info>>32-1].Name
+			default:
+				continue
+			}
+			im.dynamic[binary.LittleEndian.Uint64(data)] = w
+		}
+	}
+}
+
+// bytes are the bytes at an address, zero where the file holds none.
+func (im *image) bytes(t *testing.T, addr uint64, n int) []byte {
+	t.Helper()
+	for _, p := range im.file.Progs {
+		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr+uint64(n) <= p.Vaddr+p.Memsz {
+			b := make([]byte, n)
+			if addr+uint64(n) <= p.Vaddr+p.Filesz {
+				if _, err := p.ReadAt(b, int64(addr-p.Vaddr)); err != nil {
+					t.Fatalf("%s: %#x: %v", im.path, addr, err)
+				}
+			}
+			return b
+		}
+	}
+	t.Fatalf("%s: address %#x is not loaded", im.path, addr)
+	return nil
+}
+
+// word is the word at an address, after loading.
+func (im *image) word(t *testing.T, addr uint64) word {
+	t.Helper()
+	if w, ok := im.dynamic[addr]; ok {
+		return w
+	}
+	return word{value: binary.LittleEndian.Uint64(im.bytes(t, addr, 8))}
+}
+
+// header is the address of the ELF header.
+func (im *image) header(t *testing.T) uint64 {
+	t.Helper()
+	for _, p := range im.file.Progs {
+		if p.Type == elf.PT_LOAD && p.Off == 0 {
+			return p.Vaddr
+		}
+	}
+	t.Fatalf("%s: the ELF header is not loaded", im.path)
+	return 0
+}
+
+// around lists the names of the functions around an address, sorted, and the
+// address of the first byte of the innermost.
+func (im *image) around(addr uint64) (names []string, start uint64) {
+	for _, f := range im.funcs {
+		if f.Value > addr {
+			break
+		}
+		if addr < f.Value+f.Size {
+			if f.Value != start {
+				names, start = nil, f.Value
+			}
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, start
+}
+
+// at lists the names of the symbols of an address.
+func (im *image) at(addr uint64) []string {
+	var names []string
+	for _, s := range im.symbols {
+		if s.Value == addr && s.Section != elf.SHN_UNDEF && s.Name != "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// symbolIs matches the definition of a name.
+func symbolIs(name string) func(elf.Symbol) bool {
+	return func(s elf.Symbol) bool { return s.Name == name && s.Section != elf.SHN_UNDEF }
+}
+
+// bounds is where the records of a section stand, by the section header and by
+// the symbols that the linker made, which have to agree.
+func (im *image) bounds(t *testing.T, name string) (start, end uint64) {
+	t.Helper()
+	for _, s := range im.file.Sections {
+		if s.Name != name {
+			continue
+		}
+		if end != 0 {
+			t.Errorf("%s: two sections %s", im.path, name)
+		}
+		start, end = s.Addr, s.Addr+s.Size
+	}
+	for _, s := range im.symbols {
+		if s.Section == elf.SHN_UNDEF {
+			continue
+		}
+		if s.Name == "__start_"+name && s.Value != start || s.Name == "__stop_"+name && s.Value != end {
+			t.Errorf("%s: %s = %#x, but the section is [%#x, %#x)", im.path, s.Name, s.Value, start, end)
+		}
+	}
+	return start, end
+}
+
+// site is a probe site: a record of the converted image, or a call of a stub in
+// the twin. Its function is the first name, in alphabetic order, of those around.
+type site struct {
+	kind     string // probe or isenabled
+	id       string
+	function string
+	offset   uint64 // from the function's start
+	addr     uint64
+}
+
+func (s site) String() string {
+	return fmt.Sprintf("%s %s in %s+%#x", s.kind, s.id, s.function, s.offset)
+}
+
+// records reads the records of a layout.
+func (im *image) records(t *testing.T, l layout) []site {
+	t.Helper()
+	var sites []site
+	for _, kind := range kinds {
+		start, end := im.bounds(t, l.section[kind])
+		if (end-start)%l.size != 0 {
+			t.Errorf("%s: %s has %d bytes, not a multiple of %d", im.path, l.section[kind], end-start, l.size)
+		}
+		for ; start < end; start += l.size {
+			probe, at := l.read(t, im, start)
+			if at.symbol != "" {
+				t.Errorf("%s: record %#x: the site is %s+%#x, which another module can take over", im.path, start, at.symbol, at.value)
+				continue
+			}
+			s := site{kind: kind, id: im.probe(t, probe), addr: at.value}
+			im.locate(t, &s)
+			sites = append(sites, s)
+		}
+	}
+	return sites
+}
+
+func (im *image) locate(t *testing.T, s *site) {
+	t.Helper()
+	names, start := im.around(s.addr)
+	if names == nil {
+		t.Errorf("%s: %s %s at %#x is in no function", im.path, s.kind, s.id, s.addr)
+		return
+	}
+	s.function, s.offset = names[0], s.addr-start
+}
+
+// probe is the id of the probe object that a record points to.
+func (im *image) probe(t *testing.T, w word) string {
+	t.Helper()
+	names := []string{w.symbol}
+	if w.symbol == "" {
+		names = im.at(w.value)
+	}
+	for _, n := range names {
+		if id, ok := strings.CutPrefix(n, "sdt_"); ok {
+			return id
+		}
+	}
+	t.Errorf("%s: no probe object at %v, but %q", im.path, w, names)
+	return ""
+}

@@ -1,0 +1,54 @@
+package links
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestInterposed preloads a library with a function of the same name as one of
+// the probed library: the other one runs, but every record stays in the probed
+// library. records already sees to it that no site is left to symbol lookup;
+// here the dynamic loader has the last word.
+func TestInterposed(t *testing.T) {
+	for _, l := range layouts {
+		for _, ld := range amd64.linkers {
+			t.Run(l.name+"/"+ld.name, func(t *testing.T) {
+				t.Parallel()
+				c := amd64Compiler("gcc", "-O2")
+				c.need(t)
+				tools.Need(t, ld.path)
+				checkInterposed(t, c, l, ld)
+			})
+		}
+	}
+}
+
+func checkInterposed(t *testing.T, c compiler, l layout, ld linker) {
+	p := compileProgram(t, c, l, true)
+	got, err := modeShared.link(p, ld, nil, p.converted(t, l.flags()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := c.object(t, "interpose.c")
+	lib, err := link(amd64, ld, "libinterpose.so", []string{"-shared"}, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := run(amd64, got.exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	interposed, err := run(amd64, got.exe, lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain.stdout == interposed.stdout {
+		t.Errorf("%s: nothing was interposed", filepath.Base(lib))
+	}
+	if len(plain.records) == 0 || !slices.Equal(plain.records, interposed.records) {
+		t.Errorf("the records move:\n%q\n%q", plain.records, interposed.records)
+	}
+}

@@ -1,0 +1,122 @@
+package links
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+var kinds = []string{"probe", "isenabled"}
+
+// layout is how records stand in an image.
+type layout struct {
+	name    string
+	show    string // LAYOUT of show.c
+	section map[string]string
+	size    uint64
+	read    func(t *testing.T, im *image, addr uint64) (probe, site word)
+}
+
+var (
+	pairs = layout{
+		name:    "pairs",
+		show:    "1",
+		section: map[string]string{"probe": "sdt_instances_set", "isenabled": "sdt_isenabled_set"},
+		size:    16,
+		read:    readPair,
+	}
+	relative32 = layout{
+		name:    "relative",
+		show:    "2",
+		section: map[string]string{"probe": "sdt_instances_rel", "isenabled": "sdt_isenabled_rel"},
+		size:    8,
+		read:    readRelative,
+	}
+	freebsd = layout{
+		name:    "freebsd",
+		show:    "3",
+		section: map[string]string{"probe": "set_sdt_instances_set", "isenabled": "set_sdt_isenabled_set"},
+		size:    8,
+		read:    readPointer,
+	}
+	layouts = []layout{pairs, relative32, freebsd}
+)
+
+// flags are the converter's flags for a layout; the default is left unsaid.
+func (l layout) flags() []string {
+	if l.name == "pairs" {
+		return nil
+	}
+	return []string{"--layout", l.name}
+}
+
+func readPair(t *testing.T, im *image, addr uint64) (probe, site word) {
+	t.Helper()
+	return im.word(t, addr), im.word(t, addr+8)
+}
+
+// readRelative also sees to it that nothing is left to the dynamic loader.
+func readRelative(t *testing.T, im *image, addr uint64) (probe, site word) {
+	t.Helper()
+	for a := addr; a < addr+8; a++ {
+		if w, ok := im.dynamic[a]; ok {
+			t.Errorf("%s: a dynamic relocation %v at %#x, in a relative record", im.path, w, a)
+		}
+	}
+	distance := func(at uint64) word {
+		d := int32(binary.LittleEndian.Uint32(im.bytes(t, at, 4)))
+		return word{value: at + uint64(int64(d))}
+	}
+	return distance(addr), distance(addr + 4)
+}
+
+func readPointer(t *testing.T, im *image, addr uint64) (probe, site word) {
+	t.Helper()
+	p := im.word(t, addr)
+	if p.symbol != "" {
+		t.Errorf("%s: the pointer at %#x is to a symbol, %s", im.path, addr, p.symbol)
+	}
+	return readPair(t, im, p.value)
+}
+
+// disabled tells whether bytes are what a site of a kind becomes. The forms are
+// written down again here, as hexadecimal beginnings.
+func disabled(machine, kind string, code []byte) bool {
+	text := fmt.Sprintf("%x", code)
+	for _, form := range disabledForms[machine+" "+kind] {
+		if strings.HasPrefix(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+var disabledForms = map[string][]string{
+	"amd64 probe": {
+		"0f1f440000",   // nopl 0(%rax,%rax,1)
+		"660f1f440000", // nopw 0(%rax,%rax,1)
+		"c3cccccccc",   // ret; int3...
+		"c30f1f00",     // the ret that an inverted jcc steps over
+	},
+	"amd64 isenabled": {
+		"31c00f1f00",   // xor %eax, %eax; nopl (%rax)
+		"31c00f1f4000", // xor %eax, %eax; nopl 0(%rax)
+		"31c0c3cc",     // xor %eax, %eax; ret; int3...
+	},
+	"arm64 probe": {
+		"1f2003d5", // nop
+		"c0035fd6", // ret
+	},
+	"arm64 isenabled": {
+		"00008052", // mov w0, #0
+	},
+	"riscv64 probe": {
+		"1300000013000000", // nop; nop
+		"6780000013000000", // ret; nop
+	},
+	"riscv64 isenabled": {
+		"1305000013000000", // li a0, 0; nop
+		"1305000067800000", // li a0, 0; ret
+	},
+}

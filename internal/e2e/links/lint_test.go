@@ -1,0 +1,94 @@
+package links
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestLint holds eu-elflint and readelf to every object that can be converted:
+// they have nothing to say that they do not say of the unconverted one, but that
+// there are relocations of type NONE.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "eu-elflint", "readelf")
+	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
+	converted := 0
+	for _, flags := range [][]string{nil, {"--layout", "relative"}, {"--layout", "freebsd"}, {"--stapsdt"}} {
+		for _, o := range objects {
+			out := filepath.Join(t.TempDir(), filepath.Base(o))
+			if _, err := tools.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, o)...); err != nil {
+				continue // It is to be refused; other tests say so.
+			}
+			converted++
+			lint(t, o, out, flags)
+		}
+	}
+	if converted < len(objects) {
+		t.Errorf("only %d of 4 x %d objects were converted", converted, len(objects))
+	}
+}
+
+func lint(t *testing.T, before, after string, flags []string) {
+	t.Helper()
+	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
+		known := complaints(tool, before)
+		for c := range complaints(tool, after) {
+			if !known[c] && !noneRelocation.MatchString(c) && !stapsdtNote.MatchString(c) {
+				t.Errorf("%s %q: %s says %q", filepath.Base(before), flags, tool[0], c)
+			}
+		}
+	}
+}
+
+// complaints are the lines in which a tool finds fault, without numbers: what
+// is in the file before keeps its faults at other places.
+func complaints(tool []string, path string) map[string]bool {
+	out, _ := tools.Try(tool[0], append(tool[1:len(tool):len(tool)], path)...)
+	found := map[string]bool{}
+	for _, line := range strings.Split(out, "\n") {
+		if tool[0] == "readelf" && !readelfFault.MatchString(line) {
+			continue
+		}
+		line = strings.ReplaceAll(line, path, "FILE")
+		if line = strings.TrimSpace(numbers.ReplaceAllString(line, "#")); line != "" {
+			found[line] = true
+		}
+	}
+	return found
+}
+
+var (
+	readelfFault = regexp.MustCompile(`^readelf: |<corrupt|<unknown|[Ww]arning:|[Ee]rror:`)
+	numbers      = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+	// What elflint says of a relocation of type 0, whatever it is called.
+	noneRelocation = regexp.MustCompile(`^section \[ *#\] '\.rela?\..*': relocation #: relocation type invalid for the file type$`)
+	// What elflint says of the notes of any object: it knows them in linked files.
+	stapsdtNote = regexp.MustCompile(`unknown object file note type # with owner name 'stapsdt'`)
+)
+
+// TestLintAccepted keeps the exception of TestLint honest: with the relocations
+// dropped there is nothing to except.
+func TestLintAccepted(t *testing.T) {
+	tools.Need(t, "eu-elflint", "readelf")
+	o := filepath.Join(sources, "calls.amd64-gcc12-O2.o")
+	out := convert(t, o, "--drop-relocations")
+	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
+		known := complaints(tool, o)
+		for c := range complaints(tool, out) {
+			if !known[c] {
+				t.Errorf("%s says %q", tool[0], c)
+			}
+		}
+	}
+	if _, err := os.Stat(out); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,229 @@
+package links
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// listed is a site as `sdtconvert list --json` has it, with its probe's line.
+type listed struct {
+	Provider, Module, Function, Name string
+	Address, Symbol, Kind, State     string
+	NoSymbol                         bool `json:"no_symbol"`
+}
+
+// list runs the lister on an image.
+func list(t *testing.T, args ...string) []listed {
+	t.Helper()
+	out, err := tools.Try(converter, append([]string{"list", "--json"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Version int
+		Images  []struct {
+			Probes []struct {
+				Provider, Module, Function, Name string
+				Sites                            []listed
+			}
+			Errors []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Version != 1 {
+		t.Fatalf("list %q: %v, version %d", args, err, doc.Version)
+	}
+	var all []listed
+	for _, im := range doc.Images {
+		for _, p := range im.Probes {
+			for _, s := range p.Sites {
+				if s.Function == "" {
+					t.Errorf("list %q: %s is in no function", args, s.Address)
+				}
+				s.Provider, s.Module, s.Function, s.Name = p.Provider, p.Module, p.Function, p.Name
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// checkListing compares a listing with the records as debug/elf shows them, and
+// with the probe objects that ids.h defines.
+func checkListing(t *testing.T, im *image, sites []site) {
+	t.Helper()
+	var want []string
+	names := map[string][]string{}
+	for _, s := range sites {
+		address := fmt.Sprintf("%#x", s.addr)
+		names[address], _ = im.around(s.addr)
+		want = append(want, fmt.Sprintf("%s %s %s", address, s.kind, strings.ReplaceAll(providerAndName(s.id), "__", "-")))
+	}
+	var got []string
+	for _, l := range list(t, im.path) {
+		kind := "probe"
+		if strings.HasPrefix(l.Kind, "isenabled") {
+			kind = "isenabled"
+		}
+		got = append(got, fmt.Sprintf("%s %s %s %s", l.Address, kind, l.Provider, l.Name))
+		symbol := l.Symbol
+		if symbol == "" {
+			symbol = l.Function
+		}
+		switch {
+		case !slices.Contains(names[l.Address], symbol):
+			t.Errorf("%s: list has %s in %q, not in one of %q", im.path, l.Address, symbol, names[l.Address])
+		case symbol != l.Function && !strings.HasPrefix(symbol, l.Function+"."):
+			t.Errorf("%s: %q is listed as %q", im.path, symbol, l.Function)
+		case l.State != "disabled" || l.Module != filepath.Base(im.path):
+			t.Errorf("%s: %+v", im.path, l)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: records (-) and listing (+): %s", im.path, diff)
+	}
+}
+
+func providerAndName(id string) string {
+	if provider, name, ok := strings.Cut(id, "___"); ok {
+		return provider + " " + name
+	}
+	return "sdt " + id
+}
+
+// The names of C++ and the chains of inlined functions are addr2line's.
+func TestInlinesAreThoseOfAddr2line(t *testing.T) {
+	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}
+	c.need(t)
+	tools.Need(t, "addr2line")
+	p := compileProgram(t, c, pairs, false)
+	image, err := modePIE.link(p, c.machine.linkers[0], nil, p.converted(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains := 0
+	for _, site := range openImage(t, image.image).records(t, pairs) {
+		address := fmt.Sprintf("%#x", site.addr)
+		want := lines(t, "addr2line", "-i", "-f", "-C", "-e", image.image, address)
+		got := lines(t, converter, "resolve", "--inlines", "--demangle", image.image, address)
+		if len(want) > 2 {
+			chains++
+		}
+		checkFrames(t, address, got, want)
+	}
+	if chains < 3 {
+		t.Errorf("only %d sites are in inlined functions", chains)
+	}
+}
+
+// checkFrames compares the lines of resolve with the pairs of lines, function and
+// place, of addr2line.
+func checkFrames(t *testing.T, address string, got, want []string) {
+	t.Helper()
+	frames := got[1:]
+	if len(frames) == 0 { // nothing is inlined
+		columns := strings.Split(got[0], "\t")
+		function, _, _ := strings.Cut(columns[4], "+0x")
+		frames = []string{"\tinline\t" + function + "\t" + columns[5]}
+	}
+	var pairs []string
+	for i := 0; i+1 < len(want); i += 2 {
+		place, _, _ := strings.Cut(want[i+1], " (discriminator")
+		pairs = append(pairs, want[i]+"\t"+place)
+	}
+	for i := range frames {
+		frames[i] = strings.TrimPrefix(frames[i], "\tinline\t")
+		// Of a clone, addr2line says that it is one, or only its function.
+		frames[i] = clone.ReplaceAllString(frames[i], "")
+	}
+	for i := range pairs {
+		pairs[i] = clone.ReplaceAllString(pairs[i], "")
+		// What a lambda is called, each tool has an idea of its own.
+		if i < len(frames) && strings.Contains(pairs[i], "lambda") {
+			_, pairs[i], _ = strings.Cut(pairs[i], "\t")
+			_, frames[i], _ = strings.Cut(frames[i], "\t")
+		}
+	}
+	if diff := cmp.Diff(pairs, frames); diff != "" {
+		t.Errorf("%s: %s", address, diff)
+	}
+}
+
+var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part\.\d+|\.isra\.\d+)+`)
+
+// stripped images are listed by their separate debug file as before, and
+// without one by what is left.
+func TestListOfStrippedImages(t *testing.T) {
+	tools.Need(t, "strip", "objcopy")
+	for _, c := range every([]compiler{{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, c.linker.path)
+			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+			image, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
+			if err != nil {
+				t.Skipf("does not link: %v", err)
+			}
+			folder := t.TempDir()
+			whole := filepath.Join(folder, "whole")
+			stripped := filepath.Join(folder, "debug", "whole")
+			for _, d := range []string{"debug", "none"} {
+				if err := os.Mkdir(filepath.Join(folder, d), 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run := func(args ...string) {
+				if _, err := tools.Try(args[0], args[1:]...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run("cp", image.image, whole)
+			run("objcopy", "--only-keep-debug", whole, stripped+".debug")
+			run("objcopy", "--strip-all", "--add-gnu-debuglink="+stripped+".debug", whole, stripped)
+			want := list(t, whole)
+			if diff := cmp.Diff(want, list(t, stripped)); diff != "" {
+				t.Errorf("with a debug file: %s", diff)
+			}
+			alone := filepath.Join(folder, "none", "whole")
+			run("cp", stripped, alone)
+			checkStripped(t, want, list(t, alone))
+		})
+	}
+}
+
+// checkStripped compares what a listing without symbols has to be right about.
+func checkStripped(t *testing.T, want, got []listed) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d sites, want %d", len(got), len(want))
+	}
+	for i, g := range got {
+		w := want[i]
+		if g.Address != w.Address || g.Kind != w.Kind || g.Provider != w.Provider || g.Name != w.Name {
+			t.Errorf("site %+v, want %+v", g, w)
+		}
+		at, made := strings.CutPrefix(g.Function, "sub_")
+		if made != g.NoSymbol {
+			t.Errorf("%+v", g)
+		}
+		if made {
+			start, err := strconv.ParseUint(at, 16, 64)
+			site, _ := strconv.ParseUint(g.Address, 0, 64)
+			if err != nil || start > site {
+				t.Errorf("%s is in %s", g.Address, g.Function)
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package links
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// mode is a way to link a program into one image with all its probes.
+type mode struct {
+	name    string
+	flags   []string
+	library bool // the image is a library that an executable uses
+}
+
+var (
+	modeExe       = mode{name: "exe", flags: []string{"-no-pie"}}
+	modePIE       = mode{name: "pie", flags: []string{"-pie"}}
+	modeStatic    = mode{name: "static", flags: []string{"-static"}}
+	modeStaticPIE = mode{name: "static-pie", flags: []string{"-static-pie"}}
+	modeShared    = mode{name: "shared", flags: []string{"-shared", "-Wl,-z,defs"}, library: true}
+	modes         = []mode{modeExe, modePIE, modeStatic, modeShared}
+)
+
+// linked is the image with the probes, and the executable that runs it.
+type linked struct {
+	image, exe string
+}
+
+// link links a program's objects in a mode, with more flags.
+func (md mode) link(p program, ld linker, flags []string, objects []string) (linked, error) {
+	flags = append(append([]string{}, md.flags...), flags...)
+	if !md.library {
+		path, err := link(p.machine, ld, "program", flags, objects...)
+		return linked{path, path}, err
+	}
+	lib, err := link(p.machine, ld, "libprobed.so", flags, objects...)
+	if err != nil {
+		return linked{}, err
+	}
+	path := "-Wl,-rpath," + filepath.Dir(lib)
+	exe, err := link(p.machine, ld, "program", []string{"-pie", path}, p.starter, lib)
+	return linked{lib, exe}, err
+}
+
+// twins remembers what is known of unconverted images.
+var twins sync.Map // path -> *twin
+
+type twin struct {
+	once  sync.Once
+	err   error
+	sites []site
+}
+
+// examine runs a twin and finds its sites; the test is skipped where the twin
+// does not run, or prints something else.
+func (l linked) examine(t *testing.T, m *machine) []site {
+	t.Helper()
+	v, _ := twins.LoadOrStore(l.image, &twin{})
+	tw := v.(*twin)
+	tw.once.Do(func() {
+		var o outcome
+		if o, tw.err = run(m, l.exe); tw.err != nil {
+			return
+		}
+		if want := expected(t); o.stdout != want {
+			t.Errorf("the unconverted %s prints\n%s\nnot\n%s", l.exe, o.stdout, want)
+		}
+		tw.sites = twinSites(t, m, openImage(t, l.image))
+	})
+	if tw.err != nil {
+		t.Skipf("unconverted: %v", tw.err)
+	}
+	return tw.sites
+}
+
+// combination is one way through compiler, converter and linker.
+type combination struct {
+	compiler compiler
+	layout   layout
+	linker   linker
+	mode     mode
+}
+
+func (c combination) String() string {
+	return c.compiler.String() + "/" + c.layout.name + "/" + c.linker.name + "/" + c.mode.name
+}
+
+// check links the combination's program twice, unconverted and converted, and
+// compares the two.
+func (c combination) check(t *testing.T) {
+	m := c.compiler.machine
+	tools.Need(t, c.linker.path)
+	p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+	twin, err := c.mode.link(p, c.linker, nil, p.twin())
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	want := twin.examine(t, m)
+	got, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites := checkImage(t, c.comparable(), c.layout, got.image, want)
+	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+}
+
+// comparable is the machine, exact if sites are where the twin's calls are. Of
+// -fno-plt's calls mold makes `nop; call`, so the twin's stand one byte further.
+func (c combination) comparable() *machine {
+	if c.linker.name != "mold" || !strings.Contains(c.compiler.String(), "-fno-plt") {
+		return c.compiler.machine
+	}
+	inexact := *c.compiler.machine
+	inexact.exact = false
+	return &inexact
+}
+
+// runCombinations checks each combination.
+func runCombinations(t *testing.T, all []combination) {
+	for _, c := range all {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			c.check(t)
+		})
+	}
+}
+
+// every makes all combinations of lists.
+func every(compilers []compiler, layouts []layout, modes []mode) []combination {
+	var all []combination
+	for _, c := range compilers {
+		for _, l := range layouts {
+			for _, ld := range c.machine.linkers {
+				for _, md := range modes {
+					all = append(all, combination{c, l, ld, md})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func amd64Compiler(name string, flags ...string) compiler {
+	return compiler{machine: amd64, name: name, flags: append(flags, "-fPIC")}
+}
+
+// TestLayouts links every layout in every mode.
+func TestLayouts(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		amd64Compiler("gcc", "-O2"),
+		amd64Compiler("clang-19", "-Os"),
+	}, layouts, modes))
+}
+
+// TestCompilers links what more compilers and flags make, in the modes that
+// differ most.
+func TestCompilers(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		amd64Compiler("gcc", "-Os", "-ffunction-sections"),
+		amd64Compiler("gcc", "-O2", "-fno-plt", "-DNO_REPEAT"),
+		amd64Compiler("gcc", "-O2", "-fcf-protection=full"),
+		amd64Compiler("clang-14", "-Os"),
+		amd64Compiler("clang-19", "-O2", "-ffunction-sections"),
+		// In the other files clang would keep stubs' addresses in registers.
+		{machine: amd64, name: "clang-19", flags: []string{"-O2", "-fPIC"}, calls: []string{"-fno-plt", "-DNO_REPEAT"}},
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
+// TestStaticPIE links relative records where nothing but the program itself
+// could relocate them, and absolute ones that it does relocate.
+func TestStaticPIE(t *testing.T) {
+	runCombinations(t, every([]compiler{amd64Compiler("gcc", "-O2")},
+		layouts, []mode{modeStaticPIE}))
+}
+
+// TestNotPositionIndependent links code that was compiled for a fixed address.
+func TestNotPositionIndependent(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		{machine: amd64, name: "gcc", flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
+		{machine: amd64, name: "clang-19", flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
+	}, []layout{pairs}, []mode{modeExe}))
+}

@@ -1,0 +1,93 @@
+package links
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestDropRelocations links objects without the relocations that keep records
+// alive, without gc: nothing is missing.
+func TestDropRelocations(t *testing.T) {
+	for _, ld := range amd64.linkers {
+		for _, l := range layouts {
+			t.Run(ld.name+"/"+l.name, func(t *testing.T) {
+				t.Parallel()
+				c := amd64Compiler("gcc", "-O2")
+				c.need(t)
+				tools.Need(t, ld.path)
+				p := compileProgram(t, c, l, false)
+				twin, err := modePIE.link(p, ld, nil, p.twin())
+				if err != nil {
+					t.Skipf("unconverted: %v", err)
+				}
+				got, err := modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sites := checkImage(t, amd64, l, got.image, twin.examine(t, amd64))
+				checkRun(t, amd64, got.exe, expected(t), openImage(t, got.image), sites)
+			})
+		}
+	}
+}
+
+// TestNoRecords links objects whose probes are only disabled.
+func TestNoRecords(t *testing.T) {
+	for _, ld := range amd64.linkers {
+		t.Run(ld.name, func(t *testing.T) {
+			t.Parallel()
+			c := amd64Compiler("clang-19", "-Os")
+			c.need(t)
+			tools.Need(t, ld.path)
+			p := compileProgram(t, c, pairs, false)
+			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			im := openImage(t, got.image)
+			for _, s := range im.file.Sections {
+				if strings.HasPrefix(s.Name, "sdt_") {
+					t.Errorf("%s has a section %s", im.path, s.Name)
+				}
+			}
+			checkNames(t, im)
+			checkRun(t, amd64, got.exe, expected(t), im, nil)
+		})
+	}
+}
+
+// TestFentry makes probes of what -pg -mfentry puts at the start of functions.
+func TestFentry(t *testing.T) {
+	for _, object := range []string{"none.amd64-gcc12-fentry.o", "none.amd64-clang19-fentry.o"} {
+		for _, ld := range amd64.linkers {
+			t.Run(object+"/"+ld.name, func(t *testing.T) {
+				t.Parallel()
+				amd64.need(t)
+				tools.Need(t, ld.path)
+				c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
+				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tools.Must(t, exe)
+				var functions []string
+				im := openImage(t, exe)
+				sites := im.records(t, pairs)
+				checkCode(t, amd64, im, sites)
+				for _, s := range sites {
+					functions = append(functions, s.id+" "+s.function)
+				}
+				slices.Sort(functions)
+				want := []string{"__fentry__ none_call", "__fentry__ none_cold", "__fentry__ none_tail", "__fentry__ none_weak"}
+				if !slices.Equal(functions, want) {
+					t.Errorf("records of %q, not %q", functions, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,204 @@
+//go:build linux
+
+package links
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// server is a running program with threads in a library that has probes.
+type server struct {
+	pid     string
+	sites   []uint64 // by its own records
+	library string
+}
+
+func startServer(t *testing.T, flags ...string) server {
+	t.Helper()
+	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g", "-fPIC"}}
+	c.need(t)
+	folder := t.TempDir()
+	library, program := filepath.Join(folder, "libserved.so"), filepath.Join(folder, "server")
+	tools.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
+	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+folder, "-o", program, convert(t, c.object(t, "server.c")), library)
+	tools.Must(t, "gcc", args...)
+	cmd, _, lines := tools.Start(t, program)
+	s := server{pid: strconv.Itoa(cmd.Process.Pid), library: library}
+	for lines.Scan() && lines.Text() != "ready" {
+		_, at, _ := strings.Cut(lines.Text(), " ")
+		site, err := strconv.ParseUint(at, 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sites = append(s.sites, site)
+	}
+	slices.Sort(s.sites)
+	return s
+}
+
+// check compares a listing of the process with its own records.
+func (s server) check(t *testing.T, all []listed) {
+	t.Helper()
+	var got []uint64
+	names := map[string]string{}
+	for _, l := range all {
+		site, err := strconv.ParseUint(l.Address, 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, site)
+		names[l.Name] = l.Provider + ":" + l.Module + ":" + l.Function + " " + l.State
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(s.sites, got); diff != "" {
+		t.Errorf("sites: %s", diff)
+	}
+	want := map[string]string{
+		"start":   "server:server:main disabled",
+		"request": "served:libserved.so:serve disabled",
+		"idle":    "served:libserved.so:served_idle disabled",
+	}
+	names["request"] = strings.Replace(names["request"], "served_loop", "serve", 1) // where it was inlined
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestListOfProcess(t *testing.T) {
+	for _, flag := range []string{"-pie", "-no-pie"} {
+		t.Run(flag, func(t *testing.T) {
+			s := startServer(t, flag)
+			s.check(t, list(t, "--pid", s.pid))
+		})
+	}
+}
+
+func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
+	s := startServer(t)
+	if err := os.Remove(s.library); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(converter, "list", "--pid", s.pid).Output()
+	if err != nil && os.Geteuid() == 0 {
+		t.Fatal(err) // root may read what is mapped
+	}
+	if !strings.Contains(string(out), " start\n") {
+		t.Errorf("got\n%s", out)
+	}
+	if os.Geteuid() == 0 && !strings.Contains(string(out), " idle\n") {
+		t.Errorf("got\n%s", out)
+	}
+}
+
+// A tracer's breakpoint is seen in memory; the file has none.
+func TestListShowsArmedSites(t *testing.T) {
+	s := startServer(t)
+	var idle listed
+	for _, l := range list(t, "--pid", s.pid, "-n", "idle") {
+		idle = l
+	}
+	at, err := strconv.ParseInt(idle.Address, 0, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{"\xcc", "\xe8\x01\x02\x03\x04"} { // a breakpoint, and a call as Linux makes of it
+		memory, err := os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := memory.WriteAt([]byte(code), at); err != nil {
+			t.Fatal(err)
+		}
+		memory.Close()
+		want := idle
+		want.State = "armed"
+		if diff := cmp.Diff([]listed{want}, list(t, "--pid", s.pid, "-n", "idle")); diff != "" {
+			t.Errorf("% x: %s", code, diff)
+		}
+	}
+}
+
+// What resolve says of addresses of a process is what eu-addr2line does.
+func TestResolveInProcess(t *testing.T) {
+	tools.Need(t, "eu-addr2line")
+	s := startServer(t)
+	var stdin strings.Builder
+	var want []string
+	for i, site := range s.sites {
+		fmt.Fprintf(&stdin, "#%d  %#x in ?? ()\n", i, site)
+		out := lines(t, "eu-addr2line", "-f", "-p", s.pid, fmt.Sprintf("%#x", site))
+		file, _, _ := strings.Cut(out[1], " ")
+		if parts := strings.Split(file, ":"); len(parts) == 3 { // with a column
+			file = parts[0] + ":" + parts[1]
+		}
+		want = append(want, out[0]+" "+file)
+	}
+	cmd := exec.Command(converter, "resolve", "--pid", s.pid)
+	cmd.Stdin = strings.NewReader(stdin.String())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(out)) {
+		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(columns) != 6 {
+			t.Fatalf("%q", line)
+		}
+		function, _, _ := strings.Cut(columns[4], "+")
+		got = append(got, function+" "+columns[5])
+		checkPlace(t, columns)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// checkPlace sees to it that the file holds a disabled site at the offset that
+// resolve has found, and that the load base is that of a page.
+func checkPlace(t *testing.T, columns []string) {
+	t.Helper()
+	data, err := os.ReadFile(columns[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	off, err := strconv.ParseInt(columns[2], 0, 64)
+	base, err2 := strconv.ParseUint(columns[3], 0, 64)
+	if err != nil || err2 != nil || base%4096 != 0 {
+		t.Fatalf("%q: %v, %v", columns, err, err2)
+	}
+	if !disabled("amd64", "probe", data[off:off+8]) {
+		t.Errorf("%q: % x is no site", columns, data[off:off+8])
+	}
+}
+
+func TestProcessesThatCannotBeListed(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Skip(err)
+	}
+	pid := strconv.Itoa(dead.Process.Pid)
+	for _, command := range []string{"list", "resolve"} {
+		cmd := exec.Command(converter, command, "--pid", pid)
+		out, err := cmd.CombinedOutput()
+		if want := "sdtconvert: process " + pid + ": no such process\n"; err == nil || string(out) != want {
+			t.Errorf("got %q, want %q", out, want)
+		}
+	}
+	self := strconv.Itoa(os.Getpid())
+	out, err := exec.Command(converter, "list", "--pid", self).CombinedOutput()
+	if want := "sdtconvert: process " + self + ": holds no records of probes\n"; err == nil || string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}

@@ -1,0 +1,155 @@
+package links
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// program is the test program's objects.
+type program struct {
+	machine *machine
+	probed  []string // converted, but in the twin
+	probes  string   // the probe objects
+	show    string   // that shows the records of one layout
+	idle    string   // the same for the twin, which has none
+	stubs   string   // what only the twin has
+	starter string   // main, where the probed main is in a library
+}
+
+// compileProgram compiles the test program for an image that holds main, or for
+// a library that does not.
+func compileProgram(t *testing.T, c compiler, l layout, library bool) program {
+	t.Helper()
+	var rename []string
+	if library {
+		rename = []string{"-Dmain=program_main"}
+	}
+	base := compiler{machine: c.machine, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+	return program{
+		machine: c.machine,
+		probed: []string{
+			c.object(t, "program.c", rename...), c.with(c.calls...).object(t, "calls.c"),
+			c.object(t, "comdat.cc"), c.object(t, "program2.cc"),
+		},
+		probes: base.object(t, "probes.c"),
+		show:   base.object(t, "show.c", "-DLAYOUT="+l.show),
+		idle:   base.object(t, "show.c", "-DLAYOUT="+pairs.show),
+		// Hidden, so that every linker calls them directly.
+		stubs:   base.object(t, "stubs.c", "-fvisibility=hidden"),
+		starter: base.object(t, "main.c"),
+	}
+}
+
+// twin and converted are the objects of the two programs.
+func (p program) twin() []string {
+	return append(slices.Clone(p.probed), p.probes, p.idle, p.stubs)
+}
+
+func (p program) converted(t *testing.T, flags ...string) []string {
+	t.Helper()
+	return append(convertAll(t, p.probed, flags...), p.probes, p.show)
+}
+
+// link links an image with a linker, through g++. The result is shared by the
+// tests that link the same objects with the same flags.
+func link(m *machine, ld linker, base string, flags []string, objects ...string) (string, error) {
+	dir, err := ld.driver()
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"-B" + dir}, flags...)
+	if m == riscv64 {
+		// As clang's driver does: lld keeps labels named .L otherwise.
+		args = append(args, "-Wl,-X")
+	}
+	args = append(args, objects...)
+	return sharedErr(base, append([]string{"link", m.name}, args...), func(out string) error {
+		_, err := tools.Try(m.gxx(), append(args, "-o", out)...)
+		return err
+	})
+}
+
+// merge links objects to one object, with -r.
+func merge(ld linker, flags []string, objects ...string) (string, error) {
+	args := append(append([]string{"-r"}, flags...), objects...)
+	return sharedErr("merged.o", append([]string{ld.path}, args...), func(out string) error {
+		path, err := tool(ld.path)
+		if err == nil {
+			_, err = tools.Try(path, append(args, "-o", out)...)
+		}
+		return err
+	})
+}
+
+// outcome is what a program printed, and the records that show.c showed.
+type outcome struct {
+	stdout  string
+	records []string
+}
+
+// run runs a program, with preloaded libraries where there are any.
+func run(m *machine, path string, preload ...string) (outcome, error) {
+	args := append(slices.Clone(m.emulator), path)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "LINKTEST_SHOW=1")
+	if preload != nil {
+		cmd.Env = append(cmd.Env, "LD_PRELOAD="+strings.Join(preload, ":"))
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return outcome{}, fmt.Errorf("%s: %w\n%s", path, err, tools.Shortened(stderr.String()))
+	}
+	o := outcome{stdout: stdout.String()}
+	for _, match := range shown.FindAllStringSubmatch(stderr.String(), -1) {
+		id := strings.ReplaceAll(match[3], "-", "__")
+		if match[2] != "sdt" {
+			id = match[2] + "___" + id
+		}
+		o.records = append(o.records, match[1]+" "+id+" "+match[4])
+	}
+	slices.Sort(o.records)
+	return o, nil
+}
+
+var shown = regexp.MustCompile(`(?m)^record (\w+) (\S+) (\S+) (0x[0-9a-f]+)$`)
+
+// expected is what the test program prints.
+func expected(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(sources, "program.expect"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// checkRun runs a converted program and compares the records that it sees with
+// those of the images on disk.
+func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []site) {
+	t.Helper()
+	o, err := run(m, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.stdout != want {
+		t.Errorf("%s prints\n%s\nnot\n%s", path, o.stdout, want)
+	}
+	var records []string
+	for _, s := range sites {
+		records = append(records, fmt.Sprintf("%s %s %#x", s.kind, s.id, s.addr-im.header(t)))
+	}
+	slices.Sort(records)
+	if !slices.Equal(o.records, records) {
+		t.Errorf("%s sees the records\n%s\nnot\n%s", path, strings.Join(o.records, "\n"), strings.Join(records, "\n"))
+	}
+}

@@ -1,0 +1,161 @@
+package links
+
+import (
+	"slices"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// merging is a program of which some objects are merged by `ld -r` first.
+type merging struct {
+	program program
+	merge   linker
+	final   linker
+	mode    mode
+	c       bool // merge the C objects alone: no COMDAT groups
+}
+
+// objects merges what is to be merged.
+func (g merging) objects(t *testing.T, probed []string, beside ...string) ([]string, error) {
+	t.Helper()
+	split := len(probed)
+	if g.c {
+		split = 2
+	}
+	merged, err := merge(g.merge, nil, probed[:split]...)
+	return append(append([]string{merged}, probed[split:]...), beside...), err
+}
+
+// twin links the unconverted program, or skips the test.
+func (g merging) twin(t *testing.T) []site {
+	t.Helper()
+	p := g.program
+	objects, err := g.objects(t, p.probed, p.probes, p.idle, p.stubs)
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	l, err := g.mode.link(p, g.final, nil, objects)
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+	return l.examine(t, p.machine)
+}
+
+// check links objects that are the converted program's and compares.
+func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
+	t.Helper()
+	got, err := g.mode.link(g.program, g.final, nil, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := g.program.machine
+	sites := checkImage(t, m, l, got.image, want)
+	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+}
+
+// mergings makes all pairs of a machine's linkers. mold 1.10's -r of COMDAT
+// groups merges the records of different groups, a documented limit.
+func mergings(t *testing.T, c compiler, l layout, md mode) map[string]merging {
+	t.Helper()
+	p := compileProgram(t, c, l, md.library)
+	all := map[string]merging{}
+	for _, r := range c.machine.linkers {
+		for _, f := range c.machine.linkers {
+			for name, onlyC := range map[string]bool{"all": false, "c": true} {
+				if r.name == "mold" && !onlyC || r.name != "mold" && onlyC && md.library {
+					continue
+				}
+				all[r.name+"-"+f.name+"-"+name+"-"+md.name] = merging{p, r, f, md, onlyC}
+			}
+		}
+	}
+	return all
+}
+
+// TestMerge converts, merges with one linker and links with another; and, the
+// other way round, converts what one linker has merged.
+func TestMerge(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler("gcc", "-O2"),
+		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+	} {
+		c.need(t)
+		for _, md := range []mode{modePIE, modeShared} {
+			for name, g := range mergings(t, c, pairs, md) {
+				t.Run(c.String()+"/"+name, func(t *testing.T) { mergeBothWays(t, g, pairs) })
+			}
+		}
+	}
+}
+
+// TestMergeLayouts does the same in the other layouts and for RISC-V, where
+// distances are differences of symbols.
+func TestMergeLayouts(t *testing.T) {
+	for _, c := range []compiler{amd64Compiler("gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2")} {
+		c.need(t)
+		for _, l := range layouts[1:] {
+			for name, g := range mergings(t, c, l, modePIE) {
+				t.Run(c.String()+"/"+l.name+"/"+name, func(t *testing.T) { mergeBothWays(t, g, l) })
+			}
+		}
+	}
+}
+
+func mergeBothWays(t *testing.T, g merging, l layout) {
+	t.Parallel()
+	tools.Need(t, g.merge.path, g.final.path)
+	want := g.twin(t)
+	p := g.program
+	first := convertAll(t, p.probed, l.flags()...)
+	objects, err := g.objects(t, first, p.probes, p.show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.check(t, l, want, objects)
+
+	objects, err = g.objects(t, p.probed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.check(t, l, want, append(convertAll(t, objects, l.flags()...), p.probes, p.show))
+}
+
+// TestConvertAgain merges converted objects with others that are not, and
+// converts the result: the old sites stay, the new ones come.
+func TestConvertAgain(t *testing.T) {
+	for _, c := range []compiler{amd64Compiler("gcc", "-O2"), crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2")} {
+		for _, l := range layouts {
+			for _, ld := range c.machine.linkers {
+				if ld.name == "mold" {
+					continue // It merges the COMDAT records.
+				}
+				t.Run(c.String()+"/"+l.name+"/"+ld.name, func(t *testing.T) {
+					t.Parallel()
+					c.need(t)
+					convertAgain(t, c, l, ld)
+				})
+			}
+		}
+	}
+}
+
+func convertAgain(t *testing.T, c compiler, l layout, ld linker) {
+	tools.Need(t, ld.path)
+	p := compileProgram(t, c, l, false)
+	g := merging{program: p, merge: ld, final: ld, mode: modePIE}
+	want := g.twin(t)
+	mixed := slices.Clone(p.probed)
+	for i := 0; i < len(mixed); i += 2 {
+		mixed[i] = convert(t, mixed[i], l.flags()...)
+	}
+	objects, err := g.objects(t, mixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := convertAll(t, objects, l.flags()...)
+	g.check(t, l, want, append(slices.Clone(again), p.probes, p.show))
+	for i, o := range convertAll(t, again, l.flags()...) {
+		sameFile(t, o, again[i])
+	}
+}

@@ -1,0 +1,124 @@
+package links
+
+import (
+	"sdtconvert/internal/testkit/tools"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// assembledSites are the records of objects that stay as they are.
+func assembledSites(t *testing.T, c compiler, objects []string, flags ...string) string {
+	t.Helper()
+	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
+	source := shared(t, "sites.s", args, func(out string) error {
+		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		return err
+	})
+	return c.compile(t, source)
+}
+
+// nameable are flags that leave every static function and every cold part in a
+// section with a global function.
+var nameable = []string{"-fno-function-sections", "-fno-reorder-functions", "-fno-reorder-blocks-and-partition"}
+
+// siteCombinations are the ways in which sources of sites are linked.
+func siteCombinations() []combination {
+	gcc := amd64Compiler("gcc", append([]string{"-O2"}, nameable...)...)
+	clang := amd64Compiler("clang-19", "-Os", "-fno-function-sections")
+	all := every([]compiler{gcc, clang}, layouts, []mode{modeExe, modePIE, modeStatic})
+	for _, c := range []compiler{
+		crossCompiler(arm64, "gcc", append([]string{"-O2"}, nameable...)...),
+		crossCompiler(arm64, "clang-19", "-Os", "-fno-function-sections"),
+		crossCompiler(riscv64, "gcc", append([]string{"-O2", "-mno-relax"}, nameable...)...),
+		crossCompiler(riscv64, "clang-19", "-Os", "-mno-relax", "-fno-function-sections"),
+	} {
+		all = append(all, every([]compiler{c}, layouts, []mode{modeExe})...)
+	}
+	return all
+}
+
+// TestSites links objects that stay as they are with their records, which are of
+// the calls that objdump finds and the same as those of a conversion, and which the
+// program sees too. Its stubs are a compiler's, each at an address of its own, by
+// which objdump tells them apart.
+func TestSites(t *testing.T) {
+	for _, c := range siteCombinations() {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			tools.Need(t, c.linker.path)
+			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+			if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
+				t.Skipf("unconverted, with other stubs: %v", err)
+			}
+			converted, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sites := assembledSites(t, c.compiler, p.probed, c.layout.flags()...)
+			objects := append(slices.Clone(p.probed), p.show, p.probes, p.stubs, sites)
+			got, err := c.mode.link(p, c.linker, nil, objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			im := openImage(t, got.image)
+			records := im.records(t, c.layout)
+			checkRun(t, c.compiler.machine, got.exe, expected(t), im, records)
+			compareSites(t, c.compiler.machine, behindConditions(t, c.compiler.machine, im, records), twinSites(t, c.compiler.machine, im))
+			if diff := cmp.Diff(whoCalls(t, converted.image, "disabled"), whoCalls(t, got.image, "live")); diff != "" {
+				t.Errorf("a conversion lists (-), the source (+): %s", diff)
+			}
+		})
+	}
+}
+
+// behindConditions moves the records of conditional jumps to where a conversion
+// puts them, behind the inverted jump.
+func behindConditions(t *testing.T, m *machine, im *image, records []site) []site {
+	t.Helper()
+	for i := range records {
+		if code := im.bytes(t, records[i].addr, 2); m == amd64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
+			records[i].addr += 2
+			records[i].offset += 2
+		}
+	}
+	return records
+}
+
+// whoCalls lists function, probe and kind of all sites, which are in a state.
+func whoCalls(t *testing.T, image, state string) []string {
+	t.Helper()
+	var all []string
+	for _, l := range list(t, image) {
+		kind, _, _ := strings.Cut(l.Kind, "-")
+		if kind != "isenabled" {
+			kind = "probe"
+		}
+		if l.State != state {
+			t.Errorf("%s: %+v is not %s", image, l, state)
+		}
+		all = append(all, strings.Join([]string{l.Function, l.Provider, l.Name, kind}, " "))
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		t.Errorf("%s: no sites", image)
+	}
+	return all
+}
+
+// TestSitesKeepPromises links with a linker that refuses an object which promises
+// less than the others.
+func TestSitesKeepPromises(t *testing.T) {
+	c := amd64Compiler("gcc", append([]string{"-O2", "-fcf-protection=full"}, nameable...)...)
+	c.need(t)
+	calls := c.object(t, "calls.c")
+	for _, flags := range [][]string{nil, {"--layout", "freebsd"}} {
+		objects := []string{calls, makeStubs(t, []string{calls}), assembledSites(t, c, []string{calls}, flags...)}
+		if _, err := link(amd64, linker{"bfd", "ld.bfd"}, "lib.so", []string{"-shared", "-nostdlib", "-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}, objects...); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,376 @@
+package links
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"sdtconvert/internal/testkit/tools"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// makeStubs makes the object that a link of objects needs.
+func makeStubs(t *testing.T, objects []string, flags ...string) string {
+	t.Helper()
+	args := append(append([]string{"stubs"}, flags...), objects...)
+	return shared(t, "stubs.o", args, func(out string) error {
+		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		return err
+	})
+}
+
+// assembledStubs makes the same object by way of its source.
+func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string) string {
+	t.Helper()
+	args := append(append([]string{"stubs", "--asm"}, flags...), objects...)
+	source := shared(t, "stubs.s", args, func(out string) error {
+		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
+		return err
+	})
+	return c.compile(t, source)
+}
+
+// stubCombinations are the ways in which made objects are linked.
+func stubCombinations(t *testing.T) []combination {
+	native := every([]compiler{
+		amd64Compiler("gcc", "-O2", "-fcf-protection=full"), amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+	}, []layout{pairs, relative32}, modes)
+	var cross []compiler
+	for _, m := range []*machine{arm64, riscv64} {
+		cross = append(cross, crossCompiler(m, "gcc", "-O2"), crossCompiler(m, "clang-19", "-Os"))
+	}
+	modes := []mode{modePIE, modeShared}
+	if !testing.Short() {
+		modes = append(modes, modeExe, modeStatic)
+	}
+	return append(native, every(cross, []layout{pairs, relative32}, modes)...)
+}
+
+// TestStubs links the test program with what `sdtconvert stubs` makes instead of
+// what a compiler makes of stubs.c and probes.c: unconverted it does the same as
+// with those, and converted it has the records that they give.
+func TestStubs(t *testing.T) {
+	for _, c := range stubCombinations(t) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			tools.Need(t, c.linker.path)
+			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+			twin, err := c.mode.link(p, c.linker, nil, p.twin())
+			if err != nil {
+				t.Skipf("unconverted, with other stubs: %v", err)
+			}
+			want := twin.examine(t, c.compiler.machine)
+			t.Run("unconverted", func(t *testing.T) {
+				c.checkUnconverted(t, p, want)
+			})
+			t.Run("converted", func(t *testing.T) {
+				m := c.compiler.machine
+				objects := convertAll(t, p.probed, c.layout.flags()...)
+				got, err := c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				sites := checkImage(t, c.comparable(), c.layout, got.image, want)
+				checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+			})
+		})
+	}
+}
+
+// checkUnconverted runs the program with made stubs, and looks for their calls.
+func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
+	m := c.compiler.machine
+	for _, stubs := range []string{makeStubs(t, p.probed), assembledStubs(t, c.compiler, p.probed)} {
+		got, err := c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := run(m, got.exe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.stdout != expected(t) {
+			t.Errorf("%s prints\n%s", got.exe, o.stdout)
+		}
+		im := openImage(t, got.image)
+		for _, s := range im.symbols {
+			if stubName.MatchString(s.Name) && elf.ST_BIND(s.Info) != elf.STB_LOCAL && elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN {
+				t.Errorf("%s: %s is visible", im.path, s.Name)
+			}
+		}
+		if set := im.file.Section("set_sdt_probes_set"); set == nil || set.Size == 0 {
+			t.Errorf("%s: no probes in their linker set", im.path)
+		}
+	}
+}
+
+// TestStubsLeaveRealDefinitions links with definitions that the object was not
+// told of: they win.
+func TestStubsLeaveRealDefinitions(t *testing.T) {
+	for _, c := range every([]compiler{amd64Compiler("gcc", "-O2"), crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "gcc", "-O2")},
+		[]layout{pairs}, []mode{modePIE, modeShared}) {
+		for _, first := range []bool{false, true} {
+			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
+				t.Parallel()
+				c.compiler.need(t)
+				tools.Need(t, c.linker.path)
+				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
+				if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
+					t.Skipf("unconverted, with other stubs: %v", err)
+				}
+				objects := convertAll(t, p.probed)
+				some := c.compiler.object(t, "some.c")
+				stubs := makeStubs(t, objects)
+				order := append(objects, p.show, some, stubs)
+				if first {
+					order = append([]string{stubs}, append(objects, p.show, some)...)
+				}
+				got, err := c.mode.link(p, c.linker, nil, order)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkSome(t, got.image)
+			})
+		}
+	}
+}
+
+// checkSome looks for the one probe that some.c defines, which is exported.
+func checkSome(t *testing.T, image string) {
+	t.Helper()
+	real, other := 0, 0
+	for _, l := range list(t, image) {
+		switch {
+		case l.Provider == "program" && l.Name == "step" && l.Module == "some":
+			real++
+		case l.Module == filepath.Base(image):
+			other++
+		default:
+			t.Errorf("%+v", l)
+		}
+	}
+	if real == 0 || other == 0 {
+		t.Errorf("%d sites of the real definition, %d of others", real, other)
+	}
+	for _, s := range openImage(t, image).symbols {
+		if s.Name == "sdt_program___step" && elf.ST_VISIBILITY(s.Other) != elf.STV_DEFAULT {
+			t.Errorf("%s is %v", s.Name, elf.ST_VISIBILITY(s.Other))
+		}
+	}
+}
+
+// TestStubsOfKnownDefinitions gives the command what is defined: it defines the
+// rest, and with all of it nothing.
+func TestStubsOfKnownDefinitions(t *testing.T) {
+	c := amd64Compiler("gcc", "-O2")
+	c.need(t)
+	p := compileProgram(t, c, pairs, false)
+	some := c.object(t, "some.c")
+	all := names(t, makeStubs(t, p.probed))
+	rest := names(t, makeStubs(t, append(slices.Clone(p.probed), some)))
+	all = slices.DeleteFunc(all, func(name string) bool { return name == "sdt_program___step" || name == "sdt_provider_program" })
+	if diff := cmp.Diff(all, slices.DeleteFunc(slices.Clone(rest), func(name string) bool { return name == "sdt_provider_program" })); diff != "" {
+		t.Errorf("with some.c: %s", diff)
+	}
+	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
+		t.Errorf("with everything: %q", got)
+	}
+	lib, err := link(amd64, linker{"bfd", "ld.bfd"}, "libprobes.so", []string{"-shared"}, p.probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
+		if !strings.HasPrefix(name, "__dtrace_") {
+			t.Errorf("with a library: %s", name)
+		}
+	}
+	for _, name := range names(t, makeStubs(t, convertAll(t, p.probed))) {
+		if !strings.HasPrefix(name, "sdt_") {
+			t.Errorf("of converted objects: %s", name)
+		}
+	}
+}
+
+// names are those that an object defines.
+func names(t *testing.T, object string) []string {
+	t.Helper()
+	var all []string
+	for _, s := range openImage(t, object).symbols {
+		if elf.ST_BIND(s.Info) != elf.STB_LOCAL && s.Section != elf.SHN_UNDEF {
+			all = append(all, s.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestStubsAreTheSameInAssembly compares the object with what assemblers make of
+// its source: the symbols, and the contents of the sections that they stand in.
+func TestStubsAreTheSameInAssembly(t *testing.T) {
+	for object, c := range map[string]compiler{
+		"calls.amd64-gcc12-cf.o": {machine: amd64}, "calls.amd64-clang19-O2.o": {machine: amd64}, "calls.amd64-clang19-thunk.o": {machine: amd64},
+		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
+	} {
+		for _, name := range []string{"gcc", "clang-19"} {
+			t.Run(object+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				c.name = name
+				c.need(t)
+				in := []string{filepath.Join(sources, object)}
+				if diff := cmp.Diff(contents(t, makeStubs(t, in)), contents(t, assembledStubs(t, c, in))); diff != "" {
+					t.Errorf("object (-) and source (+): %s", diff)
+				}
+			})
+		}
+	}
+}
+
+// content is a symbol with its section.
+type content struct {
+	Symbol  elf.Symbol
+	Section string
+	Flags   elf.SectionFlag
+	Align   uint64
+	Data    []byte
+}
+
+func contents(t *testing.T, object string) []content {
+	t.Helper()
+	im := openImage(t, object)
+	var all []content
+	for _, s := range im.symbols {
+		if typ := elf.ST_TYPE(s.Info); typ == elf.STT_SECTION || strings.HasPrefix(s.Name, ".L") || strings.HasPrefix(s.Name, "$") {
+			continue
+		}
+		c := content{Symbol: s}
+		if int(s.Section) < len(im.file.Sections) && s.Section != elf.SHN_UNDEF {
+			sec := im.file.Sections[s.Section]
+			c.Section, c.Flags = sec.Name, sec.Flags
+			c.Data, _ = sec.Data()
+			if sec.Flags&elf.SHF_EXECINSTR == 0 {
+				c.Align = sec.Addralign
+			}
+		}
+		c.Symbol.Section = min(s.Section, 1)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b content) int { return strings.Compare(a.Symbol.Name, b.Symbol.Name) })
+	if len(all) < 20 {
+		t.Errorf("%s: only %d symbols", object, len(all))
+	}
+	return all
+}
+
+// TestStubsKeepPromises links with linkers that are told to refuse an object
+// which promises less than the others, or wants an executable stack.
+func TestStubsKeepPromises(t *testing.T) {
+	bfd := linker{"bfd", "ld.bfd"}
+	lld := linker{"lld19", "ld.lld-19"}
+	for _, c := range []struct {
+		compiler compiler
+		linker   linker
+		flags    []string
+	}{
+		{amd64Compiler("gcc", "-O2", "-fcf-protection=full"), bfd, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
+		{amd64Compiler("clang-19", "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm64, "gcc", "-O2", "-mbranch-protection=standard"), arm64.linkers[0], []string{"-Wl,-z,force-bti", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm64, "clang-19", "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, "gcc", "-O2"), riscv64.linkers[0], []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, "gcc", "-O2", "-march=rv64gc", "-mabi=lp64"), riscv64.linkers[0], []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, "clang-19", "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},
+	} {
+		t.Run(c.compiler.String()+"/"+c.linker.name, func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			tools.Need(t, c.linker.path)
+			calls := c.compiler.object(t, "calls.c")
+			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
+				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
+					flags := append([]string{"-shared", "-nostdlib"}, c.flags...)
+					if _, err := link(c.compiler.machine, c.linker, "lib.so", flags, append(objects, stubs)...); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestStubsLint holds eu-elflint and readelf to what is made of every object.
+func TestStubsLint(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "eu-elflint", "readelf")
+	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
+	made := 0
+	for _, o := range objects {
+		out := filepath.Join(t.TempDir(), "stubs.o")
+		if _, err := tools.Try(converter, "stubs", "-o", out, o); err != nil {
+			if _, err := os.Stat(out); err == nil {
+				t.Errorf("%s: an output in spite of an error", o)
+			}
+			continue
+		}
+		made++
+		for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
+			known := complaints(tool, o)
+			for c := range complaints(tool, out) {
+				if !known[c] && !noneRelocation.MatchString(c) && c != "No errors" {
+					t.Errorf("%s: %s says %q", filepath.Base(o), tool[0], c)
+				}
+			}
+		}
+	}
+	if made < len(objects)*8/10 {
+		t.Errorf("only of %d of %d objects", made, len(objects))
+	}
+}
+
+// TestStubsGoWithTheirRecords collects garbage: of a probe in dead code nothing
+// is left where the linker drops linker sets at all, and the others are in theirs.
+func TestStubsGoWithTheirRecords(t *testing.T) {
+	for _, c := range every([]compiler{amd64Compiler("gcc", "-O2", "-ffunction-sections"), crossCompiler(riscv64, "clang-19", "-O2", "-ffunction-sections")},
+		[]layout{pairs}, []mode{modePIE}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			tools.Need(t, c.linker.path)
+			// What reads no records does not keep them: this looks for another layout's.
+			p := compileProgram(t, c.compiler, relative32, false)
+			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))
+			stubs := makeStubs(t, objects)
+			if all := names(t, stubs); !slices.Contains(all, "sdt_dead___only") || !slices.Contains(all, "sdt_provider_dead") {
+				t.Fatalf("%q", all)
+			}
+			got, err := c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			im := openImage(t, got.image)
+			// mold keeps every section that is named like a C identifier.
+			keeps := c.linker.name == "mold"
+			count := map[string]uint64{}
+			for _, s := range im.symbols { // of which linkers make some local
+				switch name := s.Name; {
+				case !keeps && (strings.HasPrefix(name, "sdt_dead") || name == "sdt_provider_dead"):
+					t.Errorf("%s: %s is left", got.image, name)
+				case strings.HasPrefix(name, "sdt_provider_"):
+					count["set_sdt_providers_set"]++
+				case strings.HasPrefix(name, "sdt_"):
+					count["set_sdt_probes_set"]++
+				}
+			}
+			for _, set := range []string{"set_sdt_providers_set", "set_sdt_probes_set"} {
+				if s := im.file.Section(set); s == nil || s.Size != 8*count[set] || count[set] == 0 {
+					t.Errorf("%s: %d objects, and the section %s is %+v", got.image, count[set], set, s)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package links
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// tcpListing is what FreeBSD's bug 195222 wants to see of the TCP stack.
+var tcpListing = []string{
+	"tcp_do_segment accept-established",
+	"tcp_do_segment connect-established",
+	"tcp_do_segment connect-refused",
+	"tcp_drop state-change",
+	"tcp_input receive",
+	"tcp_output connect-request",
+	"tcp_output send",
+	"tcp_respond accept-refused",
+	"tcp_respond send",
+	"tcp_state_change state-change",
+}
+
+func TestTCPListing(t *testing.T) {
+	compilers := []compiler{
+		{machine: amd64, name: "gcc", flags: []string{"-O2"}},
+		{machine: amd64, name: "clang-14", flags: []string{"-O2"}},
+		{machine: amd64, name: "clang-19", flags: []string{"-Os", "-fPIC"}},
+		{machine: arm64, name: "gcc", flags: []string{"-O2"}},
+		{machine: arm64, name: "clang-19", flags: []string{"-O1"}},
+		{machine: riscv64, name: "gcc", flags: []string{"-O2"}},
+		{machine: riscv64, name: "clang-19", flags: []string{"-O2"}},
+	}
+	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			tools.Need(t, c.linker.path)
+			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
+			checkTCP(t, object)
+			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTCP(t, image)
+		})
+	}
+}
+
+func checkTCP(t *testing.T, image string) {
+	t.Helper()
+	var got []string
+	for _, l := range list(t, image) {
+		if l.Provider != "tcp" {
+			t.Errorf("%s: provider %q", image, l.Provider)
+		}
+		got = append(got, l.Function+" "+l.Name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(tcpListing, slices.Compact(got)); diff != "" {
+		t.Errorf("%s: %s", image, diff)
+	}
+	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
+		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
+			t.Errorf("%s: not once %q in\n%s", image, want, out)
+		}
+	}
+}
+
+// Text has the columns of dtrace -l.
+func TestListingHasTheColumnsOfDTrace(t *testing.T) {
+	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2"}}
+	c.need(t)
+	object := convert(t, c.object(t, "tcp.c"))
+	want := fmt.Sprintf("%5s %10s %17s %33s %s\n%5d %10s %17s %33s %s\n",
+		"ID", "PROVIDER", "MODULE", "FUNCTION", "NAME", 1, "tcp", "tcp.o", "tcp_input", "receive")
+	if got := tools.Must(t, converter, "list", object, "tcp:tcp.o:tcp_input:*"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

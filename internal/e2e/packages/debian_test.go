@@ -1,0 +1,157 @@
+package packages
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestDebianPackage builds the package twice, has lintian look at it, installs it
+// into an empty system, uses it there, and removes it.
+func TestDebianPackage(t *testing.T) {
+	tools.Need(t, "dpkg-deb", "dpkg", "gzip", "lintian", "gcc")
+	first, second := t.TempDir(), t.TempDir()
+	deb := strings.TrimSpace(run(t, first, "debian-package", nil))
+	run(t, "/", "debian-package", []string{"TZ=Asia/Tokyo", "LC_ALL=C.UTF-8", "TMPDIR=" + second}, second)
+	again := filepath.Join(second, filepath.Base(deb))
+	if !same(t, deb, again) || filepath.Dir(deb) != first {
+		t.Errorf("%s and %s are not the same", deb, again)
+	}
+	if out := tools.Must(t, "lintian", "--fail-on=warning,error", "--allow-root", deb); out != "" {
+		t.Errorf("lintian: %s", out)
+	}
+
+	root := t.TempDir()
+	before := system(t, root)
+	dpkg(t, root, "--install", deb)
+	want := []string{
+		"-rwxr-xr-x bin/sdtconvert",
+		"-rw-r--r-- include/sdt.h",
+		"Lrwxrwxrwx libexec/sdtconvert/ld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
+		"-rw-r--r-- share/doc/sdtconvert/copyright",
+		"-rw-r--r-- share/lintian/overrides/sdtconvert",
+		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
+	}
+	if diff := cmp.Diff(want, files(t, root+"/usr")); diff != "" {
+		t.Errorf("to be installed (-) and installed (+): %s", diff)
+	}
+	dpkg(t, root, "--verify", "sdtconvert")
+	use(t, root)
+	dpkg(t, root, "--purge", "sdtconvert")
+	if diff := cmp.Diff(before, entries(t, root)); diff != "" {
+		t.Errorf("before the installation (-) and after the removal (+): %s", diff)
+	}
+}
+
+// TestForeignPackage builds for another machine.
+func TestForeignPackage(t *testing.T) {
+	tools.Need(t, "dpkg-deb", "readelf")
+	for arch, machine := range map[string]string{"i386": "Intel 80386", "armhf": "ARM"} {
+		folder := t.TempDir()
+		deb := strings.TrimSpace(run(t, folder, "debian-package", []string{"ARCH=" + arch, "VERSION=1.2"}))
+		if want := folder + "/sdtconvert_1.2_" + arch + ".deb"; deb != want {
+			t.Errorf("the package is %s, not %s", deb, want)
+		}
+		tools.Must(t, "dpkg-deb", "--extract", deb, folder)
+		if out := tools.Must(t, "readelf", "-h", folder+"/usr/bin/sdtconvert"); !strings.Contains(out, machine) {
+			t.Errorf("the program of %s is for another machine:\n%s", arch, out)
+		}
+	}
+}
+
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	first, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Equal(first, second)
+}
+
+// system makes the files that dpkg wants of a system, and lists its folders.
+func system(t *testing.T, root string) []string {
+	t.Helper()
+	for _, folder := range []string{"info", "updates", "triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", folder), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return entries(t, root)
+}
+
+// entries are a system's files and folders, but for dpkg's own.
+func entries(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	found, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// dpkg works on a system of its own, as root or as what looks like it.
+func dpkg(t *testing.T, root string, args ...string) {
+	t.Helper()
+	command := append([]string{"dpkg", "--root=" + root, "--force-script-chrootless", "--log=/dev/null"}, args...)
+	if os.Getuid() != 0 {
+		command = append([]string{"unshare", "--map-root-user"}, command...)
+	}
+	// Its own tools may be in /sbin.
+	if !slices.Contains(filepath.SplitList(os.Getenv("PATH")), "/sbin") {
+		t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	}
+	if out := tools.Must(t, command[0], command[1:]...); strings.Contains(out, "warning") {
+		t.Errorf("dpkg %q: %s", args, out)
+	}
+}
+
+// use converts what is compiled with the installed header, by the installed program. Root
+// runs it where nothing else is.
+func use(t *testing.T, root string) {
+	t.Helper()
+	source := filepath.Join(root, "probe.c")
+	text := "#include <sdt.h>\nSDT_PROVIDER_DEFINE(p);\nSDT_PROBE_DEFINE(p, , , q);\nint main(void) { SDT_PROBE0(p, , , q); return 0; }\n"
+	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	object := filepath.Join(root, "probe.o")
+	tools.Must(t, "gcc", "-nostdinc", "-isystem", root+"/usr/include", "-c", "-o", object, source)
+	command := []string{root + "/usr/bin/sdtconvert", "-v", object}
+	if os.Getuid() == 0 && runtime.GOOS == "linux" {
+		command = []string{"chroot", root, "/usr/bin/sdtconvert", "-v", "/probe.o"}
+	}
+	if out := tools.Must(t, command[0], command[1:]...); !strings.Contains(out, "main+") {
+		t.Errorf("nothing is converted: %s", out)
+	}
+	tools.Must(t, "gcc", "-o", root+"/probe", object)
+	tools.Must(t, root+"/probe")
+	for _, made := range []string{source, object, root + "/probe"} {
+		if err := os.Remove(made); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

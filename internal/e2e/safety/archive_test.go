@@ -1,0 +1,95 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+var members = []string{"comdat.amd64-gcc12-O2.o", "calls.amd64-gcc12-O2.o"}
+
+// collect makes an archive of the members in a folder, where they are written first.
+func collect(t *testing.T, folder, operation string) string {
+	t.Helper()
+	for _, name := range members {
+		write(t, filepath.Join(folder, name), objects.Read(t, name))
+	}
+	cmd := exec.Command("ar", append([]string{operation, "lib.a"}, members...)...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(folder, "lib.a")
+}
+
+func archiveSample(t *testing.T) sample {
+	t.Helper()
+	tools.Need(t, "ar")
+	return newSample(t, read(t, collect(t, t.TempDir(), "rcsD")))
+}
+
+func TestKillLeavesTheOldOrTheNewArchive(t *testing.T) { killAtEachCall(t, archiveSample(t)) }
+
+func TestFaultLeavesTheArchiveAsItWas(t *testing.T) { failEachCall(t, archiveSample(t)) }
+
+// Whenever the conversion of a thin archive ends, its members are the old objects or
+// the new ones, the archive is the old one or the new one, which comes last, and
+// another run completes what is missing.
+func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
+	tools.Need(t, "strace", "ar")
+	folder := t.TempDir()
+	old := map[string][]byte{}
+	path := collect(t, folder, "rcsDT")
+	names := append([]string{"lib.a"}, members...)
+	for _, name := range names {
+		old[name] = read(t, filepath.Join(folder, name))
+	}
+	_, log := traced(t, "", path)
+	done := map[string][]byte{}
+	for _, name := range names {
+		if done[name] = read(t, filepath.Join(folder, name)); bytes.Equal(done[name], old[name]) {
+			t.Fatalf("%s has not changed", name)
+		}
+	}
+	killed := 0
+	counts := countCalls(log)
+	for _, name := range writeSide {
+		for when := 1; when <= counts[name]; when++ {
+			t.Run(fmt.Sprintf("%s/%d", name, when), func(t *testing.T) {
+				clean(t, folder)
+				collect(t, folder, "rcsDT")
+				o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path)
+				if o.signal == syscall.SIGKILL {
+					killed++
+				}
+				missing := 0
+				for _, name := range names {
+					switch got := read(t, filepath.Join(folder, name)); {
+					case bytes.Equal(got, old[name]):
+						missing++
+					case !bytes.Equal(got, done[name]):
+						t.Fatalf("%s is neither the old one nor the new one", name)
+					}
+				}
+				if missing > 0 && bytes.Equal(read(t, path), done["lib.a"]) {
+					t.Error("the archive is ahead of its members")
+				}
+				run(t, path).ok(t)
+				for _, name := range names {
+					wantBytes(t, filepath.Join(folder, name), done[name])
+				}
+			})
+		}
+	}
+	if killed < len(names) {
+		t.Errorf("only %d runs were killed", killed)
+	}
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// writeSide are the system calls that may change something, and openat, which
+// does so sometimes.
+var writeSide = []string{
+	"openat", "write", "pwrite64", "copy_file_range", "ftruncate", "fallocate",
+	"fchmod", "fchown", "close", "rename", "renameat", "renameat2",
+}
+
+// always are those that every conversion makes.
+var always = []string{"openat", "pwrite64", "fchmod", "close", "renameat"}
+
+// traced runs the program under strace. The log tells what was injected.
+func traced(t *testing.T, inject, path string) (outcome, string) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "log")
+	args := []string{"-f", "-qq", "-o", log, "-e", "trace=" + strings.Join(writeSide, ",")}
+	if inject != "" {
+		args = append(args, "-e", "inject="+inject)
+	}
+	cmd := exec.Command("strace", append(args, program, "-j", "1", path)...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // few threads: strace counts calls of each by itself
+	o := runCommand(t, cmd)
+	return o, string(read(t, log))
+}
+
+var call = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
+
+// countCalls returns how often a thread makes each call at most.
+func countCalls(log string) map[string]int {
+	most, count := map[string]int{}, map[string]int{}
+	for _, m := range call.FindAllStringSubmatch(log, -1) {
+		count[m[0]]++
+		most[m[2]] = max(most[m[2]], count[m[0]])
+	}
+	return most
+}
+
+// eachCall runs check for every call of the write side: name is the system
+// call, and when its number.
+func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name string, when int)) {
+	t.Helper()
+	for kind, folder := range folders(t) {
+		if testing.Short() && kind == "disk" {
+			continue
+		}
+		_, log := traced(t, "", s.place(t, folder))
+		counts := countCalls(log)
+		for _, name := range always {
+			if counts[name] == 0 {
+				t.Fatalf("no %s in:\n%s", name, log)
+			}
+		}
+		for _, name := range writeSide {
+			for when := 1; when <= counts[name]; when++ {
+				t.Run(fmt.Sprintf("%s/%s/%d", kind, name, when), func(t *testing.T) { check(t, folder, name, when) })
+			}
+		}
+	}
+}
+
+func killAtEachCall(t *testing.T, s sample) {
+	tools.Need(t, "strace")
+	killed := map[string]bool{}
+	untilSeen(t, s, killed, always, func(t *testing.T, folder, name string, when int) {
+		path := s.place(t, folder)
+		defer clean(t, folder)
+		was := identify(t, path)
+		o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path)
+		switch {
+		case o.signal == syscall.SIGKILL:
+			killed[name] = true
+			if got := read(t, path); !bytes.Equal(got, s.old) && !bytes.Equal(got, s.new) {
+				t.Fatalf("killed, the file has %d bytes, neither the old ones nor the new", len(got))
+			}
+		default: // another thread made the call
+			o.ok(t)
+			wantBytes(t, path, s.new)
+		}
+		if now := identify(t, path); now.mode != was.mode {
+			t.Fatalf("mode was %v and is %v", was.mode, now.mode)
+		}
+	})
+}
+
+// untilSeen is eachCall, again and again until check has put all that is needed
+// into seen: which thread makes a call, and as which of its calls, is a matter
+// of luck, and strace counts those of each thread by itself.
+func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, check func(t *testing.T, folder, name string, when int)) {
+	t.Helper()
+	missing := func() []string {
+		return slices.DeleteFunc(slices.Clone(needed), func(what string) bool { return seen[what] })
+	}
+	eachCall(t, s, check)
+	for round := 1; round < 10 && len(missing()) > 0 && !t.Failed(); round++ {
+		eachCall(t, s, check)
+	}
+	if len(missing()) > 0 && !t.Failed() {
+		t.Errorf("no run ended by %q", missing())
+	}
+}
+
+// clean empties a folder, of the temporary file of a killed run for one.
+func clean(t *testing.T, folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		os.RemoveAll(filepath.Join(folder, e.Name()))
+	}
+}
+
+func TestKillLeavesTheOldOrTheNewFile(t *testing.T) {
+	killAtEachCall(t, smallSample(t))
+}
+
+func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	killAtEachCall(t, largeSample(t))
+}
+
+func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	killAtEachCall(t, draftedSample(t))
+}
+
+// faults are the errors that a system call may end in. Others that only mean
+// that a kernel or a file system cannot do something are not failures.
+func faults(name string) []string {
+	switch name {
+	case "write":
+		return nil // of messages, not of files
+	case "renameat", "renameat2", "rename", "fchmod":
+		return []string{"EPERM", "EIO", "ENOSPC"}
+	}
+	return []string{"EIO", "ENOSPC"}
+}
+
+var errorTexts = map[string]string{
+	"EPERM": "operation not permitted", "EIO": "input/output error", "ENOSPC": "no space left on device",
+}
+
+func failEachCall(t *testing.T, s sample, more ...string) {
+	tools.Need(t, "strace")
+	var needed []string
+	for _, name := range append(more, always...) {
+		for _, fault := range faults(name) {
+			needed = append(needed, name+" "+fault)
+		}
+	}
+	failed := map[string]bool{}
+	untilSeen(t, s, failed, needed, func(t *testing.T, folder, name string, when int) {
+		for _, fault := range faults(name) {
+			path := s.place(t, folder)
+			was := identify(t, path)
+			o, log := traced(t, fmt.Sprintf("%s:error=%s:when=%d", name, fault, when), path)
+			if o.status == 0 { // the call does not matter, or another thread made it
+				o.ok(t)
+				wantBytes(t, path, s.new)
+			} else {
+				if !strings.Contains(log, "INJECTED") {
+					t.Fatalf("fails without a fault: %+v", o)
+				}
+				failed[name+" "+fault] = true
+				o.failed(t, ": "+errorTexts[fault])
+				wantBytes(t, path, s.old)
+				if now := identify(t, path); now != was {
+					t.Fatalf("the file was %+v and is %+v", was, now)
+				}
+			}
+			wantOnly(t, folder, "a.o")
+		}
+	})
+}
+
+func TestFaultLeavesTheFileAsItWas(t *testing.T) {
+	failEachCall(t, smallSample(t))
+}
+
+func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	failEachCall(t, largeSample(t), "copy_file_range")
+}
+
+func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes many runs")
+	}
+	failEachCall(t, draftedSample(t))
+}
+
+// A kernel that cannot copy within itself is no obstacle.
+func TestLargeFileWithoutCopyFileRange(t *testing.T) {
+	tools.Need(t, "strace")
+	for _, s := range []sample{largeSample(t), draftedSample(t)} {
+		withoutCopyFileRange(t, s)
+	}
+}
+
+func withoutCopyFileRange(t *testing.T, s sample) {
+	t.Helper()
+	for kind, folder := range folders(t) {
+		for _, fault := range []string{"ENOSYS", "EXDEV", "EOPNOTSUPP", "EPERM", "EINVAL"} {
+			t.Run(kind+"/"+fault, func(t *testing.T) {
+				path := s.place(t, folder)
+				o, log := traced(t, "copy_file_range:error="+fault, path)
+				o.ok(t)
+				wantBytes(t, path, s.new)
+				if !strings.Contains(log, "INJECTED") {
+					t.Errorf("copy_file_range is not used:\n%s", log)
+				}
+			})
+		}
+	}
+}

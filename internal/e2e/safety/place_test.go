@@ -1,0 +1,333 @@
+//go:build linux
+
+package safety
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+func TestUnchangedFileIsNotTouched(t *testing.T) {
+	for _, name := range []string{"none.amd64-gcc12-O2.o", "none.arm64-clang19-O2.o"} {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, objects.Read(t, name))
+		was := identify(t, path)
+		run(t, path).ok(t)
+		if now := identify(t, path); now != was {
+			t.Errorf("%s was %+v and is %+v", name, was, now)
+		}
+	}
+}
+
+// Of a long file a copy is begun before its refusals are known.
+func TestRefusedLongFileIsNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	old := withLongSection(t, "address.amd64-gcc12-code.o")
+	write(t, path, old)
+	was := identify(t, path)
+	if o := run(t, path); o.status != 1 || !strings.Contains(o.stderr, "address") {
+		t.Errorf("got %+v, want status 1 and a word on the address", o)
+	}
+	wantBytes(t, path, old)
+	if now := identify(t, path); now != was {
+		t.Errorf("the file was %+v and is %+v", was, now)
+	}
+	wantOnly(t, filepath.Dir(path), "a.o")
+}
+
+func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
+	s := smallSample(t)
+	path := s.place(t, t.TempDir())
+	run(t, path).ok(t)
+	was := identify(t, path)
+	run(t, path).ok(t)
+	if now := identify(t, path); now != was {
+		t.Errorf("the file was %+v and is %+v", was, now)
+	}
+}
+
+func TestModeIsKept(t *testing.T) {
+	s := smallSample(t)
+	for _, mode := range []os.FileMode{0o400, 0o600, 0o640, 0o664, 0o755, 0o777} {
+		path := s.place(t, t.TempDir())
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		run(t, path).ok(t)
+		wantBytes(t, path, s.new)
+		if got := identify(t, path).mode; got != mode {
+			t.Errorf("mode is %v, want %v", got, mode)
+		}
+	}
+}
+
+func TestOwnerIsKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	s := smallSample(t)
+	path := s.place(t, t.TempDir())
+	if err := os.Chown(path, 1234, 4321); err != nil {
+		t.Fatal(err)
+	}
+	run(t, path).ok(t)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
+		t.Errorf("owner is %d:%d, want 1234:4321", st.Uid, st.Gid)
+	}
+}
+
+// A file that cannot be given to its owner must not run with the rights of
+// another.
+func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
+	tools.Need(t, "strace")
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	s := smallSample(t)
+	path := s.place(t, t.TempDir())
+	if err := os.Chown(path, 1234, 4321); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	o, _ := traced(t, "fchown:error=EPERM", path)
+	o.ok(t)
+	wantBytes(t, path, s.new)
+	if got := identify(t, path).mode; got != 0o755 {
+		t.Errorf("mode is %v, want %v", got, os.FileMode(0o755))
+	}
+}
+
+func TestFileNamedTwiceIsConvertedOnce(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	path := s.place(t, folder)
+	o := run(t, "-v", path, path, filepath.Join(folder, ".", "a.o"), folder+"//a.o")
+	if o.status != 0 || o.stderr != "" {
+		t.Fatalf("got %+v, want status 0", o)
+	}
+	once := run(t, "-v", "-o", os.DevNull, s.place(t, t.TempDir()))
+	if got, want := strings.Count(o.stdout, "\n"), strings.Count(once.stdout, "\n"); got != want || want == 0 {
+		t.Errorf("%d sites are printed, want %d:\n%s", got, want, o.stdout)
+	}
+	wantBytes(t, path, s.new)
+	wantOnly(t, folder, "a.o")
+}
+
+func TestSymbolicLinkStays(t *testing.T) {
+	s := smallSample(t)
+	folder, other := t.TempDir(), t.TempDir()
+	path, link := s.place(t, other), filepath.Join(folder, "link.o")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	was := identify(t, link)
+	run(t, link, path).ok(t)
+	if now := identify(t, link); now != was {
+		t.Errorf("the link was %+v and is %+v", was, now)
+	}
+	wantBytes(t, path, s.new)
+	wantOnly(t, folder, "link.o")
+	wantOnly(t, other, "a.o")
+}
+
+func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	path, link := s.place(t, folder), filepath.Join(folder, "b.o")
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	run(t, path).ok(t)
+	wantBytes(t, path, s.new)
+	wantBytes(t, link, s.old)
+	run(t, path, link).ok(t)
+	wantBytes(t, link, s.new)
+	wantOnly(t, folder, "a.o", "b.o")
+}
+
+func TestHardLinksNamedTogether(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	path, link := s.place(t, folder), filepath.Join(folder, "b.o")
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	run(t, path, link).ok(t)
+	wantBytes(t, path, s.new)
+	wantBytes(t, link, s.new)
+	wantOnly(t, folder, "a.o", "b.o")
+}
+
+func TestOutputToDevNull(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	was := identify(t, os.DevNull)
+	run(t, "-o", os.DevNull, s.place(t, folder)).ok(t)
+	if now := identify(t, os.DevNull); now.inode != was.inode || now.mode != was.mode {
+		t.Fatalf("%s was %+v and is %+v", os.DevNull, was, now)
+	}
+	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+}
+
+func TestOutputToFullDevice(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	run(t, "-o", "/dev/full", s.place(t, folder)).failed(t, "write /dev/full: no space left on device")
+	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+}
+
+func TestOutputToPipe(t *testing.T) {
+	for _, s := range []sample{smallSample(t), largeSample(t)} {
+		folder := t.TempDir()
+		path, pipe := s.place(t, folder), filepath.Join(folder, "pipe")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan []byte, 1)
+		go func() {
+			f, err := os.Open(pipe)
+			if err != nil {
+				got <- nil
+				return
+			}
+			defer f.Close()
+			data, _ := io.ReadAll(f)
+			got <- data
+		}()
+		run(t, "-o", pipe, path).ok(t)
+		if data := <-got; !bytes.Equal(data, s.new) {
+			t.Errorf("%d bytes came through the pipe, and they are not the %d that are wanted", len(data), len(s.new))
+		}
+		wantOnly(t, folder, "a.o", "pipe")
+	}
+}
+
+func TestOutputIntoMissingFolder(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	missing := filepath.Join(folder, "missing")
+	o := run(t, "-o", filepath.Join(missing, "b.o"), s.place(t, folder))
+	o.failed(t, ": no such file or directory")
+	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+	wantOnly(t, folder, "a.o")
+}
+
+func TestInputThatIsAPipeIsRefused(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe.o")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	runCommand(t, exec.CommandContext(ctx, program, pipe)).failed(t, ": not a regular file")
+}
+
+// asNobody runs the program as a user who owns nothing.
+func asNobody(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	return runCommand(t, cmd)
+}
+
+// openFolder makes a folder that every user can enter.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	s := smallSample(t)
+	folder := openFolder(t)
+	path := s.place(t, folder)
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(folder, 0o755)
+	asNobody(t, path).failed(t, ": permission denied")
+	wantBytes(t, path, s.old)
+	wantOnly(t, folder, "a.o")
+}
+
+func TestUnreadableFile(t *testing.T) {
+	s := smallSample(t)
+	folder := openFolder(t)
+	path := s.place(t, folder)
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, path).failed(t, "a.o: permission denied")
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantBytes(t, path, s.old)
+	wantOnly(t, folder, "a.o")
+}
+
+// mountFull mounts a file system that has little room.
+func mountFull(t *testing.T, size int) string {
+	t.Helper()
+	folder := t.TempDir()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+func TestFullDisk(t *testing.T) {
+	for _, s := range []sample{smallSample(t), largeSample(t)} {
+		folder := mountFull(t, len(s.old)+len(s.new)/2)
+		path := s.place(t, folder)
+		was := identify(t, path)
+		run(t, path).failed(t, ": no space left on device")
+		wantBytes(t, path, s.old)
+		if now := identify(t, path); now != was {
+			t.Errorf("the file was %+v and is %+v", was, now)
+		}
+		wantOnly(t, folder, "a.o")
+	}
+}
+
+func TestReadOnlyFileSystem(t *testing.T) {
+	s := smallSample(t)
+	folder := mountFull(t, 1<<20)
+	path := s.place(t, folder)
+	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	run(t, path).failed(t, ": read-only file system")
+	wantBytes(t, path, s.old)
+	wantOnly(t, folder, "a.o")
+}

@@ -1,0 +1,235 @@
+//go:build linux
+
+// Package safety runs the program where things go wrong: it is killed at
+// each of its system calls, disks are full, files change under way. Whatever
+// happens, a file is its old self or its converted self, and nothing is left
+// beside it.
+package safety
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// program is the path of the program under test.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		folder, err := os.MkdirTemp("", "safetytest")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(folder)
+		os.Chmod(folder, 0o755) // for tests that run it as another user
+		program = filepath.Join(folder, "sdtconvert")
+		build := exec.Command("go", "build", "-o", program, "sdtconvert/cmd/sdtconvert")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the calls of ld.so are not the program's
+		if out, err := build.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("%v\n%s", err, out))
+		}
+		return m.Run()
+	}())
+}
+
+const object = "comdat.amd64-gcc12-O2.o"
+
+// outcome is how a run of the program ended.
+type outcome struct {
+	status int // -1 when a signal ended it
+	signal syscall.Signal
+	stdout string
+	stderr string
+}
+
+func run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return runCommand(t, exec.Command(program, args...))
+}
+
+func runCommand(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcomeOf(cmd, stdout.String(), stderr.String())
+}
+
+func outcomeOf(cmd *exec.Cmd, stdout, stderr string) outcome {
+	o := outcome{status: cmd.ProcessState.ExitCode(), stdout: stdout, stderr: stderr}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		o.signal = ws.Signal()
+	}
+	return o
+}
+
+// ok demands a run without any message.
+func (o outcome) ok(t *testing.T) {
+	t.Helper()
+	if o != (outcome{}) {
+		t.Fatalf("got %+v, want status 0 and no output", o)
+	}
+}
+
+// failed demands status 1 and one line that ends in want.
+func (o outcome) failed(t *testing.T, want string) {
+	t.Helper()
+	if o.status != 1 || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 ||
+		!strings.HasPrefix(o.stderr, "sdtconvert: ") || !strings.HasSuffix(o.stderr, want+"\n") {
+		t.Fatalf("got %+v, want status 1 and a line that ends in %q", o, want)
+	}
+}
+
+// sample is an object and what becomes of it.
+type sample struct{ old, new []byte }
+
+func newSample(t *testing.T, old []byte) sample {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sample.o")
+	write(t, path, old)
+	run(t, path).ok(t)
+	s := sample{old, read(t, path)}
+	if bytes.Equal(s.old, s.new) {
+		t.Fatal("the sample does not change")
+	}
+	return s
+}
+
+func smallSample(t *testing.T) sample { return newSample(t, objects.Read(t, object)) }
+
+// largeSample is too large to be read at once, and has a section that is long
+// enough to be copied by the kernel.
+func largeSample(t *testing.T) sample {
+	t.Helper()
+	data := objects.Read(t, object)
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := o.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := objects.Assemble(out, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newSample(t, large)
+}
+
+// draftedSample has a long section before its tables, of which a copy is begun
+// before it is known what will change.
+func draftedSample(t *testing.T) sample {
+	t.Helper()
+	return newSample(t, withLongSection(t, object))
+}
+
+// withLongSection is a committed object with more data than is read at once.
+func withLongSection(t *testing.T, name string) []byte {
+	t.Helper()
+	tools.Need(t, "objcopy")
+	folder := t.TempDir()
+	in, data, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "data"), filepath.Join(folder, "out.o")
+	write(t, in, objects.Read(t, name))
+	write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
+	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return read(t, out)
+}
+
+// place writes the old object to a file in a folder of its own.
+func (s sample) place(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(folder, "a.o")
+	write(t, path, s.old)
+	return path
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func wantBytes(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if got := read(t, path); !bytes.Equal(got, want) {
+		t.Fatalf("%s has %d bytes, and they are not the %d that are wanted", path, len(got), len(want))
+	}
+}
+
+// wantOnly demands that a folder holds the named files and no other.
+func wantOnly(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Fatalf("%s holds %q, want %q", folder, got, names)
+	}
+}
+
+// identity tells a file that was replaced or written to from one that was not.
+type identity struct {
+	inode uint64
+	mtime time.Time
+	mode  os.FileMode
+}
+
+func identify(t *testing.T, path string) identity {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
+}
+
+// folders are places on file systems of different kinds.
+func folders(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{"disk": t.TempDir()}
+	if memory, err := os.MkdirTemp("/dev/shm", "safetytest"); err == nil {
+		t.Cleanup(func() { os.RemoveAll(memory) })
+		found["memory"] = memory
+	}
+	return found
+}

@@ -1,0 +1,132 @@
+package tracers
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sdtconvert/internal/testkit/tools"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// needUprobes skips a test on a machine whose kernel has no uprobes, or keeps
+// them from us: no package can change that.
+func needUprobes(t *testing.T, exe string) {
+	t.Helper()
+	tools.Need(t, "bpftrace")
+	out, err := tools.Try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
+	if err != nil || !strings.Contains(out, "attached") {
+		t.Logf("no uprobes on this machine: %v %s", err, out)
+		fmt.Fprintln(os.Stderr, "stapsdttest: bpftrace cannot attach on this machine; gdb alone is tested")
+		t.SkipNow()
+	}
+}
+
+// program has bpftrace print the arguments of each probe as the twin's stubs do,
+// and count the hits of all.
+func bpftraceProgram(image string) string {
+	var s strings.Builder
+	s.WriteString("BEGIN { printf(\"attached\\n\"); }\n")
+	for _, b := range []struct{ probe, format, args string }{
+		{"app:done", `%d %ld %d %s`, "(int32)arg0, (int64)arg1, arg2, str(arg3)"},
+		{"app:tail", `%d`, "(int32)arg0"},
+		{"app:generic", `%ld %s`, "(int64)arg0, str(arg1)"},
+		{"plain:declared", `%s %d %d %d`, "str(arg0), arg1, (int8)arg2, arg3"},
+		{"plain:file", `%d %d`, "(int32)arg0, arg1"},
+	} {
+		fmt.Fprintf(&s, "usdt:%s:%s { printf(\"> %s %s\\n\", %s); @hits[probe] = count(); }\n", image, b.probe, b.probe, b.format, b.args)
+	}
+	return s.String()
+}
+
+// running is a test program that has started and runs its probes when told.
+type running struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+}
+
+func start(t *testing.T, exe string) running {
+	t.Helper()
+	cmd, stdin, lines := tools.Start(t, exe)
+	if got := firstLine(lines); got != "ready" {
+		t.Fatalf("%s prints %q", exe, got)
+	}
+	return running{cmd, stdin}
+}
+
+// trace attaches bpftrace to a running program, has it run its probes n times,
+// and returns what bpftrace prints until the program ends.
+func trace(t *testing.T, exe, image string, n int) []string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "script.bt")
+	if err := os.WriteFile(script, []byte(bpftraceProgram(image)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, exe)
+	tracer := exec.Command("bpftrace", "-p", strconv.Itoa(p.cmd.Process.Pid), script)
+	stdout, err := tracer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer.Stderr = os.Stderr
+	if err := tracer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if lines.Text() == "attached" {
+			io.WriteString(p.stdin, strings.Repeat("\n", n))
+			p.stdin.Close()
+			go p.cmd.Wait()
+		}
+		all = append(all, lines.Text())
+	}
+	if err := tracer.Wait(); err != nil {
+		t.Fatalf("bpftrace: %v\n%s", err, strings.Join(all, "\n"))
+	}
+	return all
+}
+
+// TestBpftrace compares what bpftrace prints of a running program with what the
+// twin's stubs print, and how often it is hit with how often they are called.
+func TestBpftrace(t *testing.T) {
+	for _, c := range []compiler{gcc, clang} {
+		p := compileProgram(t, c, "-g")
+		exe := p.executable(t)
+		needUprobes(t, exe)
+		const n = 25
+		want := p.calls(t, n)
+		withLibrary, library := p.library(t)
+		for _, im := range []struct{ name, exe, image string }{{"pie", exe, exe}, {"library", withLibrary, library}} {
+			t.Run(c.cc+"/"+im.name, func(t *testing.T) {
+				var got []string
+				hits := 0
+				for _, line := range trace(t, im.exe, im.image, n) {
+					if call, ok := strings.CutPrefix(line, "> "); ok {
+						got = append(got, call)
+					}
+					if strings.HasPrefix(line, "@hits[") {
+						_, count, _ := strings.Cut(line, "]: ")
+						of, _ := strconv.Atoi(count)
+						hits += of
+					}
+				}
+				// Each processor has a buffer of its own.
+				want, got := slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
+				if hits != len(want) {
+					t.Errorf("%d hits, and %d calls of the twin", hits, len(want))
+				}
+			})
+		}
+	}
+}

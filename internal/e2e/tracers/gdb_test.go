@@ -1,0 +1,169 @@
+package tracers
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sdtconvert/internal/testkit/tools"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gdbScript stops at probes and prints their arguments as the twin's stubs do.
+const gdbScript = `set pagination off
+set confirm off
+set debuginfod enabled off
+set breakpoint pending on
+`
+
+// commands has gdb print the arguments of each probe, and go on.
+func commands() string {
+	var s strings.Builder
+	for i, b := range []struct{ probe, format, args string }{
+		{"app:done", `%d %ld %d %s`, "0 1 2 3"},
+		{"app:tail", `%d`, "0"},
+		{"app:generic", `%ld %s`, "0 1"},
+		{"plain:declared", `%s %d %d %d`, "0 1 2 3"},
+		{"plain:file", `%d %d`, "0 1"},
+	} {
+		fmt.Fprintf(&s, "break -probe-stap %s\ncommands\nsilent\nprintf \"> %s %s\\n\"", b.probe, b.probe, b.format)
+		verbs := strings.Fields(b.format)
+		for j, arg := range strings.Fields(b.args) {
+			value := "$_probe_arg" + arg
+			if verbs[j] == "%s" {
+				value = "(char *)" + value
+			}
+			fmt.Fprintf(&s, ", %s", value)
+		}
+		fmt.Fprintf(&s, "\nset $argc%d = $_probe_argc\ncontinue\nend\n", i)
+	}
+	return s.String()
+}
+
+var reported = regexp.MustCompile(`(?m)^> (.*)$`)
+
+// underGDB runs a program under gdb and returns what it has printed of probes.
+func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script.gdb")
+	if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tools.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
+	if err != nil || strings.Contains(out, "ptrace: ") {
+		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
+	}
+	var lines []string
+	for _, m := range reported.FindAllStringSubmatch(out, -1) {
+		lines = append(lines, m[1])
+	}
+	if lines == nil {
+		t.Errorf("gdb: %s", out)
+	}
+	return lines
+}
+
+func TestGDB(t *testing.T) {
+	tools.Need(t, "gdb")
+	for _, c := range []compiler{gcc, clang} {
+		p := compileProgram(t, c, "-g")
+		want := p.calls(t, 3)
+		input := filepath.Join(t.TempDir(), "input")
+		if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		lib, _ := p.library(t)
+		for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
+			t.Run(c.cc+"/"+name, func(t *testing.T) {
+				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
+				if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+// TestGDBLists compares gdb's list of probes with the notes.
+func TestGDBLists(t *testing.T) {
+	tools.Need(t, "gdb")
+	exe := compileProgram(t, gcc, "-g").executable(t)
+	var want, got []string
+	for _, n := range notesOf(t, exe) {
+		want = append(want, fmt.Sprintf("%s %s 0x%016x", n.provider, n.name, n.location))
+	}
+	for _, m := range regexp.MustCompile(`(?m)^stap +(\w+) +(\S+) +(0x\w+) `).FindAllStringSubmatch(
+		tools.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", exe), -1) {
+		got = append(got, strings.Join(m[1:], " "))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// arm64Args are the arguments of each probe on arm64.
+var arm64Args = map[string]string{
+	"app:done":       "-4@x0 -8@x1 1@x2 8@x3",
+	"app:tail":       "-4@x0",
+	"app:dead":       "-4@x0",
+	"app:generic":    "-8@x0 8@x1",
+	"plain:declared": "8@x0 4@x1 -1@x2 2@x3",
+	"plain:file":     "-4@x0 1@x1",
+}
+
+func TestARM64(t *testing.T) {
+	tools.Need(t, "gdb-multiarch", "qemu-aarch64-static")
+	p := compileProgram(t, arm64, "-g")
+	exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkArgs(t, checkNotes(t, p.executable(t)), arm64Args)
+	checkArgs(t, checkNotes(t, exe), arm64Args)
+	socket := filepath.Join(t.TempDir(), "gdb")
+	cmd := exec.Command("qemu-aarch64-static", "-g", socket, exe)
+	cmd.Stdin = strings.NewReader("\n\n\n")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for i := 0; i < 100; i++ {
+		if _, err := os.Stat(socket); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	got := underGDB(t, "gdb-multiarch", "target remote "+socket+"\n"+commands()+"continue\n", exe)
+	want := p.twinUnder(t, 3, "qemu-aarch64-static")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRISCV compares notes with records where linkers move code.
+func TestRISCV(t *testing.T) {
+	p := compileProgram(t, riscv64, "-g")
+	for _, n := range checkNotes(t, p.executable(t)) {
+		if n.name == "done" && n.args != "-4@a0 -8@a1 1@a2 8@a3" {
+			t.Errorf("%v: %s", n, n.args)
+		}
+	}
+}
+
+// firstLine reads a line of a program's output.
+func firstLine(r *bufio.Scanner) string {
+	r.Scan()
+	return r.Text()
+}

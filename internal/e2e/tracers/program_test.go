@@ -1,0 +1,143 @@
+package tracers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sdtconvert/internal/testkit/tools"
+	"strings"
+	"testing"
+)
+
+// compiler is a C and a C++ compiler, and the linker of what both make.
+type compiler struct {
+	cc, cxx, link string
+	target        []string // flags of cc and cxx that choose a machine
+}
+
+var (
+	gcc     = compiler{cc: "gcc", cxx: "g++", link: "g++"}
+	clang   = compiler{cc: "clang-19", cxx: "clang++-19", link: "g++"}
+	arm64   = compiler{cc: "aarch64-linux-gnu-gcc", cxx: "aarch64-linux-gnu-g++", link: "aarch64-linux-gnu-g++"}
+	riscv64 = compiler{cc: "riscv64-linux-gnu-gcc", cxx: "riscv64-linux-gnu-g++", link: "riscv64-linux-gnu-g++"}
+	linkers = []string{"bfd", "gold", "lld-19", "mold"}
+)
+
+// program is the test program's objects.
+type program struct {
+	compiler
+	dir    string
+	probed []string // app.c, cxx.cc, cxx2.cc
+	main   string
+	rest   string // the probe objects
+	stubs  string // what only the twin has
+}
+
+func (c compiler) compile(t *testing.T, dir, source string, flags ...string) string {
+	t.Helper()
+	name, driver := filepath.Base(source), c.cc
+	if strings.HasSuffix(name, ".cc") {
+		driver = c.cxx
+	}
+	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
+	args := append([]string{"-O2", "-fPIC", "-ffunction-sections", "-I" + include}, c.target...)
+	tools.Must(t, driver, append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
+	return out
+}
+
+// compileProgram compiles the test program.
+func compileProgram(t *testing.T, c compiler, flags ...string) program {
+	t.Helper()
+	tools.Need(t, c.cc, c.cxx, c.link, "readelf")
+	p := program{compiler: c, dir: t.TempDir()}
+	for _, source := range []string{"app.c", "cxx.cc", "cxx2.cc"} {
+		p.probed = append(p.probed, c.compile(t, p.dir, source, flags...))
+	}
+	p.main = c.compile(t, p.dir, "main.c", "-g")
+	p.rest, p.stubs = c.compile(t, p.dir, "objects.c"), c.compile(t, p.dir, "stubs.c")
+	return p
+}
+
+// convert returns converted copies of the objects with probes.
+func (p program) convert(t *testing.T, flags ...string) []string {
+	t.Helper()
+	dir := filepath.Join(p.dir, "converted"+strings.ReplaceAll(strings.Join(flags, ""), "/", "_"))
+	if _, err := os.Stat(dir); err != nil {
+		args := append([]string{"convert", "--stapsdt", "--output-dir", dir}, flags...)
+		tools.Must(t, converter, append(args, p.probed...)...)
+	}
+	var out []string
+	for _, o := range p.probed {
+		out = append(out, filepath.Join(dir, filepath.Base(o)))
+	}
+	return out
+}
+
+// linker is the folder in which a compiler driver finds a linker as ld.
+func linker(t *testing.T, name string) string {
+	t.Helper()
+	path := "ld." + name
+	if name == "mold" {
+		path = name
+	}
+	tools.Need(t, path)
+	dir := filepath.Join(scratch, name)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if target := strings.TrimSpace(tools.Must(t, "which", path)); os.Symlink(target, filepath.Join(dir, "ld")) != nil {
+		if _, err := os.Stat(filepath.Join(dir, "ld")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// image links objects, with the flags of a mode, to an image of the given name.
+func (p program) image(t *testing.T, name string, flags []string, objects ...string) (string, error) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), name)
+	_, err := tools.Try(p.link, append(append(append([]string{}, flags...), objects...), "-o", out)...)
+	return out, err
+}
+
+// executable links the converted program the usual way.
+func (p program) executable(t *testing.T, flags ...string) string {
+	t.Helper()
+	out, err := p.image(t, "program", []string{"-pie"}, append(p.convert(t, flags...), p.main, p.rest)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// library links the converted probes to a shared library, and a program with it.
+func (p program) library(t *testing.T) (exe, lib string) {
+	t.Helper()
+	lib, err := p.image(t, "libprobed.so", []string{"-shared", "-Wl,-z,defs"}, append(p.convert(t), p.rest)...)
+	if err == nil {
+		exe, err = p.image(t, "program", []string{"-pie", "-Wl,-rpath," + filepath.Dir(lib)}, p.main, lib)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, lib
+}
+
+// calls are the lines that the twin's stubs print when the probes are run n
+// times.
+func (p program) calls(t *testing.T, n int) []string {
+	t.Helper()
+	return p.twinUnder(t, n, "")
+}
+
+// twinUnder is calls for a machine that is emulated.
+func (p program) twinUnder(t *testing.T, n int, emulator string) []string {
+	t.Helper()
+	twin, err := p.image(t, "twin", []string{"-static"}, append(append([]string{}, p.probed...), p.main, p.rest, p.stubs)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := tools.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, emulator, twin))
+	return strings.Split(strings.TrimSpace(strings.TrimPrefix(out, "ready\n")), "\n")
+}

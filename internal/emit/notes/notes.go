@@ -1,0 +1,135 @@
+// Package notes writes what linkers ask of every object of a link: that it needs
+// no executable stack, and what it promises of indirect branches. The program gets
+// what all of them promise, so an object that is added to a link must promise no
+// less than the others, and may promise no more.
+package notes
+
+import (
+	"debug/elf"
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
+)
+
+// ntGNUProperty is NT_GNU_PROPERTY_TYPE_0.
+const ntGNUProperty = 5
+
+// Common are the promises that all objects have in common.
+type Common struct {
+	machine arch.Machine
+	objects int
+	bits    uint32
+}
+
+// Add takes in an object; m is nil for a machine that is not known.
+func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
+	if m == nil {
+		return nil
+	}
+	f := m.Traits().Features
+	has := uint32(0)
+	for i := range o.Sections {
+		if o.Sections[i].Name != ".note.gnu.property" || !o.Sections[i].InFile() {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			return err
+		}
+		bits, ok := features(o.Layout, data, f.Property)
+		if !ok {
+			return o.SectionError(i, fmt.Errorf("makes no sense"))
+		}
+		has |= bits
+	}
+	if c.objects == 0 {
+		c.machine, c.bits = m, f.Known
+	}
+	c.objects++
+	c.bits &= has
+	return nil
+}
+
+// Merge takes in the objects of another.
+func (c *Common) Merge(other *Common) {
+	if c.objects == 0 {
+		*c = *other
+		return
+	}
+	if other.objects > 0 {
+		c.objects += other.objects
+		c.bits &= other.bits
+	}
+}
+
+// LandingPad reports whether code has to begin with a landing pad.
+func (c *Common) LandingPad() bool {
+	return c.bits != 0 && c.bits&c.machine.Traits().Features.LandingPad != 0
+}
+
+// Write writes the sections, for words of the given size.
+func (c *Common) Write(a assembly.Assembler, word int) {
+	if c.bits != 0 {
+		a.Section(assembly.Section{Name: ".note.gnu.property", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: uint64(word)})
+		const value = 4
+		size := 8 + value
+		a.Int(4) // of the name
+		a.Int(uint32(size + -size&(word-1)))
+		a.Int(ntGNUProperty)
+		a.String("GNU")
+		a.Int(c.machine.Traits().Features.Property)
+		a.Int(value)
+		a.Int(c.bits)
+		a.Align(word)
+	}
+	a.Section(assembly.Section{Name: ".note.GNU-stack", Type: elf.SHT_PROGBITS, Align: 1})
+}
+
+// features finds a property in notes (Linux gABI extensions, "Program Property").
+func features(l elfreloc.Layout, notes []byte, property uint32) (bits uint32, ok bool) {
+	for len(notes) > 0 {
+		const header = 12
+		if len(notes) < header {
+			return 0, false
+		}
+		namesz, descsz, typ := l.Order.Uint32(notes), l.Order.Uint32(notes[4:]), l.Order.Uint32(notes[8:])
+		name, rest, ok := cut(notes[header:], namesz, 4)
+		if !ok {
+			return 0, false
+		}
+		desc, rest, ok := cut(rest, descsz, l.Word())
+		if !ok {
+			return 0, false
+		}
+		notes = rest
+		if typ != ntGNUProperty || string(name) != "GNU\x00" {
+			continue
+		}
+		for len(desc) > 0 {
+			if len(desc) < 8 {
+				return 0, false
+			}
+			what, size := l.Order.Uint32(desc), l.Order.Uint32(desc[4:])
+			var value []byte
+			if value, desc, ok = cut(desc[8:], size, l.Word()); !ok {
+				return 0, false
+			}
+			if what == property && len(value) == 4 {
+				bits |= l.Order.Uint32(value)
+			}
+		}
+	}
+	return bits, true
+}
+
+// cut takes n bytes, and what pads them to a multiple of align; at the end the
+// padding may be missing.
+func cut(b []byte, n uint32, align int) (first, rest []byte, ok bool) {
+	if uint64(n) > uint64(len(b)) {
+		return nil, nil, false
+	}
+	padded := int(n) + -int(n)&(align-1)
+	return b[:n], b[min(padded, len(b)):], true
+}

@@ -1,0 +1,202 @@
+// Package records writes the records of probe sites as a source of their own, for
+// objects that stay as they are: kernels that patch themselves when they start.
+//
+// A record stands in another object than its site, so it can name the site only
+// by a global symbol. Any global symbol of the same text section will do, with the
+// distance from there, because linkers move a section as a whole. What cannot be
+// named so is refused:
+//
+//   - A static function that is alone in its section, as -ffunction-sections makes
+//     them, and the cold part of a function where there is nothing but such parts.
+//   - A site with code before it that linkers may delete (RISC-V), unless there is
+//     a symbol behind that code: the distance would change.
+//   - A weak function that other objects define too. Its name is one of theirs.
+//   - Copies of an inline function (COMDAT), of which the linker keeps one, unless
+//     their records are the same: then those of one copy are written.
+//   - A local probe object.
+//
+// The symbol must not be one that another module interposes, so the records are
+// not for shared libraries with sites in functions that they export.
+package records
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/notes"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// List holds the sites of all objects of a link.
+type List struct {
+	layout   linkerset.Layout
+	prefix   string // of probe objects' names
+	word     int
+	machine  arch.Machine
+	sections []*section
+	count    map[string]int // definitions of each global name, in all objects
+	groups   map[string]int // groups of each signature, in all objects
+	notes    notes.Common
+}
+
+// section is a text section with sites.
+type section struct {
+	object    *elfreloc.Object // closed: for messages
+	index     int
+	signature string   // of its group, "" for none
+	bases     []base   // sorted by value; the best of equals is the last
+	sifted    bool     // whether bases has only what can be used
+	foreign   string   // a symbol that could not, "" for none
+	deletions []uint64 // places where linkers may delete code, sorted
+	sites     []site
+}
+
+// base is a global symbol of a text section.
+type base struct {
+	name  string
+	value uint64
+	weak  bool
+}
+
+type site struct {
+	off   uint64
+	kind  arch.Kind
+	probe string // the probe object
+	place string // its function, for messages
+}
+
+// New makes an empty list.
+func New(layout linkerset.Layout, prefix string) *List {
+	return &List{layout: layout, prefix: prefix, count: map[string]int{}, groups: map[string]int{}}
+}
+
+// Add takes in an object that a plan without refusals was made of, or nil if it
+// holds no stubs. All are of one machine.
+func (l *List) Add(o *elfreloc.Object, m arch.Machine, plan *patch.Plan) error {
+	l.word = o.Layout.Word()
+	if m != nil {
+		l.machine = m
+	}
+	if err := l.notes.Add(o, m); err != nil {
+		return err
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		return err
+	}
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		if sec, _ := syms.Place(i); sec != 0 {
+			l.count[strings.Clone(syms.Name(i))]++
+		}
+	}
+	for i := range o.Sections {
+		if o.Sections[i].Type == elf.SHT_GROUP {
+			l.groups[signature(o, i, syms)]++
+		}
+	}
+	if plan == nil || len(plan.Sites) == 0 {
+		return nil
+	}
+	return l.addSites(plan, syms)
+}
+
+func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
+	o := plan.Scan.Object
+	objects, err := plan.Scan.ProbeObjects(l.prefix)
+	if err != nil {
+		return err
+	}
+	functions, err := plan.Scan.Functions()
+	if err != nil {
+		return err
+	}
+	own := map[int]*section{}
+	for i := range plan.Sites {
+		s := &plan.Sites[i]
+		target, off := s.Relocs.Target, s.Change.Site.Offset
+		if objects.Local(s.Stub) {
+			return o.OffsetError(target, off, fmt.Errorf("the probe object %q is local, so that no other object can name it; define it at file scope, and not static", objects.Name(s.Stub)))
+		}
+		sec := own[target]
+		if sec == nil {
+			sec = &section{object: o, index: target}
+			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
+				return err
+			}
+			own[target], l.sections = sec, append(l.sections, sec)
+		}
+		sec.sites = append(sec.sites, site{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
+	}
+	return findBases(o, syms, own)
+}
+
+// signature is the name of a group; linkers keep one group of each name.
+func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
+	if sym := int(o.Sections[group].Info); sym < syms.Len() {
+		return strings.Clone(syms.Name(sym))
+	}
+	return ""
+}
+
+// deletions finds where linkers may delete code, sorted.
+func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []uint64, err error) {
+	deletes := l.machine.Traits().Deletes
+	if deletes == nil {
+		return nil, nil
+	}
+	err = o.EachRelocation(*rs, func(_ int, r elfreloc.Relocation) error {
+		if slices.Contains(deletes, r.Type) {
+			at = append(at, r.Offset)
+		}
+		return nil
+	})
+	slices.Sort(at)
+	return at, err
+}
+
+// findBases finds the global symbols of sections, and the groups they are in.
+func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section) error {
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		in, _ := syms.Place(i)
+		s := own[in]
+		if s == nil {
+			continue
+		}
+		sym := syms.At(i)
+		switch sym.Type {
+		case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT:
+			if sym.Name != "" && sym.Value <= o.Sections[in].Size {
+				s.bases = append(s.bases, base{strings.Clone(sym.Name), sym.Value, sym.Bind == elf.STB_WEAK})
+			}
+		}
+	}
+	groups, err := o.Groups()
+	if err != nil {
+		return err
+	}
+	for in, s := range own {
+		slices.SortFunc(s.bases, compareBases)
+		if group, ok := groups[in]; ok {
+			s.signature = signature(o, group, syms)
+		}
+	}
+	return nil
+}
+
+// compareBases puts the better one of equals last: the strong one, and then the
+// one whose name comes first.
+func compareBases(a, b base) int {
+	rank := func(b base) int {
+		if b.weak {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(rank(a), rank(b)), cmp.Compare(b.name, a.name))
+}

@@ -1,0 +1,143 @@
+package records
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/linkerset"
+)
+
+// Source writes all records, or returns what stands in the way.
+func (l *List) Source() ([]byte, []error) {
+	records := map[arch.Kind][]linkerset.NamedRecord{}
+	var errs []error
+	copies := map[string][]*section{}
+	for _, s := range l.sections {
+		copies[s.signature] = append(copies[s.signature], s)
+	}
+	for _, s := range l.sections {
+		found, bad := l.records(s)
+		if len(bad) == 0 && s.signature != "" && l.groups[s.signature] > 1 {
+			if s != copies[s.signature][0] {
+				continue
+			}
+			bad = l.checkCopies(s, found, copies[s.signature])
+		}
+		errs = append(errs, bad...)
+		for i, r := range found {
+			records[s.sites[i].kind] = append(records[s.sites[i].kind], r)
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
+	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		l.layout.Write(t, l.word, k, records[k])
+	}
+	l.notes.Write(t, l.word)
+	if err := t.Err(); err != nil {
+		return nil, []error{err}
+	}
+	return t.Bytes(), nil
+}
+
+// records names all sites of a section, or says why it cannot.
+func (l *List) records(s *section) (records []linkerset.NamedRecord, errs []error) {
+	for _, site := range s.sites {
+		b, err := l.base(s, site.off)
+		if err != nil {
+			errs = append(errs, s.refuse(site, err))
+			continue
+		}
+		records = append(records, linkerset.NamedRecord{Probe: site.probe, Base: b.name, Offset: int64(site.off - b.value)})
+	}
+	return records, errs
+}
+
+func (s *section) refuse(site site, err error) error {
+	where := ""
+	if site.place != "" {
+		where = "in " + site.place + ": "
+	}
+	return s.object.OffsetError(s.index, site.off, fmt.Errorf("%sa site of %q that no other object can name: %w", where, site.probe, err))
+}
+
+// base finds the nearest symbol before a site that names it, or else the nearest
+// behind it.
+func (l *List) base(s *section, off uint64) (*base, error) {
+	known, foreign := l.usable(s)
+	var before, behind *base
+	first, _ := slices.BinarySearchFunc(known, off+1, func(b base, off uint64) int { return cmp.Compare(b.value, off) })
+	if first > 0 {
+		before = &known[first-1]
+	}
+	for i := first; i < len(known) && known[i].value == known[first].value; i++ {
+		behind = &known[i]
+	}
+	switch {
+	case before != nil && !s.deletes(before.value, off):
+		return before, nil
+	case behind != nil && !s.deletes(off, behind.value):
+		return behind, nil
+	case before != nil || behind != nil:
+		return nil, errors.New("linkers may delete code between it and every global symbol; compile with -mno-relax")
+	case foreign != "":
+		return nil, fmt.Errorf("%q is defined in several objects", foreign)
+	}
+	return nil, errors.New("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
+}
+
+// usable are the symbols that name their own definitions, and one that does not.
+func (l *List) usable(s *section) (known []base, foreign string) {
+	if !s.sifted {
+		s.sifted = true
+		s.bases = slices.DeleteFunc(s.bases, func(b base) bool {
+			other := !l.names(s, &b)
+			if other {
+				s.foreign = b.name
+			}
+			return other
+		})
+	}
+	return s.bases, s.foreign
+}
+
+// names reports whether a symbol's name is that of its own definition in the
+// finished program, or of an equal copy.
+func (l *List) names(s *section, b *base) bool {
+	n := l.count[b.name]
+	if s.signature != "" {
+		return n == l.groups[s.signature]
+	}
+	return n == 1 || !b.weak // which wins over weak ones
+}
+
+// deletes reports whether linkers may delete code from one offset up to another.
+func (s *section) deletes(from, to uint64) bool {
+	i, _ := slices.BinarySearch(s.deletions, from)
+	return i < len(s.deletions) && s.deletions[i] < to
+}
+
+// checkCopies refuses copies of an inline function that do not all have the same
+// sites, as it is not known which of them is kept.
+func (l *List) checkCopies(s *section, records []linkerset.NamedRecord, copies []*section) []error {
+	if n := l.groups[s.signature]; len(copies) != n {
+		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
+	}
+	for _, c := range copies[1:] {
+		other, bad := l.records(c)
+		if len(bad) > 0 {
+			return bad
+		}
+		sameKind := func(a, b site) bool { return a.kind == b.kind }
+		if !slices.Equal(records, other) || !slices.EqualFunc(s.sites, c.sites, sameKind) {
+			return []error{s.refuse(s.sites[0], fmt.Errorf("the copy of %q in %s has other sites; compile both with the same flags", s.signature, c.object.Name))}
+		}
+	}
+	return nil
+}

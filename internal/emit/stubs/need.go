@@ -1,0 +1,263 @@
+// Package stubs finds out what a link of objects with probes still needs, and
+// writes the object that has it: probe objects with their providers, for probes
+// that no source defines, and functions for stubs that nobody converts.
+//
+// Definitions are weak, so that a real one, in an object that was not given, wins.
+//
+//   - Probe objects and providers have the visibility of the references to them:
+//     default, which leaves that of a real definition as it is, and hidden where a
+//     reference is, as those of relative records are. Linkers give a symbol the
+//     most constrained visibility of all objects, so a hidden definition here
+//     would take the probe objects of a library away from the programs that fire
+//     its probes.
+//   - Stub functions are hidden, as include/sdt.h declares stubs: each program and
+//     library has its own.
+//   - Entries of linker sets name the definition here by its section. So a reader
+//     does not meet a real definition twice, but one more probe that has no site.
+//
+// Each probe is in a COMDAT group of its own, with its entry in the linker set, as
+// those of DTRACE_PROBE are: two such objects in one link define it once, and
+// with --gc-sections it goes when its last record goes.
+package stubs
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/emit/notes"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// Options say what probes are called.
+type Options struct {
+	Names       patch.Names
+	ProbePrefix string // of probe objects' names; the probe id follows
+	Layouts     []linkerset.Layout
+	// Thunk is the symbol to jump to instead of returning. When it is "", the
+	// machine's own is used if an object that calls stubs refers to it.
+	Thunk string
+	// Converted says that no call of a stub is left in the link, so that none needs
+	// a function.
+	Converted bool
+	// Hidden says that records can only name what the program itself defines.
+	Hidden bool
+}
+
+// Need is what a link needs, of the objects that were added.
+type Need struct {
+	opts    Options
+	empty   *elfreloc.Object // of the ABI of the first object
+	machine arch.Machine     // nil for one that is not known
+	notes   notes.Common
+	thunk   string
+
+	stubs    map[string]arch.Kind // undefined in some object
+	probes   map[string]*probe    // by the name of the probe object
+	defined  map[string]bool      // by an object: stubs, probe objects and providers
+	exported map[string]bool      // by a shared library: probe objects and providers
+}
+
+// probe is a probe that some object uses.
+type probe struct {
+	object string // its name
+	id     string
+	hidden bool // some reference is
+}
+
+// New needs nothing yet.
+func New(opts Options) *Need {
+	return &Need{
+		opts: opts, thunk: opts.Thunk, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
+		defined: map[string]bool{}, exported: map[string]bool{},
+	}
+}
+
+// providerPrefix is what the name of a provider's object begins with (SDT(9)).
+const providerPrefix = "sdt_provider_"
+
+// Add takes in a relocatable object, or what a shared library exports. All are
+// of one machine. They may be closed afterwards.
+func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error { return n.AddScan(o, m, nil) }
+
+// AddScan is Add with what patch.Find has found in a relocatable object, or nil.
+func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) error {
+	if o.Type == elf.ET_DYN {
+		syms, err := o.DynamicSymbols()
+		if err == nil {
+			n.addDefinitions(syms, n.exported)
+		}
+		return err
+	}
+	if n.empty == nil {
+		if err := n.begin(o, m); err != nil {
+			return err
+		}
+	}
+	if err := n.notes.Add(o, m); err != nil {
+		return err
+	}
+	needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+	if found, err := o.NamesContain(needles); err != nil || !found {
+		return err
+	}
+	syms, err := o.Symbols()
+	if err != nil {
+		return err
+	}
+	n.addDefinitions(syms, n.defined)
+	if err := n.addCalls(o, scan); err != nil {
+		return err
+	}
+	return n.addRecords(o, syms)
+}
+
+// Merge takes in what another has taken in.
+func (n *Need) Merge(other *Need) {
+	if n.empty == nil {
+		n.empty, n.machine = other.empty, other.machine
+	}
+	if n.thunk == "" {
+		n.thunk = other.thunk
+	}
+	n.notes.Merge(&other.notes)
+	maps.Copy(n.stubs, other.stubs)
+	maps.Copy(n.defined, other.defined)
+	maps.Copy(n.exported, other.exported)
+	for name, p := range other.probes {
+		n.addProbe(name, p.id).hidden = p.hidden || n.probes[name].hidden
+	}
+}
+
+// Missing reports whether probes lack a definition.
+func (n *Need) Missing() bool { return len(n.missing()) > 0 }
+
+// ErrNoObject says that there is no object to take the machine from.
+var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
+
+func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
+	if n.thunk != "" && m != nil && m.Traits().ReturnThunk == "" {
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is a machine without return thunks; do not give --return-thunk", m.Traits().Name)}
+	}
+	n.machine = m
+	n.empty, err = o.Empty("")
+	return err
+}
+
+func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
+	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
+		tail := syms.Tail(i)
+		if !strings.HasPrefix(tail, n.opts.ProbePrefix) && !strings.HasPrefix(tail, providerPrefix) {
+			continue
+		}
+		if s := syms.At(i); s.Section != 0 {
+			to[s.Name] = true
+		}
+	}
+}
+
+// addCalls takes in the stubs of an object, and the probes whose sites a
+// conversion would record.
+func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
+	if scan == nil {
+		found, err := o.NamesContain(n.opts.Names.Needles())
+		if err != nil || !found {
+			return err
+		}
+		if scan, err = patch.Find(o, n.machine, n.opts.Names); err != nil {
+			return err
+		}
+	}
+	if len(scan.Stubs) == 0 {
+		return nil
+	}
+	if n.machine == nil {
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Layout.Class)}
+	}
+	if n.thunk == "" && scan.ReturnsThroughThunk {
+		n.thunk = n.machine.Traits().ReturnThunk
+	}
+	for _, s := range scan.Stubs {
+		if s.Defined {
+			n.defined[s.Name] = true
+		} else if !n.opts.Converted {
+			n.stubs[s.Name] = s.Kind
+		}
+	}
+	objects, err := scan.ProbeObjects(n.opts.ProbePrefix)
+	if err != nil {
+		return err
+	}
+	add := func(s *patch.Stub) {
+		if !objects.Local(s) {
+			n.addProbe(objects.Name(s), s.ID)
+		}
+	}
+	for i := range scan.Calls {
+		add(scan.Calls[i].Stub)
+	}
+	for i := range scan.Refused {
+		add(scan.Refused[i].Stub)
+	}
+	return nil
+}
+
+func (n *Need) addProbe(object, id string) *probe {
+	if n.probes[object] == nil {
+		n.probes[object] = &probe{object: object, id: id, hidden: n.opts.Hidden}
+	}
+	return n.probes[object]
+}
+
+// addRecords takes in the probes that the records of a conversion refer to.
+func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
+	if n.machine == nil {
+		return nil // then nobody has converted it
+	}
+	im, err := image.Open(o, n.machine)
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for _, l := range n.opts.Layouts {
+		entries, faults, err := l.Read(im)
+		if err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			return faults[0]
+		}
+		for i := range entries {
+			if e := &entries[i]; e.Probe.Undefined {
+				if err := n.addRecord(o, e); err != nil {
+					return err
+				}
+				used[e.Probe.Symbol] = true
+			}
+		}
+	}
+	for i := syms.FirstGlobal(); i < syms.Len() && len(used) > 0; i++ {
+		if name := syms.Name(i); used[name] {
+			switch syms.Nameless(i).Visibility() {
+			case elf.STV_HIDDEN, elf.STV_INTERNAL:
+				n.probes[name].hidden = true
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry) error {
+	id, ok := strings.CutPrefix(e.Probe.Symbol, n.opts.ProbePrefix)
+	if !ok || id == "" {
+		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is no name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
+	}
+	n.addProbe(e.Probe.Symbol, id)
+	return nil
+}

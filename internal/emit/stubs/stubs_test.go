@@ -1,0 +1,194 @@
+package stubs_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+func options() stubs.Options {
+	return stubs.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All()}
+}
+
+func open(data []byte, name string) (*elfreloc.Object, error) {
+	return elfreloc.Open(bytes.NewReader(data), int64(len(data)), name)
+}
+
+// need adds objects in memory.
+func need(files ...objects.File) (*stubs.Need, error) {
+	n := stubs.New(options())
+	for _, f := range files {
+		o, err := open(f.Data, f.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.Add(o, machines.Lookup(o.Machine, o.Layout.Class)); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func objectOf(t *testing.T, files ...objects.File) objects.File {
+	t.Helper()
+	n, err := need(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := n.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects.File{Name: "stubs.o", Data: data}
+}
+
+// probes reads what an object has in its linker set of probes, by the reader of
+// listings.
+func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
+	t.Helper()
+	o, err := open(file.Data, file.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := linkerset.NewProbes(im, "sdt_")
+	arrays, err := im.Arrays("set_sdt_probes_set")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]linkerset.Probe{}
+	for _, a := range arrays {
+		if a.Size != 8 || !a.Writable {
+			t.Errorf("%s: %+v", file.Name, a)
+		}
+		ref, err := im.Word(a.Start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := reader.Of(ref)
+		if err != nil || ref.Undefined {
+			t.Errorf("%s: %+v, %v", file.Name, ref, err)
+		}
+		all[p.ID] = p
+	}
+	return all
+}
+
+// Of every machine and byte order, the structures say what the ids say.
+func TestProbesReadBack(t *testing.T) {
+	for _, name := range []string{
+		"calls.amd64-gcc12-O2.o", "calls.arm64-gcc12-O2.o", "calls.arm64be-clang19-O2.o", "calls.riscv64-gcc12-O2.o", "calls.amd64-clang19-freebsd.o",
+	} {
+		in := objects.File{Name: name, Data: objects.Read(t, name)}
+		out := objectOf(t, in)
+		all := probes(t, out)
+		if len(all) < 20 {
+			t.Errorf("%s: only %d probes", name, len(all))
+		}
+		for id, p := range all {
+			if want := linkerset.FromID(id); p.Provider != want.Provider || p.Name != want.Name || p.Module != "" || p.Function != "" {
+				t.Errorf("%s: %+v", name, p)
+			}
+		}
+		if p := all["calls___entry__point"]; p.Provider != "calls" || p.Name != "entry-point" {
+			t.Errorf("%s: %+v", name, p)
+		}
+		if p := all["plain"]; p.Provider != "sdt" || p.Name != "plain" {
+			t.Errorf("%s: %+v", name, p)
+		}
+		a, _ := elf.NewFile(bytes.NewReader(in.Data))
+		b, err := elf.NewFile(bytes.NewReader(out.Data))
+		if err != nil || a.FileHeader != b.FileHeader {
+			t.Errorf("%s: %v, %+v, want %+v", name, err, b.FileHeader, a.FileHeader)
+		}
+		if again := objectOf(t, in, out); len(probes(t, again)) > 0 {
+			t.Errorf("%s: not all is defined", name)
+		}
+	}
+}
+
+func TestMade(t *testing.T) {
+	calls := objects.File{Name: "calls.o", Data: objects.Read(t, "calls.amd64-clang19-O2.o")}
+	for _, c := range []struct {
+		file objects.File
+		want bool
+	}{
+		{objectOf(t, calls), true},
+		{objectOf(t, objectOf(t, calls)), true},
+		{calls, false},
+	} {
+		o, err := open(c.file.Data, c.file.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made, err := stubs.Made(o); err != nil || made != c.want {
+			t.Errorf("%s: %v, %v", c.file.Name, made, err)
+		}
+	}
+}
+
+// check makes both forms of what is needed: the same bytes each time, or errors.
+func check(t *testing.T, file objects.File) (made bool) {
+	t.Helper()
+	n, err := need(file)
+	if err != nil {
+		return false
+	}
+	data, err := n.Object()
+	if _, sourceErr := n.Source(); sourceErr == nil && err != nil {
+		t.Errorf("%s: a source, but no object: %v", file.Name, err)
+	}
+	if err != nil {
+		if !strings.Contains(err.Error(), "two definitions") && err != stubs.ErrNoObject {
+			t.Errorf("%s: %v", file.Name, err)
+		}
+		return false
+	}
+	if again, err := n.Object(); err != nil || !bytes.Equal(data, again) {
+		t.Errorf("%s: %v, not the same bytes again", file.Name, err)
+	}
+	o, err := open(data, "stubs.o")
+	if err != nil {
+		t.Fatalf("%s: %v", file.Name, err)
+	}
+	if ours, err := stubs.Made(o); err != nil || !ours {
+		t.Errorf("%s: it is not recognised: %v", file.Name, err)
+	}
+	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {
+		t.Errorf("%s: %v", file.Name, err)
+	}
+	return true
+}
+
+func TestOfEveryObject(t *testing.T) {
+	made, all := 0, 0
+	for _, file := range objects.Committed(t, 1<<20) {
+		all++
+		if check(t, file) {
+			made++
+		}
+	}
+	if made < all*8/10 {
+		t.Errorf("of %d objects only %d", all, made)
+	}
+}
+
+func FuzzNeed(f *testing.F) {
+	const limit = 8 << 10
+	for _, file := range append(objects.Committed(f, limit), objects.Foreign(f, limit)...) {
+		f.Add(file.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, objects.File{Name: "fuzz.o", Data: data}) })
+}

@@ -1,0 +1,190 @@
+package stubs
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/linkerset"
+)
+
+// source is what the object names as its source file, by which it is recognised.
+const source = "sdtconvert-stubs"
+
+// Object makes the object.
+func (n *Need) Object() ([]byte, error) {
+	if n.empty == nil {
+		return nil, ErrNoObject
+	}
+	a, err := assembly.NewObject(n.empty, n.machine, source)
+	if err != nil {
+		return nil, err
+	}
+	n.write(a)
+	return a.Bytes()
+}
+
+// Source makes the source of the same object.
+func (n *Need) Source() ([]byte, error) {
+	if n.empty == nil {
+		return nil, ErrNoObject
+	}
+	a := assembly.NewText(n.empty.Layout.Word(), source, "Probe objects and stubs that a link needs, made by sdtconvert.")
+	n.write(a)
+	return a.Bytes(), a.Err()
+}
+
+// missing lists the probes that have no definition, sorted by name.
+func (n *Need) missing() []*probe {
+	var all []*probe
+	for name, p := range n.probes {
+		if !n.defined[name] && (p.hidden || !n.exported[name]) {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *probe) int { return cmp.Compare(a.object, b.object) })
+	return all
+}
+
+func (n *Need) write(a assembly.Assembler) {
+	w := &writer{a, n.empty.Layout.Word(), 0}
+	probes := n.missing()
+	providers := map[string]bool{}
+	for _, p := range probes {
+		provider, _ := linkerset.SplitID(p.id)
+		providers[provider] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if object := providerPrefix + name; !n.defined[object] && !n.exported[object] {
+			w.provider(object, name)
+		}
+	}
+	for _, p := range probes {
+		w.probe(p)
+	}
+	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(n.stubs)) {
+			if n.stubs[name] == kind && !n.defined[name] {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			w.function(kind, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
+		}
+	}
+	n.notes.Write(a, w.word)
+}
+
+type writer struct {
+	assembly.Assembler
+	word  int
+	count int // of objects so far
+}
+
+const data = elf.SHF_ALLOC | elf.SHF_WRITE
+
+// begin begins a structure with its entry in a linker set, and returns labels at
+// it and for its string.
+func (w *writer) begin(symbol assembly.Symbol, set string) (self, text string) {
+	w.count++
+	self, text = fmt.Sprintf(".Lsdt_object%d", w.count), fmt.Sprintf(".Lsdt_string%d", w.count)
+	entry := fmt.Sprintf(".Lsdt_entry%d", w.count)
+	w.Section(assembly.Section{Name: set, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
+	w.Label(entry)
+	w.Word(self, 0)
+	w.Section(assembly.Section{Name: ".data." + symbol.Name, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
+	w.Symbol(symbol)
+	w.Label(self)
+	w.Keep(self, entry)
+	return self, text
+}
+
+// provider writes a struct sdt_provider: name, prov_entry, id, sdt_refs.
+func (w *writer) provider(object, name string) {
+	_, text := w.begin(assembly.Symbol{Name: object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Size: uint64(5 * w.word)}, "set_sdt_providers_set")
+	w.Word(text, 0)
+	w.Zero(4 * w.word)
+	w.end(text, name)
+}
+
+// probe writes a struct sdt_probe: version, prov, probe_entry, argtype_list, mod,
+// func, name, id, n_args, sdtp_lf. Module and function are empty: the NUL behind
+// the name.
+func (w *writer) probe(p *probe) {
+	provider, name := linkerset.SplitID(p.id)
+	size := 12 * w.word
+	_, text := w.begin(assembly.Symbol{Name: p.object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Hidden: p.hidden, Size: uint64(size)}, "set_sdt_probes_set")
+	w.Int(uint32(size))
+	w.Align(w.word)
+	w.Word(providerPrefix+provider, 0)
+	w.Zero(4 * w.word)
+	w.Word(text, int64(len(name)))
+	w.Word(text, int64(len(name)))
+	w.Word(text, 0)
+	w.Zero(3 * w.word)
+	w.end(text, name)
+}
+
+func (w *writer) end(label, text string) {
+	w.Label(label)
+	w.String(text)
+}
+
+// functions are the sections of the two functions. The second has the name, and
+// nearly the contents, of what converted tail calls jump to.
+var functions = [...]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
+
+// function writes a function that has all the names.
+func (w *writer) function(kind arch.Kind, code []arch.Insn, names []string) {
+	size := 0
+	for _, i := range code {
+		size += len(i.Code)
+	}
+	w.Section(assembly.Section{Name: functions[kind], Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: 16})
+	for _, name := range names {
+		w.Symbol(assembly.Symbol{Name: name, Bind: elf.STB_WEAK, Type: elf.STT_FUNC, Hidden: true, Size: uint64(size)})
+	}
+	for _, i := range code {
+		w.Insn(i)
+	}
+}
+
+// Made reports whether an object is one that this package has made, or an
+// assembler of its source: nothing is lost when it is written again.
+func Made(o *elfreloc.Object) (bool, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	files, ours := 0, false
+	for i := 1; i < syms.FirstGlobal(); i++ {
+		if s := syms.Nameless(i); s.Type == elf.STT_FILE {
+			files++
+			ours = syms.Name(i) == source
+		}
+	}
+	if files != 1 || !ours {
+		return false, nil
+	}
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 && !ownSection(s.Name) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func ownSection(name string) bool {
+	switch name {
+	case functions[arch.Probe], functions[arch.Enabled], "set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property":
+		return true
+	}
+	return len(name) > len(".data.") && name[:len(".data.")] == ".data."
+}

@@ -1,7 +1,0 @@
-// Package headertest holds no code, only tests of include/sdt.h: they compile
-// the programs of testdata with every compiler and standard, convert and link
-// them with every linker in every mode, and run them. A converted program walks
-// its own linker sets and records (testdata/show.c), and prints what it finds;
-// its unconverted twin has stubs that print their arguments. Each trace point is
-// run once, so there must be as many records of a probe as calls of its stub.
-package headertest

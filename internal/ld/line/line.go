@@ -1,0 +1,151 @@
+// Package line reads the command line of a linker: which of its words are
+// input files, and in what state the linker reads them. What it does not know it
+// takes for a flag without a value, which nobody changes.
+//
+// The rules are those that GNU ld, gold, lld and mold have in common. None of them
+// is asked: a linker that starts to find out its own name takes longer than a
+// small link.
+package line
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is what an argument is.
+type Kind uint8
+
+const (
+	Other   Kind = iota // a flag that names no input
+	Input               // a file
+	Library             // -l
+)
+
+// State is how a linker reads an input.
+type State struct {
+	Static  bool // -l finds archives only
+	Foreign bool // a format other than ELF is asked for
+	Lazy    bool // between --start-lib and --end-lib: as if it was in an archive
+}
+
+// Arg is an argument: one word, or a flag and the word that is its value.
+type Arg struct {
+	Words []string
+	Kind  Kind
+	Name  string // of a flag, without dashes: the long one, where there is one
+	Value string // of a flag, or the file
+	State
+}
+
+// Line is a command line.
+type Line struct {
+	Args        []Arg
+	Relocatable bool
+	Output      string // "" for a.out
+	Folder      string // that mold changes to before anything else, or ""
+	Sysroot     string
+	Path        []string // that libraries are searched in, as given
+	Scripts     []string // that -T, --default-script and --mri-script name
+	Reports     []Report
+}
+
+// Report is a file that a linker writes names of inputs to.
+type Report struct {
+	Path     string
+	Makefile bool // it is a rule of make
+}
+
+// reports are the flags that name them.
+var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true}
+
+// Parse reads the words behind a linker's name. Response files are expanded.
+func Parse(args []string) *Line {
+	p := parser{line: &Line{}}
+	for len(args) > 0 {
+		n := p.arg(args)
+		args = args[n:]
+	}
+	return p.line
+}
+
+type parser struct {
+	line  *Line
+	state State
+	saved []State // by --push-state
+}
+
+// arg reads an argument, and returns how many words it has.
+func (p *parser) arg(args []string) int {
+	word := args[0]
+	if len(word) < 2 || word[0] != '-' {
+		// A lone dash is an input to none of the four.
+		kind := Input
+		if word == "-" || word == "" {
+			kind = Other
+		}
+		p.line.Args = append(p.line.Args, Arg{Words: args[:1:1], Kind: kind, Value: word, State: p.state})
+		return 1
+	}
+	name, value, next := flag(word, args[1:])
+	n := 1
+	if next && len(args) > 1 {
+		value, n = args[1], 2
+	}
+	arg := Arg{Words: args[:n:n], Name: name, Value: value, State: p.state}
+	if name == "library" && value != "" {
+		arg.Kind = Library
+	}
+	p.line.Args = append(p.line.Args, arg)
+	p.change(name, value)
+	p.line.keep(name, value)
+	return n
+}
+
+// change follows the state that flags make.
+func (p *parser) change(name, value string) {
+	switch name {
+	case "format":
+		p.state.Foreign = value != "default" && !strings.HasPrefix(value, "elf")
+	case "Bstatic":
+		p.state.Static = true
+	case "Bdynamic":
+		p.state.Static = false
+	case "start-lib":
+		p.state.Lazy = true
+	case "end-lib":
+		p.state.Lazy = false
+	case "push-state":
+		p.saved = append(p.saved, p.state)
+	case "pop-state":
+		if n := len(p.saved); n > 0 {
+			// The format and --start-lib are not part of what is saved.
+			p.state.Static = p.saved[n-1].Static
+			p.saved = p.saved[:n-1]
+		}
+	}
+}
+
+// keep notes what is said of the whole link.
+func (l *Line) keep(name, value string) {
+	switch {
+	case name == "relocatable":
+		l.Relocatable = true
+	case name == "output":
+		l.Output = value
+	case name == "directory":
+		l.Folder = value
+	case name == "sysroot":
+		l.Sysroot = value
+	case name == "library-path":
+		l.Path = append(l.Path, value)
+	case name == "script" || name == "default-script" || name == "mri-script":
+		l.Scripts = append(l.Scripts, value)
+	case reports[name] && value != "":
+		l.Reports = append(l.Reports, Report{value, name == "dependency-file"})
+	}
+}
+
+// HasInputs reports whether there is anything to link.
+func (l *Line) HasInputs() bool {
+	return slices.ContainsFunc(l.Args, func(a Arg) bool { return a.Kind != Other })
+}

@@ -1,0 +1,170 @@
+package line
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// inputs shows what a line's inputs are, and how they are read.
+func inputs(l *Line) string {
+	var all []string
+	for i := range l.Args {
+		a := &l.Args[i]
+		text := a.Value
+		switch a.Kind {
+		case Other:
+			continue
+		case Library:
+			text = "-l" + text
+		}
+		if a.Static {
+			text += "(static)"
+		}
+		if a.Foreign {
+			text += "(foreign)"
+		}
+		if a.Lazy {
+			text += "(lazy)"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestInputs(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"a.o b.o -o out", "a.o b.o"},
+		{"-o a.o b.o", "b.o"},
+		{"-oa.o b.o", "b.o"},
+		{"-omagic a.o", "a.o"},
+		{"--omagic a.o", "a.o"},
+		{"--output a.o --output=a.o b.o", "b.o"},
+		{"-T a.o -Ta.o -Ttext 0 -Ttext=0 --script a.o -dT a.o b.o", "b.o"},
+		{"-R a.o --just-symbols a.o --just-symbols=a.o b.o", "b.o"},
+		{"-r a.o -i b.o -Ur c.o", "a.o b.o c.o"},
+		{"-rpath a.o -rpath=a.o --rpath a.o -rpath-link a.o b.o", "b.o"},
+		{"-z defs -zdefs a.o -m elf_x86_64 -melf_x86_64 b.o", "a.o b.o"},
+		{"-plugin p.so -plugin-opt=a.o -plugin-opt a.o --plugin p.so b.o", "b.o"},
+		{"-Map a.o -Map=a.o --Map a.o -M b.o", "b.o"},
+		{"-soname a.o -soname=a.o -h a.o -ha.o b.o", "b.o"},
+		{"-e main -emain --entry main a.o", "a.o"},
+		{"-export-dynamic a.o -E b.o -eh-frame-hdr c.o", "a.o b.o c.o"},
+		{"-dynamic-linker /lib/ld.so -I /lib/ld.so a.o", "a.o"},
+		{"-shared a.o -s b.o -S c.o -x d.o -pie e.o -N f.o -n g.o", "a.o b.o c.o d.o e.o f.o g.o"},
+		{"-u sym -y sym -defsym a=b --defsym a=b --wrap sym a.o", "a.o"},
+		{"-O 2 -O2 a.o -G 8 -G8 b.o -G c.o --threads 4 --threads d.o", "a.o b.o c.o d.o"},
+		{"--build-id a.o --unknown b.o -unknown2 c.o", "a.o b.o c.o"},
+		{"-lc -l m --library=x --library y", "-lc -lm -lx -ly"},
+		{"-lc -Bstatic -lc -Bdynamic -lc -static -lc", "-lc -lc(static) -lc -lc(static)"},
+		{"--push-state -dn -la --pop-state -lb --pop-state -lc", "-la(static) -lb -lc"},
+		{"-b binary a.o -b elf64-x86-64 b.o --format=binary c.o --format default d.o", "a.o(foreign) b.o c.o(foreign) d.o"},
+		{"--start-lib a.o --end-lib b.o", "a.o(lazy) b.o"},
+		{"( a.o ) --start-group -( b.o -) --end-group", "( a.o ) b.o"},
+		{"- a.o", "a.o"},
+		{"a.o -o", "a.o"},
+		{"-l", ""},
+	} {
+		l := Parse(strings.Fields(c.line))
+		if got := inputs(l); got != c.want {
+			t.Errorf("%s: %s, want %s", c.line, got, c.want)
+		}
+		if got := strings.Join(wordsOf(l.Args), " "); got != c.line {
+			t.Errorf("%s: is %s afterwards", c.line, got)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C folder a.o"))
+	l.Args = nil
+	want := &Line{
+		Relocatable: true, Output: "out", Folder: "folder", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
+		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
+	}
+	if diff := cmp.Diff(want, l); diff != "" {
+		t.Error(diff)
+	}
+	if Parse([]string{"--version", "-v", "-o", "a.o"}).HasInputs() {
+		t.Error("nothing is an input")
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{" a\tb\n\nc\r\n", []string{"a", "b", "c"}},
+		{`a\ b 'c d' "e f"g'h'`, []string{"a b", "c d", "e fgh"}},
+		{`"a\"b" 'c\'d' "e'f" "" ''`, []string{`a"b`, "c'd", "e'f", "", ""}},
+		{`"open a`, []string{"open a"}},
+		{`end\`, []string{"end"}},
+		{"", nil},
+	} {
+		if got := Split([]byte(c.text)); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func FuzzJoin(f *testing.F) {
+	f.Add("a b", `'"\`, "")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		words := []string{a, b, c}
+		if got := Split(Join(words)); !slices.Equal(got, words) {
+			t.Errorf("%q: %q", words, got)
+		}
+	})
+}
+
+func TestExpand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one", `a @two "@three" @none`)
+	write("two", "b 'c d'")
+	write("three", "@two e @")
+	write("self", "a @self")
+	got, err := Expand([]string{"x", "@one", "y", "@", "@" + filepath.Join("no", "file")})
+	want := []string{"x", "a", "b", "c d", "b", "c d", "e", "@", "@none", "y", "@", "@no/file"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := Expand([]string{"@self"}); err == nil || err.Error() != "response file self includes itself, or too much" {
+		t.Error(err)
+	}
+	// Two at each level: too many long before it is too deep.
+	write("twice", "@twice @twice")
+	if _, err := Expand([]string{"@twice"}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("-o out a.o -lx --start-lib b.o --end-lib")
+	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
+	f.Fuzz(func(t *testing.T, text string) {
+		args := Split([]byte(text))
+		if l := Parse(args); !slices.Equal(wordsOf(l.Args), args) {
+			t.Errorf("%q: %q", args, wordsOf(l.Args))
+		}
+	})
+}
+
+// wordsOf are those of all arguments.
+func wordsOf(args []Arg) []string {
+	var all []string
+	for i := range args {
+		all = append(all, args[i].Words...)
+	}
+	return all
+}

@@ -1,0 +1,129 @@
+package line
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A response file that includes itself ends at the first of these; libiberty
+// counts the files only.
+const (
+	maxResponseFiles = 2000
+	maxResponseDepth = 32
+	maxResponseSize  = 256 << 20 // bytes, of all together
+)
+
+type responses struct {
+	files, size int
+}
+
+// Expand replaces each word @FILE by the words of FILE, as the linkers do. A word
+// whose FILE cannot be read stands for itself.
+func Expand(args []string) ([]string, error) {
+	var r responses
+	return r.expand(args, 0)
+}
+
+func (r *responses) expand(args []string, depth int) ([]string, error) {
+	at := -1
+	for i, arg := range args {
+		if len(arg) > 1 && arg[0] == '@' {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return args, nil
+	}
+	out := append([]string(nil), args[:at]...)
+	for _, arg := range args[at:] {
+		name, ok := strings.CutPrefix(arg, "@")
+		if !ok || name == "" {
+			out = append(out, arg)
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			out = append(out, arg)
+			continue
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			return nil, fmt.Errorf("response file %s: holds a zero byte, which no argument can", name)
+		}
+		r.files++
+		r.size += len(text)
+		if depth >= maxResponseDepth || r.files > maxResponseFiles || r.size > maxResponseSize {
+			return nil, fmt.Errorf("response file %s includes itself, or too much", name)
+		}
+		words, err := r.expand(Split(text), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, words...)
+	}
+	return out, nil
+}
+
+const space = " \t\r\n\v\f"
+
+// Split divides text into words as libiberty does, and lld where it is not told
+// otherwise: white space separates, ' and " quote, and a backslash keeps the next
+// character from meaning anything, in quotes too. A quote that is not closed ends
+// with the text.
+func Split(text []byte) []string {
+	var all []string
+	for {
+		text = bytes.TrimLeft(text, space)
+		if len(text) == 0 {
+			return all
+		}
+		var word []byte
+		word, text = splitWord(text)
+		all = append(all, string(word))
+	}
+}
+
+func splitWord(text []byte) (word, rest []byte) {
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\':
+			if i++; i < len(text) {
+				word = append(word, text[i])
+			}
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0 && strings.IndexByte(space, c) >= 0:
+			return word, text[i:]
+		default:
+			word = append(word, c)
+		}
+	}
+	return word, nil
+}
+
+// Join writes words so that all four linkers read them again, one a line. mold
+// knows a backslash in quotes only.
+func Join(words []string) []byte {
+	var out bytes.Buffer
+	for _, w := range words {
+		if w != "" && !strings.ContainsAny(w, space+`'"\\`) {
+			out.WriteString(w + "\n")
+			continue
+		}
+		out.WriteByte('"')
+		for i := range len(w) {
+			if w[i] == '"' || w[i] == '\\' {
+				out.WriteByte('\\')
+			}
+			out.WriteByte(w[i])
+		}
+		out.WriteString("\"\n")
+	}
+	return out.Bytes()
+}

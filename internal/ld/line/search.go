@@ -1,0 +1,80 @@
+package line
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Candidates are the files that -l may stand for, the likeliest first: a linker
+// passes over those that are for another machine. Folders that the linker knows by
+// itself are not searched.
+func (l *Line) Candidates(arg *Arg) []string {
+	var names []string
+	if exact, ok := strings.CutPrefix(arg.Value, ":"); ok {
+		names = []string{exact}
+	} else {
+		if !arg.Static {
+			names = append(names, "lib"+arg.Value+".so")
+		}
+		names = append(names, "lib"+arg.Value+".a")
+	}
+	var found []string
+	for _, folder := range l.Path {
+		folder = l.InFolder(l.inSysroot(folder))
+		for _, name := range names {
+			file := folder + "/" + name // as linkers show it
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				found = append(found, file)
+			}
+		}
+	}
+	return found
+}
+
+// inSysroot replaces what stands for the system root at the beginning of a path.
+func (l *Line) inSysroot(path string) string {
+	for _, sign := range []string{"=", "$SYSROOT"} {
+		if rest, ok := strings.CutPrefix(path, sign); ok {
+			return l.Sysroot + rest
+		}
+	}
+	return path
+}
+
+// InFolder is where a path leads that is given to the linker.
+func (l *Line) InFolder(path string) string {
+	if l.Folder == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(l.Folder, path)
+}
+
+// ScriptInput finds a file that a linker script names, or returns "".
+func (l *Line) ScriptInput(script, name string) string {
+	for _, file := range l.scriptInput(script, name) {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+func (l *Line) scriptInput(script, name string) []string {
+	if library, ok := strings.CutPrefix(name, "-l"); ok {
+		return l.Candidates(&Arg{Kind: Library, Value: library})
+	}
+	name = l.inSysroot(name)
+	if filepath.IsAbs(name) {
+		// Of a script within the system root, absolute names are too.
+		if root := l.Sysroot; root != "" && strings.HasPrefix(script, root) {
+			return []string{root + name, name}
+		}
+		return []string{name}
+	}
+	files := []string{l.InFolder(name), filepath.Join(filepath.Dir(script), name)}
+	for _, folder := range l.Path {
+		files = append(files, filepath.Join(l.InFolder(l.inSysroot(folder)), name))
+	}
+	return files
+}

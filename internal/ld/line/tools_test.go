@@ -1,0 +1,119 @@
+package line
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// Each linker is given each flag with two objects behind it, and asked which it
+// reads: where it reads the second alone, the first was a value. Where it reads
+// none, it did not like the value, which tells nothing.
+func TestValuesOfLinkers(t *testing.T) {
+	tools.Need(t, "gcc", "ld.bfd", "ld.gold", "ld.lld-19")
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(longValues())) {
+		all = append(all, "-"+name, "--"+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(longFlags())) {
+		all = append(all, "-"+name, "--"+name)
+	}
+	for c := byte('A'); c <= 'z'; c++ {
+		if c <= 'Z' || c >= 'a' {
+			all = append(all, "-"+string(c))
+		}
+	}
+	for _, linker := range []string{"ld.bfd", "ld.gold", "ld.lld-19"} {
+		t.Run(linker, func(t *testing.T) {
+			help := tools.Must(t, linker, "--help")
+			t.Chdir(t.TempDir())
+			os.WriteFile("a.c", []byte("int a;"), 0o666)
+			os.WriteFile("b.c", []byte("int b;"), 0o666)
+			tools.Must(t, "gcc", "-c", "a.c", "b.c")
+			object, err := os.ReadFile("a.o")
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := 0
+			for _, name := range all {
+				// Of names that begin with an o, one dash makes an output, for most.
+				if known := strings.Contains(help, name); !known || onlyTwo(name) {
+					continue
+				}
+				// The flag before may have had it for an output.
+				if err := os.WriteFile("a.o", object, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if check(t, linker, name) {
+					told++
+				}
+			}
+			if told < 40 {
+				t.Errorf("only %d flags told anything", told)
+			}
+		})
+	}
+}
+
+// onlyTwo reports whether the four disagree on what one dash makes of a name.
+func onlyTwo(name string) bool {
+	return len(name) > 2 && name[1] != '-' && (name[1] == 'o' || twoDashes()[name[1:]])
+}
+
+// check compares what a linker makes of a flag with what the table says.
+func check(t *testing.T, linker, name string) (told bool) {
+	t.Helper()
+	args := []string{"--trace", "-r", "-o", filepath.Join(t.TempDir(), "out"), name, "a.o", "b.o"}
+	out, _ := tools.Try(linker, args...)
+	read := func(file string) bool { return slices.Contains(strings.Split(out, "\n"), file) }
+	if name == "-R" || strings.HasSuffix(name, "-just-symbols") {
+		return false // such a file is read, but is no input
+	}
+	if !read("b.o") || strings.Contains(out, "unknown") || strings.Contains(out, "unrecognized") {
+		return false
+	}
+	want := "a.o b.o"
+	if !read("a.o") {
+		want = "b.o"
+	}
+	var files []string
+	for _, arg := range Parse(args).Args {
+		if arg.Kind == Input {
+			files = append(files, arg.Value)
+		}
+	}
+	if got := strings.Join(files, " "); got != want {
+		t.Errorf("%s a.o b.o: inputs are %s, and for us %s", name, want, got)
+	}
+	return true
+}
+
+// What Join writes, all linkers read.
+func TestResponseFilesOfLinkers(t *testing.T) {
+	linkers := []string{"ld.bfd", "ld.gold", "ld.lld-14", "ld.lld-19", "mold"}
+	tools.Need(t, append(linkers, "gcc")...)
+	t.Chdir(t.TempDir())
+	names := []string{"a b.o", "c'd.o", `e"f.o`, `g\h.o`, "i\tj.o", "@k.o", "$l.o"}
+	for i, name := range names {
+		os.WriteFile("a.c", []byte("int v"+string(rune('a'+i))+";"), 0o666)
+		tools.Must(t, "gcc", "-c", "-o", name, "a.c")
+	}
+	for _, linker := range linkers {
+		words := append([]string{"-r", "-o", linker + ".o"}, names...)
+		if err := os.WriteFile("words", Join(words), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tools.Must(t, linker, "@words")
+		symbols := tools.Must(t, "nm", "--format=just-symbols", linker+".o")
+		for i := range names {
+			if name := "v" + string(rune('a'+i)); !strings.Contains(symbols, name+"\n") {
+				t.Errorf("%s: no %s of %q", linker, name, names[i])
+			}
+		}
+	}
+}

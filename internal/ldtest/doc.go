@@ -1,3 +1,0 @@
-// Package ldtest links with real linkers through sdtconvert, by itself and from
-// compilers and build systems.
-package ldtest

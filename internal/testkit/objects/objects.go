@@ -1,0 +1,139 @@
+// Package objects gives tests objects to work on, and their outputs in memory.
+package objects
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"sdtconvert/elfreloc"
+)
+
+// File is an object in memory.
+type File struct {
+	Name string // without folders
+	Data []byte
+}
+
+// Folder is where the committed objects are.
+func Folder() string {
+	_, self, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(self), "..", "..", "..", "testdata", "objs")
+}
+
+// Read reads a committed object.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(Folder(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Committed reads all committed objects of less than limit bytes.
+func Committed(t testing.TB, limit int64) []File {
+	t.Helper()
+	return readAll(t, filepath.Join(Folder(), "*.o"), limit)
+}
+
+// Foreign reads the ELF files that Go's own tests of debug/elf use, of less
+// than limit bytes. There are none where Go is installed without its sources.
+func Foreign(t testing.TB, limit int64) []File {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return readAll(t, filepath.Join(folder, "*[!.c]"), limit)
+}
+
+func readAll(t testing.TB, pattern string, limit int64) []File {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) == 0 {
+		t.Fatalf("no file matches %s", pattern)
+	}
+	var files []File
+	for _, name := range names {
+		data, err := readFile(name, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(data)) < limit {
+			files = append(files, File{filepath.Base(name), data})
+		}
+	}
+	return files
+}
+
+// readFile reads up to limit bytes of a file, decompressed.
+func readFile(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !strings.HasSuffix(name, ".gz") {
+		return io.ReadAll(io.LimitReader(f, limit))
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, limit))
+}
+
+// Assemble makes the bytes of an output, as package replace writes them.
+func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
+	var result []byte
+	for _, x := range out.Extents {
+		at := len(result)
+		if x.Data != nil {
+			if int64(len(x.Data)) != x.Len {
+				return nil, fmt.Errorf("an extent of %d bytes holds %d", x.Len, len(x.Data))
+			}
+			result = append(result, x.Data...)
+			continue
+		}
+		if x.From != nil {
+			b := make([]byte, x.Len)
+			if n, err := x.From.ReadAt(b, x.Src); n < len(b) {
+				return nil, err
+			}
+			result = append(result, b...)
+			continue
+		}
+		if x.Src < 0 || x.Len < 0 || x.Src > int64(len(in)) || x.Len > int64(len(in))-x.Src {
+			return nil, fmt.Errorf("an extent of %d bytes at %d of an input of %d bytes", x.Len, x.Src, len(in))
+		}
+		result = append(result, in[x.Src:x.Src+x.Len]...)
+		if x.Rewrite == nil {
+			continue
+		}
+		for off := int64(0); off < x.Len; off += elfreloc.Window {
+			end := min(off+elfreloc.Window, x.Len)
+			if err := x.Rewrite(off, result[at+int(off):at+int(end)]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if int64(len(result)) != out.Size {
+		return nil, fmt.Errorf("the extents are %d bytes, want %d", len(result), out.Size)
+	}
+	return result, nil
+}

@@ -1,0 +1,146 @@
+// Package tools runs compilers, linkers and readers of others in tests.
+package tools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sdtconvert/elfreloc"
+)
+
+// Need skips a test without which a tool is missing. In CI every tool is there,
+// and its absence is a fault: a test that never runs protects nothing.
+func Need(t testing.TB, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			Unavailable(t, "no "+tool)
+		}
+	}
+}
+
+// Unavailable skips a test, or fails it in CI.
+func Unavailable(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why + "; scripts/install-tools installs what the tests need")
+	}
+	t.Skip(why)
+}
+
+// The longest a command may take: one that takes longer hangs.
+const patience = 2 * time.Minute
+
+// Try runs a command and returns what it wrote to both outputs; a failure names
+// the command and holds the output.
+func Try(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	return string(out), explain(err, name, args, string(out))
+}
+
+// Must is Try for what has to succeed.
+func Must(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := Try(name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Output runs a command, which has to succeed, and returns what it wrote to
+// standard output.
+func Output(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	return OutputOf(t, "", name, args...)
+}
+
+// OutputOf is Output of a command that reads from standard input.
+func OutputOf(t testing.TB, stdin, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	if err := explain(cmd.Run(), name, args, stderr.String()); err != nil {
+		t.Fatal(err)
+	}
+	return stdout.String()
+}
+
+func explain(err error, name string, args []string, out string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, Shortened(out))
+}
+
+// Shortened is the beginning and the end of a long output.
+func Shortened(s string) string {
+	if len(s) > 4000 {
+		return s[:2000] + "\n...\n" + s[len(s)-2000:]
+	}
+	return s
+}
+
+// Main runs the tests of a package that all work in one folder, with sdtconvert in
+// it, and returns the exit status. prepare is told of the folder first.
+func Main(m *testing.M, prepare func(scratch, converter string) error) int {
+	scratch, err := os.MkdirTemp("", "sdtconvert-test-")
+	if err == nil {
+		defer os.RemoveAll(scratch)
+		converter := filepath.Join(scratch, "sdtconvert")
+		if _, err = Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err == nil {
+			err = prepare(scratch, converter)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// Driver is the folder in which a compiler driver, told so by -B, finds a linker
+// under the name ld.
+func Driver(t testing.TB, linker string) string {
+	t.Helper()
+	path, err := exec.LookPath(linker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.Symlink(path, filepath.Join(folder, "ld")); err != nil {
+		t.Fatal(err)
+	}
+	return folder + "/"
+}
+
+// OpenELF opens a file until the test ends.
+func OpenELF(t testing.TB, path string) *elfreloc.Object {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := elfreloc.Open(f, info.Size(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
