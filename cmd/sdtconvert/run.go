@@ -59,7 +59,8 @@ var commands map[string]command
 func init() {
 	commands = map[string]command{
 		"check": checkProbes, "convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
-		"sites": listSites, "stubs": makeStubs, "version": version, "help": help,
+		"sites": listSites, "stubs": makeStubs, "help": help,
+		"version": version, "--version": version, "-V": version,
 	}
 }
 
