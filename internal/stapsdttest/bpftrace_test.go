@@ -40,6 +40,9 @@ func bpftraceProgram(image string) string {
 		{"app:generic", `%ld %s`, "(int64)arg0, str(arg1)"},
 		{"plain:declared", `%s %d %d %d`, "str(arg0), arg1, (int8)arg2, arg3"},
 		{"plain:file", `%d %d`, "(int32)arg0, arg1"},
+		{"app:half__way", `%d`, "(int32)arg0"},
+		{"old__app:half__done", `%d`, "(int32)arg0"},
+		{"plain__text:end__of__line", `%d`, "(int32)arg0"},
 	} {
 		fmt.Fprintf(&s, "usdt:%s:%s { printf(\"> %s %s\\n\", %s); @hits[probe] = count(); }\n", image, b.probe, b.probe, b.format, b.args)
 	}
