@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // File is an object in memory.
@@ -23,10 +23,7 @@ type File struct {
 }
 
 // Folder is where the committed objects are.
-func Folder() string {
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..", "..", "testdata", "objs")
-}
+func Folder() string { return tools.Root("testdata", "objs") }
 
 // Read reads a committed object.
 func Read(t testing.TB, name string) []byte {
