@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -50,10 +51,10 @@ func same(t *testing.T, whole, other *subject) {
 // Of split DWARF the lines are in the image, and the functions are not.
 func TestSplitDWARF(t *testing.T) {
 	for _, b := range []build{
-		{"gcc", amd64, "gcc", false, "-O2 -g -gsplit-dwarf", ""},
-		{"gcc-4", amd64, "gcc", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
-		{"clang", amd64, "clang-19", false, "-O2 -g -gsplit-dwarf", ""},
-		{"clang-4", amd64, "clang-19", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"gcc", toolchains.AMD64, toolchains.GCC, false, "-O2 -g -gsplit-dwarf", ""},
+		{"gcc-4", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"clang", toolchains.AMD64, toolchains.Clang19, false, "-O2 -g -gsplit-dwarf", ""},
+		{"clang-4", toolchains.AMD64, toolchains.Clang19, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
 	} {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/tools"
 )
 
 func run(t testing.TB, folder, tool string, args ...string) string {
@@ -25,16 +25,9 @@ func run(t testing.TB, folder, tool string, args ...string) string {
 
 func runWith(t testing.TB, folder, stdin, tool string, args ...string) string {
 	t.Helper()
-	c := exec.Command(tool, args...)
-	c.Dir, c.Stdin = folder, strings.NewReader(stdin)
-	c.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil && tool != "eu-addr2line" { // fails for each address that it does not know
-		t.Fatalf("%s %s: %v\n%s", tool, strings.Join(args, " "), err, stderr.String())
-	}
-	return string(out)
+	// eu-addr2line fails for each address that it does not know.
+	c := tools.Command{Folder: folder, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
+	return c.Output(t, tool, args...)
 }
 
 // subject is a file whose lines are looked up.
