@@ -20,7 +20,7 @@ import (
 // converted objects, through their relocations, and in linked images.
 func TestRead(t *testing.T) {
 	for _, c := range native {
-		c.need(t, "ld.bfd")
+		c.need(t, bfd)
 		var want []string // of each probe that has records, in the image
 		for _, p := range append(programProbes(), probe{name: "dead:::code", types: []string{"int"}}) {
 			if len(p.calls) > 0 || p.name == "hdr:::n" || p.name == "dead:::code" {
@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 		}
 		slices.Sort(want)
 		for _, mode := range []string{"-no-pie", "-pie", "-shared", "-static"} {
-			_, path := c.link(t, way{linker: "ld.bfd", mode: mode}, programSources)
+			_, path := c.link(t, way{linker: bfd, mode: mode}, programSources)
 			checkLines(t, path, readProbes(t, path), want)
 		}
 		// What an object does not define it knows by the id alone.
