@@ -173,7 +173,7 @@ func TestLocalLabels(t *testing.T) {
 
 // The address of a Thumb function is even, and its first byte its own.
 func TestThumb(t *testing.T) {
-	o := open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
+	o := objects.Open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
@@ -206,12 +206,12 @@ func TestThumb(t *testing.T) {
 // The symbols of ppc64's ELFv1 stand for descriptors in .opd, which relocations
 // fill in.
 func TestDescriptorsInAnObject(t *testing.T) {
-	o := open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
+	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opd := section(t, o, ".opd")
+	opd := objects.Section(t, o, ".opd")
 	syms, err := o.Symbols()
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -115,8 +116,8 @@ func TestNamesInAnotherFile(t *testing.T) {
 	run(t, folder, "as", source, "-o", "alt.o")
 	run(t, folder, "ld", "-e", "f", "alt.o", "-o", "alt")
 	object, image := open(t, filepath.Join(folder, "alt.o")), open(t, filepath.Join(folder, "alt"))
-	start := image.o.Sections[sectionIndex(t, image.o, ".text")].Addr
-	text := sectionIndex(t, object.o, ".text")
+	start := image.o.Sections[objects.Section(t, image.o, ".text")].Addr
+	text := objects.Section(t, object.o, ".text")
 	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {
 		if got := object.table.Lookup(text, uint64(off)); got != want {
 			t.Errorf("in the object %d is %q, want %q", off, got, want)

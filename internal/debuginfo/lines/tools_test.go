@@ -15,6 +15,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -73,7 +74,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 	for line := range strings.Lines(run(t, "", objdump, "-dw", s.path)) {
 		if m := sectionTitle.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			if section = m[1]; s.o.Type == elf.ET_REL {
-				index = sectionIndex(t, s.o, section)
+				index = objects.Section(t, s.o, section)
 			}
 		} else if m := instruction.FindStringSubmatch(line); m != nil {
 			offset, err := strconv.ParseUint(m[1], 16, 64)

@@ -1,18 +1,15 @@
 package header
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
-	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 )
 
@@ -45,14 +42,7 @@ func TestRead(t *testing.T) {
 // readProbes are the probes that the records of an image refer to.
 func readProbes(t *testing.T, path string) []string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := tools.OpenELF(t, path)
 	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,7 @@ import (
 // wrote to standard output.
 func run(t *testing.T, folder, script string, variables []string, args ...string) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../scripts/" + script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := tools.Root("scripts", script)
 	var stderr strings.Builder
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stderr = folder, &stderr
