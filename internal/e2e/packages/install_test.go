@@ -3,8 +3,6 @@ package packages
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,16 +17,7 @@ import (
 // wrote to standard output.
 func run(t *testing.T, folder, script string, variables []string, args ...string) string {
 	t.Helper()
-	path := tools.Root("scripts", script)
-	var stderr strings.Builder
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stderr = folder, &stderr
-	cmd.Env = append(os.Environ(), variables...)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", script, variables, err, stderr.String())
-	}
-	return string(out)
+	return tools.Command{Folder: folder, Env: variables}.Output(t, tools.Root("scripts", script), args...)
 }
 
 // files are those below a folder, with their permissions.

@@ -156,7 +156,9 @@ func hasMain(object string) error {
 	}
 	defer f.Close()
 	symbols, err := f.Symbols()
-	if err == nil && !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "main" && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC) }) {
+	if err == nil && !slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
+		return s.Name == "main" && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)
+	}) {
 		err = errors.New("no global function main")
 	}
 	return err
