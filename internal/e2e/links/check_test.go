@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -71,7 +72,7 @@ func (im *image) target(t *testing.T, operands string) string {
 }
 
 func isConditional(m *machine, instruction string) bool {
-	return m == amd64 && instruction[0] == 'j' && instruction != "jmp"
+	return m.Machine == toolchains.AMD64 && instruction[0] == 'j' && instruction != "jmp"
 }
 
 // compareSites fails a test where records and the twin's calls differ, as
@@ -125,7 +126,7 @@ func checkCode(t *testing.T, m *machine, im *image, sites []site) {
 	t.Helper()
 	for _, s := range sites {
 		code := im.bytes(t, s.addr, 8)
-		if m == arm64 && s.kind == "isenabled" && code[3]&0xfc == 0x14 {
+		if m.Machine == toolchains.ARM64 && s.kind == "isenabled" && code[3]&0xfc == 0x14 {
 			// b helper
 			distance := int64(int32(binary.LittleEndian.Uint32(code)<<6)) >> 4
 			code = im.bytes(t, s.addr+uint64(distance), 8)

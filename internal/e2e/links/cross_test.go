@@ -12,7 +12,7 @@ func crossCompiler(m *machine, cc toolchains.Compiler, flags ...string) compiler
 
 // TestForeign links for the other machines, and runs under their emulators.
 func TestForeign(t *testing.T) {
-	for _, m := range foreign() {
+	for _, m := range foreign {
 		runCombinations(t, every([]compiler{
 			crossCompiler(m, toolchains.GCC, "-O2"),
 			crossCompiler(m, toolchains.Clang19, "-Os", "-ffunction-sections"),

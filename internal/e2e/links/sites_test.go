@@ -82,7 +82,7 @@ func TestSites(t *testing.T) {
 func behindConditions(t *testing.T, m *machine, im *image, records []site) []site {
 	t.Helper()
 	for i := range records {
-		if code := im.bytes(t, records[i].addr, 2); m == amd64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
+		if code := im.bytes(t, records[i].addr, 2); m.Machine == toolchains.AMD64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
 			records[i].addr += 2
 			records[i].offset += 2
 		}

@@ -41,7 +41,7 @@ func stubCombinations(t *testing.T) []combination {
 		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
 	}, []layout{pairs, relative32}, modes)
 	var cross []compiler
-	for _, m := range foreign() {
+	for _, m := range foreign {
 		cross = append(cross, crossCompiler(m, toolchains.GCC, "-O2"), crossCompiler(m, toolchains.Clang19, "-Os"))
 	}
 	modes := []mode{modePIE, modeShared}

@@ -30,13 +30,12 @@ func of(m *toolchains.Machine) *machine {
 var amd64, arm64, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.RISCV64)
 
 // foreign are the machines whose programs run under an emulator.
-func foreign() []*machine {
-	var all []*machine
+var foreign = func() (all []*machine) {
 	for _, m := range toolchains.Foreign() {
 		all = append(all, of(m))
 	}
 	return all
-}
+}()
 
 // need is tools.Need for the tools that every test of a machine takes.
 func (m *machine) need(t *testing.T) {
