@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,7 +18,8 @@ import (
 // wrote to standard output.
 func run(t *testing.T, folder, script string, variables []string, args ...string) string {
 	t.Helper()
-	return tools.Command{Folder: folder, Env: variables}.Output(t, tools.Root("scripts", script), args...)
+	// Go builds its library first for a machine that it has not built for.
+	return tools.Command{Folder: folder, Env: variables, Patience: 10 * time.Minute}.Output(t, tools.Root("scripts", script), args...)
 }
 
 // files are those below a folder, with their permissions.

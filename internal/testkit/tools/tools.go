@@ -45,7 +45,7 @@ func Unavailable(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// The longest a command may take: one that takes longer hangs.
+// The longest a command may take by itself: one that takes longer hangs.
 const patience = 2 * time.Minute
 
 // Command is how a command is run. The zero Command runs it in the test's folder,
@@ -56,6 +56,8 @@ type Command struct {
 	Stdin  string
 	// AnyStatus takes a status other than 0 for an answer, and no failure.
 	AnyStatus bool
+	// Patience is the longest that it may take, 0 for two minutes.
+	Patience time.Duration
 }
 
 // Try runs a command and returns what it wrote to both outputs; a failure names
@@ -90,7 +92,11 @@ func (c Command) Output(t testing.TB, name string, args ...string) string {
 }
 
 func (c Command) run(stdout, stderr io.Writer, name string, args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	limit := c.Patience
+	if limit == 0 {
+		limit = patience
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Folder, strings.NewReader(c.Stdin), stdout, stderr
