@@ -37,7 +37,7 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 			return nil, nil, err
 		}
 		for _, a := range arrays {
-			if l.Name != "" && a.Writable != (l.Format != Relative) {
+			if l.Name != "" && a.Writable != l.writable() {
 				continue // another layout's, that has the same name
 			}
 			found, bad, err := l.readArray(im, k, a)
@@ -57,7 +57,7 @@ func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries [
 	}
 	for off := uint64(0); off < a.Size; off += size {
 		e := Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
-		if err := e.read(im); err != nil {
+		if err := e.read(im, e.Record, formats[l.Format].record); err != nil {
 			faults = append(faults, &Fault{e.Record, err})
 			continue
 		}
@@ -66,29 +66,37 @@ func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries [
 	return entries, faults, nil
 }
 
-// read follows the fields of a record.
-func (e *Entry) read(im image.Image) (err error) {
-	at, field, half := e.Record, im.Word, uint64(im.Layout().Word())
-	switch e.Layout.Format {
-	case Relative:
-		field, half = im.Distance, 4
-	case FreeBSD:
-		pointer, err := im.Word(e.Record)
+// read follows the fields of a record, or of what it points to.
+func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
+	for _, f := range fields {
+		field := im.Word
+		if f.Distance {
+			field = im.Distance
+		}
+		ref, err := field(at)
 		if err != nil {
 			return err
 		}
-		if pointer.Null() || pointer.Undefined {
-			return recordError(im, e.Record, "a pointer to no record")
+		switch f.To {
+		case ToProbe:
+			e.Probe = ref
+		case ToSite:
+			if err := e.setSite(im, ref); err != nil {
+				return err
+			}
+		case ToStructure:
+			if ref.Null() || ref.Undefined {
+				return recordError(im, e.Record, "a pointer to no record")
+			}
+			return e.read(im, ref.Addr, formats[e.Layout.Format].structure)
 		}
-		at = pointer.Addr
+		at = at.Add(uint64(f.Size(im.Layout().Word())))
 	}
-	if e.Probe, err = field(at); err != nil {
-		return err
-	}
-	site, err := field(at.Add(half))
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// setSite takes in the field of a record that refers to its site.
+func (e *Entry) setSite(im image.Image, site image.Ref) error {
 	if site.Null() {
 		return recordError(im, e.Record, "a record without a site")
 	}
