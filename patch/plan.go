@@ -7,7 +7,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 
@@ -27,7 +26,7 @@ type Options struct {
 	Stapsdt bool
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
-	Prototypes stapsdt.Prototypes
+	Prototypes Prototypes
 }
 
 // Site is a reference with its disabled form.
