@@ -27,7 +27,7 @@ type Record struct {
 func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (keep []Ref, err error) {
 	w := &writer{e: e, m: m, word: e.Object().Layout.Word(), text: text}
 	var s section
-	for _, d := range l.Sections(k, w.word) {
+	for _, d := range l.Arrays(k, w.word) {
 		s = w.add(d, records, s)
 	}
 	keep = make([]Ref, len(records))
@@ -56,7 +56,7 @@ type section struct {
 
 // add adds a section with an entry for each record. before is the section before
 // it.
-func (w *writer) add(d Section, records []Record, before section) section {
+func (w *writer) add(d Array, records []Record, before section) section {
 	size := d.Entsize(w.word)
 	s := section{entsize: size, data: make([]byte, size*len(records))}
 	s.index = w.e.AddSection(elfreloc.NewSection{

@@ -14,7 +14,7 @@
 // Begin with Layout: Layout.Read lists the records of an image (package image),
 // and NewProbes finds out what probes they are of. Layout.Add writes records into
 // an object that is edited; package patch does so for the sites it disables.
-// What the sections of a layout hold is Layout.Sections.
+// What the sections of a layout hold is said by Layout.Arrays.
 package linkerset
 
 import (

@@ -63,8 +63,8 @@ func (f Field) Size(word int) int {
 	return word
 }
 
-// Section describes a section that holds an entry for each of some records.
-type Section struct {
+// Array describes a section that holds an entry for each of some records.
+type Array struct {
 	Name  string
 	Flags elf.SectionFlag // without SHF_GROUP
 	Align int             // bytes
@@ -75,7 +75,7 @@ type Section struct {
 }
 
 // Entsize is the length of an entry in bytes, for words of the given size in bytes.
-func (s *Section) Entsize(word int) int { return sizeOf(s.Entry, word) }
+func (a *Array) Entsize(word int) int { return sizeOf(a.Entry, word) }
 
 func sizeOf(entry []Field, word int) int {
 	size := 0
@@ -85,12 +85,12 @@ func sizeOf(entry []Field, word int) int {
 	return size
 }
 
-// Sections describes the sections that records of a kind are written to, for words
+// Arrays describes the sections that records of a kind are written to, for words
 // of the given size in bytes. They are of type SHT_PROGBITS. The last holds the
 // records; what these point to is in the one before.
-func (l Layout) Sections(k arch.Kind, word int) []Section {
+func (l Layout) Arrays(k arch.Kind, word int) []Array {
 	f := &formats[l.Format]
-	var all []Section
+	var all []Array
 	if f.structure != nil {
 		label := [...]string{arch.Probe: ".Lsdt_0_", arch.Enabled: ".Lsdt_1_"}[k]
 		all = append(all, describe(l.structures(), f.structure, label, word))
@@ -98,8 +98,8 @@ func (l Layout) Sections(k arch.Kind, word int) []Section {
 	return append(all, describe(l.Section(k), f.record, "", word))
 }
 
-func describe(name string, entry []Field, label string, word int) Section {
-	return Section{Name: name, Flags: flagsOf(entry), Align: entry[0].Size(word), Entry: entry, Label: label}
+func describe(name string, entry []Field, label string, word int) Array {
+	return Array{Name: name, Flags: flagsOf(entry), Align: entry[0].Size(word), Entry: entry, Label: label}
 }
 
 // flagsOf are those of a section of entries: a loader relocates addresses in their

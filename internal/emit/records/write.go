@@ -23,7 +23,7 @@ func write(t *assembly.Text, l linkerset.Layout, word int, k arch.Kind, records 
 		return
 	}
 	w := &writer{t: t, hidden: map[string]bool{}}
-	for _, s := range l.Sections(k, word) {
+	for _, s := range l.Arrays(k, word) {
 		t.Section(assembly.Section{Name: s.Name, Type: elf.SHT_PROGBITS, Flags: s.Flags, Align: uint64(s.Align)})
 		for i := range records {
 			if s.Label != "" {
