@@ -88,30 +88,19 @@ func (w *writer) address(s section, off int, to Ref) {
 	if !w.text.Rela {
 		w.e.Object().Layout.PutWord(s.data[off:], uint64(to.Addend))
 	}
-	w.relocate(s, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: w.m.Traits().Word, Addend: to.Addend})
+	w.keep(w.e.AddRelocation(s.index, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: w.m.Traits().Word, Addend: to.Addend}))
 }
 
 func (w *writer) distance(s section, off int, to Ref) {
-	for _, rel := range w.m.Traits().Relative {
-		if rel.Sub {
-			to = Ref{Sym: w.field(s, off)}
-		} else if !w.text.Rela {
-			w.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
-		}
-		w.relocate(s, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: rel.Type, Addend: to.Addend})
+	if !w.text.Rela {
+		w.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
 	}
+	w.keep(AddDistance(w.e, w.m, s.index, uint64(off), to))
 }
 
-// field makes a symbol at a field. What is subtracted must have no addend, and
-// get none when `ld -r` merges sections: on RISC-V GNU ld adds it.
-func (w *writer) field(s section, off int) uint32 {
-	return w.e.AddSymbol(elfreloc.Symbol{
-		Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: s.index, Value: uint64(off),
-	})
-}
-
-func (w *writer) relocate(s section, r elfreloc.Relocation) {
-	if err := w.e.AddRelocation(s.index, r); err != nil && w.err == nil {
+// keep keeps the first error.
+func (w *writer) keep(err error) {
+	if w.err == nil {
 		w.err = err
 	}
 }
