@@ -1,5 +1,8 @@
 package image
 
+// The image of a linked file: an address is one that it was linked for, and relocations
+// that the loader will apply tell what fields refer to.
+
 import (
 	"cmp"
 	"debug/elf"

@@ -1,5 +1,8 @@
 package image
 
+// The image of an object: an address is an offset in a section, and relocations that
+// the linker will apply tell what fields refer to.
+
 import (
 	"cmp"
 	"debug/elf"

@@ -1,5 +1,8 @@
 package image
 
+// The image of a running process: an address is one of its memory, where fields hold
+// what they refer to.
+
 import (
 	"errors"
 	"fmt"
@@ -31,7 +34,9 @@ type Process struct {
 	main   *Module // whose machine is that of the process
 }
 
-// OpenProcess opens a running process. Close it.
+// OpenProcess opens a running process by its ID. It takes the permission to attach to
+// it (ptrace(2)). An error is an *elfreloc.Error with the process in
+// place of a file. What is wrong with one of its files is in Module.Note. Close it.
 func OpenProcess(pid int) (*Process, error) {
 	p := &Process{pid: pid, dir: fmt.Sprintf("/proc/%d", pid)}
 	if err := p.open(); err != nil {

@@ -14,11 +14,12 @@ type Entry struct {
 	Layout Layout
 	Kind   arch.Kind
 	Record image.Addr // of the record itself
-	Probe  image.Ref  // the probe object
-	Site   image.Addr
+	Probe  image.Ref  // the probe object; which probe that is, Probes tells
+	Site   image.Addr // in code: of the instruction that is executed when the probe is reached
 }
 
-// Fault is an error of a record: it leads to no site, or cannot be followed.
+// Fault is an error of a record: it leads to no site, or cannot be followed. What is
+// wrong is an *elfreloc.Error.
 type Fault struct {
 	Record image.Addr
 	err    error // names the file and the place
@@ -27,9 +28,9 @@ type Fault struct {
 func (f *Fault) Error() string { return f.err.Error() }
 func (f *Fault) Unwrap() error { return f.err }
 
-// Read returns the records that an image holds in a layout, in their order.
-// What is no record is left out, and is in faults; err is what keeps the records
-// of the layout from being read at all.
+// Read returns the records that an image holds in a layout, in their order: those of
+// probe calls first. What is no record is left out, and is in faults; err is what
+// keeps the records of the layout from being read at all, an *elfreloc.Error.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
 		arrays, err := im.Arrays(l.Section(k))
@@ -53,7 +54,7 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []*Fault, err error) {
 	size := uint64(l.Size(im.Layout().Word()))
 	if a.Size%size != 0 {
-		return nil, nil, fmt.Errorf("%s: %s: %d bytes of records of %d bytes", im.Name(), a.Name, a.Size, size)
+		return nil, nil, &elfreloc.Error{File: im.Name(), Section: a.Name, Err: fmt.Errorf("%d bytes of records of %d bytes", a.Size, size)}
 	}
 	for off := uint64(0); off < a.Size; off += size {
 		e := Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
@@ -118,7 +119,7 @@ func recordError(im image.Image, at image.Addr, format string, args ...any) erro
 	return &elfreloc.Error{File: im.Name(), Section: im.Place(at), Err: fmt.Errorf(format, args...)}
 }
 
-// Sort orders entries by their sites.
+// Sort orders entries by their sites, stably.
 func Sort(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return image.Compare(a.Site, b.Site) })
 }

@@ -20,8 +20,8 @@ type applier struct {
 	helper *uint32     // symbol of the helper's section, once it is needed
 }
 
-// Apply queues a plan in an edit of the same object. The plan must have no
-// refusals.
+// Apply queues a plan in an edit of the same object, which is to be saved before it is
+// applied to another. A plan with refusals panics.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
@@ -207,10 +207,8 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 			continue
 		}
 		at := a.e.Append(i, make([]byte, 4))
-		for _, rel := range a.m.Traits().Relative {
-			if err := a.e.AddRelocation(i, elfreloc.Relocation{Offset: at, Type: rel.Type, Sym: sym, Addend: int64(off)}); err != nil {
-				return err
-			}
+		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
+			return err
 		}
 	}
 	return nil
