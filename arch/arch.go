@@ -150,6 +150,7 @@ type DataReloc struct {
 	Op   DataOp
 }
 
+// DataOp is what a relocation does to its field.
 type DataOp uint8
 
 const (

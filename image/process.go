@@ -22,7 +22,8 @@ import (
 // Process is a running process, as Linux shows it in /proc (proc(5)). Its
 // addresses are those of its memory, where the loader has relocated everything;
 // its arrays and symbols are those of the files that are mapped. It is looked
-// at and not stopped: the memory map is that of the moment when it was opened.
+// at and not stopped: the memory map is that of the moment when it was opened. It is
+// an Image.
 type Process struct {
 	Modules []*Module // by address
 
