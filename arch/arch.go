@@ -4,6 +4,9 @@
 // packages above never ask which machine they work for. A machine is a folder
 // beside this file and a line in package machines. A Machine sees bytes,
 // offsets and relocations; it knows nothing of ELF files as a whole.
+//
+// machines.Lookup finds the Machine of an object; nobody else has to know how many
+// there are. Sizes and offsets are in bytes.
 package arch
 
 import (
@@ -147,6 +150,7 @@ type DataReloc struct {
 	Op   DataOp
 }
 
+// DataOp is what a relocation does to its field.
 type DataOp uint8
 
 const (
@@ -209,7 +213,9 @@ type RelativeReloc struct {
 	Sub  bool // names the field, whose address is subtracted
 }
 
-// Machine is one instruction set under one ABI.
+// Machine is one instruction set under one ABI. Machines hold no state: they may be
+// compared, and used from several goroutines. Code that they are given is not modified;
+// what they return may share its bytes, as Site.Code does, and is not to be modified.
 type Machine interface {
 	Traits() *Traits
 

@@ -115,7 +115,7 @@ func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
 		}
 		return types
 	}
-	if types, ok := w.p.Options.Prototypes.Types(m, s.Name, s.ID); ok {
+	if types, ok := w.p.Options.Prototypes.of(s, m); ok {
 		return types
 	}
 	return stapsdt.Words(m, w.p.Scan.Object.Layout.Word())
