@@ -92,7 +92,7 @@ func loaded(o *elfreloc.Object, segments []elfreloc.Segment, addr uint64) ([]byt
 
 // frameEntries sorts frames for makeSpans. Linkers leave frames of functions that
 // they have removed: those are of size 0, or at addresses without code.
-func frameEntries(code codeMap, frames []frame) []entry {
+func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	entries := make([]entry, 0, len(frames))
 	if uint64(len(code)) >= 1<<(32-rankBits) {
 		return nil

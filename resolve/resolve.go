@@ -92,7 +92,7 @@ type Table struct {
 // New makes the table of an object or image.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
-	code, err := codeOf(o)
+	code, err := o.Code()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	return t, nil
 }
 
-func (t *Table) useSymtab(o *elfreloc.Object, code codeMap) error {
+func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (t *Table) useSymtab(o *elfreloc.Object, code codeMap) error {
 
 // useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
 // is a fault of the image.
-func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
+func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Options) {
 	f, err := debugfile.Open(o, opts.Path, opts.DebugRoots)
 	opts.warn(err)
 	if f == nil {
@@ -145,7 +145,7 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
 	t.debugPath = f.Path
 }
 
-func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbols) (err error) {
+func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, syms *elfreloc.Symbols) (err error) {
 	if syms == nil {
 		if syms, err = o.DynamicSymbols(); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbo
 }
 
 // use makes the table of a symbol table.
-func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code codeMap) error {
+func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code elfreloc.Code) error {
 	if uint64(syms.Len()) > math.MaxUint32 {
 		return fmt.Errorf("%s: %d symbols", o.Name, syms.Len())
 	}
@@ -233,7 +233,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 		if wanted(raw) {
 			all = append(all, Function{
 				Name: fold(raw, t.golang), Raw: raw, From: t.from, Symbol: int(e.symbol),
-				Section: t.named.code[e.code()].section, Start: e.start, Size: e.size,
+				Section: t.named.code[e.code()].Section, Start: e.start, Size: e.size,
 			})
 		}
 	}

@@ -29,9 +29,9 @@ type Table struct {
 	o        *elfreloc.Object
 	sections sections
 	base     map[int]uint64 // of objects: the address given to each section
-	code     []span         // where code is, sorted
-	units    []unit         // in the order of the file
-	spans    []span         // which unit is where, sorted by lo
+	code     elfreloc.Code
+	units    []unit // in the order of the file
+	spans    []span // which unit is where, sorted by lo
 	abbrevs  map[abbrevKey]*abbrevTable
 	programs map[uint64]*program // by offset in .debug_line
 	names    map[uint64]string   // of functions, by offset in .debug_info
@@ -72,12 +72,17 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	}
 	t.sections.find(o)
 	if relocatable {
-		t.base = placeSections(o)
+		t.base, t.code = placeSections(o)
 		t.sections.relocate(m, t.base)
 	}
-	t.findCode()
 	if !t.sections.has(debugInfo) || !t.sections.has(debugLine) || !t.sections.has(debugAbbrev) {
 		return t, nil
+	}
+	if !relocatable {
+		var err error
+		if t.code, err = o.Code(); err != nil {
+			return t, t.wrap(bare(err))
+		}
 	}
 	t.abbrevBudget = t.sections.budget(debugAbbrev, 2)
 	t.lineBudget = t.sections.budget(debugLine, 2)
@@ -85,25 +90,6 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	err := t.findUnits()
 	t.sortSpans()
 	return t, t.wrap(err)
-}
-
-// findCode notes where code is. The line tables and ranges of functions that a
-// linker has dropped lie elsewhere: at 0, at 1, or at the highest addresses.
-func (t *Table) findCode() {
-	for i := range t.o.Sections {
-		s := &t.o.Sections[i]
-		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 {
-			continue
-		}
-		lo := s.Addr
-		if t.base != nil {
-			lo = t.base[i]
-		}
-		if lo+s.Size > lo {
-			t.code = append(t.code, span{lo: lo, hi: lo + s.Size})
-		}
-	}
-	order(t.code)
 }
 
 // order sorts spans, and enters top.
@@ -139,8 +125,11 @@ func holders(spans []span, address uint64, f func(s *span) bool) bool {
 	return false
 }
 
+// isCode reports whether code is at an address. The line tables and ranges of
+// functions that a linker has dropped lie elsewhere: at 0, at 1, or at the highest
+// addresses.
 func (t *Table) isCode(address uint64) bool {
-	return holders(t.code, address, func(*span) bool { return true })
+	return t.code.Find(0, address) >= 0
 }
 
 // sortSpans orders the spans for look-ups. Of several units that claim one
