@@ -27,7 +27,7 @@ func convertTo(t *testing.T, path string, flags ...string) conversion {
 	t.Helper()
 	c := conversion{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
 	var stdout, stderr bytes.Buffer
-	c.status = run(append(flags, "--json", "-o", c.after, path), &stdout, &stderr)
+	c.status = runWith(&stdout, &stderr, append(flags, "--json", "-o", c.after, path)...)
 	c.stderr = strings.ReplaceAll(stderr.String(), filepath.Dir(path)+string(filepath.Separator), "")
 	var manifest struct{ Objects []manifestObject }
 	if err := json.Unmarshal(stdout.Bytes(), &manifest); err != nil || len(manifest.Objects) != 1 {
@@ -90,11 +90,11 @@ func TestCorpus(t *testing.T) {
 }
 
 // converted runs a check on each committed object that converts and has sites.
-func converted(t *testing.T, check func(t *testing.T, c conversion)) {
+func converted(t *testing.T, check func(t *testing.T, c conversion), flags ...string) {
 	n := 0
 	for _, path := range corpus(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := convertTo(t, path)
+			c := convertTo(t, path, flags...)
 			if c.status == exitOK && len(c.object.Sites) > 0 {
 				n++
 				check(t, c)
