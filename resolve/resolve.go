@@ -62,6 +62,12 @@ type Options struct {
 	Path string
 	// DebugRoots are the folders of debug files; nil means debugfile.Roots.
 	DebugRoots []string
+	// Debug gives the separate debug file of the image, nil when there is none,
+	// and is called once at most: when .symtab has no function. So a caller that
+	// reads the file too opens it once; it has to stay open until New returns.
+	// An error is for Warn. With Debug, Path and DebugRoots are not looked at;
+	// nil means that New finds the file, and closes it again.
+	Debug func() (*elfreloc.Object, error)
 	// Dynsym are the dynamic symbols of an image without section headers, which
 	// a caller has found as the loader does; nil means those of SHT_DYNSYM.
 	Dynsym *elfreloc.Symbols
@@ -128,13 +134,18 @@ func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 // useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
 // is a fault of the image.
 func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Options) {
-	f, err := debugfile.Open(o, opts.Path, opts.DebugRoots)
+	find := opts.Debug
+	if find == nil {
+		own := debugfile.Share(o, opts.Path, opts.DebugRoots)
+		defer own.Close()
+		find = own.Object
+	}
+	debug, err := find()
 	opts.warn(err)
-	if f == nil {
+	if debug == nil {
 		return
 	}
-	defer f.Close()
-	syms, err := f.Symbols()
+	syms, err := debug.Symbols()
 	if err == nil {
 		err = t.use(o, syms, Debug, code)
 	}
@@ -142,7 +153,7 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Optio
 		opts.warn(fmt.Errorf("debug file %w", err))
 		return
 	}
-	t.debugPath = f.Path
+	t.debugPath = debug.Name
 }
 
 func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, syms *elfreloc.Symbols) (err error) {
