@@ -69,10 +69,12 @@ type Options struct {
 	// nil means that New finds the file, and closes it again.
 	Debug func() (*elfreloc.Object, error)
 	// Dynsym are the dynamic symbols of an image without section headers, which
-	// a caller has found as the loader does; nil means those of SHT_DYNSYM.
+	// a caller has found as the loader does (gABI, chapter 5, "Dynamic Section");
+	// nil means those of SHT_DYNSYM. The table keeps them.
 	Dynsym *elfreloc.Symbols
 	// Warn is told what was passed over: a debug file of another build, an
-	// .eh_frame that makes no sense. nil means that nobody wants to know.
+	// .eh_frame that makes no sense. It is called by New and by the look-up that
+	// reads .eh_frame, once each fault. nil means that nobody wants to know.
 	Warn func(error)
 }
 
@@ -95,7 +97,13 @@ type Table struct {
 	debugPath string
 }
 
-// New makes the table of an object or image.
+// New makes the table of an object or image. It reads all of the symbols, and keeps
+// them; of the rest of o it may read .eh_frame later (see Table).
+//
+// Symbols, sections and program headers that make no sense are an error, with the
+// file's name, and the table is of no use then. What is wrong with a debug file or
+// an .eh_frame is for opts.Warn. Without any function the table is empty, and that
+// is no error.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
 	code, err := o.Code()
@@ -187,7 +195,8 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 // "" when they do not come from one.
 func (t *Table) DebugFile() string { return t.debugPath }
 
-// Lookup returns the innermost function that holds offset off of a section.
+// Lookup returns the innermost function that holds offset off of a section, or of
+// an image, where the section is 0, the address off. false means that none does.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e := t.named.find(section, off); e != nil {
 		raw := t.symbols.Name(int(e.symbol))
@@ -203,7 +212,8 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	return Function{}, false
 }
 
-// Place shows an address as symbol+offset, or "" when no function holds it.
+// Place shows an address as symbol+offset, by the symbol's own name and in
+// hexadecimal bytes from its start, or "" when no function holds it.
 func (t *Table) Place(section int, off uint64) string {
 	f, ok := t.Lookup(section, off)
 	if !ok {
@@ -235,7 +245,7 @@ func (t *Table) From() Source {
 }
 
 // Named returns the functions of the symbols whose names are wanted, by section and
-// start: all of them, aliases too.
+// start: all of them, aliases too. wanted is called with each raw name.
 func (t *Table) Named(wanted func(name string) bool) []Function {
 	var all []Function
 	for i := range t.named.entries {

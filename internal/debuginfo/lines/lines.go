@@ -171,7 +171,8 @@ func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, addre
 
 // Source returns the file and line of a place: a section of an object and an
 // offset in it; in linked images the section is not looked at and the offset is
-// the address. What is not known is "" and 0.
+// the address. What is not known is "" and 0. The path is as the compiler has it,
+// joined with the folder that it ran in.
 func (t *Table) Source(section int, off uint64) (file string, line int) {
 	_, p, r, _ := t.find(section, off)
 	if r.line == 0 {
@@ -189,7 +190,9 @@ func (t *Table) Lookup(section int, off uint64) string {
 	return file + ":" + strconv.Itoa(line)
 }
 
-// Err returns the first fault that look-ups met. What it concerns is not known.
+// Err returns the first fault that look-ups met, with the file's name and the debug
+// section. What it concerns is not known: a look-up that meets one says less, never
+// anything else.
 func (t *Table) Err() error { return t.err }
 
 // fail keeps the first fault of a look-up.
