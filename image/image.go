@@ -61,7 +61,10 @@ type Range struct {
 	Writable bool
 }
 
-// Image is what holds records.
+// Image is what holds records. Errors name the file, or the process, and the place.
+// An image reads its file, or the memory of its process, for as long as it is used,
+// keeps what it has read of tables, and serves one goroutine at a time. So what is
+// done with one file is best done with one image.
 type Image interface {
 	// Name is the name of the file, or of the process.
 	Name() string
@@ -72,29 +75,33 @@ type Image interface {
 	Place(a Addr) string
 	// Executable reports whether an address is in code.
 	Executable(a Addr) bool
-	// FileOffset is where in the file an address is, which may be in none.
+	// FileOffset is where in the file an address is, in bytes from its start. Of
+	// what is in no file, as .bss is, ok is false.
 	FileOffset(a Addr) (off uint64, ok bool)
 	// Bytes reads n bytes as they are once the image is loaded, but for the
-	// fields that a loader relocates. They are not to be modified. Bytes that are
-	// not all in the image are an error.
+	// fields that a loader relocates. They are not to be modified: another
+	// call may return the same memory. Fewer than n bytes there are an error.
 	Bytes(a Addr, n uint64) ([]byte, error)
-	// Word reads an address-sized field, relocated. Of a field that nothing
-	// relocates, Ref.Offset is the number that it holds.
+	// Word reads a field of the size of an address (Layout.Word bytes), relocated.
+	// Of a field that nothing relocates, Ref.Offset is the number that it holds.
 	Word(a Addr) (Ref, error)
-	// Distance reads a signed 32-bit field that holds a distance from itself.
+	// Distance reads a field of 32 bits that holds a signed distance from itself in
+	// bytes.
 	Distance(a Addr) (Ref, error)
-	// Arrays finds the loaded sections of a name, by place: by their headers, or
-	// where there are none, by the symbols __start_<name> and __stop_<name>. That
-	// there are none is no error.
+	// Arrays finds the sections of a name: by their headers, or where there are
+	// none, by the symbols __start_<name> and __stop_<name>. They are sorted by
+	// address and do not overlap; without any there is no error.
 	Arrays(name string) ([]Range, error)
 	// SymbolsAt lists the names of the symbols that stand at an address and are
-	// no local labels and no mapping symbols, in the order of the table.
+	// no local labels and no mapping symbols, in the order of the table, at most 64
+	// of them.
 	SymbolsAt(a Addr) ([]string, error)
 }
 
-// Open makes the image of an object (ET_REL), which is an *Object, or of a linked file
-// (ET_EXEC, ET_DYN), a *Linked. Other types, and a machine that is nil, are errors. It
-// reads the program headers alone.
+// Open makes the image of an object (ET_REL), an *Object, or of a linked file
+// (ET_EXEC, ET_DYN), a *Linked. Of a linked file it reads the program headers and PT_DYNAMIC (gABI,
+// chapter 5), of an object nothing; the rest is read when it is asked for. Other
+// types, and a machine that is not known (nil), are an error.
 func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
 	if m == nil {
 		return nil, fileError(o, "the machine %v is not supported", o.Machine)

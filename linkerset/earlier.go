@@ -83,9 +83,11 @@ func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool
 		(sec.Entsize == 2*word || sec.Entsize == word)
 }
 
-// KeptAlive returns the indexes of the sections that code refers to by relocations
-// which do nothing: those whose records it keeps alive. m must not be nil; errors are
-// of type *elfreloc.Error.
+// KeptAlive returns the sections, by index, that code refers to by relocations
+// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
+// drops what nobody refers to. It reads the relocations of all code each time, so
+// a caller that asks more than once keeps the answer. m must not be nil; errors are of
+// type *elfreloc.Error.
 func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
 	kept := make(map[int]bool)
 	syms, err := o.Symbols()
