@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
 )
 
@@ -23,11 +23,24 @@ const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
 // FuzzCheck checks objects and images. What is in the file may lead to findings and
 // errors, never to a panic or to a finding that cannot be written.
 func FuzzCheck(f *testing.F) {
-	files := newScratch(f)
-	addSmall(f, files)
+	seeds.Add(f)
+	files := seeds.NewScratch(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		checkBytes(t, files, data)
+		checkChecked(t, files.Write(t, data))
 	})
+}
+
+// checked is what a check of files with all rules finds.
+func checked(opts check.Options, names ...string) *Report {
+	opts.Names, opts.ProbePrefix, opts.Layouts = seeds.Options().Names, seeds.Options().ProbePrefix, linkerset.Layout{}.All()
+	opts.Warn, opts.Failed = func(error) {}, func(error) {}
+	set := check.New(opts)
+	for _, name := range names {
+		set.Add(name)
+	}
+	r := &Report{}
+	r.Add(set)
+	return r
 }
 
 // checkChecked checks a file with all rules, and what comes of it.
@@ -37,32 +50,23 @@ func checkChecked(t *testing.T, name string) {
 	if err := m.Read(strings.NewReader(fuzzManifest)); err != nil {
 		t.Fatal(err)
 	}
-	opts := defaultOptions()
-	s := &checkSettings{flags: &flags{}, options: check.Options{
-		Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: recordLayouts(linkerset.Layout{}), Manifest: m,
-		Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
-	}}
-	s.patch.Names = opts.Names
-	set, r := check.New(s.options), newCheckReport(newProgram(&process.Process{}))
-	fail := func(err error) { r.errors = append(r.errors, err); set.Failed() }
-	if err := s.file(set, name, func(error) {}, fail); err != nil {
-		fail(err)
-	}
-	r.files, r.findings = set.Files(), set.Findings()
-	if len(r.files)+len(r.errors) == 0 {
+	r := checked(check.Options{
+		Manifest: m, Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
+	}, name)
+	if len(r.Files)+len(r.Errors) == 0 {
 		t.Fatal("neither looked at nor an error")
 	}
 	seen := map[string]bool{}
-	for i := range r.findings {
-		finding := &r.findings[i]
+	for i := range r.Findings {
+		finding := &r.Findings[i]
 		if key := finding.Fingerprint(); seen[key] || len(strings.Fields(key)) != 5 || finding.Message == "" {
 			t.Fatalf("%s: %+v", key, finding)
 		} else {
 			seen[key] = true
 		}
 	}
-	for _, format := range reportFormats {
-		if err := format(r, io.Discard); err != nil {
+	for _, f := range formats {
+		if err := f.format.Write(io.Discard, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,40 +75,30 @@ func checkChecked(t *testing.T, name string) {
 // Every prefix of a file, and every byte of its tables with other bits, may lead to
 // findings and errors.
 func TestCheckOfBrokenFiles(t *testing.T) {
-	files := newScratch(t)
+	files := seeds.NewScratch(t)
 	stride := 7
 	if testing.Short() {
 		stride = 67
 	}
-	for _, name := range mutated {
+	for _, name := range seeds.Breakable {
 		original := objects.Read(t, name)
-		run, err := files.convert(original, defaultOptions())
-		if err != nil {
-			t.Fatal(err)
+		converted, err := seeds.Convert(original)
+		if err != nil || converted == nil {
+			t.Fatalf("%s is not converted: %v", name, err)
 		}
-		for _, data := range [][]byte{original, run.data} {
+		for _, data := range [][]byte{original, converted} {
 			for n := 0; n < len(data); n += stride {
-				checkBytes(t, files, data[:n])
+				checkChecked(t, files.Write(t, data[:n]))
 			}
-			for _, r := range structure(t, data) {
+			for _, r := range seeds.Tables(t, data) {
 				for at := r[0]; at < r[1]; at += stride {
 					broken := bytes.Clone(data)
 					broken[at] ^= 1 << (at % 8)
-					checkBytes(t, files, broken)
+					checkChecked(t, files.Write(t, broken))
 					broken[at] = ^data[at]
-					checkBytes(t, files, broken)
+					checkChecked(t, files.Write(t, broken))
 				}
 			}
 		}
 	}
-}
-
-func checkBytes(t *testing.T, files *scratch, data []byte) {
-	t.Helper()
-	in, err := files.open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
-	checkChecked(t, files.file.Name())
 }
