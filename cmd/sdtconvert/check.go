@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
@@ -22,20 +25,32 @@ type checkSettings struct {
 }
 
 // check is the command that finds out what is wrong with the probes of a build.
+// Its exit status tells what it has found from what has kept it from looking.
 func (p *program) check(args []string) (bool, error) {
 	s, err := parseCheck(args)
 	if err != nil {
-		return false, err
+		return false, checkError(err)
 	}
 	r := p.runCheck(s)
 	if s.write != "" {
 		if err := r.WriteBaseline(p.files, s.write); err != nil {
-			return false, err
+			return false, checkError(err)
 		}
 	}
 	s.known.Apply(r)
-	failed := len(r.Errors) > 0 || s.write == "" && r.Count(check.Error) > 0
-	return failed, s.format.Write(p.Stdout, r)
+	if err := s.format.Write(p.Stdout, r); err != nil || len(r.Errors) > 0 {
+		return false, checkError(err)
+	}
+	return s.write == "" && r.Count(check.Error) > 0, nil
+}
+
+// checkError is an error that a check ends with, nil for one that was told: it cannot
+// say that the build is as it should be, nor that it is not.
+func checkError(err error) error {
+	if errors.As(err, new(usageError)) || errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	return &statusError{exitNotChecked, err}
 }
 
 // runCheck looks at all files. What cannot be looked at is told at once.
