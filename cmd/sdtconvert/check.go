@@ -33,7 +33,11 @@ func (p *program) check(args []string) (bool, error) {
 	}
 	r := p.runCheck(s)
 	if s.write != "" {
-		if err := r.WriteBaseline(p.files, s.write); err != nil {
+		data, err := r.Baseline()
+		if err != nil {
+			return false, checkError(fmt.Errorf("%s: %w", s.write, err))
+		}
+		if err := p.files.New(s.write, data); err != nil {
 			return false, checkError(err)
 		}
 	}
@@ -95,7 +99,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 		return nil, err
 	}
 	s.options = check.Options{
-		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: recordLayouts(layouts[0]), FollowThin: s.follow,
+		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
 	}
 	for _, text := range require {
 		t, err := listing.ParsePattern(text)

@@ -23,7 +23,7 @@ Usage:
                                             probe objects and stubs
     sdtconvert sites --asm FILE...          write the records of objects that stay
                                             as they are, as assembly
-    sdtconvert version                      show the version
+    sdtconvert version, --version, -V       show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
 An argument @FILE stands for the arguments that FILE holds.
@@ -34,6 +34,7 @@ found an error, 3 it could not look at a file.
 `
 
 const usageConvert = `Usage: sdtconvert [convert] [flags] FILE...
+       sdtconvert --version | -V
 
 Overwrites each call of a stub __dtrace_probe_<id> or __dtrace_isenabled_<id> in
 relocatable objects with a no operation, and records the sites in a section that
@@ -263,6 +264,7 @@ written, 2 the command line is wrong.
 `
 
 const usageVersion = `Usage: sdtconvert version
+       sdtconvert --version | -V
 
 Shows the version.
 `

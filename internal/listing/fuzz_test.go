@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
 )
@@ -13,13 +14,16 @@ import (
 // place.
 func FuzzList(f *testing.F) {
 	seeds.Add(f)
-	files := seeds.NewScratch(f)
+	files := objects.NewScratch(f)
 	o := &Options{
 		Options:     locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}},
 		ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(),
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		File(files.Write(t, data), o, func(out *Listing) { checkListing(t, out) })
+		if err := files.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		File(files.Path(), o, func(out *Listing) { checkListing(t, out) })
 	})
 }
 

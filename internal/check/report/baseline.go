@@ -9,7 +9,6 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/message"
-	"sdtconvert/internal/replace"
 )
 
 // Baseline are the findings that are known, by their fingerprints. The file has a
@@ -46,11 +45,11 @@ func ReadBaseline(name string) (Baseline, error) {
 	return b, nil
 }
 
-// WriteBaseline writes the errors of a report, if all files could be looked at: it
-// would lack those of others.
-func (r *Report) WriteBaseline(files *replace.Writer, name string) error {
+// Baseline is the file of a baseline that has the errors of a report, if all files
+// could be looked at: it would lack those of others.
+func (r *Report) Baseline() ([]byte, error) {
 	if n := len(r.Errors); n > 0 {
-		return fmt.Errorf("%s: is not written, because %s could not be looked at", name, message.Plural(n, "file"))
+		return nil, fmt.Errorf("is not written, because %s could not be looked at", message.Plural(n, "file"))
 	}
 	var lines []string
 	for i := range r.Findings {
@@ -59,7 +58,7 @@ func (r *Report) WriteBaseline(files *replace.Writer, name string) error {
 		}
 	}
 	slices.Sort(lines)
-	return files.New(name, []byte(baselineHead+strings.Join(lines, "")))
+	return []byte(baselineHead + strings.Join(lines, "")), nil
 }
 
 // Apply takes what is known out of a report. What is known and was not found is

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // fuzzManifest names functions and probes of the committed objects.
@@ -24,15 +26,15 @@ const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
 // errors, never to a panic or to a finding that cannot be written.
 func FuzzCheck(f *testing.F) {
 	seeds.Add(f)
-	files := seeds.NewScratch(f)
+	files := objects.NewScratch(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		checkChecked(t, files.Write(t, data))
+		checkBytes(t, files, data)
 	})
 }
 
 // checked is what a check of files with all rules finds.
 func checked(opts check.Options, names ...string) *Report {
-	opts.Names, opts.ProbePrefix, opts.Layouts = seeds.Options().Names, seeds.Options().ProbePrefix, linkerset.Layout{}.All()
+	opts.Names, opts.ProbePrefix, opts.Layouts = patch.DefaultNames(), "sdt_", linkerset.Layout{}.Candidates()
 	opts.Warn, opts.Failed = func(error) {}, func(error) {}
 	set := check.New(opts)
 	for _, name := range names {
@@ -75,30 +77,38 @@ func checkChecked(t *testing.T, name string) {
 // Every prefix of a file, and every byte of its tables with other bits, may lead to
 // findings and errors.
 func TestCheckOfBrokenFiles(t *testing.T) {
-	files := seeds.NewScratch(t)
+	files := objects.NewScratch(t)
 	stride := 7
 	if testing.Short() {
 		stride = 67
 	}
-	for _, name := range seeds.Breakable {
+	for _, name := range objects.OfEachMachine {
 		original := objects.Read(t, name)
-		converted, err := seeds.Convert(original)
-		if err != nil || converted == nil {
-			t.Fatalf("%s is not converted: %v", name, err)
+		after, ok := converted.Object(t, original)
+		if !ok {
+			t.Fatalf("%s cannot be converted", name)
 		}
-		for _, data := range [][]byte{original, converted} {
+		for _, data := range [][]byte{original, after} {
 			for n := 0; n < len(data); n += stride {
-				checkChecked(t, files.Write(t, data[:n]))
+				checkBytes(t, files, data[:n])
 			}
-			for _, r := range seeds.Tables(t, data) {
+			for _, r := range objects.Tables(t, data) {
 				for at := r[0]; at < r[1]; at += stride {
 					broken := bytes.Clone(data)
 					broken[at] ^= 1 << (at % 8)
-					checkChecked(t, files.Write(t, broken))
+					checkBytes(t, files, broken)
 					broken[at] = ^data[at]
-					checkChecked(t, files.Write(t, broken))
+					checkBytes(t, files, broken)
 				}
 			}
 		}
 	}
+}
+
+func checkBytes(t *testing.T, files *objects.Scratch, data []byte) {
+	t.Helper()
+	if err := files.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	checkChecked(t, files.Path())
 }
