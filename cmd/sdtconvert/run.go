@@ -18,12 +18,22 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // something was wrong with a file
 	exitUsage  = 2 // something was wrong with the command line
+
+	// check could not look at a file, or was kept from looking at all. What it has found
+	// in other files makes no difference.
+	exitNotChecked = 3
 )
 
 // usageError is a fault of the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// statusError ends the run with a status of its own. The error is nil if all was told.
+type statusError struct {
+	status int
+	error
+}
 
 // program is one run of the program. It has what it may touch of the process, so that
 // there can be several runs at once.
@@ -46,7 +56,11 @@ func (p *program) run(name string, args []string) int {
 	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
 		return p.runLinker(args[1:])
 	}
+	isCheck := len(args) > 0 && args[0] == "check"
 	args, err := expandResponseFiles(args)
+	if err != nil && isCheck {
+		err = checkError(err)
+	}
 	if err != nil {
 		return p.report(err)
 	}
@@ -85,6 +99,12 @@ func init() {
 }
 
 func (p *program) report(err error) int {
+	if own := (*statusError)(nil); errors.As(err, &own) {
+		if own.error != nil {
+			message.Error(p.Stderr, own.error)
+		}
+		return own.status
+	}
 	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {
 		fmt.Fprintf(p.Stderr, "Try 'sdtconvert help'.\n")

@@ -12,8 +12,8 @@ import (
 func isGOT(sec *elfreloc.Section) bool { return strings.HasPrefix(sec.Name, ".got") }
 
 func (s *linkedStubs) inGOT(addr uint64) bool {
-	for i := range s.Object.Sections {
-		if sec := &s.Object.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
+	for i := range s.Sections {
+		if sec := &s.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bufio"
@@ -9,12 +9,13 @@ import (
 	"sdtconvert/internal/check"
 )
 
-// reportGitHub writes workflow commands, which GitHub shows as annotations of
-// lines.
-func reportGitHub(r *checkReport, out io.Writer) error {
+// gitHub is workflow commands, which GitHub shows as annotations of lines.
+type gitHub struct{}
+
+func (gitHub) Write(out io.Writer, r *Report) error {
 	w := bufio.NewWriter(out)
-	for i := range r.findings {
-		f := &r.findings[i]
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		command, properties := "error", ""
 		if f.Rule.Severity == check.Note {
 			command = "notice"
@@ -34,10 +35,10 @@ func reportGitHub(r *checkReport, out io.Writer) error {
 		}
 		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, properties, gitHubProperty(f.Rule.Name), gitHubData(message))
 	}
-	for _, err := range r.errors {
+	for _, err := range r.Errors {
 		fmt.Fprintf(w, "::error title=sdtconvert::%s\n", gitHubData(err.Error()))
 	}
-	for _, key := range r.gone {
+	for _, key := range r.Gone {
 		fmt.Fprintf(w, "::notice title=baseline::%s\n", gitHubData(goneMessage(key)))
 	}
 	fmt.Fprintln(w, r.summary())

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -13,6 +13,9 @@ import (
 // The part of SARIF 2.1.0 that a report needs. The sections are those of the
 // standard (OASIS, 27 March 2020). A library for all of it would make each start
 // of the program slower.
+
+// sarif is one log, with one run.
+type sarif struct{}
 
 type sarifLog struct { // 3.13
 	Schema  string     `json:"$schema"`
@@ -96,10 +99,10 @@ type sarifLogical struct { // 3.33
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
-func reportSARIF(r *checkReport, w io.Writer) error {
+func (sarif) Write(w io.Writer, r *Report) error {
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "sdtconvert", Version: release}},
-		Invocations: []sarifInvocation{{Successful: len(r.errors) == 0}},
+		Tool:        sarifTool{sarifDriver{Name: "sdtconvert", Version: r.Release}},
+		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
 		Results:     []sarifResult{},
 	}
 	index := map[*check.Rule]int{}
@@ -110,11 +113,11 @@ func reportSARIF(r *checkReport, w io.Writer) error {
 			Default: sarifLevel{string(rule.Severity)},
 		})
 	}
-	for _, err := range r.errors {
+	for _, err := range r.Errors {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"error", sarifMessage{err.Error()}})
 	}
-	for i := range r.findings {
-		f := &r.findings[i]
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		result := sarifResult{
 			RuleID: f.Rule.Name, RuleIndex: index[f.Rule], Level: string(f.Rule.Severity),
 			Message: sarifMessage{f.Message}, Fingerprints: map[string]string{"sdtconvert/v1": f.Fingerprint()},
@@ -142,7 +145,7 @@ func nonEmpty(all ...string) []string {
 }
 
 // sarifLocation is the source line where it is known, else the file itself.
-func (r *checkReport) sarifLocation(f *check.Finding) sarifLocation {
+func (r *Report) sarifLocation(f *check.Finding) sarifLocation {
 	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(f.Path()))}}}
 	if f.Line != 0 {
 		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.checkedOut(f.Source))}, &sarifRegion{f.Line}}

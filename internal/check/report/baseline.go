@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bufio"
@@ -11,15 +11,15 @@ import (
 	"sdtconvert/internal/message"
 )
 
-// baseline are the findings that are known, by their fingerprints. The file has a
+// Baseline are the findings that are known, by their fingerprints. The file has a
 // line for each, sorted, so that version control can merge two of them.
-type baseline map[string]bool
+type Baseline map[string]bool
 
 const baselineHead = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
 
-// readBaseline reads a baseline; without a name it is empty.
-func readBaseline(name string) (baseline, error) {
-	b := baseline{}
+// ReadBaseline reads a baseline; without a name it is empty.
+func ReadBaseline(name string) (Baseline, error) {
+	b := Baseline{}
 	if name == "" {
 		return b, nil
 	}
@@ -45,44 +45,44 @@ func readBaseline(name string) (baseline, error) {
 	return b, nil
 }
 
-// writeBaseline writes the errors of a report, if all files could be looked at: it
-// would lack those of others.
-func (p *program) writeBaseline(name string, r *checkReport) error {
-	if n := len(r.errors); n > 0 {
-		return fmt.Errorf("%s: is not written, because %s could not be looked at", name, message.Plural(n, "file"))
+// Baseline is the file of a baseline that has the errors of a report, if all files
+// could be looked at: it would lack those of others.
+func (r *Report) Baseline() ([]byte, error) {
+	if n := len(r.Errors); n > 0 {
+		return nil, fmt.Errorf("is not written, because %s could not be looked at", message.Plural(n, "file"))
 	}
 	var lines []string
-	for i := range r.findings {
-		if f := &r.findings[i]; f.Rule.Severity == check.Error {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Rule.Severity == check.Error {
 			lines = append(lines, f.Fingerprint()+"\n")
 		}
 	}
 	slices.Sort(lines)
-	return p.files.New(name, []byte(baselineHead+strings.Join(lines, "")))
+	return []byte(baselineHead + strings.Join(lines, "")), nil
 }
 
-// apply takes what is known out of a report. What is known and was not found is
+// Apply takes what is known out of a report. What is known and was not found is
 // gone, unless its file or its rule was not looked at.
-func (b baseline) apply(r *checkReport, allow map[string]bool) {
+func (b Baseline) Apply(r *Report) {
 	found := map[string]bool{}
-	r.findings = slices.DeleteFunc(r.findings, func(f check.Finding) bool {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
 		key := f.Fingerprint()
 		known := b[key] && f.Rule.Severity == check.Error
 		found[key] = found[key] || known
 		if known {
-			r.known++
+			r.Known++
 		}
 		return known
 	})
 	looked := map[string]bool{"-": true}
-	for _, name := range r.files {
+	for _, name := range r.Files {
 		looked[check.Field(check.Base(name))] = true
 	}
 	for key := range b {
 		fields := strings.Fields(key)
-		if !found[key] && looked[fields[1]] && !allow[fields[0]] {
-			r.gone = append(r.gone, key)
+		if !found[key] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
+			r.Gone = append(r.Gone, key)
 		}
 	}
-	slices.Sort(r.gone)
+	slices.Sort(r.Gone)
 }

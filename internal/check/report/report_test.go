@@ -1,11 +1,11 @@
-package main
+package report
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,9 +16,9 @@ import (
 )
 
 // sampleReport has findings of all kinds, with what needs escaping.
-func sampleReport() *checkReport {
-	r := &checkReport{folder: "/src", files: []string{"a.o", "dir/lib.a(b.o)"}, known: 2, gone: []string{"live-call a.o f p 1"}}
-	r.errors = []error{errors.New("c.o: is\nempty: 100%")}
+func sampleReport() *Report {
+	r := &Report{Folder: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, Known: 2, Gone: []string{"live-call a.o f p 1"}}
+	r.Errors = []error{errors.New("c.o: is\nempty: 100%")}
 	for i, rule := range check.Rules {
 		f := check.Finding{
 			Rule: rule, File: "dir/lib.a(b.o)", Place: ".text+0x10", Section: ".text", Address: 0x10, Function: "f", FunctionOffset: 4,
@@ -30,7 +30,7 @@ func sampleReport() *checkReport {
 		case 2:
 			f = check.Finding{Rule: rule, Message: "no place", Ordinal: 1}
 		}
-		r.findings = append(r.findings, f)
+		r.Findings = append(r.Findings, f)
 	}
 	return r
 }
@@ -53,22 +53,25 @@ func validateSARIF(t *testing.T, data []byte) {
 }
 
 func TestSARIF(t *testing.T) {
-	for _, r := range []*checkReport{sampleReport(), {}} {
+	for _, r := range []*Report{sampleReport(), {}} {
 		var out bytes.Buffer
-		if err := reportSARIF(r, &out); err != nil {
+		if err := (sarif{}).Write(&out, r); err != nil {
 			t.Fatal(err)
 		}
 		validateSARIF(t, out.Bytes())
 	}
-	// What the program itself writes of real objects, with and without lines.
-	names := []string{"calls.amd64-gcc12-g.o", "address.arm64-clang19-data.o", "bad.riscv64-gcc12-jal.o"}
-	args := []string{"check", "--format=sarif"}
-	for _, name := range names {
-		args = append(args, filepath.Join(objects.Folder(), name))
+	// What comes of real objects, with and without lines.
+	var names []string
+	for _, name := range []string{"calls.amd64-gcc12-g.o", "address.arm64-clang19-data.o", "bad.riscv64-gcc12-jal.o"} {
+		names = append(names, filepath.Join(objects.Folder(), name))
 	}
-	var out, errs bytes.Buffer
-	if status := runWith(&out, &errs, args...); status != exitFailed || errs.Len() > 0 {
-		t.Errorf("status %d, %s", status, &errs)
+	r := checked(check.Options{}, names...)
+	if len(r.Errors) > 0 || len(r.Files) != len(names) {
+		t.Errorf("looked at %v: %v", r.Files, r.Errors)
+	}
+	var out bytes.Buffer
+	if err := (sarif{}).Write(&out, r); err != nil {
+		t.Fatal(err)
 	}
 	validateSARIF(t, out.Bytes())
 	var log sarifLog
@@ -100,7 +103,7 @@ func TestSARIF(t *testing.T) {
 // the escapes.
 func TestGitHub(t *testing.T) {
 	var out bytes.Buffer
-	if err := reportGitHub(sampleReport(), &out); err != nil {
+	if err := (gitHub{}).Write(&out, sampleReport()); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -130,7 +133,7 @@ func TestGitHub(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	r := &checkReport{folder: "/src/here"}
+	r := &Report{Folder: "/src/here"}
 	for name, want := range map[string]string{
 		"/src/here/a.c": "a.c", "/src/here/../b.c": "/src/here/../b.c", "/src/herewith/a.c": "/src/herewith/a.c",
 		"a/../b.c": "b.c", "/src/here/..a/c.c": "..a/c.c", "/": "/",
@@ -144,7 +147,7 @@ func TestPaths(t *testing.T) {
 // A service that shows the repository wants paths from its root on, wherever in it
 // the check has run.
 func TestPathsOfCheckouts(t *testing.T) {
-	r := &checkReport{folder: "/repo/build", checkout: "/repo"}
+	r := &Report{Folder: "/repo/build", Checkout: "/repo"}
 	for name, want := range map[string]string{
 		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
 	} {
@@ -152,36 +155,61 @@ func TestPathsOfCheckouts(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	r.findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
-	var gitHub, sarif bytes.Buffer
-	if err := errors.Join(reportGitHub(r, &gitHub), reportSARIF(r, &sarif)); err != nil {
+	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
+	var forGitHub, forSARIF bytes.Buffer
+	if err := errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"src/a.c", "build/a.o"} {
-		if !strings.Contains(gitHub.String(), "file="+file+",") || !strings.Contains(sarif.String(), `"uri": "`+file+`"`) {
-			t.Errorf("no %s in\n%s%s", file, &gitHub, &sarif)
+		if !strings.Contains(forGitHub.String(), "file="+file+",") || !strings.Contains(forSARIF.String(), `"uri": "`+file+`"`) {
+			t.Errorf("no %s in\n%s%s", file, &forGitHub, &forSARIF)
 		}
 	}
 }
 
-// The help and the manual page of checks tell of every rule, in the same words.
-func TestRulesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/check.md")
-	if err != nil {
+// A finding is one line too.
+func TestFindingsAreLines(t *testing.T) {
+	name := "x\n::error::y"
+	r := &Report{Gone: []string{"live-call " + name}, Findings: []check.Finding{
+		{Rule: check.LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
+	}}
+	var out bytes.Buffer
+	if err := (text{}).Write(&out, r); err != nil {
 		t.Fatal(err)
 	}
-	manual := string(page)
-	for _, rule := range check.Rules {
-		if !strings.Contains(usageCheck, "    "+rule.Name) || !strings.Contains(usageCheck, " "+rule.Summary+"\n") {
-			t.Errorf("the help does not tell of %s: %s", rule.Name, rule.Summary)
+	if n := strings.Count(out.String(), "\n"); n != 3 {
+		t.Errorf("%d lines:\n%s", n, &out)
+	}
+}
+
+// Whatever names are in a report, every format has as many lines as with others, and
+// leaves the report as it is.
+func TestFormats(t *testing.T) {
+	made := func(name string) *Report {
+		r := &Report{Files: []string{name}, Errors: []error{errors.New(name)}, Gone: []string{"live-call " + name}, Folder: "/src", Release: name}
+		for _, rule := range check.Rules {
+			r.Findings = append(r.Findings, check.Finding{
+				Rule: rule, File: name, Place: name, Section: name, Function: name, Symbol: name, Source: name, Line: 1, Probe: name, Message: name, Ordinal: 1,
+			})
 		}
-		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")
-		text, _, _ = strings.Cut(text, "\n###")
-		if !ok || !strings.Contains(text, "Cure:") && rule != check.DroppedSite {
-			t.Errorf("docs/check.md does not tell of %s, or of no cure", rule.Name)
+		return r
+	}
+	write := func(f Format, r *Report) string {
+		var out bytes.Buffer
+		if err := f.Write(&out, r); err != nil {
+			t.Fatal(err)
 		}
-		if strings.HasPrefix(strings.TrimSpace(text), "A note:") != (rule.Severity == check.Note) {
-			t.Errorf("docs/check.md has another severity of %s", rule.Name)
+		return out.String()
+	}
+	const hostile = "x\n::error::y\r\n\x1b[31m\"'<%0A\xff"
+	for _, f := range formats {
+		r := made(hostile)
+		plain, got := write(f.format, made("x")), write(f.format, r)
+		if strings.Count(got, "\n") != strings.Count(plain, "\n") || strings.Contains(got, "\r") || plain == "" {
+			t.Errorf("%s prints\n%q, where other names give\n%q", f.name, got, plain)
+		}
+		if !reflect.DeepEqual(r, made(hostile)) {
+			t.Errorf("%s changes the report", f.name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -25,11 +25,24 @@ const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
 // FuzzCheck checks objects and images. What is in the file may lead to findings and
 // errors, never to a panic or to a finding that cannot be written.
 func FuzzCheck(f *testing.F) {
+	seeds.Add(f)
 	files := objects.NewScratch(f)
-	addSmall(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkBytes(t, files, data)
 	})
+}
+
+// checked is what a check of files with all rules finds.
+func checked(opts check.Options, names ...string) *Report {
+	opts.Names, opts.ProbePrefix, opts.Layouts = patch.DefaultNames(), "sdt_", linkerset.Layout{}.Candidates()
+	opts.Warn, opts.Failed = func(error) {}, func(error) {}
+	set := check.New(opts)
+	for _, name := range names {
+		set.Add(name)
+	}
+	r := &Report{}
+	r.Add(set)
+	return r
 }
 
 // checkChecked checks a file with all rules, and what comes of it.
@@ -39,32 +52,23 @@ func checkChecked(t *testing.T, name string) {
 	if err := m.Read(strings.NewReader(fuzzManifest)); err != nil {
 		t.Fatal(err)
 	}
-	names := patch.DefaultNames()
-	s := &checkSettings{flags: &flags{}, options: check.Options{
-		Names: names, ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.Candidates(), Manifest: m,
-		Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
-	}}
-	s.patch.Names = names
-	set, r := check.New(s.options), newCheckReport(newProgram(&process.Process{}))
-	fail := func(err error) { r.errors = append(r.errors, err); set.Failed() }
-	if err := s.file(set, name, func(error) {}, fail); err != nil {
-		fail(err)
-	}
-	r.files, r.findings = set.Files(), set.Findings()
-	if len(r.files)+len(r.errors) == 0 {
+	r := checked(check.Options{
+		Manifest: m, Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
+	}, name)
+	if len(r.Files)+len(r.Errors) == 0 {
 		t.Fatal("neither looked at nor an error")
 	}
 	seen := map[string]bool{}
-	for i := range r.findings {
-		finding := &r.findings[i]
+	for i := range r.Findings {
+		finding := &r.Findings[i]
 		if key := finding.Fingerprint(); seen[key] || len(strings.Fields(key)) != 5 || finding.Message == "" {
 			t.Fatalf("%s: %+v", key, finding)
 		} else {
 			seen[key] = true
 		}
 	}
-	for _, format := range reportFormats {
-		if err := format(r, io.Discard); err != nil {
+	for _, f := range formats {
+		if err := f.format.Write(io.Discard, r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,16 +1,18 @@
-package main
+package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"sdtconvert/internal/check"
 )
 
-// checkVersion counts the incompatible changes of the JSON that docs/check.md
+// jsonVersion counts the incompatible changes of the JSON that docs/check.md
 // describes.
-const checkVersion = 1
+const jsonVersion = 1
+
+// jsonFormat is one document.
+type jsonFormat struct{}
 
 type jsonReport struct {
 	Version  int           `json:"version"`
@@ -37,10 +39,10 @@ type jsonFinding struct {
 	Fingerprint    string         `json:"fingerprint"`
 }
 
-func reportJSON(r *checkReport, w io.Writer) error {
-	out := jsonReport{Version: checkVersion, Files: len(r.files), Findings: []jsonFinding{}, Known: r.known, Gone: append([]string{}, r.gone...), Errors: []string{}}
-	for i := range r.findings {
-		f := &r.findings[i]
+func (jsonFormat) Write(w io.Writer, r *Report) error {
+	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Findings: []jsonFinding{}, Known: r.Known, Gone: append([]string{}, r.Gone...), Errors: []string{}}
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		j := jsonFinding{
 			Rule: f.Rule.Name, Severity: f.Rule.Severity, File: f.File, Section: f.Section,
 			Function: f.Function, FunctionOffset: f.FunctionOffset, Symbol: f.Symbol, Line: f.Line,
@@ -54,14 +56,8 @@ func reportJSON(r *checkReport, w io.Writer) error {
 		}
 		out.Findings = append(out.Findings, j)
 	}
-	for _, err := range r.errors {
+	for _, err := range r.Errors {
 		out.Errors = append(out.Errors, err.Error())
 	}
 	return encodeJSON(w, out)
-}
-
-func encodeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
