@@ -61,7 +61,9 @@ type Site struct {
 func (s *Site) Recorded() uint64 { return s.FunctionOffset + (s.Record.Offset - s.Offset) }
 
 // Enabled reports whether a site is an is-enabled test.
-func (s *Site) Enabled() bool { return strings.HasPrefix(s.Kind, arch.Describe(arch.Enabled, arch.Call)) }
+func (s *Site) Enabled() bool {
+	return strings.HasPrefix(s.Kind, arch.Describe(arch.Enabled, arch.Call))
+}
 
 // The states of a site.
 const (

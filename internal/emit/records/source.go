@@ -37,7 +37,7 @@ func (l *List) Source() ([]byte, []error) {
 	}
 	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		l.layout.Write(t, l.word, k, records[k])
+		l.opts.Layout.Write(t, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)
 	if err := t.Err(); err != nil {
