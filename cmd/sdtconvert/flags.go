@@ -64,10 +64,14 @@ func newConversionFlags(name string) *flags {
 	f := &flags{FlagSet: newFlagSet(name)}
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
 	f.defineNames()
-	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.defineReturnThunk()
 	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
 	return f
+}
+
+func (f *flags) defineReturnThunk() {
+	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
+	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
 }
 
 // defineNames defines the flags that say what stubs, probe objects and records

@@ -64,15 +64,13 @@ func (p *program) run(name string, args []string) int {
 	if err != nil {
 		return p.report(err)
 	}
-	command := "convert"
-	if len(args) > 0 {
-		if _, ok := commands[args[0]]; ok {
-			command, args = args[0], args[1:]
-		}
+	name = "convert"
+	if len(args) > 0 && commandNamed(args[0]) != nil {
+		name, args = args[0], args[1:]
 	}
-	failed, err := commands[command](p, args)
+	failed, err := commandNamed(name)(p, args)
 	if errors.Is(err, pflag.ErrHelp) {
-		_, err = p.help([]string{command})
+		_, err = p.help([]string{name})
 	}
 	if err != nil {
 		return p.report(err)
@@ -87,15 +85,30 @@ func (p *program) run(name string, args []string) int {
 // has reported itself.
 type command func(p *program, args []string) (failed bool, err error)
 
-var commands map[string]command
-
-func init() {
-	commands = map[string]command{
-		"check": (*program).check, "convert": (*program).convert, "inspect": (*program).inspect, "list": (*program).list,
-		"resolve": (*program).resolve, "sites": (*program).sites, "stubs": (*program).stubs,
-		"help":    (*program).help,
-		"version": (*program).version, "--version": (*program).version, "-V": (*program).version,
+// commandNamed returns nil where there is no such command. That of a linker is not
+// among them: see run.
+func commandNamed(name string) command {
+	switch name {
+	case "check":
+		return (*program).check
+	case "convert":
+		return (*program).convert
+	case "inspect":
+		return (*program).inspect
+	case "list":
+		return (*program).list
+	case "resolve":
+		return (*program).resolve
+	case "sites":
+		return (*program).sites
+	case "stubs":
+		return (*program).stubs
+	case "version", "--version", "-V":
+		return (*program).version
+	case "help":
+		return (*program).help
 	}
+	return nil
 }
 
 func (p *program) report(err error) int {

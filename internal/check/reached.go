@@ -195,7 +195,7 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 				continue
 			}
 			for _, s := range in.sites {
-				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].recorded()) {
+				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].Recorded()) {
 					p.sites[i], taken[s] = s, true
 					p.same = p.same && (exact || relaxed)
 					break
@@ -229,8 +229,8 @@ func (im *imageSites) take(l *looker, p *pair) error {
 			continue
 		}
 		site := &p.copy.sites[i]
-		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.recorded()}
-		if p.instance.Size > 0 && site.recorded() >= p.instance.Size {
+		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.Recorded()}
+		if p.instance.Size > 0 && site.Recorded() >= p.instance.Size {
 			at.Offset = p.instance.Start
 		}
 		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no record", site.Kind, p.copy.object, site.Section, site.Offset)
@@ -286,7 +286,7 @@ func (c *functionCopy) note(o outcome) {
 func (s *Set) absent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		if s.reached.takeSpare(spareKey(site.Probe, site.enabled())) {
+		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled())) {
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"

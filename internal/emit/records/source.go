@@ -36,7 +36,7 @@ func (l *List) Source() ([]byte, []error) {
 	}
 	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		write(t, l.layout, l.word, k, records[k])
+		write(t, l.opts.Layout, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)
 	if err := t.Err(); err != nil {
