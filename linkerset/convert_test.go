@@ -40,7 +40,7 @@ func open(t testing.TB, data []byte) (*elfreloc.Object, arch.Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o, machines.Lookup(o.Machine, o.Layout.Class)
+	return o, machines.Lookup(o.ABI())
 }
 
 // convert converts an object, and returns the plan too. It is nil when the

@@ -225,22 +225,12 @@ func (b *builder) absolute(s section, off int, to Ref) {
 }
 
 func (b *builder) relative(s section, off int, to Ref) {
-	for _, rel := range b.m.Traits().Relative {
-		if rel.Sub {
-			to = Ref{Sym: b.field(s, off)}
-		} else if !b.rela {
-			b.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
-		}
-		b.add(s, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: rel.Type, Addend: to.Addend})
+	if !b.rela {
+		b.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
 	}
-}
-
-// field makes a symbol at a field. What is subtracted must have no addend, and
-// get none when `ld -r` merges sections: on RISC-V GNU ld adds it.
-func (b *builder) field(s section, off int) uint32 {
-	return b.e.AddSymbol(elfreloc.Symbol{
-		Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: s.index, Value: uint64(off),
-	})
+	if err := AddDistance(b.e, b.m, s.index, uint64(off), to); err != nil && b.err == nil {
+		b.err = err
+	}
 }
 
 func (b *builder) add(s section, r elfreloc.Relocation) {

@@ -27,7 +27,7 @@ func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scan, err := patch.Find(o, machines.Lookup(o.Machine, o.Layout.Class), opts.Names)
+	scan, err := patch.Find(o, machines.Lookup(o.ABI()), opts.Names)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -66,7 +67,7 @@ func newConversionFlags(name string) *flags {
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
 	f.defineNames()
 	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
 	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
 	return f
 }

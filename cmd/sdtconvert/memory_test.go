@@ -118,7 +118,7 @@ func subjectOf(t *testing.T, data []byte) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &subject{Object: o, machine: machines.Lookup(o.Machine, o.Layout.Class)}
+	return &subject{Object: o, machine: machines.Lookup(o.ABI())}
 }
 
 // checkRun verifies what is true of every conversion that succeeds.

@@ -74,7 +74,7 @@ func openELF(src *source, names patch.Names) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{o, machines.Lookup(o.Machine, o.Layout.Class), src}, nil
+		return &subject{o, machines.Lookup(o.ABI()), src}, nil
 	case typ == filetype.Bitcode:
 		found, err := elfreloc.StreamContains(src, 0, src.size, names.Needles())
 		if err == nil && found {

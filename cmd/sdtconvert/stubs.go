@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"io"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -13,7 +14,7 @@ import (
 func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
 	g := generatorFlags("stubs")
 	g.StringVar(&g.patch.ReturnThunk, "return-thunk", "", "")
-	g.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	g.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
 	if err := g.parse(args); err != nil {
 		return false, err
 	}

@@ -64,7 +64,7 @@ func newUnit(src *source, look lookup, warn func(error)) (*unit, error) {
 		return nil, err
 	}
 	u := unitOf(src, o, look, warn)
-	u.image, err = image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	u.image, err = image.Open(o, machines.Lookup(o.ABI()))
 	return u, err
 }
 

@@ -22,7 +22,7 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machines.Lookup(o.Machine, o.Layout.Class)
+	m := machines.Lookup(o.ABI())
 	got, err := lines.New(o, m)
 	return o, got, err
 }

@@ -53,7 +53,7 @@ func readProbes(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,9 @@ import (
 	"sdtconvert/arch/machines"
 )
 
-func machine(m elf.Machine) arch.Machine { return machines.Lookup(m, elf.ELFCLASS64) }
+func machine(m elf.Machine) arch.Machine {
+	return machines.Lookup(m, elf.ELFCLASS64, elf.ELFDATA2LSB, 0)
+}
 
 func TestTypesByTheirNames(t *testing.T) {
 	amd64, arm64 := machine(elf.EM_X86_64), machine(elf.EM_AARCH64)
@@ -36,26 +38,26 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		if got := Operands(amd64, []Type{Native(c.name, amd64)}); got != c.want {
+		if got := Operands(amd64, arch.Call, []Type{Native(c.name, amd64)}); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := Operands(arm64, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
+	if got := Operands(arm64, arch.Call, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
 		t.Errorf("arm64: got %s", got)
 	}
 }
 
 func TestOperandsEndWhereRegistersDo(t *testing.T) {
 	m := machine(elf.EM_X86_64)
-	if got, want := Operands(m, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"; got != want {
+	if got, want := Operands(m, arch.Call, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	types := make9(4)
 	types[2].Size = 0 // a double, for one
-	if got, want := Operands(m, types), "4@%edi 4@%esi"; got != want {
+	if got, want := Operands(m, arch.Call, types), "4@%edi 4@%esi"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Operands(m, nil); got != "" {
+	if got := Operands(m, arch.Call, nil); got != "" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -88,7 +90,7 @@ void* none( ) ;
 		"idle":       "", "none": "",
 	} {
 		types, ok := p.Types(m, "__dtrace_probe_"+id, id)
-		if diff := cmp.Diff(want, Operands(m, types)); !ok || diff != "" {
+		if diff := cmp.Diff(want, Operands(m, arch.Call, types)); !ok || diff != "" {
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
 	}
@@ -131,7 +133,7 @@ func FuzzPrototypes(f *testing.F) {
 		m := machine(elf.EM_X86_64)
 		for name := range p {
 			types, ok := p.Types(m, name, "")
-			if Operands(m, types); !ok {
+			if Operands(m, arch.Call, types); !ok {
 				t.Errorf("%q is not found", name)
 			}
 		}
