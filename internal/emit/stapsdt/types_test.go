@@ -139,3 +139,27 @@ func FuzzPrototypes(f *testing.F) {
 		}
 	})
 }
+
+// ilp32 is a machine whose words are of 4 bytes.
+type ilp32 struct{ arch.Machine }
+
+func (m ilp32) Traits() *arch.Traits {
+	t := *m.Machine.Traits()
+	t.Model, t.CharUnsigned = arch.ILP32, true
+	return &t
+}
+
+func TestTypesOfADataModel(t *testing.T) {
+	m := ilp32{machine(elf.EM_X86_64)}
+	for name, want := range map[string]Type{
+		"long": {4, true}, "unsigned long int": {4, false}, "u_long": {4, false}, "long long": {8, true}, "int64_t": {8, true},
+		"size_t": {4, false}, "time_t": {4, true}, "char *": {4, false}, "vnode_t": {4, false}, "char": {1, false}, "short": {2, true},
+	} {
+		if got := Native(name, m); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	if got := Words(m); len(got) != 6 || got[0] != (Type{Size: 4}) {
+		t.Errorf("got %+v", got)
+	}
+}
