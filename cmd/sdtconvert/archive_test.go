@@ -11,6 +11,8 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/objects"
 )
@@ -71,7 +73,7 @@ func named(t testing.TB, name, object string) objects.File {
 
 // converterOf is one that works as the command does without flags.
 func converterOf(keep int64) *converter {
-	return &converter{settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep, memberJobs: 2}
+	return &converter{files: &replace.Writer{}, settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep, memberJobs: 2}
 }
 
 // What is not kept in memory until it is written is the same when it is converted
@@ -81,7 +83,7 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
 		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 	}
-	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), replace.LoadMax/6+1)})
+	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
 	folder := t.TempDir()
 	path := filepath.Join(folder, "lib.a")
 	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
@@ -211,12 +213,12 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	}
 	c := converterOf(keptMembers)
 	c.patch.Stapsdt = true
-	in, err := replace.Open(path)
+	in, err := input.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	l, err := openLibrary(in, false)
+	l, err := in.Archive(input.Options{FollowThin: false})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +267,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		}
 	}
 	c := converterOf(keptMembers)
-	pool(archives, len(archives), c.file, func(_ int, r *result) {
+	parallel.InOrder(len(archives), len(archives), func(i int) *result { return c.file(archives[i]) }, func(_ int, r *result) {
 		if r.failed {
 			t.Error(r.stderr.String())
 		}
@@ -340,14 +342,14 @@ func FuzzArchive(f *testing.F) {
 // checkMembers demands that no member that is an object has an undefined stub.
 func checkMembers(t *testing.T, path string) {
 	t.Helper()
-	in, err := replace.Open(path)
+	in, err := input.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	err = eachSource(in, false, func(src *source) error {
+	err = in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
 		opts := defaultOptions()
-		s, err := openSubject(src, opts.Names)
+		s, err := src.Relocatable(opts.Names)
 		if err != nil {
 			return nil
 		}

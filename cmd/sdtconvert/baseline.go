@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/message"
 )
 
 // baseline are the findings that are known, by their fingerprints. The file has a
@@ -47,9 +47,9 @@ func readBaseline(name string) (baseline, error) {
 
 // writeBaseline writes the errors of a report, if all files could be looked at: it
 // would lack those of others.
-func writeBaseline(name string, r *checkReport) error {
+func (p *program) writeBaseline(name string, r *checkReport) error {
 	if n := len(r.errors); n > 0 {
-		return fmt.Errorf("%s: is not written, because %s could not be looked at", name, plural(n, "file"))
+		return fmt.Errorf("%s: is not written, because %s could not be looked at", name, message.Plural(n, "file"))
 	}
 	var lines []string
 	for i := range r.findings {
@@ -58,7 +58,7 @@ func writeBaseline(name string, r *checkReport) error {
 		}
 	}
 	slices.Sort(lines)
-	return replace.New(name, []byte(baselineHead+strings.Join(lines, "")))
+	return p.files.New(name, []byte(baselineHead+strings.Join(lines, "")))
 }
 
 // apply takes what is known out of a report. What is known and was not found is

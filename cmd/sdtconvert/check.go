@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/resolve"
 )
 
@@ -25,16 +25,16 @@ type checkSettings struct {
 
 // checkProbes is the command that finds out what is wrong with the probes of a
 // build.
-func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) check(args []string) (bool, error) {
 	s, err := parseCheck(args)
 	if err != nil {
 		return false, err
 	}
 	set := check.New(s.options)
-	r := newCheckReport()
-	warn := func(err error) { printWarning(stderr, err) }
+	r := newCheckReport(p)
+	warn := func(err error) { message.Warning(p.Stderr, err) }
 	fail := func(err error) {
-		printError(stderr, err)
+		message.Error(p.Stderr, err)
 		r.errors = append(r.errors, err)
 		set.Failed()
 	}
@@ -50,13 +50,13 @@ func checkProbes(args []string, stdout, stderr io.Writer) (bool, error) {
 		}
 	}
 	if s.write != "" {
-		if err := writeBaseline(s.write, r); err != nil {
+		if err := p.writeBaseline(s.write, r); err != nil {
 			return false, err
 		}
 	}
 	s.known.apply(r, s.allow)
 	failed := len(r.errors) > 0 || s.write == "" && r.count(check.Error) > 0
-	return failed, s.format(r, stdout)
+	return failed, s.format(r, p.Stdout)
 }
 
 func parseCheck(args []string) (*checkSettings, error) {
@@ -81,7 +81,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if s.files, err = distinct(s.files); err != nil {
+	if s.files, err = input.Distinct(s.files); err != nil {
 		return nil, err
 	}
 	s.options = check.Options{Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: recordLayouts(layouts[0])}
@@ -133,20 +133,12 @@ func readManifests(names []string) (*check.Manifest, error) {
 // file looks at a file, or at all members of an archive, and calls fail with what
 // keeps it from looking at one of them.
 func (s *checkSettings) file(set *check.Set, name string, warn, fail func(error)) error {
-	in, err := replace.Open(name)
+	in, err := input.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if in.Info.Size() > largeFile {
-		collectLess()
-	}
-	if in.Info.Size() <= smallFile {
-		if err := in.Load(); err != nil {
-			return err
-		}
-	}
-	return eachSource(in, s.follow, func(src *source) error {
+	return in.Each(input.Options{FollowThin: s.follow}, func(src *input.Source) error {
 		if err := s.add(set, src, warn); err != nil {
 			fail(err)
 		}
@@ -155,27 +147,27 @@ func (s *checkSettings) file(set *check.Set, name string, warn, fail func(error)
 }
 
 // add looks at an object or an image. Others may be members of archives.
-func (s *checkSettings) add(set *check.Set, src *source, warn func(error)) error {
-	o, err := openELF(src, s.patch.Names)
+func (s *checkSettings) add(set *check.Set, src *input.Source, warn func(error)) error {
+	o, err := src.ELF(s.patch.Names)
 	if err == nil {
-		err = checkLTO(o.Object, s.patch.Names)
+		err = input.CheckLTO(o.Object, s.patch.Names)
 	}
-	var lto *ltoError
+	var lto *input.LTOError
 	switch {
 	case errors.As(err, &lto):
-		set.AddLTO(src.name, lto.what)
+		set.AddLTO(src.Name, lto.What)
 		return nil
-	case errors.Is(err, errPassedOver):
-		set.AddClean(src.name)
+	case errors.Is(err, input.ErrPassedOver):
+		set.AddClean(src.Name)
 		return nil
 	case err != nil:
 		return err
 	}
 	u := unitOf(src, o.Object, lookup{source: true}, warn)
 	defer u.Close()
-	f := &check.File{Name: src.name, Module: u.module, Object: o.Object, Machine: o.machine}
-	if o.machine != nil {
-		if u.image, err = image.Open(o.Object, o.machine); err != nil {
+	f := &check.File{Name: src.Name, Module: u.module, Object: o.Object, Machine: o.Machine}
+	if o.Machine != nil {
+		if u.image, err = image.Open(o.Object, o.Machine); err != nil {
 			return err
 		}
 		f.Image = u.image

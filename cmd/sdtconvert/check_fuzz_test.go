@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -42,7 +43,7 @@ func checkChecked(t *testing.T, name string) {
 		Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
 	}}
 	s.patch.Names = opts.Names
-	set, r := check.New(s.options), newCheckReport()
+	set, r := check.New(s.options), newCheckReport(newProgram(&process.Process{}))
 	fail := func(err error) { r.errors = append(r.errors, err); set.Failed() }
 	if err := s.file(set, name, func(error) {}, fail); err != nil {
 		fail(err)

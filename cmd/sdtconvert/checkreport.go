@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/message"
 )
 
 // checkReport is what check has found.
@@ -22,12 +23,12 @@ type checkReport struct {
 	checkout string   // that of the repository, where a CI service says so, or ""
 }
 
-func newCheckReport() *checkReport {
+func newCheckReport(p *program) *checkReport {
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = ""
 	}
-	return &checkReport{folder: folder, checkout: os.Getenv("GITHUB_WORKSPACE")}
+	return &checkReport{folder: folder, checkout: p.Getenv("GITHUB_WORKSPACE")}
 }
 
 func (r *checkReport) count(s check.Severity) int {
@@ -80,13 +81,13 @@ func reportText(r *checkReport, out io.Writer) error {
 		f := &r.findings[i]
 		for _, part := range []string{f.File, f.Place} {
 			if part != "" {
-				fmt.Fprintf(w, "%s: ", oneLine(part))
+				fmt.Fprintf(w, "%s: ", message.OneLine(part))
 			}
 		}
-		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, oneLine(r.sentence(f)), f.Rule.Name)
+		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, message.OneLine(r.sentence(f)), f.Rule.Name)
 	}
 	for _, key := range r.gone {
-		fmt.Fprintf(w, "baseline: %s\n", oneLine(goneMessage(key)))
+		fmt.Fprintf(w, "baseline: %s\n", message.OneLine(goneMessage(key)))
 	}
 	fmt.Fprintln(w, r.summary())
 	return w.Flush()
@@ -111,9 +112,9 @@ func (r *checkReport) sentence(f *check.Finding) string {
 func (r *checkReport) summary() string {
 	found := "nothing found"
 	if errors, notes := r.count(check.Error), r.count(check.Note); errors+notes > 0 {
-		found = plural(errors, "error") + ", " + plural(notes, "note")
+		found = message.Plural(errors, "error") + ", " + message.Plural(notes, "note")
 	}
-	files := plural(len(r.files), "file") + " checked"
+	files := message.Plural(len(r.files), "file") + " checked"
 	if len(r.errors) > 0 {
 		files += ", " + fmt.Sprint(len(r.errors)) + " could not be"
 	}
@@ -124,10 +125,3 @@ func (r *checkReport) summary() string {
 }
 
 func goneMessage(key string) string { return key + " is gone; --write-baseline writes what is left" }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -67,7 +67,7 @@ func TestSARIF(t *testing.T) {
 		args = append(args, filepath.Join(objects.Folder(), name))
 	}
 	var out, errs bytes.Buffer
-	if status := run(args, &out, &errs); status != exitFailed || errs.Len() > 0 {
+	if status := runWith(&out, &errs, args...); status != exitFailed || errs.Len() > 0 {
 		t.Errorf("status %d, %s", status, &errs)
 	}
 	validateSARIF(t, out.Bytes())

@@ -42,7 +42,7 @@ func inspectOnTerminal(t *testing.T, path string) string {
 		b.ReadFrom(outer) // ends with EIO when the terminal is closed
 		seen <- b.String()
 	}()
-	status := run([]string{"inspect", path}, terminal, terminal)
+	status := runWith(terminal, terminal, "inspect", path)
 	terminal.Close()
 	if status != exitOK {
 		t.Errorf("exit status %d", status)
@@ -77,7 +77,7 @@ func TestInspectHasNoColourWithNO_COLOR(t *testing.T) {
 func TestInspectHasNoColourWithoutATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	var stdout, stderr bytes.Buffer
-	if run([]string{"inspect", coloured}, &stdout, &stderr) != exitOK || bytes.Contains(stdout.Bytes(), []byte("\x1b")) {
+	if runWith(&stdout, &stderr, "inspect", coloured) != exitOK || bytes.Contains(stdout.Bytes(), []byte("\x1b")) {
 		t.Errorf("got %q, %q", stdout.String(), stderr.String())
 	}
 }

@@ -11,13 +11,15 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/replace"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // convert is the command that rewrites objects.
-func convert(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) convert(args []string) (bool, error) {
 	s, err := convertFlags().parse(args)
 	if err != nil {
 		return false, err
@@ -25,8 +27,8 @@ func convert(args []string, stdout, stderr io.Writer) (bool, error) {
 	if err := checkOutputs(s); err != nil {
 		return false, err
 	}
-	c := &converter{settings: s, keep: keptMembers, memberJobs: memberJobs(s.jobs, len(s.files))}
-	return runAll(s, stdout, stderr, c.file)
+	c := &converter{settings: s, files: p.files, keep: keptMembers, memberJobs: memberJobs(s.jobs, len(s.files))}
+	return p.runAll(s, c.file)
 }
 
 // checkOutputs makes sure that no two files have one output.
@@ -35,7 +37,7 @@ func checkOutputs(s *settings) error {
 		return nil
 	}
 	from := make(map[string]string)
-	files, err := distinct(s.files)
+	files, err := input.Distinct(s.files)
 	if err != nil {
 		return err
 	}
@@ -54,6 +56,7 @@ func checkOutputs(s *settings) error {
 
 type converter struct {
 	*settings
+	files      *replace.Writer
 	keep       int64 // what may be kept of an archive, see keptMembers
 	memberJobs int   // how many members of an archive are worked on at once
 	// fresh says that outputs are new files in a folder that nobody else knows of, and
@@ -62,7 +65,7 @@ type converter struct {
 	// keepTime says that a file which is converted in its place keeps its time.
 	keepTime bool
 	// planned is told of each plan before it is carried out, unless it is nil.
-	planned   func(s *subject, plan *patch.Plan) error
+	planned   func(s *input.Object, plan *patch.Plan) error
 	mentioned atomic.Bool // whether the last file that was read mentions a stub
 }
 
@@ -76,11 +79,6 @@ func (c *converter) target(file string) string {
 	}
 	return file
 }
-
-// smallFile is the length, in bytes, of a file of which reading all costs no more
-// than reading its headers and names one by one. A larger one is read whole if it
-// will probably be wanted whole, because the last one was.
-const smallFile = 16 << 10
 
 // attempts is how often a file is tried that somebody changes under way: it may
 // be another sdtconvert, which leaves nothing to do.
@@ -105,7 +103,7 @@ func (c *converter) convert(name, target string) *result {
 // retry tries something on a file again if somebody has changed it meanwhile.
 func retry(try func() error) error {
 	for i := 1; ; i++ {
-		if err := try(); i == attempts || !errors.Is(err, replace.ErrChanged) {
+		if err := try(); i == attempts || !errors.Is(err, input.ErrChanged) {
 			return err
 		}
 	}
@@ -116,21 +114,18 @@ var errReported = errors.New("was reported")
 
 // try is one attempt to.
 func (c *converter) try(name, target string, r *result) error {
-	in, err := replace.Open(name)
+	in, err := input.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if in.Info.Size() > largeFile {
-		collectLess()
-	}
-	if in.Info.Size() <= smallFile || c.mentioned.Load() {
+	if c.mentioned.Load() {
 		if err := in.Load(); err != nil {
 			return err
 		}
 	}
-	src := wholeFile(in)
-	if is, err := src.isArchive(); err != nil {
+	src := in.Source()
+	if is, err := src.IsArchive(); err != nil {
 		return err
 	} else if is {
 		return c.archive(in, target, r)
@@ -146,7 +141,7 @@ func (c *converter) try(name, target string, r *result) error {
 // outcome is what is to become of a source.
 type outcome struct {
 	target string           // the file that it is for; "" for a member of an archive
-	object *elfreloc.Object // nil when it is none
+	object *input.Object    // nil when it is none
 	out    *elfreloc.Output // nil when nothing changes
 	change archive.Change   // for a member of a regular archive, with out
 	lines  bytes.Buffer     // to print once it is written
@@ -155,16 +150,16 @@ type outcome struct {
 }
 
 // object converts an object in memory. Refusals are in the result.
-func (c *converter) object(src *source, done *outcome, r *result) error {
-	s, err := openSubject(src, c.patch.Names)
-	if errors.Is(err, errPassedOver) {
+func (c *converter) object(src *input.Source, done *outcome, r *result) error {
+	s, err := src.Relocatable(c.patch.Names)
+	if errors.Is(err, input.ErrPassedOver) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	done.object = s.Object
-	mentioned, err := mentionsStub(s, c.patch.Names)
+	done.object = s
+	mentioned, err := s.MentionsStub(c.patch.Names)
 	if err != nil {
 		return err
 	}
@@ -174,7 +169,7 @@ func (c *converter) object(src *source, done *outcome, r *result) error {
 		done.draft = c.begin(s, done.target)
 		plan, err = examine(s, c.patch)
 	} else {
-		_, err = c.patch.CheckEarlier(s.Object, s.machine)
+		_, err = c.patch.CheckEarlier(s.Object, s.Machine)
 	}
 	if err != nil {
 		return err
@@ -204,22 +199,21 @@ func (c *converter) object(src *source, done *outcome, r *result) error {
 // release gives back the object of what stays as it is.
 func (done *outcome) release() {
 	if done.object != nil {
-		spareObjects.Put(done.object)
+		done.object.Release()
 		done.object = nil
 	}
 }
 
 // begin starts to write the output of a large object that will probably change.
-func (c *converter) begin(s *subject, target string) *replace.Draft {
-	if c.dryRun || target == "" || s.src.size <= largeFile {
+func (c *converter) begin(s *input.Object, target string) *replace.Draft {
+	if c.dryRun || target == "" || s.Source.Size <= input.LoadMax {
 		return nil
 	}
-	watchSignals()
-	return replace.Begin(target, s.src.file, s.Lasting())
+	return c.files.Draft(target, s.Source.File, s.Lasting())
 }
 
 // describe puts the sites of an object, earlier ones too, into the manifest.
-func (c *converter) describe(s *subject, plan *patch.Plan, object *manifestObject) error {
+func (c *converter) describe(s *input.Object, plan *patch.Plan, object *manifestObject) error {
 	entries, err := earlier(s, []linkerset.Layout{c.patch.Layout})
 	if err != nil {
 		return err
@@ -228,7 +222,7 @@ func (c *converter) describe(s *subject, plan *patch.Plan, object *manifestObjec
 }
 
 // apply applies a plan that has no refusals.
-func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result) error {
+func (c *converter) apply(s *input.Object, plan *patch.Plan, done *outcome, r *result) error {
 	e, err := s.Edit()
 	if err != nil {
 		return err
@@ -253,7 +247,7 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 	}
 	r.willConvert()
 	if c.dryRun {
-		printLine(&done.lines, "%s: %d sites to convert", s.Name, len(plan.Sites))
+		message.Line(&done.lines, "%s: %d sites to convert", s.Name, len(plan.Sites))
 	}
 	if c.verbose {
 		return printSites(&done.lines, plan)
@@ -263,20 +257,15 @@ func (c *converter) apply(s *subject, plan *patch.Plan, done *outcome, r *result
 
 // put writes what has become of a file. Where nothing has, there is nothing to do
 // but to make a copy, if there is to be one.
-func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
+func (c *converter) put(in *input.File, done *outcome, r *result) error {
 	out := done.out
 	if out == nil && done.target != in.Path && !c.fresh {
-		size := in.Info.Size()
+		size := in.Size()
 		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
 	}
 	if out != nil && !c.dryRun {
-		watchSignals()
-		write := replace.File
-		if c.fresh && done.target != in.Path {
-			write = replace.Fresh
-		}
-		in.KeepTime = c.keepTime
-		if err := write(done.target, in, out, done.draft, c.jobs); err != nil {
+		o := replace.Options{Draft: done.draft, Workers: c.jobs, KeepTime: c.keepTime, Fresh: c.fresh && done.target != in.Path}
+		if err := c.files.File(done.target, in, out, o); err != nil {
 			return err
 		}
 	}
@@ -286,8 +275,8 @@ func (c *converter) put(in *replace.Input, done *outcome, r *result) error {
 }
 
 // warnTrailing tells that what stands behind the ELF file proper is lost.
-func warnTrailing(s *subject, r *result) error {
-	size, end := s.src.size, s.End()
+func warnTrailing(s *input.Object, r *result) error {
+	size, end := s.Source.Size, s.End()
 	if size <= end {
 		return nil
 	}
@@ -323,7 +312,7 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		if place == "" {
 			place = "?"
 		}
-		printLine(w, "%s: %s+%#x: %s: %s %s: % x -> % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
+		message.Line(w, "%s: %s+%#x: %s: %s %s: % x -> % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
 			place, kindOf(s), s.Stub.ID, site.Code, s.Change.New)
 	}
 	return nil

@@ -7,13 +7,14 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/parallel"
 )
 
 // archive converts the members of an archive. If any of them cannot be converted,
 // none is.
-func (c *converter) archive(in *replace.Input, target string, r *result) error {
-	l, err := openLibrary(in, c.follow)
+func (c *converter) archive(in *input.File, target string, r *result) error {
+	l, err := in.Archive(input.Options{FollowThin: c.follow})
 	if err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (c *converter) archive(in *replace.Input, target string, r *result) error {
 	if !l.Thin {
 		return c.regularArchive(l, target, r)
 	}
-	inPlace, err := samePath(target, in.Path)
+	inPlace, err := input.SamePath(target, in.Path)
 	switch {
 	case err != nil:
 		return err
@@ -36,17 +37,17 @@ func memberJobs(jobs, files int) int { return max(1, jobs/max(1, files)) }
 
 // members converts all members in memory, and hands on what has come of each, in
 // their order. It reports whether any of them cannot be converted.
-func (c *converter) members(l *library, r *result, work func(src *source, done *outcome) error) (failed bool, err error) {
+func (c *converter) members(l *input.Archive, r *result, work func(src *input.Source, done *outcome) error) (failed bool, err error) {
 	type part struct {
 		done outcome
 		r    *result
 		err  error
 	}
-	err = l.batches(func(batch []*source) error {
+	err = l.Batches(func(batch []*input.Source) error {
 		parts := make([]part, len(batch))
-		parallel(len(batch), c.memberJobs, func(i int) {
+		parallel.Each(len(batch), c.memberJobs, func(i int) {
 			p := &parts[i]
-			p.r = newResult(batch[i].name, r.manifest)
+			p.r = newResult(batch[i].Name, r.manifest)
 			p.err = c.member(l, batch[i], &p.done, p.r)
 		})
 		for i := range parts {
@@ -56,7 +57,7 @@ func (c *converter) members(l *library, r *result, work func(src *source, done *
 			}
 			switch {
 			case p.err == nil:
-			case errors.Is(p.err, replace.ErrChanged):
+			case errors.Is(p.err, input.ErrChanged):
 				return p.err
 			case !errors.Is(p.err, errReported):
 				p.r.fail(p.err)
@@ -70,7 +71,7 @@ func (c *converter) members(l *library, r *result, work func(src *source, done *
 }
 
 // member converts a member in memory.
-func (c *converter) member(l *library, src *source, done *outcome, r *result) error {
+func (c *converter) member(l *input.Archive, src *input.Source, done *outcome, r *result) error {
 	err := c.object(src, done, r)
 	if err == nil && done.out != nil && !l.Thin {
 		done.change, err = c.change(src, l.Archive, done)
@@ -85,9 +86,9 @@ const keptMembers = 16 << 20
 
 // weight is how much memory a converted member takes, in bytes: that in which it was
 // loaded, its new tables, and what they were made of.
-func weight(src *source, out *elfreloc.Output) int64 {
+func weight(src *input.Source, out *elfreloc.Output) int64 {
 	const base, old = 4 << 10, 2
-	n := base + int64(len(src.memory))
+	n := base + src.Memory()
 	for i := range out.Extents {
 		n += (1 + old) * int64(len(out.Extents[i].Data))
 	}
@@ -95,11 +96,11 @@ func weight(src *source, out *elfreloc.Output) int64 {
 }
 
 // regularArchive converts members inside of their archive.
-func (c *converter) regularArchive(l *library, target string, r *result) error {
+func (c *converter) regularArchive(l *input.Archive, target string, r *result) error {
 	e := l.Edit()
 	all := &outcome{target: target}
 	kept := int64(0)
-	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+	failed, err := c.members(l, r, func(src *input.Source, done *outcome) error {
 		if done.out == nil {
 			done.release()
 			return nil
@@ -110,7 +111,7 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 		} else {
 			done.change.Output = c.memberLater(src, done.out.Size).output()
 		}
-		e.Replace(src.member, done.change)
+		e.Replace(src.Member, done.change)
 		return nil
 	})
 	if err != nil {
@@ -124,20 +125,20 @@ func (c *converter) regularArchive(l *library, target string, r *result) error {
 			return err
 		}
 	}
-	return c.put(l.in, all, r)
+	return c.put(l.File, all, r)
 }
 
 // change is what becomes of a member that is converted, and of the symbols that it
 // defines.
-func (c *converter) change(src *source, a *archive.Archive, done *outcome) (change archive.Change, err error) {
+func (c *converter) change(src *input.Source, a *archive.Archive, done *outcome) (change archive.Change, err error) {
 	change.Output = done.out
 	if !a.HasIndex() {
 		return change, nil
 	}
-	if change.Before, err = archive.Symbols(done.object); err != nil {
+	if change.Before, err = archive.Symbols(done.object.Object); err != nil {
 		return change, err
 	}
-	after, err := elfreloc.Open(done.out.Reader(src), done.out.Size, src.name)
+	after, err := elfreloc.Open(done.out.Reader(src), done.out.Size, src.Name)
 	if err != nil {
 		return change, err
 	}
@@ -152,9 +153,9 @@ func (c *converter) change(src *source, a *archive.Archive, done *outcome) (chan
 const memberPadding = 8
 
 // padding returns what pads a member behind the end of the object in it.
-func padding(s *subject) ([]byte, error) {
-	n := s.src.size - s.End()
-	if s.src.start == 0 || n <= 0 || n >= memberPadding || s.src.size%memberPadding != 0 {
+func padding(s *input.Object) ([]byte, error) {
+	n := s.Source.Size - s.End()
+	if s.Source.Start == 0 || n <= 0 || n >= memberPadding || s.Source.Size%memberPadding != 0 {
 		return nil, nil
 	}
 	b, err := s.ReadFile(s.End(), n)
@@ -165,7 +166,7 @@ func padding(s *subject) ([]byte, error) {
 }
 
 // keepPadding pads the new contents as the old ones were.
-func keepPadding(s *subject, out *elfreloc.Output) error {
+func keepPadding(s *input.Object, out *elfreloc.Output) error {
 	old, err := padding(s)
 	if err != nil || old == nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/replace"
 )
 
@@ -18,10 +19,10 @@ import (
 //
 // All members are converted in memory first, and again to be written: if one of them
 // cannot be, none is, and no more than one is in memory.
-func (c *converter) thinArchive(l *library, r *result) error {
+func (c *converter) thinArchive(l *input.Archive, r *result) error {
 	t := newThinChanges(c, l, r)
-	all := &outcome{target: l.in.Path}
-	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+	all := &outcome{target: l.File.Path}
+	failed, err := c.members(l, r, func(src *input.Source, done *outcome) error {
 		all.lines.Write(done.lines.Bytes())
 		return t.note(src, done)
 	})
@@ -35,7 +36,7 @@ func (c *converter) thinArchive(l *library, r *result) error {
 		return err
 	}
 	if c.dryRun {
-		return c.put(l.in, all, r)
+		return c.put(l.File, all, r)
 	}
 	e := l.Edit()
 	writeErr := t.write(e)
@@ -48,20 +49,20 @@ func (c *converter) thinArchive(l *library, r *result) error {
 	if writeErr != nil {
 		all.lines.Reset() // they are of all members
 	}
-	return errors.Join(writeErr, c.put(l.in, all, r))
+	return errors.Join(writeErr, c.put(l.File, all, r))
 }
 
 // thinChanges are the members of a thin archive that change, or have done so since
 // their sizes were written into it.
 type thinChanges struct {
 	*converter
-	l       *library
+	l       *input.Archive
 	r       *result
 	members []thinChange
 	done    map[string]archive.Change // by path: a file may be in the archive twice
 }
 
-func newThinChanges(c *converter, l *library, r *result) *thinChanges {
+func newThinChanges(c *converter, l *input.Archive, r *result) *thinChanges {
 	return &thinChanges{converter: c, l: l, r: r, done: make(map[string]archive.Change)}
 }
 
@@ -72,15 +73,15 @@ type thinChange struct {
 	planned    archive.Change // but for symbols that the conversion will add
 }
 
-func (t *thinChanges) note(src *source, done *outcome) (err error) {
-	m := thinChange{Member: src.member, name: src.name, path: src.file.Path, convert: done.out != nil}
+func (t *thinChanges) note(src *input.Source, done *outcome) (err error) {
+	m := thinChange{Member: src.Member, name: src.Name, path: src.File.Path, convert: done.out != nil}
 	switch {
 	case m.convert && m.Origin != 0:
 		return fmt.Errorf("%s: is in another archive; convert %s and collect this archive anew, or convert it to another file", m.name, m.path)
 	case m.convert:
 		m.planned.Output = &elfreloc.Output{Size: done.out.Size}
-	case m.Origin == 0 && done.object != nil && src.size != m.Size:
-		if m.planned, err = t.asItIs(src, done.object); err != nil {
+	case m.Origin == 0 && done.object != nil && src.Size != m.Size:
+		if m.planned, err = t.asItIs(src, done.object.Object); err != nil {
 			return err
 		}
 	default:
@@ -91,8 +92,8 @@ func (t *thinChanges) note(src *source, done *outcome) (err error) {
 }
 
 // asItIs is the change of a member that somebody has changed.
-func (t *thinChanges) asItIs(src *source, o *elfreloc.Object) (change archive.Change, err error) {
-	change = archive.Change{Output: &elfreloc.Output{Size: src.size}, Anew: true}
+func (t *thinChanges) asItIs(src *input.Source, o *elfreloc.Object) (change archive.Change, err error) {
+	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, Anew: true}
 	if t.l.HasIndex() {
 		change.After, err = archive.Symbols(o)
 	}
@@ -151,12 +152,12 @@ func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err err
 
 // tryFile is one attempt to.
 func (t *thinChanges) tryFile(m *thinChange) (change archive.Change, err error) {
-	in, err := replace.Open(m.path)
+	in, err := input.Open(m.path)
 	if err != nil {
 		return change, err
 	}
 	defer in.Close()
-	src := &source{name: m.name, size: in.Info.Size(), file: in, member: m.Member}
+	src := &input.Source{Name: m.name, Size: in.Size(), File: in, Member: m.Member}
 	done := &outcome{target: m.path}
 	defer func() { done.draft.Discard() }()
 	if err := t.object(src, done, newResult(m.name, false)); err != nil {
@@ -164,39 +165,37 @@ func (t *thinChanges) tryFile(m *thinChange) (change archive.Change, err error) 
 	}
 	switch {
 	case done.object == nil:
-		return change, fmt.Errorf("%s: %w", m.name, replace.ErrChanged)
+		return change, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
 	case done.out == nil: // somebody else has converted it
-		return t.asItIs(src, done.object)
+		return t.asItIs(src, done.object.Object)
 	}
 	if change, err = t.change(src, t.l.Archive, done); err != nil {
 		return change, err
 	}
-	watchSignals()
-	in.KeepTime = t.keepTime
-	err = replace.File(m.path, in, done.out, done.draft, t.jobs)
+	err = t.files.File(m.path, in, done.out, replace.Options{Draft: done.draft, Workers: t.jobs, KeepTime: t.keepTime})
 	change.Output = &elfreloc.Output{Size: done.out.Size} // the rest is written
 	return change, err
 }
 
 // collect makes a regular archive of a thin one, with its members converted inside.
-func (c *converter) collect(l *library, target string, r *result) error {
+func (c *converter) collect(l *input.Archive, target string, r *result) error {
 	all := &outcome{target: target}
 	to := l.Collect()
-	failed, err := c.members(l, r, func(src *source, done *outcome) error {
+	failed, err := c.members(l, r, func(src *input.Source, done *outcome) error {
 		all.lines.Write(done.lines.Bytes())
-		name := filepath.Base(src.member.Name)
-		if src.inner != nil {
-			name = src.inner.Name
+		name := filepath.Base(src.Member.Name)
+		if src.Inner != nil {
+			name = src.Inner.Name
 		}
 		if done.out == nil {
-			return to.Add(src.member, name, archive.Change{Output: c.fileLater(src, src.size, false).output()})
+			return to.Add(src.Member, name, archive.Change{Output: c.fileLater(src, src.Size, false).output()})
 		}
 		change, err := c.change(src, l.Archive, done)
 		if err != nil {
 			return err
 		}
 		change.Output = c.fileLater(src, done.out.Size, true).output()
-		return to.Add(src.member, name, change)
+		return to.Add(src.Member, name, change)
 	})
 	if err != nil {
 		return err
@@ -207,5 +206,5 @@ func (c *converter) collect(l *library, target string, r *result) error {
 	if all.out, err = to.Save(); err != nil {
 		return err
 	}
-	return c.put(l.in, all, r)
+	return c.put(l.File, all, r)
 }

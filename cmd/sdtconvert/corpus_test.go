@@ -27,7 +27,7 @@ func convertTo(t *testing.T, path string, flags ...string) conversion {
 	t.Helper()
 	c := conversion{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
 	var stdout, stderr bytes.Buffer
-	c.status = run(append(flags, "--json", "-o", c.after, path), &stdout, &stderr)
+	c.status = runWith(&stdout, &stderr, append(flags, "--json", "-o", c.after, path)...)
 	c.stderr = strings.ReplaceAll(stderr.String(), filepath.Dir(path)+string(filepath.Separator), "")
 	var manifest struct{ Objects []manifestObject }
 	if err := json.Unmarshal(stdout.Bytes(), &manifest); err != nil || len(manifest.Objects) != 1 {

@@ -2,23 +2,14 @@ package main
 
 import (
 	"sdtconvert/image"
+	"sdtconvert/internal/input"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-// mentionsStub reports whether some name in an object is that of a stub. An
-// object without one is not looked at any further.
-func mentionsStub(s *subject, names patch.Names) (bool, error) {
-	found, err := s.NamesContain(names.Needles())
-	if err != nil || !found {
-		return false, err
-	}
-	return true, s.src.load()
-}
-
 // examine plans the conversion of an object that mentions a stub.
-func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
-	scan, err := patch.Find(s.Object, s.machine, opts.Names)
+func examine(s *input.Object, opts patch.Options) (*patch.Plan, error) {
+	scan, err := patch.Find(s.Object, s.Machine, opts.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +21,11 @@ func examine(s *subject, opts patch.Options) (*patch.Plan, error) {
 }
 
 // earlier reads the records of an earlier conversion.
-func earlier(s *subject, layouts []linkerset.Layout) ([]linkerset.Entry, error) {
-	if s.machine == nil {
+func earlier(s *input.Object, layouts []linkerset.Layout) ([]linkerset.Entry, error) {
+	if s.Machine == nil {
 		return nil, nil
 	}
-	im, err := image.Open(s.Object, s.machine)
+	im, err := image.Open(s.Object, s.Machine)
 	if err != nil {
 		return nil, err
 	}

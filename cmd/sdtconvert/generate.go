@@ -7,7 +7,8 @@ import (
 	"os"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -43,21 +44,21 @@ func (g *generator) parse(args []string) error {
 		return usageError{err}
 	}
 	g.patch.Layout = layout
-	g.files, err = distinct(g.files)
+	g.files, err = input.Distinct(g.files)
 	return err
 }
 
 // each opens the objects, one after the other, and reports the errors of all.
 // Files that are no objects and hold no probes either are passed over.
-func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) error) (failed bool) {
+func (g *generator) each(stderr io.Writer, open openFunc, work func(s *input.Object) error) (failed bool) {
 	report := func(err error) {
 		if err != nil {
 			failed = true
-			printError(stderr, err)
+			message.Error(stderr, err)
 		}
 	}
 	for _, name := range g.files {
-		report(g.file(name, func(src *source) error {
+		report(g.file(name, func(src *input.Source) error {
 			report(g.object(src, open, work))
 			return nil
 		}))
@@ -65,26 +66,21 @@ func (g *generator) each(stderr io.Writer, open openFunc, work func(s *subject) 
 	return failed
 }
 
-// openFunc is openSubject, or what takes more.
-type openFunc func(src *source, names patch.Names) (*subject, error)
+// openFunc is input.Source.Relocatable, or what takes more.
+type openFunc func(src *input.Source, names patch.Names) (*input.Object, error)
 
-func (g *generator) file(name string, work func(src *source) error) error {
-	in, err := replace.Open(name)
+func (g *generator) file(name string, work func(src *input.Source) error) error {
+	in, err := input.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if in.Info.Size() <= smallFile {
-		if err := in.Load(); err != nil {
-			return err
-		}
-	}
-	return eachSource(in, g.follow, work)
+	return in.Each(input.Options{FollowThin: g.follow}, work)
 }
 
-func (g *generator) object(src *source, open openFunc, work func(s *subject) error) error {
+func (g *generator) object(src *input.Source, open openFunc, work func(s *input.Object) error) error {
 	s, err := open(src, g.patch.Names)
-	if errors.Is(err, errPassedOver) {
+	if errors.Is(err, input.ErrPassedOver) {
 		return nil
 	}
 	if err != nil {
@@ -113,21 +109,20 @@ func abi(o *elfreloc.Object) string {
 }
 
 // isOutput reports whether a file is what will be written.
-func (g *generator) isOutput(src *source) bool {
+func (g *generator) isOutput(src *input.Source) bool {
 	info, err := os.Stat(g.output)
-	return g.output != "" && err == nil && os.SameFile(info, src.file.Info)
+	return g.output != "" && err == nil && input.SameFile(info, src.File.Info)
 }
 
-func errIsOutput(s *subject) error {
+func errIsOutput(s *input.Object) error {
 	return fmt.Errorf("%s: is the output as well, and would be lost", s.Name)
 }
 
 // put writes what was made.
-func (g *generator) put(data []byte, stdout io.Writer) error {
+func (p *program) put(g *generator, data []byte) error {
 	if g.output == "" {
-		_, err := stdout.Write(data)
+		_, err := p.Stdout.Write(data)
 		return err
 	}
-	watchSignals()
-	return replace.New(g.output, data)
+	return p.files.New(g.output, data)
 }

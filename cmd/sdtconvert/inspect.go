@@ -3,25 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/patch"
 )
 
 // inspect is the command that shows what is in objects.
-func inspect(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) inspect(args []string) (bool, error) {
 	s, err := newFlags("inspect").parse(args)
 	if err != nil {
 		return false, err
 	}
-	i := &inspector{s, isTerminal(stdout) && os.Getenv("NO_COLOR") == ""}
-	return runAll(s, stdout, stderr, i.file)
+	i := &inspector{s, isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}
+	return p.runAll(s, i.file)
 }
 
 type inspector struct {
@@ -38,21 +37,21 @@ func (i *inspector) file(name string) *result {
 }
 
 func (i *inspector) try(name string, r *result) error {
-	in, err := replace.Open(name)
+	in, err := input.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	src := wholeFile(in)
-	if is, err := src.isArchive(); err != nil {
+	src := in.Source()
+	if is, err := src.IsArchive(); err != nil {
 		return err
 	} else if !is {
 		return i.object(src, r)
 	}
 	r.isArchive()
 	defer r.endMembers()
-	return eachSource(in, i.follow, func(src *source) error {
-		r.begin(src.name)
+	return in.Each(input.Options{FollowThin: i.follow}, func(src *input.Source) error {
+		r.begin(src.Name)
 		if err := i.object(src, r); err != nil {
 			r.fail(err)
 		}
@@ -60,17 +59,17 @@ func (i *inspector) try(name string, r *result) error {
 	})
 }
 
-func (i *inspector) object(src *source, r *result) error {
-	s, err := openSubject(src, i.patch.Names)
-	if errors.Is(err, errPassedOver) {
-		printLine(&r.stdout, "%s: no probes", src.name)
+func (i *inspector) object(src *input.Source, r *result) error {
+	s, err := src.Relocatable(i.patch.Names)
+	if errors.Is(err, input.ErrPassedOver) {
+		message.Line(&r.stdout, "%s: no probes", src.Name)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if r.object == nil { // it is only to be printed
-		r.object = newManifestObject(src.name)
+		r.object = newManifestObject(src.Name)
 	}
 	plan, err := i.plan(s)
 	if err != nil {
@@ -94,16 +93,16 @@ func (i *inspector) object(src *source, r *result) error {
 }
 
 // plan finds what convert would do, were there no earlier records.
-func (i *inspector) plan(s *subject) (*patch.Plan, error) {
-	mentioned, err := mentionsStub(s, i.patch.Names)
+func (i *inspector) plan(s *input.Object) (*patch.Plan, error) {
+	mentioned, err := s.MentionsStub(i.patch.Names)
 	if err != nil || !mentioned {
 		return nil, err
 	}
-	scan, err := patch.Find(s.Object, s.machine, i.patch.Names)
+	scan, err := patch.Find(s.Object, s.Machine, i.patch.Names)
 	if err != nil {
 		return nil, err
 	}
-	if s.machine == nil {
+	if s.Machine == nil {
 		return patch.Undecided(scan), nil
 	}
 	return patch.NewPlan(scan, i.patch)
@@ -111,11 +110,11 @@ func (i *inspector) plan(s *subject) (*patch.Plan, error) {
 
 // findSources adds file and line to each site, where there is debug
 // information. That it makes no sense is only worth a warning.
-func (m *manifestObject) findSources(s *subject, r *result) {
-	if s.machine == nil || len(m.Sites) == 0 {
+func (m *manifestObject) findSources(s *input.Object, r *result) {
+	if s.Machine == nil || len(m.Sites) == 0 {
 		return
 	}
-	table, err := lines.New(s.Object, s.machine)
+	table, err := lines.New(s.Object, s.Machine)
 	if err != nil {
 		r.warn(err)
 	}
@@ -129,23 +128,23 @@ func (m *manifestObject) findSources(s *subject, r *result) {
 
 // print shows the sites of an object: a table of them, with the instructions
 // and the record below each line.
-func (i *inspector) print(s *subject, r *result) {
+func (i *inspector) print(s *input.Object, r *result) {
 	sites := r.object.Sites
 	if len(sites) == 0 {
-		printLine(&r.stdout, "%s: no probes", s.Name)
+		message.Line(&r.stdout, "%s: no probes", s.Name)
 		return
 	}
 	machine := r.object.Machine
 	if machine == "" {
-		machine = s.Machine.String() + ", not supported"
+		machine = s.Object.Machine.String() + ", not supported"
 	}
-	printLine(&r.stdout, "%s: %s, %d sites", s.Name, machine, len(sites))
+	message.Line(&r.stdout, "%s: %s, %d sites", s.Name, machine, len(sites))
 	var table strings.Builder
 	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(tw, "  SITE\tFUNCTION\tKIND\tSTATE\tPROBE\tRELOCATION\n")
 	for k := range sites {
 		site := &sites[k]
-		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", oneLine(site.Section), site.Offset, oneLine(site.place()), site.Kind, site.State, oneLine(site.Probe), orDash(site.Relocation))
+		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", message.OneLine(site.Section), site.Offset, message.OneLine(site.place()), site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation))
 	}
 	tw.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
@@ -166,18 +165,18 @@ func (i *inspector) paint(colour, line string) string {
 	return "\x1b[" + colour + "m" + strings.TrimSuffix(line, "\n") + "\x1b[m\n"
 }
 
-func (i *inspector) printDetails(s *subject, site *manifestSite, r *result) {
+func (i *inspector) printDetails(s *input.Object, site *manifestSite, r *result) {
 	detail := func(name, format string, args ...any) {
-		printLine(&r.stdout, "      %-7s "+format, append([]any{name}, args...)...)
+		message.Line(&r.stdout, "      %-7s "+format, append([]any{name}, args...)...)
 	}
 	if len(site.old) > 0 {
-		detail("before", "%s", showCode(s.machine, site.old, site.Offset))
+		detail("before", "%s", showCode(s.Machine, site.old, site.Offset))
 	}
 	if len(site.new) > 0 {
-		detail("after", "%s", showCode(s.machine, site.new, site.Offset))
+		detail("after", "%s", showCode(s.Machine, site.new, site.Offset))
 	}
 	if rec := site.Record; rec != nil {
-		detail("record", "%s: %s, %s+%#x", rec.Section, orDash(rec.Probe), site.Section, rec.Offset)
+		detail("record", "%s: %s, %s+%#x", rec.Section, message.OrDash(rec.Probe), site.Section, rec.Offset)
 	}
 	if site.Refused != "" {
 		detail("refused", "%s", site.Refused)
@@ -196,11 +195,4 @@ func (m *manifestSite) place() string {
 		return "-"
 	}
 	return fmt.Sprintf("%s+%#x", m.Function, m.FunctionOffset)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

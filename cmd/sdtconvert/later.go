@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
 )
 
 // later is a source, or what it is converted to, that is not kept in memory until
@@ -47,53 +46,51 @@ func (l *later) ReadAt(b []byte, off int64) (int, error) {
 		l.r = nil
 	}
 	if n < len(b) && errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%s: %w", l.name, replace.ErrChanged)
+		err = fmt.Errorf("%s: %w", l.name, input.ErrChanged)
 	}
 	return n, err
 }
 
 // again converts a source a second time, which has to give as much as the first.
-func (c *converter) again(src *source, size int64) (io.ReaderAt, error) {
+func (c *converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
 	done := &outcome{}
-	if err := c.object(src, done, newResult(src.name, false)); err != nil {
+	if err := c.object(src, done, newResult(src.Name, false)); err != nil {
 		return nil, err
 	}
 	if done.out == nil {
-		return nil, fmt.Errorf("%s: %w", src.name, replace.ErrChanged)
+		return nil, fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 	}
 	if done.out.Size != size {
-		return nil, fmt.Errorf("%s: %w", src.name, replace.ErrChanged)
+		return nil, fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 	}
 	return done.out.Reader(src), nil
 }
 
 // memberLater is the converted member of a regular archive, of so many bytes.
-func (c *converter) memberLater(src *source, size int64) *later {
-	member := &source{name: src.name, size: src.size, file: src.file, start: src.start, member: src.member}
-	return &later{name: src.name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
-		src := *member
-		r, err := c.again(&src, size)
+func (c *converter) memberLater(src *input.Source, size int64) *later {
+	member := src.Again()
+	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
+		r, err := c.again(member.Again(), size)
 		return r, io.NopCloser(nil), err
 	}}
 }
 
 // fileLater is the file of a thin archive's member, or what it is converted to, of so
 // many bytes.
-func (c *converter) fileLater(src *source, size int64, convert bool) *later {
-	path, info := src.file.Path, src.file.Info
-	file := source{name: src.name, size: src.size, start: src.start, member: src.member}
-	return &later{name: src.name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
-		in, err := replace.Open(path)
+func (c *converter) fileLater(src *input.Source, size int64, convert bool) *later {
+	path, info := src.File.Path, src.File.Info
+	again := src.Again()
+	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
+		in, err := input.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		src := file
-		src.file = in
-		var r io.ReaderAt = &src
-		if !os.SameFile(in.Info, info) || in.Info.Size() != info.Size() || !in.Info.ModTime().Equal(info.ModTime()) {
-			err = fmt.Errorf("%s: %w", src.name, replace.ErrChanged)
+		src := again.In(in)
+		var r io.ReaderAt = src
+		if !input.SameFile(in.Info, info) || in.Size() != info.Size() || !in.Info.ModTime().Equal(info.ModTime()) {
+			err = fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 		} else if convert {
-			r, err = c.again(&src, size)
+			r, err = c.again(src, size)
 		}
 		if err != nil {
 			in.Close()

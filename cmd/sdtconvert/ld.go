@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -38,11 +36,11 @@ func linkerName(program string) (name string, ok bool) {
 }
 
 // runAsLinker is the program under the name of a linker.
-func runAsLinker(name string, args []string, stdout, stderr io.Writer) int {
+func (p *program) runAsLinker(name string, args []string) int {
 	f := linkerFlags()
 	var words []string
-	if os.Getenv(envSwitch) != switchOff {
-		words = line.Split([]byte(os.Getenv(envFlags)))
+	if p.Getenv(envSwitch) != switchOff {
+		words = line.Split([]byte(p.Getenv(envFlags)))
 	}
 	err := f.parseLinker(words)
 	if err == nil && f.NArg() > 0 {
@@ -52,17 +50,17 @@ func runAsLinker(name string, args []string, stdout, stderr io.Writer) int {
 		err = usagef("--help is for sdtconvert ld")
 	}
 	if err != nil {
-		return report(fmt.Errorf("%s: %w", envFlags, err), stderr)
+		return p.report(fmt.Errorf("%s: %w", envFlags, err))
 	}
-	return f.link(name, args, stdout, stderr)
+	return p.link(f, name, args)
 }
 
 // runLinker is `sdtconvert ld`.
-func runLinker(args []string, stdout, stderr io.Writer) int {
+func (p *program) runLinker(args []string) int {
 	f := linkerFlags()
 	err := f.parseLinker(args)
 	if errors.Is(err, pflag.ErrHelp) {
-		_, err = help([]string{"ld"}, stdout, stderr)
+		_, err = p.help([]string{"ld"})
 		if err == nil {
 			return exitOK
 		}
@@ -71,9 +69,9 @@ func runLinker(args []string, stdout, stderr io.Writer) int {
 		err = usagef("the linker's arguments follow --, and there is none")
 	}
 	if err != nil {
-		return report(err, stderr)
+		return p.report(err)
 	}
-	return f.link("ld", f.Args(), stdout, stderr)
+	return p.link(f, "ld", f.Args())
 }
 
 // linkFlags are the flags of a linker wrapper.
@@ -106,13 +104,14 @@ func (f *linkFlags) parseLinker(args []string) error {
 }
 
 // link runs the real linker, and returns its exit status, or does not return.
-func (f *linkFlags) link(name string, args []string, stdout, stderr io.Writer) int {
-	path, err := realLinker(f.path, name)
+func (p *program) link(f *linkFlags, name string, args []string) int {
+	path, err := p.realLinker(f.path, name)
 	if err != nil {
-		return report(err, stderr)
+		return p.report(err)
 	}
-	l := &link{linkFlags: f, linker: path, given: args, stdout: stdout, stderr: stderr}
-	if os.Getenv(envSwitch) != switchOff {
+	l := &link{linkFlags: f, linker: path, given: args, program: p}
+	p.files.Begin = l.watch
+	if p.Getenv(envSwitch) != switchOff {
 		err = l.prepare()
 	}
 	var status exitStatus
@@ -124,7 +123,7 @@ func (f *linkFlags) link(name string, args []string, stdout, stderr io.Writer) i
 	}
 	if err != nil {
 		if !errors.Is(err, errTold) {
-			report(err, stderr)
+			p.report(err)
 		}
 		return exitFailed
 	}

@@ -19,20 +19,20 @@ const envCompiler = "COMPILER_PATH"
 
 // realLinker finds the linker to run: the one that is named, or the next of the name
 // that is not this program, where the compiler would find it or along PATH.
-func realLinker(flag, name string) (string, error) {
-	depth, _ := strconv.Atoi(os.Getenv(envDepth))
+func (p *program) realLinker(flag, name string) (string, error) {
+	depth, _ := strconv.Atoi(p.Getenv(envDepth))
 	if depth >= maxDepth {
 		return "", fmt.Errorf("%s: is this program again and again; say with %s or --linker where the real linker is", name, envLinker)
 	}
-	os.Setenv(envDepth, strconv.Itoa(depth+1))
+	p.Setenv(envDepth, strconv.Itoa(depth+1))
 	wanted, from := flag, "--linker"
 	if wanted == "" {
-		wanted, from = os.Getenv(envLinker), envLinker
+		wanted, from = p.Getenv(envLinker), envLinker
 	}
 	if wanted == "" {
-		path, err := findLinker(name, os.Getenv(envCompiler))
+		path, err := findLinker(name, p.Getenv(envCompiler))
 		if err != nil {
-			path, err = findLinker(name, os.Getenv("PATH"))
+			path, err = findLinker(name, p.Getenv("PATH"))
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: no linker of this name along PATH but this program; say with %s or --linker where it is", name, envLinker)
@@ -45,7 +45,7 @@ func realLinker(flag, name string) (string, error) {
 		}
 		return wanted, nil
 	}
-	path, err := findLinker(wanted, os.Getenv("PATH"))
+	path, err := findLinker(wanted, p.Getenv("PATH"))
 	if err != nil {
 		err = fmt.Errorf("%s: no %s along PATH", from, wanted)
 	}

@@ -3,19 +3,22 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
 )
 
 // link is one run of the real linker.
 type link struct {
 	*linkFlags
+	*program
 	linker string   // the real one's path
 	given  []string // its arguments as they came
 
@@ -36,7 +39,7 @@ type link struct {
 	converted bool             // something was
 	generated map[int][]string // what stands for arguments, of objects without code
 
-	stdout, stderr io.Writer
+	watched sync.Once
 
 	mu      sync.Mutex  // of running and passed, and of temp when a signal comes
 	running *os.Process // the linker, while it runs
@@ -64,9 +67,6 @@ func (l *link) prepare() error {
 	l.needles = l.patch.Names.Needles()
 	l.anyNames = append(l.patch.Names.Needles(), []byte(l.patch.ProbePrefix))
 	l.findInputs()
-	if len(l.inputs) > 1 {
-		collectLess()
-	}
 	l.scan()
 	scripts, err := l.scriptsOf()
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *link) prepare() error {
 		errs = l.checkScripts(scripts, wanted)
 	}
 	if len(errs) > 0 {
-		printError(l.stderr, errors.Join(errs...))
+		message.Error(l.Stderr, errors.Join(errs...))
 		return errTold
 	}
 	if err := l.convertInputs(wanted); err != nil {
@@ -103,7 +103,7 @@ func (l *link) choices() (wanted, late []*linkInput, errs []error) {
 		case in.err != nil:
 			errs = append(errs, in.err)
 		case !in.probes:
-		case in.late.compiler != "":
+		case in.late.Compiler != "":
 			late = append(late, in)
 		case l.inPlace:
 			wanted = append(wanted, in)
@@ -128,7 +128,7 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 		return err
 	}
 	l.watch()
-	c := &converter{settings: &l.settings, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true, keepTime: l.inPlace}
+	c := &converter{settings: &l.settings, files: l.program.files, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true, keepTime: l.inPlace}
 	if !l.line.Relocatable {
 		c.planned = l.notePlan
 	}
@@ -138,10 +138,10 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 	}
 	failed := false
 	l.converted = true
-	pool(files, l.jobs, work, func(_ int, r *result) {
+	parallel.InOrder(len(files), l.jobs, func(i int) *result { return work(files[i]) }, func(_ int, r *result) {
 		for _, text := range [][]byte{r.stderr.Bytes(), r.stdout.Bytes()} { // standard output is the linker's
 			if len(text) > 0 {
-				l.stderr.Write(text)
+				l.Stderr.Write(text)
 			}
 		}
 		failed = failed || r.failed
@@ -160,7 +160,7 @@ func (l *link) apart(wanted []*linkInput) ([]string, error) {
 		files[i] = in.file
 	}
 	if l.inPlace {
-		return distinct(files)
+		return input.Distinct(files)
 	}
 	if err := l.makePlaces(files); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (l *link) makePlaces(files []string) error {
 // than calls is not converted.
 func (l *link) nameCopies(wanted []*linkInput) {
 	missing := make([]bool, len(wanted))
-	parallel(len(wanted), l.jobs, func(i int) {
+	parallel.Each(len(wanted), l.jobs, func(i int) {
 		_, err := os.Lstat(l.copies[wanted[i].file])
 		missing[i] = errors.Is(err, os.ErrNotExist)
 	})

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
 )
 
 // Objects for link-time optimisation hold no code. Where the linker, or its plugin,
@@ -31,9 +33,9 @@ func (l *link) generate(late []*linkInput) error {
 	run := l.generateGCC
 	for _, in := range late {
 		switch {
-		case in.late.compiler == compilerLLVM && in.typ == filetype.Bitcode && l.is("lld"):
+		case in.late.Compiler == input.LLVM && in.typ == filetype.Bitcode && l.is("lld"):
 			run = l.generateLLD
-		case in.late.compiler == compilerGCC && l.hasPlugin() && os.Getenv(envGCC) != "" && !l.is("lld") && !l.is("mold"):
+		case in.late.Compiler == input.GCC && l.hasPlugin() && l.Getenv(envGCC) != "" && !l.is("lld") && !l.is("mold"):
 		default:
 			errs = append(errs, errLate(in))
 		}
@@ -44,7 +46,7 @@ func (l *link) generate(late []*linkInput) error {
 		}
 	}
 	if len(errs) > 0 {
-		printError(l.stderr, errors.Join(errs...))
+		message.Error(l.Stderr, errors.Join(errs...))
 		return errTold
 	}
 	if err := l.needTemp(); err != nil {
@@ -57,15 +59,12 @@ func (l *link) generate(late []*linkInput) error {
 	if err := run(folder); err != nil {
 		return err
 	}
-	return l.takeGenerated(folder, late[0].late.compiler)
+	return l.takeGenerated(folder, late[0].late.Compiler)
 }
 
 func errLate(in *linkInput) error {
-	advice := adviceGCC
-	if in.late.compiler == compilerLLVM {
-		advice = adviceLLVM
-	}
-	return fmt.Errorf("%s: is %s link-time optimisation code that holds probes, and this linker does not generate it for others; %s", in.path, in.late.compiler, advice)
+	return fmt.Errorf("%s: is %s link-time optimisation code that holds probes, and this linker does not generate it for others; %s",
+		in.path, in.late.Compiler, in.late.Compiler.Advice())
 }
 
 // is reports whether a linker of this name is the real one.
@@ -79,9 +78,9 @@ func (l *link) hasPlugin() bool {
 }
 
 // isLate reports whether an argument is an object without code, of a compiler.
-func (l *link) isLate(i int, compiler string) bool {
+func (l *link) isLate(i int, compiler input.Compiler) bool {
 	in, arg := l.byArg[i], &l.line.Args[i]
-	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.late.compiler == compiler && (in.typ == filetype.Bitcode || in.elf == elf.ET_REL)
+	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.late.Compiler == compiler && (in.typ == filetype.Bitcode || in.elf == elf.ET_REL)
 }
 
 // envGCC is what GCC's driver tells those that it runs, and its plugin hands on.
@@ -97,14 +96,14 @@ func (l *link) generateGCC(folder string) error {
 		case arg.Name == "plugin-opt" && (strings.HasPrefix(arg.Value, "-pass-through=") || strings.HasPrefix(arg.Value, "-linker-output")):
 		case arg.Name == "plugin" || arg.Name == "plugin-opt" || arg.Name == "m":
 			words = append(words, arg.Words...)
-		case l.isLate(i, compilerGCC):
+		case l.isLate(i, input.GCC):
 			words = append(words, l.byArg[i].path)
 		}
 		if arg.Name == "plugin" {
 			words = append(words, "-plugin-opt=-linker-output-known")
 		}
 	}
-	return l.runFirst(words, envGCC+"="+os.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
+	return l.runFirst(words, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
 }
 
 // generateLLD has lld link, and keeps the code. Calls of stubs are undefined in that
@@ -127,7 +126,7 @@ func (l *link) runFirst(words []string, env ...string) error {
 		return err
 	}
 	cmd := exec.Command(l.linker, words...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(slices.Clone(l.Environ), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := l.start(cmd); err != nil {
@@ -136,7 +135,7 @@ func (l *link) runFirst(words []string, env ...string) error {
 	err = cmd.Wait()
 	sig := l.ended()
 	if err != nil {
-		l.stderr.Write(l.names.Bytes(out.Bytes()))
+		l.Stderr.Write(l.names.Bytes(out.Bytes()))
 		if sig != nil && ends(sig) {
 			l.temp.remove()
 			dieBy(sig)
@@ -148,7 +147,7 @@ func (l *link) runFirst(words []string, env ...string) error {
 
 // takeGenerated converts what was generated, and has it stand for the objects that it
 // was made of, in the place of the first.
-func (l *link) takeGenerated(folder, compiler string) error {
+func (l *link) takeGenerated(folder string, compiler input.Compiler) error {
 	entries, err := os.ReadDir(folder) // sorted
 	if err != nil {
 		return err

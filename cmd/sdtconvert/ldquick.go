@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"slices"
+
+	"sdtconvert/internal/input"
 )
 
 // Most inputs of a link hold no probes. Of one in the usual shape, a 64-bit
@@ -21,8 +23,8 @@ const (
 
 // withoutNames reports whether a file is surely an object, or what was linked, in
 // whose symbols none of the needles occurs, and that holds no code to be generated.
-func (p *peek) withoutNames(needles [][]byte) (typ elf.Type, sure bool) {
-	h := p.head()
+func withoutNames(f *input.File, needles [][]byte) (typ elf.Type, sure bool) {
+	h := f.Slice(0, min(f.Size(), ehdrSize))
 	if len(h) < ehdrSize || h[elf.EI_CLASS] != byte(elf.ELFCLASS64) || h[elf.EI_DATA] != byte(elf.ELFDATA2LSB) || h[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
 		return 0, false
 	}
@@ -34,7 +36,7 @@ func (p *peek) withoutNames(needles [][]byte) (typ elf.Type, sure bool) {
 	if typ != elf.ET_REL || int64(le.Uint16(h[ehdrShEntSize:])) != shdrSize || num == 0 {
 		return 0, false
 	}
-	headers := p.within(off, uint64(num*shdrSize))
+	headers := within(f, off, uint64(num*shdrSize))
 	if headers == nil {
 		return 0, false
 	}
@@ -47,7 +49,7 @@ func (p *peek) withoutNames(needles [][]byte) (typ elf.Type, sure bool) {
 				return 0, false
 			}
 			table := headers[link*shdrSize:]
-			if names = p.within(le.Uint64(table[shdrOffset:]), le.Uint64(table[shdrBytes:])); names == nil {
+			if names = within(f, le.Uint64(table[shdrOffset:]), le.Uint64(table[shdrBytes:])); names == nil {
 				return 0, false
 			}
 		case flags&shfExclude != 0 && typ != shtAddrsig:
@@ -64,9 +66,9 @@ const (
 
 // within returns bytes of the file, or nil if it does not hold them, or memory has no
 // room.
-func (p *peek) within(off, n uint64) []byte {
-	if n == 0 || off > uint64(p.size) || n > uint64(p.size)-off {
+func within(f *input.File, off, n uint64) []byte {
+	if n == 0 || off > uint64(f.Size()) || n > uint64(f.Size())-off {
 		return nil
 	}
-	return p.Slice(int64(off), int64(n))
+	return f.Slice(int64(off), int64(n))
 }

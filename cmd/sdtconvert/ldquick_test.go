@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -17,12 +18,12 @@ func checkQuick(t *testing.T, path string) bool {
 	t.Helper()
 	names := patch.DefaultNames()
 	needles := append(names.Needles(), []byte("sdt_"))
-	p := openPeek(path)
-	if p == nil {
-		t.Fatal(path)
+	f, err := input.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer p.close()
-	typ, sure := p.withoutNames(needles)
+	defer f.Close()
+	typ, sure := withoutNames(f, needles)
 	if !sure {
 		return false
 	}
@@ -43,8 +44,8 @@ func checkQuick(t *testing.T, path string) bool {
 	if found, err := o.NamesContain(needles); err == nil && found {
 		t.Errorf("%s: holds names of probes", path)
 	}
-	if late, err := findLTO(o, names); err == nil && late.compiler != "" {
-		t.Errorf("%s: holds code of %s", path, late.compiler)
+	if late, err := input.FindLateCode(o, names); err == nil && late.Compiler != "" {
+		t.Errorf("%s: holds code of %s", path, late.Compiler)
 	}
 	return true
 }

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"sdtconvert/internal/replace"
 )
 
 // rewriteReports has the files that tell what was linked name the inputs, and not
@@ -54,7 +52,7 @@ func (l *link) rewrite(file string, makefile bool) error {
 	if text = l.names.Bytes(text); bytes.Equal(text, was) {
 		return nil
 	}
-	return replace.New(file, text)
+	return l.program.files.New(file, text)
 }
 
 // makefileName writes a name as make reads it.

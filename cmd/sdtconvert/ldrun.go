@@ -49,7 +49,7 @@ func (l *link) arguments(words []string, name string) ([]string, error) {
 func (l *link) child(words []string) (exitStatus, error) {
 	cmd := exec.Command(l.linker, words...)
 	cmd.Args[0] = l.linker
-	cmd.Stdin = os.Stdin
+	cmd.Stdin, cmd.Env = l.Stdin, l.Environ
 	var pipes []*pipe
 	defer func() {
 		for _, p := range pipes {
@@ -59,8 +59,8 @@ func (l *link) child(words []string) (exitStatus, error) {
 	for _, out := range []struct {
 		to   io.Writer
 		file *io.Writer
-	}{{l.stdout, &cmd.Stdout}, {l.stderr, &cmd.Stderr}} {
-		if len(pipes) > 0 && sameOutput(l.stdout, l.stderr) {
+	}{{l.Stdout, &cmd.Stdout}, {l.Stderr, &cmd.Stderr}} {
+		if len(pipes) > 0 && sameOutput(l.Stdout, l.Stderr) {
 			*out.file = pipes[0].w // in the order in which it is written
 			continue
 		}

@@ -12,7 +12,7 @@ var passedOn = []os.Signal{os.Interrupt}
 // stepAside runs the linker where no process can become another.
 func (l *link) stepAside() error {
 	cmd := exec.Command(l.linker, l.given...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, l.stdout, l.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.Stdin, l.Stdout, l.Stderr
 	l.watch()
 	if err := l.start(cmd); err != nil {
 		return err

@@ -19,7 +19,7 @@ var passedOn = []os.Signal{
 
 // stepAside becomes the linker.
 func (l *link) stepAside() error {
-	err := syscall.Exec(l.linker, append([]string{l.linker}, l.given...), os.Environ())
+	err := syscall.Exec(l.linker, append([]string{l.linker}, l.given...), l.Environ)
 	return &os.PathError{Op: "exec", Path: l.linker, Err: err}
 }
 

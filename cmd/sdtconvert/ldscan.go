@@ -8,8 +8,9 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/parallel"
 )
 
 // linkInput is a file that a linker reads.
@@ -22,7 +23,7 @@ type linkInput struct {
 
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
-	late   lateCode
+	late   input.LateCode
 	text   *line.Script
 	err    error
 }
@@ -64,7 +65,7 @@ func (l *link) scan() {
 	for done := 0; done < len(l.inputs); {
 		batch := l.inputs[done:]
 		done = len(l.inputs)
-		parallel(len(batch), l.jobs, func(i int) { l.scanInput(batch[i]) })
+		parallel.Each(len(batch), l.jobs, func(i int) { l.scanInput(batch[i]) })
 		for _, in := range batch {
 			if in.text == nil {
 				continue
@@ -81,26 +82,25 @@ func (l *link) scan() {
 // scanInput finds out whether a file is worth converting. What cannot be read is
 // left to the linker, which knows how to complain.
 func (l *link) scanInput(in *linkInput) {
-	p := openPeek(in.file)
-	if p == nil {
+	f, err := input.Open(in.file)
+	if err != nil {
 		return
 	}
-	defer p.close()
-	in.typ = filetype.Recognise(p.head())
+	defer f.Close()
+	src := f.Source()
+	in.typ, _ = src.Type()
 	switch in.typ {
 	case filetype.ELF:
-		in.err = l.scanELF(in, p)
+		in.err = l.scanELF(in, src)
 	case filetype.Archive, filetype.Bitcode:
 		if in.typ == filetype.Bitcode {
-			in.late.compiler = compilerLLVM
+			in.late.Compiler = input.LLVM
 		}
-		in.names, in.probes, in.err = l.scanNames(func(needles [][]byte) (bool, error) {
-			return elfreloc.StreamContains(p, 0, p.size, needles)
-		})
+		in.names, in.probes, in.err = l.scanNames(src.Mentions)
 	case filetype.ThinArchive:
-		in.err = l.scanThin(in)
+		in.err = l.scanThin(in, f)
 	case filetype.Text:
-		in.text, in.err = readScript(in.file, p)
+		in.text, in.err = readScript(in.file, f)
 	}
 }
 
@@ -112,24 +112,24 @@ func (l *link) scanNames(contain func([][]byte) (bool, error)) (names, probes bo
 	return names, probes, err
 }
 
-func (l *link) scanELF(in *linkInput, p *peek) error {
-	if typ, sure := p.withoutNames(l.anyNames); sure {
+func (l *link) scanELF(in *linkInput, src *input.Source) error {
+	if typ, sure := withoutNames(src.File, l.anyNames); sure {
 		in.elf = typ
 		return nil
 	}
-	o, err := elfreloc.Open(p, p.size, in.file)
+	o, err := elfreloc.Open(src, src.Size, in.file)
 	if err == nil {
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
-		if in.late, err = findLTO(o, l.patch.Names); err == nil {
+		if in.late, err = input.FindLateCode(o, l.patch.Names); err == nil {
 			in.names, in.probes, err = l.scanNames(o.NamesContain)
-			in.probes = in.probes || in.late.probes > 0
+			in.probes = in.probes || in.late.Probes > 0
 		}
 	}
 	if err != nil {
 		// Nobody need read what holds no probe.
-		if found, _ := elfreloc.StreamContains(p, 0, p.size, l.needles); !found {
+		if found, _ := src.Mentions(l.needles); !found {
 			return nil
 		}
 	}
@@ -137,23 +137,16 @@ func (l *link) scanELF(in *linkInput, p *peek) error {
 }
 
 // scanThin looks into the files that a thin archive names.
-func (l *link) scanThin(in *linkInput) error {
-	f, err := replace.Open(in.file)
+func (l *link) scanThin(in *linkInput, f *input.File) error {
+	lib, err := f.Archive(input.Options{FollowThin: true})
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	lib, err := openLibrary(f, true)
-	if err != nil {
-		return nil
-	}
-	err = lib.each(func(src *source) error {
-		if src.err != nil {
+	err = lib.Each(func(src *input.Source) error {
+		if src.Err() != nil {
 			return nil
 		}
-		names, probes, err := l.scanNames(func(needles [][]byte) (bool, error) {
-			return elfreloc.StreamContains(src, 0, src.size, needles)
-		})
+		names, probes, err := l.scanNames(src.Mentions)
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})
@@ -166,9 +159,9 @@ func (l *link) scanThin(in *linkInput) error {
 // maxScript bounds what is read of a text, in bytes.
 const maxScript = 16 << 20
 
-func readScript(name string, p *peek) (*line.Script, error) {
-	text := make([]byte, min(p.size, maxScript))
-	if _, err := p.ReadAt(text, 0); err != nil {
+func readScript(name string, f *input.File) (*line.Script, error) {
+	text := make([]byte, min(f.Size(), maxScript))
+	if _, err := f.ReadAt(text, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return line.ParseScript(string(text)), nil
@@ -202,16 +195,16 @@ func (l *link) choose(files []string) string {
 // abiOf is what an ELF file, or the first in an archive, says of class, byte order
 // and machine. It is empty for what says nothing of that.
 func abiOf(file string) []byte {
-	f, err := replace.Open(file)
+	f, err := input.Open(file)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	var abi []byte
 	found := errors.New("found")
-	eachSource(f, true, func(src *source) error {
+	f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
 		head := make([]byte, 20)
-		if src.err != nil {
+		if src.Err() != nil {
 			return nil
 		}
 		if n, _ := src.ReadAt(head, 0); n < len(head) || string(head[:4]) != elf.ELFMAG {
@@ -234,12 +227,12 @@ func (l *link) scriptsOf() ([]*linkInput, error) {
 			return nil
 		}
 		seen[file] = true
-		p := openPeek(file)
-		if p == nil {
+		f, err := input.Open(file)
+		if err != nil {
 			return nil
 		}
-		defer p.close()
-		text, err := readScript(file, p)
+		defer f.Close()
+		text, err := readScript(file, f)
 		if err != nil {
 			return err
 		}

@@ -3,26 +3,13 @@ package main
 import (
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-
-	"sdtconvert/internal/replace"
 )
 
 // watch passes signals on to the linker while it runs. Before and after, they end
 // this process, without a trace of what it has made.
 func (l *link) watch() {
-	signalsWatched.Do(func() {
-		c := make(chan os.Signal, 16)
-		if wanted := notable(passedOn); len(wanted) > 0 {
-			signal.Notify(c, wanted...)
-		}
-		go func() {
-			for sig := range c {
-				l.signalled(sig)
-			}
-		}()
-	})
+	l.watched.Do(func() { l.Watch(l.signalled, notable(passedOn)...) })
 }
 
 func (l *link) signalled(sig os.Signal) {
@@ -33,7 +20,7 @@ func (l *link) signalled(sig os.Signal) {
 		l.passed = sig
 		forward(l.running, sig)
 	case ends(sig):
-		replace.Abandon()
+		l.program.files.Abandon()
 		l.temp.remove()
 		dieBy(sig)
 	}

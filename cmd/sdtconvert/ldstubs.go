@@ -9,8 +9,10 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -31,7 +33,7 @@ func (l *link) completeLink() error {
 		return nil
 	}
 	parts := make([]*linkPart, len(users))
-	parallel(len(users), l.jobs, func(i int) { parts[i] = l.readPart(users[i]) })
+	parallel.Each(len(users), l.jobs, func(i int) { parts[i] = l.readPart(users[i]) })
 	var errs []error
 	for i := range parts {
 		if parts[i].err != nil {
@@ -40,7 +42,7 @@ func (l *link) completeLink() error {
 	}
 	errs = append(errs, l.differences(parts)...)
 	if len(errs) > 0 {
-		printError(l.stderr, errors.Join(errs...))
+		message.Error(l.Stderr, errors.Join(errs...))
 		return errTold
 	}
 	if l.noStubs || l.patch.NoRecords {
@@ -78,12 +80,12 @@ func (l *link) stubOptions() stubs.Options {
 
 // notePlan takes in an object that is about to be converted. Of archives, the members
 // that are not count too.
-func (l *link) notePlan(s *subject, plan *patch.Plan) error {
-	if s.src.member != nil {
+func (l *link) notePlan(s *input.Object, plan *patch.Plan) error {
+	if s.Source.Member != nil {
 		return nil
 	}
 	part := &linkPart{need: stubs.New(l.stubOptions())}
-	l.noted.Store(s.src.name, part)
+	l.noted.Store(s.Source.Name, part)
 	return l.readObject(part, s.Object, plan.Scan)
 }
 
@@ -93,22 +95,20 @@ func (l *link) readPart(in *linkInput) *linkPart {
 		return part.(*linkPart)
 	}
 	part := &linkPart{need: stubs.New(l.stubOptions())}
-	f, err := replace.Open(in.file)
+	f, err := input.Open(in.file)
 	if err != nil {
 		part.err = err
 		return part
 	}
 	defer f.Close()
-	if f.Info.Size() <= largeFile {
-		if part.err = f.Load(); part.err != nil {
-			return part
-		}
+	if part.err = f.Load(); part.err != nil {
+		return part
 	}
-	part.err = eachSource(f, true, func(src *source) error {
-		if typ, err := src.recognise(); err != nil || typ != filetype.ELF {
+	part.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
+		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
 			return err
 		}
-		o, err := elfreloc.Open(src, src.size, src.name)
+		o, err := elfreloc.Open(src, src.Size, src.Name)
 		if err != nil || o.Type != elf.ET_REL {
 			return nil // or it would be refused by now, if it held probes
 		}
@@ -163,7 +163,7 @@ func (l *link) addLibraries(need *stubs.Need) error {
 		if in.elf != elf.ET_DYN {
 			continue
 		}
-		f, err := replace.Open(in.file)
+		f, err := input.Open(in.file)
 		if err != nil {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"sdtconvert/internal/parallel"
 )
 
 // tempFolder is where a link keeps what it makes. It exists only when there is
@@ -79,6 +81,6 @@ func (t *tempFolder) remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gone = true
-	parallel(len(t.files), runtime.GOMAXPROCS(0), func(i int) { os.Remove(t.files[i]) })
+	parallel.Each(len(t.files), runtime.GOMAXPROCS(0), func(i int) { os.Remove(t.files[i]) })
 	return os.RemoveAll(t.path)
 }

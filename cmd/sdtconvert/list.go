@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/pflag"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
 	"sdtconvert/linkerset"
 )
 
@@ -38,20 +37,20 @@ func (l *lookup) define(f *pflag.FlagSet) {
 }
 
 // list is the command that lists the probes of images and processes.
-func list(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) list(args []string) (bool, error) {
 	s, err := parseList(args)
 	if err != nil {
 		return false, err
 	}
-	p := &listPrinter{w: stdout, stderr: stderr, listSettings: s, listings: []*listing{}}
+	out := &listPrinter{w: p.Stdout, stderr: p.Stderr, listSettings: s, listings: []*listing{}}
 	if s.pid != 0 {
-		err := s.listProcess(p)
-		return p.close(err)
+		err := s.listProcess(out)
+		return out.close(err)
 	}
 	for _, file := range s.files {
-		s.listFile(file, p.warn, p.listing)
+		s.listFile(file, out.warn, out.listing)
 	}
-	return p.close(nil)
+	return out.close(nil)
 }
 
 func parseList(args []string) (*listSettings, error) {
@@ -118,19 +117,16 @@ func (s *listSettings) listFile(file string, warn func(error), done func(*listin
 	fail := func(err error) {
 		done(&listing{Image: file, Probes: []*listedProbe{}, Errors: []string{err.Error()}})
 	}
-	in, err := replace.Open(file)
+	in, err := input.Open(file)
 	if err != nil {
 		fail(err)
 		return
 	}
 	defer in.Close()
-	if in.Info.Size() > largeFile {
-		collectLess()
-	}
 	found := false
-	err = eachSource(in, s.follow, func(src *source) error {
+	err = in.Each(input.Options{FollowThin: s.follow}, func(src *input.Source) error {
 		out, err := s.listSource(src, warn)
-		if src.member != nil && errors.Is(err, errNoProbes) {
+		if src.Member != nil && errors.Is(err, errNoProbes) {
 			return nil
 		}
 		if err != nil {
@@ -149,9 +145,9 @@ func (s *listSettings) listFile(file string, warn func(error), done func(*listin
 }
 
 // listSource lists a file or a member of an archive.
-func (s *listSettings) listSource(src *source, warn func(error)) (*listing, error) {
-	out := &listing{Image: src.name, Probes: []*listedProbe{}}
-	if typ, err := src.recognise(); err == nil && typ != filetype.ELF && src.member != nil {
+func (s *listSettings) listSource(src *input.Source, warn func(error)) (*listing, error) {
+	out := &listing{Image: src.Name, Probes: []*listedProbe{}}
+	if typ, err := src.Type(); err == nil && typ != filetype.ELF && src.Member != nil {
 		return out, errNoProbes
 	}
 	u, err := newUnit(src, s.lookup, warn)

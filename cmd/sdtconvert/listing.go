@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 )
@@ -106,7 +107,7 @@ func (l *lister) add(e *linkerset.Entry, byName map[probeKey]*listedProbe) error
 	}
 	function, ok := l.unit.function(e.Site)
 	if p.Function == "" {
-		p.Function = orDash(function.Name)
+		p.Function = message.OrDash(function.Name)
 	}
 	if !l.filter.match(&p) {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"sdtconvert/internal/message"
 )
 
 // listPrinter prints listings as dtrace -l does, or as one JSON document.
@@ -17,13 +19,13 @@ type listPrinter struct {
 	err       error
 }
 
-func (p *listPrinter) warn(err error) { printWarning(p.stderr, err) }
+func (p *listPrinter) warn(err error) { message.Warning(p.stderr, err) }
 
 // listing prints what came of one image, and numbers its probes.
 func (p *listPrinter) listing(l *listing) {
 	for _, err := range l.Errors {
 		p.failed = true
-		printError(p.stderr, errors.New(err))
+		message.Error(p.stderr, errors.New(err))
 	}
 	first := p.printed == 0
 	for _, probe := range l.Probes {
@@ -36,7 +38,7 @@ func (p *listPrinter) listing(l *listing) {
 	}
 	w := bufio.NewWriter(p.w)
 	if first && len(l.Probes) > 0 {
-		printLine(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+		message.Line(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 	}
 	for _, probe := range l.Probes {
 		p.probe(w, probe)
@@ -48,7 +50,7 @@ func (p *listPrinter) listing(l *listing) {
 const rowFormat = "%5v %10s %17s %33s %s"
 
 func (p *listPrinter) probe(w io.Writer, probe *listedProbe) {
-	printLine(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
+	message.Line(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
 	if !p.verbose {
 		return
 	}
@@ -57,7 +59,7 @@ func (p *listPrinter) probe(w io.Writer, probe *listedProbe) {
 		if a.Translated != "" {
 			translated = " -> " + a.Translated
 		}
-		printLine(w, "      args[%d]  %s%s", a.Index, a.Native, translated)
+		message.Line(w, "      args[%d]  %s%s", a.Index, a.Native, translated)
 	}
 	for i := range probe.Sites {
 		printSite(w, &probe.Sites[i])
@@ -73,9 +75,9 @@ func printSite(w io.Writer, s *listedSite) {
 	if s.Source != "" {
 		source = "  " + s.Source
 	}
-	printLine(w, "      site     %s  %s  %s  %s%s", address, s.placed.String(), s.Kind, s.State, source)
+	message.Line(w, "      site     %s  %s  %s  %s%s", address, s.placed.String(), s.Kind, s.State, source)
 	for _, f := range s.Inlines {
-		printLine(w, "        inline %s  %s", f.Function, orDash(f.Source))
+		message.Line(w, "        inline %s  %s", f.Function, message.OrDash(f.Source))
 	}
 }
 

@@ -2,11 +2,16 @@
 // operations, and records where they were. See docs/sdtconvert.1.
 package main
 
-import "os"
+import (
+	"os"
+	"runtime/debug"
+
+	"sdtconvert/internal/process"
+)
 
 func main() {
-	if linker, ok := linkerName(os.Args[0]); ok {
-		os.Exit(runAsLinker(linker, os.Args[1:], os.Stdout, os.Stderr))
-	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	// A file leaves little behind, and the process soon ends: collecting less often
+	// costs little memory and saves much time.
+	debug.SetGCPercent(400)
+	os.Exit(newProgram(process.Current()).run(os.Args[0], os.Args[1:]))
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/process"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -41,4 +44,9 @@ func corpus(t *testing.T) []string {
 		t.Fatalf("no objects in testdata/objs: %v", err)
 	}
 	return paths
+}
+
+// runWith runs the program in this process.
+func runWith(stdout, stderr io.Writer, args ...string) int {
+	return newProgram(&process.Process{Stdout: stdout, Stderr: stderr, Environ: os.Environ()}).run("sdtconvert", args)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -77,9 +78,9 @@ func newManifestObject(file string) *manifestObject {
 
 // describe lists the sites of an object: those of a plan, which may be nil, and
 // those of earlier records, whose probe objects begin with prefix.
-func (m *manifestObject) describe(s *subject, plan *patch.Plan, prefix string, entries []linkerset.Entry) error {
-	if s.machine != nil {
-		m.Machine = s.machine.Traits().Name
+func (m *manifestObject) describe(s *input.Object, plan *patch.Plan, prefix string, entries []linkerset.Entry) error {
+	if s.Machine != nil {
+		m.Machine = s.Machine.Traits().Name
 	}
 	if plan == nil && len(entries) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -39,14 +39,14 @@ func newScratch(t testing.TB) *scratch {
 }
 
 // open opens data as the command opens a file.
-func (s *scratch) open(data []byte) (*replace.Input, error) {
+func (s *scratch) open(data []byte) (*input.File, error) {
 	if _, err := s.file.WriteAt(data, 0); err != nil {
 		return nil, err
 	}
 	if err := s.file.Truncate(int64(len(data))); err != nil {
 		return nil, err
 	}
-	return replace.Open(s.file.Name())
+	return input.Open(s.file.Name())
 }
 
 // memoryRun is what a conversion made.
@@ -64,19 +64,19 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 		return nil, err
 	}
 	defer in.Close()
-	object, err := openSubject(wholeFile(in), opts.Names)
-	if errors.Is(err, errPassedOver) {
+	object, err := in.Source().Relocatable(opts.Names)
+	if errors.Is(err, input.ErrPassedOver) {
 		return &memoryRun{data: data}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	mentioned, err := mentionsStub(object, opts.Names)
+	mentioned, err := object.MentionsStub(opts.Names)
 	if err != nil {
 		return nil, err
 	}
 	if !mentioned {
-		_, err := opts.CheckEarlier(object.Object, object.machine)
+		_, err := opts.CheckEarlier(object.Object, object.Machine)
 		return &memoryRun{data: data}, err
 	}
 	plan, err := examine(object, opts)
@@ -89,7 +89,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 	return apply(object, plan, data)
 }
 
-func apply(s *subject, plan *patch.Plan, data []byte) (*memoryRun, error) {
+func apply(s *input.Object, plan *patch.Plan, data []byte) (*memoryRun, error) {
 	e, err := s.Edit()
 	if err != nil {
 		return nil, err
@@ -112,13 +112,13 @@ func apply(s *subject, plan *patch.Plan, data []byte) (*memoryRun, error) {
 }
 
 // subjectOf opens an object that is known to be sound.
-func subjectOf(t *testing.T, data []byte) *subject {
+func subjectOf(t *testing.T, data []byte) *input.Object {
 	t.Helper()
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "memory.o")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &subject{Object: o, machine: machines.Lookup(o.ABI())}
+	return &input.Object{Object: o, Machine: machines.Lookup(o.ABI())}
 }
 
 // checkRun verifies what is true of every conversion that succeeds.
@@ -158,7 +158,7 @@ func claimsCompression(f *elf.File) bool {
 }
 
 // wantNoStubs demands that no undefined stub is left.
-func wantNoStubs(t *testing.T, s *subject, opts patch.Options) {
+func wantNoStubs(t *testing.T, s *input.Object, opts patch.Options) {
 	t.Helper()
 	syms, err := s.Symbols()
 	if err != nil {
@@ -179,7 +179,7 @@ func wantNoStubs(t *testing.T, s *subject, opts patch.Options) {
 
 // wantOnlySitesChanged compares the sections of the input that hold neither
 // symbols nor relocations, nor what depends on them, with those of the output.
-func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *subject) {
+func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *input.Object) {
 	t.Helper()
 	for i := range before.Sections {
 		was, now := before.Sections[i], after.Sections[i]
@@ -208,7 +208,7 @@ func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *subject) 
 	}
 }
 
-func sectionData(t *testing.T, s *subject, sec int) []byte {
+func sectionData(t *testing.T, s *input.Object, sec int) []byte {
 	t.Helper()
 	data, err := s.Data(sec)
 	if err != nil {
@@ -219,7 +219,7 @@ func sectionData(t *testing.T, s *subject, sec int) []byte {
 
 // wantRecords demands a record for each site, and no other. Where the input
 // has records already that make no sense, they are not counted.
-func wantRecords(t *testing.T, run *memoryRun, before, after *subject, opts patch.Options) {
+func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts patch.Options) {
 	t.Helper()
 	layouts := []linkerset.Layout{opts.Layout}
 	old, err := earlier(before, layouts)

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/message"
 )
 
 // Whatever names are in an error, it is one line, and no command for a terminal.
 func TestErrorsAreLines(t *testing.T) {
 	var out bytes.Buffer
-	printError(&out, errors.Join(errors.New("a\n::error::b"), errors.New("c\x1b[31m\r\u0085"), errors.New("ü\xff\t'\\")))
+	message.Error(&out, errors.Join(errors.New("a\n::error::b"), errors.New("c\x1b[31m\r\u0085"), errors.New("ü\xff\t'\\")))
 	if want := "sdtconvert: a\\n::error::b\nsdtconvert: c\\x1b[31m\\r\\u0085\nsdtconvert: ü\xff\\t'\\\n"; out.String() != want {
 		t.Errorf("got %q, want %q", &out, want)
 	}
@@ -57,7 +58,7 @@ func TestNamesStayInTheirLines(t *testing.T) {
 	}
 	output := func(object string, args ...string) string {
 		var out, stderr bytes.Buffer
-		if status := run(append(args, object), &out, &stderr); status != exitOK {
+		if status := runWith(&out, &stderr, append(args, object)...); status != exitOK {
 			t.Fatalf("%v: exit status %d: %s", args, status, &stderr)
 		}
 		return out.String()
@@ -70,7 +71,7 @@ func TestNamesStayInTheirLines(t *testing.T) {
 		}
 	}
 	var out, stderr bytes.Buffer
-	if status := run([]string{"resolve", b, ".t\nxt+0x0"}, &out, &stderr); status != exitOK || strings.Count(out.String(), "\n") != 1 {
+	if status := runWith(&out, &stderr, "resolve", b, ".t\nxt+0x0"); status != exitOK || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("resolve: exit status %d: %q %q", status, &out, &stderr)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"sdtconvert/internal/message"
 )
 
 // resolveSettings are what the flags of resolve say.
@@ -19,27 +20,27 @@ type resolveSettings struct {
 }
 
 // resolveAddresses is the command that tells where addresses are.
-func resolveAddresses(args []string, stdout, stderr io.Writer) (failed bool, err error) {
+func (p *program) resolve(args []string) (failed bool, err error) {
 	s, err := parseResolve(args)
 	if err != nil {
 		return false, err
 	}
-	warn := func(err error) { printWarning(stderr, err) }
+	warn := func(err error) { message.Warning(p.Stderr, err) }
 	space, err := s.open(warn)
 	if err != nil {
 		return false, err
 	}
 	defer space.Close()
-	p := newResolvePrinter(stdout, s.json)
-	err = s.each(func(text string) error {
+	out := newResolvePrinter(p.Stdout, s.json)
+	err = s.each(p.Stdin, func(text string) error {
 		r, err := resolveOne(space, text)
 		if err != nil {
 			failed = true
-			printError(stderr, err)
+			message.Error(p.Stderr, err)
 		}
-		return p.print(r)
+		return out.print(r)
 	})
-	return failed, errors.Join(err, p.close())
+	return failed, errors.Join(err, out.close())
 }
 
 func parseResolve(args []string) (*resolveSettings, error) {
@@ -84,16 +85,16 @@ func (s *resolveSettings) open(warn func(error)) (space, error) {
 // standard input. What stands behind an address in its line is passed over, and
 // so is the number of a frame before it (#3), so that stack traces can be piped
 // in.
-func (s *resolveSettings) each(f func(text string) error) error {
+func (s *resolveSettings) each(stdin io.Reader, f func(text string) error) error {
 	for _, text := range s.addresses {
 		if err := f(text); err != nil {
 			return err
 		}
 	}
-	if len(s.addresses) > 0 {
+	if len(s.addresses) > 0 || stdin == nil {
 		return nil
 	}
-	lines := bufio.NewScanner(os.Stdin)
+	lines := bufio.NewScanner(stdin)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) > 1 && strings.HasPrefix(fields[0], "#") {

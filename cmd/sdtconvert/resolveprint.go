@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+
+	"sdtconvert/internal/message"
 )
 
 // resolvePrinter prints one line for each address, or one JSON document. It
@@ -28,12 +30,12 @@ func (p *resolvePrinter) print(r *resolved) error {
 		columns[4] = r.placed.String()
 	}
 	for i, c := range columns {
-		columns[i] = oneLine(orDash(c))
+		columns[i] = message.OneLine(message.OrDash(c))
 	}
 	p.w.WriteString(strings.Join(columns, "\t"))
 	err := p.w.WriteByte('\n')
 	for _, f := range r.Inlines {
-		p.w.WriteString("\tinline\t" + oneLine(f.Function) + "\t" + oneLine(orDash(f.Source)))
+		p.w.WriteString("\tinline\t" + message.OneLine(f.Function) + "\t" + message.OneLine(message.OrDash(f.Source)))
 		err = p.w.WriteByte('\n')
 	}
 	return err

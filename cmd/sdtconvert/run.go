@@ -6,6 +6,10 @@ import (
 	"io"
 	"runtime/debug"
 
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/replace"
+
 	"github.com/spf13/pflag"
 )
 
@@ -21,28 +25,43 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// run is the whole program: it never exits and never touches what it is not
-// given, so that tests can call it.
-func run(args []string, stdout, stderr io.Writer) int {
+// program is one run of the program. It has what it may touch of the process, so that
+// there can be several runs at once.
+type program struct {
+	*process.Process
+	files *replace.Writer // of all files that it writes
+}
+
+func newProgram(p *process.Process) *program {
+	run := &program{Process: p, files: &replace.Writer{}}
+	run.files.Begin = run.watchSignals
+	return run
+}
+
+// run is all of it. name is what the program was called by.
+func (p *program) run(name string, args []string) int {
+	if linker, ok := linkerName(name); ok {
+		return p.runAsLinker(linker, args)
+	}
 	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
-		return runLinker(args[1:], stdout, stderr)
+		return p.runLinker(args[1:])
 	}
 	args, err := expandResponseFiles(args)
 	if err != nil {
-		return report(err, stderr)
+		return p.report(err)
 	}
-	name := "convert"
+	command := "convert"
 	if len(args) > 0 {
 		if _, ok := commands[args[0]]; ok {
-			name, args = args[0], args[1:]
+			command, args = args[0], args[1:]
 		}
 	}
-	failed, err := commands[name](args, stdout, stderr)
+	failed, err := commands[command](p, args)
 	if errors.Is(err, pflag.ErrHelp) {
-		_, err = help([]string{name}, stdout, stderr)
+		_, err = p.help([]string{command})
 	}
 	if err != nil {
-		return report(err, stderr)
+		return p.report(err)
 	}
 	if failed {
 		return exitFailed
@@ -52,27 +71,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // command runs with its arguments, and tells whether anything failed that it
 // has reported itself.
-type command func(args []string, stdout, stderr io.Writer) (failed bool, err error)
+type command func(p *program, args []string) (failed bool, err error)
 
 var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"check": checkProbes, "convert": convert, "inspect": inspect, "list": list, "resolve": resolveAddresses,
-		"sites": listSites, "stubs": makeStubs, "version": version, "help": help,
+		"check": (*program).check, "convert": (*program).convert, "inspect": (*program).inspect, "list": (*program).list,
+		"resolve": (*program).resolve, "sites": (*program).sites, "stubs": (*program).stubs,
+		"version": (*program).version, "help": (*program).help,
 	}
 }
 
-func report(err error, stderr io.Writer) int {
-	printError(stderr, err)
+func (p *program) report(err error) int {
+	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {
-		fmt.Fprintf(stderr, "Try 'sdtconvert help'.\n")
+		fmt.Fprintf(p.Stderr, "Try 'sdtconvert help'.\n")
 		return exitUsage
 	}
 	return exitFailed
 }
 
-func help(args []string, stdout, _ io.Writer) (bool, error) {
+func (p *program) help(args []string) (bool, error) {
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
@@ -81,14 +101,14 @@ func help(args []string, stdout, _ io.Writer) (bool, error) {
 	if !ok || len(args) > 1 {
 		return false, usagef("no help on %q", args)
 	}
-	_, err := io.WriteString(stdout, text)
+	_, err := io.WriteString(p.Stdout, text)
 	return false, err
 }
 
 // release is the version of the program; a build may set it with -ldflags -X.
 var release = "0.1.0"
 
-func version(args []string, stdout, _ io.Writer) (bool, error) {
+func (p *program) version(args []string) (bool, error) {
 	if len(args) > 0 {
 		return false, usagef("version takes no arguments")
 	}
@@ -100,6 +120,6 @@ func version(args []string, stdout, _ io.Writer) (bool, error) {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(stdout, "sdtconvert %s%s\n", release, revision)
+	_, err := fmt.Fprintf(p.Stdout, "sdtconvert %s%s\n", release, revision)
 	return false, err
 }

@@ -2,16 +2,17 @@ package main
 
 import (
 	"errors"
-	"io"
 
 	"sdtconvert/internal/emit/records"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // listSites is the command that writes the records of objects as assembly, and
 // leaves the objects alone.
-func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) sites(args []string) (bool, error) {
 	g := generatorFlags("sites")
 	g.StringVar(&g.layout, "layout", linkerset.Pairs.String(), "")
 	if err := g.parse(args); err != nil {
@@ -21,8 +22,8 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 		return false, usagef("sites can only be written as assembly; give --asm")
 	}
 	list := records.New(g.patch.Layout, g.patch.ProbePrefix)
-	failed := g.each(stderr, openSubject, func(s *subject) error {
-		if g.isOutput(s.src) {
+	failed := g.each(p.Stderr, (*input.Source).Relocatable, func(s *input.Object) error {
+		if g.isOutput(s.Source) {
 			return errIsOutput(s)
 		}
 		return g.addSites(list, s)
@@ -32,23 +33,23 @@ func listSites(args []string, stdout, stderr io.Writer) (bool, error) {
 	}
 	data, errs := list.Source()
 	if len(errs) > 0 {
-		printError(stderr, errors.Join(errs...))
+		message.Error(p.Stderr, errors.Join(errs...))
 		return true, nil
 	}
-	return false, g.put(data, stdout)
+	return false, p.put(g, data)
 }
 
 // addSites adds an object to a list if all its sites could be converted: what
 // cannot be switched off cannot be switched on either.
-func (g *generator) addSites(list *records.List, s *subject) error {
-	mentioned, err := mentionsStub(s, g.patch.Names)
+func (g *generator) addSites(list *records.List, s *input.Object) error {
+	mentioned, err := s.MentionsStub(g.patch.Names)
 	if err != nil || !mentioned {
 		if err == nil {
-			err = list.Add(s.Object, s.machine, nil)
+			err = list.Add(s.Object, s.Machine, nil)
 		}
 		return err
 	}
-	scan, err := patch.Find(s.Object, s.machine, g.patch.Names)
+	scan, err := patch.Find(s.Object, s.Machine, g.patch.Names)
 	if err != nil {
 		return err
 	}
@@ -59,5 +60,5 @@ func (g *generator) addSites(list *records.List, s *subject) error {
 	if errs := plan.Err(); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	return list.Add(s.Object, s.machine, plan)
+	return list.Add(s.Object, s.Machine, plan)
 }

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -31,16 +32,16 @@ func refusedSite(p *patch.Plan, r *patch.Refusal) manifestSite {
 }
 
 // earlierSites describes the sites of records that the object holds already.
-func earlierSites(s *subject, prefix string, entries []linkerset.Entry) ([]manifestSite, error) {
+func earlierSites(s *input.Object, prefix string, entries []linkerset.Entry) ([]manifestSite, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	im, err := image.Open(s.Object, s.machine)
+	im, err := image.Open(s.Object, s.Machine)
 	if err != nil {
 		return nil, err
 	}
 	probes := linkerset.NewProbes(im, prefix)
-	kept, err := linkerset.KeptAlive(s.Object, s.machine)
+	kept, err := linkerset.KeptAlive(s.Object, s.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +61,9 @@ func earlierSites(s *subject, prefix string, entries []linkerset.Entry) ([]manif
 			Record: &manifestRecord{s.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
 		}
 		if kept[e.Record.Section] {
-			m.Relocation = s.machine.RelocName(s.machine.Traits().None)
+			m.Relocation = s.Machine.RelocName(s.Machine.Traits().None)
 		}
-		if site, ok := s.machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
+		if site, ok := s.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
 			m.State, m.Offset = stateDisabled, site.Offset
 			m.Kind, m.new = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
 		}

@@ -2,16 +2,16 @@ package main
 
 import (
 	"debug/elf"
-	"io"
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/input"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // makeStubs is the command that writes what a link still needs.
-func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
+func (p *program) stubs(args []string) (bool, error) {
 	g := generatorFlags("stubs")
 	g.StringVar(&g.patch.ReturnThunk, "return-thunk", "", "")
 	g.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
@@ -24,14 +24,14 @@ func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
 	need := stubs.New(stubs.Options{
 		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: recordLayouts(g.patch.Layout),
 	})
-	failed := g.each(stderr, openDefiner, func(s *subject) error {
-		if g.isOutput(s.src) {
+	failed := g.each(p.Stderr, openDefiner, func(s *input.Object) error {
+		if g.isOutput(s.Source) {
 			if made, err := stubs.Made(s.Object); err != nil || made {
 				return err
 			}
 			return errIsOutput(s)
 		}
-		return need.Add(s.Object, s.machine)
+		return need.Add(s.Object, s.Machine)
 	})
 	if failed {
 		return true, nil
@@ -44,15 +44,15 @@ func makeStubs(args []string, stdout, stderr io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, g.put(data, stdout)
+	return false, p.put(g, data)
 }
 
 // openDefiner is openSubject, but takes shared libraries too: what they define
 // need not be defined again.
-func openDefiner(src *source, names patch.Names) (*subject, error) {
-	s, err := openELF(src, names)
-	if err == nil && (s.Type != elf.ET_DYN || src.member != nil) {
-		return openSubject(src, names)
+func openDefiner(src *input.Source, names patch.Names) (*input.Object, error) {
+	s, err := src.ELF(names)
+	if err == nil && (s.Type != elf.ET_DYN || src.Member != nil) {
+		return src.Relocatable(names)
 	}
 	return s, err
 }

@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/debugfile"
 	"sdtconvert/internal/debuginfo/lines"
-	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/replace"
+	"sdtconvert/internal/input"
 	"sdtconvert/resolve"
 )
 
@@ -34,14 +32,11 @@ type unit struct {
 
 // openUnit opens an object or a linked image.
 func openUnit(file string, look lookup, warn func(error)) (*unit, error) {
-	in, err := replace.Open(file)
+	in, err := input.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if in.Info.Size() > largeFile {
-		collectLess()
-	}
-	u, err := newUnit(wholeFile(in), look, warn)
+	u, err := newUnit(in.Source(), look, warn)
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -51,28 +46,21 @@ func openUnit(file string, look lookup, warn func(error)) (*unit, error) {
 }
 
 // newUnit makes a unit of a source, which has to be good for as long as it is used.
-func newUnit(src *source, look lookup, warn func(error)) (*unit, error) {
-	typ, err := src.recognise()
+func newUnit(src *input.Source, look lookup, warn func(error)) (*unit, error) {
+	o, err := src.Image()
 	if err != nil {
 		return nil, err
 	}
-	if typ != filetype.ELF {
-		return nil, fmt.Errorf("%s: %s", src.name, explanations[typ])
-	}
-	o, err := elfreloc.Open(src, src.size, src.name)
-	if err != nil {
-		return nil, err
-	}
-	u := unitOf(src, o, look, warn)
-	u.image, err = image.Open(o, machines.Lookup(o.ABI()))
+	u := unitOf(src, o.Object, look, warn)
+	u.image, err = image.Open(o.Object, o.Machine)
 	return u, err
 }
 
 // unitOf makes a unit without an image.
-func unitOf(src *source, o *elfreloc.Object, look lookup, warn func(error)) *unit {
-	u := &unit{module: filepath.Base(src.file.Path), path: src.file.Path, object: o, lookup: look, warn: warn}
-	if src.member != nil {
-		u.module = filepath.Base(src.member.Name)
+func unitOf(src *input.Source, o *elfreloc.Object, look lookup, warn func(error)) *unit {
+	u := &unit{module: filepath.Base(src.File.Path), path: src.File.Path, object: o, lookup: look, warn: warn}
+	if src.Member != nil {
+		u.module = filepath.Base(src.Member.Name)
 	}
 	return u
 }

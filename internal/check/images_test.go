@@ -4,11 +4,12 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"sdtconvert/internal/testkit/tools"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // linked links objects of a build with each of its linkers.

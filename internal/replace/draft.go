@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
 )
 
 // Draft is the beginning of an output: what will probably be the same as in the
@@ -23,17 +24,17 @@ type span struct{ start, end int64 }
 // bytes.
 const draftStep = 2 << 20
 
-// Begin starts to copy sections of an object that is to be written to path. It
+// Draft starts to copy sections of an object that is to be written to path. It
 // returns nil where that is of no use, or fails: File will do, or fail, without.
-func Begin(path string, in *Input, stays []elfreloc.Section) *Draft {
-	if in.Info.Size() <= LoadMax || len(stays) == 0 {
+func (w *Writer) Draft(path string, in *input.File, stays []elfreloc.Section) *Draft {
+	if in.Size() <= input.LoadMax || len(stays) == 0 {
 		return nil
 	}
 	target, regular, err := resolve(path)
 	if err != nil || !regular {
 		return nil
 	}
-	temp, err := createTemp(target)
+	temp, err := w.createTemp(target, 0o600)
 	if err != nil {
 		return nil
 	}
@@ -66,7 +67,7 @@ func join(sections []elfreloc.Section) []span {
 }
 
 // copy reports whether there may be more to copy.
-func (d *Draft) copy(in *Input, all span) bool {
+func (d *Draft) copy(in *input.File, all span) bool {
 	d.copied = append(d.copied, span{all.start, all.start})
 	held := &d.copied[len(d.copied)-1]
 	for held.end < all.end {
@@ -74,7 +75,7 @@ func (d *Draft) copy(in *Input, all span) bool {
 		if d.stop.Load() {
 			return false
 		}
-		n, err := copyRange(d.temp.File, held.end, in.File, held.end, step)
+		n, err := copyRange(d.temp.File, held.end, in, held.end, step)
 		held.end += n
 		if err != nil || n < step {
 			return false

@@ -2,9 +2,13 @@
 
 package replace
 
-import "os"
+import (
+	"os"
+
+	"sdtconvert/internal/input"
+)
 
 // copyRange leaves the copying to the caller.
-func copyRange(dst *os.File, dstOff int64, src *os.File, srcOff, n int64) (int64, error) {
+func copyRange(dst *os.File, dstOff int64, src *input.File, srcOff, n int64) (int64, error) {
 	return 0, nil
 }

@@ -9,7 +9,7 @@ import (
 // New writes a file that is made from no other. It gets the mode that any new
 // file gets, or that of the file whose place it takes. Links and devices are
 // treated as File treats them.
-func New(path string, data []byte) error {
+func (w *Writer) New(path string, data []byte) error {
 	target, regular, err := resolve(path)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func New(path string, data []byte) error {
 		_, err = f.Write(data)
 		return errors.Join(err, f.Close())
 	}
-	temp, err := createTempMode(target, 0o666)
+	temp, err := w.createTemp(target, 0o666)
 	if err != nil {
 		return err
 	}

@@ -7,141 +7,66 @@ package replace
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
 )
 
-// ErrChanged says that the input is no longer what was read.
-var ErrChanged = errors.New("was changed by somebody else while it was converted")
+// Writer writes files. It knows those that are not complete, so that whatever ends
+// the process can remove them. The zero value is ready for use, by any number of
+// goroutines.
+type Writer struct {
+	// Begin is called once, before the first file is made, unless it is nil. Who
+	// watches for signals need not do so before.
+	Begin func()
 
-// Input is a file as it was when it was opened.
-type Input struct {
-	*os.File
-	Path string
-	Info fs.FileInfo
+	once  sync.Once
+	mu    sync.RWMutex // held for reading by who makes or renames a file
+	begun sync.Map     // names of temporary files that exist
+}
 
-	// KeepTime says that what takes its place has its time of modification too: ninja
-	// takes an object of another time for outdated.
+// begin is called before a file is made.
+func (w *Writer) begin() {
+	if w.Begin != nil {
+		w.once.Do(w.Begin)
+	}
+}
+
+// Abandon removes all temporary files, and lets none be made or renamed any
+// more: whoever wants to waits for ever. It is for a process that a signal is
+// about to end.
+func (w *Writer) Abandon() {
+	w.mu.Lock() // and never unlock
+	w.begun.Range(func(name, _ any) bool {
+		os.Remove(name.(string))
+		return true
+	})
+}
+
+// Options say how an output is written.
+type Options struct {
+	Draft   *Draft // what Draft has begun for the same path, or nil
+	Workers int    // bounds the threads that copy
+	// KeepTime says that the file has the input's time of modification: ninja takes an
+	// object of another time for outdated.
 	KeepTime bool
-
-	memory *[]byte // the whole file, if it was loaded
-}
-
-// Open opens a regular file.
-func Open(path string) (*Input, error) {
-	// A pipe that nobody writes to would wait without O_NONBLOCK, which means
-	// nothing to a regular file.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not a regular file")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &Input{File: f, Path: path, Info: info}, nil
-}
-
-// LoadMax is the size of the largest file that Load takes.
-const LoadMax = 4 << 20
-
-var memories = sync.Pool{New: func() any { return new([]byte) }}
-
-// Load reads the whole file into memory if it is small: when most of it will
-// be wanted, one large read is cheaper than many small ones.
-func (in *Input) Load() error {
-	size := in.Info.Size()
-	if size > LoadMax || in.memory != nil {
-		return nil
-	}
-	memory := memories.Get().(*[]byte)
-	if int64(cap(*memory)) < size {
-		*memory = make([]byte, size)
-	}
-	*memory = (*memory)[:size]
-	if n, err := in.File.ReadAt(*memory, 0); n < len(*memory) {
-		memories.Put(memory)
-		if err == io.EOF {
-			err = ErrChanged
-		}
-		return fmt.Errorf("%s: %w", in.Path, err)
-	}
-	in.memory = memory
-	return nil
-}
-
-// Loaded reports whether the whole file is in memory.
-func (in *Input) Loaded() bool { return in.memory != nil }
-
-// Slice returns bytes of a loaded file. They are good until Close.
-func (in *Input) Slice(off, n int64) []byte {
-	if in.memory == nil {
-		return nil
-	}
-	return (*in.memory)[off : off+n]
-}
-
-// ReadAt reads from memory where the file was loaded.
-func (in *Input) ReadAt(b []byte, off int64) (int, error) {
-	if in.memory == nil {
-		return in.File.ReadAt(b, off)
-	}
-	if off >= int64(len(*in.memory)) {
-		return 0, io.EOF
-	}
-	n := copy(b, (*in.memory)[off:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Close closes the file and lets go of its memory.
-func (in *Input) Close() error {
-	if in.memory != nil {
-		memories.Put(in.memory)
-		in.memory = nil
-	}
-	return in.File.Close()
-}
-
-// unchanged returns ErrChanged when the open file, or what its name stands for,
-// is not what was opened.
-func (in *Input) unchanged() error {
-	now, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := os.Stat(in.Path)
-	if err != nil {
-		return err
-	}
-	for _, info := range []fs.FileInfo{now, named} {
-		if !os.SameFile(info, in.Info) || info.Size() != in.Info.Size() || !info.ModTime().Equal(in.Info.ModTime()) {
-			return &fs.PathError{Op: "convert", Path: in.Path, Err: ErrChanged}
-		}
-	}
-	return nil
+	// Fresh says that the path is not there yet, in a folder that the caller removes
+	// when anything goes wrong, so that the file may have its name at once.
+	Fresh bool
 }
 
 // File writes out, made from in, to path with the mode of in. Where path is the
 // input itself, its owner is kept too, as far as that is permitted. A symbolic
 // link is followed and stays. What is no regular file, /dev/null for instance,
-// is written to and not replaced. draft is what Begin has begun for the same path,
-// or nil. workers bounds the threads that copy. The input cannot be read
-// any more afterwards.
-func File(path string, in *Input, out *elfreloc.Output, draft *Draft, workers int) error {
+// is written to and not replaced. The input cannot be read any more afterwards.
+func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
+	if o.Fresh && o.Draft == nil {
+		return w.fresh(path, in, out, o.Workers)
+	}
 	target, regular, err := resolve(path)
 	if err != nil {
 		return err
@@ -149,37 +74,33 @@ func File(path string, in *Input, out *elfreloc.Output, draft *Draft, workers in
 	if !regular {
 		return writeInto(target, in, out)
 	}
-	temp, err := temporaryFor(target, draft, out.Size)
+	temp, err := w.temporaryFor(target, o.Draft, out.Size)
 	if err != nil {
 		return err
 	}
 	defer temp.discard()
-	if err := write(temp.File, in, out, draft, workers); err != nil {
+	if err := write(temp.File, in, out, o.Draft, o.Workers); err != nil {
 		return err
 	}
-	if err := temp.adopt(in); err != nil {
+	if err := temp.adopt(in, o.KeepTime); err != nil {
 		return err
 	}
-	if err := in.unchanged(); err != nil {
+	if err := in.Unchanged(); err != nil {
 		return err
 	}
-	in.File.Close() // Windows replaces no file that is open
+	in.CloseFile() // Windows replaces no file that is open
 	return temp.rename(target)
 }
 
-// Fresh is File for a path that is not there yet, in a folder that the caller removes
-// when anything goes wrong: the file has its name at once.
-func Fresh(path string, in *Input, out *elfreloc.Output, draft *Draft, workers int) error {
-	if draft != nil {
-		return File(path, in, out, draft, workers)
-	}
-	f, err := createFresh(path)
+// fresh writes a file that has its name at once.
+func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, workers int) error {
+	f, err := w.createFresh(path)
 	if err != nil {
 		return err
 	}
 	err = write(f, in, out, nil, workers)
 	if err == nil {
-		err = in.unchanged()
+		err = in.Unchanged()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(path) // it may be tried again
@@ -205,9 +126,9 @@ func resolve(path string) (target string, regular bool, err error) {
 
 // temporaryFor makes the file that is to become target, or takes the one that
 // was begun.
-func temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {
+func (w *Writer) temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {
 	if draft == nil {
-		return createTemp(target)
+		return w.createTemp(target, 0o600)
 	}
 	temp, err := draft.take(size)
 	if err != nil {
@@ -217,7 +138,7 @@ func temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {
 }
 
 // writeInto writes to a device or a pipe.
-func writeInto(path string, in *Input, out *elfreloc.Output) error {
+func writeInto(path string, in *input.File, out *elfreloc.Output) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err

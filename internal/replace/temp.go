@@ -7,41 +7,36 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
+
+	"sdtconvert/internal/input"
 )
 
 // temporary is a file that is not yet, or never will be, what it was made for.
 type temporary struct {
 	*os.File
-	done bool
+	writer *Writer
+	done   bool
 }
 
-// open holds the names of the temporary files that exist, so that a signal can
-// remove them. Whoever makes or renames one holds the lock for reading.
-var open struct {
-	sync.RWMutex
-	names sync.Map
-}
-
-func createTemp(target string) (*temporary, error) { return createTempMode(target, 0o600) }
-
-func createTempMode(target string, mode fs.FileMode) (*temporary, error) {
-	open.RLock()
-	defer open.RUnlock()
+func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error) {
+	w.begin()
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	f, err := createUnused(target, mode)
 	if err != nil {
 		return nil, err
 	}
-	open.names.Store(f.Name(), nil)
-	return &temporary{File: f}, nil
+	w.begun.Store(f.Name(), nil)
+	return &temporary{File: f, writer: w}, nil
 }
 
 // createFresh makes a file that nobody but its folder's owner removes.
-func createFresh(path string) (*os.File, error) {
-	open.RLock()
-	defer open.RUnlock()
+func (w *Writer) createFresh(path string) (*os.File, error) {
+	w.begin()
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
 }
 
@@ -63,12 +58,12 @@ func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 
 // adopt gives the file the mode and, where permitted, the owner of another, and its
 // time where that is to stay.
-func (t *temporary) adopt(in *Input) error {
+func (t *temporary) adopt(in *input.File, keepTime bool) error {
 	mode := in.Info.Mode()
 	if !chown(t.File, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
-	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil || !in.KeepTime {
+	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil || !keepTime {
 		return err
 	}
 	return os.Chtimes(t.Name(), time.Time{}, in.Info.ModTime())
@@ -80,13 +75,13 @@ func (t *temporary) rename(target string) error {
 	if err := t.Close(); err != nil {
 		return err
 	}
-	open.RLock()
-	defer open.RUnlock()
+	t.writer.mu.RLock()
+	defer t.writer.mu.RUnlock()
 	if err := rename(t.Name(), target); err != nil {
 		return err
 	}
 	t.done = true
-	open.names.Delete(t.Name())
+	t.writer.begun.Delete(t.Name())
 	return nil
 }
 
@@ -97,16 +92,5 @@ func (t *temporary) discard() {
 	}
 	t.Close()
 	os.Remove(t.Name())
-	open.names.Delete(t.Name())
-}
-
-// Abandon removes all temporary files, and lets none be made or renamed any
-// more: whoever wants to waits for ever. It is for a process that a signal is
-// about to end.
-func Abandon() {
-	open.Lock() // and never unlock
-	open.names.Range(func(name, _ any) bool {
-		os.Remove(name.(string))
-		return true
-	})
+	t.writer.begun.Delete(t.Name())
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
 )
 
 // An extent of the input is copied within the kernel, where the file system
@@ -32,7 +33,7 @@ type part struct {
 // Only one thread at a time can write to a file, so the parts that the kernel
 // copies by itself are all left to the first one. The others gather, and change,
 // what it cannot copy, and write that in between.
-func write(dst *os.File, src *Input, out *elfreloc.Output, draft *Draft, workers int) error {
+func write(dst *os.File, src *input.File, out *elfreloc.Output, draft *Draft, workers int) error {
 	copies, gathered := sortParts(src, divide(out, draft))
 	errs := make([]error, max(1, min(workers, len(gathered))))
 	var next atomic.Int64
@@ -60,9 +61,9 @@ func write(dst *os.File, src *Input, out *elfreloc.Output, draft *Draft, workers
 }
 
 // sortParts tells the parts that the kernel copies from those that it cannot.
-func sortParts(src *Input, parts []part) (copies, gathered []part) {
+func sortParts(src *input.File, parts []part) (copies, gathered []part) {
 	for _, p := range parts {
-		if src.memory != nil || slices.ContainsFunc(p.extents, func(x elfreloc.Extent) bool { return !inKernel(x) }) {
+		if src.Loaded() || slices.ContainsFunc(p.extents, func(x elfreloc.Extent) bool { return !inKernel(x) }) {
 			gathered = append(gathered, p)
 		} else {
 			copies = append(copies, p)
@@ -120,11 +121,11 @@ func split(x elfreloc.Extent) []elfreloc.Extent {
 	return pieces
 }
 
-func writePart(dst *os.File, src *Input, p part) error {
+func writePart(dst *os.File, src *input.File, p part) error {
 	off := p.off
 	for len(p.extents) > 0 {
 		n := 0
-		for n < len(p.extents) && (src.memory != nil || !inKernel(p.extents[n])) {
+		for n < len(p.extents) && (src.Loaded() || !inKernel(p.extents[n])) {
 			n++
 		}
 		w := &offsetWriter{dst, off}
@@ -136,7 +137,7 @@ func writePart(dst *os.File, src *Input, p part) error {
 			break
 		}
 		x := p.extents[0]
-		copied, err := copyRange(dst, off, src.File, x.Src, x.Len)
+		copied, err := copyRange(dst, off, src, x.Src, x.Len)
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func buffer(n int64) *[]byte {
 }
 
 // assemble writes extents one behind the other, through a buffer.
-func assemble(w io.Writer, src *Input, extents []elfreloc.Extent) error {
+func assemble(w io.Writer, src *input.File, extents []elfreloc.Extent) error {
 	if len(extents) == 0 {
 		return nil
 	}
@@ -221,7 +222,7 @@ func assemble(w io.Writer, src *Input, extents []elfreloc.Extent) error {
 }
 
 // load reads the bytes at offset at of an extent.
-func load(b []byte, src *Input, x elfreloc.Extent, at int64) error {
+func load(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 	if x.Data != nil {
 		copy(b, x.Data[at:])
 		return nil
@@ -235,7 +236,7 @@ func load(b []byte, src *Input, x elfreloc.Extent, at int64) error {
 	return x.Rewrite(at, b)
 }
 
-func readExtent(b []byte, src *Input, x elfreloc.Extent, at int64) error {
+func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 	from, name := io.ReaderAt(src), src.Path+": "
 	if x.From != nil {
 		from, name = x.From, "" // who else reads names the file himself
@@ -245,7 +246,7 @@ func readExtent(b []byte, src *Input, x elfreloc.Extent, at int64) error {
 		return nil
 	}
 	if err == io.EOF {
-		err = ErrChanged
+		err = input.ErrChanged
 	}
 	return fmt.Errorf("%s%w", name, err)
 }

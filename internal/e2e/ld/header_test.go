@@ -35,7 +35,7 @@ void other(int n) { if (SDT_PROBE_ENABLED(shop, , , sent)) SDT_PROBE1(shop, , , 
 // The stubs of sdt.h are hidden, which lld does not let pass as undefined.
 func TestHeaderLTO(t *testing.T) {
 	tools.Need(t, "gcc", "clang-14", "clang-19", "ld.lld-14", "ld.lld-19")
-	include := filepath.Join(filepath.Dir(files), "..", "..", "include")
+	include := filepath.Join(filepath.Dir(files), "..", "..", "..", "include")
 	for _, c := range []struct{ compiler, linker, use, mode string }{
 		{"gcc", "ld.bfd", "-fuse-ld=bfd", "-flto"},
 		{"gcc", "ld.gold", "-fuse-ld=gold", "-flto"},

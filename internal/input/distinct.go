@@ -1,13 +1,13 @@
-package main
+package input
 
 import (
 	"os"
 	"path/filepath"
 )
 
-// distinct removes files that are named twice, by whatever path. Two hard links
+// Distinct removes files that are named twice, by whatever path. Two hard links
 // to one file are two files: converting one leaves the other as it is.
-func distinct(files []string) ([]string, error) {
+func Distinct(files []string) ([]string, error) {
 	if len(files) < 2 {
 		return files, nil
 	}
@@ -69,9 +69,9 @@ func (f folders) resolve(path string) (string, error) {
 	return real, nil
 }
 
-// samePath reports whether two paths lead to the same name in the same folder.
-func samePath(a, b string) (bool, error) {
-	both, err := distinct([]string{a, b})
+// SamePath reports whether two paths lead to the same name in the same folder.
+func SamePath(a, b string) (bool, error) {
+	both, err := Distinct([]string{a, b})
 	return len(both) == 1, err
 }
 

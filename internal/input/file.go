@@ -1,0 +1,230 @@
+// Package input is the one way in: from a path to the objects, archive members and
+// images that are behind it.
+//
+// A File is opened once, and a Source is what stands in it: all of it, or a member
+// of an archive. What is an ELF file becomes an Object.
+//
+// There is one rule for how long bytes live. What is read of a file is good until
+// the file is closed, and what is read of a member of an archive until its turn is
+// over: until the function returns that was called with it. Source.Load makes a
+// member's bytes live as long as its file is open. Whoever wants anything for
+// longer copies it.
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// ErrChanged says that a file is no longer what was opened.
+var ErrChanged = errors.New("was changed by somebody else while it was converted")
+
+// File is a regular file as it was when it was opened. Several goroutines may read
+// from it.
+type File struct {
+	rawFile
+	Path string
+	Info fs.FileInfo
+
+	mu     sync.Mutex // of the rest
+	closed bool       // the descriptor may be another file's by now
+	held   []span
+	arenas []*[]byte // in which the spans are
+}
+
+// span is a part of a file that is in memory.
+type span struct {
+	off  int64
+	data []byte
+}
+
+// What is read of a file before anybody asks for it, in bytes. Of a small file
+// reading all costs no more than reading its headers and names one by one. Of
+// others it is the head and, when anything behind it is asked for, the tail, where
+// assemblers and compilers put the headers of sections and their names.
+const (
+	smallFile = 16 << 10
+	headSize  = 512
+	tailSize  = 6 << 10
+)
+
+// arenaSize is how much may be held of a file that is not loaded, in bytes.
+const arenaSize = 96 << 10
+
+// arenas are those that nobody uses any more.
+var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
+
+// Open opens a regular file.
+func Open(path string) (*File, error) {
+	raw, info, err := openRaw(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{rawFile: raw, Path: path, Info: info}
+	size := info.Size()
+	n := size
+	if n > smallFile {
+		n = headSize
+	}
+	if err := f.hold(0, n); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Size is the length of the file in bytes.
+func (f *File) Size() int64 { return f.Info.Size() }
+
+// LoadMax is the size of the largest file that Load takes, in bytes.
+const LoadMax = 4 << 20
+
+// Load reads the whole file into memory, if it is not larger than LoadMax: when most
+// of it will be wanted, one large read is cheaper than many small ones.
+func (f *File) Load() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Size() > LoadMax || f.loaded() {
+		return nil
+	}
+	return f.hold(0, f.Size())
+}
+
+// Loaded reports whether the whole file is in memory.
+func (f *File) Loaded() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loaded()
+}
+
+func (f *File) loaded() bool { return f.find(0, f.Size()) != nil }
+
+// hold reads n bytes at offset off, which lie in the file, into memory.
+func (f *File) hold(off, n int64) error {
+	if f.closed {
+		return os.ErrClosed
+	}
+	data := f.room(n)
+	got, err := f.rawFile.ReadAt(data, off)
+	if int64(got) == n {
+		f.held = append(f.held, span{off, data})
+		return nil
+	}
+	if err == io.EOF {
+		err = ErrChanged
+	}
+	return fmt.Errorf("%s: %w", f.Path, err)
+}
+
+// room takes n bytes of an arena.
+func (f *File) room(n int64) []byte {
+	if f.left() < n {
+		arena := arenas.Get().(*[]byte)
+		if int64(cap(*arena)) < n {
+			*arena = make([]byte, 0, n)
+		}
+		f.arenas = append(f.arenas, arena)
+	}
+	arena := f.arenas[len(f.arenas)-1]
+	at := len(*arena)
+	*arena = (*arena)[:at+int(n)]
+	return (*arena)[at : at+int(n) : at+int(n)]
+}
+
+// left is how many bytes are free in the last arena.
+func (f *File) left() int64 {
+	if len(f.arenas) == 0 {
+		return -1
+	}
+	arena := *f.arenas[len(f.arenas)-1]
+	return int64(cap(arena) - len(arena))
+}
+
+func (f *File) find(off, n int64) []byte {
+	for _, s := range f.held {
+		if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
+			return s.data[at : at+n : at+n]
+		}
+	}
+	return nil
+}
+
+// Slice returns n bytes at offset off, which lie in the file, or nil where they are
+// not to be held in memory. They are not to be modified.
+func (f *File) Slice(off, n int64) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.find(off, n); b != nil {
+		return b
+	}
+	if tail := f.Size() - tailSize; off >= tail && tail >= 0 && f.left() >= tailSize {
+		if f.hold(tail, tailSize) == nil {
+			return f.find(off, n)
+		}
+	}
+	if n > f.left() || f.hold(off, n) != nil { // whoever reads it meets the error again
+		return nil
+	}
+	return f.find(off, n)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	f.mu.Lock()
+	held, closed := f.find(off, int64(len(b))), f.closed
+	f.mu.Unlock()
+	switch {
+	case held != nil:
+		return copy(b, held), nil
+	case closed:
+		return 0, os.ErrClosed
+	}
+	return f.rawFile.ReadAt(b, off)
+}
+
+// CloseFile closes the file, of which nothing more is read, and keeps what is in memory
+// of it.
+func (f *File) CloseFile() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	return f.rawFile.Close()
+}
+
+// Close closes the file and lets go of what is in memory of it.
+func (f *File) Close() error {
+	for _, arena := range f.arenas {
+		*arena = (*arena)[:0]
+		arenas.Put(arena)
+	}
+	f.held, f.arenas = nil, nil
+	return f.CloseFile()
+}
+
+// Unchanged returns an error that is ErrChanged when the open file, or what its name
+// stands for, is not what was opened.
+func (f *File) Unchanged() error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(f.Path)
+	if err != nil {
+		return err
+	}
+	if !f.is(now) || !f.is(named) {
+		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
+	}
+	return nil
+}
+
+func (f *File) is(info fs.FileInfo) bool {
+	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
+}

@@ -1,0 +1,34 @@
+//go:build !linux
+
+package input
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+type rawFile struct{ *os.File }
+
+// openRaw opens a regular file.
+func openRaw(path string) (rawFile, fs.FileInfo, error) {
+	// A pipe that nobody writes to would wait without O_NONBLOCK, which means
+	// nothing to a regular file.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return rawFile{}, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return rawFile{}, nil, err
+	}
+	return rawFile{f}, info, nil
+}
+
+// SameFile reports whether two infos are of one file.
+func SameFile(a, b fs.FileInfo) bool { return os.SameFile(a, b) }

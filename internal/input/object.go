@@ -1,0 +1,141 @@
+package input
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/patch"
+)
+
+// Object is an ELF file, or a member of an archive that is one. It is good for as
+// long as what is read of its source.
+type Object struct {
+	*elfreloc.Object
+	Machine arch.Machine // nil for one that is not known
+	Source  *Source
+}
+
+// ErrPassedOver is returned for a source that is no object but holds nothing to
+// convert either, and is right as it is.
+var ErrPassedOver = errors.New("nothing to convert")
+
+// explanations say why a file is not for this tool, and what to do.
+var explanations = map[filetype.Type]string{
+	filetype.Empty:       "is empty",
+	filetype.Archive:     "is an archive, and not an object or image; take the member out with ar x",
+	filetype.ThinArchive: "is a thin archive, and not an object or image; give the objects that it names",
+	filetype.MachO:       "is a Mach-O file; only ELF objects can be converted",
+	filetype.PE:          "is a PE file; only ELF objects can be converted",
+	filetype.COFF:        "is a COFF object; only ELF objects can be converted",
+	filetype.Bitcode:     "is LLVM bitcode, and not an object",
+	filetype.Text:        "is text, and not an object",
+	filetype.Unknown:     "is not an ELF object",
+}
+
+// Image reads the headers of an ELF file of any type, and explains what is none.
+func (s *Source) Image() (*Object, error) {
+	typ, err := s.Type()
+	if err != nil {
+		return nil, err
+	}
+	if typ != filetype.ELF {
+		return nil, fmt.Errorf("%s: %s", s.Name, explanations[typ])
+	}
+	return s.object()
+}
+
+// objects are those that were released.
+var objects = sync.Pool{New: func() any { return new(elfreloc.Object) }}
+
+func (s *Source) object() (*Object, error) {
+	o, err := objects.Get().(*elfreloc.Object).Reopen(s, s.Size, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{o, machines.Lookup(o.ABI()), s}, nil
+}
+
+// Release lets the memory of an object be used for another. Who has many objects, one
+// after the other, saves time by it; nothing that was read of the object is good any
+// more.
+func (o *Object) Release() {
+	objects.Put(o.Object)
+	o.Object = nil
+}
+
+// ELF reads the headers of an ELF file of any type. What is none, but need not be
+// converted, is ErrPassedOver.
+func (s *Source) ELF(names patch.Names) (*Object, error) {
+	typ, err := s.Type()
+	switch {
+	case err != nil:
+		return nil, err
+	case typ == filetype.ELF:
+		return s.object()
+	case typ == filetype.Bitcode:
+		found, err := s.Mentions(names.Needles())
+		if err == nil && found {
+			err = &LTOError{"is LLVM bitcode that holds probes; " + AdviceLLVM}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		return nil, ErrPassedOver
+	case s.Member != nil:
+		return nil, ErrPassedOver
+	}
+	return nil, fmt.Errorf("%s: %s", s.Name, explanations[typ])
+}
+
+// Relocatable reads the headers of a relocatable object, and explains what is none.
+// An archive may hold anything, so there only what holds probes has to be an object;
+// the rest is ErrPassedOver.
+func (s *Source) Relocatable(names patch.Names) (*Object, error) {
+	o, err := s.ELF(names)
+	if err != nil {
+		return nil, err
+	}
+	if s.Member != nil && o.Type != elf.ET_REL {
+		if found, err := o.NamesContain(names.Needles()); err != nil || !found {
+			return nil, ErrPassedOver
+		}
+	}
+	if err := checkType(o.Object); err != nil {
+		return nil, err
+	}
+	return o, CheckLTO(o.Object, names)
+}
+
+func checkType(o *elfreloc.Object) error {
+	switch o.Type {
+	case elf.ET_REL:
+		return nil
+	case elf.ET_EXEC:
+		return fmt.Errorf("%s: is a linked executable; convert its objects before they are linked", o.Name)
+	case elf.ET_DYN:
+		return fmt.Errorf("%s: is a linked shared object or executable; convert its objects before they are linked", o.Name)
+	case elf.ET_CORE:
+		return fmt.Errorf("%s: is a core file, and not an object", o.Name)
+	}
+	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
+}
+
+// MentionsStub reports whether some name in an object is that of a stub. An object
+// without one need not be looked at any further; the source of another is loaded.
+func (o *Object) MentionsStub(names patch.Names) (bool, error) {
+	found, err := o.NamesContain(names.Needles())
+	if err != nil || !found {
+		return false, err
+	}
+	return true, o.Source.Load()
+}
+
+func contains(s *Source, needles [][]byte) (bool, error) {
+	return elfreloc.StreamContains(s, 0, s.Size, needles)
+}

@@ -1,0 +1,58 @@
+// Package parallel works on many files with a bounded number of threads.
+package parallel
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Each calls work with each number below n, with at most jobs threads. The last of
+// them is the caller's.
+func Each(n, jobs int, work func(i int)) {
+	step := share(n, jobs)
+	var next atomic.Int64
+	worker := func() {
+		for {
+			end := int(next.Add(int64(step)))
+			for i := end - step; i < min(end, n); i++ {
+				work(i)
+			}
+			if end >= n {
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(jobs, n) - 1 {
+		wg.Go(worker)
+	}
+	worker()
+	wg.Wait()
+}
+
+// share is how many files a thread takes at a time. Neighbours are often of one
+// folder, where threads would wait for each other to create and rename files; but
+// all threads are to be busy to the end.
+func share(files, jobs int) int {
+	const most, turns = 16, 8
+	return max(1, min(most, files/(jobs*turns)))
+}
+
+// InOrder calls work with each number below n, as Each does, and hands the results
+// to done in the order of the numbers, one at a time. Whoever finishes the one that
+// is next in turn hands over what is ready, so that nobody has to be woken for it.
+func InOrder[R any](n, jobs int, work func(i int) *R, done func(i int, r *R)) {
+	results := make([]*R, n)
+	var mu sync.Mutex // of results, turn, and the calls of done
+	turn := 0
+	Each(n, jobs, func(i int) {
+		r := work(i)
+		mu.Lock()
+		defer mu.Unlock()
+		results[i] = r
+		for ; turn < n && results[turn] != nil; turn++ {
+			done(turn, results[turn])
+			results[turn] = nil
+		}
+	})
+}
