@@ -225,8 +225,8 @@ func (p *Plan) RelocName(typ uint32) string {
 // close to each other.
 type textReader struct {
 	object  *elfreloc.Object
-	window  uint64                 // of the machine
-	maps    map[int][]arch.Mapping // by section
+	window  uint64                  // of the machine
+	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
 	relocs  []arch.Reloc // of the last site, to be reused
@@ -251,6 +251,9 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Start: from, Map: t.maps[section]}
+	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	if m := t.maps[section]; m != nil {
+		t.text.Map = *m
+	}
 	return t.text, nil
 }

@@ -180,22 +180,35 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 }
 
 // mappings are what mapping symbols say of the sections that hold calls.
-func (s *Scan) mappings() (map[int][]arch.Mapping, error) {
+func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	letters := s.Machine.Traits().Mapping
 	if letters == "" {
 		return nil, nil
 	}
-	maps := map[int][]arch.Mapping{}
+	maps := map[int]*[]arch.Mapping{}
+	last := 0 // the section of the last call, and then of the last symbol
 	for i := range s.Calls {
-		maps[s.Calls[i].Relocs.Target] = nil
-	}
-	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
-		if m, ok := maps[section]; ok {
-			maps[section] = append(m, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
+		if target := s.Calls[i].Relocs.Target; target != last {
+			maps[target], last = new([]arch.Mapping), target
 		}
+	}
+	into := maps[last]
+	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
+		if section != last {
+			into, last = maps[section], section
+		}
+		if into == nil {
+			return
+		}
+		if len(*into) == cap(*into) {
+			*into = slices.Grow(*into, len(*into)+1)
+		}
+		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
 	})
 	for _, m := range maps {
-		slices.SortStableFunc(m, compareMappings)
+		if !slices.IsSortedFunc(*m, compareMappings) { // as assemblers write them
+			slices.SortStableFunc(*m, compareMappings)
+		}
 	}
 	return maps, err
 }
