@@ -115,7 +115,11 @@ type Site struct {
 // Env is what the object around a site demands of its disabled form.
 type Env struct {
 	ReturnThunk bool // a bare return is forbidden; jump to the return thunk
-	Text        Text // around the site
+	// Armable asks that the form of a probe call begins with an instruction that
+	// kernels emulate when a breakpoint of user space (a uprobe) is put over it.
+	// Others are executed elsewhere, or become something else.
+	Armable bool
+	Text    Text // around the site
 	// Returns are the relocations against the return thunk in the section of a site
 	// of one of the forms in ReturnThunk.Near, sorted by offset.
 	Returns []Reloc
@@ -173,7 +177,8 @@ type Machine interface {
 	Disable(s Site, k Kind, env Env) (Change, error)
 
 	// Disabled finds the disabled site whose record is at offset record, and
-	// reports whether the bytes are a disabled form of the kind at all.
+	// reports whether the bytes are a disabled form of the kind at all, whatever
+	// Env it was made for.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump

@@ -23,7 +23,8 @@ type Options struct {
 	// ReturnThunk is the symbol to jump to instead of returning. When it is
 	// "", the machine's own is used in objects that refer to it.
 	ReturnThunk string
-	// Stapsdt adds the notes that tracers of user space find probes by.
+	// Stapsdt adds the notes that tracers of user space find probes by, and gives
+	// the sites forms that they arm well.
 	Stapsdt bool
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
@@ -111,7 +112,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
 		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err

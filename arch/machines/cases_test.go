@@ -275,6 +275,8 @@ func (d *disabledCase) begin(value string) error {
 			d.kind = arch.Enabled
 		case i > 0 && word == thunk:
 			d.env.ReturnThunk = true
+		case i > 0 && word == "armable":
+			d.env.Armable = true
 		default:
 			return errUnknown
 		}

@@ -99,14 +99,15 @@ func TestTheWindowIsEnough(t *testing.T) {
 	})
 }
 
-// Each site has a disabled form of each kind, or says why there is none; and with the
-// return thunk, where the machine has one, each that returns.
+// Each site has a disabled form of each kind, or says why there is none, and one that is
+// armable of probe calls; and with the return thunk, where the machine has one, each that
+// returns.
 func TestDisabledFormsAreComplete(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		has := map[string]bool{}
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
-				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk)] = true
+				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable)] = true
 			}
 		}
 		helper := false
@@ -116,10 +117,13 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call) {
 						continue
 					}
-					if !has[fmt.Sprint(s.name, k, returns)] {
+					if !has[fmt.Sprint(s.name, k, returns, false)] {
 						t.Errorf("%s has no case as %s, return thunk %v", s.name, arch.Describe(k, s.form), returns)
 					}
 				}
+			}
+			if !has[fmt.Sprint(s.name, arch.Probe, false, true)] {
+				t.Errorf("%s has no case as an armable probe call", s.name)
 			}
 			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper })
 		}

@@ -107,7 +107,7 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 	if out, _ := exec.Command(tool, "--version").Output(); !bytes.Contains(out, []byte("riscv64")) {
 		t.Skip("the disassembler does not know all machines")
 	}
-	converted(t, func(t *testing.T, c conversion) {
+	check := func(t *testing.T, c conversion) {
 		if strings.Contains(c.before, "-bnd.o") {
 			return // the prefix belongs to the instruction that takes the call's place
 		}
@@ -126,7 +126,9 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 				t.Errorf("section %d: %s", section, diff)
 			}
 		}
-	})
+	}
+	converted(t, check)
+	t.Run("--stapsdt", func(t *testing.T) { converted(t, check, "--stapsdt") })
 }
 
 // codeSections lists the sections that a disassembler shows.

@@ -90,11 +90,11 @@ func TestCorpus(t *testing.T) {
 }
 
 // converted runs a check on each committed object that converts and has sites.
-func converted(t *testing.T, check func(t *testing.T, c conversion)) {
+func converted(t *testing.T, check func(t *testing.T, c conversion), flags ...string) {
 	n := 0
 	for _, path := range corpus(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := convertTo(t, path)
+			c := convertTo(t, path, flags...)
 			if c.status == exitOK && len(c.object.Sites) > 0 {
 				n++
 				check(t, c)

@@ -79,7 +79,8 @@ func init() {
 	commands = map[string]command{
 		"check": (*program).check, "convert": (*program).convert, "inspect": (*program).inspect, "list": (*program).list,
 		"resolve": (*program).resolve, "sites": (*program).sites, "stubs": (*program).stubs,
-		"version": (*program).version, "help": (*program).help,
+		"help":    (*program).help,
+		"version": (*program).version, "--version": (*program).version, "-V": (*program).version,
 	}
 }
 

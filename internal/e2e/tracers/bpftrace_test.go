@@ -40,6 +40,9 @@ func bpftraceProgram(image string) string {
 		{"app:generic", `%ld %s`, "(int64)arg0, str(arg1)"},
 		{"plain:declared", `%s %d %d %d`, "str(arg0), arg1, (int8)arg2, arg3"},
 		{"plain:file", `%d %d`, "(int32)arg0, arg1"},
+		{"app:half__way", `%d`, "(int32)arg0"},
+		{"old__app:half__done", `%d`, "(int32)arg0"},
+		{"plain__text:end__of__line", `%d`, "(int32)arg0"},
 	} {
 		fmt.Fprintf(&s, "usdt:%s:%s { printf(\"> %s %s\\n\", %s); @hits[probe] = count(); }\n", image, b.probe, b.probe, b.format, b.args)
 	}
@@ -62,7 +65,7 @@ func start(t *testing.T, exe string) running {
 }
 
 // trace attaches bpftrace to a running program, has it run its probes n times,
-// and returns what bpftrace prints until the program ends.
+// and returns what bpftrace prints until the program ends, which must not fail.
 func trace(t *testing.T, exe, image string, n int) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "script.bt")
@@ -80,16 +83,23 @@ func trace(t *testing.T, exe, image string, n int) []string {
 		t.Fatal(err)
 	}
 	var all []string
+	ended := make(chan error, 1)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		if lines.Text() == "attached" {
 			io.WriteString(p.stdin, strings.Repeat("\n", n))
 			p.stdin.Close()
-			go p.cmd.Wait()
+			go func() { ended <- p.cmd.Wait() }()
 		}
 		all = append(all, lines.Text())
 	}
 	if err := tracer.Wait(); err != nil {
 		t.Fatalf("bpftrace: %v\n%s", err, strings.Join(all, "\n"))
+	}
+	if !slices.Contains(all, "attached") {
+		t.Fatalf("bpftrace prints\n%s", strings.Join(all, "\n"))
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("%s, when it is traced: %v", exe, err)
 	}
 	return all
 }
@@ -128,5 +138,29 @@ func TestBpftrace(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestForksUnderBpftrace has children run what is armed in their parent. Linux 6.18
+// makes calls of no operations of five bytes, of code that children do not have.
+func TestForksUnderBpftrace(t *testing.T) {
+	for _, c := range []compiler{gcc, clang} {
+		t.Run(c.cc, func(t *testing.T) {
+			p := compileProgram(t, c, "-g")
+			const n = 5
+			want := len(p.calls(t, n)) // of the parent
+			p.main = c.compile(t, p.dir, "forks.c")
+			exe := p.executable(t)
+			needUprobes(t, exe)
+			hits := 0
+			for _, line := range trace(t, exe, exe, n) {
+				if strings.HasPrefix(line, "> ") {
+					hits++
+				}
+			}
+			if hits < want {
+				t.Errorf("%d hits, and %d calls of the twin", hits, want)
+			}
+		})
 	}
 }

@@ -32,6 +32,9 @@ func commands() string {
 		{"app:generic", `%ld %s`, "0 1"},
 		{"plain:declared", `%s %d %d %d`, "0 1 2 3"},
 		{"plain:file", `%d %d`, "0 1"},
+		{"app:half__way", `%d`, "0"},
+		{"old__app:half__done", `%d`, "0"},
+		{"plain__text:end__of__line", `%d`, "0"},
 	} {
 		fmt.Fprintf(&s, "break -probe-stap %s\ncommands\nsilent\nprintf \"> %s %s\\n\"", b.probe, b.probe, b.format)
 		verbs := strings.Fields(b.format)
@@ -118,6 +121,10 @@ var arm64Args = map[string]string{
 	"app:generic":    "-8@x0 8@x1",
 	"plain:declared": "8@x0 4@x1 -1@x2 2@x3",
 	"plain:file":     "-4@x0 1@x1",
+
+	"app:half__way":             "-4@x0",
+	"old__app:half__done":       "-4@x0",
+	"plain__text:end__of__line": "-4@x0",
 }
 
 func TestARM64(t *testing.T) {
