@@ -169,4 +169,7 @@ type Conventions struct {
 	// and UnwindNames what the names of some begin with, besides .eh_frame.
 	UnwindTypes []elf.SectionType
 	UnwindNames []string
+
+	// WideHash tells that the entries of DT_HASH are of 8 bytes, and not of 4.
+	WideHash bool
 }
