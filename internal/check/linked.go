@@ -80,6 +80,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		}
 		sym := syms.At(i)
 		sym.Name = strings.TrimSuffix(sym.Name, "$plt") // of mold, for an entry of the procedure linkage table
+		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
