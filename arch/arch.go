@@ -5,6 +5,9 @@
 // beside this file and a line in package machines; docs/adding-a-machine.md
 // says how one is made. A Machine sees bytes, offsets and relocations; it knows
 // nothing of ELF files as a whole.
+//
+// machines.Lookup finds the Machine of an object; nobody else has to know how many
+// there are. Sizes and offsets are in bytes.
 package arch
 
 import (
@@ -161,7 +164,9 @@ type Insn struct {
 	Reloc  *Reloc // from the start of Code, nil for none
 }
 
-// Machine is one instruction set under one ABI.
+// Machine is one instruction set under one ABI. Machines hold no state: they may be
+// compared, and used from several goroutines. Code that they are given is not modified;
+// what they return may share its bytes, as Site.Code does, and is not to be modified.
 type Machine interface {
 	Traits() *Traits
 

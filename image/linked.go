@@ -1,5 +1,8 @@
 package image
 
+// The image of a linked file: an address is one that it was linked for, and relocations
+// that the loader will apply tell what fields refer to.
+
 import (
 	"cmp"
 	"debug/elf"
@@ -14,7 +17,7 @@ import (
 // Linked is an executable, a shared library, or a kernel. Its addresses are
 // those that it was linked for, as if the load base were 0. At that base a
 // relocation of DT_RELR changes nothing: it adds the base to the address in its
-// place. So only DT_RELA and DT_REL are ever read.
+// place. So only DT_RELA and DT_REL are ever read. It is an Image.
 type Linked struct {
 	o     *elfreloc.Object
 	m     arch.Machine
@@ -79,11 +82,13 @@ func (l *Linked) findCode() {
 	slices.SortFunc(l.code, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
 }
 
-func (l *Linked) Name() string             { return l.o.Name }
-func (l *Linked) Machine() arch.Machine    { return l.m }
-func (l *Linked) Layout() elfreloc.Layout  { return l.o.Layout }
+func (l *Linked) Name() string            { return l.o.Name }
+func (l *Linked) Machine() arch.Machine   { return l.m }
+func (l *Linked) Layout() elfreloc.Layout { return l.o.Layout }
+func (l *Linked) Place(a Addr) string     { return fmt.Sprintf("%#x", a.Offset) }
+
+// Object is the file that the image is of.
 func (l *Linked) Object() *elfreloc.Object { return l.o }
-func (l *Linked) Place(a Addr) string      { return fmt.Sprintf("%#x", a.Offset) }
 
 func (l *Linked) Executable(a Addr) bool {
 	i, _ := slices.BinarySearchFunc(l.code, a.Offset, func(s span, addr uint64) int {

@@ -29,7 +29,7 @@ func (c *collector) collect() (err error) {
 		return nil
 	}
 	if uint64(len(c.code)) >= 1<<(32-rankBits) {
-		return fmt.Errorf("%s: %d sections of code", c.o.Name, len(c.code))
+		return &elfreloc.Error{File: c.o.Name, Err: fmt.Errorf("%d sections of code", len(c.code))}
 	}
 	if c.descriptors, err = readDescriptors(c.o, c.conventions); err != nil {
 		return err

@@ -8,7 +8,8 @@
 // the first of these that has any:
 //
 //  1. its .symtab;
-//  2. the .symtab of its separate debug file (package debugfile);
+//  2. the .symtab of its separate debug file, which is found by its build ID or by
+//     .gnu_debuglink as gdb does;
 //  3. its .dynsym.
 //
 // The debug file comes before .dynsym, other than in a plain search for "a symbol
@@ -17,6 +18,9 @@
 // up in the ranges of .eh_frame: those functions are there, and have no name.
 //
 // docs/resolve.md has the rules by which one of several symbols is chosen.
+//
+// Begin with New; Table.Lookup finds the function of an address. Sizes and offsets
+// are in bytes.
 package resolve
 
 import (
@@ -60,7 +64,8 @@ type Options struct {
 	// Path is where the image is. Without it, no file that is named by a
 	// .gnu_debuglink is found.
 	Path string
-	// DebugRoots are the folders of debug files; nil means debugfile.Roots.
+	// DebugRoots are the folders of debug files; nil means those where systems have
+	// them, /usr/lib/debug for one.
 	DebugRoots []string
 	// Dynsym are the dynamic symbols of an image without section headers, which
 	// a caller has found as the loader does; nil means those of SHT_DYNSYM.
@@ -89,7 +94,10 @@ type Table struct {
 	debugPath string
 }
 
-// New makes the table of an object or image.
+// New makes the table of an object or image, which may be of any machine. It reads
+// its symbols, and those of its debug file, which it closes. What is wrong with the
+// object is an *elfreloc.Error; what is wrong with the debug file is not one, and
+// is told to opts.Warn.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
 	code, err := codeOf(o)
@@ -157,7 +165,7 @@ func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbo
 // use makes the table of a symbol table.
 func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code codeMap) error {
 	if uint64(syms.Len()) > math.MaxUint32 {
-		return fmt.Errorf("%s: %d symbols", o.Name, syms.Len())
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%d symbols", syms.Len())}
 	}
 	c := &collector{o: o, syms: syms, code: code, conventions: machines.Conventions(o.ABI())}
 	if err := c.collect(); err != nil {
@@ -176,7 +184,8 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 // "" when they do not come from one.
 func (t *Table) DebugFile() string { return t.debugPath }
 
-// Lookup returns the innermost function that holds offset off of a section.
+// Lookup returns the innermost function that holds offset off of a section; in a
+// linked image section is 0, and off the address. ok is false where there is none.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e := t.named.find(section, off); e != nil {
 		raw := t.symbols.Name(int(e.symbol))
@@ -223,8 +232,8 @@ func (t *Table) From() Source {
 	return t.from
 }
 
-// Named returns the functions of the symbols whose names are wanted, by section and
-// start: all of them, aliases too.
+// Named returns the functions of the symbols whose names are wanted, sorted by section
+// and start: all of them, aliases too. wanted is asked for Raw names.
 func (t *Table) Named(wanted func(name string) bool) []Function {
 	var all []Function
 	for i := range t.named.entries {

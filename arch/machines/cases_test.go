@@ -16,7 +16,6 @@ import (
 // cases are what a machine's folder says of it in testdata/cases.txt, which
 // docs/adding-a-machine.md describes. Whatever it leaves out is missed by a test.
 type cases struct {
-	triple    string // of the toolchain whose assembler knows the stubs
 	sites     []*siteCase
 	refused   []*siteCase
 	branches  []*codeCase
@@ -137,8 +136,6 @@ func (c *cases) begin(key, value string) error {
 		*list, c.open = append(*list, b), b.add
 	}
 	switch key {
-	case "triple":
-		c.triple = value
 	case "site", "refused":
 		s := &siteCase{codeCase: codeCase{name: value}}
 		c.open = func(key, value string) error { return s.add(c, key, value) }

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -103,23 +103,24 @@ func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
 	})
 }
 
-// assemblers are those that a machine's toolchain has, as commands that take -o, a file
+// assemblers are those that a machine's toolchains have, as commands that take -o, a file
 // and another.
-func assemblers(triple string) [][]string {
-	return [][]string{{triple + "-as"}, {"clang-19", "--target=" + triple, "-c", "-x", "assembler"}}
+func assemblers(t *testing.T, m arch.Machine) [][]string {
+	t.Helper()
+	i := slices.IndexFunc(toolchains.Machines, func(c *toolchains.Machine) bool { return c.Name == m.Traits().Name })
+	if i < 0 {
+		t.Fatal("the machine has no line in internal/testkit/toolchains")
+	}
+	c := toolchains.Machines[i]
+	return [][]string{{c.Tool("as")}, append(slices.Clone(c.CC(toolchains.Clang19)), "-c", "-x", "assembler")}
 }
 
 // Others' assemblers make of the text of each stub what its code is.
 func TestStubsAssemble(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
-		if c.triple == "" {
-			t.Fatal("the cases have no triple")
-		}
-		for _, as := range assemblers(c.triple) {
+		for _, as := range assemblers(t, m) {
 			t.Run(as[0], func(t *testing.T) {
-				if _, err := exec.LookPath(as[0]); err != nil {
-					tools.Unavailable(t, "no "+as[0])
-				}
+				tools.Need(t, as[0])
 				for _, stub := range allStubs(m) {
 					checkAssembled(t, m, stub, as)
 				}

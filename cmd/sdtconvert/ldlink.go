@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
@@ -128,23 +129,28 @@ func (l *link) convertInputs(wanted []*linkInput) error {
 		return err
 	}
 	l.watch()
-	c := &converter{settings: &l.settings, files: l.program.files, keep: keptMembers, memberJobs: memberJobs(l.jobs, len(files)), fresh: true, keepTime: l.inPlace}
+	o := l.conversion(len(files))
+	o.Fresh, o.KeepTime = true, l.inPlace
 	if !l.line.Relocatable {
-		c.planned = l.notePlan
+		o.Planned = l.notePlan
 	}
-	work := c.file
-	if !l.inPlace {
-		work = func(file string) *result { return c.convert(file, l.copies[file]) }
+	c := convert.New(o, l.program.files)
+	work := func(i int) *convert.Result {
+		target := files[i]
+		if !l.inPlace {
+			target = l.copies[target]
+		}
+		return c.File(files[i], target)
 	}
 	failed := false
 	l.converted = true
-	parallel.InOrder(len(files), l.jobs, func(i int) *result { return work(files[i]) }, func(_ int, r *result) {
-		for _, text := range [][]byte{r.stderr.Bytes(), r.stdout.Bytes()} { // standard output is the linker's
+	parallel.InOrder(len(files), l.jobs, work, func(_ int, r *convert.Result) {
+		for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} { // standard output is the linker's
 			if len(text) > 0 {
 				l.Stderr.Write(text)
 			}
 		}
-		failed = failed || r.failed
+		failed = failed || r.Failed
 	})
 	if failed {
 		return errTold

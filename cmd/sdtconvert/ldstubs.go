@@ -73,7 +73,7 @@ type linkPart struct {
 
 func (l *link) stubOptions() stubs.Options {
 	return stubs.Options{
-		Names: l.patch.Names, ProbePrefix: l.patch.ProbePrefix, Thunk: l.patch.ReturnThunk, Layouts: recordLayouts(l.patch.Layout),
+		Names: l.patch.Names, ProbePrefix: l.patch.ProbePrefix, Thunk: l.patch.ReturnThunk, Layouts: l.patch.Layout.Candidates(),
 		Converted: true, Hidden: l.patch.Layout.Format == linkerset.Relative,
 	}
 }

@@ -1,0 +1,366 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
+)
+
+const thinMagic = "!<thin>\n"
+
+// makeArchive collects files as GNU ar does, with an index.
+func makeArchive(t testing.TB, magic string, files ...objects.File) []byte {
+	t.Helper()
+	thin := magic == thinMagic
+	var names, body, symbols bytes.Buffer
+	var at []int // where the header of each symbol's member is in body
+	member := func(name string, data []byte) string {
+		return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, "644", len(data))
+	}
+	for _, f := range files {
+		for _, name := range definedBy(f.Data) {
+			at = append(at, body.Len())
+			symbols.WriteString(name + "\x00")
+		}
+		field := f.Name + "/"
+		if thin || len(field) > 16 {
+			field = fmt.Sprintf("/%d", names.Len())
+			names.WriteString(f.Name + "/\n")
+		}
+		body.WriteString(member(field, f.Data))
+		if !thin {
+			body.Write(f.Data)
+			body.WriteString(strings.Repeat("\n", len(f.Data)&1))
+		}
+	}
+	for _, b := range []*bytes.Buffer{&names, &symbols} {
+		b.WriteString(strings.Repeat("\x00", b.Len()&1))
+	}
+	index := binary.BigEndian.AppendUint32(nil, uint32(len(at)))
+	first := 8 + 60 + 60 + 4*(1+len(at)) + symbols.Len() + names.Len()
+	for _, off := range at {
+		index = binary.BigEndian.AppendUint32(index, uint32(first+off))
+	}
+	index = append(index, symbols.Bytes()...)
+	return []byte(magic + member("/", index) + string(index) + member("//", names.Bytes()) + names.String() + body.String())
+}
+
+// definedBy lists the symbols of an object, if it is one.
+func definedBy(data []byte) []string {
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "")
+	if err != nil {
+		return nil
+	}
+	names, _ := archive.Symbols(o)
+	return names
+}
+
+func named(t testing.TB, name, object string) objects.File {
+	t.Helper()
+	return objects.File{Name: name, Data: objects.Read(t, object)}
+}
+
+// converterOf is one that works as the command does without flags.
+func converterOf(keep int64) *Converter {
+	c := New(Options{Patch: defaultOptions(), Jobs: 2}, &replace.Writer{})
+	c.keep = keep
+	return c
+}
+
+// What is not kept in memory until it is written is the same when it is converted
+// again.
+func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
+	files := []objects.File{
+		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
+		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
+	}
+	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
+	folder := t.TempDir()
+	path := filepath.Join(folder, "lib.a")
+	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var results [][]byte
+	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
+		target := filepath.Join(folder, fmt.Sprint(keep))
+		if r := converterOf(keep).File(path, target); r.Failed {
+			t.Fatal(r.Messages.String())
+		}
+		data, err := os.ReadFile(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, data)
+	}
+	for _, data := range results[1:] {
+		if !bytes.Equal(data, results[0]) {
+			t.Error("the results differ")
+		}
+	}
+}
+
+// A member of an archive is converted as an object is.
+func TestMembersAreConvertedAsObjects(t *testing.T) {
+	folder := t.TempDir()
+	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
+	path := filepath.Join(folder, "lib.a")
+	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := converterOf(keptMembers)
+	if r := c.File(path, path); r.Failed {
+		t.Fatal(r.Messages.String())
+	}
+	for i, f := range files {
+		name := filepath.Join(folder, f.Name)
+		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.File(name, name); r.Failed {
+			t.Fatal(r.Messages.String())
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i].Data = data
+	}
+	got, err := os.ReadFile(path)
+	if want := makeArchive(t, "!<arch>\n", files...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: the archive differs from that of converted members", err)
+	}
+}
+
+// An archive that was cut off, or whose headers lie, is left as it is.
+func TestBrokenArchivesAreLeftAlone(t *testing.T) {
+	files := []objects.File{
+		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), {Name: "odd.txt", Data: []byte("odd")},
+		named(t, "a_name_of_more_than_15.o", "forms.amd64-gcc12-as.o"),
+	}
+	whole := makeArchive(t, "!<arch>\n", files...)
+	path := filepath.Join(t.TempDir(), "lib.a")
+	check := func(what string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := converterOf(keptMembers).File(path, path)
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%s: %v, the archive has changed", what, err)
+		}
+		if text := r.Messages.String(); !r.Failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%s: failed is %v, and the message %q", what, r.Failed, text)
+		}
+	}
+	for n := 9; n < len(whole); n += 211 {
+		check(fmt.Sprintf("%d bytes", n), whole[:n])
+	}
+	at := bytes.LastIndex(whole, []byte("calls.o/"))
+	for _, size := range []string{"9999999999", "-1", "1", "0x10", "", "10 10"} {
+		data := bytes.Clone(whole)
+		copy(data[at+48:at+58], fmt.Sprintf("%-10s", size))
+		check("size "+size, data)
+	}
+	for _, count := range []string{"\xff\xff\xff\xff", "\x00\x00\xff\xff", "\x00\x01\x00\x00"} {
+		data := bytes.Clone(whole)
+		copy(data[68:], count)
+		check(fmt.Sprintf("%x symbols", count), data)
+	}
+}
+
+// A thin archive that cannot be brought up to date leaves its members alone.
+func TestThinArchivesThatCannotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
+	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	thin := makeArchive(t, thinMagic, f)
+	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
+	for name, data := range map[string][]byte{member: f.Data, path: thin} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := converterOf(keptMembers).File(path, path)
+	if text := r.Messages.String(); !r.Failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
+		t.Errorf("failed is %v, and the message %q", r.Failed, text)
+	}
+	for name, want := range map[string][]byte{member: f.Data, path: thin} {
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has changed: %v", name, err)
+		}
+	}
+}
+
+// A file that another archive has had converted in between, with the symbols that
+// its conversion has added, is in the index as if this one had.
+func TestThinArchivesThatShareAMember(t *testing.T) {
+	folder := t.TempDir()
+	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
+	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	for name, data := range map[string][]byte{member: f.Data, path: makeArchive(t, thinMagic, f)} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := converterOf(keptMembers)
+	c.Patch.Stapsdt = true
+	in, err := input.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	l, err := in.Archive(input.Options{FollowThin: false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := newThinChanges(c, l)
+	if err := c.members(l, &Result{path: path}, changes.note); err != nil {
+		t.Fatal(err)
+	}
+	if r := c.File(member, member); r.Failed {
+		t.Fatal(r.Messages.String())
+	}
+	e := l.Edit()
+	if _, err := changes.write(e); err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, out.Size)
+	if _, err := out.Reader(in).ReadAt(got, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.Data, err = os.ReadFile(member)
+	if want := makeArchive(t, thinMagic, f); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: got\n%q, want\n%q", err, got, want)
+	}
+}
+
+// Thin archives with the same members may be converted at the same time.
+func TestThinArchivesAtTheSameTime(t *testing.T) {
+	folder := t.TempDir()
+	object := objects.Read(t, "forms.amd64-gcc12-as.o")
+	var files []objects.File
+	for i := range 64 {
+		files = append(files, objects.File{Name: fmt.Sprintf("%d.o", i), Data: object})
+	}
+	archives := make([]string, 4)
+	thin := makeArchive(t, thinMagic, files...)
+	for i := range archives {
+		archives[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
+		files = append(files, objects.File{Name: filepath.Base(archives[i]), Data: thin})
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := converterOf(keptMembers)
+	parallel.InOrder(len(archives), len(archives), func(i int) *Result { return c.File(archives[i], archives[i]) }, func(_ int, r *Result) {
+		if r.Failed {
+			t.Error(r.Messages.String())
+		}
+	})
+	files = files[:64]
+	for i := range files {
+		var err error
+		if files[i].Data, err = os.ReadFile(filepath.Join(folder, files[i].Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range archives {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, makeArchive(t, thinMagic, files...)) {
+			t.Errorf("%v: %s is not that of converted members", err, path)
+		}
+	}
+}
+
+// FuzzArchive converts archives, in their place. Those that cannot be converted stay
+// as they are, and so do those that were converted. A thin archive may name the files
+// beside it.
+func FuzzArchive(f *testing.F) {
+	const limit = 4 << 10
+	var small []objects.File
+	for _, file := range objects.Committed(f, limit) {
+		if strings.Contains(file.Name, "amd64-gcc12") {
+			small = append(small, file)
+		}
+	}
+	text := objects.File{Name: "odd.txt", Data: []byte("odd")}
+	for i := range small {
+		both := []objects.File{text, small[i], small[(i+1)%len(small)]}
+		f.Add(makeArchive(f, "!<arch>\n", both...), byte(i))
+	}
+	beside := objects.File{Name: "beside.o", Data: objects.Read(f, "comdat.amd64-gcc12-O2.o")}
+	f.Add(makeArchive(f, thinMagic, beside, beside, objects.File{Name: "lib.a"}), byte(0))
+	f.Add(makeArchive(f, thinMagic, beside, objects.File{Name: "../beside.o"}), byte(0))
+	folder := f.TempDir()
+	path := filepath.Join(folder, "lib.a")
+	f.Fuzz(func(t *testing.T, data []byte, flags byte) {
+		if !bytes.HasPrefix(data, []byte("!<")) {
+			return
+		}
+		for _, file := range []objects.File{{Name: "lib.a", Data: data}, beside} {
+			if err := os.WriteFile(filepath.Join(folder, file.Name), file.Data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := converterOf(int64(flags) << 4)
+		c.Patch = fuzzOptions(flags)
+		r := c.File(path, path)
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Failed {
+			if !bytes.Equal(got, data) {
+				t.Fatalf("%s has changed the archive", r.Messages.String())
+			}
+			return
+		}
+		if r := c.File(path, path); r.Failed {
+			t.Fatalf("the output cannot be converted again: %s", r.Messages.String())
+		}
+		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, got) {
+			t.Fatalf("a second conversion changes the output: %v", err)
+		}
+		checkMembers(t, path)
+	})
+}
+
+// checkMembers demands that no member that is an object has an undefined stub.
+func checkMembers(t *testing.T, path string) {
+	t.Helper()
+	in, err := input.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	err = in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
+		opts := defaultOptions()
+		s, err := src.Relocatable(opts.Names)
+		if err != nil {
+			return nil
+		}
+		if _, err := s.Symbols(); err == nil { // nobody has read those that name no stub
+			wantNoStubs(t, s, opts)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

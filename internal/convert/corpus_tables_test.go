@@ -1,0 +1,181 @@
+package convert
+
+import (
+	"debug/elf"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
+)
+
+// withoutStubs drops the symbols that a conversion removes or renames.
+func withoutStubs(syms []viewSymbol) []viewSymbol {
+	var out []viewSymbol
+	for _, s := range syms {
+		if (stubID(s.Name) == "" || s.Section != elf.SHN_UNDEF) && !strings.HasPrefix(s.Name, "sdt_") {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// checkAddrsig: the table of symbols whose addresses matter names the same ones.
+func (p *pair) checkAddrsig() {
+	for i, s := range p.old.Sections {
+		if !isAddrsig(s) {
+			continue
+		}
+		p.seen["addrsig"] = p.seen["addrsig"] || len(p.old.data[i]) > 0
+		if diff := cmp.Diff(withoutStubs(p.old.addrsig(p.T, i)), withoutStubs(p.new.addrsig(p.T, i))); diff != "" {
+			p.Errorf("%s: %s", s.Name, diff)
+		}
+	}
+}
+
+// checkGroups: groups keep signature and members, and gain what records their code.
+func (p *pair) checkGroups() {
+	for i, s := range p.old.Sections {
+		if s.Type != elf.SHT_GROUP {
+			continue
+		}
+		p.seen["group"] = true
+		now := p.new.Sections[i]
+		if diff := cmp.Diff(p.old.symbol(s.Info), p.new.symbol(now.Info)); diff != "" {
+			p.Errorf("signature of group %d: %s", i, diff)
+		}
+		old, new := p.old.groupMembers(i), p.new.groupMembers(i)
+		if len(new) < len(old) || !cmp.Equal(old, new[:len(old)]) {
+			p.Errorf("members of group %d: %v, want %v and more", i, new, old)
+			continue
+		}
+		for _, m := range new[len(old):] {
+			s := p.new.Sections[m]
+			name := strings.TrimPrefix(strings.TrimPrefix(s.Name, ".rela"), ".rel")
+			if s.Flags&elf.SHF_GROUP == 0 || !strings.Contains(name, "sdt_") && name != ".note.stapsdt" && !strings.HasPrefix(name, "my_sites") || int(m) < len(p.old.Sections) {
+				p.Errorf("new member of group %d: %s, flags %v", i, s.Name, s.Flags)
+			}
+		}
+	}
+}
+
+var (
+	symbolic = regexp.MustCompile(`\s*(#.*|//.*|<.*>)\s*`)
+	codeLine = regexp.MustCompile(`^\s*([0-9a-f]+):\s+(.*)$`)
+)
+
+// instructions disassembles the code of objects: the text of each instruction
+// by object, section, in the order of the sections, and address, without the
+// names of symbols.
+func instructions(t *testing.T, tool string, paths ...string) [][]map[uint64]string {
+	t.Helper()
+	out := tools.Output(t, tool, append([]string{"-d", "-z"}, paths...)...)
+	var all [][]map[uint64]string
+	helper := false
+	for line := range strings.Lines(out) {
+		n := len(all) - 1
+		if strings.Contains(line, "file format elf") {
+			all = append(all, nil)
+		} else if strings.HasPrefix(line, "Disassembly of section ") {
+			if helper = strings.Contains(line, ".text.__sdt_"); !helper {
+				all[n] = append(all[n], map[uint64]string{})
+			}
+		} else if m := codeLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && !helper {
+			address, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[n][len(all[n])-1][address] = symbolic.ReplaceAllString(m[2], "")
+		}
+	}
+	if len(all) != len(paths) {
+		t.Fatalf("%s shows %d of %d objects", tool, len(all), len(paths))
+	}
+	return all
+}
+
+// An independent disassembler sees the same instructions everywhere but at the
+// sites, and comes out of each site in step.
+func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
+	tool := "llvm-objdump-19"
+	if _, err := exec.LookPath(tool); err != nil {
+		tool = "llvm-objdump"
+	}
+	tools.Need(t, tool)
+	if !strings.Contains(tools.Output(t, tool, "--version"), "riscv64") {
+		t.Skip("the disassembler does not know all machines")
+	}
+	check := func(t *testing.T, c run) {
+		if strings.Contains(c.before, "-bnd.o") {
+			return // the prefix belongs to the instruction that takes the call's place
+		}
+		both := instructions(t, tool, c.before, c.after)
+		before, after := both[0], both[1]
+		if len(before) == 0 || len(before) != len(after) {
+			t.Fatalf("%d sections of code, and %d before", len(after), len(before))
+		}
+		for i, section := range codeSections(t, c.before) {
+			sites := siteBytes(t, c, section)
+			for address := range sites {
+				delete(before[i], address)
+				delete(after[i], address)
+			}
+			if diff := cmp.Diff(before[i], after[i]); diff != "" {
+				t.Errorf("section %d: %s", section, diff)
+			}
+		}
+	}
+	converted(t, nil, check)
+	t.Run("--stapsdt", func(t *testing.T) {
+		converted(t, func(o *patch.Options) { o.Stapsdt = true }, check)
+	})
+}
+
+// codeSections lists the sections that a disassembler shows.
+func codeSections(t *testing.T, path string) []int {
+	v := viewFile(t, path)
+	var out []int
+	for i, s := range v.Sections {
+		if v.executable(i) && s.Size > 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// siteBytes returns the offsets of all bytes of the sites of a section, as the
+// manifest gives them and the relocations confirm.
+func siteBytes(t *testing.T, c run, section int) map[uint64]bool {
+	t.Helper()
+	out := map[uint64]bool{}
+	v := viewFile(t, c.before)
+	for i, s := range v.Sections {
+		if !isRelocSection(s) || int(s.Info) != section {
+			continue
+		}
+		for _, r := range v.relocs(i) {
+			if stubID(r.Sym.Name) == "" {
+				continue
+			}
+			found := false
+			for _, site := range c.object.Sites {
+				n := uint64(len(site.Old))
+				if site.Section == v.Sections[section].Name && site.Offset <= r.Offset && r.Offset < site.Offset+n {
+					found = true
+					for at := range n {
+						out[site.Offset+at] = true
+					}
+				}
+			}
+			if !found {
+				t.Errorf("no site around the relocation at %#x of section %d", r.Offset, section)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package convert
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
+)
+
+var update = flag.Bool("update", false, "write what conversions do now into the golden file")
+
+// corpus lists the committed objects.
+func corpus(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(objects.Folder(), "*.o"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no objects in testdata/objs: %v", err)
+	}
+	return paths
+}
+
+// run is what came of one committed object.
+type run struct {
+	before, after string // paths; after does not exist when the conversion failed
+	failed        bool
+	messages      string
+	object        *manifest.Object
+}
+
+// set changes the options of a conversion; nil changes nothing.
+type set func(o *patch.Options)
+
+// convertTo converts an object with a manifest, into a folder of the test.
+func convertTo(t *testing.T, path string, change set) run {
+	t.Helper()
+	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
+	opts := Options{Patch: defaultOptions(), Jobs: 2, Manifest: true}
+	if change != nil {
+		change(&opts.Patch)
+	}
+	r := New(opts, &replace.Writer{}).File(path, c.after)
+	c.failed = r.Failed
+	c.messages = strings.ReplaceAll(r.Messages.String(), filepath.Dir(path)+string(filepath.Separator), "")
+	if len(r.Objects) != 1 {
+		t.Fatalf("%s: a manifest of %d objects", path, len(r.Objects))
+	}
+	c.object = r.Objects[0]
+	return c
+}
+
+// outcome is the golden text of a conversion: sites by kind, or the messages.
+func (c run) outcome() string {
+	text := filepath.Base(c.before) + ": " + c.object.Status
+	if !c.failed {
+		kinds := map[string]int{}
+		for _, s := range c.object.Sites {
+			kinds[s.Kind]++
+		}
+		names := make([]string, 0, len(kinds))
+		for name, n := range kinds {
+			names = append(names, fmt.Sprintf("%s %d", name, n))
+		}
+		slices.Sort(names)
+		if len(names) > 0 {
+			text += ": " + strings.Join(names, ", ")
+		}
+	}
+	text += "\n"
+	for line := range strings.Lines(c.messages) {
+		text += "\t" + line
+	}
+	return text
+}
+
+// Every committed object converts, or fails, exactly as corpus.golden says.
+func TestCorpus(t *testing.T) {
+	var got strings.Builder
+	for _, path := range corpus(t) {
+		c := convertTo(t, path, nil)
+		got.WriteString(c.outcome())
+		if c.failed != (len(c.messages) > 0) {
+			t.Errorf("%s: failed is %v, with messages %q", path, c.failed, c.messages)
+		}
+		if _, err := os.Stat(c.after); (err == nil) == c.failed {
+			t.Errorf("%s: failed is %v, output: %v", path, c.failed, err)
+		}
+	}
+	const golden = "testdata/corpus.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// converted runs a check on each committed object that converts and has sites.
+func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
+	n := 0
+	for _, path := range corpus(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			c := convertTo(t, path, change)
+			if !c.failed && len(c.object.Sites) > 0 {
+				n++
+				check(t, c)
+			}
+		})
+	}
+	if n == 0 {
+		t.Error("no object was converted")
+	}
+}
+
+func TestEveryCallOfAStubIsASite(t *testing.T) {
+	converted(t, nil, func(t *testing.T, c run) {
+		if want := viewFile(t, c.before).stubCalls(); len(c.object.Sites) != want {
+			t.Errorf("%d sites, and %d relocations of code against stubs", len(c.object.Sites), want)
+		}
+	})
+}
+
+func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
+	tools.Need(t, "readelf")
+	converted(t, nil, func(t *testing.T, c run) {
+		code := map[string]bool{}
+		for i, s := range viewFile(t, c.before).Sections {
+			if s.Flags&0x4 != 0 && i > 0 { // SHF_EXECINSTR
+				code[s.Name] = true
+			}
+		}
+		out := tools.Output(t, "readelf", "-rW", c.before)
+		n, counts := 0, false
+		for line := range strings.Lines(out) {
+			if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
+				name, _, _ := strings.Cut(rest, "'")
+				counts = code[strings.TrimPrefix(strings.TrimPrefix(name, ".rela"), ".rel")]
+			} else if counts && strings.Contains(line, " __dtrace_") {
+				n++
+			}
+		}
+		if len(c.object.Sites) != n {
+			t.Errorf("%d sites, and readelf shows %d relocations of code against stubs", len(c.object.Sites), n)
+		}
+	})
+}
+
+func sameContents(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Equal(x, y)
+}
+
+func TestSameInputGivesSameBytes(t *testing.T) {
+	converted(t, nil, func(t *testing.T, c run) {
+		if again := convertTo(t, c.before, nil); !sameContents(t, c.after, again.after) {
+			t.Error("two conversions of one object differ")
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package convert
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/objects"
+)
+
+// tryBytes converts bytes that may be anything: to a result that checkRun
+// accepts, or to an error.
+func (s *scratch) tryBytes(t *testing.T, data []byte) {
+	t.Helper()
+	opts := defaultOptions()
+	run, err := s.convert(data, opts)
+	if (run != nil) == (err != nil) {
+		t.Fatalf("got %v and error %v", run, err)
+	}
+	if err == nil {
+		s.checkRun(t, data, opts, run)
+	}
+}
+
+func TestEveryByteOfTheTablesMayBeWrong(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 17
+	}
+	for _, name := range objects.OfEachMachine {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			original := objects.Read(t, name)
+			files := newScratch(t)
+			for _, r := range objects.Tables(t, original) {
+				for at := r[0]; at < r[1]; at += stride {
+					mutateByte(t, files, original, at)
+				}
+			}
+		})
+	}
+}
+
+func mutateByte(t *testing.T, files *scratch, original []byte, at int) {
+	t.Helper()
+	was := original[at]
+	tried := map[byte]bool{was: true}
+	for _, b := range []byte{0, ^was, was + 1} {
+		if tried[b] {
+			continue
+		}
+		tried[b] = true
+		data := bytes.Clone(original)
+		data[at] = b
+		if !t.Run(fmt.Sprintf("%#x=%#02x", at, b), func(t *testing.T) { files.tryBytes(t, data) }) {
+			return
+		}
+	}
+}
+
+func TestTruncationIsAnError(t *testing.T) {
+	for _, name := range objects.OfEachMachine {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			original := objects.Read(t, name)
+			files := newScratch(t)
+			for n := range original {
+				if run, err := files.convert(original[:n], defaultOptions()); err == nil {
+					t.Fatalf("%d of %d bytes are converted: %+v", n, len(original), run.changed)
+				}
+			}
+		})
+	}
+}
+
+// A name may be the tail of another, which stays as it is.
+func TestNameOfWhichAStubIsTheTailIsKept(t *testing.T) {
+	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
+	longer := joinStub(t, data)
+	if !symbolNames(t, data)[longer] {
+		t.Fatalf("no symbol %s to begin with", longer)
+	}
+	run, err := newScratch(t).convert(data, defaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !symbolNames(t, run.data)[longer] {
+		t.Errorf("the symbol %s is gone", longer)
+	}
+}
+
+// joinStub joins the name of a stub to that before it, which is returned.
+func joinStub(t *testing.T, data []byte) string {
+	t.Helper()
+	names := symbolNames(t, data)
+	for name := range names {
+		at := bytes.Index(data, []byte("\x00"+name+"\x00__dtrace_probe_"))
+		if name == "" || strings.HasPrefix(name, "__dtrace_") || at < 0 {
+			continue
+		}
+		start, join := at+1, at+1+len(name)
+		data[join] = '_'
+		return string(data[start : join+bytes.IndexByte(data[join:], 0)])
+	}
+	t.Fatal("no stub's name stands behind that of another symbol")
+	return ""
+}
+
+func symbolNames(t *testing.T, data []byte) map[string]bool {
+	t.Helper()
+	syms, err := subjectOf(t, data).Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for i := range syms.Len() {
+		names[syms.Name(i)] = true
+	}
+	return names
+}
+
+// headerAt is where the header of the first section is that want accepts.
+func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uint64) bool) []byte {
+	t.Helper()
+	table := data[binary.LittleEndian.Uint64(data[40:]):]
+	for i := 1; i < int(binary.LittleEndian.Uint16(data[60:])); i++ {
+		h := table[64*i : 64*i+64]
+		if want(elf.SectionType(binary.LittleEndian.Uint32(h[4:])), binary.LittleEndian.Uint64(h[32:])) {
+			return h
+		}
+	}
+	t.Fatal("no such section")
+	return nil
+}
+
+// What has no contents takes no room, wherever it claims to stand.
+func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
+	original := objects.Read(t, "existing.amd64-gcc12-O2.o")
+	want, err := newScratch(t).convert(original, defaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, far := range []uint64{1 << 30, 1 << 62, 1 << 63} {
+		data := bytes.Clone(original)
+		h := headerAt(t, data, func(typ elf.SectionType, _ uint64) bool { return typ == elf.SHT_NOBITS })
+		binary.LittleEndian.PutUint64(h[24:], far)
+		binary.LittleEndian.PutUint64(h[48:], far)
+		run, err := newScratch(t).convert(data, defaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(run.data) > len(want.data)+16 {
+			t.Errorf("an empty section at %#x: %d bytes, want about %d", far, len(run.data), len(want.data))
+		}
+	}
+}
+
+func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
+	data := objects.Read(t, "existing.amd64-gcc12-O2.o")
+	null := data[binary.LittleEndian.Uint64(data[40:]):]
+	binary.LittleEndian.PutUint32(null[4:], uint32(elf.SHT_GROUP))
+	binary.LittleEndian.PutUint64(null[32:], 1<<40)
+	files := newScratch(t)
+	_, err := files.convert(data, defaultOptions())
+	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
+	if err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
+	}
+}
