@@ -67,6 +67,16 @@ type Object struct {
 	order   []int          // once fileOrder has found it
 }
 
+// ABI returns what the header says of the machine and its conventions: e_machine,
+// EI_CLASS, EI_DATA and e_flags.
+func (o *Object) ABI() (machine elf.Machine, class elf.Class, data elf.Data, flags uint32) {
+	data = elf.ELFDATA2LSB
+	if o.Layout.big {
+		data = elf.ELFDATA2MSB
+	}
+	return o.Machine, o.Layout.Class, data, o.Flags
+}
+
 // Section is a section header (gABI, "Section Header").
 type Section struct {
 	Name    string

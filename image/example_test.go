@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		log.Fatal(err)
 	}

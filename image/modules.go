@@ -237,7 +237,7 @@ func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
 
 // describe makes the image of a module.
 func (p *Process) describe(m *Module) {
-	machine := machines.Lookup(m.Object.Machine, m.Object.Layout.Class)
+	machine := machines.Lookup(m.Object.ABI())
 	if machine == nil {
 		m.Note = fmt.Sprintf("the machine %v is not supported", m.Object.Machine)
 		return

@@ -162,25 +162,47 @@ func (a *applier) target(s *Site) (uint32, error) {
 	if s.Change.Target == arch.TargetThunk {
 		return a.thunkSymbol(), nil
 	}
-	env := arch.Env{ReturnThunk: a.p.Thunk != ""}
-	if a.helper != nil {
-		return *a.helper, nil
+	if a.helper == nil {
+		sym, err := a.addHelper(s.Relocs.Rela)
+		if err != nil {
+			return 0, err
+		}
+		a.helper = &sym
 	}
-	h := a.m.Helper(env)
+	return *a.helper, nil
+}
+
+// helperSection is the section of the helper.
+const helperSection = ".text.__sdt_return_0"
+
+// addHelper adds the helper, once for an object, and returns the symbol of its section.
+func (a *applier) addHelper(rela bool) (uint32, error) {
+	t := a.m.Traits()
+	var code []byte
+	var relocs []arch.Reloc // of jumps to the return thunk
+	for _, insn := range a.m.Stub(arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk}) {
+		if insn.Reloc != nil {
+			r := *insn.Reloc
+			r.Offset += uint64(len(code))
+			relocs = append(relocs, r)
+		}
+		code = append(code, insn.Code...)
+	}
 	sec := a.e.AddSection(elfreloc.NewSection{
-		Name: h.Section, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: h.Align,
-		Data: h.Code, Relocs: h.Thunk != nil, Rela: s.Relocs.Rela,
+		Name: helperSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
+		Data: code, Relocs: len(relocs) > 0, Rela: rela,
 	})
 	sym := a.e.SectionSymbol(sec)
-	a.helper = &sym
-	if h.Thunk == nil {
-		return sym, nil
+	for _, r := range relocs {
+		err := a.e.AddRelocation(sec, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Sym: a.thunkSymbol(), Addend: r.Addend})
+		if err == nil {
+			err = a.listReturn(sym, r.Offset-t.ReturnThunk.Field)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	r := elfreloc.Relocation{Offset: h.Thunk.Offset, Type: h.Thunk.Type, Sym: a.thunkSymbol(), Addend: h.Thunk.Addend}
-	if err := a.e.AddRelocation(sec, r); err != nil {
-		return 0, err
-	}
-	return sym, a.listReturn(sym, h.Thunk.Offset-1)
+	return sym, nil
 }
 
 // thunkSymbol finds the return thunk, or makes an undefined symbol for it.
@@ -195,18 +217,19 @@ func (a *applier) thunkSymbol() uint32 {
 	return *a.thunk
 }
 
-// returnSites is where objtool lists the jumps to the return thunk, which the
-// Linux kernel patches at boot: a PC-relative 32-bit distance for each.
-const returnSites = ".return_sites"
-
-// listReturn lists a new jump to the return thunk where objtool has listed the
-// others.
+// listReturn lists a new jump to the return thunk where the others are listed, if they
+// are.
 func (a *applier) listReturn(sym uint32, off uint64) error {
+	list := a.m.Traits().ReturnThunk.Sites
 	for i := range a.o.Sections {
-		if a.o.Sections[i].Name != returnSites {
+		if list == "" || a.o.Sections[i].Name != list {
 			continue
 		}
-		at := a.e.Append(i, make([]byte, 4))
+		field := make([]byte, 4)
+		if !a.m.Traits().Rela {
+			a.o.Layout.Order.PutUint32(field, uint32(off))
+		}
+		at := a.e.Append(i, field)
 		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
 			return err
 		}

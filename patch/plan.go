@@ -65,11 +65,15 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 			s.Object.Machine, s.Object.Layout.Class)}
 	}
 	if p.Thunk == "" && s.ReturnsThroughThunk {
-		p.Thunk = s.Machine.Traits().ReturnThunk
+		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	p.Sites = make([]Site, 0, len(s.Calls))
 	p.code = make([]byte, 0, len(s.Calls)*usualSite)
-	text := &textReader{object: s.Object}
+	maps, err := s.mappings()
+	if err != nil {
+		return nil, err
+	}
+	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
 	for i := range s.Calls {
 		if err := p.addCall(&s.Calls[i], text); err != nil {
 			return nil, err
@@ -99,11 +103,18 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	text.relocs = relocs
 	var change arch.Change
+	traits := p.Scan.Machine.Traits()
 	site, err := p.Scan.Machine.Decode(t, relocs)
+	if err == nil && t.Encoding(site.Offset) == arch.Data {
+		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
+	}
+	if err == nil {
+		err = refusal(traits.CheckThunk(p.Thunk))
+	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
 		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
-		if env.ReturnThunk && site.Form == arch.CondTail {
+		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
 			}
@@ -119,6 +130,14 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change})
 	return nil
+}
+
+// refusal makes an error of a refusal, or nil of none.
+func refusal(r *arch.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return r
 }
 
 // usualSite is a length in bytes that few sites exceed.
@@ -209,6 +228,8 @@ func (p *Plan) RelocName(typ uint32) string {
 // close to each other.
 type textReader struct {
 	object  *elfreloc.Object
+	window  uint64                  // of the machine
+	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
 	relocs  []arch.Reloc // of the last site, to be reused
@@ -216,12 +237,12 @@ type textReader struct {
 
 const textBuffer = 64 << 10
 
-// around returns a window that has at least arch.Window bytes on both sides of
-// off, where the section has them.
+// around returns a text that has the machine's window on both sides of off, where the
+// section has it.
 func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 	size := t.object.Sections[section].Size
-	from := off - min(off, arch.Window)
-	to := min(size, off+min(arch.Window, size)) // off may be any number
+	from := off - min(off, t.window)
+	to := min(size, off+min(t.window, size)) // off may be any number
 	if from >= to {
 		return arch.Text{}, nil
 	}
@@ -234,5 +255,8 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return arch.Text{}, err
 	}
 	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	if m := t.maps[section]; m != nil {
+		t.text.Map = *m
+	}
 	return t.text, nil
 }

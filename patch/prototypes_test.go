@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/internal/emit/stapsdt"
 )
@@ -30,7 +31,7 @@ void* none( ) ;
 		"idle":       "", "none": "",
 	} {
 		types, ok := p.of(&Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
-		if diff := cmp.Diff(want, stapsdt.Operands(m, types)); !ok || diff != "" {
+		if diff := cmp.Diff(want, stapsdt.Operands(m, arch.Call, types)); !ok || diff != "" {
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
 	}
@@ -76,7 +77,7 @@ func FuzzPrototypes(f *testing.F) {
 		m := amd64.Machine{}
 		for name := range p {
 			types, ok := p.of(&Stub{Name: name}, m)
-			if stapsdt.Operands(m, types); !ok {
+			if stapsdt.Operands(m, arch.Call, types); !ok {
 				t.Errorf("%q is not found", name)
 			}
 		}

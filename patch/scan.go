@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/resolve"
@@ -108,7 +109,7 @@ func (s *Scan) findStubs(m *matcher) error {
 	}
 	thunk := ""
 	if s.Machine != nil {
-		thunk = s.Machine.Traits().ReturnThunk
+		thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	for i := 1; i < syms.Len(); i++ {
 		tail := syms.Tail(i)
@@ -149,13 +150,16 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	return byIndex, wanted, nil
 }
 
+// fixAddress is what to do about a reference that is no call.
+const fixAddress = "do not take the stub's address"
+
 // usualCalls is how many calls there is room for at first.
 const usualCalls = 32
 
 func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
 	code := target.Executable()
-	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && isUnwindTable(target) {
+	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
@@ -169,7 +173,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
-			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress("do not take the stub's address", "a reference from data")})
+			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress(fixAddress, "a reference from data")})
 			return nil
 		}
 		if s.Calls == nil {
@@ -182,10 +186,56 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 
 // isUnwindTable reports whether a section describes functions to unwinders. It
 // may name a stub, and never calls one.
-func isUnwindTable(sec *elfreloc.Section) bool {
-	// SHT_X86_64_UNWIND and SHT_ARM_EXIDX are one number.
-	const shtUnwind elf.SectionType = elf.SHT_LOPROC + 1
-	return sec.Type == shtUnwind || sec.Name == ".eh_frame" || strings.HasPrefix(sec.Name, ".ARM.extab")
+func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
+	c := machines.Conventions(s.Object.ABI())
+	return sec.Name == ".eh_frame" || slices.Contains(c.UnwindTypes, sec.Type) ||
+		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
+}
+
+// mappings are what mapping symbols say of the sections that hold calls.
+func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
+	letters := s.Machine.Traits().Mapping
+	if letters == "" {
+		return nil, nil
+	}
+	maps := map[int]*[]arch.Mapping{}
+	last := 0 // the section of the last call, and then of the last symbol
+	for i := range s.Calls {
+		if target := s.Calls[i].Relocs.Target; target != last {
+			maps[target], last = new([]arch.Mapping), target
+		}
+	}
+	into := maps[last]
+	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
+		if section != last {
+			into, last = maps[section], section
+		}
+		if into == nil {
+			return
+		}
+		if len(*into) == cap(*into) {
+			*into = slices.Grow(*into, len(*into)+1)
+		}
+		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
+	})
+	for _, m := range maps {
+		if !slices.IsSortedFunc(*m, compareMappings) { // as assemblers write them
+			slices.SortStableFunc(*m, compareMappings)
+		}
+	}
+	return maps, err
+}
+
+// compareMappings sorts by offset. Of those at one place, where a piece of a section is
+// empty, the last counts: that which is no data, as far as they tell.
+func compareMappings(a, b arch.Mapping) int {
+	isCode := func(m arch.Mapping) int {
+		if m.Encoding == arch.Data {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
 }
 
 // Functions is the object's table of functions, made once.

@@ -30,7 +30,7 @@ import (
 	"slices"
 	"sync"
 
-	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
 )
@@ -183,7 +183,7 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 	if uint64(syms.Len()) > math.MaxUint32 {
 		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%d symbols", syms.Len())}
 	}
-	c := &collector{o: o, syms: syms, code: code, addresses: arch.AddressesOf(o.Machine, o.Flags)}
+	c := &collector{o: o, syms: syms, code: code, conventions: machines.Conventions(o.ABI())}
 	if err := c.collect(); err != nil {
 		return err
 	}

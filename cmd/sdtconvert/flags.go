@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -71,7 +72,7 @@ func newConversionFlags(name string) *flags {
 
 func (f *flags) defineReturnThunk() {
 	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
 }
 
 // defineNames defines the flags that say what stubs, probe objects and records

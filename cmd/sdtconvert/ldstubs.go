@@ -122,7 +122,7 @@ func (l *link) readObject(part *linkPart, o *elfreloc.Object, scan *patch.Scan) 
 	if err != nil || !found {
 		return err
 	}
-	m := machines.Lookup(o.Machine, o.Layout.Class)
+	m := machines.Lookup(o.ABI())
 	earlier, err := l.patch.CheckEarlier(o, m)
 	if err != nil {
 		part.other = err

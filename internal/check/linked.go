@@ -79,6 +79,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		}
 		sym := syms.At(i)
 		sym.Name = strings.TrimSuffix(sym.Name, "$plt") // of mold, for an entry of the procedure linkage table
+		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
@@ -131,9 +132,9 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 	return nil
 }
 
-// chunk is how much of a section is read at once, and overlap how much of that is
-// read again: no branch is longer.
-const chunk, overlap = 64 << 10, 8
+// chunk is how much of a section is read at once. The next one begins with what may be
+// the start of a branch that this one ends in.
+const chunk = 64 << 10
 
 // sections looks at all that is loaded. In a hostile file many sections may have the
 // same bytes.
@@ -160,6 +161,7 @@ func (s *linkedStubs) sections(look lookAt) error {
 type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
 
 func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
+	overlap := max(s.Machine.Traits().Branch, uint64(s.Object.Layout.Word()))
 	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
 		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {

@@ -8,7 +8,9 @@ import (
 	"sdtconvert/arch/machines"
 )
 
-func machine(m elf.Machine) arch.Machine { return machines.Lookup(m, elf.ELFCLASS64) }
+func machine(m elf.Machine) arch.Machine {
+	return machines.Lookup(m, elf.ELFCLASS64, elf.ELFDATA2LSB, 0)
+}
 
 func TestTypesByTheirNames(t *testing.T) {
 	amd64, arm64 := machine(elf.EM_X86_64), machine(elf.EM_AARCH64)
@@ -33,26 +35,26 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		if got := Operands(amd64, []Type{Native(c.name, amd64)}); got != c.want {
+		if got := Operands(amd64, arch.Call, []Type{Native(c.name, amd64)}); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := Operands(arm64, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
+	if got := Operands(arm64, arch.Call, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
 		t.Errorf("arm64: got %s", got)
 	}
 }
 
 func TestOperandsEndWhereRegistersDo(t *testing.T) {
 	m := machine(elf.EM_X86_64)
-	if got, want := Operands(m, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"; got != want {
+	if got, want := Operands(m, arch.Call, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	types := make9(4)
 	types[2].Size = 0 // a double, for one
-	if got, want := Operands(m, types), "4@%edi 4@%esi"; got != want {
+	if got, want := Operands(m, arch.Call, types), "4@%edi 4@%esi"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Operands(m, nil); got != "" {
+	if got := Operands(m, arch.Call, nil); got != "" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -63,4 +65,28 @@ func make9(size int) []Type {
 		types[i].Size = size
 	}
 	return types
+}
+
+// ilp32 is a machine whose words are of 4 bytes.
+type ilp32 struct{ arch.Machine }
+
+func (m ilp32) Traits() *arch.Traits {
+	t := *m.Machine.Traits()
+	t.Model, t.CharUnsigned = arch.ILP32, true
+	return &t
+}
+
+func TestTypesOfADataModel(t *testing.T) {
+	m := ilp32{machine(elf.EM_X86_64)}
+	for name, want := range map[string]Type{
+		"long": {4, true}, "unsigned long int": {4, false}, "u_long": {4, false}, "long long": {8, true}, "int64_t": {8, true},
+		"size_t": {4, false}, "time_t": {4, true}, "char *": {4, false}, "vnode_t": {4, false}, "char": {1, false}, "short": {2, true},
+	} {
+		if got := Native(name, m); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	if got := Words(m); len(got) != 6 || got[0] != (Type{Size: 4}) {
+		t.Errorf("got %+v", got)
+	}
 }
