@@ -7,6 +7,7 @@
 #include <linux/kprobes.h>
 #include <linux/ptrace.h>
 #include <linux/trace.h>
+#include <linux/version.h>
 
 #include "provider.h"
 
@@ -141,11 +142,22 @@ int sdt_apply(void)
 	return first;
 }
 
+/* Linux 6.8 asks for the events to show in the instance, and 6.6.87 has that, too. */
+static struct trace_array *sdt_get_trace(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0) || \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 87) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0))
+	return trace_array_get_by_name(name, NULL);
+#else
+	return trace_array_get_by_name(name);
+#endif
+}
+
 int sdt_start_trace(void)
 {
 	int error;
 
-	sdt_trace = trace_array_get_by_name("sdt");
+	sdt_trace = sdt_get_trace("sdt");
 	if (!sdt_trace)
 		return -ENOMEM;
 	error = trace_array_init_printk(sdt_trace);

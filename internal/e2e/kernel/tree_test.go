@@ -1,0 +1,95 @@
+package kernel
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// newTree has scripts/kernel-tree make a folder to build modules in, and returns
+// its name and the variables that make is to be told. It fails the test if the
+// headers that the folder is made of are others when the test ends.
+func newTree(t *testing.T, root string) (tree string, variables []string) {
+	t.Helper()
+	headers, err := filepath.Glob(root + "/usr/src/linux-headers-*-amd64")
+	if err != nil || len(headers) == 0 {
+		tools.Unavailable(t, "no linux-headers-amd64")
+	}
+	before := snapshot(t, headers)
+	t.Cleanup(func() {
+		if diff := cmp.Diff(before, snapshot(t, headers)); diff != "" {
+			t.Errorf("the headers before (-) and after (+): %s", diff)
+		}
+	})
+	tree = filepath.Join(t.TempDir(), "tree")
+	script := exec.Command("../../../scripts/kernel-tree", tree)
+	script.Env = append(os.Environ(), "root="+root)
+	out, err := script.Output()
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("no kernel: %v", err) // there may be no network
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return tree, strings.Fields(string(out))
+}
+
+// snapshot tells of each file in folders its kind, size, and when it was written.
+func snapshot(t *testing.T, folders []string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				files[path] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// TestTree makes a tree of headers as those of Linux 6.12 are, with a vmlinux and a
+// resolve_btfids: the tree has these, and nothing is written through it.
+func TestTree(t *testing.T) {
+	tools.Need(t, "openssl")
+	root := t.TempDir()
+	headers := filepath.Join(root, "usr/src/linux-headers-6.12.0-amd64")
+	resolve := "tools/bpf/resolve_btfids/resolve_btfids"
+	if err := os.MkdirAll(filepath.Join(headers, filepath.Dir(resolve)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"Makefile": "KBUILD_OUTPUT=/usr/src/linux-headers-6.12.0-amd64\n", ".config": "", "vmlinux": "types\n", resolve: "",
+	} {
+		if err := os.WriteFile(filepath.Join(headers, name), []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, variables := newTree(t, root)
+	if diff := cmp.Diff([]string{"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem"}, variables); diff != "" {
+		t.Errorf("variables for make: %s", diff)
+	}
+	want := strings.TrimPrefix(headers, root) + "/vmlinux"
+	if got, err := os.Readlink(filepath.Join(tree, "vmlinux")); err != nil || got != want {
+		t.Errorf("vmlinux is a link to %q, want %q: %v", got, want, err)
+	}
+	got, err := os.ReadFile(filepath.Join(tree, "Makefile"))
+	if err != nil || string(got) != "KBUILD_OUTPUT="+tree+"\n" {
+		t.Errorf("the Makefile is %q: %v", got, err)
+	}
+}
