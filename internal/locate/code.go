@@ -6,7 +6,6 @@
 package locate
 
 import (
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -42,8 +41,8 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
-	lines     *lines.Table // nil where there are none, or nobody wants them
-	debug     io.Closer    // the separate debug file that lines are of, or nil
+	lines     *lines.Table      // nil where there are none, or nobody wants them
+	debug     *debugfile.Shared // the separate debug file; nil until it may be wanted
 }
 
 // Open makes the code of a source, which has to be an object or a linked image for
@@ -90,7 +89,8 @@ func (c *Code) Read() error {
 		return c.err
 	}
 	c.read = true
-	c.functions, c.err = resolve.New(c.Object, resolve.Options{Path: c.Path, Warn: c.o.Warn})
+	c.debug = debugfile.Share(c.Object, c.Path, nil)
+	c.functions, c.err = resolve.New(c.Object, resolve.Options{Debug: c.debug.Object, Warn: c.o.Warn})
 	if c.err == nil && c.o.Lines {
 		c.readLines()
 	}
@@ -103,7 +103,7 @@ func (c *Code) readLines() {
 	o := c.Object
 	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return isLineTable(s.Name) }) {
 		var err error
-		if o, err = c.openDebugFile(); err != nil {
+		if o, err = c.debug.Object(); err != nil {
 			c.o.Warn(err)
 		}
 		if o == nil {
@@ -117,31 +117,6 @@ func (c *Code) readLines() {
 }
 
 func isLineTable(section string) bool { return section == ".debug_line" || section == ".zdebug_line" }
-
-// openDebugFile opens the separate debug file, nil for none. What has been found to
-// be the file's while functions were looked for is not compared with it again.
-func (c *Code) openDebugFile() (*elfreloc.Object, error) {
-	path := c.functions.DebugFile()
-	if path == "" {
-		f, err := debugfile.Open(c.Object, c.Path, nil)
-		if f == nil {
-			return nil, err
-		}
-		c.debug = f
-		return f.Object, err
-	}
-	f, err := input.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	object, err := f.Source().Image()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	c.debug = f
-	return object.Object, nil
-}
 
 // Functions are all functions, by the addresses of the file. Read comes first.
 func (c *Code) Functions() *resolve.Table { return c.functions }

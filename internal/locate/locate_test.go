@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -169,13 +168,13 @@ func TestSeparateDebugFile(t *testing.T) {
 	}
 }
 
-// It is compared with the image once: for functions, and then opened for lines.
+// It is opened, and compared with the image, once, for functions and for lines.
 func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 	_, image := stripped(t)
 	s := open(t, image, Options{Lines: true, Warn: refuse(t)}).(*fileSpace)
-	f, ok := s.debug.(*input.File)
-	if !ok || f.Path != s.Functions().DebugFile() || f.Path == "" {
-		t.Errorf("lines are of %#v, functions of %q", s.debug, s.Functions().DebugFile())
+	debug, err := s.debug.Object()
+	if err != nil || debug == nil || debug.Name != s.Functions().DebugFile() || s.Lines() == nil {
+		t.Errorf("lines are of %v, functions of %q: %v", debug, s.Functions().DebugFile(), err)
 	}
 }
 
