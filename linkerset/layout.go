@@ -140,6 +140,17 @@ func (l Layout) All() []Layout {
 	return all
 }
 
+// Candidates are the layouts that records may have where this one is asked for: all
+// with its name, the wanted one first, and all that conversions make when they are not
+// told otherwise.
+func (l Layout) Candidates() []Layout {
+	all := l.All()
+	if l.Name != "" {
+		all = append(all, Layout{}.All()...)
+	}
+	return all
+}
+
 // Ref is what a field of a record refers to.
 type Ref struct {
 	Sym    uint32

@@ -28,7 +28,7 @@ func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
 // them for all of a program.
 func (w *noteWriter) findObjects() error {
 	o, prefix := w.p.Scan.Object, w.p.Options.ProbePrefix
-	im, err := image.Open(o, w.p.Scan.Machine)
+	im, err := w.p.Scan.Image()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/resolve"
 )
 
@@ -55,6 +56,7 @@ type Scan struct {
 	ReturnsThroughThunk bool
 
 	functions *resolve.Table // once Functions has made it
+	image     image.Image    // once Image has opened it
 }
 
 // Find reads the symbols of an object, and the relocations of what is loaded.
@@ -185,4 +187,16 @@ func (s *Scan) Functions() (*resolve.Table, error) {
 		s.functions = t
 	}
 	return s.functions, nil
+}
+
+// Image is the object as an image, opened once. The machine must not be nil.
+func (s *Scan) Image() (image.Image, error) {
+	if s.image == nil {
+		im, err := image.Open(s.Object, s.Machine)
+		if err != nil {
+			return nil, err
+		}
+		s.image = im
+	}
+	return s.image, nil
 }

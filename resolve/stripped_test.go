@@ -10,21 +10,22 @@ import (
 	"testing"
 
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
 // checkStripped strips an image: with its debug file it is as it was, and without
 // it every function that the compiler made is still found.
-func checkStripped(t *testing.T, tc toolchain, image string) {
+func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	t.Helper()
-	functions := listFunctions(t, tc, image)
+	functions := listFunctions(t, m, image)
 	want := tableOf(t, image, nowhere)
 
 	folder := t.TempDir()
 	stripped := filepath.Join(folder, "image")
-	tools.Output(t, tc.prefix+"strip", "-o", stripped, image)
-	debug := installByID(t, tc, image, filepath.Join(folder, "root"))
+	tools.Output(t, m.Tool("strip"), "-o", stripped, image)
+	debug := installByID(t, m, image, filepath.Join(folder, "root"))
 	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(folder, "root")}})
 	if with.DebugFile() != debug {
 		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
@@ -77,14 +78,14 @@ func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, sh
 }
 
 // installByID puts the debug file of an image where its build id leads to.
-func installByID(t *testing.T, tc toolchain, image, root string) string {
+func installByID(t *testing.T, m *toolchains.Machine, image, root string) string {
 	t.Helper()
 	id := buildID(t, image)
 	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	tools.Output(t, tc.prefix+"objcopy", "--only-keep-debug", image, path)
+	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path)
 	return path
 }
 

@@ -84,7 +84,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 	if s.files, err = input.Distinct(s.files); err != nil {
 		return nil, err
 	}
-	s.options = check.Options{Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: recordLayouts(layouts[0])}
+	s.options = check.Options{Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates()}
 	for _, text := range require {
 		t, err := parsePattern(text)
 		if err != nil {

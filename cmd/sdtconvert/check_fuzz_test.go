@@ -8,8 +8,10 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // fuzzManifest names functions and probes of the committed objects.
@@ -23,8 +25,8 @@ const fuzzManifest = `{"version": 1, "objects": [{"file": "calls.o", "sites": [
 // FuzzCheck checks objects and images. What is in the file may lead to findings and
 // errors, never to a panic or to a finding that cannot be written.
 func FuzzCheck(f *testing.F) {
-	files := newScratch(f)
-	addSmall(f, files)
+	files := objects.NewScratch(f)
+	addSmall(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkBytes(t, files, data)
 	})
@@ -37,12 +39,12 @@ func checkChecked(t *testing.T, name string) {
 	if err := m.Read(strings.NewReader(fuzzManifest)); err != nil {
 		t.Fatal(err)
 	}
-	opts := defaultOptions()
+	names := patch.DefaultNames()
 	s := &checkSettings{flags: &flags{}, options: check.Options{
-		Names: opts.Names, ProbePrefix: opts.ProbePrefix, Layouts: recordLayouts(linkerset.Layout{}), Manifest: m,
+		Names: names, ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.Candidates(), Manifest: m,
 		Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
 	}}
-	s.patch.Names = opts.Names
+	s.patch.Names = names
 	set, r := check.New(s.options), newCheckReport(newProgram(&process.Process{}))
 	fail := func(err error) { r.errors = append(r.errors, err); set.Failed() }
 	if err := s.file(set, name, func(error) {}, fail); err != nil {
@@ -71,22 +73,22 @@ func checkChecked(t *testing.T, name string) {
 // Every prefix of a file, and every byte of its tables with other bits, may lead to
 // findings and errors.
 func TestCheckOfBrokenFiles(t *testing.T) {
-	files := newScratch(t)
+	files := objects.NewScratch(t)
 	stride := 7
 	if testing.Short() {
 		stride = 67
 	}
-	for _, name := range mutated {
+	for _, name := range objects.OfEachMachine {
 		original := objects.Read(t, name)
-		run, err := files.convert(original, defaultOptions())
-		if err != nil {
-			t.Fatal(err)
+		after, ok := converted.Object(t, original)
+		if !ok {
+			t.Fatalf("%s cannot be converted", name)
 		}
-		for _, data := range [][]byte{original, run.data} {
+		for _, data := range [][]byte{original, after} {
 			for n := 0; n < len(data); n += stride {
 				checkBytes(t, files, data[:n])
 			}
-			for _, r := range structure(t, data) {
+			for _, r := range objects.Tables(t, data) {
 				for at := r[0]; at < r[1]; at += stride {
 					broken := bytes.Clone(data)
 					broken[at] ^= 1 << (at % 8)
@@ -99,12 +101,10 @@ func TestCheckOfBrokenFiles(t *testing.T) {
 	}
 }
 
-func checkBytes(t *testing.T, files *scratch, data []byte) {
+func checkBytes(t *testing.T, files *objects.Scratch, data []byte) {
 	t.Helper()
-	in, err := files.open(data)
-	if err != nil {
+	if err := files.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
-	checkChecked(t, files.file.Name())
+	checkChecked(t, files.Path())
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"sdtconvert/internal/manifest"
 )
 
 // openTerminal returns both ends of a pseudo-terminal.
@@ -85,9 +87,9 @@ func TestInspectHasNoColourWithoutATerminal(t *testing.T) {
 func TestColourOfEachState(t *testing.T) {
 	i := &inspector{colour: true}
 	for state, want := range map[string]string{
-		stateLive: "\x1b[33mx\x1b[m\n", stateDisabled: "\x1b[32mx\x1b[m\n", stateRefused: "\x1b[31mx\x1b[m\n", stateUnknown: "\x1b[31mx\x1b[m\n",
+		manifest.Live: "\x1b[33mx\x1b[m\n", manifest.Disabled: "\x1b[32mx\x1b[m\n", manifest.Refused: "\x1b[31mx\x1b[m\n", manifest.Unknown: "\x1b[31mx\x1b[m\n",
 	} {
-		if got := i.paint(stateColour[state], "x\n"); got != want {
+		if got := i.paint(stateColour(state), "x\n"); got != want {
 			t.Errorf("%s: got %q, want %q", state, got, want)
 		}
 	}

@@ -1,16 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 
-	"sdtconvert/arch"
-	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
-	"sdtconvert/patch"
 )
 
 // inspect is the command that shows what is in objects.
@@ -19,144 +18,119 @@ func (p *program) inspect(args []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	i := &inspector{s, isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""}
-	return p.runAll(s, i.file)
+	colour := isTerminal(p.Stdout) && p.Getenv("NO_COLOR") == ""
+	return p.runAll(s, func(file string) *result {
+		i := &inspector{settings: s, colour: colour}
+		return i.file(file)
+	})
 }
 
+// inspector shows one file.
 type inspector struct {
 	*settings
-	colour bool
+	colour   bool
+	out      bytes.Buffer // text for standard output
+	messages bytes.Buffer // for standard error
+	failed   bool
+	objects  []*manifest.Object
 }
 
-func (i *inspector) file(name string) *result {
-	r := newResult(name, i.json)
-	if err := i.try(name, r); err != nil {
-		r.fail(err)
+func (i *inspector) file(path string) *result {
+	if err := i.each(path); err != nil {
+		i.fail(i.begin(path), err)
 	}
-	return r
+	return &result{lines: i.out.Bytes(), messages: i.messages.Bytes(), failed: i.failed, objects: i.objects}
 }
 
-func (i *inspector) try(name string, r *result) error {
-	in, err := input.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	src := in.Source()
-	if is, err := src.IsArchive(); err != nil {
-		return err
-	} else if !is {
-		return i.object(src, r)
-	}
-	r.isArchive()
-	defer r.endMembers()
-	return in.Each(input.Options{FollowThin: i.follow}, func(src *input.Source) error {
-		r.begin(src.Name)
-		if err := i.object(src, r); err != nil {
-			r.fail(err)
+// each shows an object, or all members of an archive.
+func (i *inspector) each(path string) error {
+	return input.Each(path, input.Options{FollowThin: i.follow}, func(src *input.Source) error {
+		object := i.begin(src.Name)
+		if err := i.object(src, object); err != nil {
+			i.fail(object, err)
 		}
 		return nil
 	})
 }
 
-func (i *inspector) object(src *input.Source, r *result) error {
-	s, err := src.Relocatable(i.patch.Names)
+// begin begins what the manifest says of an object.
+func (i *inspector) begin(name string) *manifest.Object {
+	object := manifest.New(name)
+	if i.json {
+		i.objects = append(i.objects, object)
+	}
+	return object
+}
+
+func (i *inspector) fail(object *manifest.Object, err error) {
+	i.failed = true
+	message.Error(&i.messages, err)
+	object.Status = manifest.Failed
+	object.Errors = append(object.Errors, err.Error())
+}
+
+func (i *inspector) object(src *input.Source, object *manifest.Object) error {
+	o, err := src.Relocatable(i.patch.Names)
 	if errors.Is(err, input.ErrPassedOver) {
-		message.Line(&r.stdout, "%s: no probes", src.Name)
+		i.printNone(src.Name)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if r.object == nil { // it is only to be printed
-		r.object = newManifestObject(src.Name)
-	}
-	plan, err := i.plan(s)
+	found, err := manifest.Inspect(object, o, i.patch)
 	if err != nil {
 		return err
 	}
-	entries, err := earlier(s, recordLayouts(i.patch.Layout))
-	if err != nil {
-		return err
+	for _, err := range found.Refused {
+		i.fail(object, err)
 	}
-	if err := r.object.describe(s, plan, i.patch.ProbePrefix, entries); err != nil {
-		return err
+	for _, err := range found.Warnings {
+		message.Warning(&i.messages, err)
 	}
-	if plan != nil {
-		for _, err := range plan.Err() {
-			r.fail(err)
-		}
+	if !i.json {
+		i.print(found)
 	}
-	r.object.findSources(s, r)
-	i.print(s, r)
 	return nil
 }
 
-// plan finds what convert would do, were there no earlier records.
-func (i *inspector) plan(s *input.Object) (*patch.Plan, error) {
-	mentioned, err := s.MentionsStub(i.patch.Names)
-	if err != nil || !mentioned {
-		return nil, err
-	}
-	scan, err := patch.Find(s.Object, s.Machine, i.patch.Names)
-	if err != nil {
-		return nil, err
-	}
-	if s.Machine == nil {
-		return patch.Undecided(scan), nil
-	}
-	return patch.NewPlan(scan, i.patch)
-}
-
-// findSources adds file and line to each site, where there is debug
-// information. That it makes no sense is only worth a warning.
-func (m *manifestObject) findSources(s *input.Object, r *result) {
-	if s.Machine == nil || len(m.Sites) == 0 {
-		return
-	}
-	table, err := lines.New(s.Object, s.Machine)
-	if err != nil {
-		r.warn(err)
-	}
-	for i := range m.Sites {
-		m.Sites[i].Source = table.Lookup(m.Sites[i].text, m.Sites[i].Offset)
-	}
-	if err := table.Err(); err != nil {
-		r.warn(err)
-	}
-}
+func (i *inspector) printNone(name string) { message.Line(&i.out, "%s: no probes", name) }
 
 // print shows the sites of an object: a table of them, with the instructions
 // and the record below each line.
-func (i *inspector) print(s *input.Object, r *result) {
-	sites := r.object.Sites
-	if len(sites) == 0 {
-		message.Line(&r.stdout, "%s: no probes", s.Name)
+func (i *inspector) print(found *manifest.Inspection) {
+	if len(found.Sites) == 0 {
+		i.printNone(found.File)
 		return
 	}
-	machine := r.object.Machine
-	if machine == "" {
-		machine = s.Object.Machine.String() + ", not supported"
-	}
-	message.Line(&r.stdout, "%s: %s, %d sites", s.Name, machine, len(sites))
+	message.Line(&i.out, "%s: %s, %d sites", found.File, found.MachineName(), len(found.Sites))
 	var table strings.Builder
 	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(tw, "  SITE\tFUNCTION\tKIND\tSTATE\tPROBE\tRELOCATION\n")
-	for k := range sites {
-		site := &sites[k]
-		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", message.OneLine(site.Section), site.Offset, message.OneLine(site.place()), site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation))
+	for k := range found.Sites {
+		site := &found.Sites[k]
+		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", message.OneLine(site.Section), site.Offset, message.OneLine(place(site)),
+			site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation))
 	}
 	tw.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
-	r.stdout.WriteString(i.paint("1", rows[0]))
-	for k := range sites {
-		r.stdout.WriteString(i.paint(stateColour[sites[k].State], rows[k+1]))
-		i.printDetails(s, &sites[k], r)
+	i.out.WriteString(i.paint("1", rows[0]))
+	for k := range found.Sites {
+		i.out.WriteString(i.paint(stateColour(found.Sites[k].State), rows[k+1]))
+		i.printDetails(found, &found.Sites[k])
 	}
 }
 
-// stateColour holds SGR parameters (ECMA-48, 8.3.117).
-var stateColour = map[string]string{stateLive: "33", stateDisabled: "32", stateRefused: "31", stateUnknown: "31"}
+// stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).
+func stateColour(state string) string {
+	switch state {
+	case manifest.Live:
+		return "33"
+	case manifest.Disabled:
+		return "32"
+	}
+	return "31"
+}
 
 func (i *inspector) paint(colour, line string) string {
 	if !i.colour {
@@ -165,16 +139,18 @@ func (i *inspector) paint(colour, line string) string {
 	return "\x1b[" + colour + "m" + strings.TrimSuffix(line, "\n") + "\x1b[m\n"
 }
 
-func (i *inspector) printDetails(s *input.Object, site *manifestSite, r *result) {
+func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site) {
 	detail := func(name, format string, args ...any) {
-		message.Line(&r.stdout, "      %-7s "+format, append([]any{name}, args...)...)
+		message.Line(&i.out, "      %-7s "+format, append([]any{name}, args...)...)
 	}
-	if len(site.old) > 0 {
-		detail("before", "%s", showCode(s.Machine, site.old, site.Offset))
+	code := func(name string, code manifest.Code) {
+		if len(code) > 0 {
+			text := strings.Join(found.Disassemble(code, site.Offset), "; ")
+			detail(name, "%-24s %s", fmt.Sprintf("% x", []byte(code)), text)
+		}
 	}
-	if len(site.new) > 0 {
-		detail("after", "%s", showCode(s.Machine, site.new, site.Offset))
-	}
+	code("before", site.Old)
+	code("after", site.New)
 	if rec := site.Record; rec != nil {
 		detail("record", "%s: %s, %s+%#x", rec.Section, message.OrDash(rec.Probe), site.Section, rec.Offset)
 	}
@@ -186,13 +162,10 @@ func (i *inspector) printDetails(s *input.Object, site *manifestSite, r *result)
 	}
 }
 
-func showCode(m arch.Machine, code []byte, pc uint64) string {
-	return fmt.Sprintf("%-24s %s", fmt.Sprintf("% x", code), strings.Join(m.Disassemble(code, pc), "; "))
-}
-
-func (m *manifestSite) place() string {
-	if m.Function == "" {
+// place is a site in its function.
+func place(site *manifest.Site) string {
+	if site.Function == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s+%#x", m.Function, m.FunctionOffset)
+	return fmt.Sprintf("%s+%#x", site.Function, site.FunctionOffset)
 }

@@ -105,26 +105,11 @@ func (f *linkFlags) parseLinker(args []string) error {
 // link runs the real linker, and returns its exit status, or does not return.
 func (p *program) link(f *linkFlags, name string, args []string) int {
 	status, err := ld.Run(p.Process, ld.Options{
-		Patch: f.patch, Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff,
-		InPlace: f.inPlace, NoStubs: f.noStubs, FollowThin: f.follow, Verbose: f.verbose, Jobs: f.jobs,
-		Converter: inputConverter,
+		Convert: f.conversion(0), Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff, InPlace: f.inPlace, NoStubs: f.noStubs,
 	}, name, args)
 	if err != nil {
 		p.report(err)
 		return exitFailed
 	}
 	return p.End(status)
-}
-
-// inputConverter converts the inputs of a link.
-func inputConverter(o ld.Conversion) func(file, target string) *ld.Result {
-	c := &converter{
-		settings: &settings{patch: o.Patch, jobs: o.Jobs, verbose: o.Verbose, follow: o.FollowThin},
-		files:    o.Writer, keep: keptMembers, memberJobs: memberJobs(o.Jobs, o.Files),
-		fresh: o.Fresh, keepTime: o.KeepTime, planned: o.Planned,
-	}
-	return func(file, target string) *ld.Result {
-		r := c.convert(file, target)
-		return &ld.Result{Lines: r.stdout.Bytes(), Messages: r.stderr.Bytes(), Failed: r.failed}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -15,30 +16,28 @@ import (
 // is in the file may lead to errors, never to a panic or to a site without a
 // place.
 func FuzzList(f *testing.F) {
-	files := newScratch(f)
-	addSmall(f, files)
+	files := objects.NewScratch(f)
+	addSmall(f)
 	s := &listSettings{
 		lookup: lookup{source: true, inlines: true, demangle: true}, prefix: "sdt_", layouts: linkerset.Layout{}.All(),
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in, err := files.open(data)
-		if err != nil {
+		if err := files.Write(data); err != nil {
 			t.Fatal(err)
 		}
-		in.Close()
-		s.listFile(files.file.Name(), func(error) {}, func(out *listing) { checkListing(t, out) })
+		s.listFile(files.Path(), func(error) {}, func(out *listing) { checkListing(t, out) })
 	})
 }
 
 // addSmall adds the committed objects that are small, which fuzz faster, before and
 // after their conversion, and as images.
-func addSmall(f *testing.F, files *scratch) {
+func addSmall(f *testing.F) {
 	const limit = 16 << 10
 	for _, file := range objects.Committed(f, limit) {
 		f.Add(file.Data)
-		if run, err := files.convert(file.Data, defaultOptions()); err == nil && run.changed {
-			f.Add(run.data)
-			addImages(f, run.data)
+		if after, ok := converted.Object(f, file.Data); ok {
+			f.Add(after)
+			addImages(f, after)
 		}
 		addImages(f, file.Data)
 	}

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -18,22 +17,6 @@ var update = flag.Bool("update", false, "write what the program does now into th
 // TestMain lets the scripts run this test binary as sdtconvert.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sdtconvert": main})
-}
-
-// needTool returns a command, skips the test where it is missing, and fails it
-// in continuous integration, where nothing may be missing.
-func needTool(t *testing.T, names ...string) string {
-	t.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("none of %v is installed", names)
-	}
-	t.Skipf("none of %v is installed", names)
-	return ""
 }
 
 // corpus lists the committed objects.

@@ -5,7 +5,6 @@ import (
 
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -21,7 +20,7 @@ func (p *program) stubs(args []string) (bool, error) {
 		return false, usagef("-o says where the object goes, and is missing; --asm writes assembly to standard output")
 	}
 	need := stubs.New(stubs.Options{
-		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: recordLayouts(g.patch.Layout),
+		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: g.patch.Layout.Candidates(),
 	})
 	failed := g.each(p.Stderr, openDefiner, func(s *input.Object) error {
 		if g.isOutput(s.Source) {
@@ -54,14 +53,4 @@ func openDefiner(src *input.Source, names patch.Names) (*input.Object, error) {
 		return src.Relocatable(names)
 	}
 	return s, err
-}
-
-// recordLayouts are those that records may have: all with the names asked for,
-// and all that conversions make when they are not told otherwise.
-func recordLayouts(l linkerset.Layout) []linkerset.Layout {
-	layouts := l.All()
-	if l.Name != "" {
-		layouts = append(layouts, linkerset.Layout{}.All()...)
-	}
-	return layouts
 }

@@ -33,10 +33,10 @@ func (l *link) complete(ln *line.Line, inputs scanned, done converted, code gene
 	if err := agree(parts, done.any || code.any); err != nil {
 		return nil, err
 	}
-	if l.NoStubs || l.Patch.NoRecords || len(parts) == 0 {
+	if l.NoStubs || l.Convert.Patch.NoRecords || len(parts) == 0 {
 		return nil, nil
 	}
-	need := stubs.New(stubOptions(l.Patch))
+	need := stubs.New(stubOptions(l.Convert.Patch))
 	for _, p := range parts {
 		need.Merge(p.need)
 	}
@@ -67,19 +67,9 @@ type part struct {
 	err     error
 }
 
-// recordLayouts are those that records may have: all with the names asked for,
-// and all that conversions make when they are not told otherwise.
-func recordLayouts(l linkerset.Layout) []linkerset.Layout {
-	layouts := l.All()
-	if l.Name != "" {
-		layouts = append(layouts, linkerset.Layout{}.All()...)
-	}
-	return layouts
-}
-
 func stubOptions(o patch.Options) stubs.Options {
 	return stubs.Options{
-		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: recordLayouts(o.Layout),
+		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: o.Layout.Candidates(),
 		Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
 	}
 }
@@ -94,13 +84,13 @@ func (l *link) readParts(inputs []*linkInput, noted ...map[string]*part) []*part
 		}
 	}
 	parts := make([]*part, len(users))
-	parallel.Each(len(users), l.Jobs, func(i int) {
+	parallel.Each(len(users), l.Convert.Jobs, func(i int) {
 		for _, known := range noted {
 			if parts[i] = known[users[i].file]; parts[i] != nil {
 				return
 			}
 		}
-		parts[i] = readPart(l.Patch, users[i].file)
+		parts[i] = readPart(l.Convert.Patch, users[i].file)
 	})
 	return parts
 }

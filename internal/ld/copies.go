@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
@@ -44,22 +45,20 @@ func (l *link) convert(ln *line.Line, wanted []*linkInput) (converted, error) {
 		return converted{}, err
 	}
 	l.session.watch()
-	notes := &notes{parts: map[string]*part{}}
-	o := Conversion{
-		Patch: l.Patch, Jobs: l.Jobs, Files: len(files), Verbose: l.Verbose, KeepTime: l.InPlace, Fresh: true, Writer: l.session.files,
-		FollowThin: l.FollowThin || !l.InPlace, // nothing is written there, and the linker follows
-	}
+	notes := &notes{options: l.Convert.Patch, parts: map[string]*part{}}
+	o := l.conversion(len(files))
 	if !ln.Relocatable {
-		o.Planned = func(obj *input.Object, plan *patch.Plan) error { return notes.add(l.Patch, obj, plan) }
+		o.Planned = notes.add
 	}
-	convert, failed := l.Converter(o), false
-	parallel.InOrder(len(files), l.Jobs, func(i int) *Result {
-		if l.InPlace {
-			return convert(files[i], files[i])
+	c, failed := convert.New(o, l.session.files), false
+	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result {
+		target := files[i]
+		if !l.InPlace {
+			target = places[target]
 		}
-		return convert(files[i], places[files[i]])
-	}, func(_ int, r *Result) {
-		for _, text := range [][]byte{r.Messages, r.Lines} { // standard output is the linker's
+		return c.File(files[i], target)
+	}, func(_ int, r *convert.Result) {
+		for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} { // standard output is the linker's
 			if len(text) > 0 {
 				l.Stderr.Write(text)
 			}
@@ -70,8 +69,16 @@ func (l *link) convert(ln *line.Line, wanted []*linkInput) (converted, error) {
 		return converted{}, errTold
 	}
 	done := converted{any: true, parts: notes.parts}
-	done.copies, done.names = existing(wanted, places, l.Jobs)
+	done.copies, done.names = existing(wanted, places, o.Jobs)
 	return done, nil
+}
+
+// conversion are the options for so many files.
+func (l *link) conversion(files int) convert.Options {
+	o := l.Convert
+	o.Files, o.KeepTime, o.Fresh = files, l.InPlace, true
+	o.FollowThin = o.FollowThin || !l.InPlace // nothing is written there, and the linker follows
+	return o
 }
 
 // apart are the files of inputs, each once, by whatever path it is named, and the
@@ -116,17 +123,18 @@ func existing(wanted []*linkInput, places map[string]string, jobs int) (copies m
 
 // notes are taken by several goroutines of objects that are about to be converted.
 type notes struct {
-	mu    sync.Mutex
-	parts map[string]*part
+	options patch.Options
+	mu      sync.Mutex
+	parts   map[string]*part
 }
 
 // add notes an object. Of archives, the members that are not converted count too.
-func (n *notes) add(o patch.Options, obj *input.Object, plan *patch.Plan) error {
+func (n *notes) add(obj *input.Object, plan *patch.Plan) error {
 	if obj.Source.Member != nil {
 		return nil
 	}
-	p := &part{need: stubs.New(stubOptions(o))}
-	err := p.add(o, obj.Object, plan.Scan)
+	p := &part{need: stubs.New(stubOptions(n.options))}
+	err := p.add(n.options, obj.Object, plan.Scan)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[obj.Source.Name] = p

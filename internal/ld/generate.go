@@ -44,7 +44,7 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	if chosen.by == byLLD {
 		out := l.session.inTemp("out")
 		stand := standIns{copies: done.copies}
-		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), folder, out, l.Patch.ProbePrefix), names)
+		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), folder, out, l.Convert.Patch.ProbePrefix), names)
 		os.Remove(out)
 	} else {
 		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, folder), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")

@@ -32,25 +32,22 @@ import (
 	"errors"
 	"slices"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/process"
-	"sdtconvert/patch"
 )
 
 // Options say how a link is made.
 type Options struct {
-	Patch  patch.Options
-	Linker string // a path, or a name along PATH; "" for what the environment says
-	Off    bool   // only run the linker
+	// Convert says how inputs are converted: what, and to what, by how many threads, and
+	// what is told of it.
+	Convert convert.Options
 
-	InPlace    bool // convert the inputs themselves
-	NoStubs    bool // add no object to the link
-	FollowThin bool // change files outside of the folder of a thin archive
-	Verbose    bool // tell of each site
-	Jobs       int  // threads, at least 1
-
-	Converter Converter
+	Linker  string // a path, or a name along PATH; "" for what the environment says
+	Off     bool   // only run the linker
+	InPlace bool   // convert the inputs themselves
+	NoStubs bool   // add no object to the link
 }
 
 // exitFailed is the exit status where an input cannot be converted.
@@ -142,7 +139,7 @@ func (l *link) prepare() (*prepared, error) {
 		return nil, err
 	}
 	files := find(ln)
-	scan := newScanner(ln, l.Patch, l.Jobs)
+	scan := newScanner(ln, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.all(files, l.changeable(ln, scripts))
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", scan: scan}, inputs, scripts)
 	if len(errs) > 0 {

@@ -5,7 +5,6 @@ package debugfile_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,29 +12,12 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/tools"
 )
-
-// need skips a test without which a tool is missing; in CI that is a fault.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no " + tool)
-		}
-		t.Skip("no " + tool)
-	}
-}
 
 func run(t *testing.T, folder, name string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	tools.Command{Folder: folder}.Must(t, name, args...)
 }
 
 func open(t *testing.T, path string) *elfreloc.Object {
@@ -55,7 +37,7 @@ func open(t *testing.T, path string) *elfreloc.Object {
 // beside it. Its folder is the root of all paths.
 func setup(t *testing.T, flags ...string) (folder string) {
 	t.Helper()
-	need(t, "gcc", "objcopy", "strip")
+	tools.Need(t, "gcc", "objcopy", "strip")
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

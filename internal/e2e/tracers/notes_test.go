@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // note is one as readelf shows it.
@@ -144,7 +145,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, c := range []compiler{gcc, clang} {
 		for _, g := range []string{"-g", "-gdwarf-4", "-g0", "-g -gz"} {
-			t.Run(c.cc+g, func(t *testing.T) {
+			t.Run(c.cc.Name+g, func(t *testing.T) {
 				t.Parallel()
 				p := compileProgram(t, c, strings.Fields(g)...)
 				want := wantArgs

@@ -2,6 +2,7 @@
 package objects
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -9,11 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // File is an object in memory.
@@ -23,10 +24,7 @@ type File struct {
 }
 
 // Folder is where the committed objects are.
-func Folder() string {
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..", "..", "testdata", "objs")
-}
+func Folder() string { return tools.Root("testdata", "objs") }
 
 // Read reads a committed object.
 func Read(t testing.TB, name string) []byte {
@@ -96,6 +94,42 @@ func readFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(z, limit))
+}
+
+// Open opens bytes as an object that is called a.o.
+func Open(t testing.TB, data []byte) *elfreloc.Object {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Section is the index of the first section of a name.
+func Section(t testing.TB, o *elfreloc.Object, name string) int {
+	t.Helper()
+	for i := range o.Sections {
+		if o.Sections[i].Name == name {
+			return i
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return 0
+}
+
+// Save makes the bytes of an edited object, of which in are the old ones.
+func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
+	t.Helper()
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := Assemble(out, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // Assemble makes the bytes of an output, as package replace writes them.

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"bytes"
@@ -72,8 +72,10 @@ func named(t testing.TB, name, object string) objects.File {
 }
 
 // converterOf is one that works as the command does without flags.
-func converterOf(keep int64) *converter {
-	return &converter{files: &replace.Writer{}, settings: &settings{patch: defaultOptions(), jobs: 2}, keep: keep, memberJobs: 2}
+func converterOf(keep int64) *Converter {
+	c := New(Options{Patch: defaultOptions(), Jobs: 2}, &replace.Writer{})
+	c.keep = keep
+	return c
 }
 
 // What is not kept in memory until it is written is the same when it is converted
@@ -92,8 +94,8 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 	var results [][]byte
 	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
 		target := filepath.Join(folder, fmt.Sprint(keep))
-		if r := converterOf(keep).convert(path, target); r.failed {
-			t.Fatal(r.stderr.String())
+		if r := converterOf(keep).File(path, target); r.Failed {
+			t.Fatal(r.Messages.String())
 		}
 		data, err := os.ReadFile(target)
 		if err != nil {
@@ -117,16 +119,16 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := converterOf(keptMembers)
-	if r := c.file(path); r.failed {
-		t.Fatal(r.stderr.String())
+	if r := c.File(path, path); r.Failed {
+		t.Fatal(r.Messages.String())
 	}
 	for i, f := range files {
 		name := filepath.Join(folder, f.Name)
 		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if r := c.file(name); r.failed {
-			t.Fatal(r.stderr.String())
+		if r := c.File(name, name); r.Failed {
+			t.Fatal(r.Messages.String())
 		}
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -153,12 +155,12 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r := converterOf(keptMembers).file(path)
+		r := converterOf(keptMembers).File(path, path)
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%s: %v, the archive has changed", what, err)
 		}
-		if text := r.stderr.String(); !r.failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
-			t.Fatalf("%s: failed is %v, and the message %q", what, r.failed, text)
+		if text := r.Messages.String(); !r.Failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%s: failed is %v, and the message %q", what, r.Failed, text)
 		}
 	}
 	for n := 9; n < len(whole); n += 211 {
@@ -189,9 +191,9 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := converterOf(keptMembers).file(path)
-	if text := r.stderr.String(); !r.failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
-		t.Errorf("failed is %v, and the message %q", r.failed, text)
+	r := converterOf(keptMembers).File(path, path)
+	if text := r.Messages.String(); !r.Failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
+		t.Errorf("failed is %v, and the message %q", r.Failed, text)
 	}
 	for name, want := range map[string][]byte{member: f.Data, path: thin} {
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
@@ -212,7 +214,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 		}
 	}
 	c := converterOf(keptMembers)
-	c.patch.Stapsdt = true
+	c.Patch.Stapsdt = true
 	in, err := input.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -222,15 +224,15 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes := newThinChanges(c, l, newResult(path, false))
-	if _, err := c.members(l, changes.r, changes.note); err != nil {
+	changes := newThinChanges(c, l)
+	if err := c.members(l, &Result{path: path}, changes.note); err != nil {
 		t.Fatal(err)
 	}
-	if r := c.file(member); r.failed {
-		t.Fatal(r.stderr.String())
+	if r := c.File(member, member); r.Failed {
+		t.Fatal(r.Messages.String())
 	}
 	e := l.Edit()
-	if err := changes.write(e); err != nil {
+	if _, err := changes.write(e); err != nil {
 		t.Fatal(err)
 	}
 	out, err := e.Save()
@@ -267,9 +269,9 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		}
 	}
 	c := converterOf(keptMembers)
-	parallel.InOrder(len(archives), len(archives), func(i int) *result { return c.file(archives[i]) }, func(_ int, r *result) {
-		if r.failed {
-			t.Error(r.stderr.String())
+	parallel.InOrder(len(archives), len(archives), func(i int) *Result { return c.File(archives[i], archives[i]) }, func(_ int, r *Result) {
+		if r.Failed {
+			t.Error(r.Messages.String())
 		}
 	})
 	files = files[:64]
@@ -317,20 +319,20 @@ func FuzzArchive(f *testing.F) {
 			}
 		}
 		c := converterOf(int64(flags) << 4)
-		c.patch = fuzzOptions(flags)
-		r := c.file(path)
+		c.Patch = fuzzOptions(flags)
+		r := c.File(path, path)
 		got, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.failed {
+		if r.Failed {
 			if !bytes.Equal(got, data) {
-				t.Fatalf("%s has changed the archive", r.stderr.String())
+				t.Fatalf("%s has changed the archive", r.Messages.String())
 			}
 			return
 		}
-		if r := c.file(path); r.failed {
-			t.Fatalf("the output cannot be converted again: %s", r.stderr.String())
+		if r := c.File(path, path); r.Failed {
+			t.Fatalf("the output cannot be converted again: %s", r.Messages.String())
 		}
 		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("a second conversion changes the output: %v", err)

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"errors"
@@ -52,22 +52,19 @@ func (l *later) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // again converts a source a second time, which has to give as much as the first.
-func (c *converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
-	done := &outcome{}
-	if err := c.object(src, done, newResult(src.Name, false)); err != nil {
+func (c *Converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
+	_, out, err := c.output(src, nil)
+	if err != nil {
 		return nil, err
 	}
-	if done.out == nil {
+	if out == nil || out.Size != size {
 		return nil, fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 	}
-	if done.out.Size != size {
-		return nil, fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
-	}
-	return done.out.Reader(src), nil
+	return out.Reader(src), nil
 }
 
 // memberLater is the converted member of a regular archive, of so many bytes.
-func (c *converter) memberLater(src *input.Source, size int64) *later {
+func (c *Converter) memberLater(src *input.Source, size int64) *later {
 	member := src.Again()
 	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
 		r, err := c.again(member.Again(), size)
@@ -77,7 +74,7 @@ func (c *converter) memberLater(src *input.Source, size int64) *later {
 
 // fileLater is the file of a thin archive's member, or what it is converted to, of so
 // many bytes.
-func (c *converter) fileLater(src *input.Source, size int64, convert bool) *later {
+func (c *Converter) fileLater(src *input.Source, size int64, convert bool) *later {
 	path, info := src.File.Path, src.File.Info
 	again := src.Again()
 	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"bytes"
@@ -10,14 +10,6 @@ import (
 
 	"sdtconvert/internal/testkit/objects"
 )
-
-// mutated are small objects of each machine, one of them with groups.
-var mutated = []string{
-	"comdat.amd64-gcc12-Os.o",
-	"existing.amd64-gcc12-O2.o",
-	"existing.arm64-gcc12-O2.o",
-	"existing.riscv64-gcc12-O2.o",
-}
 
 // tryBytes converts bytes that may be anything: to a result that checkRun
 // accepts, or to an error.
@@ -33,33 +25,17 @@ func (s *scratch) tryBytes(t *testing.T, data []byte) {
 	}
 }
 
-// structure lists the byte ranges of an object's tables.
-func structure(t *testing.T, data []byte) [][2]int {
-	t.Helper()
-	s := subjectOf(t, data)
-	ranges := [][2]int{{0, 64}}
-	tableAt := int(s.Layout.Order.Uint64(data[40:]))
-	ranges = append(ranges, [2]int{tableAt, tableAt + 64*len(s.Sections)})
-	for _, sec := range s.Sections {
-		switch sec.Type {
-		case elf.SHT_SYMTAB, elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP:
-			ranges = append(ranges, [2]int{int(sec.Offset), int(sec.Offset + sec.Size)})
-		}
-	}
-	return ranges
-}
-
 func TestEveryByteOfTheTablesMayBeWrong(t *testing.T) {
 	stride := 1
 	if testing.Short() {
 		stride = 17
 	}
-	for _, name := range mutated {
+	for _, name := range objects.OfEachMachine {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			original := objects.Read(t, name)
 			files := newScratch(t)
-			for _, r := range structure(t, original) {
+			for _, r := range objects.Tables(t, original) {
 				for at := r[0]; at < r[1]; at += stride {
 					mutateByte(t, files, original, at)
 				}
@@ -86,7 +62,7 @@ func mutateByte(t *testing.T, files *scratch, original []byte, at int) {
 }
 
 func TestTruncationIsAnError(t *testing.T) {
-	for _, name := range mutated {
+	for _, name := range objects.OfEachMachine {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			original := objects.Read(t, name)
@@ -189,7 +165,7 @@ func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
 	binary.LittleEndian.PutUint64(null[32:], 1<<40)
 	files := newScratch(t)
 	_, err := files.convert(data, defaultOptions())
-	want := files.file.Name() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
+	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
 	if err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}

@@ -1,4 +1,4 @@
-package main
+package convert
 
 import (
 	"bytes"
@@ -8,13 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/manifest"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // pair is an object before and after.
 type pair struct {
 	*testing.T
-	c        conversion
-	flags    []string
+	c        run
+	change   set
 	old, new *view
 	seen     map[string]bool // what the objects had so far, lest a check has nothing to do
 }
@@ -34,15 +38,23 @@ var kept = []struct {
 }
 
 func TestConversionKeepsTheRest(t *testing.T) {
-	for _, flags := range [][]string{{}, {"--layout=relative"}, {"--layout=freebsd"}, {"--section=my_sites"}, {"--drop-relocations"}, {"--no-records"}, {"--stapsdt"}} {
-		t.Run(strings.Join(flags, ""), func(t *testing.T) {
+	for name, change := range map[string]set{
+		"default":          nil,
+		"relative":         func(o *patch.Options) { o.Layout.Format = linkerset.Relative },
+		"freebsd":          func(o *patch.Options) { o.Layout.Format = linkerset.FreeBSD },
+		"section":          func(o *patch.Options) { o.Layout.Name = "my_sites" },
+		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
+		"no-records":       func(o *patch.Options) { o.NoRecords = true },
+		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
+	} {
+		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
 			for _, path := range corpus(t) {
-				c := convertTo(t, path, flags...)
-				if c.status != exitOK || c.object.Status != statusConverted {
+				c := convertTo(t, path, change)
+				if c.failed || c.object.Status != manifest.Converted {
 					continue
 				}
-				p := &pair{t, c, flags, viewFile(t, c.before), viewFile(t, c.after), seen}
+				p := &pair{t, c, change, viewFile(t, c.before), viewFile(t, c.after), seen}
 				for _, k := range kept {
 					if k.check(p); t.Failed() {
 						t.Fatalf("%s: %s: see above", path, k.name)
@@ -60,9 +72,9 @@ func TestConversionKeepsTheRest(t *testing.T) {
 
 // checkAgain converts what is converted.
 func (p *pair) checkAgain() {
-	again := convertTo(p.T, p.c.after, p.flags...)
-	if again.status != exitOK || again.object.Status != statusUnchanged {
-		p.Errorf("converted again: %s, %s", again.object.Status, again.stderr)
+	again := convertTo(p.T, p.c.after, p.change)
+	if again.failed || again.object.Status != manifest.Unchanged {
+		p.Errorf("converted again: %s, %s", again.object.Status, again.messages)
 	} else if !sameContents(p.T, p.c.after, again.after) {
 		p.Errorf("converted again: other bytes")
 	}

@@ -1,7 +1,6 @@
-package main
+package convert
 
 import (
-	"bytes"
 	"debug/elf"
 	"os/exec"
 	"regexp"
@@ -10,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
 )
 
 // withoutStubs drops the symbols that a conversion removes or renames.
@@ -72,13 +74,10 @@ var (
 // names of symbols.
 func instructions(t *testing.T, tool string, paths ...string) [][]map[uint64]string {
 	t.Helper()
-	out, err := exec.Command(tool, append([]string{"-d", "-z"}, paths...)...).Output()
-	if err != nil {
-		t.Fatalf("%s: %v", tool, err)
-	}
+	out := tools.Output(t, tool, append([]string{"-d", "-z"}, paths...)...)
 	var all [][]map[uint64]string
 	helper := false
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		n := len(all) - 1
 		if strings.Contains(line, "file format elf") {
 			all = append(all, nil)
@@ -103,11 +102,15 @@ func instructions(t *testing.T, tool string, paths ...string) [][]map[uint64]str
 // An independent disassembler sees the same instructions everywhere but at the
 // sites, and comes out of each site in step.
 func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
-	tool := needTool(t, "llvm-objdump-19", "llvm-objdump")
-	if out, _ := exec.Command(tool, "--version").Output(); !bytes.Contains(out, []byte("riscv64")) {
+	tool := "llvm-objdump-19"
+	if _, err := exec.LookPath(tool); err != nil {
+		tool = "llvm-objdump"
+	}
+	tools.Need(t, tool)
+	if !strings.Contains(tools.Output(t, tool, "--version"), "riscv64") {
 		t.Skip("the disassembler does not know all machines")
 	}
-	check := func(t *testing.T, c conversion) {
+	check := func(t *testing.T, c run) {
 		if strings.Contains(c.before, "-bnd.o") {
 			return // the prefix belongs to the instruction that takes the call's place
 		}
@@ -127,8 +130,10 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	converted(t, check)
-	t.Run("--stapsdt", func(t *testing.T) { converted(t, check, "--stapsdt") })
+	converted(t, nil, check)
+	t.Run("--stapsdt", func(t *testing.T) {
+		converted(t, func(o *patch.Options) { o.Stapsdt = true }, check)
+	})
 }
 
 // codeSections lists the sections that a disassembler shows.
@@ -145,7 +150,7 @@ func codeSections(t *testing.T, path string) []int {
 
 // siteBytes returns the offsets of all bytes of the sites of a section, as the
 // manifest gives them and the relocations confirm.
-func siteBytes(t *testing.T, c conversion, section int) map[uint64]bool {
+func siteBytes(t *testing.T, c run, section int) map[uint64]bool {
 	t.Helper()
 	out := map[uint64]bool{}
 	v := viewFile(t, c.before)
@@ -159,7 +164,7 @@ func siteBytes(t *testing.T, c conversion, section int) map[uint64]bool {
 			}
 			found := false
 			for _, site := range c.object.Sites {
-				n := uint64(len(site.Old) / 2)
+				n := uint64(len(site.Old))
 				if site.Section == v.Sections[section].Name && site.Offset <= r.Offset && r.Offset < site.Offset+n {
 					found = true
 					for at := range n {

@@ -1,46 +1,69 @@
-package main
+package convert
 
 import (
 	"bytes"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
 )
 
-// conversion is what came of one committed object.
-type conversion struct {
-	before, after string // paths; after does not exist when the conversion failed
-	status        int
-	stderr        string
-	object        manifestObject
+var update = flag.Bool("update", false, "write what conversions do now into the golden file")
+
+// corpus lists the committed objects.
+func corpus(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(objects.Folder(), "*.o"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no objects in testdata/objs: %v", err)
+	}
+	return paths
 }
 
+// run is what came of one committed object.
+type run struct {
+	before, after string // paths; after does not exist when the conversion failed
+	failed        bool
+	messages      string
+	object        *manifest.Object
+}
+
+// set changes the options of a conversion; nil changes nothing.
+type set func(o *patch.Options)
+
 // convertTo converts an object with a manifest, into a folder of the test.
-func convertTo(t *testing.T, path string, flags ...string) conversion {
+func convertTo(t *testing.T, path string, change set) run {
 	t.Helper()
-	c := conversion{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
-	var stdout, stderr bytes.Buffer
-	c.status = runWith(&stdout, &stderr, append(flags, "--json", "-o", c.after, path)...)
-	c.stderr = strings.ReplaceAll(stderr.String(), filepath.Dir(path)+string(filepath.Separator), "")
-	var manifest struct{ Objects []manifestObject }
-	if err := json.Unmarshal(stdout.Bytes(), &manifest); err != nil || len(manifest.Objects) != 1 {
-		t.Fatalf("%s: manifest of one object: %v\n%s", path, err, stdout.String())
+	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
+	opts := Options{Patch: defaultOptions(), Jobs: 2, Manifest: true}
+	if change != nil {
+		change(&opts.Patch)
 	}
-	c.object = manifest.Objects[0]
+	r := New(opts, &replace.Writer{}).File(path, c.after)
+	c.failed = r.Failed
+	c.messages = strings.ReplaceAll(r.Messages.String(), filepath.Dir(path)+string(filepath.Separator), "")
+	if len(r.Objects) != 1 {
+		t.Fatalf("%s: a manifest of %d objects", path, len(r.Objects))
+	}
+	c.object = r.Objects[0]
 	return c
 }
 
 // outcome is the golden text of a conversion: sites by kind, or the messages.
-func (c conversion) outcome() string {
+func (c run) outcome() string {
 	text := filepath.Base(c.before) + ": " + c.object.Status
-	if c.status == exitOK {
+	if !c.failed {
 		kinds := map[string]int{}
 		for _, s := range c.object.Sites {
 			kinds[s.Kind]++
@@ -55,7 +78,7 @@ func (c conversion) outcome() string {
 		}
 	}
 	text += "\n"
-	for line := range strings.Lines(c.stderr) {
+	for line := range strings.Lines(c.messages) {
 		text += "\t" + line
 	}
 	return text
@@ -65,13 +88,13 @@ func (c conversion) outcome() string {
 func TestCorpus(t *testing.T) {
 	var got strings.Builder
 	for _, path := range corpus(t) {
-		c := convertTo(t, path)
+		c := convertTo(t, path, nil)
 		got.WriteString(c.outcome())
-		if (c.status == exitOK) == (len(c.stderr) > 0) {
-			t.Errorf("%s: exit status %d with messages %q", path, c.status, c.stderr)
+		if c.failed != (len(c.messages) > 0) {
+			t.Errorf("%s: failed is %v, with messages %q", path, c.failed, c.messages)
 		}
-		if _, err := os.Stat(c.after); (err == nil) != (c.status == exitOK) {
-			t.Errorf("%s: exit status %d, output: %v", path, c.status, err)
+		if _, err := os.Stat(c.after); (err == nil) == c.failed {
+			t.Errorf("%s: failed is %v, output: %v", path, c.failed, err)
 		}
 	}
 	const golden = "testdata/corpus.golden"
@@ -90,12 +113,12 @@ func TestCorpus(t *testing.T) {
 }
 
 // converted runs a check on each committed object that converts and has sites.
-func converted(t *testing.T, check func(t *testing.T, c conversion), flags ...string) {
+func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
 	n := 0
 	for _, path := range corpus(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := convertTo(t, path, flags...)
-			if c.status == exitOK && len(c.object.Sites) > 0 {
+			c := convertTo(t, path, change)
+			if !c.failed && len(c.object.Sites) > 0 {
 				n++
 				check(t, c)
 			}
@@ -107,7 +130,7 @@ func converted(t *testing.T, check func(t *testing.T, c conversion), flags ...st
 }
 
 func TestEveryCallOfAStubIsASite(t *testing.T) {
-	converted(t, func(t *testing.T, c conversion) {
+	converted(t, nil, func(t *testing.T, c run) {
 		if want := viewFile(t, c.before).stubCalls(); len(c.object.Sites) != want {
 			t.Errorf("%d sites, and %d relocations of code against stubs", len(c.object.Sites), want)
 		}
@@ -115,20 +138,17 @@ func TestEveryCallOfAStubIsASite(t *testing.T) {
 }
 
 func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
-	readelf := needTool(t, "readelf")
-	converted(t, func(t *testing.T, c conversion) {
+	tools.Need(t, "readelf")
+	converted(t, nil, func(t *testing.T, c run) {
 		code := map[string]bool{}
 		for i, s := range viewFile(t, c.before).Sections {
 			if s.Flags&0x4 != 0 && i > 0 { // SHF_EXECINSTR
 				code[s.Name] = true
 			}
 		}
-		out, err := exec.Command(readelf, "-rW", c.before).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := tools.Output(t, "readelf", "-rW", c.before)
 		n, counts := 0, false
-		for line := range strings.Lines(string(out)) {
+		for line := range strings.Lines(out) {
 			if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
 				name, _, _ := strings.Cut(rest, "'")
 				counts = code[strings.TrimPrefix(strings.TrimPrefix(name, ".rela"), ".rel")]
@@ -156,8 +176,8 @@ func sameContents(t *testing.T, a, b string) bool {
 }
 
 func TestSameInputGivesSameBytes(t *testing.T) {
-	converted(t, func(t *testing.T, c conversion) {
-		if again := convertTo(t, c.before); !sameContents(t, c.after, again.after) {
+	converted(t, nil, func(t *testing.T, c run) {
+		if again := convertTo(t, c.before, nil); !sameContents(t, c.after, again.after) {
 			t.Error("two conversions of one object differ")
 		}
 	})

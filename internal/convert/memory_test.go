@@ -1,11 +1,8 @@
-package main
+package convert
 
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +10,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
@@ -24,29 +22,12 @@ func defaultOptions() patch.Options {
 	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
 }
 
-// scratch converts objects that tests make up, and so many of them that each
-// is written to one and the same file. The results stay in memory.
-type scratch struct{ file *os.File }
+// scratch converts objects that tests make up. The results stay in memory.
+type scratch struct{ *objects.Scratch }
 
 func newScratch(t testing.TB) *scratch {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "scratch.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	return &scratch{file}
-}
-
-// open opens data as the command opens a file.
-func (s *scratch) open(data []byte) (*input.File, error) {
-	if _, err := s.file.WriteAt(data, 0); err != nil {
-		return nil, err
-	}
-	if err := s.file.Truncate(int64(len(data))); err != nil {
-		return nil, err
-	}
-	return input.Open(s.file.Name())
+	return &scratch{objects.NewScratch(t)}
 }
 
 // memoryRun is what a conversion made.
@@ -56,59 +37,33 @@ type memoryRun struct {
 	changed bool
 }
 
-// convert does what the command does, but for the writing. Refusals are one
+// convert does all that a conversion does but for the writing. Refusals are one
 // error.
 func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
-	in, err := s.open(data)
+	if err := s.Write(data); err != nil {
+		return nil, err
+	}
+	in, err := input.Open(s.Path())
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	object, err := in.Source().Relocatable(opts.Names)
-	if errors.Is(err, input.ErrPassedOver) {
-		return &memoryRun{data: data}, nil
+	run := &memoryRun{data: data}
+	c := New(Options{Patch: opts, Planned: func(_ *input.Object, plan *patch.Plan) error {
+		run.sites = plan.Sites
+		return nil
+	}}, nil)
+	made := c.source(in.Source(), nil)
+	if made.err != nil {
+		return nil, made.err
 	}
-	if err != nil {
-		return nil, err
+	if made.output != nil {
+		run.changed = true
+		if run.data, err = objects.Assemble(made.output, data); err != nil {
+			return nil, err
+		}
 	}
-	mentioned, err := object.MentionsStub(opts.Names)
-	if err != nil {
-		return nil, err
-	}
-	if !mentioned {
-		_, err := opts.CheckEarlier(object.Object, object.Machine)
-		return &memoryRun{data: data}, err
-	}
-	plan, err := examine(object, opts)
-	if err != nil {
-		return nil, err
-	}
-	if errs := plan.Err(); len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return apply(object, plan, data)
-}
-
-func apply(s *input.Object, plan *patch.Plan, data []byte) (*memoryRun, error) {
-	e, err := s.Edit()
-	if err != nil {
-		return nil, err
-	}
-	if err := plan.Apply(e); err != nil {
-		return nil, err
-	}
-	if !e.Changed() {
-		return &memoryRun{sites: plan.Sites, data: data}, nil
-	}
-	out, err := e.Save()
-	if err != nil {
-		return nil, err
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		return nil, err
-	}
-	return &memoryRun{plan.Sites, result, true}, nil
+	return run, nil
 }
 
 // subjectOf opens an object that is known to be sound.
@@ -221,12 +176,11 @@ func sectionData(t *testing.T, s *input.Object, sec int) []byte {
 // has records already that make no sense, they are not counted.
 func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts patch.Options) {
 	t.Helper()
-	layouts := []linkerset.Layout{opts.Layout}
-	old, err := earlier(before, layouts)
+	old, err := readRecords(before, opts.Layout)
 	if err != nil {
 		return
 	}
-	entries, err := earlier(after, layouts)
+	entries, err := readRecords(after, opts.Layout)
 	if err != nil {
 		t.Fatalf("the records cannot be read: %v", err)
 	}
@@ -252,4 +206,19 @@ func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts
 			t.Fatalf("record of %+v: %+d", r, n)
 		}
 	}
+}
+
+func readRecords(o *input.Object, layout linkerset.Layout) ([]linkerset.Entry, error) {
+	if o.Machine == nil {
+		return nil, nil
+	}
+	im, err := image.Open(o.Object, o.Machine)
+	if err != nil {
+		return nil, err
+	}
+	entries, faults, err := layout.Read(im)
+	if err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
+	return entries, err
 }

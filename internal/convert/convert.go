@@ -1,0 +1,139 @@
+// Package convert converts files: objects, archives, and thin archives with the files
+// that they name.
+//
+// What is to become of a source is decided in memory: a source is opened as an object,
+// a plan is made of the object, and an output of the plan. Only then is anything
+// written, by package replace. An archive is decided on with all its members.
+package convert
+
+import (
+	"errors"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/replace"
+	"sdtconvert/patch"
+)
+
+// Options say how files are converted.
+type Options struct {
+	Patch patch.Options
+	Jobs  int // threads for all files, at least 1
+	// Files is how many files there are, 0 for 1: the members of few archives are worked
+	// on by as many threads as are left.
+	Files int
+
+	FollowThin bool // take files outside of the folder of a thin archive
+	DryRun     bool // write nothing, and tell how many sites would be converted
+	Verbose    bool // tell of each site
+	Manifest   bool // describe each object
+
+	// KeepTime says that a file which is converted in its place keeps its time of
+	// modification.
+	KeepTime bool
+	// Fresh says that targets are not there yet, in a folder that the caller removes
+	// when anything goes wrong; and that what stays as it is needs none.
+	Fresh bool
+	// Planned is called, by several goroutines, with each object whose plan is about to
+	// be carried out, unless it is nil. It may be called again with the same object. Its
+	// error keeps the object from being converted.
+	Planned func(o *input.Object, plan *patch.Plan) error
+}
+
+// Converter converts files. Several goroutines may use it at once.
+type Converter struct {
+	Options
+	writer     *replace.Writer
+	memberJobs int   // members of an archive that are worked on at once
+	keep       int64 // see keptMembers
+	habit      habit
+}
+
+// New makes a converter that writes by w.
+func New(o Options, w *replace.Writer) *Converter {
+	return &Converter{Options: o, writer: w, memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers}
+}
+
+// File converts an object, or the members of an archive, to a target that may be the
+// same file.
+func (c *Converter) File(path, target string) *Result {
+	var r *Result
+	err := retry(func() error {
+		r = &Result{path: path, manifest: c.Manifest}
+		return c.file(path, target, r)
+	})
+	if err != nil && err != errMember {
+		r.fail(err)
+	}
+	return r
+}
+
+// attempts is how often a file is tried that somebody changes under way: it may be
+// another sdtconvert, which leaves nothing to do.
+const attempts = 3
+
+// retry tries something on a file again if somebody has changed it meanwhile.
+func retry(try func() error) error {
+	for i := 1; ; i++ {
+		if err := try(); i == attempts || !errors.Is(err, input.ErrChanged) {
+			return err
+		}
+	}
+}
+
+// file tries once to convert a file.
+func (c *Converter) file(path, target string, r *Result) error {
+	in, err := c.habit.open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	src := in.Source()
+	is, err := src.IsArchive()
+	switch {
+	case err != nil:
+		return err
+	case is:
+		return c.archive(in, target, r)
+	}
+	return c.object(src, target, r)
+}
+
+// object converts a file that is an object, or none.
+func (c *Converter) object(src *input.Source, target string, r *Result) error {
+	var draft *replace.Draft
+	defer func() { draft.Discard() }()
+	made := c.source(src, func(o *input.Object) { draft = c.draft(o, target) })
+	r.take(made)
+	if made.err != nil {
+		return made.err
+	}
+	if err := c.write(src.File, target, made.output, draft); err != nil {
+		return err
+	}
+	r.written(made.lines.Bytes())
+	return nil
+}
+
+// draft starts to write the output of a large object that will probably change.
+func (c *Converter) draft(o *input.Object, target string) *replace.Draft {
+	if c.DryRun || o.Source.Size <= input.LoadMax {
+		return nil
+	}
+	return c.writer.Draft(target, o.Source.File, o.Lasting())
+}
+
+// write writes what becomes of a file: the output or, where it is nil, the file itself
+// if there is to be a copy.
+func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, draft *replace.Draft) error {
+	if out == nil && target != in.Path && !c.Fresh {
+		size := in.Size()
+		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
+	}
+	if out == nil || c.DryRun {
+		return nil
+	}
+	return c.writer.File(target, in, out, replace.Options{
+		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
+	})
+}

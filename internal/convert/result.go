@@ -1,0 +1,88 @@
+package convert
+
+import (
+	"bytes"
+
+	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/message"
+)
+
+// Result is what came of one file.
+type Result struct {
+	Lines    bytes.Buffer // of text for standard output
+	Messages bytes.Buffer // for standard error
+	Failed   bool         // and the messages say why
+	// Objects are for a manifest, if one is wanted: the file, or the members of an
+	// archive.
+	Objects []*manifest.Object
+
+	path     string
+	manifest bool               // whether one is wanted
+	own      *manifest.Object   // of the file itself, or nil
+	changed  []*manifest.Object // those that are converted once the file is written
+}
+
+// take takes in what became of the file in memory, but for its error.
+func (r *Result) take(made *conversion) {
+	r.own = made.entry
+	r.add(made)
+}
+
+// member takes in what became of a member, with its error.
+func (r *Result) member(made *conversion) {
+	r.add(made)
+	if made.err != nil {
+		r.report(made.entry, made.err)
+	}
+}
+
+func (r *Result) add(made *conversion) {
+	for _, err := range made.warnings {
+		message.Warning(&r.Messages, err)
+	}
+	if made.entry == nil {
+		return
+	}
+	r.Objects = append(r.Objects, made.entry)
+	if made.output != nil {
+		r.changed = append(r.changed, made.entry)
+	}
+}
+
+// written says that the file is written, with lines about what was converted.
+func (r *Result) written(lines []byte) {
+	r.Lines.Write(lines)
+	r.converted()
+}
+
+// converted says that what was to change is written.
+func (r *Result) converted() {
+	for _, object := range r.changed {
+		object.Status = manifest.Converted
+	}
+}
+
+// fail takes in an error of the file.
+func (r *Result) fail(err error) {
+	if r.own == nil && r.manifest {
+		r.own = manifest.New(r.path)
+		r.Objects = append(r.Objects, r.own)
+	}
+	r.report(r.own, err)
+}
+
+// report takes in an error, or each of several that were joined.
+func (r *Result) report(object *manifest.Object, err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range several.Unwrap() {
+			r.report(object, err)
+		}
+		return
+	}
+	r.Failed = true
+	message.Error(&r.Messages, err)
+	if object != nil {
+		object.Status = manifest.Failed
+		object.Errors = append(object.Errors, err.Error())
+	}
+}

@@ -1,0 +1,179 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/message"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// conversion is what becomes of a source in memory. Where there is an error, it is what
+// was known by then. It is good for as long as the source is.
+type conversion struct {
+	entry    *manifest.Object // nil where no manifest is wanted
+	object   *input.Object    // nil for what is none
+	output   *elfreloc.Output // nil where nothing changes
+	warnings []error
+	lines    bytes.Buffer // to print once the output is written
+	err      error
+}
+
+// source converts a source in memory, and tells of it as the options say. mentioned is
+// called with an object that mentions a stub, and will probably change; it may be nil.
+func (c *Converter) source(src *input.Source, mentioned func(o *input.Object)) *conversion {
+	made := &conversion{}
+	if c.Manifest {
+		made.entry = manifest.New(src.Name)
+	}
+	made.err = c.convert(src, made, mentioned)
+	return made
+}
+
+func (c *Converter) convert(src *input.Source, made *conversion, mentioned func(o *input.Object)) (err error) {
+	var plan *patch.Plan
+	if made.object, err = c.open(src); err != nil || made.object == nil {
+		return err
+	}
+	if plan, err = c.plan(made.object, mentioned); err != nil {
+		return err
+	}
+	if made.entry != nil {
+		if err := c.describe(made.entry, made.object, plan); err != nil {
+			return err
+		}
+	}
+	if made.output, made.warnings, err = c.carryOut(made.object, plan); err != nil || made.output == nil {
+		return err
+	}
+	return c.tell(&made.lines, plan)
+}
+
+// output converts a source of which nothing need be told.
+func (c *Converter) output(src *input.Source, mentioned func(o *input.Object)) (*input.Object, *elfreloc.Output, error) {
+	o, err := c.open(src)
+	if err != nil || o == nil {
+		return nil, nil, err
+	}
+	plan, err := c.plan(o, mentioned)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, _, err := c.carryOut(o, plan)
+	return o, out, err
+}
+
+// open makes an object of a source; nil of what is none, and need not be converted.
+func (c *Converter) open(src *input.Source) (*input.Object, error) {
+	o, err := src.Relocatable(c.Patch.Names)
+	if errors.Is(err, input.ErrPassedOver) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// plan makes a plan of an object; nil where no stub is mentioned.
+func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*patch.Plan, error) {
+	mentions, err := o.MentionsStub(c.Patch.Names)
+	if err != nil {
+		return nil, err
+	}
+	c.habit.note(mentions)
+	if !mentions {
+		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
+		return nil, err
+	}
+	if mentioned != nil {
+		mentioned(o)
+	}
+	scan, err := patch.Find(o.Object, o.Machine, c.Patch.Names)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := patch.NewPlan(scan, c.Patch)
+	if err != nil {
+		return nil, err
+	}
+	return plan, plan.CheckEarlier()
+}
+
+// describe puts the sites of an object, earlier ones too, into its entry.
+func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {
+	scan := &patch.Scan{Object: o.Object, Machine: o.Machine}
+	if plan != nil {
+		scan = plan.Scan
+	}
+	return entry.Describe(scan, plan, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout})
+}
+
+// carryOut makes an output of a plan; nil where nothing changes. The refusals of the
+// plan, if there are any, are the error.
+func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
+	if plan == nil {
+		return nil, nil, nil
+	}
+	if refused := plan.Err(); len(refused) > 0 {
+		return nil, nil, errors.Join(refused...)
+	}
+	if c.Planned != nil {
+		if err := c.Planned(o, plan); err != nil {
+			return nil, nil, err
+		}
+	}
+	e, err := o.Edit()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := plan.Apply(e); err != nil {
+		return nil, nil, err
+	}
+	warnings = plan.Warnings
+	if !e.Changed() {
+		return nil, warnings, nil
+	}
+	if out, err = e.Save(); err != nil {
+		return nil, warnings, err
+	}
+	warning, err := tail(o, out)
+	if warning != nil {
+		warnings = append(warnings, warning)
+	}
+	return out, warnings, err
+}
+
+// tell writes the lines about an object that changes.
+func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
+	if c.DryRun {
+		message.Line(w, "%s: %d sites to convert", plan.Scan.Object.Name, len(plan.Sites))
+	}
+	if c.Verbose {
+		return printSites(w, plan)
+	}
+	return nil
+}
+
+// printSites writes a line for each site that a plan converts.
+func printSites(w io.Writer, p *patch.Plan) error {
+	functions, err := p.Scan.Functions()
+	if err != nil {
+		return err
+	}
+	o := p.Scan.Object
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		site := &s.Change.Site
+		place := functions.Place(s.Relocs.Target, site.Offset)
+		if place == "" {
+			place = "?"
+		}
+		message.Line(w, "%s: %s+%#x: %s: %s %s: % x -> % x", o.Name, o.Sections[s.Relocs.Target].Name, site.Offset,
+			place, arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code, s.Change.New)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package convert
+
+// What stands in a file or a member behind the end of the object in it.
+
+import (
+	"bytes"
+	"fmt"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
+)
+
+// signatureMagic ends the signature behind a module (Linux, module_signature.h).
+const signatureMagic = "~Module signature appended~\n"
+
+// tail gives an output the padding that the object has. What else is behind the object
+// is lost, of which it warns.
+func tail(o *input.Object, out *elfreloc.Output) (warning, err error) {
+	lost := o.Source.Size - o.End()
+	if lost <= 0 {
+		return nil, nil
+	}
+	old, err := padding(o)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		pad(out)
+		return nil, nil
+	}
+	what := fmt.Sprintf("%d bytes behind the ELF file are dropped", lost)
+	if n := int64(len(signatureMagic)); lost >= n {
+		end, err := o.ReadFile(o.Source.Size-n, n)
+		if err != nil {
+			return nil, err
+		}
+		if string(end) == signatureMagic {
+			what = "the module's signature is dropped, because it no longer fits; sign the module again"
+		}
+	}
+	return fmt.Errorf("%s: %s", o.Name, what), nil
+}
+
+// memberPadding is what LLVM's ar makes the size of a member a multiple of where it
+// writes archives for Darwin, in bytes. The padding is counted as contents.
+const memberPadding = 8
+
+// padding returns what pads a member behind the end of the object in it, or nil.
+func padding(o *input.Object) ([]byte, error) {
+	n := o.Source.Size - o.End()
+	if o.Source.Start == 0 || n <= 0 || n >= memberPadding || o.Source.Size%memberPadding != 0 {
+		return nil, nil
+	}
+	b, err := o.ReadFile(o.End(), n)
+	if len(bytes.Trim(b, "\n")) > 0 {
+		b = nil
+	}
+	return b, err
+}
+
+// pad pads an output as LLVM's ar pads a member.
+func pad(out *elfreloc.Output) {
+	if n := -out.Size & (memberPadding - 1); n > 0 {
+		out.Extents = append(out.Extents, elfreloc.Extent{Data: bytes.Repeat([]byte("\n"), int(n)), Len: n})
+		out.Size += n
+	}
+}

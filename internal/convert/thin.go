@@ -1,0 +1,205 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/archive"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/replace"
+)
+
+// thin converts the files that are members of a thin archive and, once they are
+// converted, brings the archive's headers and index up to date. Linkers read the
+// files and not the sizes in the headers, so that every moment in between is one that
+// a build can start from; so is the end of an interrupted run, which another one
+// completes.
+//
+// All members are converted in memory first, and again to be written: if one of them
+// cannot be, none is, and no more than one is in memory.
+func (c *Converter) thin(a *input.Archive, r *Result) error {
+	var lines bytes.Buffer
+	t := newThinChanges(c, a)
+	err := c.members(a, r, func(m *member) error {
+		lines.Write(m.lines.Bytes())
+		return t.note(m)
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.rehearse(); err != nil {
+		return err
+	}
+	e := a.Edit()
+	if !c.DryRun {
+		var converted int
+		converted, err = t.write(e)
+		if err != nil {
+			r.changed = r.changed[:min(converted, len(r.changed))]
+			lines.Reset() // they are of all members
+		}
+		r.converted()
+	}
+	return errors.Join(err, c.replace(a, a.File.Path, e, &lines, r))
+}
+
+// thinChanges are the members of a thin archive that change, or have done so since
+// their sizes were written into it.
+type thinChanges struct {
+	*Converter
+	a       *input.Archive
+	members []thinChange
+	done    map[string]archive.Change // by path: a file may be in the archive twice
+}
+
+func newThinChanges(c *Converter, a *input.Archive) *thinChanges {
+	return &thinChanges{Converter: c, a: a, done: make(map[string]archive.Change)}
+}
+
+type thinChange struct {
+	*archive.Member
+	name, path string
+	convert    bool           // or somebody has changed it
+	planned    archive.Change // but for symbols that the conversion will add
+}
+
+// note takes in a member, in memory, if it is one that changes.
+func (t *thinChanges) note(m *member) (err error) {
+	src := m.src
+	n := thinChange{Member: src.Member, name: src.Name, path: src.File.Path, convert: m.output != nil}
+	switch {
+	case n.convert && n.Origin != 0:
+		return fmt.Errorf("%s: is in another archive; convert %s and collect this archive anew, or convert it to another file", n.name, n.path)
+	case n.convert:
+		n.planned.Output = &elfreloc.Output{Size: m.output.Size}
+	case n.Origin == 0 && m.object != nil && src.Size != n.Size:
+		if n.planned, err = t.asItIs(src, m.object); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	t.members = append(t.members, n)
+	return nil
+}
+
+// asItIs is the change of a member that somebody has changed.
+func (t *thinChanges) asItIs(src *input.Source, o *input.Object) (change archive.Change, err error) {
+	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, Anew: true}
+	if t.a.HasIndex() {
+		change.After, err = archive.Symbols(o.Object)
+	}
+	return change, err
+}
+
+// rehearse finds out whether the archive can be brought up to date, before any
+// member is written.
+func (t *thinChanges) rehearse() error {
+	e := t.a.Edit()
+	for i := range t.members {
+		e.Replace(t.members[i].Member, t.members[i].planned)
+	}
+	if !e.Changed() {
+		return nil
+	}
+	_, err := e.Save()
+	return err
+}
+
+// write converts the files, and collects what changes in the archive. An error leaves
+// those converted that come before it, and e says so. It returns how many files were
+// converted.
+func (t *thinChanges) write(e *archive.Edit) (converted int, err error) {
+	for i := range t.members {
+		m := &t.members[i]
+		change := m.planned
+		if m.convert {
+			if change, err = t.convertFile(m); err != nil {
+				return converted, err
+			}
+			converted++
+		}
+		e.Replace(m.Member, change)
+	}
+	return converted, nil
+}
+
+// convertFile converts the file of a member in its place. Another thin archive may
+// have it too, and be converted at the same time.
+func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err error) {
+	if change, ok := t.done[m.path]; ok {
+		return change, nil
+	}
+	err = retry(func() error {
+		change, err = t.tryFile(m)
+		return err
+	})
+	if err == nil {
+		t.done[m.path] = change
+	}
+	return change, err
+}
+
+// tryFile tries once to convert the file of a member.
+func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
+	in, err := input.Open(m.path)
+	if err != nil {
+		return made, err
+	}
+	defer in.Close()
+	src := &input.Source{Name: m.name, Size: in.Size(), File: in, Member: m.Member}
+	var draft *replace.Draft
+	defer func() { draft.Discard() }()
+	o, out, err := t.output(src, func(o *input.Object) { draft = t.draft(o, m.path) })
+	switch {
+	case err != nil:
+		return made, err
+	case o == nil:
+		return made, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
+	case out == nil: // somebody else has converted it
+		return t.asItIs(src, o)
+	}
+	if made, err = change(t.a, src, o, out); err != nil {
+		return made, err
+	}
+	err = t.writer.File(m.path, in, out, replace.Options{Draft: draft, Workers: t.Jobs, KeepTime: t.KeepTime})
+	made.Output = &elfreloc.Output{Size: out.Size} // the rest is written
+	return made, err
+}
+
+// collect makes a regular archive of a thin one, with its members converted inside.
+func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
+	var lines bytes.Buffer
+	to := a.Collect()
+	err := c.members(a, r, func(m *member) error {
+		lines.Write(m.lines.Bytes())
+		name := filepath.Base(m.src.Member.Name)
+		if m.src.Inner != nil {
+			name = m.src.Inner.Name
+		}
+		if m.output == nil {
+			return to.Add(m.src.Member, name, archive.Change{Output: c.fileLater(m.src, m.src.Size, false).output()})
+		}
+		made, err := change(a, m.src, m.object, m.output)
+		if err != nil {
+			return err
+		}
+		made.Output = c.fileLater(m.src, m.output.Size, true).output()
+		return to.Add(m.src.Member, name, made)
+	})
+	if err != nil {
+		return err
+	}
+	out, err := to.Save()
+	if err != nil {
+		return err
+	}
+	if err := c.write(a.File, target, out, nil); err != nil {
+		return err
+	}
+	r.written(lines.Bytes())
+	return nil
+}

@@ -1,0 +1,157 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+	"sdtconvert/resolve"
+)
+
+// Describe lists the sites of an object: those of a plan that was made of the scan, or
+// nil, and those of records that the object holds already, in any of the layouts. Their
+// probe objects' names begin with prefix.
+func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, prefix string, layouts []linkerset.Layout) error {
+	entries, err := earlier(scan, layouts)
+	if err != nil {
+		return err
+	}
+	if scan.Machine != nil {
+		m.Machine = scan.Machine.Traits().Name
+	}
+	if plan == nil && len(entries) == 0 {
+		return nil
+	}
+	functions, err := scan.Functions()
+	if err != nil {
+		return err
+	}
+	if plan != nil {
+		for i := range plan.Sites {
+			m.Sites = append(m.Sites, planned(plan, &plan.Sites[i]))
+		}
+		for i := range plan.Refused {
+			m.Sites = append(m.Sites, refused(plan, &plan.Refused[i]))
+		}
+	}
+	done, err := recorded(scan, prefix, entries)
+	if err != nil {
+		return err
+	}
+	m.Sites = append(m.Sites, done...)
+	slices.SortStableFunc(m.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.Offset, b.Offset))
+	})
+	for i := range m.Sites {
+		m.Sites[i].Section = scan.Object.Sections[m.Sites[i].text].Name
+		m.Sites[i].findFunction(functions)
+	}
+	return nil
+}
+
+func (m *Site) findFunction(functions *resolve.Table) {
+	f, ok := functions.Lookup(m.text, m.Offset)
+	if !ok {
+		return
+	}
+	m.Function, m.FunctionOffset, m.FunctionSize = f.Name, m.Offset-f.Start, f.Size
+	m.SourceFile = functions.SourceFile(f)
+	if f.Raw != f.Name {
+		m.Symbol = f.Raw
+	}
+}
+
+func planned(p *patch.Plan, s *patch.Site) Site {
+	m := Site{
+		text: s.Relocs.Target, Offset: s.Change.Site.Offset, Kind: arch.Describe(s.Stub.Kind, s.Change.Site.Form), State: Live,
+		Probe: s.Stub.ID, Relocation: p.RelocName(s.Reloc.Type), Old: s.Change.Site.Code, New: s.Change.New,
+	}
+	if !p.Options.NoRecords && p.Scan.Machine != nil {
+		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.Record}
+	}
+	return m
+}
+
+func refused(p *patch.Plan, r *patch.Refusal) Site {
+	return Site{
+		text: r.Relocs.Target, Offset: r.Reloc.Offset, Kind: arch.Describe(r.Stub.Kind, arch.Call), State: Refused,
+		Probe: r.Stub.ID, Relocation: p.RelocName(r.Reloc.Type), Refused: r.Err.Error(),
+	}
+}
+
+// earlier reads the records of an earlier conversion.
+func earlier(scan *patch.Scan, layouts []linkerset.Layout) ([]linkerset.Entry, error) {
+	if scan.Machine == nil {
+		return nil, nil
+	}
+	im, err := scan.Image()
+	if err != nil {
+		return nil, err
+	}
+	var all []linkerset.Entry
+	for _, l := range layouts {
+		entries, faults, err := l.Read(im)
+		if err != nil {
+			return nil, err
+		}
+		if len(faults) > 0 {
+			return nil, faults[0]
+		}
+		all = append(all, entries...)
+	}
+	linkerset.Sort(all)
+	return all, nil
+}
+
+// recorded describes the sites of records that an object holds already.
+func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Site, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	im, err := scan.Image()
+	if err != nil {
+		return nil, err
+	}
+	kept, err := linkerset.KeptAlive(scan.Object, scan.Machine)
+	if err != nil {
+		return nil, err
+	}
+	probes := linkerset.NewProbes(im, prefix)
+	sites := make([]Site, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if sites[i], err = disabled(scan, im, probes, e); err != nil {
+			return nil, err
+		}
+		if kept[e.Record.Section] {
+			sites[i].Relocation = scan.Machine.RelocName(scan.Machine.Traits().None)
+		}
+	}
+	return sites, nil
+}
+
+// disabled describes the site of a record.
+func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, e *linkerset.Entry) (Site, error) {
+	symbol, err := probes.Symbol(e.Probe)
+	if err != nil {
+		return Site{}, err
+	}
+	probe, err := probes.Of(e.Probe)
+	if err != nil {
+		return Site{}, err
+	}
+	m := Site{
+		text: e.Site.Section, Offset: e.Site.Offset, Kind: arch.Describe(e.Kind, arch.Call), State: Unknown, Probe: probe.ID,
+		Record: &Record{scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
+	}
+	if site, ok := scan.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
+		m.State, m.Offset = Disabled, site.Offset
+		m.Kind, m.New = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
+	}
+	return m, nil
+}

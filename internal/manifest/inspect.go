@@ -1,0 +1,89 @@
+package manifest
+
+import (
+	"sdtconvert/arch"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/input"
+	"sdtconvert/patch"
+)
+
+// Inspection is what there is to show of an object.
+type Inspection struct {
+	*Object
+	Refused  []error // what keeps the object from being converted
+	Warnings []error // what is wrong with its debug information
+
+	machine arch.Machine // nil for one that is not known
+	name    string       // of the machine then
+}
+
+// Inspect adds to m what an object holds, earlier records or none: what a conversion
+// would do to it, what another one has done, and where in the source that is. m holds
+// what was found when there is an error.
+func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error) {
+	i := &Inspection{Object: m, machine: o.Machine, name: o.Object.Machine.String()}
+	scan, plan, err := wouldBe(o, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Describe(scan, plan, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		i.Refused = plan.Err()
+	}
+	i.findSources(scan)
+	return i, nil
+}
+
+// wouldBe finds what a conversion would do, were there no earlier records. The plan is
+// nil where no stub is mentioned.
+func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
+	mentioned, err := o.MentionsStub(opts.Names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !mentioned {
+		return &patch.Scan{Object: o.Object, Machine: o.Machine}, nil, nil
+	}
+	scan, err := patch.Find(o.Object, o.Machine, opts.Names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Machine == nil {
+		return scan, patch.Undecided(scan), nil
+	}
+	plan, err := patch.NewPlan(scan, opts)
+	return scan, plan, err
+}
+
+// findSources adds file and line to each site, where there is debug information. That
+// it makes no sense is only worth a warning.
+func (i *Inspection) findSources(scan *patch.Scan) {
+	if scan.Machine == nil || len(i.Sites) == 0 {
+		return
+	}
+	table, err := lines.New(scan.Object, scan.Machine)
+	if err != nil {
+		i.Warnings = append(i.Warnings, err)
+	}
+	for k := range i.Sites {
+		i.Sites[k].Source = table.Lookup(i.Sites[k].text, i.Sites[k].Offset)
+	}
+	if err := table.Err(); err != nil {
+		i.Warnings = append(i.Warnings, err)
+	}
+}
+
+// MachineName is the name of the machine, known or not.
+func (i *Inspection) MachineName() string {
+	if i.machine == nil {
+		return i.name + ", not supported"
+	}
+	return i.machine.Traits().Name
+}
+
+// Disassemble gives the text of the instructions at an offset of a site's section.
+func (i *Inspection) Disassemble(code Code, offset uint64) []string {
+	return i.machine.Disassemble(code, offset)
+}

@@ -1,0 +1,79 @@
+// Package manifest tells of the sites of objects: what a conversion does to each, and
+// what an earlier one has done. Its JSON, which docs/manifest.md describes, is written
+// by conversions, and read to compare it with images.
+package manifest
+
+import "encoding/hex"
+
+// Version counts the incompatible changes of the format.
+const Version = 1
+
+// Object is what is said of one file, or of one member of an archive.
+type Object struct {
+	File    string   `json:"file"`
+	Machine string   `json:"machine,omitempty"`
+	Status  string   `json:"status"`
+	Sites   []Site   `json:"sites"`
+	Errors  []string `json:"errors,omitempty"`
+}
+
+// What came of an object.
+const (
+	Unchanged = "unchanged"
+	Converted = "converted"
+	Failed    = "failed"
+)
+
+// New makes an object that stays as it is and has no sites.
+func New(file string) *Object {
+	return &Object{File: file, Status: Unchanged, Sites: []Site{}}
+}
+
+// Site is one site. Offsets and sizes are in bytes.
+type Site struct {
+	Section        string  `json:"section"`
+	Offset         uint64  `json:"offset"`             // in Section
+	Function       string  `json:"function,omitempty"` // that holds it, "" for none
+	FunctionOffset uint64  `json:"function_offset"`    // of the site, from the function's start
+	Symbol         string  `json:"symbol,omitempty"`   // of the function, where it is another than Function
+	FunctionSize   uint64  `json:"function_size,omitempty"`
+	SourceFile     string  `json:"source_file,omitempty"` // of a local function
+	Kind           string  `json:"kind"`                  // as arch.Describe tells it
+	State          string  `json:"state"`
+	Probe          string  `json:"probe"` // its id
+	Relocation     string  `json:"relocation,omitempty"`
+	Record         *Record `json:"record,omitempty"`
+	Old            Code    `json:"old,omitempty"`
+	New            Code    `json:"new,omitempty"`
+	Source         string  `json:"source,omitempty"`  // file:line
+	Refused        string  `json:"refused,omitempty"` // why the site cannot be converted
+
+	text int // index of Section
+}
+
+// The states of a site.
+const (
+	Live     = "live"     // still calls the stub
+	Disabled = "disabled" // converted earlier
+	Refused  = "refused"  // cannot be converted
+	Unknown  = "unknown"  // recorded, but with bytes that are no disabled form
+)
+
+// Record is what the record of a site says, or will say.
+type Record struct {
+	Section string `json:"section"`
+	Probe   string `json:"probe"`  // the symbol of the probe object
+	Offset  uint64 `json:"offset"` // of the recorded instruction, in the site's section
+}
+
+// Code is bytes of instructions, in hexadecimal.
+type Code []byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Code) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Code) UnmarshalText(text []byte) (err error) {
+	*c, err = hex.AppendDecode(nil, text)
+	return err
+}

@@ -1,0 +1,34 @@
+// Package converted gives tests objects that were converted.
+package converted
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/replace"
+	"sdtconvert/patch"
+)
+
+// Object converts the bytes of an object, without flags. It reports whether there was
+// something to convert, and nothing in the way.
+func Object(t testing.TB, data []byte) ([]byte, bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.o")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	opts := patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+	// Of what stays as it is, no fresh file is made.
+	target := filepath.Join(t.TempDir(), "b.o")
+	r := convert.New(convert.Options{Patch: opts, Jobs: 1, Fresh: true}, &replace.Writer{}).File(path, target)
+	if r.Failed {
+		return nil, false
+	}
+	out, err := os.ReadFile(target)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return out, err == nil
+}

@@ -1,0 +1,33 @@
+package objects
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Scratch is a file for objects that tests make up, so many of them that each is
+// written to one and the same.
+type Scratch struct{ file *os.File }
+
+// NewScratch makes a file that goes with the test.
+func NewScratch(t testing.TB) *Scratch {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "scratch.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return &Scratch{file}
+}
+
+// Path is where the file is.
+func (s *Scratch) Path() string { return s.file.Name() }
+
+// Write has the file hold data and nothing else.
+func (s *Scratch) Write(data []byte) error {
+	if _, err := s.file.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return s.file.Truncate(int64(len(data)))
+}

@@ -1,0 +1,36 @@
+package objects
+
+import (
+	"bytes"
+	"debug/elf"
+	"testing"
+
+	"sdtconvert/elfreloc"
+)
+
+// OfEachMachine are small committed objects of each machine, one of them with groups.
+var OfEachMachine = []string{
+	"comdat.amd64-gcc12-Os.o",
+	"existing.amd64-gcc12-O2.o",
+	"existing.arm64-gcc12-O2.o",
+	"existing.riscv64-gcc12-O2.o",
+}
+
+// Tables lists the byte ranges of a sound object's tables.
+func Tables(t testing.TB, data []byte) [][2]int {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tables.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranges := [][2]int{{0, 64}}
+	at := int(o.Layout.Order.Uint64(data[40:]))
+	ranges = append(ranges, [2]int{at, at + 64*len(o.Sections)})
+	for _, sec := range o.Sections {
+		switch sec.Type {
+		case elf.SHT_SYMTAB, elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP:
+			ranges = append(ranges, [2]int{int(sec.Offset), int(sec.Offset + sec.Size)})
+		}
+	}
+	return ranges
+}
