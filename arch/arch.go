@@ -2,13 +2,17 @@
 //
 // Everything that differs between machines is behind Machine, so that the
 // packages above never ask which machine they work for. A machine is a folder
-// beside this file and a line in package machines. A Machine sees bytes,
-// offsets and relocations; it knows nothing of ELF files as a whole.
+// beside this file and a line in package machines; docs/adding-a-machine.md
+// says how one is made. A Machine sees bytes, offsets and relocations; it knows
+// nothing of ELF files as a whole.
+//
+// machines.Lookup finds the Machine of an object; nobody else has to know how many
+// there are. Sizes and offsets are in bytes.
 package arch
 
 import (
-	"debug/elf"
 	"fmt"
+	"sort"
 )
 
 // Kind is what a stub means to the program that calls it.
@@ -36,6 +40,14 @@ func Describe(k Kind, f Form) string {
 	}[k][f]
 }
 
+// One is Describe with an article.
+func One(k Kind, f Form) string {
+	if k == Enabled {
+		return "an " + Describe(k, f)
+	}
+	return "a " + Describe(k, f)
+}
+
 // Reloc is one relocation of a text section, without its symbol.
 type Reloc struct {
 	Offset   uint64 // of the relocated field, from the start of the section
@@ -49,6 +61,37 @@ type Reloc struct {
 type Text struct {
 	Code  []byte
 	Start uint64 // offset in the section of Code[0]
+	// Map is what mapping symbols say of the whole section, sorted by offset; nil
+	// where there are none. The texts of linked images have none.
+	Map []Mapping
+}
+
+// Mapping says what the bytes of a section are, from an offset up to the next one.
+type Mapping struct {
+	Offset   uint64
+	Encoding Encoding
+}
+
+// Encoding is what bytes in a text section are by the letter of their mapping symbol
+// (ELF for the Arm Architecture, 5.5.5; ELF for the Arm 64-bit Architecture, 5.5.4;
+// RISC-V ELF psABI, "Mapping Symbol").
+type Encoding byte
+
+const (
+	Unmapped Encoding = 0   // nobody says: the machine's usual instructions
+	Data     Encoding = 'd' // no instructions
+	A32      Encoding = 'a' // Arm's of 32 bits
+	Thumb    Encoding = 't' // Arm's of 16 and 32 bits
+	Insns    Encoding = 'x' // the only instruction set of A64 and of RISC-V
+)
+
+// Encoding returns what stands at a section offset.
+func (t Text) Encoding(off uint64) Encoding {
+	i := sort.Search(len(t.Map), func(i int) bool { return t.Map[i].Offset > off })
+	if i == 0 {
+		return Unmapped
+	}
+	return t.Map[i-1].Encoding
 }
 
 // At returns the n bytes at section offset off, or nil when the window does
@@ -63,10 +106,6 @@ func (t Text) At(off uint64, n int) []byte {
 	}
 	return b[:n:n]
 }
-
-// Window is how many bytes before and after a relocated field a Machine may
-// ask of Text: the range of a short jump on amd64, and an instruction.
-const Window = 128 + 16
 
 // Site is an instruction, or a fixed sequence of them, that reaches a stub.
 type Site struct {
@@ -84,8 +123,8 @@ type Env struct {
 	// Others are executed elsewhere, or become something else.
 	Armable bool
 	Text    Text // around the site
-	// Returns are the relocations against the return thunk in the section of a
-	// conditional tail call, sorted by offset.
+	// Returns are the relocations against the return thunk in the section of a site
+	// of one of the forms in ReturnThunk.Near, sorted by offset.
 	Returns []Reloc
 }
 
@@ -95,7 +134,7 @@ type Target uint8
 const (
 	TargetNone   Target = iota // nothing: the relocation is neutralised
 	TargetThunk                // the return thunk
-	TargetHelper               // the Machine's Helper
+	TargetHelper               // the helper: the machine's stub of is-enabled tests
 )
 
 // Change turns a site into its disabled form.
@@ -107,24 +146,17 @@ type Change struct {
 	Reloc  Reloc // the relocation that the site keeps, unless Target is TargetNone
 }
 
-// Helper is code that disabled sites jump to where they have no room for it.
-// It stands once per object, in a section of its own.
-type Helper struct {
-	Section string
-	Align   uint64
-	Code    []byte
-	Thunk   *Reloc // the jump in Code to the return thunk, if there is one
-}
-
-// Stub asks for a function that does what a disabled site of a kind does, for
-// programs that are linked without conversion.
+// Stub asks for a function that does what a disabled site of a kind does. Programs
+// that are linked without conversion call it. And the one of is-enabled tests is the
+// helper, which disabled sites jump to that have no room to set a result and return.
 type Stub struct {
 	Kind       Kind
 	LandingPad bool   // may be reached by indirect branches, which have to land on an instruction for it
 	Thunk      string // the return thunk to jump to instead of returning, "" for none
 }
 
-// Insn is an instruction as code and as what assemblers make it of.
+// Insn is an instruction as code and as what assemblers make it of. Where relocations
+// are SHT_REL (Traits.Rela), Code has the addend in the relocated field.
 type Insn struct {
 	Code   []byte
 	Text   string // GNU's and clang's syntax, lines separated by "; "
@@ -132,84 +164,9 @@ type Insn struct {
 	Reloc  *Reloc // from the start of Code, nil for none
 }
 
-// Features is the property of an object that promises something of all its code
-// (.note.gnu.property): a linker promises what all objects do.
-type Features struct {
-	Property   uint32 // GNU_PROPERTY_*_FEATURE_1_AND, 0 when the machine has none
-	Known      uint32 // the promises that stubs keep
-	LandingPad uint32 // the one that takes a landing pad
-}
-
-// DataReloc is the arithmetic of a relocation in data: debug information is
-// read through it. Size is in bytes; 0 means that the type is none of these.
-type DataReloc struct {
-	Size int
-	Op   DataOp
-}
-
-type DataOp uint8
-
-const (
-	Set DataOp = iota // field = S + A
-	Add               // field += S + A
-	Sub               // field -= S + A
-)
-
-// Traits are a machine's constants.
-type Traits struct {
-	Name  string // as in Go's GOARCH
-	Class elf.Class
-
-	None uint32 // the relocation type that does nothing
-	Word uint32 // the type for an absolute address, of the class's word size
-	// LoadBase is the type of the dynamic relocation that adds the load base to
-	// an address, R_<machine>_RELATIVE.
-	LoadBase uint32
-	// Relative holds the types which, together at one offset, store a 32-bit
-	// distance: all of them name the target but those with Sub, which name
-	// the field itself.
-	Relative []RelativeReloc
-
-	// Relaxes tells that linkers delete code bytes, so that a site's address
-	// has to be a symbol at the site and not a section and an offset.
-	Relaxes bool
-	// Deletes are the types of relocations at whose places they may do so.
-	Deletes []uint32
-	// ReturnThunk is the symbol that compilers jump to instead of returning,
-	// "" where there is no such mitigation.
-	ReturnThunk string
-
-	Features Features
-	// Arguments are the registers of a function's first integer arguments.
-	Arguments []Register
-	// CharUnsigned tells that C's char is unsigned.
-	CharUnsigned bool
-
-	// Breakpoints are the instructions that debuggers and kernels put over the
-	// first bytes of a site when they arm it, as they stand in memory.
-	Breakpoints [][]byte
-}
-
-// Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of
-// a register.
-type Register [4]string
-
-// Registers makes registers whose parts are named as they are.
-func Registers(names ...string) []Register {
-	regs := make([]Register, len(names))
-	for i, name := range names {
-		regs[i] = Register{name, name, name, name}
-	}
-	return regs
-}
-
-// RelativeReloc is one of the relocations of a PC-relative 32-bit field.
-type RelativeReloc struct {
-	Type uint32
-	Sub  bool // names the field, whose address is subtracted
-}
-
-// Machine is one instruction set under one ABI.
+// Machine is one instruction set under one ABI. Machines hold no state: they may be
+// compared, and used from several goroutines. Code that they are given is not modified;
+// what they return may share its bytes, as Site.Code does, and is not to be modified.
 type Machine interface {
 	Traits() *Traits
 
@@ -249,10 +206,7 @@ type Machine interface {
 	// procedure linkage tables are such places.
 	Slots(code []byte, pc uint64, f func(at, slot uint64))
 
-	// Helper returns what TargetHelper stands for.
-	Helper(env Env) Helper
-
-	// Stub is the code of a stub.
+	// Stub is the code of a stub, or of the helper. It runs wherever it is put.
 	Stub(s Stub) []Insn
 
 	// DataReloc returns the meaning of a relocation type in debug sections.

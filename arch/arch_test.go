@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"debug/elf"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +67,64 @@ func TestTextGivesNoRoomToAppendInto(t *testing.T) {
 	_ = append(b, 9)
 	if code[1] != 2 {
 		t.Errorf("appending to what At returned changed the text to %v", code)
+	}
+}
+
+func TestEncodingIsOfTheLastMapping(t *testing.T) {
+	text := arch.Text{Map: []arch.Mapping{{Offset: 4, Encoding: arch.Insns}, {Offset: 8, Encoding: arch.Data}, {Offset: 8, Encoding: arch.Thumb}, {Offset: 12, Encoding: arch.Data}}}
+	for off, want := range map[uint64]arch.Encoding{
+		0: arch.Unmapped, 3: arch.Unmapped, 4: arch.Insns, 7: arch.Insns, 8: arch.Thumb, 11: arch.Thumb, 12: arch.Data, ^uint64(0): arch.Data,
+	} {
+		if got := text.Encoding(off); got != want {
+			t.Errorf("%d: got %q, want %q", off, got, want)
+		}
+	}
+	if got := (arch.Text{}).Encoding(4); got != arch.Unmapped {
+		t.Errorf("without a map: got %q", got)
+	}
+}
+
+func TestOneHasAnArticle(t *testing.T) {
+	for want, got := range map[string]string{
+		"a call": arch.One(arch.Probe, arch.Call), "a cond-tail": arch.One(arch.Probe, arch.CondTail),
+		"an isenabled": arch.One(arch.Enabled, arch.Call), "an isenabled-tail": arch.One(arch.Enabled, arch.Tail),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// As of i386, whose calls push an address that tail calls find pushed; of Arm, where a
+// long long takes two registers; and of s390x, whose words have their lowest bytes last.
+func TestArgumentsInRegistersAndOnTheStack(t *testing.T) {
+	stack := arch.Traits{
+		ABIs: []arch.ABI{{Data: elf.ELFDATA2LSB}}, Model: arch.ILP32,
+		Arguments: arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
+	}
+	pairs := arch.Traits{
+		ABIs: []arch.ABI{{Data: elf.ELFDATA2LSB}}, Model: arch.ILP32,
+		Arguments: arch.Arguments{Registers: []arch.Register{{"r0", "r0", "r0", ""}, {"r1", "r1", "r1", ""}}},
+	}
+	big := arch.Traits{
+		ABIs: []arch.ABI{{Data: elf.ELFDATA2MSB}}, Model: arch.LP64,
+		Arguments: arch.Arguments{Registers: arch.Registers("%r2"), Stack: &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160}},
+	}
+	for _, c := range []struct {
+		traits *arch.Traits
+		form   arch.Form
+		sizes  []int
+		want   []string
+	}{
+		{&stack, arch.Call, []int{4, 1, 8, 2}, []string{"0(%esp)", "4(%esp)", "8(%esp)", "16(%esp)"}},
+		{&stack, arch.Tail, []int{4, 4}, []string{"4(%esp)", "8(%esp)"}},
+		{&stack, arch.CondTail, []int{4, 0, 4}, []string{"4(%esp)"}},
+		{&pairs, arch.Call, []int{4, 8, 4}, []string{"r0"}},
+		{&pairs, arch.Call, []int{1, 2, 4}, []string{"r0", "r1"}},
+		{&big, arch.Call, []int{4, 4, 8, 1}, []string{"%r2", "164(%r15)", "168(%r15)", "183(%r15)"}},
+	} {
+		if diff := cmp.Diff(c.want, c.traits.Operands(c.form, c.sizes)); diff != "" {
+			t.Errorf("%v: %s", c.sizes, diff)
+		}
 	}
 }

@@ -223,3 +223,38 @@ func TestRelocationsOfMIPS64LittleEndian(t *testing.T) {
 		t.Errorf("written as % x", got)
 	}
 }
+
+// What debug/elf has of names that begin with $ are all mapping symbols here.
+func TestMappingSymbolsReadAsDebugElfReadsThem(t *testing.T) {
+	type mapping struct {
+		Section int
+		Off     uint64
+		Letter  byte
+	}
+	total := 0
+	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
+		syms, err := f.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []mapping
+		for _, s := range syms {
+			if strings.HasPrefix(s.Name, "$") && elf.ST_TYPE(s.Info) == elf.STT_NOTYPE {
+				want = append(want, mapping{int(s.Section), s.Value, s.Name[1]})
+			}
+		}
+		err = o.EachMapping("atdx", func(section int, off uint64, letter byte) {
+			got = append(got, mapping{section, off, letter})
+		})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		if err := o.EachMapping("", func(int, uint64, byte) { t.Error("a letter that is not wanted") }); err != nil {
+			t.Error(err)
+		}
+		total += len(got)
+	})
+	if total == 0 {
+		t.Error("no object has any")
+	}
+}

@@ -217,6 +217,14 @@ func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
 // an undefined one behind these matters only if a relocation names it.
 func (l *Linked) countSymbols() (uint64, error) {
 	if l.dyn.hash != 0 {
+		// A number of buckets, and then of chain entries.
+		if l.m.Traits().WideHash {
+			head, err := l.contents("the hash table", l.dyn.hash, 16)
+			if err != nil {
+				return 0, err
+			}
+			return min(l.o.Layout.Order.Uint64(head[8:]), uint64(l.o.Size())), nil
+		}
 		head, err := l.contents("the hash table", l.dyn.hash, 8)
 		if err != nil {
 			return 0, err

@@ -17,8 +17,8 @@ import (
 // is two modules.
 type Module struct {
 	Path string // as the maps have it, or "[vdso]"
-	// Base is the load bias: what is added to the addresses that the file was
-	// linked for.
+	// Base is the load base: what was added to the addresses that the file was
+	// linked for (gABI, "Base Address").
 	Base       uint64
 	Start, End uint64 // the addresses that it takes; End is behind the last
 	Mappings   []Mapping
@@ -237,7 +237,7 @@ func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
 
 // describe makes the image of a module.
 func (p *Process) describe(m *Module) {
-	machine := machines.Lookup(m.Object.Machine, m.Object.Layout.Class)
+	machine := machines.Lookup(m.Object.ABI())
 	if machine == nil {
 		m.Note = fmt.Sprintf("the machine %v is not supported", m.Object.Machine)
 		return

@@ -29,7 +29,7 @@ func open(t testing.TB, path string) image.Image {
 }
 
 func openErr(o *elfreloc.Object) (image.Image, error) {
-	return image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	return image.Open(o, machines.Lookup(o.ABI()))
 }
 
 // library builds libwords.so, in a folder of its own.

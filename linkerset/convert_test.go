@@ -37,7 +37,7 @@ func everyLayout(t testing.TB) []linkerset.Layout {
 func open(t testing.TB, data []byte) (*elfreloc.Object, arch.Machine) {
 	t.Helper()
 	o := objects.Open(t, data)
-	return o, machines.Lookup(o.Machine, o.Layout.Class)
+	return o, machines.Lookup(o.ABI())
 }
 
 // convert converts an object, and returns the plan too. It is nil when the

@@ -8,22 +8,32 @@ import (
 	"sdtconvert/image"
 )
 
-// The structures of FreeBSD's sys/sdt.h (13.x, LP64): sizes and offsets of
-// fields, in bytes.
+// The structures of FreeBSD's sys/sdt.h (13.x), and of include/sdt.h: sizes and
+// offsets of fields, in words.
 const (
-	sdtProbeSize    = 96 // struct sdt_probe, and the value of its field version
-	probeProvider   = 8
-	probeModule     = 48
-	probeFunction   = 56
-	probeName       = 64
-	providerName    = 0 // of struct sdt_provider
-	argIndex        = 0 // of struct sdt_argtype
-	argType         = 8
-	argTranslated   = 16
-	argProbe        = 40
+	sdtProbeSize  = 12 // struct sdt_probe; its field version has this in bytes
+	probeProvider = 1
+	probeModule   = 6
+	probeFunction = 7
+	probeName     = 8
+	providerName  = 0 // of struct sdt_provider
+	argIndex      = 0 // of struct sdt_argtype
+	argType       = 1
+	argTranslated = 2
+	argProbe      = 5
+)
+
+// Linker sets.
+const (
 	argTypesSection = "set_sdt_argtypes_set"
 	probesSection   = "set_sdt_probes_set"
 )
+
+// word is the size of a word in bytes.
+func (p *Probes) word() uint64 { return uint64(p.im.Layout().Word()) }
+
+// field is the place of a field of a structure, a number of words behind its start.
+func (p *Probes) field(at image.Addr, words uint64) image.Addr { return at.Add(words * p.word()) }
 
 // maxString bounds the strings that are read, in bytes.
 const maxString = 4096
@@ -39,10 +49,10 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		at image.Addr
 		to *string
 	}{
-		{provider.Addr.Add(providerName), &probe.Provider},
-		{at.Add(probeModule), &probe.Module},
-		{at.Add(probeFunction), &probe.Function},
-		{at.Add(probeName), &probe.Name},
+		{p.field(provider.Addr, providerName), &probe.Provider},
+		{p.field(at, probeModule), &probe.Module},
+		{p.field(at, probeFunction), &probe.Function},
+		{p.field(at, probeName), &probe.Name},
 	}
 	for _, f := range fields {
 		if s, ok := p.pointedString(f.at); ok && (s != "" || f.to == &probe.Module || f.to == &probe.Function) {
@@ -62,14 +72,11 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 // provider is what the provider's field of a struct sdt_probe refers to; ok is
 // false for an object that is none, or only looks like one.
 func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
-	if p.im.Layout().Word() != 8 {
-		return image.Ref{}, false
-	}
 	version, err := p.im.Bytes(at, 4)
-	if err != nil || p.im.Layout().Order.Uint32(version) != sdtProbeSize {
+	if err != nil || p.im.Layout().Order.Uint32(version) != uint32(sdtProbeSize*p.word()) {
 		return image.Ref{}, false
 	}
-	provider, err = p.im.Word(at.Add(probeProvider))
+	provider, err = p.im.Word(p.field(at, probeProvider))
 	return provider, err == nil && !provider.Null()
 }
 
@@ -92,7 +99,7 @@ func (p *Probes) eachOf(section string, f func(at image.Addr)) error {
 	if err != nil {
 		return err
 	}
-	const word = 8
+	word := p.word()
 	for _, a := range arrays {
 		for off := uint64(0); off+word <= a.Size; off += word {
 			pointer, err := p.im.Word(a.Start.Add(off))
@@ -151,16 +158,16 @@ func (p *Probes) readArguments() error {
 }
 
 func (p *Probes) addArgument(at image.Addr) {
-	index, err := p.im.Bytes(at.Add(argIndex), 4)
+	index, err := p.im.Bytes(p.field(at, argIndex), 4)
 	if err != nil {
 		return
 	}
-	probe, err := p.im.Word(at.Add(argProbe))
+	probe, err := p.im.Word(p.field(at, argProbe))
 	if err != nil || probe.Null() || probe.Undefined {
 		return
 	}
 	arg := Argument{Index: int(int32(p.im.Layout().Order.Uint32(index)))}
-	arg.Native, _ = p.pointedString(at.Add(argType))
-	arg.Translated, _ = p.pointedString(at.Add(argTranslated))
+	arg.Native, _ = p.pointedString(p.field(at, argType))
+	arg.Translated, _ = p.pointedString(p.field(at, argTranslated))
 	p.args[probe.Addr] = append(p.args[probe.Addr], arg)
 }

@@ -20,8 +20,8 @@ type applier struct {
 	helper *uint32     // symbol of the helper's section, once it is needed
 }
 
-// Apply queues a plan in an edit of the same object. The plan must have no
-// refusals.
+// Apply queues a plan in an edit of the same object, which is to be saved before it is
+// applied to another. A plan with refusals panics.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
@@ -105,11 +105,9 @@ func (a *applier) places(kind arch.Kind, sites []*Site) []linkerset.Ref {
 // record writes the records of sites of one kind and one section, and returns
 // what the text has to refer to in order to keep each alive.
 func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]linkerset.Ref, error) {
-	keep := make([]linkerset.Ref, len(sites))
 	if a.p.Options.NoRecords {
-		return keep, nil
+		return make([]linkerset.Ref, len(sites)), nil
 	}
-	text := sites[0].Relocs.Target
 	records := make([]linkerset.Record, len(sites))
 	for i, s := range sites {
 		probe, err := a.probes.probe(s)
@@ -118,14 +116,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]l
 		}
 		records[i] = linkerset.Record{Probe: probe, Site: at[i]}
 	}
-	sym, offsets, err := a.p.Options.Layout.Add(a.e, a.m, text, sites[0].Relocs.Rela, kind, records)
-	if err != nil {
-		return nil, err
-	}
-	for i, off := range offsets {
-		keep[i] = linkerset.Ref{Sym: sym, Addend: int64(off)}
-	}
-	return keep, nil
+	return a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records)
 }
 
 // disable overwrites one site, and turns its relocation into a reference to
@@ -171,25 +162,47 @@ func (a *applier) target(s *Site) (uint32, error) {
 	if s.Change.Target == arch.TargetThunk {
 		return a.thunkSymbol(), nil
 	}
-	env := arch.Env{ReturnThunk: a.p.Thunk != ""}
-	if a.helper != nil {
-		return *a.helper, nil
+	if a.helper == nil {
+		sym, err := a.addHelper(s.Relocs.Rela)
+		if err != nil {
+			return 0, err
+		}
+		a.helper = &sym
 	}
-	h := a.m.Helper(env)
+	return *a.helper, nil
+}
+
+// helperSection is the section of the helper.
+const helperSection = ".text.__sdt_return_0"
+
+// addHelper adds the helper, once for an object, and returns the symbol of its section.
+func (a *applier) addHelper(rela bool) (uint32, error) {
+	t := a.m.Traits()
+	var code []byte
+	var relocs []arch.Reloc // of jumps to the return thunk
+	for _, insn := range a.m.Stub(arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk}) {
+		if insn.Reloc != nil {
+			r := *insn.Reloc
+			r.Offset += uint64(len(code))
+			relocs = append(relocs, r)
+		}
+		code = append(code, insn.Code...)
+	}
 	sec := a.e.AddSection(elfreloc.NewSection{
-		Name: h.Section, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: h.Align,
-		Data: h.Code, Relocs: h.Thunk != nil, Rela: s.Relocs.Rela,
+		Name: helperSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
+		Data: code, Relocs: len(relocs) > 0, Rela: rela,
 	})
 	sym := a.e.SectionSymbol(sec)
-	a.helper = &sym
-	if h.Thunk == nil {
-		return sym, nil
+	for _, r := range relocs {
+		err := a.e.AddRelocation(sec, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Sym: a.thunkSymbol(), Addend: r.Addend})
+		if err == nil {
+			err = a.listReturn(sym, r.Offset-t.ReturnThunk.Field)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	r := elfreloc.Relocation{Offset: h.Thunk.Offset, Type: h.Thunk.Type, Sym: a.thunkSymbol(), Addend: h.Thunk.Addend}
-	if err := a.e.AddRelocation(sec, r); err != nil {
-		return 0, err
-	}
-	return sym, a.listReturn(sym, h.Thunk.Offset-1)
+	return sym, nil
 }
 
 // thunkSymbol finds the return thunk, or makes an undefined symbol for it.
@@ -204,22 +217,21 @@ func (a *applier) thunkSymbol() uint32 {
 	return *a.thunk
 }
 
-// returnSites is where objtool lists the jumps to the return thunk, which the
-// Linux kernel patches at boot: a PC-relative 32-bit distance for each.
-const returnSites = ".return_sites"
-
-// listReturn lists a new jump to the return thunk where objtool has listed the
-// others.
+// listReturn lists a new jump to the return thunk where the others are listed, if they
+// are.
 func (a *applier) listReturn(sym uint32, off uint64) error {
+	list := a.m.Traits().ReturnThunk.Sites
 	for i := range a.o.Sections {
-		if a.o.Sections[i].Name != returnSites {
+		if list == "" || a.o.Sections[i].Name != list {
 			continue
 		}
-		at := a.e.Append(i, make([]byte, 4))
-		for _, rel := range a.m.Traits().Relative {
-			if err := a.e.AddRelocation(i, elfreloc.Relocation{Offset: at, Type: rel.Type, Sym: sym, Addend: int64(off)}); err != nil {
-				return err
-			}
+		field := make([]byte, 4)
+		if !a.m.Traits().Rela {
+			a.o.Layout.Order.PutUint32(field, uint32(off))
+		}
+		at := a.e.Append(i, field)
+		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -73,9 +73,10 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
-// probe describes the probe of a stub: as a listing does, as far as this object
+// probe describes the probe of a site: as a listing does, as far as this object
 // tells, but for dashes.
-func (w *noteWriter) probe(s *Stub) (stapsdt.Probe, error) {
+func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
+	s := site.Stub
 	known := linkerset.FromID(s.ID)
 	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
 		var err error
@@ -85,7 +86,8 @@ func (w *noteWriter) probe(s *Stub) (stapsdt.Probe, error) {
 	}
 	m := w.p.Scan.Machine
 	return stapsdt.Probe{
-		Provider: inSource(known.Provider), Name: inSource(known.Name), Args: stapsdt.Operands(m, w.types(s, known.Args)),
+		Provider: inSource(known.Provider), Name: inSource(known.Name),
+		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
 	}, nil
 }
 
@@ -115,10 +117,10 @@ func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
 		}
 		return types
 	}
-	if types, ok := w.p.Options.Prototypes.Types(m, s.Name, s.ID); ok {
+	if types, ok := w.p.Options.Prototypes.of(s, m); ok {
 		return types
 	}
-	return stapsdt.Words(m, w.p.Scan.Object.Layout.Word())
+	return stapsdt.Words(m)
 }
 
 // note writes the notes of the probe calls of one section, whose recorded
@@ -128,7 +130,7 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	probes := make([]stapsdt.Probe, len(sites))
 	for i, s := range sites {
 		var err error
-		if probes[i], err = a.notes.probe(s.Stub); err != nil {
+		if probes[i], err = a.notes.probe(s); err != nil {
 			return err
 		}
 		probes[i].Site = at[i]

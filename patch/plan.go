@@ -7,18 +7,18 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 
-// Options say how sites are disabled and recorded.
+// Options say how sites are disabled and recorded: see DefaultOptions. They are not
+// modified, so that several goroutines may use the same.
 type Options struct {
 	Names       Names
-	Layout      linkerset.Layout
-	ProbePrefix string // of probe objects' names; the probe id follows
-	NoRecords   bool   // only disable
+	Layout      linkerset.Layout // of records
+	ProbePrefix string           // of probe objects' names; the probe id follows; not ""
+	NoRecords   bool             // only disable
 	// DropRelocations deletes the relocations of disabled sites, instead of
-	// making them R_*_NONE.
+	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
 	// ReturnThunk is the symbol to jump to instead of returning. When it is
 	// "", the machine's own is used in objects that refer to it.
@@ -28,7 +28,7 @@ type Options struct {
 	Stapsdt bool
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
-	Prototypes stapsdt.Prototypes
+	Prototypes Prototypes
 }
 
 // Site is a reference with its disabled form.
@@ -37,13 +37,13 @@ type Site struct {
 	Change arch.Change
 }
 
-// Plan is how an object is to be changed.
+// Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   []Site // sorted by section and offset
-	Refused []Refusal
-	Thunk   string // the return thunk to use, "" for none
+	Sites   []Site    // sorted by section and offset
+	Refused []Refusal // what keeps the plan from being applied: those of data, then those of code
+	Thunk   string    // the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
 	// record.
 	Warnings []error
@@ -53,7 +53,8 @@ type Plan struct {
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
-// What cannot be disabled is in Refused; then the plan must not be applied.
+// What cannot be disabled is in Refused; then the plan must not be applied. Calls in
+// an object of a machine that is not known are an error.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
 	if len(s.Calls)+len(s.Refused) == 0 {
@@ -64,11 +65,15 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 			s.Object.Machine, s.Object.Layout.Class)}
 	}
 	if p.Thunk == "" && s.ReturnsThroughThunk {
-		p.Thunk = s.Machine.Traits().ReturnThunk
+		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	p.Sites = make([]Site, 0, len(s.Calls))
 	p.code = make([]byte, 0, len(s.Calls)*usualSite)
-	text := &textReader{object: s.Object}
+	maps, err := s.mappings()
+	if err != nil {
+		return nil, err
+	}
+	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
 	for i := range s.Calls {
 		if err := p.addCall(&s.Calls[i], text); err != nil {
 			return nil, err
@@ -98,11 +103,18 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	text.relocs = relocs
 	var change arch.Change
+	traits := p.Scan.Machine.Traits()
 	site, err := p.Scan.Machine.Decode(t, relocs)
+	if err == nil && t.Encoding(site.Offset) == arch.Data {
+		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
+	}
+	if err == nil {
+		err = refusal(traits.CheckThunk(p.Thunk))
+	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
 		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
-		if env.ReturnThunk && site.Form == arch.CondTail {
+		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
 			}
@@ -118,6 +130,14 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change})
 	return nil
+}
+
+// refusal makes an error of a refusal, or nil of none.
+func refusal(r *arch.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return r
 }
 
 // usualSite is a length in bytes that few sites exceed.
@@ -175,7 +195,8 @@ func machineReloc(r elfreloc.Relocation) arch.Reloc {
 	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
 }
 
-// Err returns what stands in the way of the plan, an error for each refusal.
+// Err returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
+// in the order of Refused. They wrap what Refusal.Err is.
 func (p *Plan) Err() []error {
 	var errs []error
 	for i := range p.Refused {
@@ -207,6 +228,8 @@ func (p *Plan) RelocName(typ uint32) string {
 // close to each other.
 type textReader struct {
 	object  *elfreloc.Object
+	window  uint64                  // of the machine
+	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
 	relocs  []arch.Reloc // of the last site, to be reused
@@ -214,12 +237,12 @@ type textReader struct {
 
 const textBuffer = 64 << 10
 
-// around returns a window that has at least arch.Window bytes on both sides of
-// off, where the section has them.
+// around returns a text that has the machine's window on both sides of off, where the
+// section has it.
 func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 	size := t.object.Sections[section].Size
-	from := off - min(off, arch.Window)
-	to := min(size, off+min(arch.Window, size)) // off may be any number
+	from := off - min(off, t.window)
+	to := min(size, off+min(t.window, size)) // off may be any number
 	if from >= to {
 		return arch.Text{}, nil
 	}
@@ -232,5 +255,8 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return arch.Text{}, err
 	}
 	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	if m := t.maps[section]; m != nil {
+		t.text.Map = *m
+	}
 	return t.text, nil
 }

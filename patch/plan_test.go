@@ -23,7 +23,7 @@ func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	t.Helper()
 	data := objects.Read(t, name)
 	o := objects.Open(t, data)
-	scan, err := patch.Find(o, machines.Lookup(o.Machine, o.Layout.Class), opts.Names)
+	scan, err := patch.Find(o, machines.Lookup(o.ABI()), opts.Names)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,14 @@
 // A plan is made completely before anything is changed: either every site of
 // an object can be disabled, or none is, and all that stands in the way is
 // reported at once.
+//
+// Begin with Convert, or with Examine for those who want to see the plan: its Sites
+// and what is Refused. Find, NewPlan and Plan.Apply are the steps of both, for those
+// who have use for one alone.
+//
+// Offsets and sizes are in bytes. Errors are of type *elfreloc.Error. What comes of an
+// object serves one goroutine at a time, as the object does; several goroutines may
+// work on several objects, with the same Options.
 package patch
 
 import (
@@ -14,21 +22,23 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/resolve"
 )
 
-// Stub is an undefined function that stands for a probe.
+// Stub is a function that stands for a probe: a symbol of an object, mostly undefined.
 type Stub struct {
 	Symbol  uint32 // its index
 	Name    string
 	Kind    arch.Kind
-	ID      string // of the probe
+	ID      string // of the probe: Name without its prefix
 	Defined bool   // in this object, which keeps it
 }
 
-// Reference is a relocation against a stub in a section that is loaded.
+// Reference is a relocation against a stub in a section that is loaded. The place is
+// Reloc.Offset of section Relocs.Target.
 type Reference struct {
 	Relocs *elfreloc.RelocSection
 	Index  int                   // of the relocation in Relocs
@@ -40,7 +50,7 @@ type Reference struct {
 // Refusal is a reference that cannot be converted.
 type Refusal struct {
 	Reference
-	Err error // an *arch.Refusal, or what else is wrong
+	Err error // an *arch.Refusal, or what else is wrong; without the place
 }
 
 // Scan is what an object says of its probes.
@@ -59,7 +69,9 @@ type Scan struct {
 	image     image.Image    // once Image has opened it
 }
 
-// Find reads the symbols of an object, and the relocations of what is loaded.
+// Find reads the symbols of a relocatable object, and the relocations of what is
+// loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
+// relocations in a format that nobody here reads, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m}
 	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
@@ -97,7 +109,7 @@ func (s *Scan) findStubs(m *matcher) error {
 	}
 	thunk := ""
 	if s.Machine != nil {
-		thunk = s.Machine.Traits().ReturnThunk
+		thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	for i := 1; i < syms.Len(); i++ {
 		tail := syms.Tail(i)
@@ -138,13 +150,16 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	return byIndex, wanted, nil
 }
 
+// fixAddress is what to do about a reference that is no call.
+const fixAddress = "do not take the stub's address"
+
 // usualCalls is how many calls there is room for at first.
 const usualCalls = 32
 
 func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
 	code := target.Executable()
-	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && isUnwindTable(target) {
+	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
@@ -158,7 +173,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
-			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress("do not take the stub's address", "a reference from data")})
+			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress(fixAddress, "a reference from data")})
 			return nil
 		}
 		if s.Calls == nil {
@@ -171,13 +186,59 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 
 // isUnwindTable reports whether a section describes functions to unwinders. It
 // may name a stub, and never calls one.
-func isUnwindTable(sec *elfreloc.Section) bool {
-	// SHT_X86_64_UNWIND and SHT_ARM_EXIDX are one number.
-	const shtUnwind elf.SectionType = elf.SHT_LOPROC + 1
-	return sec.Type == shtUnwind || sec.Name == ".eh_frame" || strings.HasPrefix(sec.Name, ".ARM.extab")
+func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
+	c := machines.Conventions(s.Object.ABI())
+	return sec.Name == ".eh_frame" || slices.Contains(c.UnwindTypes, sec.Type) ||
+		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
 }
 
-// Functions is the object's table of functions.
+// mappings are what mapping symbols say of the sections that hold calls.
+func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
+	letters := s.Machine.Traits().Mapping
+	if letters == "" {
+		return nil, nil
+	}
+	maps := map[int]*[]arch.Mapping{}
+	last := 0 // the section of the last call, and then of the last symbol
+	for i := range s.Calls {
+		if target := s.Calls[i].Relocs.Target; target != last {
+			maps[target], last = new([]arch.Mapping), target
+		}
+	}
+	into := maps[last]
+	err := s.Object.EachMapping(letters, func(section int, off uint64, letter byte) {
+		if section != last {
+			into, last = maps[section], section
+		}
+		if into == nil {
+			return
+		}
+		if len(*into) == cap(*into) {
+			*into = slices.Grow(*into, len(*into)+1)
+		}
+		*into = append(*into, arch.Mapping{Offset: off, Encoding: arch.Encoding(letter)})
+	})
+	for _, m := range maps {
+		if !slices.IsSortedFunc(*m, compareMappings) { // as assemblers write them
+			slices.SortStableFunc(*m, compareMappings)
+		}
+	}
+	return maps, err
+}
+
+// compareMappings sorts by offset. Of those at one place, where a piece of a section is
+// empty, the last counts: that which is no data, as far as they tell.
+func compareMappings(a, b arch.Mapping) int {
+	isCode := func(m arch.Mapping) int {
+		if m.Encoding == arch.Data {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
+}
+
+// Functions is the object's table of functions, made once.
 func (s *Scan) Functions() (*resolve.Table, error) {
 	if s.functions == nil {
 		t, err := resolve.New(s.Object, resolve.Options{})

@@ -23,7 +23,7 @@ type target struct {
 	off     uint64
 }
 
-func readDescriptors(o *elfreloc.Object, a arch.Addresses) (*descriptors, error) {
+func readDescriptors(o *elfreloc.Object, a arch.Conventions) (*descriptors, error) {
 	if a.Descriptors == "" {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func readDescriptors(o *elfreloc.Object, a arch.Addresses) (*descriptors, error)
 		if o.Type == elf.ET_REL {
 			return d, d.readObject(a.Absolute)
 		}
-		return d, d.readImage(a.LoadBase)
+		return d, d.readImage(a.Loaded)
 	}
 	return nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -30,6 +31,7 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	if with.DebugFile() != debug {
 		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
 	}
+	checkGiven(t, image, stripped, debug)
 	without := tableOf(t, stripped, nowhere)
 	if without.DebugFile() != "" {
 		t.Errorf("debug file is %q, want none", without.DebugFile())
@@ -42,6 +44,22 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 		}
 	}
 	checkUnnamed(t, functions, without, strings.HasSuffix(t.Name(), "/shared"))
+}
+
+// checkGiven has a caller give the debug file, which is asked for once and only
+// where there are no symbols.
+func checkGiven(t *testing.T, image, stripped, debug string) {
+	t.Helper()
+	for file, want := range map[string]int{image: 0, stripped: 1} {
+		asked := 0
+		table := tableOf(t, file, resolve.Options{Debug: func() (*elfreloc.Object, error) {
+			asked++
+			return tools.OpenELF(t, debug), nil
+		}})
+		if asked != want || (table.DebugFile() != "") != (want > 0) || (table.From() == resolve.Debug) != (want > 0) {
+			t.Errorf("%s: asked %d times for the debug file, and used %q, want %d", file, asked, table.DebugFile(), want)
+		}
+	}
 }
 
 // compiled are functions of program.c that have unwind tables and are not

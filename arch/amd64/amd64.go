@@ -17,27 +17,46 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:        "amd64",
-	Class:       elf.ELFCLASS64,
-	None:        uint32(elf.R_X86_64_NONE),
-	Word:        uint32(elf.R_X86_64_64),
-	LoadBase:    uint32(elf.R_X86_64_RELATIVE),
-	Relative:    []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
-	ReturnThunk: "__x86_return_thunk",
+	Name:     "amd64",
+	ABIs:     []arch.ABI{{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB}},
+	Model:    arch.LP64,
+	Rela:     true,
+	None:     uint32(elf.R_X86_64_NONE),
+	Word:     uint32(elf.R_X86_64_64),
+	LoadBase: uint32(elf.R_X86_64_RELATIVE),
+	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
+	Sizes: arch.Sizes{
+		Window: 128 + 16, // the range of a short jump, and an instruction
+		Site:   6,
+		Skip:   condSkip,
+		Branch: 2 + fieldLen,
+	},
+	Entries: []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both
+	Gold:    true,
+	ReturnThunk: arch.ReturnThunk{
+		Symbol: "__x86_return_thunk",
+		Field:  1,
+		Near:   []arch.Form{arch.CondTail},
+		Sites:  ".return_sites", // of objtool, for the Linux kernel to patch at boot
+	},
+	HelperAlign: 16,
 	Features: arch.Features{ // x86-64 psABI, "Program Property"
 		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
 		Known:      1 | 2,      // IBT and SHSTK
 		LandingPad: 1,
 	},
-	Arguments: []arch.Register{ // x86-64 psABI, section 3.2.3
+	Arguments: arch.Arguments{Registers: []arch.Register{ // x86-64 psABI, section 3.2.3
 		{"%dil", "%di", "%edi", "%rdi"},
 		{"%sil", "%si", "%esi", "%rsi"},
 		{"%dl", "%dx", "%edx", "%rdx"},
 		{"%cl", "%cx", "%ecx", "%rcx"},
 		{"%r8b", "%r8w", "%r8d", "%r8"},
 		{"%r9b", "%r9w", "%r9d", "%r9"},
-	},
+	}},
 	Breakpoints: [][]byte{{0xcc}}, // int3
+	Conventions: arch.Conventions{
+		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
+	},
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

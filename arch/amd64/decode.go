@@ -59,7 +59,7 @@ func decodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	case op2 != nil && op2[0] == opTwo && op2[1]&0xf0 == 0x80:
 		site = arch.Site{Offset: r.Offset - 2, Form: arch.CondTail, Code: op2}
 	default:
-		return site, arch.RefuseAddress(fixDirect, "no call and no jump but bytes %s", before(t, r))
+		return site, arch.RefuseAddress(fixDirect, "no call and no jump but %s", before(t, r))
 	}
 	return site, checkAddend(r)
 }
@@ -72,7 +72,7 @@ func decodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	case op != nil && op[0] == opGroup && op[1] == modrmJmpRIP:
 		return arch.Site{Offset: r.Offset - 2, Form: arch.Tail, GOT: true, Code: op}, checkAddend(r)
 	}
-	return arch.Site{}, arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, bytes %s", before(t, r))
+	return arch.Site{}, arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, %s", before(t, r))
 }
 
 func checkAddend(r arch.Reloc) error {

@@ -96,7 +96,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		}
 		return c, nil
 	}
-	return arch.Change{}, arch.Refuse("", "a %s of %d bytes", arch.Describe(k, s.Form), len(s.Code))
+	return arch.Change{}, arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
 }
 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that
@@ -152,17 +152,6 @@ func nearestReturn(env arch.Env, end uint64) *int8 {
 }
 
 func abs(d int8) int { return max(int(d), -int(d)) }
-
-// Helper returns 0 through the return thunk. Without the thunk nothing on this
-// machine needs a helper.
-func (Machine) Helper(arch.Env) arch.Helper {
-	return arch.Helper{
-		Section: ".text.__sdt_return_0",
-		Align:   16,
-		Code:    []byte{0x31, 0xc0, 0xe9, 0x00, 0x00, 0x00, 0x00}, // xor %eax,%eax; jmp rel32
-		Thunk:   &arch.Reloc{Offset: 3, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend},
-	}
-}
 
 // Disabled matches the bytes at a record against the forms of its kind: the
 // conditional tail call first, which ends as a tail call does where int3 pads

@@ -245,15 +245,16 @@ func TestConditionalTailSkipsToTheEndOfTheSite(t *testing.T) {
 }
 
 func TestHelperReturnsZeroThroughTheThunk(t *testing.T) {
-	h := Machine{}.Helper(arch.Env{ReturnThunk: true})
-	want := arch.Helper{
-		Section: ".text.__sdt_return_0", Align: 16, Code: unhex(t, "31 c0 e9 00 00 00 00"),
-		Thunk: &arch.Reloc{Offset: 3, Type: uint32(elf.R_X86_64_PLT32), Addend: -4},
+	h := Machine{}.Stub(arch.Stub{Kind: arch.Enabled, Thunk: "thunk"})
+	want := []arch.Insn{
+		{Code: unhex(t, "31 c0"), Text: "xorl %eax, %eax"},
+		{Code: unhex(t, "e9 00 00 00 00"), Text: "jmp", Symbol: "thunk",
+			Reloc: &arch.Reloc{Offset: 1, Type: uint32(elf.R_X86_64_PLT32), Addend: -4}},
 	}
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Error(diff)
 	}
-	if asm := decodeAsm(t, h.Code); asm != "xor %eax,%eax; jmpq .+0x5" {
+	if asm := decodeAsm(t, append(h[0].Code, h[1].Code...)); asm != "xor %eax,%eax; jmpq .+0x5" {
 		t.Error(asm)
 	}
 }

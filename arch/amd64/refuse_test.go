@@ -30,7 +30,7 @@ func TestDecodeRefusesWhatIsNoCall(t *testing.T) {
 		{"call behind the stub", elf.R_X86_64_PLT32, "e8 00 00 00 00", 0, "got a call or jump to the stub+4" + direct},
 		{"call before the stub", elf.R_X86_64_PLT32, "e8 00 00 00 00", -5, "got a call or jump to the stub-1" + direct},
 		{"call through a slot behind the stub's", elf.R_X86_64_GOTPCRELX, "ff 15 00 00 00 00", 4, "got a call or jump to the stub+8" + direct},
-		{"field without an instruction", elf.R_X86_64_PLT32, "00 00 00 00", -4, "got no call and no jump but bytes none" + direct},
+		{"field without an instruction", elf.R_X86_64_PLT32, "00 00 00 00", -4, "got no call and no jump but no bytes before the field" + direct},
 		{"call in the large code model", elf.R_X86_64_PLTOFF64, "48 b8 00 00 00 00", 0,
 			"got a call through a register, as the large code model makes" + large},
 		{"GOT entry in the large code model", elf.R_X86_64_GOT64, "48 b8 00 00 00 00", 0,
@@ -98,5 +98,5 @@ func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
 	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: make([]byte, 5)}, arch.Probe, arch.Env{})
 	wantRefusal(t, err, "got a cond-tail of 5 bytes")
 	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 7)}, arch.Enabled, arch.Env{})
-	wantRefusal(t, err, "got a isenabled of 7 bytes")
+	wantRefusal(t, err, "got an isenabled of 7 bytes")
 }

@@ -29,8 +29,8 @@ func (Machine) Disassemble(code []byte, pc uint64) []string {
 func before(t arch.Text, r arch.Reloc) string {
 	for n := 3; n > 0; n-- {
 		if b := t.At(r.Offset-uint64(n), n); b != nil && r.Offset >= uint64(n) {
-			return fmt.Sprintf("% x", b)
+			return fmt.Sprintf("bytes % x", b)
 		}
 	}
-	return "none"
+	return "no bytes before the field"
 }

@@ -1,7 +1,7 @@
 // Package arm64 knows the A64 instruction set under the AAELF64 ABI.
 //
 // Instructions are little-endian words also in big-endian objects (Arm ARM,
-// B2.6.2), so the byte order of the object plays no part here. Relocation types
+// B2.6.2), so objects of either byte order are of this machine. Relocation types
 // are from AAELF64, section 5.7.
 package arm64
 
@@ -16,22 +16,33 @@ type Machine struct{}
 
 var traits = arch.Traits{
 	Name:     "arm64",
-	Class:    elf.ELFCLASS64,
+	ABIs:     []arch.ABI{{Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64}},
+	Model:    arch.LP64,
+	Rela:     true,
 	None:     uint32(elf.R_AARCH64_NONE),
 	Word:     uint32(elf.R_AARCH64_ABS64),
 	LoadBase: uint32(elf.R_AARCH64_RELATIVE),
 	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
+	Sizes: arch.Sizes{
+		Window: insnLen,
+		Site:   insnLen,
+		Branch: 2 * insnLen, // adrp; ldr
+	},
+	Entries:     []uint64{0, insnLen}, // bti c before the rest
+	Gold:        true,
+	HelperAlign: insnLen,
 	Features: arch.Features{ // AAELF64, 6.2
 		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND
 		Known:      1 | 2 | 4,  // BTI, PAC and GCS
 		LandingPad: 1,
 	},
-	Arguments:    arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"), // AAPCS64, section 6.4
+	Arguments:    arch.Arguments{Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7")}, // AAPCS64, section 6.4
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb
 		{0xa0, 0x00, 0x20, 0xd4}, // brk #5, of Linux's uprobes
 	},
+	Mapping: "xd",
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

@@ -103,11 +103,12 @@ func TestDisabledFormByteForByte(t *testing.T) {
 }
 
 func TestHelperReturnsZero(t *testing.T) {
-	h := Machine{}.Helper(arch.Env{})
-	if diff := cmp.Diff(arch.Helper{Section: ".text.__sdt_return_0", Align: 4, Code: words(0x52800000, 0xd65f03c0)}, h); diff != "" {
+	h := Machine{}.Stub(arch.Stub{Kind: arch.Enabled})
+	want := []arch.Insn{{Code: words(0x52800000), Text: "mov w0, #0"}, {Code: words(0xd65f03c0), Text: "ret"}}
+	if diff := cmp.Diff(want, h); diff != "" {
 		t.Error(diff)
 	}
-	if asm := decodeAsm(t, h.Code); asm != "mov w0, #0x0; ret" {
+	if asm := decodeAsm(t, append(h[0].Code[:4:4], h[1].Code...)); asm != "mov w0, #0x0; ret" {
 		t.Error(asm)
 	}
 }
@@ -165,11 +166,8 @@ func TestDecodeRefusesASecondRelocation(t *testing.T) {
 }
 
 func TestDisableRefusals(t *testing.T) {
-	call := arch.Site{Form: arch.Call, Code: words(0x94000000)}
-	_, err := Machine{}.Disable(call, arch.Probe, arch.Env{ReturnThunk: true})
-	wantRefusal(t, err, "got a machine without return thunks; do not give --return-thunk")
-	_, err = Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: call.Code}, arch.Enabled, arch.Env{})
-	wantRefusal(t, err, "got a isenabled-cond-tail")
+	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: words(0x94000000)}, arch.Enabled, arch.Env{})
+	wantRefusal(t, err, "got an isenabled-cond-tail")
 }
 
 func TestDisabledRecognisesEachFormOfItsKind(t *testing.T) {

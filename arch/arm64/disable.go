@@ -21,13 +21,10 @@ var (
 
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	if env.ReturnThunk {
-		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
-	}
+func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
 	if code == nil {
-		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
+		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
 	}
 	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
 	if k == arch.Enabled && s.Form == arch.Tail {
@@ -35,15 +32,6 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
 	}
 	return c, nil
-}
-
-// Helper returns 0 for is-enabled tail calls.
-func (Machine) Helper(arch.Env) arch.Helper {
-	return arch.Helper{
-		Section: ".text.__sdt_return_0",
-		Align:   insnLen,
-		Code:    append(bytes.Clone(zero), ret...), // mov w0, #0; ret
-	}
 }
 
 // Disabled compares the word at a record with the forms of its kind.

@@ -1,5 +1,5 @@
-// Package machines is the one table from an object's e_machine to what is
-// known of that machine.
+// Package machines is the one table from an object's header to what is known of
+// its machine.
 package machines
 
 import (
@@ -11,27 +11,37 @@ import (
 	"sdtconvert/arch/riscv64"
 )
 
-// key tells ABIs apart that share an e_machine: x32 is EM_X86_64 in ELFCLASS32.
-type key struct {
-	machine elf.Machine
-	class   elf.Class
+// all are the machines that probes can be disabled for, a line for each.
+var all = []arch.Machine{
+	amd64.Machine{},
+	arm64.Machine{},
+	riscv64.Machine{},
 }
 
-var table = []struct {
-	key
-	arch.Machine
-}{
-	{key{elf.EM_X86_64, elf.ELFCLASS64}, amd64.Machine{}},
-	{key{elf.EM_AARCH64, elf.ELFCLASS64}, arm64.Machine{}},
-	{key{elf.EM_RISCV, elf.ELFCLASS64}, riscv64.Machine{}},
-}
+// All returns the machines, for tests.
+func All() []arch.Machine { return all }
 
-// Lookup returns the Machine for an object, or nil when there is none.
-func Lookup(machine elf.Machine, class elf.Class) arch.Machine {
-	for _, m := range table {
-		if m.key == (key{machine, class}) {
-			return m.Machine
+// Lookup returns the Machine for an object, or nil when there is none. The parameters
+// are e_machine, EI_CLASS, EI_DATA and e_flags: ABIs of several machines share an
+// e_machine, as x32 does with that of x86-64.
+func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Machine {
+	for _, m := range all {
+		for _, abi := range m.Traits().ABIs {
+			if abi.Matches(machine, class, data, flags) {
+				return m
+			}
 		}
 	}
 	return nil
+}
+
+// ReturnThunk is the name that return thunks have where a machine has some: compilers
+// give them one.
+func ReturnThunk() string {
+	for _, m := range all {
+		if thunk := m.Traits().ReturnThunk.Symbol; thunk != "" {
+			return thunk
+		}
+	}
+	return ""
 }

@@ -7,41 +7,61 @@ import (
 	"sdtconvert/arch/machines"
 )
 
+const little, big = elf.ELFDATA2LSB, elf.ELFDATA2MSB
+
 func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 	for _, c := range []struct {
 		machine elf.Machine
 		class   elf.Class
+		data    elf.Data
+		flags   uint32
 		want    string // "" for none
 	}{
-		{elf.EM_X86_64, elf.ELFCLASS64, "amd64"},
-		{elf.EM_AARCH64, elf.ELFCLASS64, "arm64"},
-		{elf.EM_RISCV, elf.ELFCLASS64, "riscv64"},
-		{elf.EM_X86_64, elf.ELFCLASS32, ""},  // x32
-		{elf.EM_AARCH64, elf.ELFCLASS32, ""}, // ILP32
-		{elf.EM_RISCV, elf.ELFCLASS32, ""},   // RV32
-		{elf.EM_386, elf.ELFCLASS32, ""},
-		{elf.EM_PPC64, elf.ELFCLASS64, ""},
-		{elf.EM_NONE, elf.ELFCLASSNONE, ""},
+		{elf.EM_X86_64, elf.ELFCLASS64, little, 0, "amd64"},
+		{elf.EM_AARCH64, elf.ELFCLASS64, little, 0, "arm64"},
+		{elf.EM_AARCH64, elf.ELFCLASS64, big, 0, "arm64"},
+		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"}, // with C, and double floats
+		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, ""},       // x32
+		{elf.EM_X86_64, elf.ELFCLASS64, big, 0, ""},
+		{elf.EM_AARCH64, elf.ELFCLASS32, little, 0, ""}, // ILP32
+		{elf.EM_RISCV, elf.ELFCLASS32, little, 0, ""},   // RV32
+		{elf.EM_SPARC, elf.ELFCLASS32, big, 0, ""},
+		{elf.EM_NONE, elf.ELFCLASSNONE, elf.ELFDATANONE, 0, ""},
 	} {
 		got := ""
-		if m := machines.Lookup(c.machine, c.class); m != nil {
+		if m := machines.Lookup(c.machine, c.class, c.data, c.flags); m != nil {
 			got = m.Traits().Name
 		}
 		if got != c.want {
-			t.Errorf("%v of %v is %q, want %q", c.machine, c.class, got, c.want)
+			t.Errorf("%v of %v, %v and flags %#x is %q, want %q", c.machine, c.class, c.data, c.flags, got, c.want)
 		}
 	}
 }
 
-func TestTraitsAgreeWithTheClass(t *testing.T) {
-	for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64, elf.EM_RISCV} {
-		m := machines.Lookup(machine, elf.ELFCLASS64)
-		if m.Traits().Class != elf.ELFCLASS64 {
-			t.Errorf("%v: class %v", machine, m.Traits().Class)
-		}
-		word := m.DataReloc(m.Traits().Word)
-		if word.Size != 8 {
-			t.Errorf("%v: a word is of %d bytes", machine, word.Size)
+func TestConventionsOfMachinesWithAndWithoutProbes(t *testing.T) {
+	for _, c := range []struct {
+		machine     elf.Machine
+		class       elf.Class
+		data        elf.Data
+		flags       uint32
+		mode        uint64
+		descriptors string
+		unwind      int
+	}{
+		{elf.EM_ARM, elf.ELFCLASS32, little, 0x5000000, 1, "", 1},
+		{elf.EM_ARM, elf.ELFCLASS32, big, 0x5000000, 1, "", 1},
+		{elf.EM_MIPS, elf.ELFCLASS64, little, 0, 1, "", 0},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 0, 0, ".opd", 0},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 1, 0, ".opd", 0},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 2, 0, "", 0},
+		{elf.EM_PPC64, elf.ELFCLASS64, little, 2, 0, "", 0},
+		{elf.EM_X86_64, elf.ELFCLASS64, little, 0, 0, "", 1},
+		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, 0, "", 1},
+		{elf.EM_SPARC, elf.ELFCLASS32, big, 0, 0, "", 0},
+	} {
+		got := machines.Conventions(c.machine, c.class, c.data, c.flags)
+		if got.Mode != c.mode || got.Descriptors != c.descriptors || len(got.UnwindTypes) != c.unwind {
+			t.Errorf("%v of %v, %v and flags %#x: got %+v", c.machine, c.class, c.data, c.flags, got)
 		}
 	}
 }

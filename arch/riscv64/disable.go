@@ -20,19 +20,13 @@ var forms = [...][arch.CondTail + 1][]byte{
 }
 
 // Disable writes the pair of the site's kind and form.
-func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	if env.ReturnThunk {
-		return arch.Change{}, arch.Refuse("do not give --return-thunk", "a machine without return thunks")
-	}
+func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
 	if code == nil {
-		return arch.Change{}, arch.Refuse("", "a %s", arch.Describe(k, s.Form))
+		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
-
-// Helper is empty: every disabled form fits its site.
-func (Machine) Helper(arch.Env) arch.Helper { return arch.Helper{} }
 
 // Disabled compares the pair at a record with the forms of its kind.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {

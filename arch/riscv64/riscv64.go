@@ -3,7 +3,8 @@
 // A call is a pair of instructions, auipc and jalr, under one relocation at the
 // first of them (psABI, "Procedure Calls"); a second relocation at the same
 // offset, R_RISCV_RELAX, lets the linker shorten the pair. Because linkers move
-// code when they do, a site's address is a symbol at the site.
+// code when they do, a site's address is a symbol at the site. Instructions are
+// little-endian in objects of either byte order.
 package riscv64
 
 import (
@@ -17,7 +18,9 @@ type Machine struct{}
 
 var traits = arch.Traits{
 	Name:     "riscv64",
-	Class:    elf.ELFCLASS64,
+	ABIs:     []arch.ABI{{Machine: elf.EM_RISCV, Class: elf.ELFCLASS64}},
+	Model:    arch.LP64,
+	Rela:     true,
 	None:     uint32(elf.R_RISCV_NONE),
 	Word:     uint32(elf.R_RISCV_64),
 	LoadBase: uint32(elf.R_RISCV_RELATIVE),
@@ -25,14 +28,21 @@ var traits = arch.Traits{
 		{Type: uint32(elf.R_RISCV_ADD32)},
 		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
 	},
+	Sizes: arch.Sizes{
+		Window: pairLen,
+		Site:   pairLen,
+		Branch: pairLen,
+	},
+	Entries:      []uint64{0},
 	Relaxes:      true,
 	Deletes:      []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
-	Arguments:    arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"), // RISC-V psABI, chapter 2
+	Arguments:    arch.Arguments{Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")}, // RISC-V psABI, chapter 2
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x02, 0x90},             // c.ebreak
 		{0x73, 0x00, 0x10, 0x00}, // ebreak
 	},
+	Mapping: "xd",
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

@@ -5,71 +5,85 @@ import (
 	"fmt"
 	"os"
 
-	"sdtconvert/image"
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/check"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
-	"sdtconvert/resolve"
 )
 
 // checkSettings are what the flags of check say.
 type checkSettings struct {
 	*flags
 	options check.Options
-	format  reportFormat
-	allow   map[string]bool
-	known   baseline
+	format  report.Format
+	allowed []string // rules
+	known   report.Baseline
 	write   string // the baseline to write, "" for none
 }
 
-// checkProbes is the command that finds out what is wrong with the probes of a
-// build.
+// check is the command that finds out what is wrong with the probes of a build.
+// Its exit status tells what it has found from what has kept it from looking.
 func (p *program) check(args []string) (bool, error) {
 	s, err := parseCheck(args)
 	if err != nil {
-		return false, err
+		return false, checkError(err)
 	}
-	set := check.New(s.options)
-	r := newCheckReport(p)
-	warn := func(err error) { message.Warning(p.Stderr, err) }
-	fail := func(err error) {
-		message.Error(p.Stderr, err)
-		r.errors = append(r.errors, err)
-		set.Failed()
-	}
-	for _, name := range s.files {
-		if err := s.file(set, name, warn, fail); err != nil {
-			fail(err)
-		}
-	}
-	r.files = set.Files()
-	for _, f := range set.Findings() {
-		if !s.allow[f.Rule.Name] {
-			r.findings = append(r.findings, f)
-		}
-	}
+	r := p.runCheck(s)
 	if s.write != "" {
-		if err := p.writeBaseline(s.write, r); err != nil {
-			return false, err
+		data, err := r.Baseline()
+		if err != nil {
+			return false, checkError(fmt.Errorf("%s: %w", s.write, err))
+		}
+		if err := p.files.New(s.write, data); err != nil {
+			return false, checkError(err)
 		}
 	}
-	s.known.apply(r, s.allow)
-	failed := len(r.errors) > 0 || s.write == "" && r.count(check.Error) > 0
-	return failed, s.format(r, p.Stdout)
+	s.known.Apply(r)
+	if err := s.format.Write(p.Stdout, r); err != nil || len(r.Errors) > 0 {
+		return false, checkError(err)
+	}
+	return s.write == "" && r.Count(check.Error) > 0, nil
+}
+
+// checkError is an error that a check ends with, nil for one that was told: it cannot
+// say that the build is as it should be, nor that it is not.
+func checkError(err error) error {
+	if errors.As(err, new(usageError)) || errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	return &statusError{exitNotChecked, err}
+}
+
+// runCheck looks at all files. What cannot be looked at is told at once.
+func (p *program) runCheck(s *checkSettings) *report.Report {
+	s.options.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	s.options.Failed = func(err error) { message.Error(p.Stderr, err) }
+	set := check.New(s.options)
+	for _, name := range s.files {
+		set.Add(name)
+	}
+	r := &report.Report{Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
+	if folder, err := os.Getwd(); err == nil {
+		r.Folder = folder
+	}
+	r.Add(set)
+	return r
 }
 
 func parseCheck(args []string) (*checkSettings, error) {
-	s := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}, allow: map[string]bool{}}
-	var require, allow, manifests []string
+	s := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}
+	var require, manifests []string
 	var format, known string
 	s.defineNames()
 	s.Var(&repeated{to: &require}, "require", "")
-	s.Var(&repeated{to: &allow}, "allow", "")
+	s.Var(&repeated{to: &s.allowed}, "allow", "")
 	s.Var(&repeated{to: &manifests}, "manifest", "")
 	s.StringVar(&known, "baseline", "", "")
 	s.StringVar(&s.write, "write-baseline", "", "")
-	s.StringVar(&format, "format", "text", "")
+	s.StringVar(&format, "format", report.Default, "")
 	if err := parseFlags(s.FlagSet, args); err != nil {
 		return nil, err
 	}
@@ -84,29 +98,30 @@ func parseCheck(args []string) (*checkSettings, error) {
 	if s.files, err = input.Distinct(s.files); err != nil {
 		return nil, err
 	}
-	s.options = check.Options{Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates()}
+	s.options = check.Options{
+		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
+	}
 	for _, text := range require {
-		t, err := parsePattern(text)
+		t, err := listing.ParsePattern(text)
 		if err != nil {
-			return nil, err
+			return nil, usageError{err}
 		}
 		s.options.Require = append(s.options.Require, check.Requirement{Text: text, Match: func(p check.Probe) bool {
-			return t.match(&listedProbe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name})
+			return t.Match(p.Provider, p.Module, p.Function, p.Name)
 		}})
 	}
-	for _, name := range allow {
+	for _, name := range s.allowed {
 		if check.RuleNamed(name) == nil {
 			return nil, usagef("--allow %s is no rule; sdtconvert help check lists them", name)
 		}
-		s.allow[name] = true
 	}
-	if s.format = reportFormats[format]; s.format == nil {
-		return nil, usagef("unknown format %q; known are text, json, sarif and github", format)
+	if s.format = report.Named(format); s.format == nil {
+		return nil, usagef("unknown format %q; known are %s", format, report.Names())
 	}
 	if s.options.Manifest, err = readManifests(manifests); err != nil {
 		return nil, err
 	}
-	s.known, err = readBaseline(known)
+	s.known, err = report.ReadBaseline(known)
 	return s, err
 }
 
@@ -128,53 +143,4 @@ func readManifests(names []string) (*check.Manifest, error) {
 		}
 	}
 	return m, nil
-}
-
-// file looks at a file, or at all members of an archive, and calls fail with what
-// keeps it from looking at one of them.
-func (s *checkSettings) file(set *check.Set, name string, warn, fail func(error)) error {
-	in, err := input.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return in.Each(input.Options{FollowThin: s.follow}, func(src *input.Source) error {
-		if err := s.add(set, src, warn); err != nil {
-			fail(err)
-		}
-		return nil
-	})
-}
-
-// add looks at an object or an image. Others may be members of archives.
-func (s *checkSettings) add(set *check.Set, src *input.Source, warn func(error)) error {
-	o, err := src.ELF(s.patch.Names)
-	if err == nil {
-		err = input.CheckLTO(o.Object, s.patch.Names)
-	}
-	var lto *input.LTOError
-	switch {
-	case errors.As(err, &lto):
-		set.AddLTO(src.Name, lto.What)
-		return nil
-	case errors.Is(err, input.ErrPassedOver):
-		set.AddClean(src.Name)
-		return nil
-	case err != nil:
-		return err
-	}
-	u := unitOf(src, o.Object, lookup{source: true}, warn)
-	defer u.Close()
-	f := &check.File{Name: src.Name, Module: u.module, Object: o.Object, Machine: o.Machine}
-	if o.Machine != nil {
-		if u.image, err = image.Open(o.Object, o.Machine); err != nil {
-			return err
-		}
-		f.Image = u.image
-	}
-	f.Locate = func() (*resolve.Table, *lines.Table, error) {
-		err := u.readNames()
-		return u.functions, u.source, err
-	}
-	return set.Add(f)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/arch/machines"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -65,10 +65,14 @@ func newConversionFlags(name string) *flags {
 	f := &flags{FlagSet: newFlagSet(name)}
 	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
 	f.defineNames()
-	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = "__x86_return_thunk"
+	f.defineReturnThunk()
 	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
 	return f
+}
+
+func (f *flags) defineReturnThunk() {
+	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
+	f.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
 }
 
 // defineNames defines the flags that say what stubs, probe objects and records
@@ -186,6 +190,6 @@ func (f *flags) readPrototypes() error {
 		return err
 	}
 	defer file.Close()
-	f.patch.Prototypes, err = stapsdt.ReadPrototypes(file, f.prototypes)
+	f.patch.Prototypes, err = patch.ReadPrototypes(file, f.prototypes)
 	return err
 }

@@ -1,39 +1,34 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/image"
-	"sdtconvert/internal/filetype"
-	"sdtconvert/internal/input"
+	"sdtconvert/internal/listing"
+	"sdtconvert/internal/locate"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
 
 // listSettings are what the flags of list say.
 type listSettings struct {
-	lookup
+	listing.Options
 	verbose bool
 	json    bool
 	pid     int
-	follow  bool
-	prefix  string
-	layouts []linkerset.Layout
-	filter  filter
-	files   []string
+	files   []string // unless pid is given
 }
 
-// lookup says how addresses are shown.
-type lookup struct {
-	demangle, inlines bool
-	source            bool // wants file and line
-}
-
-func (l *lookup) define(f *pflag.FlagSet) {
-	f.BoolVar(&l.demangle, "demangle", false, "")
-	f.BoolVar(&l.inlines, "inlines", false, "")
+// defineShown defines the flags that say how functions are shown.
+func defineShown(f *pflag.FlagSet, o *locate.Options) {
+	f.BoolVar(&o.Demangle, "demangle", false, "")
+	f.BoolVar(&o.Inlines, "inlines", false, "")
 }
 
 // list is the command that lists the probes of images and processes.
@@ -42,13 +37,13 @@ func (p *program) list(args []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	out := &listPrinter{w: p.Stdout, stderr: p.Stderr, listSettings: s, listings: []*listing{}}
+	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	out := &listPrinter{listSettings: s, w: p.Stdout, stderr: p.Stderr, listings: []*listing.Listing{}}
 	if s.pid != 0 {
-		err := s.listProcess(out)
-		return out.close(err)
+		return out.close(listing.Process(s.pid, &s.Options, out.print))
 	}
 	for _, file := range s.files {
-		s.listFile(file, out.warn, out.listing)
+		listing.File(file, &s.Options, out.print)
 	}
 	return out.close(nil)
 }
@@ -57,32 +52,32 @@ func parseList(args []string) (*listSettings, error) {
 	s := &listSettings{}
 	var format, section string
 	f := newFlagSet("list")
-	s.lookup.define(f)
+	defineShown(f, &s.Options.Options)
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "")
 	f.BoolVar(&s.json, "json", false, "")
 	f.IntVar(&s.pid, "pid", 0, "")
-	f.StringVarP(&s.filter.all.provider, "provider", "P", "", "")
-	f.StringVarP(&s.filter.all.module, "module", "m", "", "")
-	f.StringVarP(&s.filter.all.function, "function", "f", "", "")
-	f.StringVarP(&s.filter.all.name, "name", "n", "", "")
+	f.StringVarP(&s.Filter.All.Provider, "provider", "P", "", "")
+	f.StringVarP(&s.Filter.All.Module, "module", "m", "", "")
+	f.StringVarP(&s.Filter.All.Function, "function", "f", "", "")
+	f.StringVarP(&s.Filter.All.Name, "name", "n", "", "")
 	f.StringVar(&format, "layout", "", "")
 	f.StringVar(&section, "section", "", "")
-	f.StringVar(&s.prefix, "probe-object-prefix", "sdt_", "")
-	defineFollow(f, &s.follow)
+	f.StringVar(&s.ProbePrefix, "probe-object-prefix", "sdt_", "")
+	defineFollow(f, &s.FollowThin)
 	if err := parseFlags(f, args); err != nil {
 		return nil, err
 	}
-	if err := s.filter.all.compile(); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.filter.alternatives, s.files, err = splitProbes(f.Args()); err != nil {
-		return nil, err
-	}
-	if s.layouts, err = listedLayouts(format, section); err != nil {
+	if err := s.Filter.All.Compile(); err != nil {
 		return nil, usageError{err}
 	}
-	s.source = s.verbose || s.json
+	var err error
+	if s.Filter.Alternatives, s.files, err = splitProbes(f.Args()); err != nil {
+		return nil, usageError{err}
+	}
+	if s.Layouts, err = listedLayouts(format, section); err != nil {
+		return nil, usageError{err}
+	}
+	s.Lines = s.verbose || s.json
 	switch {
 	case f.Changed("pid") && s.pid <= 0:
 		return nil, usagef("--pid %d is no process", s.pid)
@@ -92,9 +87,9 @@ func parseList(args []string) (*listSettings, error) {
 		return nil, usagef("no file is given")
 	case s.json && s.verbose:
 		return nil, usagef("--json and -v exclude each other")
-	case s.prefix == "":
+	case s.ProbePrefix == "":
 		return nil, usagef("the prefix of probe objects is empty")
-	case s.inlines && !s.source:
+	case s.Inlines && !s.Lines:
 		return nil, usagef("--inlines is of no use without -v or --json")
 	}
 	return s, nil
@@ -111,110 +106,102 @@ func listedLayouts(format, section string) ([]linkerset.Layout, error) {
 	return []linkerset.Layout{l}, err
 }
 
-// listFile lists an object or a linked image, or the members of an archive that
-// hold records.
-func (s *listSettings) listFile(file string, warn func(error), done func(*listing)) {
-	fail := func(err error) {
-		done(&listing{Image: file, Probes: []*listedProbe{}, Errors: []string{err.Error()}})
+// splitProbes divides arguments into descriptions of probes and files: a
+// description has a colon, and is not the name of a file.
+func splitProbes(args []string) (patterns []listing.Pattern, files []string, err error) {
+	for _, arg := range args {
+		if _, err := os.Lstat(arg); err == nil || !strings.Contains(arg, ":") {
+			files = append(files, arg)
+			continue
+		}
+		t, err := listing.ParsePattern(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		patterns = append(patterns, t)
 	}
-	in, err := input.Open(file)
-	if err != nil {
-		fail(err)
+	return patterns, files, nil
+}
+
+// listPrinter prints listings as dtrace -l does, or as one JSON document.
+type listPrinter struct {
+	*listSettings
+	w, stderr io.Writer
+	listings  []*listing.Listing // for JSON
+	printed   int                // probes
+	failed    bool
+	err       error
+}
+
+// print prints what came of one image, and numbers its probes.
+func (p *listPrinter) print(l *listing.Listing) {
+	for _, err := range l.Errors {
+		p.failed = true
+		message.Error(p.stderr, errors.New(err))
+	}
+	first := p.printed == 0
+	for _, probe := range l.Probes {
+		p.printed++
+		probe.Number = p.printed
+	}
+	if p.json {
+		p.listings = append(p.listings, l)
 		return
 	}
-	defer in.Close()
-	found := false
-	err = in.Each(input.Options{FollowThin: s.follow}, func(src *input.Source) error {
-		out, err := s.listSource(src, warn)
-		if src.Member != nil && errors.Is(err, errNoProbes) {
-			return nil
-		}
-		if err != nil {
-			out.Errors = append(out.Errors, err.Error())
-		}
-		found = true
-		done(out)
-		return nil
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("%s: %w", file, errNoProbes)
+	w := bufio.NewWriter(p.w)
+	if first && len(l.Probes) > 0 {
+		message.Line(w, rowFormat, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 	}
-	if err != nil {
-		fail(err)
+	for _, probe := range l.Probes {
+		p.probe(w, probe)
+	}
+	p.err = errors.Join(p.err, w.Flush())
+}
+
+// rowFormat has the columns of dtrace -l.
+const rowFormat = "%5v %10s %17s %33s %s"
+
+func (p *listPrinter) probe(w io.Writer, probe *listing.Probe) {
+	message.Line(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
+	if !p.verbose {
+		return
+	}
+	for _, a := range probe.Arguments {
+		translated := ""
+		if a.Translated != "" {
+			translated = " -> " + a.Translated
+		}
+		message.Line(w, "      args[%d]  %s%s", a.Index, a.Native, translated)
+	}
+	for i := range probe.Sites {
+		printSite(w, &probe.Sites[i])
 	}
 }
 
-// listSource lists a file or a member of an archive.
-func (s *listSettings) listSource(src *input.Source, warn func(error)) (*listing, error) {
-	out := &listing{Image: src.Name, Probes: []*listedProbe{}}
-	if typ, err := src.Type(); err == nil && typ != filetype.ELF && src.Member != nil {
-		return out, errNoProbes
+func printSite(w io.Writer, s *listing.Site) {
+	address := s.Address
+	if s.Section != "" {
+		address = s.Section + "+" + address
 	}
-	u, err := newUnit(src, s.lookup, warn)
-	if err != nil {
-		return out, err
+	source := ""
+	if s.Source != "" {
+		source = "  " + s.Source
 	}
-	defer u.Close()
-	return out, s.listUnit(u, u.image, out)
+	message.Line(w, "      site     %s  %s  %s  %s%s", address, s.Place.String(), s.Kind, s.State, source)
+	for _, f := range s.Inlines {
+		message.Line(w, "        inline %s  %s", f.Function, message.OrDash(f.Source))
+	}
 }
 
-// listUnit lists what a unit holds in a memory.
-func (s *listSettings) listUnit(u *unit, memory image.Image, out *listing) error {
-	out.Machine = u.image.Machine().Traits().Name
-	l := &lister{
-		im: memory, unit: u, probes: linkerset.NewProbes(memory, s.prefix),
-		layouts: s.layouts, filter: &s.filter, out: out,
+// close ends the output, and reports whether anything failed.
+func (p *listPrinter) close(err error) (bool, error) {
+	if p.json && (err == nil || len(p.listings) > 0) {
+		enc := json.NewEncoder(p.w)
+		enc.SetIndent("", "  ")
+		p.err = errors.Join(p.err, enc.Encode(listing.Document{Version: listing.Version, Images: p.listings}))
 	}
-	found, err := l.read()
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return l.errNoRecords()
+	if p.printed == 0 && !p.failed && err == nil {
+		err = errors.New("no probe matches")
 	}
-	return nil
-}
-
-// listProcess lists all that is loaded in a process and holds records.
-func (s *listSettings) listProcess(p *listPrinter) error {
-	process, err := image.OpenProcess(s.pid)
-	if err != nil {
-		return err
-	}
-	defer process.Close()
-	found := false
-	for _, m := range process.Modules {
-		if m.Note != "" {
-			p.warn(fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note))
-		}
-		if m.Image == nil {
-			continue
-		}
-		out := &listing{Image: m.Path, Probes: []*listedProbe{}}
-		u := moduleUnit(m, s.lookup, p.warn)
-		err := s.listUnit(u, moduleView{process, m}, out)
-		u.Close()
-		if errors.Is(err, errNoProbes) {
-			continue
-		}
-		if err != nil {
-			out.Errors = append(out.Errors, err.Error())
-		}
-		found = true
-		p.listing(out)
-	}
-	if !found {
-		return fmt.Errorf("%s: %w", process.Name(), errNoProbes)
-	}
-	return nil
-}
-
-// moduleView is the memory of a process, with the arrays of one module.
-type moduleView struct {
-	*image.Process
-	module *image.Module
-}
-
-func (v moduleView) Arrays(name string) ([]image.Range, error) {
-	return v.ModuleArrays(v.module, name)
+	return p.failed, errors.Join(err, p.err)
 }

@@ -2,51 +2,52 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
+	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 )
 
 // resolveSettings are what the flags of resolve say.
 type resolveSettings struct {
-	lookup
+	locate.Options
 	json      bool
 	pid       int
-	image     string // unless pid is given
+	file      string // unless pid is given
 	addresses []string
 }
 
-// resolveAddresses is the command that tells where addresses are.
+// resolve is the command that tells where addresses are.
 func (p *program) resolve(args []string) (failed bool, err error) {
 	s, err := parseResolve(args)
 	if err != nil {
 		return false, err
 	}
-	warn := func(err error) { message.Warning(p.Stderr, err) }
-	space, err := s.open(warn)
+	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
+	space, err := s.open()
 	if err != nil {
 		return false, err
 	}
 	defer space.Close()
 	out := newResolvePrinter(p.Stdout, s.json)
 	err = s.each(p.Stdin, func(text string) error {
-		r, err := resolveOne(space, text)
+		a, err := locate.Find(space, text)
 		if err != nil {
 			failed = true
 			message.Error(p.Stderr, err)
 		}
-		return out.print(r)
+		return out.print(a)
 	})
 	return failed, errors.Join(err, out.close())
 }
 
 func parseResolve(args []string) (*resolveSettings, error) {
-	s := &resolveSettings{lookup: lookup{source: true}}
+	s := &resolveSettings{Options: locate.Options{Lines: true}}
 	f := newFlagSet("resolve")
-	s.lookup.define(f)
+	defineShown(f, &s.Options)
 	f.BoolVar(&s.json, "json", false, "")
 	f.IntVar(&s.pid, "pid", 0, "")
 	if err := parseFlags(f, args); err != nil {
@@ -62,23 +63,15 @@ func parseResolve(args []string) (*resolveSettings, error) {
 	if len(s.addresses) == 0 {
 		return nil, usagef("no image is given")
 	}
-	s.image, s.addresses = s.addresses[0], s.addresses[1:]
+	s.file, s.addresses = s.addresses[0], s.addresses[1:]
 	return s, nil
 }
 
-func (s *resolveSettings) open(warn func(error)) (space, error) {
+func (s *resolveSettings) open() (locate.Space, error) {
 	if s.pid != 0 {
-		return openProcessSpace(s.pid, s.lookup, warn)
+		return locate.OpenProcess(s.pid, s.Options)
 	}
-	u, err := openUnit(s.image, s.lookup, warn)
-	if err != nil {
-		return nil, err
-	}
-	if err := u.readNames(); err != nil {
-		u.Close()
-		return nil, err
-	}
-	return &fileSpace{unit: u}, nil
+	return locate.OpenFile(s.file, s.Options)
 }
 
 // each calls f with every address: of the command line, or else of the lines of
@@ -110,31 +103,64 @@ func (s *resolveSettings) each(stdin io.Reader, f func(text string) error) error
 	return lines.Err()
 }
 
-// resolved is what is known of an address. docs/listing.md describes its JSON.
-type resolved struct {
-	Address    string `json:"address"`
-	Object     string `json:"object,omitempty"`
-	FileOffset string `json:"file_offset,omitempty"`
-	Base       string `json:"base,omitempty"`
-	placed
+// resolvePrinter prints one line for each address, or one JSON document. It
+// holds none of them: there may be a million.
+type resolvePrinter struct {
+	w     *bufio.Writer
+	json  bool
+	first bool
 }
 
-// resolveOne tells where an address is. What is not known is left empty; an
-// address that is nowhere is an error too.
-func resolveOne(s space, text string) (*resolved, error) {
-	r := &resolved{Address: text}
-	a, err := s.parse(text)
+func newResolvePrinter(w io.Writer, json bool) *resolvePrinter {
+	return &resolvePrinter{w: bufio.NewWriterSize(w, 64<<10), json: json, first: true}
+}
+
+func (p *resolvePrinter) print(a *locate.Address) error {
+	if p.json {
+		return p.printJSON(a)
+	}
+	columns := []string{a.Address, a.Object, a.FileOffset, a.Base, "", a.Source}
+	if a.Function != "" {
+		columns[4] = a.Place.String()
+	}
+	for i, c := range columns {
+		columns[i] = message.OneLine(message.OrDash(c))
+	}
+	p.w.WriteString(strings.Join(columns, "\t"))
+	err := p.w.WriteByte('\n')
+	for _, f := range a.Inlines {
+		p.w.WriteString("\tinline\t" + message.OneLine(f.Function) + "\t" + message.OneLine(message.OrDash(f.Source)))
+		err = p.w.WriteByte('\n')
+	}
+	return err
+}
+
+func (p *resolvePrinter) printJSON(a *locate.Address) error {
+	data, err := json.Marshal(a)
 	if err != nil {
-		return r, err
+		return err
 	}
-	u, err := s.unitAt(a)
-	if err != nil {
-		return r, err
+	p.separate()
+	_, err = p.w.Write(data)
+	return err
+}
+
+// separate writes what stands before an element of the document.
+func (p *resolvePrinter) separate() {
+	if p.first {
+		p.w.WriteString("{\"version\": 1, \"addresses\": [\n")
+		p.first = false
+		return
 	}
-	r.Object, r.Base = u.path, fmt.Sprintf("%#x", u.base)
-	if off, ok := s.fileOffset(a); ok {
-		r.FileOffset = fmt.Sprintf("%#x", off)
+	p.w.WriteString(",\n")
+}
+
+func (p *resolvePrinter) close() error {
+	if p.json {
+		if p.first {
+			p.separate()
+		}
+		p.w.WriteString("\n]}\n")
 	}
-	r.placed = u.place(a)
-	return r, nil
+	return p.w.Flush()
 }

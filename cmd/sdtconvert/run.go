@@ -18,12 +18,22 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // something was wrong with a file
 	exitUsage  = 2 // something was wrong with the command line
+
+	// check could not look at a file, or was kept from looking at all. What it has found
+	// in other files makes no difference.
+	exitNotChecked = 3
 )
 
 // usageError is a fault of the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// statusError ends the run with a status of its own. The error is nil if all was told.
+type statusError struct {
+	status int
+	error
+}
 
 // program is one run of the program. It has what it may touch of the process, so that
 // there can be several runs at once.
@@ -46,19 +56,21 @@ func (p *program) run(name string, args []string) int {
 	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
 		return p.runLinker(args[1:])
 	}
+	isCheck := len(args) > 0 && args[0] == "check"
 	args, err := expandResponseFiles(args)
+	if err != nil && isCheck {
+		err = checkError(err)
+	}
 	if err != nil {
 		return p.report(err)
 	}
-	command := "convert"
-	if len(args) > 0 {
-		if _, ok := commands[args[0]]; ok {
-			command, args = args[0], args[1:]
-		}
+	name = "convert"
+	if len(args) > 0 && commandNamed(args[0]) != nil {
+		name, args = args[0], args[1:]
 	}
-	failed, err := commands[command](p, args)
+	failed, err := commandNamed(name)(p, args)
 	if errors.Is(err, pflag.ErrHelp) {
-		_, err = p.help([]string{command})
+		_, err = p.help([]string{name})
 	}
 	if err != nil {
 		return p.report(err)
@@ -73,18 +85,39 @@ func (p *program) run(name string, args []string) int {
 // has reported itself.
 type command func(p *program, args []string) (failed bool, err error)
 
-var commands map[string]command
-
-func init() {
-	commands = map[string]command{
-		"check": (*program).check, "convert": (*program).convert, "inspect": (*program).inspect, "list": (*program).list,
-		"resolve": (*program).resolve, "sites": (*program).sites, "stubs": (*program).stubs,
-		"help":    (*program).help,
-		"version": (*program).version, "--version": (*program).version, "-V": (*program).version,
+// commandNamed returns nil where there is no such command. That of a linker is not
+// among them: see run.
+func commandNamed(name string) command {
+	switch name {
+	case "check":
+		return (*program).check
+	case "convert":
+		return (*program).convert
+	case "inspect":
+		return (*program).inspect
+	case "list":
+		return (*program).list
+	case "resolve":
+		return (*program).resolve
+	case "sites":
+		return (*program).sites
+	case "stubs":
+		return (*program).stubs
+	case "version", "--version", "-V":
+		return (*program).version
+	case "help":
+		return (*program).help
 	}
+	return nil
 }
 
 func (p *program) report(err error) int {
+	if own := (*statusError)(nil); errors.As(err, &own) {
+		if own.error != nil {
+			message.Error(p.Stderr, own.error)
+		}
+		return own.status
+	}
 	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {
 		fmt.Fprintf(p.Stderr, "Try 'sdtconvert help'.\n")

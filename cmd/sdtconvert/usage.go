@@ -29,7 +29,8 @@ Usage:
 An argument @FILE stands for the arguments that FILE holds.
 
 Exit status: 0 all is well, 1 something was wrong with a file (it is left as it
-was, and the others are done), 2 the command line is wrong.
+was, and the others are done), 2 the command line is wrong; of check, 1 it has
+found an error, 3 it could not look at a file.
 `
 
 const usageConvert = `Usage: sdtconvert [convert] [flags] FILE...
@@ -222,8 +223,8 @@ Rules; those with * only say what is worth knowing:
     lost-site           a site of the manifest is not in the image, though its function is
     dropped-site *      the linker has dropped the function of a site
 
-Exit status: 0 no error was found, 1 some was, or a file could not be looked at,
-2 the command line is wrong.
+Exit status: 0 no error was found, 1 some was, 2 the command line is wrong, 3 a
+file could not be looked at, whatever was found in others.
 `
 
 const usageStubs = `Usage: sdtconvert stubs -o OUT [flags] FILE...

@@ -20,11 +20,11 @@ type calling struct {
 // prototypes notes with how many arguments a file calls its stubs. Debug
 // information that makes no sense is no fault of the probes.
 func (l *looker) prototypes() error {
-	if err := l.locate(); err != nil || l.lines == nil {
+	if err := l.code.Read(); err != nil || l.code.Lines() == nil {
 		return err
 	}
 	names := l.set.opts.Names
-	all, _ := l.lines.AllPrototypes(names.IsStub)
+	all, _ := l.code.Lines().AllPrototypes(names.IsStub)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		kind, id, _ := names.Match(name)
 		at, ok := l.firstSite[id]

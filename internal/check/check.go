@@ -17,10 +17,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
-	"sdtconvert/resolve"
 )
 
 // Finding is one thing that a rule has found.
@@ -64,6 +62,11 @@ type Options struct {
 	Layouts     []linkerset.Layout
 	Require     []Requirement
 	Manifest    *Manifest // nil when there is none to compare with
+	FollowThin  bool      // files outside of the folder of a thin archive
+
+	// Warn is told of debug information that makes no sense, and Failed of what keeps a
+	// file from being looked at, when that is found. Both have to be there.
+	Warn, Failed func(error)
 }
 
 // Requirement is a probe that some site has to have.
@@ -75,17 +78,6 @@ type Requirement struct {
 // Probe is the name of a probe, as listings show it.
 type Probe struct{ Provider, Module, Function, Name string }
 
-// File is what is looked at. It stays open while it is added.
-type File struct {
-	Name    string
-	Module  string // its name in listings
-	Object  *elfreloc.Object
-	Machine arch.Machine // nil for one that is not known
-	Image   image.Image  // nil then
-	// Locate reads what names addresses. It is called once at most; lines may be nil.
-	Locate func() (*resolve.Table, *lines.Table, error)
-}
-
 // Set is the files of one run.
 type Set struct {
 	opts     Options
@@ -95,7 +87,8 @@ type Set struct {
 	sites    []knownSite // of all files
 	reached  *reached
 	looked   []string // files, in their order
-	partial  bool     // some file could not be looked at, or not to its end
+	errors   []error
+	partial  bool // some file could not be looked at, or not to its end
 }
 
 // abi tells files apart that cannot be linked with each other.
@@ -112,17 +105,8 @@ func New(opts Options) *Set {
 // Files are the names of the files that were looked at.
 func (s *Set) Files() []string { return s.looked }
 
-// Failed notes that a file could not be looked at: what is not found may be there.
-func (s *Set) Failed() { s.partial = true }
-
-// AddLTO notes a file whose code is still to be generated.
-func (s *Set) AddLTO(name, message string) {
-	s.files, s.looked = append(s.files, name), append(s.looked, name)
-	s.findings = append(s.findings, Finding{Rule: LTOObject, File: name, Message: message, file: len(s.files) - 1})
-}
-
-// AddClean notes a file that holds nothing.
-func (s *Set) AddClean(name string) { s.looked = append(s.looked, name) }
+// Errors are why files could not be looked at.
+func (s *Set) Errors() []error { return s.errors }
 
 // Findings returns all that the rules have found, sorted by file and place. No
 // file may be added afterwards.

@@ -26,7 +26,7 @@ func (l *looker) definitions() error {
 	for _, at := range set {
 		d.object(at)
 	}
-	found, err := l.Object.NamesContain([][]byte{[]byte(l.set.opts.ProbePrefix)})
+	found, err := l.NamesContain([][]byte{[]byte(l.set.opts.ProbePrefix)})
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (d *definer) object(at image.Addr) *definition {
 // symbols notes what the symbols of a file define. Names that only begin as those
 // of probe objects do are passed over, unless a structure is there.
 func (d *definer) symbols() error {
-	syms, err := d.Object.Symbols()
+	syms, err := d.Symbols()
 	if err != nil {
 		return err
 	}
 	if d.relocatable() {
-		if d.groups, err = d.Object.Groups(); err != nil {
+		if d.groups, err = d.Groups(); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (d *definer) symbol(s elfreloc.Symbol, global bool) {
 
 // exports notes what an image defines for others.
 func (d *definer) exports() error {
-	syms, err := d.Object.DynamicSymbols()
+	syms, err := d.DynamicSymbols()
 	if err != nil || !syms.Mentions(d.set.opts.ProbePrefix) {
 		return err
 	}

@@ -1,51 +1,40 @@
 package check
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/locate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
-	"sdtconvert/resolve"
 )
 
 // looker looks at one file.
 type looker struct {
-	*File
+	*input.Object
 	set     *Set
 	link    *link
-	index   int // of the file in the set
+	index   int          // of the file in the set
+	code    *locate.Code // nil for a machine that is not known
 	probes  *linkerset.Probes
 	entries []linkerset.Entry // sorted by their sites
-
-	located   bool
-	functions *resolve.Table
-	lines     *lines.Table
 
 	live      map[image.Addr]bool   // sites that live-call was said of
 	firstSite map[string]image.Addr // of each probe that has an id
 }
 
-// Add looks at a file. An error is of the file: what is wrong with it keeps the
-// rules from being applied.
-func (s *Set) Add(f *File) error {
-	err := s.add(f)
-	if err == nil {
-		s.looked = append(s.looked, f.Name)
-	} else {
-		s.partial = true
-	}
-	return err
-}
-
-func (s *Set) add(f *File) error {
-	s.files = append(s.files, f.Name)
-	l := &looker{File: f, set: s, link: s.linkOf(f), index: len(s.files) - 1, live: map[image.Addr]bool{}, firstSite: map[string]image.Addr{}}
-	mentioned, err := f.Object.NamesContain(s.opts.Names.Needles())
+// look applies the rules to the file. After an error some of them were not applied.
+func (l *looker) look() error {
+	s := l.set
+	s.files = append(s.files, l.Name)
+	l.index, l.link = len(s.files)-1, s.linkOf(l.Object)
+	l.live, l.firstSite = map[image.Addr]bool{}, map[string]image.Addr{}
+	mentioned, err := l.NamesContain(s.opts.Names.Needles())
 	if err != nil {
 		return err
 	}
@@ -55,10 +44,10 @@ func (s *Set) add(f *File) error {
 			return err
 		}
 	}
-	if f.Machine == nil {
+	if l.code == nil {
 		return nil // then nobody has converted it
 	}
-	l.probes = linkerset.NewProbes(f.Image, s.opts.ProbePrefix)
+	l.probes = linkerset.NewProbes(l.code.Image, s.opts.ProbePrefix)
 	if err := l.definitions(); err != nil {
 		return err
 	}
@@ -80,41 +69,24 @@ func (s *Set) add(f *File) error {
 	return nil
 }
 
-func (l *looker) relocatable() bool { return l.Object.Type == elf.ET_REL }
-
-// locate reads what names addresses, once.
-func (l *looker) locate() error {
-	if l.located {
-		return nil
-	}
-	l.located = true
-	var err error
-	l.functions, l.lines, err = l.Locate()
-	return err
-}
+func (l *looker) relocatable() bool { return l.Type == elf.ET_REL }
 
 // finding makes a finding at a place.
 func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
 	f := Finding{
-		Rule: rule, File: l.Name, Place: l.Image.Place(at), Address: at.Offset,
+		Rule: rule, File: l.Name, Place: l.code.Image.Place(at), Address: at.Offset,
 		Probe: probe, Message: fmt.Sprintf(format, args...), file: l.index, at: at,
 	}
-	if at.Section > 0 && at.Section < len(l.Object.Sections) {
-		f.Section = l.Object.Sections[at.Section].Name
+	if at.Section > 0 && at.Section < len(l.Sections) {
+		f.Section = l.Sections[at.Section].Name
 	}
-	if l.Image.Executable(at) {
-		if err := l.locate(); err != nil {
+	if l.code.Image.Executable(at) {
+		if err := l.code.Read(); err != nil {
 			return nil, err
 		}
-		if fn, ok := l.functions.Lookup(at.Section, at.Offset); ok {
-			f.Function, f.FunctionOffset = fn.Name, at.Offset-fn.Start
-			if fn.Raw != fn.Name {
-				f.Symbol = fn.Raw
-			}
-		}
-		if l.lines != nil {
-			f.Source, f.Line = l.lines.Source(at.Section, at.Offset)
-		}
+		place := l.code.Function(at)
+		f.Function, f.FunctionOffset, f.Symbol = place.Function, place.FunctionOffset, place.Symbol
+		f.Source, f.Line = l.code.Source(at)
 	}
 	return &f, nil
 }
@@ -135,23 +107,21 @@ func (l *looker) addWhole(rule *Rule, probe, format string, args ...any) {
 	})
 }
 
-// site notes that a probe has a site.
-func (l *looker) site(p linkerset.Probe, at image.Addr) error {
+// site notes that a probe has a site, in a function.
+func (l *looker) site(p linkerset.Probe, at image.Addr, function string) {
 	if _, ok := l.firstSite[p.ID]; !ok && p.ID != "" {
 		l.firstSite[p.ID] = at
 	}
-	name := Probe{p.Provider, p.Module, p.Function, p.Name}
-	if name.Module == "" {
-		name.Module = l.Module
-	}
-	if name.Function == "" {
-		if err := l.locate(); err != nil {
-			return err
-		}
-		f, _ := l.functions.Lookup(at.Section, at.Offset)
-		name.Function = f.Name
-	}
+	name := Probe{p.Provider, cmp.Or(p.Module, l.code.Module), cmp.Or(p.Function, function), p.Name}
 	l.set.sites = append(l.set.sites, knownSite{name, p.ID, p.Told, l.link})
+}
+
+// stubSite notes that a probe has a site which is not recorded.
+func (l *looker) stubSite(id string, at image.Addr) error {
+	if err := l.code.Read(); err != nil {
+		return err
+	}
+	l.site(linkerset.FromID(id), at, l.code.Function(at).Function)
 	return nil
 }
 

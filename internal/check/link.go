@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/input"
 	"sdtconvert/linkerset"
 )
 
@@ -52,8 +53,8 @@ type use struct {
 	hidden  bool    // reaches into no other module
 }
 
-func (s *Set) linkOf(f *File) *link {
-	key := abi{f.Machine, f.Object.Layout}
+func (s *Set) linkOf(o *input.Object) *link {
+	key := abi{o.Machine, o.Layout}
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},

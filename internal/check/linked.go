@@ -9,7 +9,6 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/linkerset"
 )
 
 // linkedStubs are the stubs that an image has, and what refers to them.
@@ -32,12 +31,12 @@ type stubFunction struct {
 // uses it.
 func (l *looker) linkedStubs(mentioned bool) error {
 	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
-	dynamic, err := l.Object.DynamicSymbols()
+	dynamic, err := l.DynamicSymbols()
 	if err != nil {
 		return err
 	}
 	if mentioned {
-		syms, err := l.Object.Symbols()
+		syms, err := l.Symbols()
 		if err != nil {
 			return err
 		}
@@ -80,11 +79,12 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		}
 		sym := syms.At(i)
 		sym.Name = strings.TrimSuffix(sym.Name, "$plt") // of mold, for an entry of the procedure linkage table
+		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
 			s.needs[sym.Name] = true
-		case sym.Section > 0 && s.Image.Executable(image.Addr{Offset: sym.Value}):
+		case sym.Section > 0 && s.code.Image.Executable(image.Addr{Offset: sym.Value}):
 			if s.at[sym.Value] == nil {
 				s.at[sym.Value] = &stubFunction{}
 			}
@@ -96,7 +96,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 // relocations looks at what the loader does with stubs: it puts their addresses
 // into slots through which code calls them, or into data.
 func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
-	o, t := s.Object, s.Machine.Traits()
+	o, t := s.Object.Object, s.Machine.Traits()
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		if sec.Type != elf.SHT_RELA && sec.Type != elf.SHT_REL || sec.Flags&elf.SHF_ALLOC == 0 {
@@ -132,21 +132,21 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 	return nil
 }
 
-// chunk is how much of a section is read at once, and overlap how much of that is
-// read again: no branch is longer.
-const chunk, overlap = 64 << 10, 8
+// chunk is how much of a section is read at once. The next one begins with what may be
+// the start of a branch that this one ends in.
+const chunk = 64 << 10
 
 // sections looks at all that is loaded. In a hostile file many sections may have the
 // same bytes.
 func (s *linkedStubs) sections(look lookAt) error {
-	left := uint64(s.Object.Size())
-	for i := range s.Object.Sections {
-		sec := &s.Object.Sections[i]
+	left := uint64(s.Size())
+	for i := range s.Sections {
+		sec := &s.Sections[i]
 		if sec.Flags&elf.SHF_ALLOC == 0 || !sec.InFile() || sec.Addr+sec.Size < sec.Addr {
 			continue
 		}
 		if sec.Size > left {
-			return s.Object.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
+			return s.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
 		}
 		left -= sec.Size
 		if err := s.section(sec, look(sec)); err != nil {
@@ -161,8 +161,9 @@ func (s *linkedStubs) sections(look lookAt) error {
 type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
 
 func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
+	overlap := max(s.Machine.Traits().Branch, uint64(s.Object.Layout.Word()))
 	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
-		data, err := s.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
+		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {
 			err = look(data, sec.Addr+off)
 		}
@@ -209,7 +210,7 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
 			delete(s.needs, name)
 		}
 	}
-	if err := s.site(linkerset.FromID(id), at); err != nil {
+	if err := s.stubSite(id, at); err != nil {
 		return err
 	}
 	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
@@ -240,9 +241,9 @@ func (f *stubFunction) String() string {
 }
 
 func (s *linkedStubs) words(data []byte, addr uint64) error {
-	word := uint64(s.Object.Layout.Word())
+	word := uint64(s.Layout.Word())
 	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if f := s.at[s.Object.Layout.GetWord(data[off:])]; f != nil {
+		if f := s.at[s.Layout.GetWord(data[off:])]; f != nil {
 			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
 				return err
 			}

@@ -184,7 +184,10 @@ func (b *build) check(words ...string) report {
 	}
 	isError := func(f finding) bool { return f.Severity == "error" }
 	want := 0
-	if len(r.Errors) > 0 || slices.ContainsFunc(r.Findings, isError) {
+	switch {
+	case len(r.Errors) > 0:
+		want = 3
+	case slices.ContainsFunc(r.Findings, isError):
 		want = 1
 	}
 	if status != want {

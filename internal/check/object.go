@@ -5,7 +5,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -13,7 +12,7 @@ import (
 // still to be converted, or what cannot be.
 func (l *looker) calls() (*patch.Scan, error) {
 	opts := &l.set.opts
-	scan, err := patch.Find(l.Object, l.Machine, opts.Names)
+	scan, err := patch.Find(l.Object.Object, l.Machine, opts.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func calls(stub *patch.Stub, form arch.Form) string {
 
 // use notes that the object needs a stub's probe.
 func (l *looker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
-	if err := l.site(linkerset.FromID(stub.ID), at); err != nil {
+	if err := l.stubSite(stub.ID, at); err != nil {
 		return err
 	}
 	if objects.Local(stub) {

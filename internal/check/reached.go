@@ -73,10 +73,10 @@ func (r *reached) add(l *looker) error {
 	if r == nil {
 		return nil
 	}
-	if err := l.locate(); err != nil {
+	if err := l.code.Read(); err != nil {
 		return err
 	}
-	if from := l.functions.From(); from != resolve.Symtab && from != resolve.Debug {
+	if from := l.code.Functions().From(); from != resolve.Symtab && from != resolve.Debug {
 		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", l.Name)
 	}
 	im := &imageSites{linked: !l.relocatable(), spare: map[string]int{}}
@@ -85,8 +85,8 @@ func (r *reached) add(l *looker) error {
 		return err
 	}
 	instances := map[string][]*instance{}
-	for _, f := range l.functions.Named(func(name string) bool { return r.manifest.names[name] }) {
-		in := &instance{Function: f, sourceFile: l.functions.SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
+	for _, f := range l.code.Functions().Named(func(name string) bool { return r.manifest.names[name] }) {
+		in := &instance{Function: f, sourceFile: l.code.Functions().SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
 		instances[f.Raw] = append(instances[f.Raw], in)
 	}
 	for _, symbol := range slices.Sorted(maps.Keys(instances)) {
@@ -118,7 +118,7 @@ func (im *imageSites) read(l *looker, entries []linkerset.Entry) (map[image.Addr
 			return nil, err
 		}
 		im.sites[i] = imageSite{ids: ids, enabled: e.Kind == arch.Enabled, index: i}
-		f, ok := l.functions.Lookup(e.Site.Section, e.Site.Offset)
+		f, ok := l.code.Functions().Lookup(e.Site.Section, e.Site.Offset)
 		if !ok {
 			continue
 		}
@@ -195,7 +195,7 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 				continue
 			}
 			for _, s := range in.sites {
-				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].recorded()) {
+				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].Recorded()) {
 					p.sites[i], taken[s] = s, true
 					p.same = p.same && (exact || relaxed)
 					break
@@ -229,8 +229,8 @@ func (im *imageSites) take(l *looker, p *pair) error {
 			continue
 		}
 		site := &p.copy.sites[i]
-		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.recorded()}
-		if p.instance.Size > 0 && site.recorded() >= p.instance.Size {
+		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.Recorded()}
+		if p.instance.Size > 0 && site.Recorded() >= p.instance.Size {
 			at.Offset = p.instance.Start
 		}
 		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no record", site.Kind, p.copy.object, site.Section, site.Offset)
@@ -286,7 +286,7 @@ func (c *functionCopy) note(o outcome) {
 func (s *Set) absent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		if s.reached.takeSpare(spareKey(site.Probe, site.enabled())) {
+		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled())) {
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"

@@ -12,7 +12,7 @@ func (l *looker) records() (found bool, err error) {
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
 	for _, layout := range l.set.opts.Layouts {
-		some, faults, err := layout.Read(l.Image)
+		some, faults, err := layout.Read(l.code.Image)
 		if err != nil {
 			return false, err
 		}
@@ -29,7 +29,7 @@ func (l *looker) records() (found bool, err error) {
 	if len(layouts) == 0 {
 		return false, nil
 	}
-	if err := l.locate(); err != nil {
+	if err := l.code.Read(); err != nil {
 		return false, err
 	}
 	linkerset.Sort(entries)
@@ -49,11 +49,9 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := l.site(probe, e.Site); err != nil {
-		return err
-	}
-	id := nameOf(probe)
-	if _, ok := l.functions.Lookup(e.Site.Section, e.Site.Offset); !ok {
+	id, place := nameOf(probe), l.code.Function(e.Site)
+	l.site(probe, e.Site, place.Function)
+	if !place.Known() {
 		if err := l.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
 			return err
 		}
@@ -70,7 +68,7 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 
 // state looks at what is at a site.
 func (l *looker) state(e *linkerset.Entry, id string) error {
-	_, state := sitestate.Of(e, l.Image, l.Image, 0)
+	_, state := sitestate.Of(e, l.code.Image, l.code.Image, 0)
 	switch state {
 	case sitestate.Live:
 		if l.live[e.Site] {
@@ -81,7 +79,7 @@ func (l *looker) state(e *linkerset.Entry, id string) error {
 	case sitestate.Armed:
 		return l.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
 	case sitestate.Unknown:
-		text := sitestate.CodeAround(l.Image, e.Site)
+		text := sitestate.CodeAround(l.code.Image, e.Site)
 		return l.add(UnknownSite, e.Site, id, "this site holds % x, which begins no disabled form", text.At(e.Site.Offset, 4))
 	}
 	return nil
@@ -107,8 +105,8 @@ func (l *looker) recorded(e *linkerset.Entry, id string) error {
 		l.link.use(e.Probe.Symbol, use{*f, hidden})
 		return err
 	}
-	if _, err := l.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
-		return l.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", l.Image.Place(e.Probe.Addr))
+	if _, err := l.code.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
+		return l.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", l.code.Image.Place(e.Probe.Addr))
 	}
 	l.link.usedAt(l.index, e.Probe)
 	l.link.recorded[scopedID{l.scope(), id}] = true
@@ -123,7 +121,7 @@ func (l *looker) hidden(name string) (bool, error) {
 	}
 	if l.link.hiddenFile != l.index {
 		l.link.hiddenFile, l.link.hiddenNames = l.index, map[string]bool{}
-		syms, err := l.Object.Symbols()
+		syms, err := l.Symbols()
 		if err != nil {
 			return false, err
 		}
@@ -166,11 +164,11 @@ func (l *looker) traits(layouts []linkerset.Layout) error {
 	for _, layout := range layouts {
 		l.link.trait(trait{MixedLayout, "", describeLayout(layout)}, l.index)
 	}
-	kept, err := linkerset.KeptAlive(l.Object, l.Machine)
+	kept, err := linkerset.KeptAlive(l.Object.Object, l.Machine)
 	if err != nil {
 		return err
 	}
-	o := l.Object
+	o := l.Object.Object
 	noted := hasNotes(o)
 	for i := range o.Sections {
 		sec := &o.Sections[i]
@@ -205,8 +203,8 @@ func (l *looker) imageTraits(layouts []linkerset.Layout) error {
 		l.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
 	}
 	seen := map[string]*elfreloc.Section{}
-	for i := range l.Object.Sections {
-		sec := &l.Object.Sections[i]
+	for i := range l.Sections {
+		sec := &l.Sections[i]
 		if _, ok := recordKind(layouts, sec.Name); !ok || sec.Size == 0 {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 func isGOT(sec *elfreloc.Section) bool { return strings.HasPrefix(sec.Name, ".got") }
 
 func (s *linkedStubs) inGOT(addr uint64) bool {
-	for i := range s.Object.Sections {
-		if sec := &s.Object.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
+	for i := range s.Sections {
+		if sec := &s.Sections[i]; isGOT(sec) && addr-sec.Addr < sec.Size {
 			return true
 		}
 	}
@@ -40,11 +40,9 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 	}
 }
 
-// entry notes an entry of a procedure linkage table. It may begin with a landing pad
-// for indirect branches (four bytes on amd64 and arm64), and on amd64 the jump with
-// a prefix.
+// entry notes an entry of a procedure linkage table, wherever it may begin.
 func (s *linkedStubs) entry(at uint64, name string) error {
-	for _, before := range []uint64{0, 1, 4, 5} {
+	for _, before := range s.Machine.Traits().Entries {
 		if s.at[at-before] == nil {
 			s.at[at-before] = &stubFunction{names: []string{name}}
 		}

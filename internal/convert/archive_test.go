@@ -9,62 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/elfreloc"
-	"sdtconvert/internal/archive"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/archives"
 	"sdtconvert/internal/testkit/objects"
 )
-
-const thinMagic = "!<thin>\n"
-
-// makeArchive collects files as GNU ar does, with an index.
-func makeArchive(t testing.TB, magic string, files ...objects.File) []byte {
-	t.Helper()
-	thin := magic == thinMagic
-	var names, body, symbols bytes.Buffer
-	var at []int // where the header of each symbol's member is in body
-	member := func(name string, data []byte) string {
-		return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, "644", len(data))
-	}
-	for _, f := range files {
-		for _, name := range definedBy(f.Data) {
-			at = append(at, body.Len())
-			symbols.WriteString(name + "\x00")
-		}
-		field := f.Name + "/"
-		if thin || len(field) > 16 {
-			field = fmt.Sprintf("/%d", names.Len())
-			names.WriteString(f.Name + "/\n")
-		}
-		body.WriteString(member(field, f.Data))
-		if !thin {
-			body.Write(f.Data)
-			body.WriteString(strings.Repeat("\n", len(f.Data)&1))
-		}
-	}
-	for _, b := range []*bytes.Buffer{&names, &symbols} {
-		b.WriteString(strings.Repeat("\x00", b.Len()&1))
-	}
-	index := binary.BigEndian.AppendUint32(nil, uint32(len(at)))
-	first := 8 + 60 + 60 + 4*(1+len(at)) + symbols.Len() + names.Len()
-	for _, off := range at {
-		index = binary.BigEndian.AppendUint32(index, uint32(first+off))
-	}
-	index = append(index, symbols.Bytes()...)
-	return []byte(magic + member("/", index) + string(index) + member("//", names.Bytes()) + names.String() + body.String())
-}
-
-// definedBy lists the symbols of an object, if it is one.
-func definedBy(data []byte) []string {
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "")
-	if err != nil {
-		return nil
-	}
-	names, _ := archive.Symbols(o)
-	return names
-}
 
 func named(t testing.TB, name, object string) objects.File {
 	t.Helper()
@@ -88,7 +38,7 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
 	folder := t.TempDir()
 	path := filepath.Join(folder, "lib.a")
-	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var results [][]byte
@@ -115,7 +65,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 	folder := t.TempDir()
 	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
 	path := filepath.Join(folder, "lib.a")
-	if err := os.WriteFile(path, makeArchive(t, "!<arch>\n", files...), 0o666); err != nil {
+	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	c := converterOf(keptMembers)
@@ -137,7 +87,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 		files[i].Data = data
 	}
 	got, err := os.ReadFile(path)
-	if want := makeArchive(t, "!<arch>\n", files...); err != nil || !bytes.Equal(got, want) {
+	if want := archives.Regular(files...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v: the archive differs from that of converted members", err)
 	}
 }
@@ -148,7 +98,7 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), {Name: "odd.txt", Data: []byte("odd")},
 		named(t, "a_name_of_more_than_15.o", "forms.amd64-gcc12-as.o"),
 	}
-	whole := makeArchive(t, "!<arch>\n", files...)
+	whole := archives.Regular(files...)
 	path := filepath.Join(t.TempDir(), "lib.a")
 	check := func(what string, data []byte) {
 		t.Helper()
@@ -184,7 +134,7 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 	folder := t.TempDir()
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
 	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
-	thin := makeArchive(t, thinMagic, f)
+	thin := archives.Thin(f)
 	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
 	for name, data := range map[string][]byte{member: f.Data, path: thin} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
@@ -208,7 +158,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	folder := t.TempDir()
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
 	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
-	for name, data := range map[string][]byte{member: f.Data, path: makeArchive(t, thinMagic, f)} {
+	for name, data := range map[string][]byte{member: f.Data, path: archives.Thin(f)} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +194,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Data, err = os.ReadFile(member)
-	if want := makeArchive(t, thinMagic, f); err != nil || !bytes.Equal(got, want) {
+	if want := archives.Thin(f); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v: got\n%q, want\n%q", err, got, want)
 	}
 }
@@ -257,11 +207,11 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 	for i := range 64 {
 		files = append(files, objects.File{Name: fmt.Sprintf("%d.o", i), Data: object})
 	}
-	archives := make([]string, 4)
-	thin := makeArchive(t, thinMagic, files...)
-	for i := range archives {
-		archives[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
-		files = append(files, objects.File{Name: filepath.Base(archives[i]), Data: thin})
+	paths := make([]string, 4)
+	thin := archives.Thin(files...)
+	for i := range paths {
+		paths[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
+		files = append(files, objects.File{Name: filepath.Base(paths[i]), Data: thin})
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Data, 0o666); err != nil {
@@ -269,7 +219,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		}
 	}
 	c := converterOf(keptMembers)
-	parallel.InOrder(len(archives), len(archives), func(i int) *Result { return c.File(archives[i], archives[i]) }, func(_ int, r *Result) {
+	parallel.InOrder(len(paths), len(paths), func(i int) *Result { return c.File(paths[i], paths[i]) }, func(_ int, r *Result) {
 		if r.Failed {
 			t.Error(r.Messages.String())
 		}
@@ -281,8 +231,8 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range archives {
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, makeArchive(t, thinMagic, files...)) {
+	for _, path := range paths {
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, archives.Thin(files...)) {
 			t.Errorf("%v: %s is not that of converted members", err, path)
 		}
 	}
@@ -302,11 +252,11 @@ func FuzzArchive(f *testing.F) {
 	text := objects.File{Name: "odd.txt", Data: []byte("odd")}
 	for i := range small {
 		both := []objects.File{text, small[i], small[(i+1)%len(small)]}
-		f.Add(makeArchive(f, "!<arch>\n", both...), byte(i))
+		f.Add(archives.Regular(both...), byte(i))
 	}
 	beside := objects.File{Name: "beside.o", Data: objects.Read(f, "comdat.amd64-gcc12-O2.o")}
-	f.Add(makeArchive(f, thinMagic, beside, beside, objects.File{Name: "lib.a"}), byte(0))
-	f.Add(makeArchive(f, thinMagic, beside, objects.File{Name: "../beside.o"}), byte(0))
+	f.Add(archives.Thin(beside, beside, objects.File{Name: "lib.a"}), byte(0))
+	f.Add(archives.Thin(beside, objects.File{Name: "../beside.o"}), byte(0))
 	folder := f.TempDir()
 	path := filepath.Join(folder, "lib.a")
 	f.Fuzz(func(t *testing.T, data []byte, flags byte) {

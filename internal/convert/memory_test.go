@@ -73,7 +73,7 @@ func subjectOf(t *testing.T, data []byte) *input.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &input.Object{Object: o, Machine: machines.Lookup(o.Machine, o.Layout.Class)}
+	return &input.Object{Object: o, Machine: machines.Lookup(o.ABI())}
 }
 
 // checkRun verifies what is true of every conversion that succeeds.

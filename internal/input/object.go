@@ -58,7 +58,7 @@ func (s *Source) object() (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Object{o, machines.Lookup(o.Machine, o.Layout.Class), s}, nil
+	return &Object{o, machines.Lookup(o.ABI()), s}, nil
 }
 
 // Release lets the memory of an object be used for another. Who has many objects, one

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/filetype"
@@ -115,24 +114,23 @@ func readPart(o patch.Options, file string) *part {
 		if err != nil || obj.Type != elf.ET_REL {
 			return nil // or it would be refused by now, if it held probes
 		}
-		return p.add(o, obj.Object, nil)
+		return p.add(o, obj, nil)
 	})
 	return p
 }
 
 // add adds an object. scan is what was found in it, or nil.
-func (p *part) add(o patch.Options, obj *elfreloc.Object, scan *patch.Scan) error {
+func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	found, err := obj.NamesContain(anyNames(o))
 	if err != nil || !found {
 		return err
 	}
-	m := machines.Lookup(obj.Machine, obj.Layout.Class)
-	earlier, err := o.CheckEarlier(obj, m)
+	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
 	if err != nil {
 		p.other = err
 	}
 	p.earlier = p.earlier || earlier
-	return p.need.AddScan(obj, m, scan)
+	return p.need.AddScan(obj.Object, obj.Machine, scan)
 }
 
 // agree refuses what cannot be read, and records that do not go together. Those that

@@ -134,7 +134,7 @@ func (n *notes) add(obj *input.Object, plan *patch.Plan) error {
 		return nil
 	}
 	p := &part{need: stubs.New(stubOptions(n.options))}
-	err := p.add(n.options, obj.Object, plan.Scan)
+	err := p.add(n.options, obj, plan.Scan)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.parts[obj.Source.Name] = p

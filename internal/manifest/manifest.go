@@ -3,7 +3,12 @@
 // by conversions, and read to compare it with images.
 package manifest
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"strings"
+
+	"sdtconvert/arch"
+)
 
 // Version counts the incompatible changes of the format.
 const Version = 1
@@ -49,6 +54,15 @@ type Site struct {
 	Refused        string  `json:"refused,omitempty"` // why the site cannot be converted
 
 	text int // index of Section
+}
+
+// Recorded is the distance of the recorded instruction from the start of the site's
+// function. The site must have a record.
+func (s *Site) Recorded() uint64 { return s.FunctionOffset + (s.Record.Offset - s.Offset) }
+
+// Enabled reports whether a site is an is-enabled test.
+func (s *Site) Enabled() bool {
+	return strings.HasPrefix(s.Kind, arch.Describe(arch.Enabled, arch.Call))
 }
 
 // The states of a site.

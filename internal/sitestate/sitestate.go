@@ -59,13 +59,17 @@ func jumpsToStub(im image.Image, text arch.Text, site image.Addr) bool {
 	return err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub)
 }
 
+// shown is how many bytes messages show of a site.
+const shown = 4
+
 // CodeAround reads the code at a site: the instruction that is recorded, with
 // what belongs to it before and behind it, or less where the code ends.
 func CodeAround(im image.Image, site image.Addr) arch.Text {
-	const most = 8 // bytes, of the longest site
-	for _, before := range []uint64{min(most, site.Offset), min(2, site.Offset), 0} {
+	sizes := &im.Machine().Traits().Sizes
+	most := max(sizes.Site, shown)
+	for _, before := range []uint64{min(sizes.Skip, site.Offset), 0} {
 		start := image.Addr{Section: site.Section, Offset: site.Offset - before}
-		for after := uint64(most); after > 0; after-- {
+		for after := most; after > 0; after-- {
 			if code, err := im.Bytes(start, before+after); err == nil {
 				return arch.Text{Code: code, Start: start.Offset}
 			}

@@ -44,7 +44,7 @@ func BenchmarkImage(b *testing.B) {
 			b.ReportMetric(time.Since(start).Seconds(), unit)
 			start = time.Now()
 		}
-		table, err := lines.New(o, machines.Lookup(o.Machine, o.Layout.Class))
+		table, err := lines.New(o, machines.Lookup(o.ABI()))
 		if err != nil {
 			b.Fatal(err)
 		}

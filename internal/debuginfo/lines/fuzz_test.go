@@ -26,7 +26,7 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		table, err := lines.New(o, machines.Lookup(o.Machine, o.Layout.Class))
+		table, err := lines.New(o, machines.Lookup(o.ABI()))
 		check(t, table, err)
 		for i := range min(len(o.Sections), 20) {
 			s := &o.Sections[i]

@@ -19,7 +19,7 @@ import (
 func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 	t.Helper()
 	o := objects.Open(t, data)
-	m := machines.Lookup(o.Machine, o.Layout.Class)
+	m := machines.Lookup(o.ABI())
 	got, err := lines.New(o, m)
 	return o, got, err
 }

@@ -48,7 +48,7 @@ func open(t testing.TB, path string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := lines.New(o, machines.Lookup(o.Machine, o.Layout.Class))
+	table, err := lines.New(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)
 	}

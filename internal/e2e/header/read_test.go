@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 func readProbes(t *testing.T, path string) []string {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,6 +154,9 @@ func (o *Object) save() (*elfreloc.Output, error) {
 	for i, s := range o.sections {
 		for _, r := range s.relocs {
 			o.resolve(&r, indexes)
+			if !o.rela() {
+				o.store(s.data, r.Relocation)
+			}
 			if err := o.e.AddRelocation(indexes[i], r.Relocation); err != nil {
 				return nil, err
 			}
@@ -176,7 +179,7 @@ func (o *Object) addSection(s *section) int {
 	}
 	return o.e.AddSection(elfreloc.NewSection{
 		Name: s.Name, Type: s.Type, Flags: s.Flags, Align: s.Align, Data: s.data,
-		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: true, Like: like,
+		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: o.rela(), Like: like,
 	})
 }
 
@@ -196,6 +199,18 @@ func (o *Object) define(s pendingSymbol, section int) {
 		sym.Other = byte(elf.STV_HIDDEN)
 	}
 	o.e.SetSymbol(o.symbol(s.Name), sym)
+}
+
+// rela reports whether relocations have addends.
+func (o *Object) rela() bool { return o.m == nil || o.m.Traits().Rela }
+
+// store puts the addend of a relocation into its field, where it is one of data. In
+// instructions it is already.
+func (o *Object) store(data []byte, r elfreloc.Relocation) {
+	l := o.e.Object().Layout
+	if r.Type == o.m.Traits().Word {
+		l.PutWord(data[r.Offset:], uint64(r.Addend))
+	}
 }
 
 // resolve finds the symbol of a relocation. A local label is its section's symbol

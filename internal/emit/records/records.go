@@ -22,6 +22,7 @@ package records
 import (
 	"cmp"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,14 +30,12 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/notes"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
 // List holds the sites of all objects of a link.
 type List struct {
-	layout   linkerset.Layout
-	prefix   string // of probe objects' names
+	opts     patch.Options
 	word     int
 	machine  arch.Machine
 	sections []*section
@@ -71,14 +70,20 @@ type site struct {
 	place string // its function, for messages
 }
 
-// New makes an empty list.
-func New(layout linkerset.Layout, prefix string) *List {
-	return &List{layout: layout, prefix: prefix, count: map[string]int{}, groups: map[string]int{}}
+// New makes an empty list. What the options say of names, probe objects and the layout
+// of records counts.
+func New(opts patch.Options) *List {
+	return &List{opts: opts, count: map[string]int{}, groups: map[string]int{}}
 }
 
-// Add takes in an object that a plan without refusals was made of, or nil if it
-// holds no stubs. All are of one machine.
-func (l *List) Add(o *elfreloc.Object, m arch.Machine, plan *patch.Plan) error {
+// Add takes in an object. All are of one machine. If some site of it could not be
+// converted, that is the error: what cannot be switched off cannot be switched on
+// either.
+func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
+	plan, err := l.plan(o, m)
+	if err != nil {
+		return err
+	}
 	l.word = o.Layout.Word()
 	if m != nil {
 		l.machine = m
@@ -106,9 +111,26 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine, plan *patch.Plan) error {
 	return l.addSites(plan, syms)
 }
 
+// plan plans the conversion of an object; nil where no stub is mentioned.
+func (l *List) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
+	mentioned, err := o.NamesContain(l.opts.Names.Needles())
+	if err != nil || !mentioned {
+		return nil, err
+	}
+	scan, err := patch.Find(o, m, l.opts.Names)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := patch.NewPlan(scan, l.opts)
+	if err != nil {
+		return nil, err
+	}
+	return plan, errors.Join(plan.Err()...)
+}
+
 func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	o := plan.Scan.Object
-	objects, err := plan.Scan.ProbeObjects(l.prefix)
+	objects, err := plan.Scan.ProbeObjects(l.opts.ProbePrefix)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package stapsdt
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"sdtconvert/arch"
@@ -14,32 +13,31 @@ type Type struct {
 	Signed bool
 }
 
-// Operands writes arguments as a note has them: where each is at the call.
-// Those for which there is no register are left out: a tail call has them
-// elsewhere than a call. So is all that follows an argument of another kind, for
-// its number would be wrong.
-func Operands(m arch.Machine, types []Type) string {
-	regs := m.Traits().Arguments
-	var ops []string
-	for i, t := range types[:min(len(types), len(regs))] {
-		size := t.Size
-		if size == 0 {
-			break
-		}
-		if t.Signed {
+// Operands writes arguments as a note has them: where each is at a site of a form.
+// From the first on that the machine cannot tell the place of they are left out, for
+// the number of one behind it would be wrong.
+func Operands(m arch.Machine, form arch.Form, types []Type) string {
+	sizes := make([]int, len(types))
+	for i, t := range types {
+		sizes[i] = t.Size
+	}
+	ops := m.Traits().Operands(form, sizes)
+	for i, place := range ops {
+		size := sizes[i]
+		if types[i].Signed {
 			size = -size
 		}
-		ops = append(ops, fmt.Sprintf("%d@%s", size, regs[i][bits.TrailingZeros(uint(t.Size))]))
+		ops[i] = fmt.Sprintf("%d@%s", size, place)
 	}
 	return strings.Join(ops, " ")
 }
 
 // Words are as many words as there are registers: the arguments of a stub of
 // which nothing is known.
-func Words(m arch.Machine, word int) []Type {
-	types := make([]Type, len(m.Traits().Arguments))
+func Words(m arch.Machine) []Type {
+	types := make([]Type, len(m.Traits().Arguments.Registers))
 	for i := range types {
-		types[i].Size = word
+		types[i].Size = m.Traits().WordSize()
 	}
 	return types
 }

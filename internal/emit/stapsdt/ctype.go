@@ -17,14 +17,20 @@ var integers = map[string]Type{
 	"__u8": {1, false}, "__u16": {2, false}, "__u32": {4, false}, "__u64": {8, false},
 	"s8": {1, true}, "s16": {2, true}, "s32": {4, true}, "s64": {8, true},
 	"u8": {1, false}, "u16": {2, false}, "u32": {4, false}, "u64": {8, false},
-	"u_char": {1, false}, "u_short": {2, false}, "u_int": {4, false}, "u_long": {8, false},
-	"uchar": {1, false}, "ushort": {2, false}, "uint": {4, false}, "ulong": {8, false},
+	"u_char": {1, false}, "u_short": {2, false}, "u_int": {4, false}, "u_long": {long, false},
+	"uchar": {1, false}, "ushort": {2, false}, "uint": {4, false}, "ulong": {long, false},
 	"_Bool": {1, false}, "bool": {1, false}, "boolean_t": {4, false},
-	"size_t": {8, false}, "ssize_t": {8, true}, "ptrdiff_t": {8, true},
-	"intptr_t": {8, true}, "uintptr_t": {8, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
-	"off_t": {8, true}, "time_t": {8, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
-	"caddr_t": {8, false}, "register_t": {8, true}, "va_list": {8, false},
+	"size_t": {pointer, false}, "ssize_t": {pointer, true}, "ptrdiff_t": {pointer, true},
+	"intptr_t": {pointer, true}, "uintptr_t": {pointer, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
+	"off_t": {long, true}, "time_t": {long, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
+	"caddr_t": {pointer, false}, "register_t": {pointer, true}, "va_list": {pointer, false},
 }
+
+// Sizes that are the machine's to choose.
+const (
+	long    = -1 // of a long
+	pointer = -2
+)
 
 // words are those that C makes the names of integer types of.
 var words = []string{"signed", "unsigned", "char", "short", "int", "long"}
@@ -32,7 +38,7 @@ var words = []string{"signed", "unsigned", "char", "short", "int", "long"}
 // qualifiers say nothing of a type's width and sign.
 var qualifiers = []string{"const", "volatile", "restrict", "__restrict", "_Atomic", "register"}
 
-// cType is a type of C, whose sign may be the machine's to choose.
+// cType is a type of C, whose size and sign may be the machine's to choose.
 type cType struct {
 	Type
 	plainChar bool
@@ -43,6 +49,12 @@ func (t cType) on(m arch.Machine) Type {
 	if t.plainChar {
 		t.Signed = !m.Traits().CharUnsigned
 	}
+	switch t.Size {
+	case long:
+		t.Size = m.Traits().Model.Long
+	case pointer:
+		t.Size = m.Traits().Model.Pointer
+	}
 	return t.Type
 }
 
@@ -50,12 +62,11 @@ func (t cType) on(m arch.Machine) Type {
 // integers, or in two.
 var others = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
 
-// parseType finds the width and sign of a C type on a 64-bit machine, as a string
-// has it. The name of a parameter may stand behind it. It reports false for
+// parseType finds the width and sign of a C type, as a string has it. The name of a parameter may stand behind it. It reports false for
 // what is no integer and no pointer, or is not known.
 func parseType(text string) (cType, bool) {
 	if strings.ContainsAny(text, "*&[(") {
-		return cType{Type: Type{Size: 8}}, true
+		return cType{Type: Type{Size: pointer}}, true
 	}
 	fields := strings.Fields(text)
 	if slices.ContainsFunc(fields, func(s string) bool { return slices.Contains(others, s) }) {
@@ -92,10 +103,19 @@ func combine(count map[string]int) cType {
 		t.plainChar = count["signed"]+count["unsigned"] == 0
 	case count["short"] > 0:
 		t.Size = 2
-	case count["long"] > 0:
+	case count["long"] > 1:
 		t.Size = 8
+	case count["long"] > 0:
+		t.Size = long
 	}
 	return t
+}
+
+// IsKnown reports whether a string is the name of an integer or pointer type. The
+// name of a parameter may stand behind it.
+func IsKnown(text string) bool {
+	_, ok := parseType(text)
+	return ok
 }
 
 // Native finds the type of an argument by the name that the program has given it.
@@ -104,5 +124,5 @@ func Native(name string, m arch.Machine) Type {
 	if t, ok := parseType(name); ok {
 		return t.on(m)
 	}
-	return Type{Size: 8}
+	return Type{Size: m.Traits().WordSize()}
 }

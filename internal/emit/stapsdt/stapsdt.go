@@ -103,8 +103,8 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 
 // keep adds the section that keeps text alive in gold.
 func (w *Writer) keep(text int, rela bool) error {
-	if w.m.Traits().Relaxes {
-		return nil // gold knows no such machine
+	if !w.m.Traits().Gold {
+		return nil
 	}
 	trap := w.m.Traits().Breakpoints[0]
 	sec := w.e.AddSection(elfreloc.NewSection{

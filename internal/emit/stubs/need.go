@@ -142,8 +142,10 @@ func (n *Need) Missing() bool { return len(n.missing()) > 0 }
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 
 func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
-	if n.thunk != "" && m != nil && m.Traits().ReturnThunk == "" {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is a machine without return thunks; do not give --return-thunk", m.Traits().Name)}
+	if m != nil {
+		if r := m.Traits().CheckThunk(n.thunk); r != nil {
+			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Got, r.Fix)}
+		}
 	}
 	n.machine = m
 	n.empty, err = o.Empty("")
@@ -181,7 +183,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Layout.Class)}
 	}
 	if n.thunk == "" && scan.ReturnsThroughThunk {
-		n.thunk = n.machine.Traits().ReturnThunk
+		n.thunk = n.machine.Traits().ReturnThunk.Symbol
 	}
 	for _, s := range scan.Stubs {
 		if s.Defined {

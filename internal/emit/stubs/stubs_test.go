@@ -31,7 +31,7 @@ func need(files ...objects.File) (*stubs.Need, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := n.Add(o, machines.Lookup(o.Machine, o.Layout.Class)); err != nil {
+		if err := n.Add(o, machines.Lookup(o.ABI())); err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +59,7 @@ func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 	if err != nil {
 		t.Fatal(err)
 	}
-	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
+	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)
 	}

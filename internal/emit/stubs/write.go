@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/linkerset"
@@ -75,7 +76,7 @@ func (n *Need) write(a assembly.Assembler) {
 			}
 		}
 		if len(names) > 0 {
-			w.function(kind, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
+			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
 		}
 	}
 	n.notes.Write(a, w.word)
@@ -140,17 +141,41 @@ func (w *writer) end(label, text string) {
 // nearly the contents, of what converted tail calls jump to.
 var functions = [...]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
 
-// function writes a function that has all the names.
-func (w *writer) function(kind arch.Kind, code []arch.Insn, names []string) {
+// function writes a function that has all the names. Where functions have descriptors
+// the names are those of its descriptor.
+func (w *writer) function(kind arch.Kind, c *arch.Conventions, code []arch.Insn, names []string) {
 	size := 0
 	for _, i := range code {
 		size += len(i.Code)
 	}
-	w.Section(assembly.Section{Name: functions[kind], Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: 16})
-	for _, name := range names {
-		w.Symbol(assembly.Symbol{Name: name, Bind: elf.STB_WEAK, Type: elf.STT_FUNC, Hidden: true, Size: uint64(size)})
+	text := assembly.Section{Name: functions[kind], Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: 16}
+	if len(c.Descriptor) == 0 {
+		w.Section(text)
+		w.symbols(names, uint64(size))
+		w.insns(code, "")
+		return
 	}
-	for _, i := range code {
+	label := fmt.Sprintf(".Lsdt_code%d", kind)
+	w.Section(text)
+	w.Label(label)
+	w.insns(code, "")
+	w.Section(assembly.Section{Name: c.Descriptors, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word)})
+	w.symbols(names, uint64(size))
+	w.insns(c.Descriptor, label)
+}
+
+func (w *writer) symbols(names []string, size uint64) {
+	for _, name := range names {
+		w.Symbol(assembly.Symbol{Name: name, Bind: elf.STB_WEAK, Type: elf.STT_FUNC, Hidden: true, Size: size})
+	}
+}
+
+// insns writes instructions. A relocation without a symbol is against a label.
+func (w *writer) insns(insns []arch.Insn, label string) {
+	for _, i := range insns {
+		if i.Reloc != nil && i.Symbol == "" {
+			i.Symbol = label
+		}
 		w.Insn(i)
 	}
 }
@@ -172,9 +197,11 @@ func Made(o *elfreloc.Object) (bool, error) {
 	if files != 1 || !ours {
 		return false, nil
 	}
+	descriptors := machines.Conventions(o.ABI()).Descriptors
 	for i := range o.Sections {
 		s := &o.Sections[i]
-		if s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 && !ownSection(s.Name) {
+		ours := ownSection(s.Name) || s.Name != "" && s.Name == descriptors
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 && !ours {
 			return false, nil
 		}
 	}

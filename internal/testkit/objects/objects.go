@@ -144,18 +144,15 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 			result = append(result, x.Data...)
 			continue
 		}
+		var src io.ReaderAt = bytes.NewReader(in)
 		if x.From != nil {
-			b := make([]byte, x.Len)
-			if n, err := x.From.ReadAt(b, x.Src); n < len(b) {
-				return nil, err
-			}
-			result = append(result, b...)
-			continue
+			src = x.From
 		}
-		if x.Src < 0 || x.Len < 0 || x.Src > int64(len(in)) || x.Len > int64(len(in))-x.Src {
-			return nil, fmt.Errorf("an extent of %d bytes at %d of an input of %d bytes", x.Len, x.Src, len(in))
+		part, err := io.ReadAll(io.NewSectionReader(src, x.Src, x.Len))
+		if err != nil || int64(len(part)) != x.Len {
+			return nil, fmt.Errorf("an extent of %d bytes at %d holds %d: %v", x.Len, x.Src, len(part), err)
 		}
-		result = append(result, in[x.Src:x.Src+x.Len]...)
+		result = append(result, part...)
 		if x.Rewrite == nil {
 			continue
 		}

@@ -22,12 +22,8 @@ import (
 // known are the machines of package machines, by the names of their traits.
 func known() map[string]arch.Machine {
 	all := map[string]arch.Machine{}
-	for e := range elf.Machine(0xffff) {
-		for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
-			if m := machines.Lookup(e, class); m != nil {
-				all[m.Traits().Name] = m
-			}
-		}
+	for _, m := range machines.All() {
+		all[m.Traits().Name] = m
 	}
 	return all
 }
@@ -100,13 +96,9 @@ func TestTableIsTrueOfTheTools(t *testing.T) {
 
 func checkMachine(t *testing.T, m *toolchains.Machine, object string) {
 	t.Helper()
-	f, err := elf.Open(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if got := machines.Lookup(f.Machine, f.Class); got == nil || got.Traits().Name != m.Name {
-		t.Errorf("%s is of %v, want %s", object, f.Machine, m.Name)
+	o := tools.OpenELF(t, object)
+	if got := machines.Lookup(o.ABI()); got == nil || got.Traits().Name != m.Name {
+		t.Errorf("%s is of %v, want %s", object, o.Machine, m.Name)
 	}
 }
 

@@ -1,0 +1,73 @@
+package arch
+
+import (
+	"debug/elf"
+	"fmt"
+	"math/bits"
+)
+
+// Arguments say where a function's arguments are that are integers or pointers, when
+// it is called.
+type Arguments struct {
+	Registers []Register // of the first ones
+	Stack     *Stack     // of those behind them; nil where they are not told
+}
+
+// Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of
+// a register. A name that is "" is of more than a register.
+type Register [4]string
+
+// Registers makes registers whose parts are named as they are.
+func Registers(names ...string) []Register {
+	regs := make([]Register, len(names))
+	for i, name := range names {
+		regs[i] = Register{name, name, name, name}
+	}
+	return regs
+}
+
+// Stack is where arguments in memory are, a word or more for each.
+type Stack struct {
+	Operand string // in assembler, with %d for the offset in bytes
+	// Call and Tail are the offsets of the first one at the site of a call, and of a
+	// tail call: some machines push the return address.
+	Call, Tail int
+}
+
+// Operands tells where arguments of the given sizes in bytes are at a site of a form,
+// in assembler. It ends before the first that it cannot tell the place of: one of size
+// 0, which is no integer, or one that takes several registers.
+func (t *Traits) Operands(form Form, sizes []int) []string {
+	var ops []string
+	regs, slot := t.Arguments.Registers, 0
+	for _, size := range sizes {
+		switch {
+		case size == 0:
+			return ops
+		case len(regs) > 0:
+			name := regs[0][bits.TrailingZeros(uint(size))]
+			if name == "" {
+				return ops
+			}
+			ops, regs = append(ops, name), regs[1:]
+		case t.Arguments.Stack != nil:
+			ops = append(ops, t.onStack(form, slot, size))
+			slot += max(size, t.WordSize())
+		default:
+			return ops
+		}
+	}
+	return ops
+}
+
+// onStack is the operand of an argument that has its slot some bytes behind the first.
+func (t *Traits) onStack(form Form, slot, size int) string {
+	off := slot + t.Arguments.Stack.Tail
+	if form == Call {
+		off = slot + t.Arguments.Stack.Call
+	}
+	if t.ABIs[0].Data == elf.ELFDATA2MSB {
+		off += max(0, t.WordSize()-size) // the last bytes of a word are its lowest
+	}
+	return fmt.Sprintf(t.Arguments.Stack.Operand, off)
+}

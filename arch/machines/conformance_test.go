@@ -1,0 +1,238 @@
+package machines_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+)
+
+var kinds = []arch.Kind{arch.Probe, arch.Enabled}
+
+// each runs a test for each machine of the table, with the machine's own cases.
+func each(t *testing.T, test func(t *testing.T, m arch.Machine, c *cases)) {
+	all := machines.All()
+	if len(all) == 0 {
+		t.Fatal("there is no machine")
+	}
+	for _, m := range all {
+		t.Run(m.Traits().Name, func(t *testing.T) { test(t, m, readCases(t, m)) })
+	}
+}
+
+// fillers are what stands around sites. Their length is a multiple of all alignments
+// of instructions; what they begin and end with belongs to no disabled form.
+var fillers = [][]byte{nil, bytes.Repeat([]byte{0}, 16), bytes.Repeat([]byte{0xff}, 16)}
+
+// placed puts code between two fillers, and returns where it is.
+func placed(code, filler []byte) (text arch.Text, off uint64) {
+	const start = 0x100
+	return arch.Text{Code: bytes.Join([][]byte{filler, code, filler}, nil), Start: start}, start + uint64(len(filler))
+}
+
+// at moves the relocations of a site to where the site is.
+func (s *siteCase) at(off uint64) []arch.Reloc {
+	relocs := slices.Clone(s.relocs)
+	for i := range relocs {
+		relocs[i].Offset += off
+	}
+	return relocs
+}
+
+func (s *siteCase) mapped(text arch.Text) arch.Text {
+	if s.encoding != arch.Unmapped {
+		text.Map = []arch.Mapping{{Offset: 0, Encoding: s.encoding}}
+	}
+	return text
+}
+
+// asm shows code as if it were at 0x1000.
+func asm(m arch.Machine, code []byte) string { return strings.Join(m.Disassemble(code, 0x1000), "; ") }
+
+func TestSitesAreFound(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		forms := map[arch.Form]bool{}
+		for _, s := range c.sites {
+			forms[s.form] = true
+			if got := asm(m, s.code); got != s.asm {
+				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
+			}
+			for _, filler := range fillers {
+				text, off := placed(s.code, filler)
+				got, err := m.Decode(s.mapped(text), s.at(off))
+				want := arch.Site{Offset: off, Form: s.form, GOT: s.got, Code: s.code}
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%s between % x: %v %s", s.name, filler, err, diff)
+				}
+			}
+			if !m.Live(s.mapped(arch.Text{Code: s.code}), 0) {
+				t.Errorf("%s is not live", s.name)
+			}
+		}
+		if !forms[arch.Call] || !forms[arch.Tail] {
+			t.Error("the cases have no call or no tail call")
+		}
+	})
+}
+
+// Only the whole of a site is one, with its own relocations and none besides.
+func TestSitesThatAreCutOffAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, s := range c.sites {
+			relocs := s.at(0x100)
+			for name, code := range map[string][]byte{"start": s.code[1:], "end": s.code[:len(s.code)-1], "all": nil} {
+				text := s.mapped(arch.Text{Code: code, Start: 0x100})
+				if name == "start" {
+					text.Start++
+				}
+				wantRefusal(t, m, s, text, relocs, "cut off: "+name)
+			}
+			whole := s.mapped(arch.Text{Code: s.code, Start: 0x100})
+			more := append(slices.Clone(relocs), relocs[0])
+			wantRefusal(t, m, s, whole, more, "with a relocation more")
+			if !relocs[0].Implicit {
+				relocs[0].Addend += 8
+				wantRefusal(t, m, s, whole, relocs, "of what is behind the stub")
+			}
+		}
+	})
+}
+
+func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relocs []arch.Reloc, why string) {
+	t.Helper()
+	_, err := m.Decode(text, relocs)
+	if !errors.As(err, new(*arch.Refusal)) {
+		t.Errorf("%s, %s: got %v, want a refusal", s.name, why, err)
+	}
+}
+
+func TestOthersAreRefused(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.refused) == 0 {
+			t.Error("the cases have none")
+		}
+		for _, s := range c.refused {
+			_, err := m.Decode(s.mapped(arch.Text{Code: s.code}), s.relocs)
+			if !errors.As(err, new(*arch.Refusal)) || err.Error() != s.refusal {
+				t.Errorf("%s: got %v, want %s", s.name, err, s.refusal)
+			}
+		}
+	})
+}
+
+// found is what a function of a machine calls back with.
+func found(code []byte, pc uint64, look func([]byte, uint64, func(at, to uint64))) map[uint64]uint64 {
+	all := map[uint64]uint64{}
+	look(code, pc, func(at, to uint64) { all[at] = to })
+	return all
+}
+
+func TestBranchesAndSlots(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.branches) == 0 || len(c.slots) == 0 {
+			t.Error("the cases have no branches, or no slots")
+		}
+		for _, b := range c.branches {
+			checkFound(t, m, b, m.Branches)
+		}
+		for _, b := range c.slots {
+			checkFound(t, m, b, m.Slots)
+		}
+	})
+}
+
+// checkFound compares what is found, and that Sizes.Branch is enough for each.
+func checkFound(t *testing.T, m arch.Machine, b *codeCase, look func([]byte, uint64, func(at, to uint64))) {
+	t.Helper()
+	if diff := cmp.Diff(b.wanted(), found(b.code, b.pc, look)); diff != "" || b.found == nil {
+		t.Errorf("%s: %s", b.name, diff)
+	}
+	for at, to := range b.wanted() {
+		part := b.code[at-b.pc:]
+		part = part[:min(uint64(len(part)), m.Traits().Branch)]
+		if got := found(part, at, look); got[at] != to {
+			t.Errorf("%s: what is at %#x takes more than the %d bytes of Sizes.Branch", b.name, at, m.Traits().Branch)
+		}
+	}
+}
+
+func (b *codeCase) wanted() map[uint64]uint64 {
+	want := map[uint64]uint64{}
+	for _, f := range b.found {
+		want[f[0]] = f[1]
+	}
+	return want
+}
+
+// The entries of procedure linkage tables lead back to where they begin.
+func TestEntriesOfLinkageTables(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.entries) == 0 {
+			t.Error("the cases have none")
+		}
+		used := map[uint64]bool{}
+		for _, b := range c.entries {
+			for start, slot := range b.wanted() {
+				ok := false
+				for at, to := range found(b.code, b.pc, m.Slots) {
+					if to == slot && slices.Contains(m.Traits().Entries, at-start) {
+						ok, used[at-start] = true, true
+					}
+				}
+				if !ok {
+					t.Errorf("entry %s: none of Traits.Entries leads from where %#x is used to %#x", b.name, slot, start)
+				}
+			}
+		}
+		for _, back := range m.Traits().Entries {
+			if !used[back] {
+				t.Errorf("no entry begins %d bytes before its jump", back)
+			}
+		}
+	})
+}
+
+func TestJumps(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if (len(c.jumps) > 0) != (m.Traits().HelperAlign != 0 || m.Traits().ReturnThunk.Symbol != "") {
+			t.Error("disabled forms that jump and cases of jumps go together")
+		}
+		for _, b := range c.jumps {
+			text := arch.Text{Code: b.code, Start: b.pc}
+			for at, want := range b.wanted() {
+				if to, ok := m.Jump(text, at); to != want || !ok {
+					t.Errorf("%#x: got %#x, %v, want %#x", at, to, ok, want)
+				}
+			}
+		}
+		for _, b := range c.dead {
+			if to, ok := m.Jump(arch.Text{Code: b.code}, 0); ok {
+				t.Errorf("%s jumps to %#x", b.name, to)
+			}
+		}
+	})
+}
+
+func TestLive(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.live) == 0 || len(c.dead) == 0 {
+			t.Error("the cases have nothing live, or nothing dead")
+		}
+		for _, filler := range fillers {
+			for live, all := range map[bool][]*codeCase{true: c.live, false: c.dead} {
+				for _, b := range all {
+					text, off := placed(b.code, filler)
+					if m.Live(text, off) != live {
+						t.Errorf("%s between % x: want live %v", b.name, filler, live)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,200 @@
+package machines_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+)
+
+// disable disables a site between fillers, as a case says.
+func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler []byte) (arch.Text, arch.Change, error) {
+	t.Helper()
+	text, off := placed(slices.Concat(s.code, d.near), filler)
+	text = s.mapped(text)
+	site, err := m.Decode(text, s.at(off))
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	env := d.env
+	env.Text = text
+	if d.near != nil {
+		r := d.nearReloc
+		r.Offset += off + uint64(len(s.code))
+		env.Returns = []arch.Reloc{r}
+	}
+	change, err := m.Disable(site, d.kind, env)
+	text.Code = bytes.Clone(text.Code)
+	copy(text.Code[off-text.Start:], change.New)
+	return text, change, err
+}
+
+// eachDisabled calls check with each disabled form, between fillers.
+func eachDisabled(t *testing.T, check func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change)) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, s := range c.sites {
+			for _, d := range s.disabled {
+				for _, filler := range fillers {
+					text, change, err := s.disable(t, m, d, filler)
+					if d.error != "" {
+						if !errors.As(err, new(*arch.Refusal)) || err.Error() != d.error {
+							t.Errorf("%s: got %v, want %s", d.name, err, d.error)
+						}
+					} else if err != nil {
+						t.Errorf("%s: %v", d.name, err)
+					} else {
+						check(t, m, s, d, text, change)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestDisabledForms(t *testing.T) {
+	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		off := c.Site.Offset
+		want := arch.Change{
+			Site: arch.Site{Offset: off, Form: s.form, GOT: s.got, Code: s.code},
+			New:  d.code, Record: off + d.record, Target: d.target, Reloc: d.reloc,
+		}
+		if d.target != arch.TargetNone {
+			want.Reloc.Offset += off
+		}
+		if diff := cmp.Diff(want, c); diff != "" {
+			t.Errorf("%s: %s", d.name, diff)
+		}
+		if len(c.New) != len(s.code) {
+			t.Errorf("%s: %d bytes for %d", d.name, len(c.New), len(s.code))
+		}
+		if got := asm(m, c.New); got != d.asm {
+			t.Errorf("%s is %s, want %s", d.name, got, d.asm)
+		}
+		sizes := m.Traits().Sizes
+		if n := uint64(len(c.New)); n > sizes.Site || d.record > sizes.Skip {
+			t.Errorf("%s: %d bytes with the record at %d do not fit %+v", d.name, n, d.record, sizes)
+		}
+		clear(c.New)
+		if _, again, err := s.disable(t, m, d, nil); err != nil || !bytes.Equal(again.New, d.code) {
+			t.Errorf("%s: the next one is % x, %v", d.name, again.New, err)
+		}
+	})
+}
+
+// Text is no wider around a site than a plan reads it.
+func TestTheWindowIsEnough(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		window := m.Traits().Window
+		for _, s := range c.sites {
+			before, behind := s.relocs[0].Offset, uint64(len(s.code))-s.relocs[0].Offset
+			if before > window || behind > window {
+				t.Errorf("%s: %d bytes before the field and %d from there on, and a window of %d", s.name, before, behind, window)
+			}
+		}
+	})
+}
+
+// Each site has a disabled form of each kind, or says why there is none, and one that is
+// armable of probe calls; and with the return thunk, where the machine has one, each that
+// returns.
+func TestDisabledFormsAreComplete(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		has := map[string]bool{}
+		for _, s := range c.sites {
+			for _, d := range s.disabled {
+				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable)] = true
+			}
+		}
+		helper := false
+		for _, s := range c.sites {
+			for _, k := range kinds {
+				for _, returns := range []bool{false, true} {
+					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call) {
+						continue
+					}
+					if !has[fmt.Sprint(s.name, k, returns, false)] {
+						t.Errorf("%s has no case as %s, return thunk %v", s.name, arch.Describe(k, s.form), returns)
+					}
+				}
+			}
+			if !has[fmt.Sprint(s.name, arch.Probe, false, true)] {
+				t.Errorf("%s has no case as an armable probe call", s.name)
+			}
+			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper })
+		}
+		if helper != (m.Traits().HelperAlign != 0) {
+			t.Errorf("the helper is aligned to %d, and used: %v", m.Traits().HelperAlign, helper)
+		}
+	})
+}
+
+func TestDisabledFormsAreRecognised(t *testing.T) {
+	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
+			got, ok := m.Disabled(in, c.Record, d.kind)
+			if !ok || got.Offset != c.Site.Offset || got.Form != s.form || !bytes.Equal(got.Code, c.New) {
+				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
+			}
+			if _, jumps := m.Jump(in, c.Record); !jumps {
+				if got, ok := m.Disabled(in, c.Record, 1-d.kind); ok {
+					t.Errorf("%s: taken for %s", d.name, arch.Describe(1-d.kind, got.Form))
+				}
+				if m.Live(in, c.Record) {
+					t.Errorf("%s: taken for a call or a jump", d.name)
+				}
+			} else if d.target == arch.TargetNone {
+				t.Errorf("%s: taken for a jump", d.name)
+			}
+		}
+	})
+}
+
+func TestDisabledFormsThatAreCutOff(t *testing.T) {
+	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		short := arch.Text{Code: c.New[:len(c.New)-1], Start: c.Site.Offset}
+		if got, ok := m.Disabled(short, c.Record, d.kind); ok && len(got.Code) >= len(c.New) {
+			t.Errorf("%s is recognised without its last byte", d.name)
+		}
+	})
+}
+
+// With any breakpoint over its first bytes, a site is neither disabled nor live.
+func TestBreakpointsHideSites(t *testing.T) {
+	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		for _, b := range m.Traits().Breakpoints {
+			armed := text
+			armed.Code = bytes.Clone(text.Code)
+			copy(armed.Code[c.Record-text.Start:], b)
+			if got, ok := m.Disabled(armed, c.Record, d.kind); ok {
+				t.Errorf("%s with % x over it is taken for %s", d.name, b, arch.Describe(d.kind, got.Form))
+			}
+			if m.Live(armed, c.Record) {
+				t.Errorf("%s with % x over it is live", d.name, b)
+			}
+		}
+	})
+}
+
+// A site that was not converted is no disabled one, but where disabled forms jump too.
+func TestSitesAreNotDisabled(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, s := range c.sites {
+			text, off := placed(s.code, fillers[1])
+			if _, jumps := m.Jump(text, off); jumps {
+				continue
+			}
+			for _, k := range kinds {
+				for record := off; record < off+uint64(len(s.code)); record++ {
+					if got, ok := m.Disabled(text, record, k); ok {
+						t.Errorf("%s at %d is taken for %s", s.name, record-off, arch.Describe(k, got.Form))
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package machines
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// others are machines of which no more is known than their conventions. One that gets
+// a folder of its own takes its line here along, to its Traits.
+var others = []struct {
+	arch.ABI
+	arch.Conventions
+}{
+	// ELF for the Arm Architecture, 5.5.3: bit 0 of a function means Thumb. And 5.3.3.
+	{arch.ABI{Machine: elf.EM_ARM, Class: elf.ELFCLASS32}, arch.Conventions{
+		Mode:        1,
+		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_ARM_EXIDX
+		UnwindNames: []string{".ARM.extab"},
+	}},
+	// MIPS16 and microMIPS functions are odd where st_other does not say so.
+	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS32}, arch.Conventions{Mode: 1}},
+	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS64}, arch.Conventions{Mode: 1}},
+	// 64-bit PowerPC ELF ABI 1.9, 3.2.5. e_flags tell the version of the ABI (64-Bit
+	// ELF V2 ABI, 4.1); 0 is one without use of either. The second has no descriptors.
+	{arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Mask: ppc64ABI, Flags: 0}, descriptors},
+	{arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Mask: ppc64ABI, Flags: 1}, descriptors},
+	// x32: x86-64 psABI, chapter 10.
+	{arch.ABI{Machine: elf.EM_X86_64, Class: elf.ELFCLASS32}, arch.Conventions{
+		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
+	}},
+}
+
+const ppc64ABI = 3 // EF_PPC64_ABI
+
+var descriptors = arch.Conventions{
+	Descriptors: ".opd",
+	Absolute:    uint32(elf.R_PPC64_ADDR64),
+	Loaded:      uint32(elf.R_PPC64_RELATIVE),
+}
+
+// Conventions returns what is known of how functions are found in an object or image.
+// The parameters are those of Lookup.
+func Conventions(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Conventions {
+	if m := Lookup(machine, class, data, flags); m != nil {
+		return m.Traits().Conventions
+	}
+	for i := range others {
+		if others[i].Matches(machine, class, data, flags) {
+			return others[i].Conventions
+		}
+	}
+	return arch.Conventions{}
+}

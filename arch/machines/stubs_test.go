@@ -1,0 +1,174 @@
+package machines_test
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// allStubs are the stubs that a machine may be asked for.
+func allStubs(m arch.Machine) []arch.Stub {
+	var all []arch.Stub
+	for _, k := range kinds {
+		for _, pad := range []bool{false, true} {
+			for _, to := range []string{"", thunk} {
+				if (!pad || m.Traits().Features.LandingPad != 0) && (to == "" || m.Traits().ReturnThunk.Symbol != "") {
+					all = append(all, arch.Stub{Kind: k, LandingPad: pad, Thunk: to})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// codeOf is the code of instructions, with their relocations from its start.
+func codeOf(insns []arch.Insn) (code []byte, relocs []arch.Reloc) {
+	for _, i := range insns {
+		if i.Reloc != nil {
+			r := *i.Reloc
+			r.Offset += uint64(len(code))
+			relocs = append(relocs, r)
+		}
+		code = append(code, i.Code...)
+	}
+	return code, relocs
+}
+
+func TestStubs(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		want := map[arch.Stub]*stubCase{}
+		for _, s := range c.stubs {
+			want[s.stub] = s
+		}
+		all := allStubs(m)
+		if len(want) != len(all) {
+			t.Errorf("%d cases of stubs, want %d", len(want), len(all))
+		}
+		for _, stub := range all {
+			s := want[stub]
+			if s == nil {
+				t.Errorf("no case of %+v", stub)
+				continue
+			}
+			insns := m.Stub(stub)
+			code, relocs := codeOf(insns)
+			if diff := cmp.Diff(s.code, code); diff != "" {
+				t.Errorf("%s: %s", s.name, diff)
+			}
+			if got := asm(m, code); s.asm != "" && got != s.asm {
+				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
+			}
+			if (len(relocs) == 1) != (stub.Thunk != "") {
+				t.Errorf("%s: relocations %+v", s.name, relocs)
+			}
+			for _, i := range insns {
+				if (i.Reloc == nil) != (i.Symbol == "") || i.Reloc != nil && i.Symbol != stub.Thunk || i.Text == "" {
+					t.Errorf("%s: %+v", s.name, i)
+				}
+				if i.Reloc != nil && (i.Reloc.Offset != m.Traits().ReturnThunk.Field || !m.Traits().Rela != i.Reloc.Implicit) {
+					t.Errorf("%s: relocation %+v, want one at %d", s.name, i.Reloc, m.Traits().ReturnThunk.Field)
+				}
+			}
+		}
+	})
+}
+
+// The helper is a stub, so a disabled is-enabled tail call and a stub of the same kind
+// do the same: what they execute up to their ends is what the form of a tail call is.
+func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, s := range c.sites {
+			for _, d := range s.disabled {
+				if s.form != arch.Tail || d.target != arch.TargetNone || d.env.ReturnThunk || d.env.Armable {
+					continue
+				}
+				code, _ := codeOf(m.Stub(arch.Stub{Kind: d.kind}))
+				stub, site := m.Disassemble(code, 0), m.Disassemble(d.code, 0)
+				n := slices.IndexFunc(stub, func(s string) bool { return strings.HasPrefix(s, "ret") }) + 1
+				if n == 0 || n > len(site) || !slices.Equal(stub[:n], site[:n]) {
+					t.Errorf("%s: the stub is %q, the site %q", d.name, stub, site)
+				}
+			}
+		}
+	})
+}
+
+// assemblers are those that a machine's toolchains have, as commands that take -o, a file
+// and another.
+func assemblers(t *testing.T, m arch.Machine) [][]string {
+	t.Helper()
+	i := slices.IndexFunc(toolchains.Machines, func(c *toolchains.Machine) bool { return c.Name == m.Traits().Name })
+	if i < 0 {
+		t.Fatal("the machine has no line in internal/testkit/toolchains")
+	}
+	c := toolchains.Machines[i]
+	return [][]string{{c.Tool("as")}, append(slices.Clone(c.CC(toolchains.Clang19)), "-c", "-x", "assembler")}
+}
+
+// Others' assemblers make of the text of each stub what its code is.
+func TestStubsAssemble(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, as := range assemblers(t, m) {
+			t.Run(as[0], func(t *testing.T) {
+				tools.Need(t, as[0])
+				for _, stub := range allStubs(m) {
+					checkAssembled(t, m, stub, as)
+				}
+			})
+		}
+	})
+}
+
+func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
+	t.Helper()
+	folder := t.TempDir()
+	source, object := filepath.Join(folder, "stub.s"), filepath.Join(folder, "stub.o")
+	var text strings.Builder
+	for _, i := range m.Stub(stub) {
+		fmt.Fprintln(&text, i.Text, i.Symbol)
+	}
+	if err := os.WriteFile(source, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
+	f, err := elf.Open(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := f.Section(".text").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, relocs := codeOf(m.Stub(stub))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%+v, %q: %s", stub, text.String(), diff)
+	}
+	found := []arch.Reloc(nil)
+	o := tools.OpenELF(t, object)
+	sections, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rs := range sections {
+		if o.Sections[rs.Target].Name == ".text" {
+			found = append(found, readRelocs(t, o, rs)...)
+			if rs.Rela != m.Traits().Rela {
+				t.Errorf("relocations with addends: %v, want Traits.Rela", rs.Rela)
+			}
+		}
+	}
+	if diff := cmp.Diff(relocs, found); diff != "" {
+		t.Errorf("%+v: %s", stub, diff)
+	}
+}

@@ -1,0 +1,161 @@
+package machines_test
+
+import (
+	"debug/elf"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+)
+
+func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all []arch.Reloc) {
+	t.Helper()
+	err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+		all = append(all, arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Each header is of one machine.
+func TestHeadersOfMachines(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		abis := m.Traits().ABIs
+		if len(abis) == 0 {
+			t.Fatal("no ABI")
+		}
+		for _, abi := range abis {
+			if abi.Class != abis[0].Class || abi.Machine == elf.EM_NONE || abi.Flags&^abi.Mask != 0 {
+				t.Errorf("got %+v", abi)
+			}
+			for _, data := range []elf.Data{elf.ELFDATA2LSB, elf.ELFDATA2MSB} {
+				if abi.Data != elf.ELFDATANONE && abi.Data != data {
+					continue
+				}
+				for _, flags := range []uint32{abi.Flags, abi.Flags | ^abi.Mask} {
+					matching := 0
+					for _, other := range machines.All() {
+						if slices.ContainsFunc(other.Traits().ABIs, func(a arch.ABI) bool { return a.Matches(abi.Machine, abi.Class, data, flags) }) {
+							matching++
+						}
+					}
+					if got := machines.Lookup(abi.Machine, abi.Class, data, flags); got != m || matching != 1 {
+						t.Errorf("%+v with flags %#x is of %d machines", abi, flags, matching)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTraitsAreComplete(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		tr := m.Traits()
+		word := map[elf.Class]int{elf.ELFCLASS32: 4, elf.ELFCLASS64: 8}[tr.ABIs[0].Class]
+		check := func(ok bool, what string) {
+			t.Helper()
+			if !ok {
+				t.Errorf("%s: %+v", what, tr)
+			}
+		}
+		check(tr.WordSize() == word && (tr.Model.Long == word), "the data model is not of the class")
+		check(m.DataReloc(tr.Word) == arch.DataReloc{Size: word}, "Word does not store a word")
+		types := []uint32{tr.None, tr.Word, tr.LoadBase}
+		names := 0
+		for _, r := range tr.Relative {
+			types = append(types, r.Type)
+			if !r.Sub {
+				names++
+			}
+		}
+		check(names == 1 && !tr.Relative[0].Sub, "Relative names its target once, and first")
+		slices.Sort(types)
+		check(len(slices.Compact(types)) == 3+len(tr.Relative), "types of relocations are equal")
+		check(tr.Window > 0 && tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
+		check(slices.Contains(tr.Entries, 0) && slices.IsSorted(tr.Entries), "Entries")
+		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes are for who Relaxes")
+		thunk := tr.ReturnThunk
+		check(thunk.Symbol != "" || thunk.Sites == "" && thunk.Near == nil && thunk.Field == 0, "a nameless return thunk")
+		check(thunk.Symbol == "" || thunk.Symbol == machines.ReturnThunk(), "compilers call return thunks by one name")
+		check(tr.CheckThunk("") == nil && (tr.CheckThunk("thunk") == nil) == (thunk.Symbol != ""), "CheckThunk")
+		check(tr.Features.Known&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
+		check((tr.Features.Property != 0) == (tr.Features.Known != 0), "promises without a property")
+		check(len(tr.Breakpoints) > 0, "no breakpoint")
+		for _, b := range tr.Breakpoints {
+			check(len(b) > 0 && uint64(len(b)) <= tr.Site, "a breakpoint does not fit a site")
+		}
+		check(strings.Trim(tr.Mapping, "atdx") == "" && (tr.Mapping == "" || strings.Contains(tr.Mapping, "d")), "Mapping")
+		check((tr.Descriptors == "") == (tr.Descriptor == nil), "function descriptors without one")
+		check(len(tr.Arguments.Registers) > 0 || tr.Arguments.Stack != nil, "no arguments")
+	})
+}
+
+// Names are readelf's, of the types that traits and cases have.
+func TestRelocationNames(t *testing.T) {
+	plain := regexp.MustCompile(`^R_[A-Z0-9]+_[A-Z0-9_]+$`)
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.names) == 0 {
+			t.Error("the cases have none")
+		}
+		for typ, want := range c.names {
+			if got := m.RelocName(typ); got != want {
+				t.Errorf("type %d is %s, want %s", typ, got, want)
+			}
+		}
+		tr := m.Traits()
+		types := append([]uint32{tr.None, tr.Word, tr.LoadBase}, tr.Deletes...)
+		for _, r := range tr.Relative {
+			types = append(types, r.Type)
+		}
+		for _, typ := range types {
+			if name := m.RelocName(typ); !plain.MatchString(name) {
+				t.Errorf("type %d is %s", typ, name)
+			}
+		}
+	})
+}
+
+func TestDataRelocations(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.data) == 0 {
+			t.Error("the cases have none")
+		}
+		for name, want := range c.data {
+			typ, ok := c.types[name]
+			if got := m.DataReloc(typ); !ok || got != want {
+				t.Errorf("%s: got %+v, want %+v", name, got, want)
+			}
+		}
+	})
+}
+
+// The cases have as many arguments as have a place, and one more.
+func TestArguments(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		forms, longest := map[arch.Form]bool{}, 0
+		for _, a := range c.arguments {
+			forms[a.form] = true
+			longest = max(longest, len(a.sizes))
+			if diff := cmp.Diff(a.want, m.Traits().Operands(a.form, a.sizes)); diff != "" {
+				t.Errorf("%v as %s: %s", a.sizes, formNames[a.form], diff)
+			}
+		}
+		if !forms[arch.Call] || !forms[arch.Tail] || longest <= len(m.Traits().Arguments.Registers) {
+			t.Error("the cases have no call, no tail call, or no more arguments than registers")
+		}
+		for i, r := range m.Traits().Arguments.Registers {
+			if r[0] == "" || m.Traits().WordSize() == 8 && r[3] == "" {
+				t.Errorf("register %d is %v", i, r)
+			}
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package arch
+
+import "debug/elf"
+
+// Traits are a machine's constants. What is left zero means that the machine has no
+// such thing, unless it is said here that every machine has it.
+type Traits struct {
+	Name string // as in Go's GOARCH
+	ABIs []ABI  // what the headers of its objects say; at least one, all of one class
+
+	Model DataModel // of C
+	// CharUnsigned tells that C's char is unsigned.
+	CharUnsigned bool
+
+	// Rela tells that relocations of objects carry their addends (SHT_RELA). Without
+	// it they are in the relocated fields (SHT_REL).
+	Rela bool
+	None uint32 // the relocation type that does nothing
+	Word uint32 // the type for an absolute address, of the class's word size
+	// LoadBase is the type of the dynamic relocation that adds the load base to
+	// an address, R_<machine>_RELATIVE.
+	LoadBase uint32
+	// Relative holds the types which, together at one offset, store a 32-bit
+	// distance: all of them name the target but those with Sub, which name
+	// the field itself.
+	Relative []RelativeReloc
+
+	Sizes
+	// Entries are the distances back from a place that Slots finds to where an
+	// entry of a procedure linkage table may begin, 0 among them.
+	Entries []uint64
+
+	// Relaxes tells that linkers delete code bytes, so that a site's address
+	// has to be a symbol at the site and not a section and an offset.
+	Relaxes bool
+	// Deletes are the types of relocations at whose places they may do so.
+	Deletes []uint32
+	// Gold tells that GNU gold links for the machine.
+	Gold bool
+
+	ReturnThunk ReturnThunk
+	// HelperAlign is the alignment of the helper in bytes, 0 where no disabled form
+	// jumps to one.
+	HelperAlign uint64
+
+	Features  Features
+	Arguments Arguments
+
+	// Breakpoints are the instructions that debuggers and kernels put over the
+	// first bytes of a site when they arm it, as they stand in memory. The first is
+	// one that traps wherever it is met.
+	Breakpoints [][]byte
+
+	// Mapping are the letters of the mapping symbols that assemblers make, the
+	// Encodings without Unmapped; "" where they make none.
+	Mapping string
+
+	Conventions
+}
+
+// WordSize is the size of an address in bytes.
+func (t *Traits) WordSize() int { return t.Model.Pointer }
+
+// Sizes are lengths of code in bytes.
+type Sizes struct {
+	// Window is how much a Machine may ask of Text before and after a relocated
+	// field, when it decodes or disables a site.
+	Window uint64
+	// Site is the length of the longest site, and Skip how far behind its first byte
+	// the recorded instruction of one may begin.
+	Site, Skip uint64
+	// Branch is the length of the longest thing that Branches and Slots find.
+	Branch uint64
+}
+
+// ABI is what the ELF header says of an object of a machine.
+type ABI struct {
+	Machine elf.Machine
+	Class   elf.Class
+	Data    elf.Data // ELFDATANONE for either byte order
+	// Flags are the bits of e_flags under Mask.
+	Mask, Flags uint32
+}
+
+// Matches reports whether a header is one of the ABI.
+func (a ABI) Matches(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) bool {
+	return a.Machine == machine && a.Class == class && (a.Data == elf.ELFDATANONE || a.Data == data) && flags&a.Mask == a.Flags
+}
+
+// DataModel are the sizes of C's types, in bytes, that differ between machines. An int
+// is of 4 bytes, and a long long of 8.
+type DataModel struct{ Long, Pointer int }
+
+// The data models of Unix.
+var (
+	LP64  = DataModel{Long: 8, Pointer: 8}
+	ILP32 = DataModel{Long: 4, Pointer: 4}
+)
+
+// RelativeReloc is one of the relocations of a PC-relative 32-bit field.
+type RelativeReloc struct {
+	Type uint32
+	Sub  bool // names the field, whose address is subtracted
+}
+
+// ReturnThunk is what compilers jump to instead of returning, where a processor's
+// faults ask for it.
+type ReturnThunk struct {
+	Symbol string
+	Field  uint64 // offset of the relocated field in the jump, bytes
+	// Near are the forms of sites that have no room for such a jump, and jump to one
+	// that is near.
+	Near []Form
+	// Sites is the section of distances that lists all these jumps, where a kernel
+	// has its objects have one.
+	Sites string
+}
+
+// Features is the property of an object that promises something of all its code
+// (.note.gnu.property): a linker promises what all objects do.
+type Features struct {
+	Property   uint32 // GNU_PROPERTY_*_FEATURE_1_AND, 0 when the machine has none
+	Known      uint32 // the promises that stubs keep
+	LandingPad uint32 // the one that takes a landing pad
+}
+
+// DataReloc is the arithmetic of a relocation in data: debug information is
+// read through it. Size is in bytes; 0 means that the type is none of these.
+type DataReloc struct {
+	Size int
+	Op   DataOp
+}
+
+type DataOp uint8
+
+const (
+	Set DataOp = iota // field = S + A
+	Add               // field += S + A
+	Sub               // field -= S + A
+)
+
+// CheckThunk refuses a return thunk on a machine without any. symbol is "" where none
+// is asked for.
+func (t *Traits) CheckThunk(symbol string) *Refusal {
+	if symbol == "" || t.ReturnThunk.Symbol != "" {
+		return nil
+	}
+	return Refuse("do not give --return-thunk", "a machine without return thunks")
+}
+
+// Conventions are what must be known of a machine to find functions in its objects
+// and images. It is known of more machines than those that probes can be disabled
+// for. The zero value is that of most: the value of a symbol is an address.
+type Conventions struct {
+	// Mode are the bits of a function's symbol that choose an instruction set and
+	// are no part of the address.
+	Mode uint64
+
+	// Descriptors is the section of function descriptors: a symbol in it stands
+	// for the code whose address is the first word there. "" means none.
+	Descriptors string
+	// Descriptor makes one. A relocation without a Symbol is against the code.
+	Descriptor []Insn
+	// Absolute is the type of the relocation that stores an address in a word of
+	// an object, and Loaded of the one that adds the load base to it in an image.
+	Absolute, Loaded uint32
+
+	// UnwindTypes are the types of the sections that describe functions to unwinders,
+	// and UnwindNames what the names of some begin with, besides .eh_frame.
+	UnwindTypes []elf.SectionType
+	UnwindNames []string
+
+	// WideHash tells that the entries of DT_HASH are of 8 bytes, and not of 4.
+	WideHash bool
+}

@@ -1,0 +1,54 @@
+package image_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+)
+
+// wideHash is a machine with entries of DT_HASH of 8 bytes.
+type wideHash struct{ arch.Machine }
+
+func (m wideHash) Traits() *arch.Traits {
+	t := *m.Machine.Traits()
+	t.WideHash = true
+	return &t
+}
+
+// DT_HASH has a chain entry for each symbol, so its second entry is their number.
+func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
+	for _, c := range []struct {
+		wide  bool
+		table []uint32
+		want  int // arrays that the symbols bound
+	}{
+		{false, []uint32{1, 4}, 1},
+		{false, []uint32{1, 3}, 0},
+		{true, []uint32{1, 0, 4, 0}, 1},
+		{true, []uint32{1, 0, 3, 0}, 0},
+	} {
+		m := newTiny()
+		m.dynamic[5].Tag, m.gnuHash = int64(elf.DT_HASH), c.table
+		data := m.bytes()
+		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so")
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine := machines.Lookup(o.ABI())
+		if c.wide {
+			machine = wideHash{machine}
+		}
+		im, err := image.Open(o, machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := im.Arrays("set"); err != nil || len(all) != c.want {
+			t.Errorf("%v: %v, %v", c.table, all, err)
+		}
+	}
+}

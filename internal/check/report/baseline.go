@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/message"
+)
+
+// Baseline are the findings that are known, by their fingerprints. The file has a
+// line for each, sorted, so that version control can merge two of them.
+type Baseline map[string]bool
+
+const baselineHead = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
+
+// ReadBaseline reads a baseline; without a name it is empty.
+func ReadBaseline(name string) (Baseline, error) {
+	b := Baseline{}
+	if name == "" {
+		return b, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 5 || check.RuleNamed(fields[0]) == nil {
+			return nil, fmt.Errorf("%s:%d: is no line of a baseline; --write-baseline writes one", name, n)
+		}
+		b[strings.Join(fields, " ")] = true
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: is no baseline: %w", name, err)
+	}
+	return b, nil
+}
+
+// Baseline is the file of a baseline that has the errors of a report, if all files
+// could be looked at: it would lack those of others.
+func (r *Report) Baseline() ([]byte, error) {
+	if n := len(r.Errors); n > 0 {
+		return nil, fmt.Errorf("is not written, because %s could not be looked at", message.Plural(n, "file"))
+	}
+	var lines []string
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Rule.Severity == check.Error {
+			lines = append(lines, f.Fingerprint()+"\n")
+		}
+	}
+	slices.Sort(lines)
+	return []byte(baselineHead + strings.Join(lines, "")), nil
+}
+
+// Apply takes what is known out of a report. What is known and was not found is
+// gone, unless its file or its rule was not looked at.
+func (b Baseline) Apply(r *Report) {
+	found := map[string]bool{}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
+		key := f.Fingerprint()
+		known := b[key] && f.Rule.Severity == check.Error
+		found[key] = found[key] || known
+		if known {
+			r.Known++
+		}
+		return known
+	})
+	looked := map[string]bool{"-": true}
+	for _, name := range r.Files {
+		looked[check.Field(check.Base(name))] = true
+	}
+	for key := range b {
+		fields := strings.Fields(key)
+		if !found[key] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
+			r.Gone = append(r.Gone, key)
+		}
+	}
+	slices.Sort(r.Gone)
+}

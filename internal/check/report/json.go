@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"sdtconvert/internal/check"
+)
+
+// jsonVersion counts the incompatible changes of the JSON that docs/check.md
+// describes.
+const jsonVersion = 1
+
+// jsonFormat is one document.
+type jsonFormat struct{}
+
+type jsonReport struct {
+	Version  int           `json:"version"`
+	Files    int           `json:"files"`
+	Findings []jsonFinding `json:"findings"`
+	Known    int           `json:"known"`
+	Gone     []string      `json:"gone"`
+	Errors   []string      `json:"errors"`
+}
+
+type jsonFinding struct {
+	Rule           string         `json:"rule"`
+	Severity       check.Severity `json:"severity"`
+	File           string         `json:"file,omitempty"`
+	Section        string         `json:"section,omitempty"`
+	Address        string         `json:"address,omitempty"` // hexadecimal: JSON's numbers are too short
+	Function       string         `json:"function,omitempty"`
+	FunctionOffset uint64         `json:"function_offset,omitempty"`
+	Symbol         string         `json:"symbol,omitempty"`
+	Source         string         `json:"source,omitempty"`
+	Line           int            `json:"line,omitempty"`
+	Probe          string         `json:"probe,omitempty"`
+	Message        string         `json:"message"`
+	Fingerprint    string         `json:"fingerprint"`
+}
+
+func (jsonFormat) Write(w io.Writer, r *Report) error {
+	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Findings: []jsonFinding{}, Known: r.Known, Gone: append([]string{}, r.Gone...), Errors: []string{}}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		j := jsonFinding{
+			Rule: f.Rule.Name, Severity: f.Rule.Severity, File: f.File, Section: f.Section,
+			Function: f.Function, FunctionOffset: f.FunctionOffset, Symbol: f.Symbol, Line: f.Line,
+			Probe: f.Probe, Message: f.Message, Fingerprint: f.Fingerprint(),
+		}
+		if f.Place != "" {
+			j.Address = fmt.Sprintf("%#x", f.Address)
+		}
+		if f.Line != 0 {
+			j.Source = r.path(f.Source)
+		}
+		out.Findings = append(out.Findings, j)
+	}
+	for _, err := range r.Errors {
+		out.Errors = append(out.Errors, err.Error())
+	}
+	return encodeJSON(w, out)
+}

@@ -1,0 +1,108 @@
+// Package report writes what checks have found: for people, for other programs and
+// for CI services. It keeps the baselines, too, of what is known.
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/message"
+)
+
+// Report is what a check has found.
+type Report struct {
+	Files    []string // that were looked at
+	Findings []check.Finding
+	Errors   []error  // why others could not be
+	Known    int      // findings that the baseline has
+	Gone     []string // fingerprints that only the baseline has, sorted
+	Allowed  []string // rules that are not applied
+
+	Folder   string // the working folder, "" when not known
+	Checkout string // that of the repository, where a CI service says so, or ""
+	Release  string // of the program
+}
+
+// Add adds what a set has found, but for what is allowed.
+func (r *Report) Add(set *check.Set) {
+	r.Files = append(r.Files, set.Files()...)
+	for _, f := range set.Findings() {
+		if !slices.Contains(r.Allowed, f.Rule.Name) {
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	r.Errors = append(r.Errors, set.Errors()...)
+}
+
+// Count is how many findings are of a severity.
+func (r *Report) Count(s check.Severity) int {
+	n := 0
+	for i := range r.Findings {
+		if r.Findings[i].Rule.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// path is how a file is shown: from the working folder on, if it lies in there.
+func (r *Report) path(name string) string { return pathBelow(r.Folder, name) }
+
+// checkedOut is how a file is shown to a service that knows the repository, but not
+// where in it the check has run.
+func (r *Report) checkedOut(name string) string {
+	if r.Checkout == "" {
+		return r.path(name)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.Folder, name)
+	}
+	return pathBelow(r.Checkout, name)
+}
+
+func pathBelow(folder, name string) string {
+	if folder == "" || !filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	below, err := filepath.Rel(folder, name)
+	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+		return name
+	}
+	return below
+}
+
+// sentence says what a finding is, with all that is known of its place but the
+// address.
+func (r *Report) sentence(f *check.Finding) string {
+	text := f.Where()
+	if f.Line != 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%s (%s:%d)", text, r.path(f.Source), f.Line))
+	}
+	if text != "" {
+		text = "in " + text + ": "
+	}
+	if f.Probe != "" {
+		text += f.Probe + ": "
+	}
+	return text + f.Message
+}
+
+func (r *Report) summary() string {
+	found := "nothing found"
+	if errors, notes := r.Count(check.Error), r.Count(check.Note); errors+notes > 0 {
+		found = message.Plural(errors, "error") + ", " + message.Plural(notes, "note")
+	}
+	files := message.Plural(len(r.Files), "file") + " checked"
+	if len(r.Errors) > 0 {
+		files += ", " + fmt.Sprint(len(r.Errors)) + " could not be"
+	}
+	if r.Known > 0 {
+		found += fmt.Sprintf(", %d more in the baseline", r.Known)
+	}
+	return files + ": " + found
+}
+
+func goneMessage(key string) string { return key + " is gone; --write-baseline writes what is left" }

@@ -1,0 +1,215 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/objects"
+)
+
+// sampleReport has findings of all kinds, with what needs escaping.
+func sampleReport() *Report {
+	r := &Report{Folder: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, Known: 2, Gone: []string{"live-call a.o f p 1"}}
+	r.Errors = []error{errors.New("c.o: is\nempty: 100%")}
+	for i, rule := range check.Rules {
+		f := check.Finding{
+			Rule: rule, File: "dir/lib.a(b.o)", Place: ".text+0x10", Section: ".text", Address: 0x10, Function: "f", FunctionOffset: 4,
+			Source: "/src/a b/c,d:e%.c", Line: i + 1, Probe: "p", Message: "100% of\r\nlines, or: some", Ordinal: 1,
+		}
+		switch i % 3 {
+		case 1:
+			f.Line, f.Source = 0, ""
+		case 2:
+			f = check.Finding{Rule: rule, Message: "no place", Ordinal: 1}
+		}
+		r.Findings = append(r.Findings, f)
+	}
+	return r
+}
+
+func validateSARIF(t *testing.T, data []byte) {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Errorf("%v\n%s", err, data)
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	for _, r := range []*Report{sampleReport(), {}} {
+		var out bytes.Buffer
+		if err := (sarif{}).Write(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		validateSARIF(t, out.Bytes())
+	}
+	// What comes of real objects, with and without lines.
+	var names []string
+	for _, name := range []string{"calls.amd64-gcc12-g.o", "address.arm64-clang19-data.o", "bad.riscv64-gcc12-jal.o"} {
+		names = append(names, filepath.Join(objects.Folder(), name))
+	}
+	r := checked(check.Options{}, names...)
+	if len(r.Errors) > 0 || len(r.Files) != len(names) {
+		t.Errorf("looked at %v: %v", r.Files, r.Errors)
+	}
+	var out bytes.Buffer
+	if err := (sarif{}).Write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	validateSARIF(t, out.Bytes())
+	var log sarifLog
+	if err := json.Unmarshal(out.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if len(run.Results) < 3 {
+		t.Errorf("%d results", len(run.Results))
+	}
+	for _, result := range run.Results {
+		if run.Tool.Driver.Rules[result.RuleIndex].ID != result.RuleID {
+			t.Errorf("%+v", result)
+		}
+	}
+	// The validator is one: it does not take this.
+	c := jsonschema.NewCompiler()
+	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := jsonschema.UnmarshalJSON(strings.NewReader(`{"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]}`))
+	if schema.Validate(v) == nil {
+		t.Error("a driver without a name is valid")
+	}
+}
+
+// GitHub's own reader of workflow commands splits at "::", "," and "=", and undoes
+// the escapes.
+func TestGitHub(t *testing.T) {
+	var out bytes.Buffer
+	if err := (gitHub{}).Write(&out, sampleReport()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if want := len(check.Rules) + 3; len(lines) != want {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
+	}
+	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
+	if lines[0] != want {
+		t.Errorf("got  %s\nwant %s", lines[0], want)
+	}
+	if want := "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"; lines[1] != want {
+		t.Errorf("got  %s\nwant %s", lines[1], want)
+	}
+	if want := "::error title=refused-call::no place"; lines[2] != want {
+		t.Errorf("got  %s\nwant %s", lines[2], want)
+	}
+	if got := strings.Join(lines[len(lines)-3:], "\n"); got != `::error title=sdtconvert::c.o: is%0Aempty: 100%25
+::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
+2 files checked, 1 could not be: 16 errors, 2 notes, 2 more in the baseline` {
+		t.Errorf("%s", got)
+	}
+	for i, rule := range check.Rules {
+		if strings.HasPrefix(lines[i], "::notice ") != (rule.Severity == check.Note) {
+			t.Errorf("%s", lines[i])
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	r := &Report{Folder: "/src/here"}
+	for name, want := range map[string]string{
+		"/src/here/a.c": "a.c", "/src/here/../b.c": "/src/here/../b.c", "/src/herewith/a.c": "/src/herewith/a.c",
+		"a/../b.c": "b.c", "/src/here/..a/c.c": "..a/c.c", "/": "/",
+	} {
+		if got := r.path(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A service that shows the repository wants paths from its root on, wherever in it
+// the check has run.
+func TestPathsOfCheckouts(t *testing.T) {
+	r := &Report{Folder: "/repo/build", Checkout: "/repo"}
+	for name, want := range map[string]string{
+		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
+	} {
+		if got := r.checkedOut(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
+	var forGitHub, forSARIF bytes.Buffer
+	if err := errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"src/a.c", "build/a.o"} {
+		if !strings.Contains(forGitHub.String(), "file="+file+",") || !strings.Contains(forSARIF.String(), `"uri": "`+file+`"`) {
+			t.Errorf("no %s in\n%s%s", file, &forGitHub, &forSARIF)
+		}
+	}
+}
+
+// A finding is one line too.
+func TestFindingsAreLines(t *testing.T) {
+	name := "x\n::error::y"
+	r := &Report{Gone: []string{"live-call " + name}, Findings: []check.Finding{
+		{Rule: check.LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
+	}}
+	var out bytes.Buffer
+	if err := (text{}).Write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 3 {
+		t.Errorf("%d lines:\n%s", n, &out)
+	}
+}
+
+// Whatever names are in a report, every format has as many lines as with others, and
+// leaves the report as it is.
+func TestFormats(t *testing.T) {
+	made := func(name string) *Report {
+		r := &Report{Files: []string{name}, Errors: []error{errors.New(name)}, Gone: []string{"live-call " + name}, Folder: "/src", Release: name}
+		for _, rule := range check.Rules {
+			r.Findings = append(r.Findings, check.Finding{
+				Rule: rule, File: name, Place: name, Section: name, Function: name, Symbol: name, Source: name, Line: 1, Probe: name, Message: name, Ordinal: 1,
+			})
+		}
+		return r
+	}
+	write := func(f Format, r *Report) string {
+		var out bytes.Buffer
+		if err := f.Write(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	const hostile = "x\n::error::y\r\n\x1b[31m\"'<%0A\xff"
+	for _, f := range formats {
+		r := made(hostile)
+		plain, got := write(f.format, made("x")), write(f.format, r)
+		if strings.Count(got, "\n") != strings.Count(plain, "\n") || strings.Contains(got, "\r") || plain == "" {
+			t.Errorf("%s prints\n%q, where other names give\n%q", f.name, got, plain)
+		}
+		if !reflect.DeepEqual(r, made(hostile)) {
+			t.Errorf("%s changes the report", f.name)
+		}
+	}
+}

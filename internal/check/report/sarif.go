@@ -1,0 +1,166 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"sdtconvert/internal/check"
+)
+
+// The part of SARIF 2.1.0 that a report needs. The sections are those of the
+// standard (OASIS, 27 March 2020). A library for all of it would make each start
+// of the program slower.
+
+// sarif is one log, with one run.
+type sarif struct{}
+
+type sarifLog struct { // 3.13
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct { // 3.14
+	Tool        sarifTool         `json:"tool"`
+	Invocations []sarifInvocation `json:"invocations"`
+	Results     []sarifResult     `json:"results"`
+}
+
+type sarifTool struct { // 3.18
+	Driver sarifDriver `json:"driver"`
+}
+
+type sarifDriver struct { // 3.19
+	Name    string      `json:"name"`
+	Version string      `json:"version"`
+	Rules   []sarifRule `json:"rules"`
+}
+
+type sarifRule struct { // 3.49
+	ID      string       `json:"id"`
+	Short   sarifMessage `json:"shortDescription"`
+	Full    sarifMessage `json:"fullDescription"`
+	Help    sarifMessage `json:"help"`
+	Default sarifLevel   `json:"defaultConfiguration"`
+}
+
+type sarifLevel struct { // 3.50
+	Level string `json:"level"`
+}
+
+type sarifMessage struct { // 3.11
+	Text string `json:"text"`
+}
+
+type sarifInvocation struct { // 3.20
+	Successful    bool                `json:"executionSuccessful"`
+	Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+}
+
+type sarifNotification struct { // 3.58
+	Level   string       `json:"level"`
+	Message sarifMessage `json:"message"`
+}
+
+type sarifResult struct { // 3.27
+	RuleID       string            `json:"ruleId"`
+	RuleIndex    int               `json:"ruleIndex"`
+	Level        string            `json:"level"`
+	Message      sarifMessage      `json:"message"`
+	Locations    []sarifLocation   `json:"locations,omitempty"`
+	Fingerprints map[string]string `json:"partialFingerprints"`
+}
+
+type sarifLocation struct { // 3.28
+	Physical sarifPhysical  `json:"physicalLocation"`
+	Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+}
+
+type sarifPhysical struct { // 3.29
+	Artifact sarifArtifact `json:"artifactLocation"`
+	Region   *sarifRegion  `json:"region,omitempty"`
+}
+
+type sarifArtifact struct { // 3.4
+	URI string `json:"uri"`
+}
+
+type sarifRegion struct { // 3.30
+	Line int `json:"startLine"`
+}
+
+type sarifLogical struct { // 3.33
+	Name string `json:"fullyQualifiedName"`
+	Kind string `json:"kind"`
+}
+
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+func (sarif) Write(w io.Writer, r *Report) error {
+	run := sarifRun{
+		Tool:        sarifTool{sarifDriver{Name: "sdtconvert", Version: r.Release}},
+		Invocations: []sarifInvocation{{Successful: len(r.Errors) == 0}},
+		Results:     []sarifResult{},
+	}
+	index := map[*check.Rule]int{}
+	for i, rule := range check.Rules {
+		index[rule] = i
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
+			ID: rule.Name, Short: sarifMessage{rule.Summary}, Full: sarifMessage{rule.Cause}, Help: sarifMessage{rule.Cure},
+			Default: sarifLevel{string(rule.Severity)},
+		})
+	}
+	for _, err := range r.Errors {
+		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"error", sarifMessage{err.Error()}})
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		result := sarifResult{
+			RuleID: f.Rule.Name, RuleIndex: index[f.Rule], Level: string(f.Rule.Severity),
+			Message: sarifMessage{f.Message}, Fingerprints: map[string]string{"sdtconvert/v1": f.Fingerprint()},
+		}
+		if f.Probe != "" {
+			result.Message.Text = f.Probe + ": " + result.Message.Text
+		}
+		if f.File != "" {
+			result.Message.Text += fmt.Sprintf(" (%s)", strings.Join(nonEmpty(f.File, f.Place), ", "))
+			result.Locations = []sarifLocation{r.sarifLocation(f)}
+		}
+		run.Results = append(run.Results, result)
+	}
+	return encodeJSON(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
+}
+
+func nonEmpty(all ...string) []string {
+	var some []string
+	for _, s := range all {
+		if s != "" {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// sarifLocation is the source line where it is known, else the file itself.
+func (r *Report) sarifLocation(f *check.Finding) sarifLocation {
+	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(f.Path()))}}}
+	if f.Line != 0 {
+		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.checkedOut(f.Source))}, &sarifRegion{f.Line}}
+	}
+	if f.Function != "" {
+		l.Logical = []sarifLogical{{f.Function, "function"}}
+	}
+	return l
+}
+
+// sarifURI makes a reference of a path: a relative one if the path is.
+func sarifURI(path string) string {
+	u := url.URL{Path: filepath.ToSlash(path)}
+	if filepath.IsAbs(path) {
+		u.Scheme = "file"
+	}
+	return u.String()
+}

@@ -1,0 +1,30 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"sdtconvert/internal/message"
+)
+
+// text has a line for each finding, and one that sums them up.
+type text struct{}
+
+func (text) Write(out io.Writer, r *Report) error {
+	w := bufio.NewWriter(out)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		for _, part := range []string{f.File, f.Place} {
+			if part != "" {
+				fmt.Fprintf(w, "%s: ", message.OneLine(part))
+			}
+		}
+		fmt.Fprintf(w, "%s: %s [%s]\n", f.Rule.Severity, message.OneLine(r.sentence(f)), f.Rule.Name)
+	}
+	for _, key := range r.Gone {
+		fmt.Fprintf(w, "baseline: %s\n", message.OneLine(goneMessage(key)))
+	}
+	fmt.Fprintln(w, r.summary())
+	return w.Flush()
+}

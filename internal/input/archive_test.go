@@ -1,0 +1,312 @@
+package input_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/archive"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/objects"
+)
+
+func named(name string, data []byte) objects.File { return objects.File{Name: name, Data: data} }
+
+// contents reads all of a source.
+func contents(t testing.TB, src *input.Source) []byte {
+	t.Helper()
+	b := make([]byte, src.Size)
+	if n, err := src.ReadAt(b, 0); n < len(b) {
+		t.Fatalf("%s: %d of %d bytes: %v", src.Name, n, len(b), err)
+	}
+	return b
+}
+
+// openArchive opens an archive of these bytes.
+func openArchive(t testing.TB, data []byte) *input.Archive {
+	t.Helper()
+	a, err := open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// ofSizes makes members of these sizes, each with bytes of its own.
+func ofSizes(sizes ...int) []objects.File {
+	var files []objects.File
+	for i, size := range sizes {
+		data := numbered(size + i)[i:]
+		files = append(files, named(fmt.Sprintf("%d.txt", i), data))
+	}
+	return files
+}
+
+func TestEachGoesThroughAFileOrItsMembers(t *testing.T) {
+	folder := t.TempDir()
+	files := append(ofSizes(3, 0, 20<<10, 1, 100<<10), named("calls.o", objects.Read(t, "calls.amd64-gcc12-O2.o")))
+	for path, want := range map[string][]objects.File{
+		write(t, filepath.Join(folder, "lib.a"), archives.Regular(files...)): files,
+		write(t, filepath.Join(folder, "a.txt"), files[2].Data):              {files[2]},
+		write(t, filepath.Join(folder, "none.a"), archives.Regular()):        nil,
+	} {
+		var got []objects.File
+		err := input.Each(path, input.Options{}, func(src *input.Source) error {
+			name := path + "(" + files[len(got)].Name + ")"
+			if src.Member == nil {
+				name = path
+			}
+			if src.Name != name {
+				t.Errorf("%s is called %s", name, src.Name)
+			}
+			got = append(got, named(src.Name, contents(t, src)))
+			return nil
+		})
+		if err != nil || len(got) != len(want) {
+			t.Errorf("%s: %d of %d: %v", path, len(got), len(want), err)
+			continue
+		}
+		for i := range got {
+			if !bytes.Equal(got[i].Data, want[i].Data) {
+				t.Errorf("%s has other bytes", got[i].Name)
+			}
+		}
+	}
+}
+
+func TestTheFirstErrorEndsEach(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "lib.a"), archives.Regular(ofSizes(1, 2, 3)...))
+	stop, calls := errors.New("stop"), 0
+	err := input.Each(path, input.Options{}, func(src *input.Source) error {
+		calls++
+		if calls == 2 {
+			return stop
+		}
+		return nil
+	})
+	if err != stop || calls != 2 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+func TestBatchesAreBounded(t *testing.T) {
+	var sizes []int
+	for i := range 600 {
+		sizes = append(sizes, i)
+	}
+	sizes = append(sizes, 3<<20, 3<<20, 3<<20, 9<<20, 1, 1)
+	files := ofSizes(sizes...)
+	var members []int
+	at := 0
+	err := openArchive(t, archives.Regular(files...)).Batches(func(batch []*input.Source) error {
+		total := int64(0)
+		for _, src := range batch {
+			total += src.Size
+			if !bytes.Equal(contents(t, src), files[at].Data) {
+				t.Errorf("%s has other bytes", src.Name)
+			}
+			at++
+		}
+		if len(batch) == 0 || len(batch) > 256 || total > 8<<20 && len(batch) > 1 {
+			t.Errorf("a batch of %d members with %d bytes", len(batch), total)
+		}
+		members = append(members, len(batch))
+		return nil
+	})
+	if err != nil || at != len(files) {
+		t.Errorf("%d of %d members: %v", at, len(files), err)
+	}
+	if len(members) > 8 {
+		t.Errorf("small members come one by one: %v", members)
+	}
+}
+
+// What is read of a member is good for its turn, and what is loaded for as long as the
+// file is open. What is read of it again is right at any time.
+func TestMembersAreLent(t *testing.T) {
+	var sizes []int
+	for range 600 {
+		sizes = append(sizes, 10<<10)
+	}
+	files := ofSizes(sizes...)
+	a := openArchive(t, archives.Regular(files...))
+	var loaded [][]byte
+	var again []*input.Source
+	err := a.Each(func(src *input.Source) error {
+		if _, err := src.Type(); err != nil {
+			return err
+		}
+		if err := src.Load(); err != nil {
+			return err
+		}
+		if src.Memory() != src.Size {
+			t.Errorf("%s has %d bytes of its own", src.Name, src.Memory())
+		}
+		loaded = append(loaded, src.Slice(0, src.Size))
+		again = append(again, src.Again())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		if !bytes.Equal(loaded[i], f.Data) {
+			t.Fatalf("%s was loaded, and has other bytes by now", f.Name)
+		}
+		if again[i].Memory() != 0 || !bytes.Equal(contents(t, again[i]), f.Data) {
+			t.Fatalf("%s has other bytes when it is read again", f.Name)
+		}
+	}
+}
+
+func TestMembersEndWhereTheyEnd(t *testing.T) {
+	for _, size := range []int{100, 20 << 10} { // in the window or not
+		a := openArchive(t, archives.Regular(ofSizes(size, 100)...))
+		var src *input.Source
+		err := a.Each(func(s *input.Source) error {
+			if src != nil {
+				return nil
+			}
+			src = s
+			b := make([]byte, 200)
+			if n, err := s.ReadAt(b, int64(size-50)); n != 50 || err == nil {
+				t.Errorf("%d bytes over the end: %v", n, err)
+			}
+			if n, err := s.ReadAt(b, int64(size+1)); n != 0 || err == nil {
+				t.Errorf("%d bytes behind the end: %v", n, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCutOffArchives(t *testing.T) {
+	whole := archives.Regular(ofSizes(100, 20<<10, 100)...)
+	for _, n := range []int{9, 70, len(whole) / 2, len(whole) - 10} {
+		path := write(t, filepath.Join(t.TempDir(), "lib.a"), whole[:n])
+		err := input.Each(path, input.Options{}, func(src *input.Source) error { contents(t, src); return nil })
+		if err == nil || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+	// And one that is cut off while it is open.
+	data := archives.Regular(ofSizes(20<<10, 100, 100)...)
+	path := write(t, filepath.Join(t.TempDir(), "lib.a"), data)
+	err := input.Each(path, input.Options{}, func(*input.Source) error { return os.Truncate(path, 10<<10) })
+	if err == nil {
+		t.Error("nobody notices that an archive is cut off")
+	}
+}
+
+// thinFolder holds files, and a thin archive that lists some paths.
+func thinFolder(t *testing.T, archive []byte, files ...objects.File) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		write(t, filepath.Join(folder, f.Name), f.Data)
+	}
+	return write(t, filepath.Join(folder, "thin.a"), archive)
+}
+
+// each lists the members of a thin archive: what they hold, or why they cannot be read.
+func each(t *testing.T, path string, o input.Options) (got []string) {
+	t.Helper()
+	err := input.Each(path, o, func(src *input.Source) error {
+		text := ""
+		if err := src.Err(); err != nil {
+			text = err.Error()
+			if _, typeErr := src.Type(); typeErr != err {
+				t.Errorf("%s: its type is known: %v", src.Name, typeErr)
+			}
+		} else {
+			text = src.Name + ": " + string(contents(t, src))
+		}
+		got = append(got, strings.ReplaceAll(text, filepath.Dir(path)+string(filepath.Separator), ""))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func wantLines(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("got\n%s\nwant\n%s", g, w)
+	}
+}
+
+func TestThinArchivesNameFiles(t *testing.T) {
+	a, b := named("a.txt", []byte("one")), named("b.txt", []byte("two and more"))
+	gone := named("gone.txt", nil)
+	path := thinFolder(t, archives.Thin(a, gone, b, a), a, named("b.txt", []byte("other")))
+	wantLines(t, each(t, path, input.Options{}), "thin.a(a.txt): one",
+		"thin.a(gone.txt): open gone.txt: no such file or directory", "thin.a(b.txt): other", "thin.a(a.txt): one")
+}
+
+func TestThinArchivesStayInTheirFolder(t *testing.T) {
+	a := named("a.txt", []byte("one"))
+	outside := named("../outside.txt", []byte("two"))
+	link := named("link.txt", []byte("two"))
+	path := thinFolder(t, archives.Thin(a, outside, link), a, outside)
+	if err := os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)); err != nil {
+		t.Fatal(err)
+	}
+	got := each(t, path, input.Options{})
+	for i, name := range map[int]string{1: outside.Name, 2: link.Name} {
+		if !strings.HasPrefix(got[i], "thin.a("+name+"): "+archive.ErrOutside.Error()) || !strings.HasSuffix(got[i], "; --follow-thin takes it") {
+			t.Errorf("got %s", got[i])
+		}
+	}
+	wantLines(t, each(t, path, input.Options{FollowThin: true}), "thin.a(a.txt): one", "thin.a(../outside.txt): two", "thin.a(link.txt): two")
+}
+
+// A thin archive may name members of another archive, by the offsets of their headers.
+func TestThinArchivesNameMembersOfOthers(t *testing.T) {
+	inner := archives.Regular(named("x.txt", []byte("one")), named("y.txt", []byte("three")))
+	other := archives.Thin(named("z.txt", nil))
+	x, y := bytes.Index(inner, []byte("x.txt/")), bytes.Index(inner, []byte("y.txt/"))
+	names := "inner.a/\nother.a/\ngone.a/\n"
+	thin := "!<thin>\n" + archives.Member("//", len(names)) + names
+	for _, field := range []string{fmt.Sprintf("/0:%d", x), fmt.Sprintf("/0:%d", y), fmt.Sprintf("/0:%d", x), "/0:4", "/9:68", "/18:8"} {
+		thin += archives.Member(field, 3)
+	}
+	path := thinFolder(t, []byte(thin), named("inner.a", inner), named("other.a", other))
+	got := each(t, path, input.Options{})
+	wantLines(t, got[:3], "thin.a(inner.a(x.txt)): one", "thin.a(inner.a(y.txt)): three", "thin.a(inner.a(x.txt)): one")
+	for i, want := range map[int]string{3: "no member can begin there", 4: "thin.a(other.a): is a thin archive within a thin archive", 5: "open gone.a: no such file"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("got %s, want %s", got[i], want)
+		}
+	}
+}
+
+func TestTypesAreKnownByTheFirstBytes(t *testing.T) {
+	folder := t.TempDir()
+	for want, data := range map[filetype.Type][]byte{
+		filetype.ELF: objects.Read(t, "calls.amd64-gcc12-O2.o"), filetype.Empty: nil, filetype.Text: []byte("int main;\n"),
+		filetype.Archive: archives.Regular(), filetype.ThinArchive: archives.Thin(),
+	} {
+		src := open(t, write(t, filepath.Join(folder, "file"), data)).Source()
+		got, err := src.Type()
+		if err != nil || got != want {
+			t.Errorf("%v is taken for %v: %v", want, got, err)
+		}
+		if is, err := src.IsArchive(); err != nil || is != (want == filetype.Archive || want == filetype.ThinArchive) {
+			t.Errorf("%v: is an archive is %v: %v", want, is, err)
+		}
+	}
+}

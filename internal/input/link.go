@@ -1,0 +1,73 @@
+package input
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/patch"
+)
+
+// Link is what several files are that are to be linked with each other: objects,
+// archives, and perhaps shared libraries.
+type Link struct {
+	Options
+	Names  patch.Names // of stubs: what mentions none need be no object, see Source.Relocatable
+	Shared bool        // takes shared libraries, for what they define
+
+	first *elfreloc.Object // which is closed: its machine is that of all
+}
+
+// Each calls work with the objects of a file, one after the other, and report with
+// every error, of work too.
+func (l *Link) Each(path string, work func(o *Object) error, report func(error)) {
+	err := Each(path, l.Options, func(src *Source) error {
+		if err := l.source(src, work); err != nil {
+			report(err)
+		}
+		return nil
+	})
+	if err != nil {
+		report(err)
+	}
+}
+
+func (l *Link) source(src *Source, work func(o *Object) error) error {
+	o, err := l.open(src)
+	if errors.Is(err, ErrPassedOver) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.sameMachine(o.Object); err != nil {
+		return err
+	}
+	return work(o)
+}
+
+func (l *Link) open(src *Source) (*Object, error) {
+	if l.Shared && src.Member == nil {
+		if o, err := src.ELF(l.Names); err == nil && o.Type == elf.ET_DYN {
+			return o, nil
+		}
+	}
+	return src.Relocatable(l.Names)
+}
+
+// sameMachine refuses objects that cannot be linked with each other.
+func (l *Link) sameMachine(o *elfreloc.Object) error {
+	if l.first == nil {
+		l.first = o
+	}
+	f := l.first
+	if f.Machine == o.Machine && f.Layout.Class == o.Layout.Class && f.Layout.Order == o.Layout.Order {
+		return nil
+	}
+	return fmt.Errorf("%s: is for %s, and %s for %s; give the objects of one link", o.Name, abi(o), f.Name, abi(f))
+}
+
+func abi(o *elfreloc.Object) string {
+	return fmt.Sprintf("%v, %v, %v", o.Machine, o.Layout.Class, o.Layout.Order)
+}

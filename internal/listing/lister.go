@@ -1,0 +1,133 @@
+package listing
+
+import (
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+	"sdtconvert/internal/locate"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/linkerset"
+)
+
+// lister makes the listing of one image.
+type lister struct {
+	*Options
+	memory image.Image // that the records are in: the image of the file, or a process
+	code   *locate.Code
+	probes *linkerset.Probes
+	out    *Listing
+	lines  map[key]*Probe
+}
+
+// key is what makes a probe one line.
+type key struct{ provider, module, function, name string }
+
+// code lists what the memory of an image holds.
+func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
+	out.Machine = code.Image.Machine().Traits().Name
+	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}}
+	entries, found, err := l.records()
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return l.errNoRecords()
+	}
+	// Only now: most of what a process loads has no records.
+	if err := code.Read(); err != nil {
+		return err
+	}
+	for i := range entries {
+		if err := l.add(&entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records reads the records, sorted by their sites, and reports whether there are
+// any, be they right or wrong.
+func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
+	for _, layout := range l.Layouts {
+		some, faults, err := layout.Read(l.memory)
+		if err != nil {
+			return nil, false, err
+		}
+		entries = append(entries, some...)
+		for _, fault := range faults {
+			l.out.fail(fault)
+		}
+		found = found || len(some)+len(faults) > 0
+	}
+	linkerset.Sort(entries)
+	return entries, found, nil
+}
+
+// add puts a site into the line of its probe.
+func (l *lister) add(e *linkerset.Entry) error {
+	probe, err := l.probes.Of(e.Probe)
+	if err != nil {
+		return err
+	}
+	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
+	if p.Module == "" {
+		p.Module = l.code.Module
+	}
+	place := l.code.Function(e.Site)
+	if p.Function == "" {
+		p.Function = message.OrDash(place.Function)
+	}
+	if !l.Filter.match(&p) {
+		return nil
+	}
+	if !place.Known() {
+		l.fault(e, "no function holds this site of %s", p.String())
+	}
+	l.code.Complete(&place)
+	site := l.site(e, &p, place)
+	k := key{p.Provider, p.Module, p.Function, p.Name}
+	line := l.lines[k]
+	if line == nil {
+		line = &Probe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name}
+		for _, a := range probe.Args {
+			line.Arguments = append(line.Arguments, Argument(a))
+		}
+		l.lines[k] = line
+		l.out.Probes = append(l.out.Probes, line)
+	}
+	line.Sites = append(line.Sites, site)
+	return nil
+}
+
+// fault notes an error of a site.
+func (l *lister) fault(e *linkerset.Entry, format string, args ...any) {
+	l.out.fail(fmt.Errorf("%s: %s: %w", l.memory.Name(), l.memory.Place(e.Site), fmt.Errorf(format, args...)))
+}
+
+func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) Site {
+	s := Site{Address: fmt.Sprintf("%#x", e.Site.Offset), Place: place}
+	if e.Site.Section != 0 {
+		s.Section = l.code.Object.Sections[e.Site.Section].Name
+	}
+	s.Kind, s.State = sitestate.Of(e, l.memory, l.code.Image, l.code.Base)
+	if s.State == sitestate.Unknown {
+		text := sitestate.CodeAround(l.memory, e.Site)
+		l.fault(e, "this site of %s holds % x: no disabled form, no call and no breakpoint", p.String(), text.At(e.Site.Offset, 4))
+	}
+	return s
+}
+
+// errNoRecords explains an image without records, by those that it has in
+// another layout if there are some.
+func (l *lister) errNoRecords() error {
+	for _, f := range linkerset.Formats() {
+		other := linkerset.Layout{Format: f}
+		if entries, faults, err := other.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
+			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
+				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))
+		}
+	}
+	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
+}

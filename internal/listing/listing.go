@@ -1,0 +1,72 @@
+// Package listing lists the probes of objects, linked images and processes: it reads
+// their records, and gathers the sites of each probe and function in one line of a
+// table. docs/listing.md has its rules, and describes its JSON.
+package listing
+
+import (
+	"fmt"
+
+	"sdtconvert/internal/locate"
+	"sdtconvert/linkerset"
+)
+
+// Version counts the incompatible changes of the JSON.
+const Version = 1
+
+// Document is the JSON of a run.
+type Document struct {
+	Version int        `json:"version"`
+	Images  []*Listing `json:"images"`
+}
+
+// Listing is what one image says of its probes.
+type Listing struct {
+	Image   string   `json:"image"` // the path, or lib.a(member.o)
+	Machine string   `json:"machine"`
+	Probes  []*Probe `json:"probes"` // in the order of their first sites
+	Errors  []string `json:"errors,omitempty"`
+}
+
+// Probe is a probe of one function.
+type Probe struct {
+	Number    int        `json:"id"` // of the run's lines; whoever prints them counts them
+	Provider  string     `json:"provider"`
+	Module    string     `json:"module"`
+	Function  string     `json:"function"`
+	Name      string     `json:"name"`
+	Arguments []Argument `json:"arguments,omitempty"`
+	Sites     []Site     `json:"sites"` // by address
+}
+
+// Argument is the type of an argument, as the definition of the probe has it.
+type Argument struct {
+	Index      int    `json:"index"`
+	Native     string `json:"native"`
+	Translated string `json:"translated,omitempty"` // "" when the type is not translated
+}
+
+// Site is a place that reaches a probe.
+type Site struct {
+	Address string `json:"address"`           // hexadecimal: JSON's numbers are too short
+	Section string `json:"section,omitempty"` // that Address is an offset in; "" in an image
+	locate.Place
+	Kind  string `json:"kind"`  // as arch.Describe has it
+	State string `json:"state"` // as package sitestate has it
+}
+
+func (p *Probe) String() string {
+	return fmt.Sprintf("%s:%s:%s:%s", p.Provider, p.Module, p.Function, p.Name)
+}
+
+// Options say what is listed.
+type Options struct {
+	locate.Options
+	FollowThin  bool   // files outside of the folder of a thin archive
+	ProbePrefix string // of probe objects' names; the probe id follows
+	Layouts     []linkerset.Layout
+	Filter      Filter
+}
+
+func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }
+
+func (l *Listing) fail(err error) { l.Errors = append(l.Errors, err.Error()) }

@@ -1,0 +1,167 @@
+// Package locate tells what an address of code stands for: the function that holds
+// it, its source line, and the functions that were inlined there.
+//
+// Code is that of one object or image, in a file or where a process has loaded it;
+// a Space is all that addresses may be of: a file, or a process with its modules.
+package locate
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/input"
+	"sdtconvert/resolve"
+)
+
+// Options say what is wanted of places, and how it is shown.
+type Options struct {
+	Lines    bool // source lines; without them no debug information is read
+	Inlines  bool // the functions that were inlined, too; of no use without Lines
+	Demangle bool // names of C++ and Rust as in the source
+
+	// Warn is told what was passed over: debug information that makes no sense, or
+	// is of another build. It has to be there.
+	Warn func(error)
+}
+
+// Code is the code of one object or image. It serves one goroutine at a time, and
+// is good for as long as what it was made of is open.
+type Code struct {
+	Path   string // of the file
+	Module string // what dtrace(1) calls it: the base name of the file or of the member of an archive
+	Object *elfreloc.Object
+	Image  image.Image // of the file: at the addresses that it was linked for
+	Base   uint64      // what a loader has added to these; 0 in a file
+
+	o         Options
+	read      bool
+	err       error // of Read
+	functions *resolve.Table
+	lines     *lines.Table // nil where there are none, or nobody wants them
+	debug     io.Closer    // the separate debug file that lines are of, or nil
+}
+
+// Open makes the code of a source, which has to be an object or a linked image for
+// a known machine.
+func Open(src *input.Source, o Options) (*Code, error) {
+	object, err := src.Image()
+	if err != nil {
+		return nil, err
+	}
+	return Of(object, o)
+}
+
+// Of makes the code of an object, which has to be for a known machine.
+func Of(object *input.Object, o Options) (*Code, error) {
+	im, err := image.Open(object.Object, object.Machine)
+	if err != nil {
+		return nil, err
+	}
+	src := object.Source
+	c := &Code{Path: src.File.Path, Module: filepath.Base(src.File.Path), Object: object.Object, Image: im, o: o}
+	if src.Member != nil {
+		c.Module = filepath.Base(src.Member.Name)
+	}
+	return c, nil
+}
+
+// OfModule makes the code of a module that can be read, at the addresses where the
+// process has it.
+func OfModule(m *image.Module, o Options) *Code {
+	return &Code{Path: m.Path, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, Base: m.Base, o: o}
+}
+
+// Read reads what names addresses, once: the functions and, where they are wanted, the
+// units of the debug information. It has to come before the first address is looked
+// up. That there is no debug information, or that it makes no sense, is no error.
+//
+// Both may come from a separate debug file. It is looked for once, as package
+// debugfile has it: under /usr/lib/debug by its build id, else by the name in
+// .gnu_debuglink, beside the file, in .debug there, and under /usr/lib/debug in the
+// file's folder. Functions come from it if the file has no .symtab, and lines if it
+// has no .debug_line.
+func (c *Code) Read() error {
+	if c.read {
+		return c.err
+	}
+	c.read = true
+	c.functions, c.err = resolve.New(c.Object, resolve.Options{Path: c.Path, Warn: c.o.Warn})
+	if c.err == nil && c.o.Lines {
+		c.readLines()
+	}
+	return c.err
+}
+
+// readLines finds the debug information, of the file itself or of its separate debug
+// file.
+func (c *Code) readLines() {
+	o := c.Object
+	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return isLineTable(s.Name) }) {
+		var err error
+		if o, err = c.openDebugFile(); err != nil {
+			c.o.Warn(err)
+		}
+		if o == nil {
+			return
+		}
+	}
+	var err error
+	if c.lines, err = lines.New(o, c.Image.Machine()); err != nil {
+		c.o.Warn(err)
+	}
+}
+
+func isLineTable(section string) bool { return section == ".debug_line" || section == ".zdebug_line" }
+
+// openDebugFile opens the separate debug file, nil for none. What has been found to
+// be the file's while functions were looked for is not compared with it again.
+func (c *Code) openDebugFile() (*elfreloc.Object, error) {
+	path := c.functions.DebugFile()
+	if path == "" {
+		f, err := debugfile.Open(c.Object, c.Path, nil)
+		if f == nil {
+			return nil, err
+		}
+		c.debug = f
+		return f.Object, err
+	}
+	f, err := input.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	object, err := f.Source().Image()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	c.debug = f
+	return object.Object, nil
+}
+
+// Functions are all functions, by the addresses of the file. Read comes first.
+func (c *Code) Functions() *resolve.Table { return c.functions }
+
+// Lines are the source lines, by the addresses of the file; nil where there are none.
+// Read comes first.
+func (c *Code) Lines() *lines.Table { return c.lines }
+
+// Close closes the separate debug file. The code can name no address any more. It
+// warns of what was wrong with the debug information, which look-ups have met.
+func (c *Code) Close() error {
+	var err error
+	if c.lines != nil {
+		err = c.lines.Err()
+	}
+	if err != nil {
+		c.o.Warn(err)
+	}
+	if c.debug == nil {
+		return nil
+	}
+	return c.debug.Close()
+}

@@ -1,0 +1,154 @@
+package manifest_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+// described describes each committed object.
+func described(t *testing.T) []*manifest.Object {
+	t.Helper()
+	var all []*manifest.Object
+	files := objects.NewScratch(t)
+	for _, file := range objects.Committed(t, 1<<20) {
+		if err := files.Write(file.Data); err != nil {
+			t.Fatal(err)
+		}
+		in, err := input.Open(files.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := manifest.New(file.Name)
+		opts := patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+		object, err := in.Source().Relocatable(opts.Names)
+		if err == nil {
+			_, err = manifest.Inspect(o, object, opts)
+		}
+		if err != nil {
+			o.Status, o.Errors = manifest.Failed, []string{err.Error()}
+		}
+		all = append(all, o)
+		in.Close()
+	}
+	return all
+}
+
+func written(t *testing.T, all []*manifest.Object) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	w := manifest.NewWriter(&text)
+	for _, o := range all {
+		w.Add(o)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+func read(t *testing.T, text []byte) (all []*manifest.Object) {
+	t.Helper()
+	if err := manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// What is written is read again, whole, and of several manifests one behind the other
+// too.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	all := described(t)
+	sites, code, records, functions, sources, refused := 0, 0, 0, 0, 0, 0
+	count := func(n *int, yes bool) {
+		if yes {
+			*n++
+		}
+	}
+	for _, o := range all {
+		sites += len(o.Sites)
+		for i := range o.Sites {
+			s := &o.Sites[i]
+			count(&code, len(s.Old) > 0 && len(s.New) == len(s.Old))
+			count(&records, s.Record != nil)
+			count(&functions, s.Function != "")
+			count(&sources, s.Source != "")
+			count(&refused, s.State == manifest.Refused && s.Refused != "")
+		}
+	}
+	for what, n := range map[string]int{"site": sites, "code": code, "record": records, "function": functions, "source": sources, "refusal": refused} {
+		if n == 0 {
+			t.Errorf("no object has a %s", what)
+		}
+	}
+	text := written(t, all)
+	same := cmpopts.IgnoreUnexported(manifest.Site{})
+	if diff := cmp.Diff(all, read(t, text), same, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(append(all, all...), read(t, append(text, text...)), same, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestManifestOfNothing(t *testing.T) {
+	text := written(t, nil)
+	if want := "{\n  \"version\": 1,\n  \"objects\": []\n}\n"; string(text) != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
+	if all := read(t, text); len(all) != 0 {
+		t.Errorf("%d objects", len(all))
+	}
+}
+
+func TestWhatIsNoManifest(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "is no manifest: it is empty",
+		"[]":                           "is no manifest: array at byte 1 is none of its values",
+		`{"version": 2, "objects":[]}`: "is no manifest of version 1, as convert --json prints it",
+		`{"version": 1}`:               "is no manifest of version 1, as convert --json prints it",
+		`{"version": 1, "objects":`:    "is no manifest: unexpected EOF",
+		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is no manifest: encoding/hex: odd length hex string",
+	} {
+		err := manifest.Read(strings.NewReader(text), func(*manifest.Object) {})
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// fullAfter is a disk that is full after so many bytes.
+type fullAfter int
+
+var errFull = errors.New("the disk is full")
+
+func (f *fullAfter) Write(b []byte) (int, error) {
+	if *f -= fullAfter(len(b)); *f < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestWhatCannotBeWritten(t *testing.T) {
+	all := described(t)
+	size := len(written(t, all))
+	for _, room := range []int{0, 10, size / 2, size - 1} {
+		disk := fullAfter(room)
+		w := manifest.NewWriter(&disk)
+		for _, o := range all {
+			w.Add(o)
+		}
+		if err := w.Close(); !errors.Is(err, errFull) {
+			t.Errorf("%d of %d bytes: %v", room, size, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+// Package seeds gives the fuzz tests of what reads objects and images something to
+// begin with.
+package seeds
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/objects"
+)
+
+// Add adds the committed objects that are small, which fuzz faster, before and
+// after their conversion, and as images.
+func Add(f *testing.F) {
+	f.Helper()
+	const limit = 16 << 10
+	for _, file := range objects.Committed(f, limit) {
+		f.Add(file.Data)
+		if after, ok := converted.Object(f, file.Data); ok {
+			f.Add(after)
+			addImages(f, after)
+		}
+		addImages(f, file.Data)
+	}
+}
+
+// addImages adds what a linker makes of an object, where there is one for it.
+func addImages(f *testing.F, object []byte) {
+	f.Helper()
+	folder := f.TempDir()
+	in, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "out")
+	if err := os.WriteFile(in, object, 0o666); err != nil {
+		f.Fatal(err)
+	}
+	for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
+		cmd := exec.Command("ld", mode, "--unresolved-symbols=ignore-all", "--entry=0", "-z", "noseparate-code", "-o", out, in)
+		if err := cmd.Run(); errors.Is(err, exec.ErrNotFound) {
+			return
+		} else if err != nil {
+			continue // of another machine
+		}
+		data, err := os.ReadFile(out)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+}

@@ -1,0 +1,61 @@
+package patch_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+// planWith is planOf of an object some bytes of which are others.
+func planWith(t *testing.T, name, old, new string) *patch.Plan {
+	t.Helper()
+	data := bytes.ReplaceAll(objects.Read(t, name), []byte(old), []byte(new))
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan, err := patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := patch.NewPlan(scan, defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// What mapping symbols call data is no code, even where a machine would take it.
+func TestSitesInDataWithinCodeAreRefused(t *testing.T) {
+	for _, name := range []string{"calls.arm64-gcc12-O2.o", "calls.riscv64-clang19-O0.o"} {
+		sites := len(planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites)
+		plan := planWith(t, name, "\x00$x\x00", "\x00$d\x00")
+		if sites == 0 || len(plan.Sites) != 0 || len(plan.Refused) != sites {
+			t.Fatalf("%s: %d of %d sites are refused", name, len(plan.Refused), sites)
+		}
+		for _, r := range plan.Refused {
+			var refusal *arch.Refusal
+			const want = "got a reference from data within code; do not take the stub's address"
+			if !errors.As(r.Err, &refusal) || !refusal.Address || r.Err.Error() != want {
+				t.Errorf("%s: got %v", name, r.Err)
+			}
+		}
+	}
+}
+
+// Other letters, and symbols that only look like mapping symbols, make no difference.
+func TestOtherMappingSymbolsChangeNothing(t *testing.T) {
+	const name = "calls.arm64-gcc12-O2.o"
+	sites := len(planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites)
+	for _, symbol := range []string{"\x00$t\x00", "\x00$q\x00", "\x00_d\x00", "\x00d$\x00"} {
+		if plan := planWith(t, name, "\x00$x\x00", symbol); len(plan.Sites) != sites || len(plan.Refused) != 0 {
+			t.Errorf("%q: %d sites of %d", symbol, len(plan.Sites), sites)
+		}
+	}
+}
