@@ -28,9 +28,10 @@ func (s *Source) Ident() (target Target, typ elf.Type, ok bool) {
 		return target, 0, false
 	}
 	target.Class, target.Data = elf.Class(head[elf.EI_CLASS]), elf.Data(head[elf.EI_DATA])
-	var order binary.ByteOrder = binary.LittleEndian
+	var order binary.ByteOrder
 	switch target.Data {
 	case elf.ELFDATA2LSB:
+		order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
 		order = binary.BigEndian
 	default:
