@@ -19,8 +19,20 @@ import (
 type converted struct {
 	any    bool              // whether there was anything to convert
 	copies map[string]string // of files, by where these are; none of those in their place
-	names  []renamed         // of the copies
+	names  []renamed         // of the copies, and of generated code
 	parts  map[string]*part  // what the objects are to the link, by file
+}
+
+// files are inputs, or their copies.
+func (c converted) files(inputs []*linkInput) (files []string) {
+	for _, in := range inputs {
+		file := in.file
+		if place, ok := c.copies[file]; ok {
+			file = place
+		}
+		files = append(files, file)
+	}
+	return files
 }
 
 // renamed is a temporary file, and what reports call it.

@@ -26,7 +26,6 @@ import (
 type generated struct {
 	byArg  map[int][]string // what stands for arguments, of objects without code
 	inputs []*linkInput     // as it was generated
-	names  []renamed
 	converted
 }
 
@@ -124,44 +123,44 @@ func (l *link) runFirst(words []string, names *rename.Names, env ...string) erro
 // takeGenerated converts what was generated, and has it stand for the objects that it
 // was made of, in the place of the first.
 func (l *link) takeGenerated(scan *scanner, byArg map[int]*linkInput, folder string, compiler input.Compiler) (generated, error) {
-	code, err := readGenerated(scan, folder)
+	inputs, err := readGenerated(scan, folder)
 	if err != nil {
 		return generated{}, err
 	}
 	var wanted []*linkInput
-	for _, in := range code.inputs {
+	var names []renamed
+	for _, in := range inputs {
+		names = append(names, renamed{in.file, in.path})
 		if in.probes {
 			wanted = append(wanted, in)
 		}
 	}
-	if code.converted, err = l.convert(scan.line, wanted); err != nil {
+	done, err := l.convert(scan.line, wanted)
+	if err != nil {
 		return generated{}, err
 	}
-	code.names = append(code.names, code.converted.names...)
-	var files []string
-	for _, in := range code.inputs {
-		file := in.file
-		if place, ok := code.copies[file]; ok {
-			file = place
-		}
-		files = append(files, file)
-	}
-	code.byArg = map[int][]string{}
-	for i := range scan.line.Args {
-		if isLate(&scan.line.Args[i], byArg[i], compiler) {
-			code.byArg[i] = files
+	done.names = append(names, done.names...)
+	return generated{byArg: instead(scan.line, byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
+}
+
+// instead has files stand for arguments that are late: the first, and the others for
+// nothing.
+func instead(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
+	stand := map[int][]string{}
+	for i := range ln.Args {
+		if isLate(&ln.Args[i], byArg[i], compiler) {
+			stand[i] = files
 			files = nil
 		}
 	}
-	return code, nil
+	return stand
 }
 
 // readGenerated looks at what was generated, and names it after the output.
-func readGenerated(scan *scanner, folder string) (generated, error) {
-	var code generated
+func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error) {
 	entries, err := os.ReadDir(folder) // sorted
 	if err != nil {
-		return code, err
+		return nil, err
 	}
 	for i, e := range entries {
 		path := output(scan.line) + ".lto.o"
@@ -170,15 +169,14 @@ func readGenerated(scan *scanner, folder string) (generated, error) {
 		}
 		in := scan.input(named{path: path, file: filepath.Join(folder, e.Name())})
 		if in.err != nil {
-			return code, in.err
+			return nil, in.err
 		}
 		if in.typ == filetype.ELF { // LLVM makes empty files where a part has no code
-			code.inputs = append(code.inputs, in)
-			code.names = append(code.names, renamed{in.file, in.path})
+			inputs = append(inputs, in)
 		}
 	}
-	if len(code.inputs) == 0 {
-		return code, errors.New("no code was generated for link-time optimisation; compile what has probes with -fno-lto")
+	if len(inputs) == 0 {
+		return nil, errors.New("no code was generated for link-time optimisation; compile what has probes with -fno-lto")
 	}
-	return code, nil
+	return inputs, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 )
 
@@ -101,5 +102,24 @@ func TestNothingStandsIn(t *testing.T) {
 		if s.none() {
 			t.Errorf("%+v is nothing", s)
 		}
+	}
+}
+
+// Code stands where the first of what it was made of was.
+func TestGeneratedCodeStandsForAll(t *testing.T) {
+	ln, inputs := reading("plain.o gcc1.o object.o gcc2.o --start-lib gcc3.o --end-lib")
+	stand := standIns{generated: instead(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
+	want := "plain.o /t/1 /t/2 object.o --start-lib gcc3.o --end-lib"
+	if got := strings.Join(stand.words(ln, inputs.byArg), " "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestWordsForGCCsPlugin(t *testing.T) {
+	ln, inputs := reading("-plugin p.so -plugin-opt=-fresolution=r -plugin-opt=-pass-through=-lc -m elf_x86_64 -o out plain.o gcc1.o -lc gcc2.o")
+	got := strings.Join(wordsGCC(ln, inputs.byArg, "/t"), " ")
+	want := "-r -o /t/code.o -plugin p.so -plugin-opt=-linker-output-known -plugin-opt=-fresolution=r -m elf_x86_64 gcc1.o gcc2.o"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
