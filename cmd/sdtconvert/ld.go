@@ -8,15 +8,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/internal/ld"
 	"sdtconvert/internal/ld/line"
 )
 
-// What the environment says to a linker wrapper.
+// What the environment says to a linker wrapper, beside what package ld asks it.
 const (
-	envLinker = "SDTCONVERT_LD"    // the real linker
 	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`
 	envSwitch = "SDTCONVERT"       // switchOff: only run the real linker
-	envDepth  = "SDTCONVERT_DEPTH" // how many wrappers run each other
 
 	switchOff = "off"
 )
@@ -77,7 +76,7 @@ func (p *program) runLinker(args []string) int {
 // linkFlags are the flags of a linker wrapper.
 type linkFlags struct {
 	*flags
-	path    string // the real linker
+	linker  string
 	inPlace bool
 	noStubs bool
 }
@@ -87,7 +86,7 @@ func linkerFlags() *linkFlags {
 	f.forLinker = true
 	f.SetInterspersed(false)
 	f.defineRecords()
-	f.StringVar(&f.path, "linker", "", "")
+	f.StringVar(&f.linker, "linker", "", "")
 	f.BoolVar(&f.inPlace, "in-place", false, "")
 	f.BoolVar(&f.noStubs, "no-stubs", false, "")
 	return f
@@ -97,7 +96,7 @@ func (f *linkFlags) parseLinker(args []string) error {
 	if _, err := f.parse(args); err != nil {
 		return err
 	}
-	if f.Changed("linker") && f.path == "" {
+	if f.Changed("linker") && f.linker == "" {
 		return usagef("the linker has no name")
 	}
 	return nil
@@ -105,30 +104,12 @@ func (f *linkFlags) parseLinker(args []string) error {
 
 // link runs the real linker, and returns its exit status, or does not return.
 func (p *program) link(f *linkFlags, name string, args []string) int {
-	path, err := p.realLinker(f.path, name)
+	status, err := ld.Run(p.Process, ld.Options{
+		Convert: f.conversion(0), Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff, InPlace: f.inPlace, NoStubs: f.noStubs,
+	}, name, args)
 	if err != nil {
-		return p.report(err)
-	}
-	l := &link{linkFlags: f, linker: path, given: args, program: p}
-	p.files.Begin = l.watch
-	if p.Getenv(envSwitch) != switchOff {
-		err = l.prepare()
-	}
-	var status exitStatus
-	if err == nil {
-		status, err = l.run()
-	}
-	if removal := l.temp.remove(); err == nil {
-		err = removal
-	}
-	if err != nil {
-		if !errors.Is(err, errTold) {
-			p.report(err)
-		}
+		p.report(err)
 		return exitFailed
 	}
-	return status.end()
+	return p.End(status)
 }
-
-// errTold stands for errors that have been printed.
-var errTold = errors.New("was told")

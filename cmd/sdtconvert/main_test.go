@@ -4,7 +4,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"sdtconvert/internal/process"
@@ -17,16 +16,6 @@ var update = flag.Bool("update", false, "write what the program does now into th
 // TestMain lets the scripts run this test binary as sdtconvert.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sdtconvert": main})
-}
-
-// corpus lists the committed objects.
-func corpus(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob("../../testdata/objs/*.o")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no objects in testdata/objs: %v", err)
-	}
-	return paths
 }
 
 // runWith runs the program in this process.

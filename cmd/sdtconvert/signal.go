@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"syscall"
+
+	"sdtconvert/internal/process"
 )
 
 // watchSignals makes an interrupted run leave no temporary file behind. A run
@@ -10,10 +12,6 @@ import (
 func (p *program) watchSignals() {
 	p.Watch(func(sig os.Signal) {
 		p.files.Abandon()
-		status := 1
-		if n, ok := sig.(syscall.Signal); ok {
-			status = 128 + int(n) // as shells report a death by signal
-		}
-		p.Exit(status)
+		p.Exit(process.Status{Signal: sig}.ExitStatus())
 	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }

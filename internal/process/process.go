@@ -1,6 +1,6 @@
 // Package process is what a run of the program has of the process that it is in:
-// standard streams, environment and signals. Nothing else asks package os for them,
-// so that several runs can be in one process at once.
+// standard streams, environment, signals, and the end. Nothing else asks package os for
+// them, so that several runs can be in one process at once.
 package process
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Process is what a run is given. Only the streams have to be there.
@@ -17,17 +18,26 @@ type Process struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // "NAME=value", as os.Environ has them
 
-	// Notify sends signals to a channel, as signal.Notify does; nil where none come.
+	// Notify sends signals to a channel, as signal.Notify does; nil where none come, and
+	// Exit is not needed.
 	Notify func(c chan<- os.Signal, signals ...os.Signal)
+	// Ignored reports whether a signal is ignored; nil where none is.
+	Ignored func(sig os.Signal) bool
 	// Exit ends the process at once. It is called only after a signal.
 	Exit func(status int)
+	// Kill ends the process by a signal, and returns only where it cannot; nil where the
+	// process is not the run's to end.
+	Kill func(sig os.Signal)
+	// Exec makes another program of the process, and returns only an error; nil where
+	// that cannot be, and the program is to be a child.
+	Exec func(path string, args, environ []string) error
 }
 
 // Current is the process itself.
 func Current() *Process {
 	return &Process{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
-		Notify: signal.Notify, Exit: os.Exit,
+		Notify: signal.Notify, Ignored: signal.Ignored, Exit: os.Exit, Kill: kill, Exec: become,
 	}
 }
 
@@ -41,10 +51,18 @@ func (p *Process) Getenv(name string) string {
 	return ""
 }
 
-// Setenv changes the environment of what the run starts.
-func (p *Process) Setenv(name, value string) {
-	p.Environ = slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, name+"=") })
-	p.Environ = append(p.Environ, name+"="+value)
+// EnvironWith is the environment with a variable changed, for what the run starts.
+func (p *Process) EnvironWith(name, value string) []string {
+	environ := slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	return append(environ, name+"="+value)
+}
+
+// TempDir is the folder for temporary files.
+func (p *Process) TempDir() string {
+	if folder := p.Getenv("TMPDIR"); folder != "" {
+		return folder
+	}
+	return os.TempDir()
 }
 
 // Watch calls f with each of the signals that comes, one after the other.
@@ -59,4 +77,38 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) {
 			f(sig)
 		}
 	}()
+}
+
+// Heeded are those of a list of signals that are not ignored.
+func (p *Process) Heeded(signals []os.Signal) []os.Signal {
+	if p.Ignored == nil {
+		return signals
+	}
+	return slices.DeleteFunc(slices.Clone(signals), p.Ignored)
+}
+
+// Status is how a program has ended.
+type Status struct {
+	Code   int       // its exit status
+	Signal os.Signal // that ended it instead, or nil
+}
+
+// ExitStatus is the exit status, or what shells report of a death by a signal.
+func (s Status) ExitStatus() int {
+	if s.Signal == nil {
+		return s.Code
+	}
+	if n, ok := s.Signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return 1
+}
+
+// End ends the process by the signal that a program has died by, if any. It returns the
+// exit status where it does not.
+func (p *Process) End(s Status) int {
+	if s.Signal != nil && p.Kill != nil {
+		p.Kill(s.Signal)
+	}
+	return s.ExitStatus()
 }

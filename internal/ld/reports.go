@@ -1,58 +1,74 @@
-package main
+package ld
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/replace"
 )
+
+// output is the file that a linker writes.
+func output(ln *line.Line) string {
+	if ln.Output == "" {
+		return "a.out"
+	}
+	return ln.Output
+}
 
 // rewriteReports has the files that tell what was linked name the inputs, and not
 // their copies.
-func (l *link) rewriteReports() error {
-	for _, report := range l.line.Reports {
-		file := l.line.InFolder(report.Path)
+func rewriteReports(files *replace.Writer, link *prepared) error {
+	for _, report := range link.Reports {
+		file := link.InFolder(report.Path)
 		info, err := os.Stat(file)
 		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
-			file = filepath.Join(file, filepath.Base(l.output())+".map")
+			file = filepath.Join(file, filepath.Base(output(link.Line))+".map")
 			info, err = os.Stat(file)
 		}
 		if err != nil || !info.Mode().IsRegular() {
 			continue // the linker knows why
 		}
-		if err := l.rewrite(file, report.Makefile); err != nil {
+		if err := link.rewrite(files, file, report.Makefile); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *link) output() string {
-	if l.line.Output == "" {
-		return "a.out"
+// rewrite replaces names in a file, unless there are none.
+func (r *prepared) rewrite(files *replace.Writer, file string, makefile bool) error {
+	f, err := input.Open(file)
+	if err != nil {
+		return err
 	}
-	return l.line.Output
-}
-
-// rewrite replaces names in a file, unless there are none. In a rule of make, some
-// linkers write them as make reads them, and some as they are.
-func (l *link) rewrite(file string, makefile bool) error {
-	was, err := os.ReadFile(file)
+	was, err := head(f, math.MaxInt64)
+	f.Close()
 	if err != nil {
 		return err
 	}
 	text := was
 	if makefile {
-		if l.added != nil {
-			text = dropPrerequisite(text, l.added.file)
-			text = dropPrerequisite(text, makefileName(l.added.file))
-		}
-		text = l.names.With(makefileName).Bytes(text)
+		text = r.rule(text)
 	}
-	if text = l.names.Bytes(text); bytes.Equal(text, was) {
+	if text = r.names.Bytes(text); bytes.Equal(text, was) {
 		return nil
 	}
-	return l.program.files.New(file, text)
+	return files.New(file, text)
+}
+
+// rule replaces names in a rule of make. Some linkers write them as make reads them,
+// and some as they are.
+func (r *prepared) rule(text []byte) []byte {
+	if r.addition != nil {
+		text = dropPrerequisite(text, r.addition.file)
+		text = dropPrerequisite(text, makefileName(r.addition.file))
+	}
+	return r.names.With(makefileName).Bytes(text)
 }
 
 // makefileName writes a name as make reads it.

@@ -1,0 +1,145 @@
+package ld
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/patch"
+)
+
+var (
+	lateGCC  = linkInput{typ: filetype.ELF, elf: object.elf, names: true, probes: true, late: input.LateCode{Compiler: input.GCC, Probes: 1}}
+	lateLLVM = linkInput{typ: filetype.Bitcode, names: true, probes: true, late: input.LateCode{Compiler: input.LLVM}}
+)
+
+// paths are those of inputs.
+func paths(inputs []*linkInput) string {
+	var all []string
+	for _, in := range inputs {
+		all = append(all, in.path)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestChoice(t *testing.T) {
+	const plugin = "-plugin liblto_plugin.so "
+	for _, test := range []struct {
+		linker, words string
+		gcc, inPlace  bool
+		convert, late string
+		by            generator
+		refused       string // the beginning of each refusal
+	}{
+		{words: "plain.o shared.so"},
+		{words: "plain.o object1.o archive.a object2.o -lm", convert: "object1.o archive.a object2.o"},
+		{words: "object1.o", inPlace: true, convert: "object1.o"},
+		{linker: "ld", words: plugin + "gcc1.o object.o", gcc: true, convert: "object.o", late: "gcc1.o", by: byGCC},
+		{linker: "ld", words: plugin + "gcc1.o", late: "gcc1.o", refused: "gcc1.o: is GCC link-time"}, // nobody tells how
+		{linker: "ld", words: "gcc1.o gcc2.o", gcc: true, late: "gcc1.o gcc2.o", refused: "gcc1.o: is GCC link-time\ngcc2.o: is GCC link-time"},
+		{linker: "mold", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
+		{linker: "ld.lld-19", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
+		{linker: "ld.lld-19", words: "llvm.o object.o", convert: "object.o", late: "llvm.o", by: byLLD},
+		{linker: "ld.gold", words: plugin + "llvm.o", gcc: true, late: "llvm.o", refused: "llvm.o: is LLVM link-time"},
+		{linker: "ld.lld", words: "--start-lib llvm.o --end-lib", late: "llvm.o", by: byLLD, refused: "llvm.o: is link-time optimisation code that holds probes, between"},
+	} {
+		ln, inputs := reading(test.words)
+		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc}
+		chosen, errs := choose(c, inputs, nil)
+		if got := paths(chosen.convert); got != test.convert {
+			t.Errorf("%s %s: converts %q, want %q", test.linker, test.words, got, test.convert)
+		}
+		if got := paths(chosen.late); got != test.late || chosen.by != test.by {
+			t.Errorf("%s %s: generates %q by %d, want %q by %d", test.linker, test.words, got, chosen.by, test.late, test.by)
+		}
+		checkRefusals(t, test.linker+" "+test.words, errs, test.refused)
+	}
+}
+
+func checkRefusals(t *testing.T, what string, errs []error, want string) {
+	t.Helper()
+	var beginnings []string
+	if want != "" {
+		beginnings = strings.Split(want, "\n")
+	}
+	if len(errs) != len(beginnings) {
+		t.Errorf("%s: %d refusals, want %d: %v", what, len(errs), len(beginnings), errs)
+		return
+	}
+	for i, err := range errs {
+		if !strings.HasPrefix(err.Error(), beginnings[i]) {
+			t.Errorf("%s: %v, want %s", what, err, beginnings[i])
+		}
+	}
+}
+
+func TestRefusedInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("object.o", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	broken, byScript := object, object
+	broken.err = errors.New("broken.o: is broken")
+	byScript.named = named{"there.o", "there.o", "inputs.ld"}
+	for _, test := range []struct {
+		words   string
+		more    *linkInput
+		inPlace bool
+		refused string
+	}{
+		{words: "-o object.o object.o", refused: "object.o: is the output too"},
+		{words: "-o ./object.o plain.o object.o", refused: "object.o: is the output too"},
+		{words: "-o object.o object.o", inPlace: true},
+		{words: "object1.o", more: &broken, refused: "broken.o: is broken"},
+		{words: "object1.o", more: &byScript, refused: "inputs.ld: names there.o, which holds probes"},
+		{words: "object1.o", more: &byScript, inPlace: true},
+	} {
+		ln, inputs := reading(test.words)
+		if test.more != nil {
+			inputs.inputs = append(inputs.inputs, test.more)
+		}
+		_, errs := choose(chooser{Line: ln, inPlace: test.inPlace}, inputs, nil)
+		checkRefusals(t, test.words, errs, test.refused)
+	}
+}
+
+func TestScriptsThatTellCopiesApart(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	for _, name := range []string{"object.o", "other.o"} {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	absolute := filepath.Join(folder, "object.o")
+	for text, refused := range map[string]string{
+		"SECTIONS { .text : { *(.text) } }":                         "",
+		"SECTIONS { .text : { *object.o(.text) *(.text) } }":        "",
+		"SECTIONS { .text : { *(EXCLUDE_FILE(*object.o) .text) } }": "",
+		"SECTIONS { .text : { obj*.o(.text) *(.text) } }":           "the.ld: the pattern obj*.o does not mean the same of object.o",
+		"SECTIONS { .text : { sub/*.o(.text) *(.text) } }":          "",
+		"SECTIONS { .text : { object.o(.text) *(.text) } }":         "the.ld: names object.o, which holds probes",
+		"SECTIONS { .text : { " + absolute + "(.text) *(.text) } }": "the.ld: names " + absolute + ", which holds probes",
+		"INPUT(object.o)":                          "the.ld: names object.o, which holds probes",
+		"GROUP(other.o)":                           "",
+		"SECTIONS { .text : { other.o(.text) } }":  "",
+		"SECTIONS { .text : { other*.o(.text) } }": "",
+	} {
+		ln, inputs := reading("object.o")
+		scan := newScanner(ln, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+		for _, input := range []bool{false, true} {
+			want := refused
+			if input && strings.HasPrefix(text, "INPUT") {
+				want = "" // what it names is looked at as an input
+			}
+			s := script{path: "the.ld", file: "the.ld", text: line.ParseScript(text), input: input}
+			_, errs := choose(chooser{Line: ln, scan: scan}, inputs, []script{s})
+			checkRefusals(t, text, errs, want)
+		}
+	}
+}

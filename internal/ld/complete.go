@@ -1,0 +1,213 @@
+package ld
+
+import (
+	"debug/elf"
+	"errors"
+	"slices"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// addedName is what reports call the object that is added to a link.
+const addedName = "sdtconvert-stubs.o"
+
+// addition is an object that is added to the line.
+type addition struct {
+	file string
+	at   int // the argument before which it goes
+}
+
+// complete sees to what concerns a final link as a whole: that all records are of one
+// kind, and that each probe has a definition. It is nil where nothing is to be added.
+func (l *link) complete(ln *line.Line, inputs scanned, done converted, code generated) (*addition, error) {
+	all := slices.Concat(inputs.inputs, code.inputs)
+	parts := l.readParts(all, done.parts, code.parts)
+	if err := agree(parts, done.any || code.any); err != nil {
+		return nil, err
+	}
+	if l.NoStubs || l.Convert.Patch.NoRecords || len(parts) == 0 {
+		return nil, nil
+	}
+	need := stubs.New(stubOptions(l.Convert.Patch))
+	for _, p := range parts {
+		need.Merge(p.need)
+	}
+	if need.Missing() {
+		if err := addLibraries(need, all); err != nil {
+			return nil, err
+		}
+	}
+	if !need.Missing() {
+		return nil, nil
+	}
+	data, err := need.Object()
+	if err != nil {
+		return nil, err
+	}
+	file, err := l.session.write(addedName, data)
+	if err != nil {
+		return nil, err
+	}
+	return &addition{file, place(ln.Args, inputs.byArg, code.byArg)}, nil
+}
+
+// part is what a file is to a link.
+type part struct {
+	need    *stubs.Need
+	earlier bool  // it holds records of an earlier conversion with the flags of this one
+	other   error // or with others
+	err     error
+}
+
+func stubOptions(o patch.Options) stubs.Options {
+	return stubs.Options{
+		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: o.Layout.Candidates(),
+		Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
+	}
+}
+
+// readParts reads the inputs that have to do with probes, but for those that were
+// noted when they were converted.
+func (l *link) readParts(inputs []*linkInput, noted ...map[string]*part) []*part {
+	var users []*linkInput
+	for _, in := range inputs {
+		if in.names && (in.elf == elf.ET_REL || in.isArchive()) {
+			users = append(users, in)
+		}
+	}
+	parts := make([]*part, len(users))
+	parallel.Each(len(users), l.Convert.Jobs, func(i int) {
+		for _, known := range noted {
+			if parts[i] = known[users[i].file]; parts[i] != nil {
+				return
+			}
+		}
+		parts[i] = readPart(l.Convert.Patch, users[i].file)
+	})
+	return parts
+}
+
+// readPart reads an object, or the members of an archive.
+func readPart(o patch.Options, file string) *part {
+	p := &part{need: stubs.New(stubOptions(o))}
+	f, err := input.Open(file)
+	if err != nil {
+		p.err = err
+		return p
+	}
+	defer f.Close()
+	if p.err = f.Load(); p.err != nil {
+		return p
+	}
+	p.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
+		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+			return err
+		}
+		obj, err := src.Image()
+		if err != nil || obj.Type != elf.ET_REL {
+			return nil // or it would be refused by now, if it held probes
+		}
+		return p.add(o, obj, nil)
+	})
+	return p
+}
+
+// add adds an object. scan is what was found in it, or nil.
+func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
+	found, err := obj.NamesContain(anyNames(o))
+	if err != nil || !found {
+		return err
+	}
+	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
+	if err != nil {
+		p.other = err
+	}
+	p.earlier = p.earlier || earlier
+	return p.need.AddScan(obj.Object, obj.Machine, scan)
+}
+
+// agree refuses what cannot be read, and records that do not go together. Those that
+// are all alike do, whatever the flags are, if nothing is converted now.
+func agree(parts []*part, converted bool) error {
+	var errs, others []error
+	mixed := converted
+	for _, p := range parts {
+		if p.err != nil {
+			errs = append(errs, p.err)
+		}
+		mixed = mixed || p.earlier
+		if p.other == nil {
+			continue
+		}
+		others = append(others, p.other)
+		mixed = mixed || cause(p.other) != cause(others[0])
+	}
+	if mixed {
+		errs = append(errs, others...)
+	}
+	return errors.Join(errs...)
+}
+
+func cause(err error) string {
+	if of := (*elfreloc.Error)(nil); errors.As(err, &of) {
+		return of.Err.Error()
+	}
+	return err.Error()
+}
+
+// addLibraries takes in what shared libraries define.
+func addLibraries(need *stubs.Need, inputs []*linkInput) error {
+	for _, in := range inputs {
+		if in.elf != elf.ET_DYN {
+			continue
+		}
+		if err := addLibrary(need, in.file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addLibrary(need *stubs.Need, file string) error {
+	f, err := input.Open(file)
+	if err != nil {
+		return nil // the linker knows why
+	}
+	defer f.Close()
+	o, err := f.Source().Image()
+	if err != nil {
+		return err
+	}
+	return need.Add(o.Object, nil)
+}
+
+// place is behind the last object that has to do with probes: there objects are read,
+// and as a part of the link. Where only archives have, it is before the first of them.
+func place(args []line.Arg, byArg map[int]*linkInput, code map[int][]string) int {
+	first := len(args)
+	for i := len(args) - 1; i >= 0; i-- {
+		in := byArg[i]
+		if len(code[i]) > 0 {
+			return i + 1
+		}
+		if in == nil || !in.names {
+			continue
+		}
+		if in.elf == elf.ET_REL && !args[i].Lazy {
+			return i + 1
+		}
+		first = i
+	}
+	if first < len(args) && args[first].Lazy {
+		before := slices.IndexFunc(args, func(a line.Arg) bool { return a.Lazy })
+		return before - 1 // --start-lib itself
+	}
+	return first
+}

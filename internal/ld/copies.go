@@ -1,0 +1,154 @@
+package ld
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/ld/rename"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/patch"
+)
+
+// converted is what a conversion has made.
+type converted struct {
+	any    bool              // whether there was anything to convert
+	copies map[string]string // of files, by where these are; none of those in their place
+	names  []renamed         // of the copies, and of generated code
+	parts  map[string]*part  // what the objects are to the link, by file
+}
+
+// files are inputs, or their copies.
+func (c converted) files(inputs []*linkInput) (files []string) {
+	for _, in := range inputs {
+		file := in.file
+		if place, ok := c.copies[file]; ok {
+			file = place
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// renamed is a temporary file, and what reports call it.
+type renamed struct{ file, instead string }
+
+// renames are the names of temporary files, of which there is one at least.
+func (s *session) renames(all []renamed) *rename.Names {
+	names := rename.New(s.inTemp(""))
+	for _, r := range all {
+		names.Add(r.file, r.instead)
+	}
+	return names
+}
+
+// convert converts inputs, to copies or in their place.
+func (l *link) convert(ln *line.Line, wanted []*linkInput) (converted, error) {
+	if len(wanted) == 0 {
+		return converted{}, nil
+	}
+	files, places, err := l.apart(wanted)
+	if err != nil {
+		return converted{}, err
+	}
+	l.session.watch()
+	notes := &notes{options: l.Convert.Patch, parts: map[string]*part{}}
+	o := l.conversion(len(files))
+	if !ln.Relocatable {
+		o.Planned = notes.add
+	}
+	c, failed := convert.New(o, l.session.files), false
+	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result {
+		target := files[i]
+		if !l.InPlace {
+			target = places[target]
+		}
+		return c.File(files[i], target)
+	}, func(_ int, r *convert.Result) {
+		for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} { // standard output is the linker's
+			if len(text) > 0 {
+				l.Stderr.Write(text)
+			}
+		}
+		failed = failed || r.Failed
+	})
+	if failed {
+		return converted{}, errTold
+	}
+	done := converted{any: true, parts: notes.parts}
+	done.copies, done.names = existing(wanted, places, o.Jobs)
+	return done, nil
+}
+
+// conversion are the options for so many files.
+func (l *link) conversion(files int) convert.Options {
+	o := l.Convert
+	o.Files, o.KeepTime, o.Fresh = files, l.InPlace, true
+	o.FollowThin = o.FollowThin || !l.InPlace // nothing is written there, and the linker follows
+	return o
+}
+
+// apart are the files of inputs, each once, by whatever path it is named, and the
+// places of the copies that there are to be of them.
+func (l *link) apart(wanted []*linkInput) (files []string, places map[string]string, err error) {
+	for _, in := range wanted {
+		files = append(files, in.file)
+	}
+	if l.InPlace {
+		files, err = input.Distinct(files)
+		return files, nil, err
+	}
+	if places, err = l.session.makePlaces(files); err != nil {
+		return nil, nil, err
+	}
+	taken := map[string]bool{}
+	return slices.DeleteFunc(files, func(file string) bool {
+		place := places[file]
+		known := taken[place]
+		taken[place] = true
+		return known
+	}), places, nil
+}
+
+// existing finds out which copies there are: what mentions stubs in other places than
+// calls is not converted.
+func existing(wanted []*linkInput, places map[string]string, jobs int) (copies map[string]string, names []renamed) {
+	missing := make([]bool, len(wanted))
+	parallel.Each(len(wanted), jobs, func(i int) {
+		_, err := os.Lstat(places[wanted[i].file])
+		missing[i] = errors.Is(err, os.ErrNotExist)
+	})
+	copies = map[string]string{}
+	for i, in := range wanted {
+		if place, ok := places[in.file]; ok && !missing[i] {
+			copies[in.file] = place
+			names = append(names, renamed{place, in.path})
+		}
+	}
+	return copies, names
+}
+
+// notes are taken by several goroutines of objects that are about to be converted.
+type notes struct {
+	options patch.Options
+	mu      sync.Mutex
+	parts   map[string]*part
+}
+
+// add notes an object. Of archives, the members that are not converted count too.
+func (n *notes) add(obj *input.Object, plan *patch.Plan) error {
+	if obj.Source.Member != nil {
+		return nil
+	}
+	p := &part{need: stubs.New(stubOptions(n.options))}
+	err := p.add(n.options, obj, plan.Scan)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.parts[obj.Source.Name] = p
+	return err
+}

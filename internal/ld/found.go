@@ -1,0 +1,88 @@
+package ld
+
+import (
+	"errors"
+	"sync"
+
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+)
+
+// named is a file that a linker reads.
+type named struct {
+	path   string // as the linker is told, or finds it
+	file   string // where it is
+	script string // that names it, or "" if the line does
+}
+
+// found are the files that a line names.
+type found struct {
+	files []named        // in the order of the line
+	byArg map[int]string // the path of the file, by the argument
+}
+
+// find finds the files that a line names.
+func find(ln *line.Line) found {
+	f := found{byArg: map[int]string{}}
+	add := func(i int, path, file string) {
+		f.files = append(f.files, named{path: path, file: file})
+		f.byArg[i] = path
+	}
+	target := sync.OnceValue(func() input.Target { return targetOf(ln) })
+	for i := range ln.Args {
+		arg := &ln.Args[i]
+		switch {
+		case arg.Foreign:
+		case arg.Kind == line.Input:
+			add(i, arg.Value, ln.InFolder(arg.Value))
+		case arg.Kind == line.Library:
+			if file := fitting(ln.Candidates(arg), target); file != "" {
+				add(i, file, file)
+			}
+		}
+	}
+	return f
+}
+
+// fitting takes the first of several files that is for the target of the link, as
+// linkers do. There is no choice where there is one.
+func fitting(files []string, target func() input.Target) string {
+	if len(files) < 2 {
+		files = append(files, "")
+		return files[0]
+	}
+	unknown := input.Target{}
+	for _, file := range files {
+		if t := targetOfFile(file); t == unknown || target() == unknown || t == target() {
+			return file
+		}
+	}
+	return ""
+}
+
+// targetOf is that of the first input which says what it is for.
+func targetOf(ln *line.Line) input.Target {
+	for i := range ln.Args {
+		if arg := &ln.Args[i]; arg.Kind == line.Input && !arg.Foreign {
+			if t := targetOfFile(ln.InFolder(arg.Value)); t != (input.Target{}) {
+				return t
+			}
+		}
+	}
+	return input.Target{}
+}
+
+// targetOfFile is that of an ELF file, or of the first in an archive. It is empty for
+// what is neither.
+func targetOfFile(file string) (target input.Target) {
+	found := errors.New("found")
+	input.Each(file, input.Options{FollowThin: true}, func(src *input.Source) error {
+		t, _, ok := src.Ident()
+		if !ok {
+			return nil
+		}
+		target = t
+		return found
+	})
+	return target
+}

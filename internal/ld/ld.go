@@ -1,0 +1,178 @@
+// Package ld is a linker that hands everything to the real one, with a converted copy
+// in the place of each input that holds probes.
+//
+// A link goes through phases. Each takes what earlier ones have made, changes nothing
+// of it, and makes values of its own:
+//
+//	linker.go    the real linker is found
+//	line         its command line is read                       line.Line
+//	script.go    so are the scripts that flags of it name       []script
+//	found.go     the files are found that the line names        found
+//	scan.go      they, and those that scripts name, are
+//	             looked at                                      scanned
+//	choose.go    it is decided which are converted, and whose
+//	             code has to be generated first, or why the
+//	             link cannot be                                 choice
+//	copies.go    the former are converted, to copies or in
+//	             their place                                    converted
+//	generate.go  the code of the latter is generated, and
+//	             converted                                      generated
+//	complete.go  an object is made of what the program still
+//	             needs                                          addition
+//	words.go     the linker gets words that name all that       standIns
+//	run.go       the linker runs
+//	reports.go   what it has written names the inputs again
+//
+// Where nothing stands for any input, the process becomes the linker instead, as if
+// nobody had stood between. What changes while a link goes on is its session: the folder
+// of temporary files and the linker that runs, both of which a signal ends.
+package ld
+
+import (
+	"errors"
+	"slices"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/ld/rename"
+	"sdtconvert/internal/process"
+)
+
+// Options say how a link is made.
+type Options struct {
+	// Convert says how inputs are converted: what, and to what, by how many threads, and
+	// what is told of it.
+	Convert convert.Options
+
+	Linker  string // a path, or a name along PATH; "" for what the environment says
+	Off     bool   // only run the linker
+	InPlace bool   // convert the inputs themselves
+	NoStubs bool   // add no object to the link
+}
+
+// exitFailed is the exit status where an input cannot be converted.
+const exitFailed = 1
+
+// errTold stands for errors that have been printed.
+var errTold = errors.New("was told")
+
+// diedError says that a signal has ended the linker before it was run for the user.
+type diedError struct{ status process.Status }
+
+func (e *diedError) Error() string { return "was ended by a signal" }
+
+// Run runs the real linker for a program that was called by a name, and by arguments,
+// of one. It returns how the linker has ended, or status 1 where an input could not be
+// converted, which it has told; and does not return where the process has become the
+// linker. Before it does either, all temporary files are removed.
+func Run(p *process.Process, o Options, name string, args []string) (process.Status, error) {
+	real, err := findReal(p, o.Linker, name)
+	if err != nil {
+		return process.Status{}, err
+	}
+	s := newSession(p)
+	l := &link{Options: o, Process: p, session: s, linker: real, args: args}
+	status, err := l.run()
+	if removal := s.remove(); err == nil {
+		err = removal
+	}
+	if died := (*diedError)(nil); errors.As(err, &died) {
+		return died.status, nil
+	}
+	if errors.Is(err, errTold) {
+		return process.Status{Code: exitFailed}, nil
+	}
+	return status, err
+}
+
+// link is what all phases know, and none changes but for the session.
+type link struct {
+	Options
+	*process.Process
+	session *session
+	linker  linker
+	args    []string // as they came
+}
+
+// prepared is a link that is ready for the linker.
+type prepared struct {
+	*line.Line
+	words    []string
+	names    *rename.Names // of temporary files
+	addition *addition
+}
+
+func (l *link) run() (process.Status, error) {
+	var ready *prepared
+	if !l.Off {
+		var err error
+		if ready, err = l.prepare(); err != nil {
+			return process.Status{}, err
+		}
+	}
+	if ready == nil {
+		if err := l.session.remove(); err != nil {
+			return process.Status{}, err
+		}
+		return l.stepAside()
+	}
+	status, err := l.runLinker(ready)
+	if err != nil {
+		return status, err
+	}
+	return status, rewriteReports(l.session.files, ready)
+}
+
+// prepare goes through all phases before the linker runs. It is nil where the linker is
+// to be run as it was called.
+func (l *link) prepare() (*prepared, error) {
+	args, err := line.Expand(l.args)
+	if err != nil {
+		return nil, err
+	}
+	ln := line.Parse(args)
+	if !ln.HasInputs() {
+		return nil, nil
+	}
+	scripts, err := readScripts(ln)
+	if err != nil {
+		return nil, err
+	}
+	files := find(ln)
+	scan := newScanner(ln, l.Convert.Patch, l.Convert.Jobs)
+	inputs := scan.all(files, l.changeable(ln, scripts))
+	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", scan: scan}, inputs, scripts)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	done, err := l.convert(ln, chosen.convert)
+	if err != nil {
+		return nil, err
+	}
+	code, err := l.generate(scan, inputs, chosen, done)
+	if err != nil {
+		return nil, err
+	}
+	stand := standIns{copies: done.copies, generated: code.byArg}
+	names := slices.Concat(done.names, code.names)
+	if !ln.Relocatable {
+		if stand.added, err = l.complete(ln, inputs, done, code); err != nil {
+			return nil, err
+		}
+	}
+	if stand.none() {
+		return nil, nil
+	}
+	if stand.added != nil {
+		names = append(names, renamed{stand.added.file, addedName})
+	}
+	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added}, nil
+}
+
+// changeable are the files that scripts of flags name, where they can be converted.
+func (l *link) changeable(ln *line.Line, scripts []script) []named {
+	if !l.InPlace {
+		return nil
+	}
+	return scripted(ln, scripts)
+}

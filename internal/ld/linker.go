@@ -1,0 +1,116 @@
+package ld
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sdtconvert/internal/process"
+)
+
+// What the environment says of the linker.
+const (
+	envLinker = "SDTCONVERT_LD"    // which it is
+	envDepth  = "SDTCONVERT_DEPTH" // how many wrappers run each other
+
+	// envCompiler are the folders in which GCC's driver looks for what it runs. One for
+	// another machine has a linker of its own there.
+	envCompiler = "COMPILER_PATH"
+)
+
+// maxDepth is how often wrappers may run each other: a compiler that a plugin of
+// the linker runs may link. More means that one finds a copy of itself.
+const maxDepth = 8
+
+// linker is the real linker.
+type linker struct {
+	path    string
+	environ []string // that it gets
+}
+
+// findReal finds the linker to run: the one that is named, or the next of the name
+// that is not this program, where the compiler would find it or along PATH.
+func findReal(p *process.Process, flag, name string) (linker, error) {
+	depth, _ := strconv.Atoi(p.Getenv(envDepth))
+	if depth >= maxDepth {
+		return linker{}, fmt.Errorf("%s: is this program again and again; say with %s or --linker where the real linker is", name, envLinker)
+	}
+	path, err := realPath(p, flag, name)
+	return linker{path, p.EnvironWith(envDepth, strconv.Itoa(depth+1))}, err
+}
+
+func realPath(p *process.Process, flag, name string) (string, error) {
+	wanted, from := flag, "--linker"
+	if wanted == "" {
+		wanted, from = p.Getenv(envLinker), envLinker
+	}
+	if wanted == "" {
+		path, err := findIn(name, p.Getenv(envCompiler))
+		if err != nil {
+			path, err = findIn(name, p.Getenv("PATH"))
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: no linker of this name along PATH but this program; say with %s or --linker where it is", name, envLinker)
+		}
+		return path, err
+	}
+	if filepath.Base(wanted) != wanted {
+		if _, err := exec.LookPath(wanted); err != nil {
+			return "", fmt.Errorf("%s: %w", from, err)
+		}
+		return wanted, nil
+	}
+	path, err := findIn(wanted, p.Getenv("PATH"))
+	if err != nil {
+		err = fmt.Errorf("%s: no %s along PATH", from, wanted)
+	}
+	return path, err
+}
+
+// findIn looks in a list of folders, past what is this program.
+func findIn(name, folders string) (string, error) {
+	for _, folder := range filepath.SplitList(folders) {
+		if folder == "" {
+			folder = "."
+		}
+		path := filepath.Join(folder, name)
+		if !filepath.IsAbs(path) {
+			path = "." + string(filepath.Separator) + path
+		}
+		if found, err := exec.LookPath(path); err == nil && !isSelf(found) {
+			return found, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+func isSelf(path string) bool {
+	own, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	return sameFile(own, path)
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errors.Join(errA, errB) == nil && os.SameFile(infoA, infoB)
+}
+
+// is reports whether the linker has a name, or one with that in it.
+func (l linker) is(name string) bool {
+	real, err := filepath.EvalSymlinks(l.path)
+	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
+}
+
+// command is a run of the linker.
+func (l linker) command(words []string) *exec.Cmd {
+	cmd := exec.Command(l.path, words...)
+	cmd.Args[0], cmd.Env = l.path, l.environ
+	return cmd
+}

@@ -1,0 +1,150 @@
+package ld
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+func testScanner() *scanner {
+	return newScanner(line.Parse(nil), patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+}
+
+// checkScan compares what a scan says of an ELF file with what debug/elf reads. It
+// reports whether the file has to do with probes.
+func checkScan(t *testing.T, path string, data []byte) bool {
+	t.Helper()
+	s := testScanner()
+	in := s.input(named{path: path, file: path})
+	if in.probes && !in.names && in.late.Probes == 0 {
+		t.Errorf("%s: mentions stubs, but no name of probes", path)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil || in.typ != filetype.ELF {
+		return in.names
+	}
+	if in.elf != f.Type && in.elf != elf.ET_NONE {
+		t.Errorf("%s: is of type %v, and not %v", path, f.Type, in.elf)
+	}
+	if in.elf != elf.ET_REL {
+		return in.names
+	}
+	symbols, err := f.Symbols()
+	if err != nil || in.err != nil {
+		return in.names
+	}
+	mentions := func(needles [][]byte) bool {
+		return slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {
+			return slices.ContainsFunc(needles, func(n []byte) bool { return strings.Contains(symbol.Name, string(n)) })
+		})
+	}
+	if !in.names && mentions(s.any) || !in.probes && mentions(s.needles) {
+		t.Errorf("%s: has names of probes that were not seen", path)
+	}
+	for _, section := range f.Sections {
+		if strings.HasPrefix(section.Name, ".gnu.lto_") && in.late.Compiler == "" {
+			t.Errorf("%s: holds code of GCC that was not seen", path)
+		}
+	}
+	return in.names
+}
+
+func TestScan(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "object.o")
+	with, without := 0, 0
+	for _, file := range append(objects.Committed(t, 1<<20), objects.Foreign(t, 1<<20)...) {
+		if err := os.WriteFile(path, file.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if checkScan(t, path, file.Data) {
+			with++
+		} else {
+			without++
+		}
+	}
+	if with == 0 || without == 0 {
+		t.Errorf("%d files have to do with probes, and %d have not", with, without)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	for _, file := range append(objects.Committed(f, 8<<10), objects.Foreign(f, 8<<10)...) {
+		f.Add(file.Data)
+	}
+	path := filepath.Join(f.TempDir(), "fuzz.o")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		checkScan(t, path, data)
+	})
+}
+
+// What the line names comes first, each file once, and then what scripts name.
+func TestScannedOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"libx.so": "GROUP(a.o inner.ld)\n", "inner.ld": "INPUT(b.o libx.so)\n", "a.o": "\x7fELF", "b.o": "\x7fELF", "c.o": "",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"))
+	s := testScanner()
+	s.line = ln
+	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
+	if got, want := paths(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	scripts := map[string]string{}
+	for _, in := range all.inputs {
+		scripts[in.path] = in.script
+	}
+	if scripts["a.o"] != "" || scripts["inner.ld"] != "libx.so" || scripts["b.o"] != "inner.ld" || scripts["more.o"] != "flag.ld" {
+		t.Errorf("named by %q", scripts)
+	}
+	for i, in := range all.byArg {
+		if arg := ln.Args[i]; arg.Kind == line.Input && in.path != arg.Value {
+			t.Errorf("%q is %s", arg.Words, in.path)
+		}
+	}
+}
+
+// Of two libraries of one name, linkers take that for the machine of the link.
+func TestLibraryOfMachine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, object string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, objects.Read(t, object), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("arm/libx.a", "calls.arm64-gcc12-O2.o")
+	write("intel/libx.a", "calls.amd64-gcc12-O2.o")
+	write("arm.o", "calls.arm64-gcc12-O2.o")
+	write("intel.o", "calls.amd64-gcc12-O2.o")
+	for words, want := range map[string]string{
+		"intel.o -Larm -Lintel -lx": "intel/libx.a",
+		"arm.o -Lintel -Larm -lx":   "arm/libx.a",
+		"-Lintel -Larm -lx":         "intel/libx.a",
+		"nothing.o -Larm -lx":       "arm/libx.a",
+		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
+	} {
+		files := find(line.Parse(strings.Fields(words))).files
+		if got := files[len(files)-1].path; got != want {
+			t.Errorf("%s: takes %s, want %s", words, got, want)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+//go:build unix
+
+package ld
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+// signals are those that a test sends to a run in its own process.
+type signals struct {
+	to     chan chan<- os.Signal // once the run watches for them
+	exited chan int              // its status, where a signal has ended it
+}
+
+// process is one that gets them.
+func (s *signals) process(temp string, out *bytes.Buffer) *process.Process {
+	s.exited, s.to = make(chan int, 1), make(chan chan<- os.Signal, 1)
+	return &process.Process{
+		Stdout: out, Stderr: out, Environ: append(os.Environ(), "TMPDIR="+temp),
+		Notify: func(c chan<- os.Signal, _ ...os.Signal) { s.to <- c },
+		Exit:   func(status int) { s.exited <- status; runtime.Goexit() },
+	}
+}
+
+// Before the linker runs, a signal ends everything at once, and who wants to go on waits
+// for that.
+func TestSignalWithoutLinker(t *testing.T) {
+	temp := t.TempDir()
+	sent := &signals{}
+	s := newSession(sent.process(temp, nil))
+	file, err := s.write("file", []byte("text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.makePlaces([]string{"a/b.o"}); err != nil {
+		t.Fatal(err)
+	}
+	to := <-sent.to
+	to <- syscall.SIGPIPE // an error of a write, and nothing else
+	to <- syscall.SIGTERM
+	if status := <-sent.exited; status != 128+15 {
+		t.Errorf("exit status %d", status)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is there: %v", file, err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	again := make(chan error)
+	go func() {
+		_, err := s.mkdir("again")
+		again <- err
+	}()
+	select {
+	case err := <-again:
+		t.Errorf("a folder was made, or not: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// While it runs, the linker gets the signal, and its end is that of the link.
+func TestSignalToLinker(t *testing.T) {
+	t.Chdir(t.TempDir())
+	temp := t.TempDir()
+	if err := os.WriteFile("a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	sent, out := &signals{}, &bytes.Buffer{}
+	p := sent.process(temp, out)
+	go func() {
+		for range 1000 {
+			if info, err := os.Stat("started"); err == nil && info.Size() > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		to := <-sent.to
+		to <- syscall.SIGTERM
+	}()
+	status, err := Run(p, options("./linker"), "ld", []string{"a.o"})
+	if err != nil || status.Signal != os.Signal(syscall.SIGTERM) {
+		t.Errorf("%v, %v", status, err)
+	}
+	if out.String() != "reading a.o\n" {
+		t.Errorf("says %q", out)
+	}
+	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func options(linker string) Options {
+	return Options{
+		Linker:  linker,
+		Convert: convert.Options{Patch: patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, Jobs: 2},
+	}
+}
+
+// A folder that nobody may write to is one clear line.
+func TestNoTemporaryFolder(t *testing.T) {
+	s := newSession((&signals{}).process(filepath.Join(t.TempDir(), "none"), nil))
+	_, err := s.mkdir("lto")
+	if err == nil || !strings.HasPrefix(err.Error(), "the folder for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
+		t.Error(err)
+	}
+	if err := s.remove(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,40 @@
+package ld
+
+import "sdtconvert/internal/ld/line"
+
+// standIns are what the linker reads in the place of inputs, and beside them.
+type standIns struct {
+	copies    map[string]string // of inputs, by file
+	generated map[int][]string  // what stands for arguments
+	added     *addition         // or nil
+}
+
+// none reports whether the linker reads what it would read by itself.
+func (s standIns) none() bool {
+	return len(s.copies) == 0 && s.added == nil && s.generated == nil
+}
+
+// words are those of a line with all that in it.
+func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
+	var words []string
+	for i := range ln.Args {
+		if s.added != nil && s.added.at == i {
+			words = append(words, s.added.file)
+		}
+		if files, ok := s.generated[i]; ok {
+			words = append(words, files...)
+			continue
+		}
+		if in := byArg[i]; in != nil {
+			if place, ok := s.copies[in.file]; ok {
+				words = append(words, place)
+				continue
+			}
+		}
+		words = append(words, ln.Args[i].Words...)
+	}
+	if s.added != nil && s.added.at == len(ln.Args) {
+		words = append(words, s.added.file)
+	}
+	return words
+}

@@ -1,0 +1,57 @@
+package process_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"sdtconvert/internal/process"
+)
+
+func TestEnvironment(t *testing.T) {
+	p := &process.Process{Environ: []string{"A=1", "AB=2", "TMPDIR=/there"}}
+	if got := p.Getenv("A"); got != "1" {
+		t.Errorf("A is %q", got)
+	}
+	if got := p.Getenv("B"); got != "" {
+		t.Errorf("B is %q", got)
+	}
+	if got := p.TempDir(); got != "/there" {
+		t.Errorf("temporary files go to %q", got)
+	}
+	if got, want := p.EnvironWith("A", "3"), []string{"AB=2", "TMPDIR=/there", "A=3"}; !slices.Equal(got, want) {
+		t.Errorf("changed: %q, want %q", got, want)
+	}
+	if p.Getenv("A") != "1" {
+		t.Error("the run's own environment has changed")
+	}
+}
+
+// A run that the process does not belong to tells its end, and ends nothing.
+func TestEndOfOthersProcess(t *testing.T) {
+	p := &process.Process{}
+	for status, want := range map[process.Status]int{
+		{}: 0, {Code: 7}: 7, {Signal: os.Interrupt}: 130, {Signal: os.Kill}: 137,
+	} {
+		if got := p.End(status); got != want {
+			t.Errorf("%v: exit status %d, want %d", status, got, want)
+		}
+	}
+	var died os.Signal
+	p.Kill = func(sig os.Signal) { died = sig }
+	if p.End(process.Status{Signal: os.Kill}); died != os.Kill {
+		t.Errorf("died by %v", died)
+	}
+}
+
+func TestIgnoredSignalsAreNotHeeded(t *testing.T) {
+	p := &process.Process{}
+	both := []os.Signal{os.Interrupt, os.Kill}
+	if got := p.Heeded(both); !slices.Equal(got, both) {
+		t.Errorf("heeds %v", got)
+	}
+	p.Ignored = func(sig os.Signal) bool { return sig == os.Interrupt }
+	if got := p.Heeded(both); !slices.Equal(got, both[1:]) {
+		t.Errorf("heeds %v", got)
+	}
+}
