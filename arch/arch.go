@@ -4,6 +4,9 @@
 // packages above never ask which machine they work for. A machine is a folder
 // beside this file and a line in package machines. A Machine sees bytes,
 // offsets and relocations; it knows nothing of ELF files as a whole.
+//
+// machines.Lookup finds the Machine of an object; nobody else has to know how many
+// there are. Sizes and offsets are in bytes.
 package arch
 
 import (
@@ -79,7 +82,11 @@ type Site struct {
 // Env is what the object around a site demands of its disabled form.
 type Env struct {
 	ReturnThunk bool // a bare return is forbidden; jump to the return thunk
-	Text        Text // around the site
+	// Armable asks that the form of a probe call begins with an instruction that
+	// kernels emulate when a breakpoint of user space (a uprobe) is put over it.
+	// Others are executed elsewhere, or become something else.
+	Armable bool
+	Text    Text // around the site
 	// Returns are the relocations against the return thunk in the section of a
 	// conditional tail call, sorted by offset.
 	Returns []Reloc
@@ -143,6 +150,7 @@ type DataReloc struct {
 	Op   DataOp
 }
 
+// DataOp is what a relocation does to its field.
 type DataOp uint8
 
 const (
@@ -205,7 +213,9 @@ type RelativeReloc struct {
 	Sub  bool // names the field, whose address is subtracted
 }
 
-// Machine is one instruction set under one ABI.
+// Machine is one instruction set under one ABI. Machines hold no state: they may be
+// compared, and used from several goroutines. Code that they are given is not modified;
+// what they return may share its bytes, as Site.Code does, and is not to be modified.
 type Machine interface {
 	Traits() *Traits
 
@@ -221,7 +231,8 @@ type Machine interface {
 	Disable(s Site, k Kind, env Env) (Change, error)
 
 	// Disabled finds the disabled site whose record is at offset record, and
-	// reports whether the bytes are a disabled form of the kind at all.
+	// reports whether the bytes are a disabled form of the kind at all, whatever
+	// Env it was made for.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump

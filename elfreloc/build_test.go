@@ -209,32 +209,21 @@ func (m *image) sectionHeader(b []byte, s imageSection, name uint32, off int, li
 	return m.word(m.word(b, 1), entry)
 }
 
-// openImage opens bytes as an object.
-func openImage(t testing.TB, data []byte) *elfreloc.Object {
-	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // edited makes changes to an image, and opens the result with debug/elf.
 func edited(t testing.TB, data []byte, change func(e *elfreloc.Edit)) (*elf.File, []byte) {
 	t.Helper()
-	e, err := openImage(t, data).Edit()
+	e, err := objects.Open(t, data).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(e)
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return saved(t, e, data)
+}
+
+// saved is an edited object, as debug/elf opens it too.
+func saved(t testing.TB, e *elfreloc.Edit, in []byte) (*elf.File, []byte) {
+	t.Helper()
+	result := objects.Save(t, e, in)
 	f, err := elf.NewFile(bytes.NewReader(result))
 	if err != nil {
 		t.Fatal(err)

@@ -8,11 +8,14 @@ import (
 )
 
 // Edit collects changes to an object. Nothing is written, and the object does
-// not change, until Save turns them into the extents of a new file.
+// not change: Save turns them into the extents of a new file.
 //
 // Symbols and sections keep their indexes for the life of an Edit, and new ones
 // get the indexes behind the last. Save alone renumbers symbols, because a
-// symbol table wants its local symbols first.
+// symbol table wants its local symbols first (gABI, "Symbol Table", sh_info).
+//
+// Slices that an Edit is given belong to it, and are not to be modified until what
+// Save returns was written.
 type Edit struct {
 	o       *Object
 	symbols *Symbols
@@ -60,17 +63,18 @@ type NewSection struct {
 	Name    string
 	Type    elf.SectionType
 	Flags   elf.SectionFlag // without SHF_GROUP
-	Align   uint64
-	Entsize uint64
-	Data    []byte
-	Relocs  bool // whether a relocation section goes with it
-	Expect  int  // how many relocations there will be, if that is known
-	Rela    bool // its type
-	Like    int  // the section whose group it joins, or that group, 0 for none
-	Link    int  // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
+	Align   uint64          // bytes, a power of two; 0 and 1 both mean none
+	Entsize uint64          // bytes; 0 when the section is no table
+	Data    []byte          // may still be filled in, but not resized, until Save
+	Relocs  bool            // whether a relocation section goes with it
+	Expect  int             // how many relocations there will be, if that is known
+	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
+	Like    int             // the section whose group it joins, or that group, 0 for none
+	Link    int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
 }
 
-// Edit starts to collect changes.
+// Edit starts to collect changes. It reads the symbols, the section groups and the
+// headers of relocation sections, and refuses an object in which these make no sense.
 func (o *Object) Edit() (*Edit, error) {
 	syms, err := o.Symbols()
 	if err != nil {
@@ -114,7 +118,9 @@ func (e *Edit) Reserve(rs RelocSection, n int) {
 	re.set = slices.Grow(re.set, n)
 }
 
-// Patch replaces the bytes old, which Save verifies, at offset off of a section.
+// Patch replaces the bytes old at offset off of a section by new, which has to be as
+// long: else it panics. That the section holds old is verified when the bytes are
+// written. Two patches of the same byte are an error of Save.
 func (e *Edit) Patch(sec int, off uint64, old, new []byte) {
 	if len(old) != len(new) {
 		panic("elfreloc: a patch that changes the length")
@@ -143,8 +149,8 @@ func (e *Edit) checkPatches(sec int) ([]patch, error) {
 	return ps, nil
 }
 
-// Append adds bytes to the end of a section that has relocations of its own,
-// and returns their offset.
+// Append adds bytes to the end of a section of the object, and returns their
+// offset, in bytes.
 func (e *Edit) Append(sec int, data []byte) uint64 {
 	off := e.o.Sections[sec].Size + uint64(len(e.appended[sec]))
 	e.appended[sec] = append(e.appended[sec], data...)
@@ -173,8 +179,9 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 	re.deleted = append(re.deleted, i)
 }
 
-// AddRelocation adds a relocation that applies to section sec. The section
-// must have a relocation section: see NewSection.Relocs.
+// AddRelocation adds a relocation that applies to section sec, which may be new. That
+// a section of the object has no relocation section is an error; a new one must have
+// one (NewSection.Relocs). In SHT_REL the addend has to be in the section's bytes.
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
@@ -201,7 +208,7 @@ func (e *Edit) Symbol(i uint32) Symbol {
 	return e.symbols.At(int(i))
 }
 
-// SetSymbol replaces symbol i, which stays as local or global as it was.
+// SetSymbol replaces symbol i, which has to stay as local or global as it was.
 func (e *Edit) SetSymbol(i uint32, s Symbol) {
 	if n := uint32(e.symbols.Len()); i >= n {
 		e.added[i-n] = s
@@ -214,7 +221,7 @@ func (e *Edit) SetSymbol(i uint32, s Symbol) {
 // symbol by afterwards; 0 is the undefined symbol.
 func (e *Edit) RemoveSymbol(i, by uint32) { e.removed[i] = by }
 
-// AddSymbol adds a symbol and returns its index.
+// AddSymbol adds a symbol and returns its index, which holds for this Edit alone.
 func (e *Edit) AddSymbol(s Symbol) uint32 {
 	e.added = append(e.added, s)
 	return uint32(e.symbols.Len() + len(e.added) - 1)
@@ -231,8 +238,9 @@ func (e *Edit) SectionSymbol(sec int) uint32 {
 	return i
 }
 
-// AddGroup adds a COMDAT group, of which linkers keep one for each signature,
-// the name of a symbol. What it is given to as Like joins it.
+// AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
+// for each name of a signature, which is a symbol (gABI, "Section Groups"). A section
+// joins it that has the index as NewSection.Like.
 func (e *Edit) AddGroup(signature uint32) int {
 	const grpComdat = 1
 	flags := make([]byte, 4)
@@ -244,8 +252,8 @@ func (e *Edit) AddGroup(signature uint32) int {
 	return index
 }
 
-// AddSection adds a section, with a relocation section behind it if asked for,
-// and returns its index.
+// AddSection adds a section, with a relocation section behind it if asked for, and
+// returns its index. Both are members of the group of n.Like (gABI, "Section Groups").
 func (e *Edit) AddSection(n NewSection) int {
 	index := len(e.o.Sections) + len(e.sections)
 	s := newSection{data: n.Data, Section: Section{

@@ -27,7 +27,7 @@ func TestPatchesAreWritten(t *testing.T) {
 
 func TestPatchesThatOverlapAreAnError(t *testing.T) {
 	data := twoAndFour().bytes()
-	e, err := openImage(t, data).Edit()
+	e, err := objects.Open(t, data).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestPatchesThatOverlapAreAnError(t *testing.T) {
 // when the patch was planned.
 func TestPatchesWantTheOldBytes(t *testing.T) {
 	data := twoAndFour().bytes()
-	e, err := openImage(t, data).Edit()
+	e, err := objects.Open(t, data).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	e, err := openImage(t, twoAndFour().bytes()).Edit()
+	e, err := objects.Open(t, twoAndFour().bytes()).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
 }
 
 func TestAddRelocationWantsARelocationSection(t *testing.T) {
-	e, err := openImage(t, twoAndFour().bytes()).Edit()
+	e, err := objects.Open(t, twoAndFour().bytes()).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // emptyLike makes the empty object of an image's ABI, with changes.
 func emptyLike(t *testing.T, image []byte, change func(e *elfreloc.Edit)) (*elf.File, []byte) {
 	t.Helper()
-	empty, err := openImage(t, image).Empty("new.o")
+	empty, err := objects.Open(t, image).Empty("new.o")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,23 +22,11 @@ func emptyLike(t *testing.T, image []byte, change func(e *elfreloc.Edit)) (*elf.
 		t.Fatal(err)
 	}
 	change(e)
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
 	in, err := empty.ReadFile(0, empty.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := objects.Assemble(out, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, data
+	return saved(t, e, in)
 }
 
 // anyABI are images of each class and byte order, with an OS ABI and flags.
@@ -67,7 +55,7 @@ func TestEmptyHasTheABIOfItsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := openImage(t, data)
+		o := objects.Open(t, data)
 		if f.Machine != model.Machine || f.Class != model.Class || f.Data != model.Data || f.OSABI != model.OSABI || f.ABIVersion != 7 ||
 			f.Type != elf.ET_REL || o.Flags != 0x12345678 {
 			t.Errorf("%s: %+v", name, f.FileHeader)
@@ -92,7 +80,7 @@ func TestEmptyTakesGroups(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		o := openImage(t, data)
+		o := objects.Open(t, data)
 		groups, err := o.Groups()
 		if err != nil || len(groups) != 3 || groups[5] != 4 || groups[6] != 4 || groups[7] != 4 {
 			t.Errorf("%s: %v, %v", name, groups, err)
@@ -114,7 +102,7 @@ func TestEmptyTakesManySections(t *testing.T) {
 		}
 		e.AddSymbol(elfreloc.Symbol{Name: "last", Bind: elf.STB_GLOBAL, Section: last})
 	})
-	o := openImage(t, data)
+	o := objects.Open(t, data)
 	syms, err := o.Symbols()
 	if err != nil || syms.Len() != 2 || syms.At(1).Section != many+3 {
 		t.Errorf("%v, %+v", err, syms.At(1))

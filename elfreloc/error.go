@@ -1,16 +1,19 @@
 package elfreloc
 
+// What is wrong with a file is told with the place where it was met.
+
 import (
 	"fmt"
 	"strings"
 )
 
-// Error is a fault of one file, at the place where it was met.
+// Error is a fault of one file, at the place where it was met. It is shown as
+// "file: section+0xoffset: fault".
 type Error struct {
-	File    string
-	Section string  // "" when the fault is not of one section
-	Offset  *uint64 // from the start of Section; nil when it has no offset
-	Err     error
+	File    string  // Object.Name
+	Section string  // its name, or "section 7"; "" when the fault is not of one section
+	Offset  *uint64 // from the start of Section, bytes; nil when it has no offset
+	Err     error   // the fault; never nil
 }
 
 func (e *Error) Error() string {
@@ -33,12 +36,12 @@ func (o *Object) errorf(format string, args ...any) error {
 	return &Error{File: o.Name, Err: fmt.Errorf(format, args...)}
 }
 
-// SectionError makes an Error of section sec.
+// SectionError makes an *Error of section sec, which the object need not have.
 func (o *Object) SectionError(sec int, err error) error {
 	return &Error{File: o.Name, Section: o.sectionLabel(sec), Err: err}
 }
 
-// OffsetError makes an Error of offset off of section sec.
+// OffsetError makes an *Error of offset off, in bytes, of section sec.
 func (o *Object) OffsetError(sec int, off uint64, err error) error {
 	return &Error{File: o.Name, Section: o.sectionLabel(sec), Offset: &off, Err: err}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // manySections makes an object of n sections.
@@ -65,7 +66,7 @@ func TestGrowthBeyondTheReservedSectionIndexes(t *testing.T) {
 
 // readGrown reads what was written, and adds to it once more.
 func readGrown(t *testing.T, grown []byte, section int) {
-	o := openImage(t, grown)
+	o := objects.Open(t, grown)
 	syms, err := o.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func readGrown(t *testing.T, grown []byte, section int) {
 	if n != 1 {
 		t.Errorf("%d extended section index tables", n)
 	}
-	syms, err = openImage(t, again).Symbols()
+	syms, err = objects.Open(t, again).Symbols()
 	if err != nil {
 		t.Fatal(err)
 	}

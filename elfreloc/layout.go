@@ -42,7 +42,7 @@ func (l Layout) pick(size32, size64 int) int {
 	return size32
 }
 
-// PutWord writes an address.
+// PutWord writes an address to the start of b, which has room for it.
 func (l Layout) PutWord(b []byte, v uint64) {
 	if l.Class == elf.ELFCLASS64 {
 		l.Order.PutUint64(b, v)
@@ -51,7 +51,7 @@ func (l Layout) PutWord(b []byte, v uint64) {
 	}
 }
 
-// GetWord reads an address.
+// GetWord reads an address from the start of b, which holds one.
 func (l Layout) GetWord(b []byte) uint64 {
 	if l.Class == elf.ELFCLASS64 {
 		return l.u64(b)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // field is a place in a 64-bit little-endian file to overwrite.
@@ -199,7 +200,7 @@ func TestAMemberOfTwoGroups(t *testing.T) {
 func TestProgramHeadersAreNotRewritten(t *testing.T) {
 	b := sound().bytes()
 	b[56] = 1 // e_phnum
-	e, err := openImage(t, b).Edit()
+	e, err := objects.Open(t, b).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package elfreloc
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,8 @@ import (
 const windowSize = 8192 * 24
 
 // NamesContain reports whether any of the needles occurs in the string table
-// of the symbols. It streams the table, and reads nothing else.
+// of the symbols. It streams the table, and reads nothing else. Where none does,
+// nothing in the object has such a name.
 func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 	if o.symtab == 0 {
 		return false, nil
@@ -62,10 +64,9 @@ func containsAny(b []byte, needles [][]byte) bool {
 }
 
 // StreamContains reports whether any of the needles occurs in the n bytes at
-// offset off of r, through a buffer of constant size.
-func StreamContains(r interface {
-	ReadAt([]byte, int64) (int, error)
-}, off, n int64, needles [][]byte) (bool, error) {
+// offset off of r, through a buffer of constant size. An error tells the offset
+// where reading has ended.
+func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error) {
 	overlap := 0
 	for _, needle := range needles {
 		overlap = max(overlap, len(needle)-1)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // stringTable returns the bytes of a section.
@@ -141,7 +142,7 @@ func TestNamesContainSearchesSymbolNamesAlone(t *testing.T) {
 	for _, one := range []bool{false, true} {
 		m := &image{syms: named(elf.STB_GLOBAL, "a_stub_of_mine"), relocs: []uint32{1}, one: one}
 		m.extra = []imageSection{{name: ".elsewhere", typ: elf.SHT_PROGBITS, data: []byte("hidden_stub\x00")}}
-		o := openImage(t, m.bytes())
+		o := objects.Open(t, m.bytes())
 		for needle, want := range map[string]bool{"_stub_": true, "a_stub": true, "hidden": false, "zzz": false} {
 			if got, err := o.NamesContain([][]byte{[]byte("nothing"), []byte(needle)}); err != nil || got != want {
 				t.Errorf("%q: got %v, %v, want %v", needle, got, err, want)

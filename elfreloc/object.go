@@ -9,7 +9,16 @@
 // Files are read with ReadAt and never mapped: a file that another process
 // shortens would kill this one with SIGBUS.
 //
-// The formats are those of the System V gABI, chapter 4.
+// Begin with Open. Object.Symbols and Object.EachRelocation read what it opens;
+// Object.Edit collects changes, Edit.Save lays the new file out as an Output, and
+// Output.Write writes that. The formats are those of the System V gABI, chapter 4.
+//
+// What is wrong with a file, or with reading it, is an *Error. Sections, symbols
+// and entries of relocation sections are named by their indexes in the file; one
+// that the object does not have is the caller's fault, and panics.
+//
+// An Object and its Edit serve one goroutine at a time, because they read tables
+// when these are first asked for. Symbols and Outputs may be used by several.
 package elfreloc
 
 import (
@@ -31,14 +40,15 @@ const (
 	shtCallGraph   elf.SectionType = 0x6fff4c09 // SHT_LLVM_CALL_GRAPH_PROFILE
 )
 
-// Object is an open ELF file.
+// Object is an open ELF file: its header and its section headers (gABI, "ELF Header"
+// and "Sections"). The fields are not to be modified.
 type Object struct {
 	Name     string // of the file, for messages
 	Layout   Layout
 	Type     elf.Type
 	Machine  elf.Machine
 	Flags    uint32    // e_flags: the processor's supplement defines them
-	Sections []Section // with section 0
+	Sections []Section // by index, with section 0
 
 	r        io.ReaderAt
 	size     int64
@@ -57,16 +67,16 @@ type Object struct {
 	order   []int          // once fileOrder has found it
 }
 
-// Section is a section header.
+// Section is a section header (gABI, "Section Header").
 type Section struct {
 	Name    string
 	Type    elf.SectionType
 	Flags   elf.SectionFlag
-	Addr    uint64
+	Addr    uint64 // 0 in a relocatable object
 	Offset  uint64 // in the file, bytes
 	Size    uint64 // bytes; takes no room in the file for SHT_NOBITS
-	Link    uint32
-	Info    uint32
+	Link    uint32 // sh_link: a section, whose part depends on Type
+	Info    uint32 // sh_info: depends on Type
 	Align   uint64 // 0 and 1 both mean none
 	Entsize uint64 // bytes; 0 when the section is no table
 
@@ -83,17 +93,22 @@ func (s *Section) Executable() bool {
 	return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS
 }
 
-// ErrNotELF is returned by Open for a file without the ELF magic number.
+// ErrNotELF is in the *Error that Open returns for a file without the ELF magic
+// number.
 var ErrNotELF = errors.New("not an ELF file")
 
-// Open reads the headers and section names of an ELF file of any type. The
-// object reads from r, of size bytes, for as long as it is used.
+// Open reads the headers and section names of an ELF file of any type. name is for
+// messages. The object reads from r, of size bytes, for as long as it is used, and
+// takes it that the bytes stay as they are; it never closes r. Headers that lead
+// beyond the file's end, and a second symbol table, are errors; sections that
+// overlap are one once something is read that they matter for (CheckOverlap).
 func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 	return new(Object).Reopen(r, size, name)
 }
 
-// Reopen is Open in the memory of an object that nobody uses any more: the sections
-// of thousands of objects take longer to make room for than to read.
+// Reopen is Open in the memory of an object that nobody uses any more, nor anything
+// that came of it: the sections of thousands of objects take longer to make room for
+// than to read. After an error o is to be thrown away.
 func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {
 	*o = Object{Name: name, r: r, size: size, Sections: o.Sections[:0]}
 	if err := o.readIdent(); err != nil {
@@ -278,18 +293,21 @@ func stringAt(table string, off uint32) (string, error) {
 	return s[:n], nil
 }
 
-// Data reads a whole section. The bytes are not to be modified.
+// Data reads a whole section, which is empty for SHT_NOBITS. The bytes are not to
+// be modified; they are good for as long as the object's reader (see Memory).
 func (o *Object) Data(sec int) ([]byte, error) {
 	return o.Bytes(sec, 0, o.Sections[sec].Size)
 }
 
-// Bytes reads n bytes at offset off of a section. They are not to be modified.
+// Bytes reads n bytes at offset off of a section, none of them for SHT_NOBITS. A
+// range beyond the section's end is an error. For the bytes Data's rules hold.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	return o.Window(nil, sec, off, n)
 }
 
 // Window is Bytes for those who read one part of a section after another: it
-// may put the bytes where the last part was.
+// may put the bytes where last is, which is nil or what it returned before and
+// nobody uses any more.
 func (o *Object) Window(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
@@ -367,8 +385,8 @@ func (o *Object) End() int64 {
 // Size is the size of the file in bytes.
 func (o *Object) Size() int64 { return o.size }
 
-// ReadFile reads n bytes of the file itself at offset off, for what lies
-// behind End.
+// ReadFile reads n bytes of the file itself at offset off: for what lies behind End,
+// and for segments. For the bytes Data's rules hold.
 func (o *Object) ReadFile(off, n int64) ([]byte, error) {
 	return o.checkedRead("data", uint64(off), uint64(n))
 }

@@ -26,7 +26,7 @@ func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f 
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, openImage(t, file.Data), f)
+			check(t, objects.Open(t, file.Data), f)
 		})
 	}
 }
@@ -153,13 +153,13 @@ func TestRelocationsOfEveryObjectSurviveAMove(t *testing.T) {
 		if strings.HasSuffix(file.Name, "-crel.o") {
 			continue // its relocations are not read, so its symbols do not move
 		}
-		before := openImage(t, file.Data)
+		before := objects.Open(t, file.Data)
 		_, result := edited(t, file.Data, func(e *elfreloc.Edit) {
 			for range 3 {
 				e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: 1})
 			}
 		})
-		if diff := cmp.Diff(spellRelocs(t, before), spellRelocs(t, openImage(t, result))); diff != "" {
+		if diff := cmp.Diff(spellRelocs(t, before), spellRelocs(t, objects.Open(t, result))); diff != "" {
 			t.Errorf("%s: %s", file.Name, diff)
 		}
 	}
@@ -203,7 +203,7 @@ func TestRelocationsOfMIPS64LittleEndian(t *testing.T) {
 	m := &image{syms: named(elf.STB_GLOBAL, "g1", "g2"), relocs: []uint32{0}}
 	data := m.bytes()
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_MIPS))
-	o := openImage(t, data)
+	o := objects.Open(t, data)
 	copy(data[o.Sections[2].Offset+8:], []byte{2, 0, 0, 0, 0, 11, 22, 33})
 	rels, err := o.RelocSections()
 	if err != nil {

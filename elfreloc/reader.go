@@ -6,8 +6,38 @@ import (
 	"slices"
 )
 
-// Reader reads an output that nobody has written yet. It is for tables: what is
-// rewritten on its way is rewritten anew for each read.
+// Write writes an output to w. in is what the object was opened with; its bytes
+// have to be what they were then. What has been written when an error is met is
+// of no use. Errors in what was read are *Error; those of w are as they are.
+func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
+	var window []byte
+	for i := range out.Extents {
+		x := &out.Extents[i]
+		if x.Data != nil {
+			if _, err := w.Write(x.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		if window == nil {
+			window = make([]byte, Window)
+		}
+		for at := int64(0); at < x.Len; at += Window {
+			b := window[:min(Window, x.Len-at)]
+			if err := x.read(b, in, at); err != nil {
+				return err
+			}
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Reader reads an output that nobody has written yet; in is what the object was
+// opened with. It is for tables: what is rewritten on its way is rewritten anew
+// for each read. Several goroutines may use it, if they may use in.
 func (out *Output) Reader(in io.ReaderAt) io.ReaderAt {
 	r := &outputReader{out: out, in: in, starts: make([]int64, len(out.Extents))}
 	at := int64(0)
@@ -53,26 +83,31 @@ func (r *outputReader) read(b []byte, x *Extent, at int64) error {
 		copy(b, x.Data[at:])
 		return nil
 	}
-	in := r.in
-	if x.From != nil {
-		in = x.From
-	}
 	if x.Rewrite == nil {
-		return readFull(in, b, x.Src+at)
+		return x.read(b, r.in, at)
 	}
 	window := make([]byte, min(Window, x.Len))
 	for n := 0; n < len(b); {
 		start := (at + int64(n)) / Window * Window
 		w := window[:min(Window, x.Len-start)]
-		if err := readFull(in, w, x.Src+start); err != nil {
-			return err
-		}
-		if err := x.Rewrite(start, w); err != nil {
+		if err := x.read(w, r.in, start); err != nil {
 			return err
 		}
 		n += copy(b[n:], w[at+int64(n)-start:])
 	}
 	return nil
+}
+
+// read reads what stands at offset at of an extent that holds no data of its own. A
+// rewritten one is read by its windows.
+func (x *Extent) read(b []byte, in io.ReaderAt, at int64) error {
+	if x.From != nil {
+		in = x.From
+	}
+	if err := readFull(in, b, x.Src+at); err != nil || x.Rewrite == nil {
+		return err
+	}
+	return x.Rewrite(at, b)
 }
 
 func readFull(r io.ReaderAt, b []byte, off int64) error {

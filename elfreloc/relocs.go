@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Relocation is an entry of a relocation section.
+// Relocation is an entry of a relocation section (gABI, "Relocation").
 type Relocation struct {
-	Offset   uint64 // in the target section
-	Sym      uint32 // symbol index, 0 for none
+	Offset   uint64 // in the target section, bytes
+	Sym      uint32 // symbol index, 0 for none; below Symbols.Len
 	Type     uint32 // R_<machine>_*
 	Addend   int64  // 0 when Implicit
 	Implicit bool   // of an SHT_REL section: the addend is in the target
@@ -16,10 +16,10 @@ type Relocation struct {
 
 // RelocSection is a section of relocations.
 type RelocSection struct {
-	Index  int // of the section itself
-	Target int // of the section that it applies to
-	Rela   bool
-	Len    int // entries
+	Index  int  // of the section itself
+	Target int  // of the section that it applies to
+	Rela   bool // SHT_RELA, and not SHT_REL
+	Len    int  // entries
 }
 
 // RelocSections lists the SHT_REL and SHT_RELA sections that use the symbol
@@ -62,7 +62,8 @@ func (o *Object) UnknownRelocations() []int {
 }
 
 // EachRelocation calls f for every entry of a relocation section, in the order
-// of the file, until f returns an error. It streams the section.
+// of the file, until f returns an error, which it returns as it is. i is the entry's
+// index. It streams the section.
 func (o *Object) EachRelocation(rs RelocSection, f func(i int, r Relocation) error) error {
 	return o.EachRelocationAgainst(rs, nil, f)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // symbolNames lists a symbol table, with symbol 0; nameless symbols of sections
@@ -237,7 +238,7 @@ func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {
 
 func wantSaveError(t *testing.T, m *image, want string) {
 	t.Helper()
-	e, err := openImage(t, m.bytes()).Edit()
+	e, err := objects.Open(t, m.bytes()).Edit()
 	if err != nil {
 		t.Fatal(err)
 	}

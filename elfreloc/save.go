@@ -11,25 +11,28 @@ import (
 
 // Output is a new file, as a list of what to write in the order of the file.
 // Sections that do not change are not even read: their extents name bytes of
-// the input, which a file system may share instead of copying.
+// the input, which a file system may share instead of copying. The input, which is
+// what the object was opened with, has to stay as it is until they are written.
 type Output struct {
-	Size    int64
-	Extents []Extent
+	Size    int64    // bytes: the sum of the extents' lengths
+	Extents []Extent // without gaps
 }
 
 // Extent is a part of an Output: Data, or Len bytes of the input.
 type Extent struct {
-	Data []byte
-	Src  int64 // offset in the input, or in From
-	Len  int64
-	From io.ReaderAt // what the bytes are of; nil for the input
-	// Rewrite, when not nil, changes the bytes on their way. It is called with
-	// windows of the extent in order, each of them Window bytes long but the
-	// last, and with the window's offset in the extent.
+	Data []byte      // nil for bytes of a file; not to be modified
+	Src  int64       // offset in the input, or in From, bytes
+	Len  int64       // bytes, also of Data
+	From io.ReaderAt // the file that the bytes are of; nil for the input
+	// Rewrite, when not nil, changes the bytes of the file on their way. A window
+	// is Window bytes of the extent, or what is left at its end, and begins at a
+	// multiple of Window from its start: at. Windows may come in any order, more
+	// than once and from several goroutines. An error, of type *Error, tells that
+	// the file is not what it was when the object was opened.
 	Rewrite func(at int64, window []byte) error
 }
 
-// Window is the length of the windows that Rewrite works on.
+// Window is the length of the windows that Rewrite works on, in bytes.
 const Window = windowSize
 
 // saver turns one Edit into one Output.
@@ -44,7 +47,10 @@ type saver struct {
 }
 
 // Save lays the new file out. It reads the tables that change, and leaves the
-// rest to whoever writes the extents.
+// rest to whoever writes the extents. It is called once, and the Edit is of no use
+// afterwards. Errors are of type *Error: an object with program headers, or without
+// sections; changes that overlap; symbols that have to move although some section
+// of unknown type names them by index; sizes that the format cannot hold.
 func (e *Edit) Save() (*Output, error) {
 	if e.o.phnum != 0 {
 		return nil, e.o.errorf("a relocatable object with program headers")

@@ -2,10 +2,9 @@ package elfreloc
 
 import (
 	"debug/elf"
-	"fmt"
 )
 
-// Segment is a program header: what a loader maps.
+// Segment is a program header (gABI, "Program Header"): what a loader maps.
 type Segment struct {
 	Type   elf.ProgType
 	Flags  elf.ProgFlag
@@ -13,7 +12,7 @@ type Segment struct {
 	Vaddr  uint64 // the address that the image was linked for
 	Filesz uint64 // bytes in the file; the rest of Memsz is zero
 	Memsz  uint64 // bytes in memory
-	Align  uint64
+	Align  uint64 // bytes, as the file has it
 }
 
 // Segments reads the program headers. Relocatable objects have none.
@@ -68,7 +67,7 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 func (l Layout) SymbolSize() int { return l.symbolSize() }
 
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their
-// entries and their strings.
+// entries, which it keeps and which are not to be modified, and their strings.
 func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 	if len(entries)%o.Layout.symbolSize() != 0 {
 		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Layout.symbolSize())
@@ -85,7 +84,8 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 }
 
 // ReadDynamic calls f with each entry of a relocation table that a loader
-// applies: a part of memory, and no section that names a symbol table.
+// applies: a part of memory, and no section that names a symbol table, so that Sym may
+// be anything. It stops at the first error of f, which it returns with the file's name.
 func (o *Object) ReadDynamic(table []byte, rela bool, f func(r Relocation) error) error {
 	size := o.Layout.relocSize(rela)
 	if len(table)%size != 0 {
@@ -93,7 +93,7 @@ func (o *Object) ReadDynamic(table []byte, rela bool, f func(r Relocation) error
 	}
 	for ; len(table) > 0; table = table[size:] {
 		if err := f(o.Layout.getReloc(table, rela)); err != nil {
-			return fmt.Errorf("%s: %w", o.Name, err)
+			return &Error{File: o.Name, Err: err}
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Symbol is an entry of the symbol table.
+// Symbol is an entry of a symbol table (gABI, "Symbol Table").
 type Symbol struct {
 	Name string
 	Bind elf.SymBind
@@ -17,7 +17,7 @@ type Symbol struct {
 	// Section is the index of the section that defines the symbol, 0 when none
 	// does, or one of the negative values below.
 	Section int
-	Value   uint64 // in a relocatable: an offset in Section
+	Value   uint64 // in a relocatable object an offset in Section, in bytes; else an address
 	Size    uint64 // bytes; 0 when unknown
 }
 
@@ -35,7 +35,10 @@ func (s Symbol) Defined() bool { return s.Section > 0 }
 func (s Symbol) Visibility() elf.SymVis { return elf.SymVis(s.Other & 3) }
 
 // Symbols is the symbol table as the file holds it. Its entries are decoded as
-// they are asked for; all of them are known to be sound.
+// they are asked for; all of them are known to be sound: names end, and those of a
+// relocatable object are defined in sections that there are, locals first. It may be
+// used from several goroutines, for as long as the object's reader is good; an index
+// that is not below Len panics.
 type Symbols struct {
 	o           *Object
 	raw         []byte
@@ -137,7 +140,7 @@ func (t *Symbols) entry(i int) []byte { return t.raw[i*t.size : (i+1)*t.size] }
 // FirstGlobal is the index of the first symbol that is not local.
 func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
 
-// Name returns the name of symbol i.
+// Name returns the name of symbol i. It shares its bytes with the whole string table.
 func (t *Symbols) Name(i int) string { return t.nameAt(t.nameOffset(i)) }
 
 // Tail returns the string table from the name of symbol i on. Searching there

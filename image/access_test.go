@@ -62,7 +62,7 @@ func TestProcessExec(t *testing.T) {
 	if _, err := p.Bytes(addr, 4); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := running.stdin.Write([]byte("\n")); err != nil {
+	if _, err := running.Stdin.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -93,7 +93,7 @@ func TestProcessRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("/host")
 			cmd.SysProcAttr = attr
-			running := startCmd(t, cmd)
+			running := untilReady(t, tools.StartCommand(t, cmd))
 			p := running.open(t)
 			checkProcess(t, p, running.out, 1)
 			if m := p.Module(header0(t, running.out)); m.Path != program || m.Source != image.FromPath || m.Note != "" {

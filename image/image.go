@@ -4,6 +4,14 @@
 // What differs between them is what an address is, and who has put the value
 // into a field that refers to another place: a relocation that the linker will
 // apply, one that the loader will apply, or a loader that has done so.
+//
+// Begin with Open for a file, or OpenProcess. Word and Distance follow a field,
+// Arrays finds the sections of a name; package linkerset reads records with them.
+//
+// An image reads what is asked for when it is asked for. So it serves one goroutine at
+// a time, what it was opened with has to be there until it is not used any more, and
+// any method may meet what is wrong with a file: an *elfreloc.Error that names the
+// file and the place. Sizes and offsets are in bytes.
 package image
 
 import (
@@ -22,7 +30,7 @@ type Addr struct {
 	Offset  uint64
 }
 
-// Add returns the place n bytes further on.
+// Add returns the place n bytes further on, which wraps around at 2^64.
 func (a Addr) Add(n uint64) Addr { return Addr{a.Section, a.Offset + n} }
 
 // Compare orders places by section and offset.
@@ -53,37 +61,47 @@ type Range struct {
 	Writable bool
 }
 
-// Image is what holds records. Errors name the file and the place.
+// Image is what holds records. Errors name the file, or the process, and the place.
+// An image reads its file, or the memory of its process, for as long as it is used,
+// keeps what it has read of tables, and serves one goroutine at a time. So what is
+// done with one file is best done with one image.
 type Image interface {
 	// Name is the name of the file, or of the process.
 	Name() string
-	Machine() arch.Machine
+	Machine() arch.Machine // never nil
 	Layout() elfreloc.Layout
 
 	// Place shows an address in messages: ".text+0x10", or "0x401010".
 	Place(a Addr) string
 	// Executable reports whether an address is in code.
 	Executable(a Addr) bool
-	// FileOffset is where in the file an address is, which may be in none.
+	// FileOffset is where in the file an address is, in bytes from its start. Of
+	// what is in no file, as .bss is, ok is false.
 	FileOffset(a Addr) (off uint64, ok bool)
 	// Bytes reads n bytes as they are once the image is loaded, but for the
-	// fields that a loader relocates. They are not to be modified.
+	// fields that a loader relocates. They are not to be modified: another
+	// call may return the same memory. Fewer than n bytes there are an error.
 	Bytes(a Addr, n uint64) ([]byte, error)
-	// Word reads an address-sized field, relocated.
+	// Word reads a field of the size of an address (Layout.Word bytes), relocated.
+	// Of a field that nothing relocates, Ref.Offset is the number that it holds.
 	Word(a Addr) (Ref, error)
-	// Distance reads a 32-bit field that holds a distance from itself.
+	// Distance reads a field of 32 bits that holds a signed distance from itself in
+	// bytes.
 	Distance(a Addr) (Ref, error)
 	// Arrays finds the sections of a name: by their headers, or where there are
-	// none, by the symbols __start_<name> and __stop_<name>.
+	// none, by the symbols __start_<name> and __stop_<name>. They are sorted by
+	// address and do not overlap; without any there is no error.
 	Arrays(name string) ([]Range, error)
 	// SymbolsAt lists the names of the symbols that stand at an address and are
-	// no local labels and no mapping symbols, in the order of the table.
+	// no local labels and no mapping symbols, in the order of the table, at most 64
+	// of them.
 	SymbolsAt(a Addr) ([]string, error)
 }
 
-// Open makes the image of an object (ET_REL) or of a linked file (ET_EXEC,
-// ET_DYN). It reads the program headers alone; the rest is read when it is
-// asked for, so an image serves one goroutine at a time.
+// Open makes the image of an object (ET_REL), an *Object, or of a linked file
+// (ET_EXEC, ET_DYN), a *Linked. Of a linked file it reads the program headers and PT_DYNAMIC (gABI,
+// chapter 5), of an object nothing; the rest is read when it is asked for. Other
+// types, and a machine that is not known (nil), are an error.
 func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
 	if m == nil {
 		return nil, fileError(o, "the machine %v is not supported", o.Machine)

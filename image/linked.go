@@ -1,5 +1,8 @@
 package image
 
+// The image of a linked file: an address is one that it was linked for, and relocations
+// that the loader will apply tell what fields refer to.
+
 import (
 	"cmp"
 	"debug/elf"
@@ -14,13 +17,13 @@ import (
 // Linked is an executable, a shared library, or a kernel. Its addresses are
 // those that it was linked for, as if the load base were 0. At that base a
 // relocation of DT_RELR changes nothing: it adds the base to the address in its
-// place. So only DT_RELA and DT_REL are ever read.
+// place. So only DT_RELA and DT_REL are ever read. It is an Image.
 type Linked struct {
 	o     *elfreloc.Object
 	m     arch.Machine
 	loads []elfreloc.Segment // PT_LOAD, by address
 	dyn   dynamic
-	code  []span // by address
+	code  elfreloc.Code
 
 	window  *fileWindow       // the last that was read
 	relocs  *dynamicRelocs    // once a word was asked for
@@ -28,9 +31,6 @@ type Linked struct {
 	names   *names            // once SymbolsAt was
 	symbols *elfreloc.Object  // whose .symtab names addresses
 }
-
-// span is a part of the address space.
-type span struct{ start, end uint64 }
 
 var errNoContents = errors.New("has no contents in this file; is it a separate debug file?")
 
@@ -51,7 +51,9 @@ func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error
 		}
 	}
 	slices.SortStableFunc(l.loads, func(a, b elfreloc.Segment) int { return cmp.Compare(a.Vaddr, b.Vaddr) })
-	l.findCode()
+	if l.code, err = o.Code(); err != nil {
+		return nil, err
+	}
 	for _, s := range segments {
 		if s.Type == elf.PT_DYNAMIC && s.Filesz > 0 {
 			return l, l.readDynamic(s, base)
@@ -60,40 +62,15 @@ func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error
 	return l, nil
 }
 
-// findCode lists where code is: the sections of code, because old linkers put
-// constants into its segment too, and without sections the segment.
-func (l *Linked) findCode() {
-	for i := range l.o.Sections {
-		s := &l.o.Sections[i]
-		if s.Flags&(elf.SHF_ALLOC|elf.SHF_EXECINSTR) == elf.SHF_ALLOC|elf.SHF_EXECINSTR && s.Size > 0 {
-			l.code = append(l.code, span{s.Addr, s.Addr + (s.Size - 1)})
-		}
-	}
-	if len(l.code) == 0 {
-		for _, s := range l.loads {
-			if s.Flags&elf.PF_X != 0 {
-				l.code = append(l.code, span{s.Vaddr, s.Vaddr + (s.Memsz - 1)})
-			}
-		}
-	}
-	slices.SortFunc(l.code, func(a, b span) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
-}
+func (l *Linked) Name() string            { return l.o.Name }
+func (l *Linked) Machine() arch.Machine   { return l.m }
+func (l *Linked) Layout() elfreloc.Layout { return l.o.Layout }
+func (l *Linked) Place(a Addr) string     { return fmt.Sprintf("%#x", a.Offset) }
 
-func (l *Linked) Name() string             { return l.o.Name }
-func (l *Linked) Machine() arch.Machine    { return l.m }
-func (l *Linked) Layout() elfreloc.Layout  { return l.o.Layout }
+// Object is the file that the image is of.
 func (l *Linked) Object() *elfreloc.Object { return l.o }
-func (l *Linked) Place(a Addr) string      { return fmt.Sprintf("%#x", a.Offset) }
 
-func (l *Linked) Executable(a Addr) bool {
-	i, _ := slices.BinarySearchFunc(l.code, a.Offset, func(s span, addr uint64) int {
-		if s.start <= addr {
-			return -1
-		}
-		return 1
-	})
-	return a.Section == 0 && i > 0 && a.Offset <= l.code[i-1].end
-}
+func (l *Linked) Executable(a Addr) bool { return l.code.Find(a.Section, a.Offset) >= 0 }
 
 // load finds the segment of an address.
 func (l *Linked) load(addr uint64) (*elfreloc.Segment, bool) {

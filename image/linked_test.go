@@ -9,30 +9,9 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
-
-// target is what programs are built for and run on.
-type target struct {
-	name     string
-	cc       string
-	emulator []string
-	linkers  []string
-}
-
-var targets = []target{
-	{"amd64", "gcc", nil, []string{"ld.bfd", "ld.gold", "ld.lld-19", "mold"}},
-	{"arm64", "aarch64-linux-gnu-gcc", []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"}, []string{"aarch64-linux-gnu-ld.bfd", "ld.lld-19"}},
-	{"riscv64", "riscv64-linux-gnu-gcc", []string{"qemu-riscv64-static", "-L", "/usr/riscv64-linux-gnu"}, []string{"riscv64-linux-gnu-ld.bfd", "mold"}},
-}
-
-func (tt target) run(t *testing.T, program string) string {
-	t.Helper()
-	if tt.emulator == nil {
-		return tools.Output(t, program)
-	}
-	return tools.Output(t, tt.emulator[0], append(tt.emulator[1:len(tt.emulator):len(tt.emulator)], program)...)
-}
 
 // mode is a kind of image: the flags of a compiler, of the final link, and
 // whether it is a library, and whether it uses one.
@@ -53,47 +32,45 @@ var modes = []mode{
 	{"relr-static-pie", []string{"-fPIE"}, []string{"-static-pie", "-Wl,-z,pack-relative-relocs"}, false, false},
 }
 
-// impossible says what linkers cannot do, and systems cannot run.
-var impossible = map[string]string{
-	"amd64 ld.gold static-pie":                         "gold makes no static PIE",
-	"amd64 ld.gold relr-pie":                           "gold makes no SHT_RELR",
-	"amd64 ld.gold relr-static-pie":                    "gold makes no static PIE",
-	"amd64 mold relr-pie":                              "glibc loads no SHT_RELR of mold",
-	"riscv64 mold relr-pie":                            "glibc loads no SHT_RELR of mold",
-	"riscv64 mold static-pie":                          "no rcrt1.o",
-	"riscv64 mold relr-static-pie":                     "no rcrt1.o",
-	"riscv64 riscv64-linux-gnu-ld.bfd static-pie":      "no rcrt1.o",
-	"riscv64 riscv64-linux-gnu-ld.bfd relr-static-pie": "no rcrt1.o",
+// needs are the features that a mode takes.
+var needs = map[string][]toolchains.Feature{
+	"static-pie":      {toolchains.StaticPIE},
+	"relr-pie":        {toolchains.RELR, toolchains.DynamicRELR},
+	"relr-static-pie": {toolchains.RELR, toolchains.StaticPIE},
 }
 
 // TestWords compares what images say of fields with what a loaded program finds
 // in them.
 func TestWords(t *testing.T) {
-	for _, tt := range targets {
-		for _, linker := range tt.linkers {
+	for _, machine := range toolchains.Machines {
+		for _, linker := range machine.Newest() {
 			for _, m := range modes {
-				t.Run(tt.name+"/"+linker+"/"+m.name, func(t *testing.T) {
+				t.Run(machine.Name+"/"+linker.Path+"/"+m.name, func(t *testing.T) {
 					t.Parallel()
-					testWords(t, tt, linker, m)
+					testWords(t, machine, linker, m)
 				})
 			}
 		}
 	}
 }
 
-func testWords(t *testing.T, tt target, linker string, m mode) {
-	tools.Need(t, append([]string{tt.cc, linker}, tt.emulator[:min(1, len(tt.emulator))]...)...)
-	if why := impossible[tt.name+" "+linker+" "+m.name]; why != "" {
-		t.Skip(why)
+func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Linker, m mode) {
+	machine.Need(t)
+	tools.Need(t, linker.Path)
+	for _, f := range needs[m.name] {
+		if why := machine.Cannot(linker, f); why != "" {
+			t.Skip(why)
+		}
 	}
-	path, program := tt.build(t, linker, m)
+	path, program := build(t, machine, linker, m)
 	if strings.HasPrefix(m.name, "relr") && !hasRELR(t, path) {
-		if strings.HasSuffix(linker, "-ld.bfd") {
+		if linker.Name == "bfd" && !machine.Native() {
 			t.Skip("bfd makes no SHT_RELR for this machine")
 		}
 		t.Fatal("no SHT_RELR")
 	}
-	checkWords(t, open(t, path), tt.run(t, program))
+	command := machine.Command(program)
+	checkWords(t, open(t, path), tools.Output(t, command[0], command[1:]...))
 	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
 }
 
@@ -132,22 +109,22 @@ func withoutSections(t *testing.T, path string) string {
 }
 
 // build makes an image, and the program that prints its fields.
-func (tt target) build(t *testing.T, linker string, m mode) (path, program string) {
+func build(t *testing.T, machine *toolchains.Machine, linker toolchains.Linker, m mode) (path, program string) {
 	t.Helper()
-	folder, ld := t.TempDir(), "-B"+tools.Driver(t, linker)
+	folder, cc, ld := t.TempDir(), machine.Tool("gcc"), "-B"+tools.Driver(t, linker.Path)
 	path, other := filepath.Join(folder, "image"), filepath.Join(folder, "libelsewhere.so")
 	args := append([]string{ld, "-O", "-o", path, source(t, "words.c")}, append(m.compile, m.link...)...)
 	if m.outer {
-		tools.Output(t, tt.cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
+		tools.Output(t, cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
 		args = append(args, "-DELSEWHERE", other, "-Wl,-rpath,"+folder)
 	}
 	if !m.library {
-		tools.Output(t, tt.cc, append(args, source(t, "main.c"))...)
+		tools.Output(t, cc, append(args, source(t, "main.c"))...)
 		return path, path
 	}
-	tools.Output(t, tt.cc, args...)
+	tools.Output(t, cc, args...)
 	program = filepath.Join(folder, "program")
-	tools.Output(t, tt.cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
+	tools.Output(t, cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
 	return path, program
 }
 

@@ -17,8 +17,8 @@ import (
 // is two modules.
 type Module struct {
 	Path string // as the maps have it, or "[vdso]"
-	// Base is the load bias: what is added to the addresses that the file was
-	// linked for.
+	// Base is the load base: what was added to the addresses that the file was
+	// linked for (gABI, "Base Address").
 	Base       uint64
 	Start, End uint64 // the addresses that it takes; End is behind the last
 	Mappings   []Mapping

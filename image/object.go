@@ -1,5 +1,8 @@
 package image
 
+// The image of an object: an address is an offset in a section, and relocations that
+// the linker will apply tell what fields refer to.
+
 import (
 	"cmp"
 	"debug/elf"
@@ -13,7 +16,7 @@ import (
 // Object is an object that is not linked yet, or a module that a kernel links
 // when it loads it. Fields that refer to a place have relocations, and those of
 // a section are read once one of its fields is asked for: an object may have
-// millions of others, for debug information.
+// millions of others, for debug information. It is an Image.
 type Object struct {
 	o      *elfreloc.Object
 	m      arch.Machine
@@ -41,9 +44,11 @@ func openObject(o *elfreloc.Object, m arch.Machine) *Object {
 	return &Object{o: o, m: m, fields: map[int][]field{}}
 }
 
-func (b *Object) Name() string             { return b.o.Name }
-func (b *Object) Machine() arch.Machine    { return b.m }
-func (b *Object) Layout() elfreloc.Layout  { return b.o.Layout }
+func (b *Object) Name() string            { return b.o.Name }
+func (b *Object) Machine() arch.Machine   { return b.m }
+func (b *Object) Layout() elfreloc.Layout { return b.o.Layout }
+
+// Object is the file that the image is of.
 func (b *Object) Object() *elfreloc.Object { return b.o }
 
 func (b *Object) Place(a Addr) string {

@@ -11,34 +11,34 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // TestObject reads the fields that TestWords reads of linked images.
 func TestObject(t *testing.T) {
-	for _, tt := range []struct{ machine, cc, flag string }{
-		{"amd64", "gcc", "-fPIC"}, {"amd64", "clang-19", "-fno-pic"},
-		{"arm64", "aarch64-linux-gnu-gcc", "-fPIC"}, {"arm64", "clang-19", "--target=aarch64-linux-gnu"},
-		{"riscv64", "riscv64-linux-gnu-gcc", "-fPIC"}, {"riscv64", "clang-19", "--target=riscv64-linux-gnu"},
-	} {
-		t.Run(tt.machine+"/"+tt.cc, func(t *testing.T) {
-			t.Parallel()
-			tools.Need(t, tt.cc)
-			path := filepath.Join(t.TempDir(), "words.o")
-			args := []string{"-O", tt.flag, "-c", "-DELSEWHERE", "-o", path, source(t, "words.c")}
-			if strings.HasPrefix(tt.flag, "--target") {
-				args = append(args, "-I/usr/"+strings.TrimPrefix(tt.flag, "--target=")+"/include")
-			}
-			tools.Output(t, tt.cc, args...)
-			checkObject(t, open(t, path))
-			implicit := path + ".rel"
-			if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if tt.machine != "riscv64" { // where fields have two relocations
-				checkObject(t, open(t, implicit))
-			}
-		})
+	for _, m := range toolchains.Machines {
+		for cc, flag := range map[toolchains.Compiler]string{toolchains.GCC: "-fPIC", toolchains.Clang19: "-fno-pic"} {
+			t.Run(m.Name+"/"+m.CC(cc)[0], func(t *testing.T) {
+				t.Parallel()
+				command := append(m.CC(cc), flag)
+				tools.Need(t, command[0])
+				path := filepath.Join(t.TempDir(), "words.o")
+				if cc.Clang && !m.Native() {
+					command = append(command, "-I"+m.Sysroot()+"/include")
+				}
+				command = append(command, "-O", "-c", "-DELSEWHERE", "-o", path, source(t, "words.c"))
+				tools.Output(t, command[0], command[1:]...)
+				checkObject(t, open(t, path))
+				implicit := path + ".rel"
+				if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if !m.Relaxes { // where fields have two relocations
+					checkObject(t, open(t, implicit))
+				}
+			})
+		}
 	}
 }
 

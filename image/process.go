@@ -1,5 +1,8 @@
 package image
 
+// The image of a running process: an address is one of its memory, where fields hold
+// what they refer to.
+
 import (
 	"errors"
 	"fmt"
@@ -19,7 +22,8 @@ import (
 // Process is a running process, as Linux shows it in /proc (proc(5)). Its
 // addresses are those of its memory, where the loader has relocated everything;
 // its arrays and symbols are those of the files that are mapped. It is looked
-// at and not stopped: the memory map is that of the moment when it was opened.
+// at and not stopped: the memory map is that of the moment when it was opened. It is
+// an Image.
 type Process struct {
 	Modules []*Module // by address
 
@@ -31,7 +35,9 @@ type Process struct {
 	main   *Module // whose machine is that of the process
 }
 
-// OpenProcess opens a running process. Close it.
+// OpenProcess opens a running process by its ID. It takes the permission to attach to
+// it (ptrace(2)). An error is an *elfreloc.Error with the process in
+// place of a file. What is wrong with one of its files is in Module.Note. Close it.
 func OpenProcess(pid int) (*Process, error) {
 	p := &Process{pid: pid, dir: fmt.Sprintf("/proc/%d", pid)}
 	if err := p.open(); err != nil {

@@ -3,17 +3,13 @@
 package image_test
 
 import (
-	"bufio"
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/tools"
@@ -21,40 +17,23 @@ import (
 
 // process is a program that waits.
 type process struct {
-	*exec.Cmd
-	stdin io.Writer
-	out   string // what it has written
+	*tools.Program
+	out string // what it has written
 }
 
 // start runs a program until it writes that it is ready.
 func start(t *testing.T, program string, args ...string) process {
 	t.Helper()
-	return startCmd(t, exec.Command(program, args...))
+	return untilReady(t, tools.Start(t, program, args...))
 }
 
-func startCmd(t *testing.T, cmd *exec.Cmd) process {
+func untilReady(t *testing.T, p *tools.Program) process {
 	t.Helper()
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	var out strings.Builder
+	for _, line := range p.Until(t, "ready") {
+		out.WriteString(line + "\n")
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	watchdog := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
-	t.Cleanup(func() { stdin.Close(); cmd.Wait(); watchdog.Stop() })
-	p, lines := process{Cmd: cmd, stdin: stdin}, bufio.NewScanner(stdout)
-	for lines.Scan() && lines.Text() != "ready" {
-		p.out += lines.Text() + "\n"
-	}
-	if lines.Text() != "ready" {
-		t.Fatalf("%s: %s", cmd.Path, p.out)
-	}
-	return p
+	return process{p, out.String()}
 }
 
 func (p process) open(t *testing.T) *image.Process {

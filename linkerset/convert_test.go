@@ -36,10 +36,7 @@ func everyLayout(t testing.TB) []linkerset.Layout {
 
 func open(t testing.TB, data []byte) (*elfreloc.Object, arch.Machine) {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := objects.Open(t, data)
 	return o, machines.Lookup(o.Machine, o.Layout.Class)
 }
 
@@ -63,14 +60,7 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 	if err := plan.Apply(e); err != nil {
 		return nil, nil // several local probe objects of one name
 	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := objects.Save(t, e, data)
 	return result, plan
 }
 

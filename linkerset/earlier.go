@@ -1,5 +1,8 @@
 package linkerset
 
+// An object that was converted before holds records already: in the layout that is
+// wanted now, or in another.
+
 import (
 	"debug/elf"
 	"fmt"
@@ -11,7 +14,8 @@ import (
 // Earlier reports whether the object holds records of this layout from an
 // earlier conversion. Records of another layout are an error: a program reads
 // one kind. It looks at section headers, and only for a section of another
-// name that has the shape of records at what refers to it.
+// name that has the shape of records at what refers to it, for which m must not be
+// nil. Errors are of type *elfreloc.Error.
 func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
 	var suspects []int
@@ -79,8 +83,11 @@ func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool
 		(sec.Entsize == 2*word || sec.Entsize == word)
 }
 
-// KeptAlive returns the sections that code refers to by relocations which do
-// nothing: those whose records it keeps alive.
+// KeptAlive returns the sections, by index, that code refers to by relocations
+// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
+// drops what nobody refers to. It reads the relocations of all code each time, so
+// a caller that asks more than once keeps the answer. m must not be nil; errors are of
+// type *elfreloc.Error.
 func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
 	kept := make(map[int]bool)
 	syms, err := o.Symbols()

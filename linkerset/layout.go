@@ -10,6 +10,11 @@
 // every linker and kernel can do; distances of 32 bits need no dynamic
 // relocations in position-independent code; pointers to structures are what
 // FreeBSD's sys/linker_set.h and its kernel linker look for.
+//
+// Begin with Layout: Layout.Read lists the records of an image (package image),
+// and NewProbes finds out what probes they are of. Layout.Add writes records into
+// an object that is edited; package patch does so for the sites it disables.
+// What the sections of a layout hold is said by Layout.Arrays.
 package linkerset
 
 import (
@@ -21,7 +26,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Format is the shape of a record.
+// Format is the shape of a record: one of the three constants below.
 type Format uint8
 
 const (
@@ -30,31 +35,37 @@ const (
 	FreeBSD                // pointers to { word probe; word offset }
 )
 
-// Formats are all of them.
+// Formats are all of them, Pairs first.
 func Formats() []Format { return []Format{Pairs, Relative, FreeBSD} }
 
-var formats = []string{"pairs", "relative", "freebsd"}
+// String is the format's name, as ParseLayout takes it.
+func (f Format) String() string { return formats[f].name }
 
-func (f Format) String() string { return formats[f] }
-
-// Layout is a format and the name that its section names derive from.
+// Layout is a format and the name that its section names derive from. The zero
+// Layout is Pairs in sections of its own names. Layouts may be compared.
 type Layout struct {
 	Format Format
-	Name   string // of the section of probe calls; "" for the format's own
+	Name   string // a C identifier: of the section of probe calls; "" for the format's own
 }
 
-// ParseLayout makes a Layout from the values of --layout and --section.
+// ParseLayout makes a Layout from the name of a format ("pairs", "relative" or
+// "freebsd") and a section name, which may be "". The error says what is wrong
+// with which of them.
 func ParseLayout(format, name string) (Layout, error) {
-	for i, f := range formats {
-		if f != format {
+	for _, f := range Formats() {
+		if f.String() != format {
 			continue
 		}
 		if name != "" && !isIdentifier(name) {
 			return Layout{}, fmt.Errorf("section name %q is not a C identifier, so linkers would make no __start_ and __stop_ symbols", name)
 		}
-		return Layout{Format(i), name}, nil
+		return Layout{f, name}, nil
 	}
-	return Layout{}, fmt.Errorf("unknown layout %q; known are %s", format, strings.Join(formats, ", "))
+	var known []string
+	for _, f := range Formats() {
+		known = append(known, f.String())
+	}
+	return Layout{}, fmt.Errorf("unknown layout %q; known are %s", format, strings.Join(known, ", "))
 }
 
 // isIdentifier reports whether a name is one in C.
@@ -69,60 +80,36 @@ func isIdentifier(name string) bool {
 	return name != ""
 }
 
-var defaultSections = [...][2]string{
-	Pairs:    {arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
-	Relative: {arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
-	FreeBSD:  {arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
-}
-
 // Section is the name of the section that holds the records of a kind, or the
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
+	f := &formats[l.Format]
 	if l.Name == "" {
-		return defaultSections[l.Format][k]
+		return f.sections[k]
 	}
-	name := l.Name
+	name := f.prefix + l.Name
 	if k == arch.Enabled {
 		name += "_isenabled"
-	}
-	if l.Format == FreeBSD {
-		name = "set_" + name
 	}
 	return name
 }
 
-// structs is the name of the section of the structures that FreeBSD's pointers
-// point to.
-func (l Layout) structs() string {
+// structures is the name of the section of what records point to.
+func (l Layout) structures() string {
 	if l.Name == "" {
-		return "sdt_instances"
+		return formats[l.Format].structures
 	}
 	return l.Name + "_structs"
 }
 
-// Size is the length of a record in bytes, for words of the given size.
-func (l Layout) Size(word int) int {
-	switch l.Format {
-	case Relative:
-		return 8
-	case FreeBSD:
-		return word
-	}
-	return 2 * word
-}
-
-func (l Layout) flags() elf.SectionFlag {
-	if l.Format == Relative {
-		return elf.SHF_ALLOC
-	}
-	return elf.SHF_ALLOC | elf.SHF_WRITE
-}
+// Size is the length of a record in bytes, for words of the given size in bytes.
+func (l Layout) Size(word int) int { return sizeOf(formats[l.Format].record, word) }
 
 // IsRecordSection reports whether a section holds records in this layout, and
 // of which kind. The flags tell layouts apart that share a name.
 func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		if sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE == l.flags()&elf.SHF_WRITE {
+		if sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE != 0 == l.writable() {
 			return k, true
 		}
 	}
@@ -149,113 +136,4 @@ func (l Layout) Candidates() []Layout {
 		all = append(all, Layout{}.All()...)
 	}
 	return all
-}
-
-// Ref is what a field of a record refers to.
-type Ref struct {
-	Sym    uint32
-	Addend int64
-}
-
-// Record is one probe site.
-type Record struct {
-	Probe Ref // the probe object
-	Site  Ref // the instruction
-}
-
-// Add writes the records of one kind for text section text. It returns the
-// symbol of their section, which text is to name to keep them alive, and the
-// offset of each record in it.
-func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text int, rela bool, k arch.Kind, records []Record) (sym uint32, offsets []uint64, err error) {
-	b := &builder{e: e, m: m, word: e.Object().Layout.Word(), rela: rela, text: text}
-	if l.Format == FreeBSD {
-		structs := b.section(l.structs(), l.flags(), 2*b.word, len(records))
-		targets := make([]Record, len(records))
-		for i, r := range records {
-			b.pair(structs, i, r)
-			targets[i].Probe = Ref{e.SectionSymbol(structs.index), int64(2 * b.word * i)}
-		}
-		records = targets
-	}
-	s := b.section(l.Section(k), l.flags(), l.Size(b.word), len(records))
-	offsets = make([]uint64, 0, len(records))
-	for i, r := range records {
-		offsets = append(offsets, uint64(i*l.Size(b.word)))
-		switch l.Format {
-		case Pairs:
-			b.pair(s, i, r)
-		case Relative:
-			b.relative(s, 8*i, r.Probe)
-			b.relative(s, 8*i+4, r.Site)
-		case FreeBSD:
-			b.absolute(s, i*b.word, r.Probe)
-		}
-	}
-	return e.SectionSymbol(s.index), offsets, b.err
-}
-
-// builder fills sections of records.
-type builder struct {
-	e    *elfreloc.Edit
-	m    arch.Machine
-	word int
-	rela bool
-	text int
-	err  error
-}
-
-type section struct {
-	index int
-	data  []byte
-}
-
-func (b *builder) section(name string, flags elf.SectionFlag, size, n int) section {
-	data := make([]byte, size*n)
-	align := b.word
-	if flags&elf.SHF_WRITE == 0 {
-		align = 4
-	}
-	index := b.e.AddSection(elfreloc.NewSection{
-		Name: name, Type: elf.SHT_PROGBITS, Flags: flags, Align: uint64(align), Entsize: uint64(size),
-		Data: data, Relocs: true, Expect: 2 * n, Rela: b.rela, Like: b.text,
-	})
-	return section{index, data}
-}
-
-func (b *builder) pair(s section, i int, r Record) {
-	b.absolute(s, 2*b.word*i, r.Probe)
-	b.absolute(s, 2*b.word*i+b.word, r.Site)
-}
-
-func (b *builder) absolute(s section, off int, to Ref) {
-	r := elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: b.m.Traits().Word, Addend: to.Addend}
-	if !b.rela {
-		b.e.Object().Layout.PutWord(s.data[off:], uint64(to.Addend))
-	}
-	b.add(s, r)
-}
-
-func (b *builder) relative(s section, off int, to Ref) {
-	for _, rel := range b.m.Traits().Relative {
-		if rel.Sub {
-			to = Ref{Sym: b.field(s, off)}
-		} else if !b.rela {
-			b.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
-		}
-		b.add(s, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: rel.Type, Addend: to.Addend})
-	}
-}
-
-// field makes a symbol at a field. What is subtracted must have no addend, and
-// get none when `ld -r` merges sections: on RISC-V GNU ld adds it.
-func (b *builder) field(s section, off int) uint32 {
-	return b.e.AddSymbol(elfreloc.Symbol{
-		Name: ".Lsdt_field", Bind: elf.STB_LOCAL, Section: s.index, Value: uint64(off),
-	})
-}
-
-func (b *builder) add(s section, r elfreloc.Relocation) {
-	if err := b.e.AddRelocation(s.index, r); err != nil && b.err == nil {
-		b.err = err
-	}
 }

@@ -1,5 +1,8 @@
 package linkerset
 
+// A record refers to a probe object. What probe that is, the object itself tells if it
+// is a struct sdt_probe, or else its name.
+
 import (
 	"slices"
 	"strings"
@@ -7,9 +10,10 @@ import (
 	"sdtconvert/image"
 )
 
-// Probe is what is known of a probe object. A field that nothing tells is "".
+// Probe is what is known of a probe object. A field that nothing tells is "". Names
+// have dashes where their C identifiers have __.
 type Probe struct {
-	ID       string // of the stub's name; "" where no symbol names the object
+	ID       string // what the stub's name has behind its prefix; "" where no symbol names the object
 	Provider string
 	Module   string
 	Function string
@@ -20,12 +24,13 @@ type Probe struct {
 
 // Argument is the type of an argument of a probe (SDT(9), sdt_argtypes_set).
 type Argument struct {
-	Index      int
-	Native     string
+	Index      int    // from 0
+	Native     string // as C writes it
 	Translated string // "" when the type is not translated
 }
 
-// Probes reads probe objects of an image, each once.
+// Probes reads probe objects of an image, each once. It serves one goroutine at a
+// time, as the image does.
 type Probes struct {
 	im     image.Image
 	prefix string // of the names of probe objects
@@ -39,13 +44,15 @@ type Probes struct {
 const maxStrings = 16 << 20
 
 // NewProbes reads from an image whose probe objects have names that begin with
-// prefix.
+// prefix, mostly "sdt_". It must not be "".
 func NewProbes(im image.Image, prefix string) *Probes {
 	return &Probes{im: im, prefix: prefix, known: map[image.Ref]Probe{}, left: maxStrings}
 }
 
 // Of returns the probe whose object a record refers to. Its identity is in the
-// object where that is a struct sdt_probe, else in the name of its symbol.
+// object where that is a struct sdt_probe, else in the name of its symbol. Where
+// neither tells anything, that is no error. Args are shared between all calls, and
+// not to be modified.
 func (p *Probes) Of(ref image.Ref) (Probe, error) {
 	if known, ok := p.known[ref]; ok {
 		return known, nil
@@ -65,7 +72,7 @@ func (p *Probes) Of(ref image.Ref) (Probe, error) {
 }
 
 // Symbol names the probe object that a record refers to, as the first of its
-// symbols does that is the name of one.
+// symbols does that is the name of one. It is "" for an object without symbols.
 func (p *Probes) Symbol(ref image.Ref) (string, error) {
 	if ref.Symbol != "" {
 		return ref.Symbol, nil

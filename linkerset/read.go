@@ -14,11 +14,12 @@ type Entry struct {
 	Layout Layout
 	Kind   arch.Kind
 	Record image.Addr // of the record itself
-	Probe  image.Ref  // the probe object
-	Site   image.Addr
+	Probe  image.Ref  // the probe object; which probe that is, Probes tells
+	Site   image.Addr // in code: of the instruction that is executed when the probe is reached
 }
 
-// Fault is an error of a record: it leads to no site, or cannot be followed.
+// Fault is an error of a record: it leads to no site, or cannot be followed. What is
+// wrong is an *elfreloc.Error.
 type Fault struct {
 	Record image.Addr
 	err    error // names the file and the place
@@ -27,9 +28,9 @@ type Fault struct {
 func (f *Fault) Error() string { return f.err.Error() }
 func (f *Fault) Unwrap() error { return f.err }
 
-// Read returns the records that an image holds in a layout, in their order.
-// What is no record is left out, and is in faults; err is what keeps the records
-// of the layout from being read at all.
+// Read returns the records that an image holds in a layout, in their order: those of
+// probe calls first. What is no record is left out, and is in faults; err is what
+// keeps the records of the layout from being read at all, an *elfreloc.Error.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
 		arrays, err := im.Arrays(l.Section(k))
@@ -37,7 +38,7 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 			return nil, nil, err
 		}
 		for _, a := range arrays {
-			if l.Name != "" && a.Writable != (l.Format != Relative) {
+			if l.Name != "" && a.Writable != l.writable() {
 				continue // another layout's, that has the same name
 			}
 			found, bad, err := l.readArray(im, k, a)
@@ -53,11 +54,11 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []*Fault, err error) {
 	size := uint64(l.Size(im.Layout().Word()))
 	if a.Size%size != 0 {
-		return nil, nil, fmt.Errorf("%s: %s: %d bytes of records of %d bytes", im.Name(), a.Name, a.Size, size)
+		return nil, nil, &elfreloc.Error{File: im.Name(), Section: a.Name, Err: fmt.Errorf("%d bytes of records of %d bytes", a.Size, size)}
 	}
 	for off := uint64(0); off < a.Size; off += size {
 		e := Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
-		if err := e.read(im); err != nil {
+		if err := e.read(im, e.Record, formats[l.Format].record); err != nil {
 			faults = append(faults, &Fault{e.Record, err})
 			continue
 		}
@@ -66,29 +67,37 @@ func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries [
 	return entries, faults, nil
 }
 
-// read follows the fields of a record.
-func (e *Entry) read(im image.Image) (err error) {
-	at, field, half := e.Record, im.Word, uint64(im.Layout().Word())
-	switch e.Layout.Format {
-	case Relative:
-		field, half = im.Distance, 4
-	case FreeBSD:
-		pointer, err := im.Word(e.Record)
+// read follows the fields of a record, or of what it points to.
+func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
+	for _, f := range fields {
+		field := im.Word
+		if f.Distance {
+			field = im.Distance
+		}
+		ref, err := field(at)
 		if err != nil {
 			return err
 		}
-		if pointer.Null() || pointer.Undefined {
-			return recordError(im, e.Record, "a pointer to no record")
+		switch f.To {
+		case ToProbe:
+			e.Probe = ref
+		case ToSite:
+			if err := e.setSite(im, ref); err != nil {
+				return err
+			}
+		case ToStructure:
+			if ref.Null() || ref.Undefined {
+				return recordError(im, e.Record, "a pointer to no record")
+			}
+			return e.read(im, ref.Addr, formats[e.Layout.Format].structure)
 		}
-		at = pointer.Addr
+		at = at.Add(uint64(f.Size(im.Layout().Word())))
 	}
-	if e.Probe, err = field(at); err != nil {
-		return err
-	}
-	site, err := field(at.Add(half))
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// setSite takes in the field of a record that refers to its site.
+func (e *Entry) setSite(im image.Image, site image.Ref) error {
 	if site.Null() {
 		return recordError(im, e.Record, "a record without a site")
 	}
@@ -110,7 +119,7 @@ func recordError(im image.Image, at image.Addr, format string, args ...any) erro
 	return &elfreloc.Error{File: im.Name(), Section: im.Place(at), Err: fmt.Errorf(format, args...)}
 }
 
-// Sort orders entries by their sites.
+// Sort orders entries by their sites, stably.
 func Sort(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return image.Compare(a.Site, b.Site) })
 }

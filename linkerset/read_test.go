@@ -183,14 +183,7 @@ func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, 
 			change(e, rs.Target, rs)
 		}
 	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := objects.Save(t, e, data)
 	return result
 }
 

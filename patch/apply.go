@@ -20,8 +20,8 @@ type applier struct {
 	helper *uint32     // symbol of the helper's section, once it is needed
 }
 
-// Apply queues a plan in an edit of the same object. The plan must have no
-// refusals.
+// Apply queues a plan in an edit of the same object, which is to be saved before it is
+// applied to another. A plan with refusals panics.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
@@ -105,11 +105,9 @@ func (a *applier) places(kind arch.Kind, sites []*Site) []linkerset.Ref {
 // record writes the records of sites of one kind and one section, and returns
 // what the text has to refer to in order to keep each alive.
 func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]linkerset.Ref, error) {
-	keep := make([]linkerset.Ref, len(sites))
 	if a.p.Options.NoRecords {
-		return keep, nil
+		return make([]linkerset.Ref, len(sites)), nil
 	}
-	text := sites[0].Relocs.Target
 	records := make([]linkerset.Record, len(sites))
 	for i, s := range sites {
 		probe, err := a.probes.probe(s)
@@ -118,14 +116,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]l
 		}
 		records[i] = linkerset.Record{Probe: probe, Site: at[i]}
 	}
-	sym, offsets, err := a.p.Options.Layout.Add(a.e, a.m, text, sites[0].Relocs.Rela, kind, records)
-	if err != nil {
-		return nil, err
-	}
-	for i, off := range offsets {
-		keep[i] = linkerset.Ref{Sym: sym, Addend: int64(off)}
-	}
-	return keep, nil
+	return a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records)
 }
 
 // disable overwrites one site, and turns its relocation into a reference to
@@ -216,10 +207,8 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 			continue
 		}
 		at := a.e.Append(i, make([]byte, 4))
-		for _, rel := range a.m.Traits().Relative {
-			if err := a.e.AddRelocation(i, elfreloc.Relocation{Offset: at, Type: rel.Type, Sym: sym, Addend: int64(off)}); err != nil {
-				return err
-			}
+		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
+			return err
 		}
 	}
 	return nil

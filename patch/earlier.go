@@ -1,5 +1,8 @@
 package patch
 
+// An object that was converted before may have calls again, after ld -r. What is
+// added to it has to be like what it holds.
+
 import (
 	"fmt"
 
@@ -9,8 +12,8 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// CheckEarlier refuses to add to the records of an earlier conversion that was
-// made with other flags.
+// CheckEarlier refuses, with an *elfreloc.Error, to add to the records of an earlier
+// conversion that was made with other options.
 func (p *Plan) CheckEarlier() error {
 	o, m := p.Scan.Object, p.Scan.Machine
 	earlier, err := p.Options.CheckEarlier(o, m)
@@ -40,7 +43,8 @@ func (p *Plan) CheckEarlier() error {
 
 // CheckEarlier reports whether an object holds records of an earlier conversion,
 // and refuses those that were made with another layout, or with notes where none
-// are wanted now, or the other way round.
+// are wanted now, or the other way round. m is nil for a machine that is not known;
+// errors are of type *elfreloc.Error.
 func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	earlier, err := opts.Layout.Earlier(o, m)
 	if err != nil || !earlier {

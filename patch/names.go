@@ -1,5 +1,7 @@
 package patch
 
+// Which symbols are stubs is told by their names alone.
+
 import (
 	"cmp"
 	"slices"
@@ -8,7 +10,9 @@ import (
 	"sdtconvert/arch"
 )
 
-// Names says which symbols are stubs.
+// Names says which symbols are stubs. No string in it may be "". The longest prefix
+// of a name counts, and of equals the one of is-enabled tests; a whole name counts
+// only where no prefix does.
 type Names struct {
 	Prefixes        []string // of probe calls; the probe id follows
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
@@ -92,7 +96,8 @@ func (n Names) IsStub(name string) bool {
 	return ok
 }
 
-// Match finds out which stub a name makes a symbol, if any.
+// Match finds out which stub a name makes a symbol, if any: its kind, and the ID of
+// its probe.
 func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 	if !n.MayBeStub(name) {
 		return 0, "", false
@@ -112,8 +117,9 @@ func (n Names) MayBeStub(s string) bool {
 	return false
 }
 
-// Needles are the strings without which an object has no stub, the likely ones
-// first: who names a symbol knows that it is there.
+// Needles are the strings without any of which an object has no stub
+// (elfreloc.Object.NamesContain), the likely ones first: who names a symbol knows that
+// it is there.
 func (n Names) Needles() [][]byte {
 	var out [][]byte
 	for _, list := range [][]string{n.Symbols, n.Prefixes, n.EnabledPrefixes} {

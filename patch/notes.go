@@ -1,6 +1,8 @@
 package patch
 
 import (
+	"strings"
+
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
@@ -72,7 +74,7 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 }
 
 // probe describes the probe of a stub: as a listing does, as far as this object
-// tells.
+// tells, but for dashes.
 func (w *noteWriter) probe(s *Stub) (stapsdt.Probe, error) {
 	known := linkerset.FromID(s.ID)
 	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
@@ -83,9 +85,14 @@ func (w *noteWriter) probe(s *Stub) (stapsdt.Probe, error) {
 	}
 	m := w.p.Scan.Machine
 	return stapsdt.Probe{
-		Provider: known.Provider, Name: known.Name, Args: stapsdt.Operands(m, w.types(s, known.Args)),
+		Provider: inSource(known.Provider), Name: inSource(known.Name), Args: stapsdt.Operands(m, w.types(s, known.Args)),
 	}, nil
 }
+
+// inSource writes a name with the __ that stands for a dash in sources. perf takes no
+// dash in a note, and SystemTap, which replaces those that it is asked for, does not
+// find one.
+func inSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // types finds the types of a stub's arguments: what the program says of the probe,
 // else the declaration of the stub as the compiler has seen it, else what the
@@ -108,7 +115,7 @@ func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
 		}
 		return types
 	}
-	if types, ok := w.p.Options.Prototypes.Types(m, s.Name, s.ID); ok {
+	if types, ok := w.p.Options.Prototypes.of(s, m); ok {
 		return types
 	}
 	return stapsdt.Words(m, w.p.Scan.Object.Layout.Word())

@@ -7,27 +7,28 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 
-// Options say how sites are disabled and recorded.
+// Options say how sites are disabled and recorded: see DefaultOptions. They are not
+// modified, so that several goroutines may use the same.
 type Options struct {
 	Names       Names
-	Layout      linkerset.Layout
-	ProbePrefix string // of probe objects' names; the probe id follows
-	NoRecords   bool   // only disable
+	Layout      linkerset.Layout // of records
+	ProbePrefix string           // of probe objects' names; the probe id follows; not ""
+	NoRecords   bool             // only disable
 	// DropRelocations deletes the relocations of disabled sites, instead of
-	// making them R_*_NONE.
+	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
 	// ReturnThunk is the symbol to jump to instead of returning. When it is
 	// "", the machine's own is used in objects that refer to it.
 	ReturnThunk string
-	// Stapsdt adds the notes that tracers of user space find probes by.
+	// Stapsdt adds the notes that tracers of user space find probes by, and gives
+	// the sites forms that they arm well.
 	Stapsdt bool
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
-	Prototypes stapsdt.Prototypes
+	Prototypes Prototypes
 }
 
 // Site is a reference with its disabled form.
@@ -36,13 +37,13 @@ type Site struct {
 	Change arch.Change
 }
 
-// Plan is how an object is to be changed.
+// Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   []Site // sorted by section and offset
-	Refused []Refusal
-	Thunk   string // the return thunk to use, "" for none
+	Sites   []Site    // sorted by section and offset
+	Refused []Refusal // what keeps the plan from being applied: those of data, then those of code
+	Thunk   string    // the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
 	// record.
 	Warnings []error
@@ -52,7 +53,8 @@ type Plan struct {
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
-// What cannot be disabled is in Refused; then the plan must not be applied.
+// What cannot be disabled is in Refused; then the plan must not be applied. Calls in
+// an object of a machine that is not known are an error.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
 	if len(s.Calls)+len(s.Refused) == 0 {
@@ -100,7 +102,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	site, err := p.Scan.Machine.Decode(t, relocs)
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
 		if env.ReturnThunk && site.Form == arch.CondTail {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
@@ -174,7 +176,8 @@ func machineReloc(r elfreloc.Relocation) arch.Reloc {
 	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
 }
 
-// Err returns what stands in the way of the plan, an error for each refusal.
+// Err returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
+// in the order of Refused. They wrap what Refusal.Err is.
 func (p *Plan) Err() []error {
 	var errs []error
 	for i := range p.Refused {

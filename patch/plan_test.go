@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch/machines"
-	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -23,10 +22,7 @@ func defaults() patch.Options {
 func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	t.Helper()
 	data := objects.Read(t, name)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := objects.Open(t, data)
 	scan, err := patch.Find(o, machines.Lookup(o.Machine, o.Layout.Class), opts.Names)
 	if err != nil {
 		t.Fatal(err)

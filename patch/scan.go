@@ -4,6 +4,14 @@
 // A plan is made completely before anything is changed: either every site of
 // an object can be disabled, or none is, and all that stands in the way is
 // reported at once.
+//
+// Begin with Convert, or with Examine for those who want to see the plan: its Sites
+// and what is Refused. Find, NewPlan and Plan.Apply are the steps of both, for those
+// who have use for one alone.
+//
+// Offsets and sizes are in bytes. Errors are of type *elfreloc.Error. What comes of an
+// object serves one goroutine at a time, as the object does; several goroutines may
+// work on several objects, with the same Options.
 package patch
 
 import (
@@ -19,16 +27,17 @@ import (
 	"sdtconvert/resolve"
 )
 
-// Stub is an undefined function that stands for a probe.
+// Stub is a function that stands for a probe: a symbol of an object, mostly undefined.
 type Stub struct {
 	Symbol  uint32 // its index
 	Name    string
 	Kind    arch.Kind
-	ID      string // of the probe
+	ID      string // of the probe: Name without its prefix
 	Defined bool   // in this object, which keeps it
 }
 
-// Reference is a relocation against a stub in a section that is loaded.
+// Reference is a relocation against a stub in a section that is loaded. The place is
+// Reloc.Offset of section Relocs.Target.
 type Reference struct {
 	Relocs *elfreloc.RelocSection
 	Index  int                   // of the relocation in Relocs
@@ -40,7 +49,7 @@ type Reference struct {
 // Refusal is a reference that cannot be converted.
 type Refusal struct {
 	Reference
-	Err error // an *arch.Refusal, or what else is wrong
+	Err error // an *arch.Refusal, or what else is wrong; without the place
 }
 
 // Scan is what an object says of its probes.
@@ -59,7 +68,9 @@ type Scan struct {
 	image     image.Image    // once Image has opened it
 }
 
-// Find reads the symbols of an object, and the relocations of what is loaded.
+// Find reads the symbols of a relocatable object, and the relocations of what is
+// loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
+// relocations in a format that nobody here reads, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m}
 	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
@@ -177,7 +188,7 @@ func isUnwindTable(sec *elfreloc.Section) bool {
 	return sec.Type == shtUnwind || sec.Name == ".eh_frame" || strings.HasPrefix(sec.Name, ".ARM.extab")
 }
 
-// Functions is the object's table of functions.
+// Functions is the object's table of functions, made once.
 func (s *Scan) Functions() (*resolve.Table, error) {
 	if s.functions == nil {
 		t, err := resolve.New(s.Object, resolve.Options{})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -92,7 +93,7 @@ func BenchmarkLookup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	text := o.Sections[section(b, o, ".text")]
+	text := o.Sections[objects.Section(b, o, ".text")]
 	found, i := 0, uint64(0)
 	for b.Loop() {
 		i += 0x9e3779b97f4a7c15

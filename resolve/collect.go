@@ -15,7 +15,7 @@ import (
 type collector struct {
 	o         *elfreloc.Object // the object or image itself, also for the symbols of its debug file
 	syms      *elfreloc.Symbols
-	code      codeMap
+	code      elfreloc.Code
 	addresses arch.Addresses
 
 	entries     []entry
@@ -29,7 +29,7 @@ func (c *collector) collect() (err error) {
 		return nil
 	}
 	if uint64(len(c.code)) >= 1<<(32-rankBits) {
-		return fmt.Errorf("%s: %d sections of code", c.o.Name, len(c.code))
+		return &elfreloc.Error{File: c.o.Name, Err: fmt.Errorf("%d sections of code", len(c.code))}
 	}
 	if c.descriptors, err = readDescriptors(c.o, c.addresses); err != nil {
 		return err
@@ -78,10 +78,10 @@ func (c *collector) place(s elfreloc.Symbol) (section int, start uint64, ok bool
 	return section, s.Value, true
 }
 
-// find is codeMap.find. Symbols that stand together are in one place.
+// find is Code.Find. Symbols that stand together are in one place.
 func (c *collector) find(section int, off uint64) int {
-	if !c.code[c.last].holds(section, off) {
-		i := c.code.find(section, off)
+	if !c.code[c.last].Holds(section, off) {
+		i := c.code.Find(section, off)
 		if i < 0 {
 			return -1
 		}

@@ -13,8 +13,8 @@ const (
 	maxDemangled = 16 // as a power of two
 )
 
-// Demangle returns a C++ or Rust symbol as the source writes it, and any other
-// name as it is.
+// Demangle returns a C++ (Itanium C++ ABI, 5.1) or Rust symbol as the source writes it,
+// and any other name as it is. It takes bounded time for any name.
 func Demangle(name string) (result string) {
 	if len(name) > maxMangled || !strings.HasPrefix(name, "_Z") && !strings.HasPrefix(name, "_R") {
 		return name

@@ -61,10 +61,11 @@ func loadedFrames(o *elfreloc.Object) ([]frame, error) {
 		if len(header) < 4 || header[0] != 1 {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x is not of version 1", o.Name, s.Vaddr)
 		}
-		c := cursor{data: header, off: 4, addr: s.Vaddr, layout: o.Layout}
-		addr := c.pointer(header[1])
-		if c.err != nil {
-			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x: %w", o.Name, s.Vaddr, c.err)
+		r := newReader(header, s.Vaddr, o.Layout)
+		r.Skip(4) // the version and three encodings
+		addr := r.pointer(header[1])
+		if err := r.Err(); err != nil {
+			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x: %w", o.Name, s.Vaddr, err)
 		}
 		data, err := loaded(o, segments, addr)
 		if err != nil {
@@ -91,7 +92,7 @@ func loaded(o *elfreloc.Object, segments []elfreloc.Segment, addr uint64) ([]byt
 
 // frameEntries sorts frames for makeSpans. Linkers leave frames of functions that
 // they have removed: those are of size 0, or at addresses without code.
-func frameEntries(code codeMap, frames []frame) []entry {
+func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	entries := make([]entry, 0, len(frames))
 	if uint64(len(code)) >= 1<<(32-rankBits) {
 		return nil
@@ -123,88 +124,88 @@ func parseFrames(data []byte, addr uint64, l elfreloc.Layout, stop bool) (frames
 	cies := make(map[int]cie)
 	const usual = 32 // bytes of an FDE, at least
 	frames = make([]frame, 0, len(data)/usual)
-	c := cursor{data: data, addr: addr, layout: l}
-	for c.off < len(data) {
-		off = c.off
-		body := c.entry()
-		if body.err == nil && body.off == len(body.data) {
+	r := newReader(data, addr, l)
+	for r.At < len(data) {
+		off = r.At
+		body := r.entry()
+		if !body.Bad() && body.At == len(body.Data) {
 			if stop {
 				break
 			}
 			continue
 		}
-		field := body.off
-		if id := int(body.unsigned(4)); id == 0 && body.err == nil {
+		field := body.At
+		if id := int(body.U32()); id == 0 && !body.Bad() {
 			cies[off] = body.cie()
 		} else if owner, ok := cies[field-id]; ok { // the distance from the field itself
-			if f := body.fde(owner); body.err == nil {
+			if f := body.fde(owner); !body.Bad() {
 				frames = append(frames, f)
 			}
 		} else {
 			body.fail("no CIE %#x bytes before the pointer to it", id)
 		}
-		if body.err != nil {
-			return frames, off, body.err
+		if err := body.Err(); err != nil {
+			return frames, off, err
 		}
 	}
 	return frames, 0, nil
 }
 
 // cie reads a CIE behind its ID.
-func (c *cursor) cie() (parsed cie) {
-	version := c.unsigned(1)
+func (r *reader) cie() (parsed cie) {
+	version := r.U8()
 	if version != 1 && version != 3 {
-		c.fail("CIE of version %d", version)
+		r.fail("CIE of version %d", version)
 	}
-	augmentation := c.text()
-	c.skipLEB() // code alignment
-	c.skipLEB() // data alignment
+	augmentation := string(r.Text())
+	r.SkipLEB() // code alignment
+	r.SkipLEB() // data alignment
 	if version == 1 {
-		c.unsigned(1)
+		r.U8()
 	} else {
-		c.skipLEB() // the column of the return address
+		r.SkipLEB() // the column of the return address
 	}
 	if augmentation == "" {
 		return parsed
 	}
 	if augmentation[0] != 'z' {
-		c.fail("CIE of augmentation %q", augmentation)
+		r.fail("CIE of augmentation %q", augmentation)
 	}
 	parsed.sized = true
-	n := c.leb()
-	data := c.bytes(n)
-	if c.err != nil {
+	n := r.Uleb()
+	data := r.Take(n)
+	if r.Bad() {
 		return parsed
 	}
-	c.data, c.off = c.data[:c.off], c.off-len(data)
+	r.Data, r.At = r.Data[:r.At], r.At-len(data)
 	for _, letter := range augmentation[1:] {
-		c.augmentation(letter, &parsed)
+		r.augmentation(letter, &parsed)
 	}
 	return parsed
 }
 
 // augmentation reads what a letter of the augmentation stands for.
-func (c *cursor) augmentation(letter rune, parsed *cie) {
+func (r *reader) augmentation(letter rune, parsed *cie) {
 	switch letter {
 	case 'S', 'B', 'G': // a signal's frame; arm64's B key, and tagged frames
 	case 'L': // the encoding of the address of a function's data
-		c.unsigned(1)
+		r.U8()
 	case 'R': // the encoding of addresses of code
-		parsed.encoding = byte(c.unsigned(1))
-		c.formatOf(parsed.encoding)
+		parsed.encoding = r.U8()
+		r.formatOf(parsed.encoding)
 	case 'P': // the personality routine
-		c.skipPointer(byte(c.unsigned(1)))
+		r.skipPointer(r.U8())
 	default:
-		c.fail("CIE of augmentation %q", letter)
+		r.fail("CIE of augmentation %q", letter)
 	}
 }
 
 // fde reads an FDE behind the pointer to its CIE.
-func (c *cursor) fde(owner cie) (f frame) {
-	f.start = c.pointer(owner.encoding)
-	f.size = c.pointer(owner.encoding & formatMask)
+func (r *reader) fde(owner cie) (f frame) {
+	f.start = r.pointer(owner.encoding)
+	f.size = r.pointer(owner.encoding & formatMask)
 	if owner.sized {
-		c.bytes(c.leb())
+		r.Skip(r.Uleb())
 	}
 	return f
 }

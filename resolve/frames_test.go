@@ -192,12 +192,12 @@ func FuzzFDEs(f *testing.F) {
 		if len(frames) > len(data)/8 || err != nil && off >= len(data) {
 			t.Errorf("%d frames of %d bytes, error at %#x", len(frames), len(data), off)
 		}
-		code := codeMap{{0, 0, 1 << 16}, {0, 1 << 20, 1 << 40}}
+		code := elfreloc.Code{{Start: 0, End: 1 << 16}, {Start: 1 << 20, End: 1 << 40}}
 		spans := makeSpans(code, frameEntries(code, frames))
 		for _, f := range frames {
 			if e := spans.find(0, f.start); e != nil && e.start > f.start {
 				t.Errorf("%#x is in the frame at %#x", f.start, e.start)
-			} else if e == nil && f.size > 0 && code.find(0, f.start) >= 0 {
+			} else if e == nil && f.size > 0 && code.Find(0, f.start) >= 0 {
 				t.Errorf("%#x is in no frame", f.start)
 			}
 		}

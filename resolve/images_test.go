@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -24,20 +25,20 @@ var kinds = map[string][]string{
 // Every function that nm lists holds its first byte, the one in its middle and
 // its last, whatever links the image; and addr2line and eu-addr2line agree.
 func TestImages(t *testing.T) {
-	for _, tc := range toolchains {
-		t.Run(tc.name, func(t *testing.T) {
-			tools.Need(t, tc.prefix+"gcc", tc.prefix+"nm", tc.prefix+"addr2line", tc.prefix+"strip", tc.prefix+"objcopy", "eu-addr2line")
-			objects := compile(t, tc.prefix+"gcc", []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
-			for linker, path := range tc.linkers {
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			tools.Need(t, append(m.Tools("gcc", "nm", "addr2line", "strip", "objcopy"), "eu-addr2line")...)
+			objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
+			for _, l := range m.Newest() {
 				for kind, flags := range kinds {
-					t.Run(linker+"/"+kind, func(t *testing.T) {
+					t.Run(l.Name+"/"+kind, func(t *testing.T) {
 						t.Parallel()
-						tools.Need(t, path)
+						tools.Need(t, l.Path)
 						image := filepath.Join(t.TempDir(), "image")
-						args := append([]string{"-B" + tools.Driver(t, path), "-Wl,--build-id", "-o", image}, flags...)
-						tools.Output(t, tc.prefix+"gcc", append(args, objects...)...)
-						checkImage(t, tc, image)
-						checkStripped(t, tc, image)
+						args := append([]string{"-B" + tools.Driver(t, l.Path), "-Wl,--build-id", "-o", image}, flags...)
+						tools.Output(t, m.Tool("gcc"), append(args, objects...)...)
+						checkImage(t, m, image)
+						checkStripped(t, m, image)
 					})
 				}
 			}
@@ -52,10 +53,10 @@ type function struct {
 }
 
 // listFunctions are the functions of an image as nm lists them.
-func listFunctions(t *testing.T, tc toolchain, image string, flags ...string) (functions []function) {
+func listFunctions(t *testing.T, m *toolchains.Machine, image string, flags ...string) (functions []function) {
 	t.Helper()
 	// The columns of --format=sysv: name, value, class, type, size, line, section.
-	for _, line := range strings.Split(tools.Output(t, tc.prefix+"nm", append(flags, "--format=sysv", "--defined-only", image)...), "\n") {
+	for _, line := range strings.Split(tools.Output(t, m.Tool("nm"), append(flags, "--format=sysv", "--defined-only", image)...), "\n") {
 		columns := strings.Split(line, "|")
 		if len(columns) < 7 || strings.TrimSpace(columns[3]) != "FUNC" && strings.TrimSpace(columns[2]) != "i" {
 			continue // class i is that of STT_GNU_IFUNC
@@ -108,9 +109,9 @@ func holders(functions []function, address uint64) (names []string, start uint64
 	return names, start
 }
 
-func checkImage(t *testing.T, tc toolchain, image string) {
+func checkImage(t *testing.T, m *toolchains.Machine, image string) {
 	t.Helper()
-	functions := listFunctions(t, tc, image)
+	functions := listFunctions(t, m, image)
 	table := tableOf(t, image, nowhere)
 	// mold does not make functions shorter when it makes their code so.
 	code := codeIn(t, image)
@@ -122,7 +123,7 @@ func checkImage(t *testing.T, tc toolchain, image string) {
 			t.Errorf("%#x: %+v, want one of %v at %#x", address, f, names, start)
 		}
 	}
-	agree(t, table, addresses, image, functions, tc.prefix+"addr2line")
+	agree(t, table, addresses, image, functions, m.Tool("addr2line"))
 	agree(t, table, addresses, image, functions, "eu-addr2line")
 }
 
@@ -135,7 +136,7 @@ func agree(t *testing.T, table *resolve.Table, addresses []uint64, image string,
 	for _, a := range addresses {
 		fmt.Fprintf(&input, "%#x\n", a)
 	}
-	lines := strings.Split(tools.OutputOf(t, input.String(), tool, "-f", "-e", image), "\n")
+	lines := strings.Split(tools.Command{Stdin: input.String()}.Output(t, tool, "-f", "-e", image), "\n")
 	if len(lines) < 2*len(addresses) {
 		t.Fatalf("%s prints %d lines for %d addresses", tool, len(lines), len(addresses))
 	}

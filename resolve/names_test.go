@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -144,8 +145,9 @@ func TestUniqueNames(t *testing.T) {
 // The linker keeps riscv64's local labels, since it moves them: none of them, nor
 // a mapping symbol, is ever a function.
 func TestLocalLabels(t *testing.T) {
-	tools.Need(t, "riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc")
-	for _, gcc := range []string{"riscv64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"} {
+	for _, m := range toolchains.Foreign() {
+		gcc := m.Tool("gcc")
+		tools.Need(t, gcc)
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
 		o, table := tools.OpenELF(t, object), tableOf(t, object, nowhere)
 		syms, err := o.Symbols()
@@ -171,7 +173,7 @@ func TestLocalLabels(t *testing.T) {
 
 // The address of a Thumb function is even, and its first byte its own.
 func TestThumb(t *testing.T) {
-	o := open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
+	o := objects.Open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
@@ -204,12 +206,12 @@ func TestThumb(t *testing.T) {
 // The symbols of ppc64's ELFv1 stand for descriptors in .opd, which relocations
 // fill in.
 func TestDescriptorsInAnObject(t *testing.T) {
-	o := open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
+	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
 	table, err := resolve.New(o, nowhere)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opd := section(t, o, ".opd")
+	opd := objects.Section(t, o, ".opd")
 	syms, err := o.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -243,16 +245,16 @@ func TestDescriptorsInAnObject(t *testing.T) {
 // In a linked image the descriptors hold addresses, or the loader's relocations
 // do. nm -S --synthetic shows where the code is: it names it with a dot.
 func TestDescriptorsInImages(t *testing.T) {
-	const prefix = "powerpc64-linux-gnu-"
-	tools.Need(t, prefix+"gcc", prefix+"nm", prefix+"addr2line", prefix+"strip")
-	objects := compile(t, prefix+"gcc", []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
+	m := toolchains.PPC64
+	tools.Need(t, m.Tools("gcc", "nm", "addr2line", "strip")...)
+	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-DLIBRARY"}, "descriptors.c")
 	for kind, flags := range map[string][]string{"exe": {"-no-pie"}, "pie": {"-pie"}, "shared": {"-shared"}} {
 		t.Run(kind, func(t *testing.T) {
 			image := filepath.Join(t.TempDir(), "image")
-			tools.Output(t, prefix+"gcc", append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
+			tools.Output(t, m.Tool("gcc"), append(append([]string{"-nostdlib", "-o", image, "-Wl,-e,entry"}, flags...), objects...)...)
 			table := tableOf(t, image, nowhere)
 			code := make(map[string]uint64)
-			for _, line := range strings.Split(tools.Output(t, prefix+"nm", "--synthetic", image), "\n") {
+			for _, line := range strings.Split(tools.Output(t, m.Tool("nm"), "--synthetic", image), "\n") {
 				if columns := strings.Fields(line); len(columns) == 3 && strings.HasPrefix(columns[2], ".") {
 					code[columns[2][1:]] = parseHex(t, columns[0])
 				}
@@ -262,7 +264,7 @@ func TestDescriptorsInImages(t *testing.T) {
 					t.Errorf("%#x is %+v, want %s", code[name], f, name)
 				}
 			}
-			tools.Output(t, prefix+"strip", image)
+			tools.Output(t, m.Tool("strip"), image)
 			table = tableOf(t, image, nowhere)
 			if f, ok := table.Lookup(0, code["local"]); !ok || f.From != resolve.EhFrame {
 				t.Errorf("%#x is %+v without symbols", code["local"], f)

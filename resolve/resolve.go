@@ -8,7 +8,8 @@
 // the first of these that has any:
 //
 //  1. its .symtab;
-//  2. the .symtab of its separate debug file (package debugfile);
+//  2. the .symtab of its separate debug file, which is found by its build ID or by
+//     .gnu_debuglink as gdb does;
 //  3. its .dynsym.
 //
 // The debug file comes before .dynsym, other than in a plain search for "a symbol
@@ -17,6 +18,9 @@
 // up in the ranges of .eh_frame: those functions are there, and have no name.
 //
 // docs/resolve.md has the rules by which one of several symbols is chosen.
+//
+// Begin with New; Table.Lookup finds the function of an address. Sizes and offsets
+// are in bytes.
 package resolve
 
 import (
@@ -60,13 +64,22 @@ type Options struct {
 	// Path is where the image is. Without it, no file that is named by a
 	// .gnu_debuglink is found.
 	Path string
-	// DebugRoots are the folders of debug files; nil means debugfile.Roots.
+	// DebugRoots are the folders of debug files; nil means those where systems have
+	// them, /usr/lib/debug for one.
 	DebugRoots []string
+	// Debug gives the separate debug file of the image, nil when there is none,
+	// and is called once at most: when .symtab has no function. So a caller that
+	// reads the file too opens it once; it has to stay open until New returns.
+	// An error is for Warn. With Debug, Path and DebugRoots are not looked at;
+	// nil means that New finds the file, and closes it again.
+	Debug func() (*elfreloc.Object, error)
 	// Dynsym are the dynamic symbols of an image without section headers, which
-	// a caller has found as the loader does; nil means those of SHT_DYNSYM.
+	// a caller has found as the loader does (gABI, chapter 5, "Dynamic Section");
+	// nil means those of SHT_DYNSYM. The table keeps them.
 	Dynsym *elfreloc.Symbols
 	// Warn is told what was passed over: a debug file of another build, an
-	// .eh_frame that makes no sense. nil means that nobody wants to know.
+	// .eh_frame that makes no sense. It is called by New and by the look-up that
+	// reads .eh_frame, once each fault. nil means that nobody wants to know.
 	Warn func(error)
 }
 
@@ -89,10 +102,16 @@ type Table struct {
 	debugPath string
 }
 
-// New makes the table of an object or image.
+// New makes the table of an object or image. It reads all of the symbols, and keeps
+// them; of the rest of o it may read .eh_frame later (see Table).
+//
+// Symbols, sections and program headers that make no sense are an error, with the
+// file's name, and the table is of no use then. What is wrong with a debug file or
+// an .eh_frame is for opts.Warn. Without any function the table is empty, and that
+// is no error.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
-	code, err := codeOf(o)
+	code, err := o.Code()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +136,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	return t, nil
 }
 
-func (t *Table) useSymtab(o *elfreloc.Object, code codeMap) error {
+func (t *Table) useSymtab(o *elfreloc.Object, code elfreloc.Code) error {
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
@@ -127,14 +146,19 @@ func (t *Table) useSymtab(o *elfreloc.Object, code codeMap) error {
 
 // useDebugFile takes the symbols of a debug file. Nothing that is wrong with it
 // is a fault of the image.
-func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
-	f, err := debugfile.Open(o, opts.Path, opts.DebugRoots)
+func (t *Table) useDebugFile(o *elfreloc.Object, code elfreloc.Code, opts *Options) {
+	find := opts.Debug
+	if find == nil {
+		own := debugfile.Share(o, opts.Path, opts.DebugRoots)
+		defer own.Close()
+		find = own.Object
+	}
+	debug, err := find()
 	opts.warn(err)
-	if f == nil {
+	if debug == nil {
 		return
 	}
-	defer f.Close()
-	syms, err := f.Symbols()
+	syms, err := debug.Symbols()
 	if err == nil {
 		err = t.use(o, syms, Debug, code)
 	}
@@ -142,10 +166,10 @@ func (t *Table) useDebugFile(o *elfreloc.Object, code codeMap, opts *Options) {
 		opts.warn(fmt.Errorf("debug file %w", err))
 		return
 	}
-	t.debugPath = f.Path
+	t.debugPath = debug.Name
 }
 
-func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbols) (err error) {
+func (t *Table) useDynsym(o *elfreloc.Object, code elfreloc.Code, syms *elfreloc.Symbols) (err error) {
 	if syms == nil {
 		if syms, err = o.DynamicSymbols(); err != nil {
 			return err
@@ -155,9 +179,9 @@ func (t *Table) useDynsym(o *elfreloc.Object, code codeMap, syms *elfreloc.Symbo
 }
 
 // use makes the table of a symbol table.
-func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code codeMap) error {
+func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, code elfreloc.Code) error {
 	if uint64(syms.Len()) > math.MaxUint32 {
-		return fmt.Errorf("%s: %d symbols", o.Name, syms.Len())
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%d symbols", syms.Len())}
 	}
 	c := &collector{o: o, syms: syms, code: code, addresses: arch.AddressesOf(o.Machine, o.Flags)}
 	if err := c.collect(); err != nil {
@@ -176,7 +200,8 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 // "" when they do not come from one.
 func (t *Table) DebugFile() string { return t.debugPath }
 
-// Lookup returns the innermost function that holds offset off of a section.
+// Lookup returns the innermost function that holds offset off of a section, or of
+// an image, where the section is 0, the address off. false means that none does.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e := t.named.find(section, off); e != nil {
 		raw := t.symbols.Name(int(e.symbol))
@@ -192,7 +217,8 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	return Function{}, false
 }
 
-// Place shows an address as symbol+offset, or "" when no function holds it.
+// Place shows an address as symbol+offset, by the symbol's own name and in
+// hexadecimal bytes from its start, or "" when no function holds it.
 func (t *Table) Place(section int, off uint64) string {
 	f, ok := t.Lookup(section, off)
 	if !ok {
@@ -224,7 +250,7 @@ func (t *Table) From() Source {
 }
 
 // Named returns the functions of the symbols whose names are wanted, by section and
-// start: all of them, aliases too.
+// start: all of them, aliases too. wanted is called with each raw name.
 func (t *Table) Named(wanted func(name string) bool) []Function {
 	var all []Function
 	for i := range t.named.entries {
@@ -233,7 +259,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 		if wanted(raw) {
 			all = append(all, Function{
 				Name: fold(raw, t.golang), Raw: raw, From: t.from, Symbol: int(e.symbol),
-				Section: t.named.code[e.code()].section, Start: e.start, Size: e.size,
+				Section: t.named.code[e.code()].Section, Start: e.start, Size: e.size,
 			})
 		}
 	}

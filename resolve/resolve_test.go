@@ -17,32 +17,12 @@ import (
 // .text.own.
 const base = "forms.arm64-gcc12-as.o"
 
-func open(t testing.TB, data []byte) *elfreloc.Object {
-	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func section(t testing.TB, o *elfreloc.Object, name string) int {
-	t.Helper()
-	for i := range o.Sections {
-		if o.Sections[i].Name == name {
-			return i
-		}
-	}
-	t.Fatalf("no section %s", name)
-	return 0
-}
-
 // table makes the table of an object whose symbols are those given. Their
 // Section counts code sections of 4 KiB each, from 1; 3 stands for data.
 func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	t.Helper()
 	data := objects.Read(t, "none.amd64-gcc12-O2.o")
-	o := open(t, data)
+	o := objects.Open(t, data)
 	e, err := o.Edit()
 	if err != nil {
 		t.Fatal(err)
@@ -61,15 +41,8 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 		}
 		e.AddSymbol(s)
 	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	functions, err := resolve.New(open(t, result), resolve.Options{})
+	result := objects.Save(t, e, data)
+	functions, err := resolve.New(objects.Open(t, result), resolve.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +142,12 @@ func TestSectionsDoNotMix(t *testing.T) {
 }
 
 func TestLookupGivesTheSymbol(t *testing.T) {
-	o := open(t, objects.Read(t, base))
+	o := objects.Open(t, objects.Read(t, base))
 	functions, err := resolve.New(o, resolve.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := section(t, o, ".text.own")
+	text := objects.Section(t, o, ".text.own")
 	f, ok := functions.Lookup(text, 8)
 	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
 		t.Errorf("got %+v, %v", f, ok)
@@ -195,7 +168,7 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
 			continue
 		}
-		o := open(t, file.Data)
+		o := objects.Open(t, file.Data)
 		functions, err := resolve.New(o, resolve.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", file.Name, err)

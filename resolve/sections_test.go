@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -17,13 +18,13 @@ import (
 // An image without section headers has its segments: .eh_frame is found through
 // them, and the loader's symbols are for the caller to find.
 func TestNoSectionHeaders(t *testing.T) {
-	for _, tc := range toolchains {
-		t.Run(tc.name, func(t *testing.T) {
-			tools.Need(t, tc.prefix+"gcc", tc.prefix+"nm")
-			objects := compile(t, tc.prefix+"gcc", []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			tools.Need(t, m.Tools("gcc", "nm")...)
+			objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
 			image := filepath.Join(t.TempDir(), "image")
-			tools.Output(t, tc.prefix+"gcc", append([]string{"-shared", "-o", image}, objects...)...)
-			functions := listFunctions(t, tc, image)
+			tools.Output(t, m.Tool("gcc"), append([]string{"-shared", "-o", image}, objects...)...)
+			functions := listFunctions(t, m, image)
 			o := withoutSections(t, image)
 			without, err := resolve.New(o, nowhere)
 			if err != nil {
@@ -124,7 +125,7 @@ func TestWarnings(t *testing.T) {
 	folder := t.TempDir()
 	image := filepath.Join(folder, "image")
 	tools.Output(t, "gcc", "-shared", "-Wl,--build-id", "-o", image, objects[0], objects[1])
-	debug := installByID(t, toolchains[0], image, folder)
+	debug := installByID(t, toolchains.AMD64, image, folder)
 	tools.Output(t, "strip", image)
 	opts := resolve.Options{DebugRoots: []string{folder}}
 	for _, c := range []struct {

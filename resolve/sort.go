@@ -1,19 +1,23 @@
 package resolve
 
-import "slices"
+import (
+	"slices"
+
+	"sdtconvert/elfreloc"
+)
 
 // sortByStart sorts entries by code range and start, stably.
 //
 // It is a radix sort (Knuth, The Art of Computer Programming, 5.2.5), which takes
 // a fourth of the time of a comparing one for a million functions: their starts
 // are numbers of few bits, and linkers leave them in the order of a hash table.
-func sortByStart(entries []entry, code codeMap) {
+func sortByStart(entries []entry, code elfreloc.Code) {
 	const digit, few = 11, 1 << 10 // bits of a pass; where comparing is as fast
 	before := make([]uint64, len(code))
 	total := uint64(0)
 	for i := range code {
-		before[i] = total - code[i].start
-		total += code[i].end - code[i].start
+		before[i] = total - code[i].Start
+		total += code[i].End - code[i].Start
 	}
 	// The place of an entry among all code. Images of which it has many bits are
 	// hostile: comparing is good enough for those.

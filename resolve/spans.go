@@ -3,6 +3,8 @@ package resolve
 import (
 	"slices"
 	"sort"
+
+	"sdtconvert/elfreloc"
 )
 
 // entry is a function in the making. It is small, because an image may have
@@ -24,7 +26,7 @@ func (e *entry) code() int { return int(e.key >> rankBits) }
 // into ranges that do not overlap, at most twice as many, so that a look-up is
 // one search, however deep a hostile file nests its functions.
 type spans struct {
-	code    codeMap
+	code    elfreloc.Code
 	ranges  []ranges // of each code range
 	entries []entry
 }
@@ -46,14 +48,14 @@ type held struct {
 }
 
 // makeSpans takes entries sorted by code range, start and rank.
-func makeSpans(code codeMap, entries []entry) spans {
+func makeSpans(code elfreloc.Code, entries []entry) spans {
 	s := spans{code: code, ranges: make([]ranges, len(code)), entries: entries}
 	for r, at := 0, 0; at < len(entries); r++ {
 		end := at
 		for end < len(entries) && entries[end].code() == r {
 			end++
 		}
-		w := sweep{entries: entries, end: code[r].end}
+		w := sweep{entries: entries, end: code[r].End}
 		w.held = make([]held, 0, end-at)
 		for at < end {
 			at = w.open(at, end)
@@ -66,18 +68,18 @@ func makeSpans(code codeMap, entries []entry) spans {
 }
 
 // makeIndex makes blocks of a few ranges each, if these are spread evenly.
-func (r *ranges) makeIndex(code codeRange) {
+func (r *ranges) makeIndex(code elfreloc.CodeRange) {
 	if len(r.held) == 0 {
 		return
 	}
-	size := code.end - code.start
+	size := code.End - code.Start
 	for size>>r.shift > uint64(len(r.held))/4 {
 		r.shift++
 	}
 	r.index = make([]uint32, size>>r.shift+2)
 	block := 0
 	for i, h := range r.held {
-		for ; uint64(block) <= (h.start-code.start)>>r.shift; block++ {
+		for ; uint64(block) <= (h.start-code.Start)>>r.shift; block++ {
 			r.index[block] = uint32(i)
 		}
 	}
@@ -90,12 +92,12 @@ func (s *spans) len() int { return len(s.entries) }
 
 // find returns the entry that holds an address, or nil.
 func (s *spans) find(section int, off uint64) *entry {
-	c := s.code.find(section, off)
+	c := s.code.Find(section, off)
 	if c < 0 || len(s.ranges[c].held) == 0 {
 		return nil
 	}
 	r := &s.ranges[c]
-	block := (off - s.code[c].start) >> r.shift
+	block := (off - s.code[c].Start) >> r.shift
 	low, high := r.index[block], r.index[block+1]
 	for low < high {
 		if middle := low + (high-low)/2; r.held[middle].start > off {
@@ -144,7 +146,7 @@ func (w *sweep) open(i, last int) int {
 	}
 	for k := next - 1; k >= i; k-- { // the best one last, to be the innermost
 		if w.entries[k].size > 0 {
-			w.push(k, min(endOf(start, w.entries[k].size), w.end))
+			w.push(k, start+min(w.entries[k].size, w.end-start))
 		}
 	}
 	w.emit(start, uint32(i))
@@ -188,7 +190,7 @@ func (s *spans) after(code int, addr uint64) uint64 {
 	if i < len(s.entries) && s.entries[i].code() == code {
 		return s.entries[i].start
 	}
-	return s.code[code].end
+	return s.code[code].End
 }
 
 // at returns the entry that starts at an address, or nil.

@@ -5,20 +5,24 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"sdtconvert/elfreloc"
 )
 
 func TestSortByStart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, code := range []codeMap{
-		{{0, 0, 1 << 16}}, {{0, 1 << 40, 1<<40 + 1<<30}, {0, 1 << 50, 1<<50 + 100}}, {{1, 0, 5000}, {2, 0, 70000}, {9, 0, 1}},
-		{{0, 0, 1 << 63}, {0, 1 << 63, 1<<64 - 1}},
+	for _, code := range []elfreloc.Code{
+		{{End: 1 << 16}},
+		{{Start: 1 << 40, End: 1<<40 + 1<<30}, {Start: 1 << 50, End: 1<<50 + 100}},
+		{{Section: 1, End: 5000}, {Section: 2, End: 70000}, {Section: 9, End: 1}},
+		{{End: 1 << 63}, {Start: 1 << 63, End: 1<<64 - 1}},
 	} {
 		for _, n := range []int{0, 1, 2, 1023, 5000} {
 			entries := make([]entry, n)
 			for i := range entries {
 				c := r.IntN(len(code))
-				size := code[c].end - code[c].start
-				entries[i] = entry{start: code[c].start + r.Uint64N(size), symbol: uint32(i), key: uint32(c)<<rankBits | r.Uint32N(16)}
+				size := code[c].End - code[c].Start
+				entries[i] = entry{start: code[c].Start + r.Uint64N(size), symbol: uint32(i), key: uint32(c)<<rankBits | r.Uint32N(16)}
 			}
 			want := slices.Clone(entries)
 			slices.SortStableFunc(want, func(a, b entry) int {
@@ -34,12 +38,12 @@ func TestSortByStart(t *testing.T) {
 // What spans find is what a search through all entries finds.
 func TestSpansAgreeWithASlowSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	code := codeMap{{0, 10, 70}, {0, 70, 100}, {3, 0, 40}}
+	code := elfreloc.Code{{Start: 10, End: 70}, {Start: 70, End: 100}, {Section: 3, End: 40}}
 	for range 2000 {
 		var entries []entry
 		for range r.IntN(12) {
 			c := r.IntN(len(code))
-			start := code[c].start + r.Uint64N(code[c].end-code[c].start)
+			start := code[c].Start + r.Uint64N(code[c].End-code[c].Start)
 			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), key: uint32(c)<<rankBits | r.Uint32N(4)})
 		}
 		slices.SortFunc(entries, func(a, b entry) int {
@@ -47,7 +51,7 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 		})
 		s := makeSpans(code, entries)
 		for c := range code {
-			for off := code[c].start; off < code[c].end; off++ {
+			for off := code[c].Start; off < code[c].End; off++ {
 				var want *entry
 				for i := range entries {
 					e := &entries[i]
@@ -55,8 +59,8 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 						want = e
 					}
 				}
-				if got := s.find(code[c].section, off); got != want {
-					t.Fatalf("%v: %d+%d is in %+v, want %+v", entries, code[c].section, off, got, want)
+				if got := s.find(code[c].Section, off); got != want {
+					t.Fatalf("%v: %d+%d is in %+v, want %+v", entries, code[c].Section, off, got, want)
 				}
 			}
 		}
@@ -67,7 +71,7 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 // once, cost no look-up more than others do: else this test would not end.
 func TestDeepNesting(t *testing.T) {
 	const n = 1 << 20
-	code := codeMap{{0, 0, 4 * n}}
+	code := elfreloc.Code{{End: 4 * n}}
 	for name, nested := range map[string]func(i int) entry{
 		"one end":   func(i int) entry { return entry{start: uint64(i), size: uint64(2*n - i)} },
 		"one start": func(i int) entry { return entry{size: uint64(i) + 1} },

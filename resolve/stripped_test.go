@@ -9,26 +9,29 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
 
 // checkStripped strips an image: with its debug file it is as it was, and without
 // it every function that the compiler made is still found.
-func checkStripped(t *testing.T, tc toolchain, image string) {
+func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	t.Helper()
-	functions := listFunctions(t, tc, image)
+	functions := listFunctions(t, m, image)
 	want := tableOf(t, image, nowhere)
 
 	folder := t.TempDir()
 	stripped := filepath.Join(folder, "image")
-	tools.Output(t, tc.prefix+"strip", "-o", stripped, image)
-	debug := installByID(t, tc, image, filepath.Join(folder, "root"))
+	tools.Output(t, m.Tool("strip"), "-o", stripped, image)
+	debug := installByID(t, m, image, filepath.Join(folder, "root"))
 	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(folder, "root")}})
 	if with.DebugFile() != debug {
 		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
 	}
+	checkGiven(t, image, stripped, debug)
 	without := tableOf(t, stripped, nowhere)
 	if without.DebugFile() != "" {
 		t.Errorf("debug file is %q, want none", without.DebugFile())
@@ -41,6 +44,22 @@ func checkStripped(t *testing.T, tc toolchain, image string) {
 		}
 	}
 	checkUnnamed(t, functions, without, strings.HasSuffix(t.Name(), "/shared"))
+}
+
+// checkGiven has a caller give the debug file, which is asked for once and only
+// where there are no symbols.
+func checkGiven(t *testing.T, image, stripped, debug string) {
+	t.Helper()
+	for file, want := range map[string]int{image: 0, stripped: 1} {
+		asked := 0
+		table := tableOf(t, file, resolve.Options{Debug: func() (*elfreloc.Object, error) {
+			asked++
+			return tools.OpenELF(t, debug), nil
+		}})
+		if asked != want || (table.DebugFile() != "") != (want > 0) || (table.From() == resolve.Debug) != (want > 0) {
+			t.Errorf("%s: asked %d times for the debug file, and used %q, want %d", file, asked, table.DebugFile(), want)
+		}
+	}
 }
 
 // compiled are functions of program.c that have unwind tables and are not
@@ -77,14 +96,14 @@ func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, sh
 }
 
 // installByID puts the debug file of an image where its build id leads to.
-func installByID(t *testing.T, tc toolchain, image, root string) string {
+func installByID(t *testing.T, m *toolchains.Machine, image, root string) string {
 	t.Helper()
 	id := buildID(t, image)
 	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	tools.Output(t, tc.prefix+"objcopy", "--only-keep-debug", image, path)
+	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path)
 	return path
 }
 

@@ -24,20 +24,6 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	return table
 }
 
-// toolchain compiles and links for a machine.
-type toolchain struct {
-	name    string
-	prefix  string
-	linkers map[string]string
-}
-
-var toolchains = []toolchain{
-	{"amd64", "", map[string]string{"bfd": "ld.bfd", "gold": "ld.gold", "lld": "ld.lld-19", "mold": "mold"}},
-	{"arm64", "aarch64-linux-gnu-", map[string]string{
-		"bfd": "aarch64-linux-gnu-ld.bfd", "gold": "aarch64-linux-gnu-ld.gold", "lld": "ld.lld-19", "mold": "mold"}},
-	{"riscv64", "riscv64-linux-gnu-", map[string]string{"bfd": "riscv64-linux-gnu-ld.bfd", "lld": "ld.lld-19", "mold": "mold"}},
-}
-
 // source is the path of a source in testdata.
 func source(name string) string { return filepath.Join("testdata", name) }
 

@@ -24,6 +24,18 @@ var (
 	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
 )
 
+// The forms of probe calls under Env.Armable. They begin with a nop of one byte, as
+// SystemTap's sites do: that one all kernels of Linux emulate. A long nop, or a
+// return, those up to 6.12 execute out of line, for many times the cost; and 6.18
+// makes a call of a nop5, which forked children do not survive.
+var (
+	nopNop5    = []byte{0x90, 0x0f, 0x1f, 0x40, 0x00}       // nop; nopl 0(%rax)
+	nopNop6    = []byte{0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00} // nop; nopl 0(%rax,%rax,1)
+	nopRet5    = []byte{0x90, 0xc3, 0xcc, 0xcc, 0xcc}       // nop; ret; int3 x 3
+	nopRet6    = []byte{0x90, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc} // nop; ret; int3 x 4
+	condNopRet = []byte{0x70, 0x02, 0x90, 0xc3, 0x66, 0x90} // jcc over; nop; ret; over: xchg %ax,%ax
+)
+
 // opJmpShort is jmp rel8.
 const opJmpShort = 0xeb
 
@@ -37,8 +49,10 @@ var condThunk = [...][]byte{
 // only when the probe is reached.
 const condSkip = 2
 
-// disabled holds the form for each kind, form and length of site.
-var disabled = [...][arch.CondTail + 1][][]byte{
+// family holds the forms of one kind of site, by form and then by length.
+type family [arch.CondTail + 1][][]byte
+
+var plain = [...]family{
 	arch.Probe: {
 		arch.Call:     {nop5, nop6},
 		arch.Tail:     {ret5, ret6},
@@ -51,12 +65,26 @@ var disabled = [...][arch.CondTail + 1][][]byte{
 	},
 }
 
+// Is-enabled tests have no notes, so nobody arms them.
+var armable = [...]family{
+	arch.Probe: {
+		arch.Call:     {nopNop5, nopNop6},
+		arch.Tail:     {nopRet5, nopRet6},
+		arch.CondTail: {condNopRet},
+	},
+	arch.Enabled: plain[arch.Enabled],
+}
+
 // Disable chooses by length among the forms of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	if env.ReturnThunk && s.Form != arch.Call {
 		return disableThunk(s, k, env)
 	}
-	for _, code := range disabled[k][s.Form] {
+	forms := plain[k]
+	if env.Armable {
+		forms = armable[k]
+	}
+	for _, code := range forms[s.Form] {
 		if len(code) != len(s.Code) {
 			continue
 		}
@@ -72,7 +100,8 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 }
 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that
-// sets the result first. A bare ret would undo the mitigation.
+// sets the result first. A bare ret would undo the mitigation. Jumps are emulated
+// as nops of one byte are, so these forms are armable as they are.
 func disableThunk(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	if s.Form == arch.CondTail {
 		return disableCondThunk(s, k, env)
@@ -137,17 +166,14 @@ func (Machine) Helper(arch.Env) arch.Helper {
 
 // Disabled matches the bytes at a record against the forms of its kind: the
 // conditional tail call first, which ends as a tail call does where int3 pads
-// the code, and then the longest first, because nop6 ends as nop5 does.
+// the code.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
 	if b := t.At(record-condSkip, len(condRet)); record >= condSkip && b != nil && isCondTail(b, k) {
 		return arch.Site{Offset: record - condSkip, Form: arch.CondTail, Code: b}, true
 	}
-	for _, form := range []arch.Form{arch.Call, arch.Tail} {
-		forms := disabled[k][form]
-		for i := len(forms) - 1; i >= 0; i-- {
-			if b := t.At(record, len(forms[i])); b != nil && bytes.Equal(b, forms[i]) {
-				return arch.Site{Offset: record, Form: form, GOT: i > 0, Code: b}, true
-			}
+	for _, forms := range [...]family{plain[k], armable[k]} {
+		if site, ok := forms.find(t, record); ok {
+			return site, true
 		}
 	}
 	if b := t.At(record, len(jmp5)); b != nil && b[0] == opJmp {
@@ -159,12 +185,25 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	return arch.Site{}, false
 }
 
+// find matches the bytes at a record against the calls and tail calls of a family,
+// the longest first, because ret6 begins as ret5 does.
+func (f *family) find(t arch.Text, record uint64) (arch.Site, bool) {
+	for _, form := range []arch.Form{arch.Call, arch.Tail} {
+		for i := len(f[form]) - 1; i >= 0; i-- {
+			if b := t.At(record, len(f[form][i])); b != nil && bytes.Equal(b, f[form][i]) {
+				return arch.Site{Offset: record, Form: form, GOT: i > 0, Code: b}, true
+			}
+		}
+	}
+	return arch.Site{}, false
+}
+
 // isCondTail reports whether code is a disabled conditional tail call, with any
 // condition and, through a thunk, any distance to the return.
 func isCondTail(code []byte, k arch.Kind) bool {
 	code = bytes.Clone(code)
 	code[0] &= 0xf0
-	if bytes.Equal(code, disabled[k][arch.CondTail][0]) {
+	if bytes.Equal(code, plain[k][arch.CondTail][0]) || bytes.Equal(code, armable[k][arch.CondTail][0]) {
 		return true
 	}
 	want := condThunk[k]

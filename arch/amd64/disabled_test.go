@@ -12,48 +12,80 @@ import (
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
 
+var environments = []arch.Env{{}, {Armable: true}}
+
 // disabledText is the disabled form of a site between the bytes around it.
-func disabledText(t *testing.T, f form, k arch.Kind, before, after []byte) (arch.Text, arch.Change) {
+func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
 	t.Helper()
 	const start = 0x200
 	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, GOT: f.got, Code: unhex(t, f.code)}
-	c, err := Machine{}.Disable(site, k, arch.Env{})
+	c, err := Machine{}.Disable(site, k, env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
 }
 
-// What stands around a site is padding or other code, and must not matter.
-func TestDisabledRecognisesEachForm(t *testing.T) {
+// eachDisabled calls check with each form of site as each kind in each environment.
+func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
 	for _, f := range allForms() {
 		for _, k := range kinds {
-			for _, around := range [][]byte{nil, {0xcc, 0xcc, 0xcc}, {0x90, 0x90, 0x90}, {0x66, 0x31, 0xc0}, {0xc3, 0x74, 0x01}, {0x0f, 0x1f, 0x00}} {
-				text, c := disabledText(t, f, k, around, around)
-				got, ok := Machine{}.Disabled(text, c.Record, k)
-				want := arch.Site{Offset: c.Site.Offset, Form: f.form, GOT: f.got, Code: c.New}
-				if f.form == arch.Tail && !f.got && len(around) > 0 && around[0] == 0xcc {
-					// One int3 more of the padding makes the longer form.
-					want.GOT, want.Code = true, append(bytes.Clone(c.New), 0xcc)
-				}
-				if diff := cmp.Diff(want, got); !ok || diff != "" {
-					t.Errorf("%s as %s between % x: %v %s", f.name, arch.Describe(k, f.form), around, ok, diff)
-				}
+			for _, env := range environments {
+				check(f, k, env)
 			}
 		}
 	}
 }
 
-func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
-	for _, f := range allForms() {
-		for _, k := range kinds {
-			text, c := disabledText(t, f, k, nil, nil)
-			other := kinds[1-k]
-			if got, ok := (Machine{}).Disabled(text, c.Record, other); ok {
-				t.Errorf("%s as %s is taken for %s", f.name, arch.Describe(k, f.form), arch.Describe(other, got.Form))
+// What stands around a site is padding or other code, and must not matter.
+func TestDisabledRecognisesEachForm(t *testing.T) {
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		for _, around := range [][]byte{
+			nil, {0xcc, 0xcc, 0xcc}, {0x90, 0x90, 0x90}, {0x66, 0x31, 0xc0}, {0xc3, 0x74, 0x01}, {0x0f, 0x1f, 0x00},
+			{0x75, 0x02}, {0x75, 0x02, 0x90}, {0x66, 0x90},
+		} {
+			text, c := disabledText(t, f, k, env, around, around)
+			got, ok := Machine{}.Disabled(text, c.Record, k)
+			want := arch.Site{Offset: c.Site.Offset, Form: f.form, GOT: f.got, Code: c.New}
+			if f.form == arch.Tail && !f.got && len(around) > 0 && around[0] == 0xcc {
+				// One int3 more of the padding makes the longer form.
+				want.GOT, want.Code = true, append(bytes.Clone(c.New), 0xcc)
+			}
+			if diff := cmp.Diff(want, got); !ok || diff != "" {
+				t.Errorf("%s as %s in %+v between % x: %v %s", f.name, arch.Describe(k, f.form), env, around, ok, diff)
 			}
 		}
-	}
+	})
+}
+
+func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		text, c := disabledText(t, f, k, env, nil, nil)
+		other := kinds[1-k]
+		if got, ok := (Machine{}).Disabled(text, c.Record, other); ok {
+			t.Errorf("%s as %s in %+v is taken for %s", f.name, arch.Describe(k, f.form), env, arch.Describe(other, got.Form))
+		}
+	})
+}
+
+// Armed by a breakpoint over its first byte a site is no disabled one, and by a call
+// over all of it, one that is live.
+func TestDisabledIsNotArmed(t *testing.T) {
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		text, c := disabledText(t, f, k, env, nil, nil)
+		at := c.Record - text.Start
+		text.Code[at] = (Machine{}).Traits().Breakpoints[0][0]
+		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok {
+			t.Errorf("%s as %s in %+v is taken for disabled with a breakpoint", f.name, arch.Describe(k, f.form), env)
+		}
+		if f.form != arch.Call {
+			return
+		}
+		copy(text.Code[at:], []byte{opCall, 1, 2, 3, 4})
+		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok || !(Machine{}).Live(text, c.Record) {
+			t.Errorf("%s as %s in %+v is not live as a call", f.name, arch.Describe(k, f.form), env)
+		}
+	})
 }
 
 func TestDisabledIsNotTheCallItself(t *testing.T) {
@@ -73,15 +105,13 @@ func TestDisabledIsNotTheCallItself(t *testing.T) {
 }
 
 func TestDisabledIsNotWhatTheSectionCutsOff(t *testing.T) {
-	for _, f := range allForms() {
-		for _, k := range kinds {
-			text, c := disabledText(t, f, k, nil, nil)
-			text.Code = text.Code[:len(text.Code)-1]
-			if got, ok := (Machine{}).Disabled(text, c.Record, k); ok && len(got.Code) >= len(c.New) {
-				t.Errorf("%s is recognised without its last byte", f.name)
-			}
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		text, c := disabledText(t, f, k, env, nil, nil)
+		text.Code = text.Code[:len(text.Code)-1]
+		if got, ok := (Machine{}).Disabled(text, c.Record, k); ok && len(got.Code) >= len(c.New) {
+			t.Errorf("%s is recognised without its last byte", f.name)
 		}
-	}
+	})
 }
 
 // Only the forms themselves are recognised: whatever random bytes are accepted
@@ -89,14 +119,12 @@ func TestDisabledIsNotWhatTheSectionCutsOff(t *testing.T) {
 func TestDisabledIsNotRandomBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	known := map[string]bool{}
-	for _, f := range allForms() {
-		for _, k := range kinds {
-			_, c := disabledText(t, f, k, nil, nil)
-			known[string(c.New)] = true
-		}
-	}
+	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
+		_, c := disabledText(t, f, k, env, nil, nil)
+		known[string(c.New)] = true
+	})
 	// Bytes that forms are made of, so that near misses are common.
-	alphabet := []byte{0x0f, 0x1f, 0x44, 0x40, 0x00, 0x66, 0xc3, 0xcc, 0x31, 0xc0, 0x74, 0x75, 0x01, 0x03, 0x04, 0x90}
+	alphabet := []byte{0x0f, 0x1f, 0x44, 0x40, 0x00, 0x66, 0xc3, 0xcc, 0x31, 0xc0, 0x74, 0x75, 0x01, 0x02, 0x03, 0x04, 0x90}
 	for range 300_000 {
 		code := make([]byte, 1+r.IntN(10))
 		for i := range code {

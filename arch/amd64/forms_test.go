@@ -25,6 +25,8 @@ type form struct {
 	got          bool
 	probe        string
 	probeAsm     string
+	armable      string // of a probe call too
+	armableAsm   string
 	enabled      string
 	enabledAsm   string
 	probeRecord  uint64 // from the site's first byte
@@ -36,36 +38,42 @@ var forms = []form{
 		name: "call", typ: elf.R_X86_64_PLT32,
 		code: "e8 00 00 00 00", asm: "callq .+0x5", form: arch.Call,
 		probe: "0f 1f 44 00 00", probeAsm: "nopl (%rax,%rax)",
+		armable: "90 0f 1f 40 00", armableAsm: "nop; nopl (%rax)",
 		enabled: "31 c0 0f 1f 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
 	},
 	{
 		name: "call of before PLT32", typ: elf.R_X86_64_PC32,
 		code: "e8 00 00 00 00", asm: "callq .+0x5", form: arch.Call,
 		probe: "0f 1f 44 00 00", probeAsm: "nopl (%rax,%rax)",
+		armable: "90 0f 1f 40 00", armableAsm: "nop; nopl (%rax)",
 		enabled: "31 c0 0f 1f 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
 	},
 	{
 		name: "tail call", typ: elf.R_X86_64_PLT32,
 		code: "e9 00 00 00 00", asm: "jmpq .+0x5", form: arch.Tail,
 		probe: "c3 cc cc cc cc", probeAsm: "retq; int3; int3; int3; int3",
+		armable: "90 c3 cc cc cc", armableAsm: "nop; retq; int3; int3; int3",
 		enabled: "31 c0 c3 cc cc", enabledAsm: "xor %eax,%eax; retq; int3; int3",
 	},
 	{
 		name: "call through the GOT", typ: elf.R_X86_64_GOTPCRELX,
 		code: "ff 15 00 00 00 00", asm: "callq *(%rip)", form: arch.Call, got: true,
 		probe: "66 0f 1f 44 00 00", probeAsm: "nopw (%rax,%rax)",
+		armable: "90 0f 1f 44 00 00", armableAsm: "nop; nopl (%rax,%rax)",
 		enabled: "31 c0 0f 1f 40 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
 	},
 	{
 		name: "call through the GOT that is not to be relaxed", typ: elf.R_X86_64_GOTPCREL,
 		code: "ff 15 00 00 00 00", asm: "callq *(%rip)", form: arch.Call, got: true,
 		probe: "66 0f 1f 44 00 00", probeAsm: "nopw (%rax,%rax)",
+		armable: "90 0f 1f 44 00 00", armableAsm: "nop; nopl (%rax,%rax)",
 		enabled: "31 c0 0f 1f 40 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
 	},
 	{
 		name: "tail call through the GOT", typ: elf.R_X86_64_GOTPCRELX,
 		code: "ff 25 00 00 00 00", asm: "jmpq *(%rip)", form: arch.Tail, got: true,
 		probe: "c3 cc cc cc cc cc", probeAsm: "retq; int3; int3; int3; int3; int3",
+		armable: "90 c3 cc cc cc cc", armableAsm: "nop; retq; int3; int3; int3; int3",
 		enabled: "31 c0 c3 cc cc cc", enabledAsm: "xor %eax,%eax; retq; int3; int3; int3",
 	},
 }
@@ -85,6 +93,7 @@ func allForms() []form {
 			name: "conditional tail call j" + c.cc, typ: elf.R_X86_64_PLT32,
 			code: fmt.Sprintf("0f %02x 00 00 00 00", 0x80|i), asm: "j" + c.cc + " .+0x6", form: arch.CondTail,
 			probe: fmt.Sprintf("%02x 01 c3 0f 1f 00", inverse), probeAsm: "j" + c.inverse + " .+0x3; retq; nopl (%rax)", probeRecord: 2,
+			armable: fmt.Sprintf("%02x 02 90 c3 66 90", inverse), armableAsm: "j" + c.inverse + " .+0x4; nop; retq; data16 nop",
 			enabled: fmt.Sprintf("%02x 04 31 c0 c3 cc", inverse), enabledAsm: "j" + c.inverse + " .+0x6; xor %eax,%eax; retq; int3", enableRecord: 2,
 		})
 	}
@@ -155,12 +164,18 @@ func TestDisabledFormByteForByte(t *testing.T) {
 	for _, f := range allForms() {
 		for _, k := range []struct {
 			kind      arch.Kind
+			armable   bool
 			want, asm string
 			record    uint64
-		}{{arch.Probe, f.probe, f.probeAsm, f.probeRecord}, {arch.Enabled, f.enabled, f.enabledAsm, f.enableRecord}} {
-			t.Run(f.name+" "+arch.Describe(k.kind, f.form), func(t *testing.T) {
+		}{
+			{arch.Probe, false, f.probe, f.probeAsm, f.probeRecord},
+			{arch.Probe, true, f.armable, f.armableAsm, f.probeRecord},
+			{arch.Enabled, false, f.enabled, f.enabledAsm, f.enableRecord},
+			{arch.Enabled, true, f.enabled, f.enabledAsm, f.enableRecord},
+		} {
+			t.Run(fmt.Sprintf("%s %s armable %v", f.name, arch.Describe(k.kind, f.form), k.armable), func(t *testing.T) {
 				site := arch.Site{Offset: 0x40, Form: f.form, GOT: f.got, Code: unhex(t, f.code)}
-				got, err := Machine{}.Disable(site, k.kind, arch.Env{})
+				got, err := Machine{}.Disable(site, k.kind, arch.Env{Armable: k.armable})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -178,15 +193,17 @@ func TestDisabledFormByteForByte(t *testing.T) {
 
 func TestDisabledFormsAreCopies(t *testing.T) {
 	site := arch.Site{Form: arch.Call, Code: make([]byte, 5)}
-	for range 2 {
-		c, err := Machine{}.Disable(site, arch.Probe, arch.Env{})
-		if err != nil {
-			t.Fatal(err)
+	for first, env := range map[byte]arch.Env{0x0f: {}, 0x90: {Armable: true}} {
+		for range 2 {
+			c, err := Machine{}.Disable(site, arch.Probe, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.New[0] != first {
+				t.Fatal("the caller's change of a disabled form changed the next one")
+			}
+			c.New[0] = 0xcc
 		}
-		if c.New[0] != 0x0f {
-			t.Fatal("the caller's change of a disabled form changed the next one")
-		}
-		c.New[0] = 0x90
 	}
 }
 
@@ -196,11 +213,16 @@ func TestConditionalTailSkipsToTheEndOfTheSite(t *testing.T) {
 	for i, c := range conditions {
 		site := arch.Site{Form: arch.CondTail, Code: []byte{0x0f, byte(0x80 | i), 0, 0, 0, 0}}
 		for _, k := range []struct {
-			kind  arch.Kind
-			lands string // the instructions between the jump and where it goes
-			rest  string // the instructions from there to the end
-		}{{arch.Probe, "retq", "nopl (%rax)"}, {arch.Enabled, "xor %eax,%eax; retq; int3", ""}} {
-			got, err := Machine{}.Disable(site, k.kind, arch.Env{})
+			kind    arch.Kind
+			armable bool
+			lands   string // the instructions between the jump and where it goes
+			rest    string // the instructions from there to the end
+		}{
+			{arch.Probe, false, "retq", "nopl (%rax)"},
+			{arch.Probe, true, "nop; retq", "data16 nop"},
+			{arch.Enabled, false, "xor %eax,%eax; retq; int3", ""},
+		} {
+			got, err := Machine{}.Disable(site, k.kind, arch.Env{Armable: k.armable})
 			if err != nil {
 				t.Fatal(err)
 			}

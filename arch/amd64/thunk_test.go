@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
 )
@@ -47,23 +48,49 @@ func TestReturnThunkKeepsTailsJumps(t *testing.T) {
 	}
 }
 
+// mustDisable returns the disabled form of a site.
+func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
+	t.Helper()
+	c, err := Machine{}.Disable(s, k, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for _, k := range kinds {
 		for _, n := range []int{5, 6} {
-			site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
-			plain, err := Machine{}.Disable(site, k, arch.Env{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := Machine{}.Disable(site, k, thunked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(plain, got); diff != "" {
-				t.Error(diff)
+			for _, env := range environments {
+				site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
+				want := mustDisable(t, site, k, env)
+				env.ReturnThunk = true
+				if diff := cmp.Diff(want, mustDisable(t, site, k, env)); diff != "" {
+					t.Error(diff)
+				}
 			}
 		}
 	}
+}
+
+// A jump is emulated as a nop of one byte is, so these sites need none.
+func TestReturnThunkMakesTheSameJumpsToBeArmed(t *testing.T) {
+	same := func(s arch.Site, env arch.Env) {
+		t.Helper()
+		want := mustDisable(t, s, arch.Probe, env)
+		env.Armable = true
+		got := mustDisable(t, s, arch.Probe, env)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		at := got.New[got.Record-s.Offset:]
+		if inst, err := x86asm.Decode(at, 64); err != nil || inst.Op != x86asm.JMP {
+			t.Errorf("% x is no jump: %v, %v", at, inst, err)
+		}
+	}
+	same(arch.Site{Form: arch.Tail, Code: make([]byte, 5)}, thunked)
+	same(arch.Site{Form: arch.Tail, GOT: true, Code: make([]byte, 6)}, thunked)
+	same(condThunkEnv(0x20))
 }
 
 // condThunkEnv is code with a conditional tail call at 0x10 and a jump to the

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -190,6 +189,6 @@ func (f *flags) readPrototypes() error {
 		return err
 	}
 	defer file.Close()
-	f.patch.Prototypes, err = stapsdt.ReadPrototypes(file, f.prototypes)
+	f.patch.Prototypes, err = patch.ReadPrototypes(file, f.prototypes)
 	return err
 }

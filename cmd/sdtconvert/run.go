@@ -89,7 +89,7 @@ func commandNamed(name string) command {
 		return (*program).sites
 	case "stubs":
 		return (*program).stubs
-	case "version":
+	case "version", "--version", "-V":
 		return (*program).version
 	case "help":
 		return (*program).help

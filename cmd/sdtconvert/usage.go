@@ -23,7 +23,7 @@ Usage:
                                             probe objects and stubs
     sdtconvert sites --asm FILE...          write the records of objects that stay
                                             as they are, as assembly
-    sdtconvert version                      show the version
+    sdtconvert version, --version, -V       show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
 An argument @FILE stands for the arguments that FILE holds.
@@ -33,6 +33,7 @@ was, and the others are done), 2 the command line is wrong.
 `
 
 const usageConvert = `Usage: sdtconvert [convert] [flags] FILE...
+       sdtconvert --version | -V
 
 Overwrites each call of a stub __dtrace_probe_<id> or __dtrace_isenabled_<id> in
 relocatable objects with a no operation, and records the sites in a section that
@@ -262,6 +263,7 @@ written, 2 the command line is wrong.
 `
 
 const usageVersion = `Usage: sdtconvert version
+       sdtconvert --version | -V
 
 Shows the version.
 `

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // linked links objects of a build with each of its linkers.
-func (b *build) linked(test func(b *build, l linker, objects func(names ...string) []string)) {
+func (b *build) linked(test func(b *build, l toolchains.Linker, objects func(names ...string) []string)) {
 	b.Helper()
-	b.eachLinker(func(in *build, l linker) {
+	b.eachLinker(func(in *build, l toolchains.Linker) {
 		test(in, l, func(names ...string) []string {
 			var paths []string
 			for _, name := range names {
@@ -37,7 +38,7 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 `)
 		b.compile("extra.o", "extra.c")
 		b.convert("extra.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			all := objects("fire.o", "define.o")
 			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
 				b.link(l, "prog", append(all, mode)...)
@@ -47,7 +48,7 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
 			b.clean("all.o")
 			b.clean("all.o", objects("extra.o")[0])
-			b.run(b.prefix+"strip", "-g", "prog")
+			b.run(b.machine.Tool("strip"), "-g", "prog")
 			b.clean("prog")
 		})
 	})
@@ -65,7 +66,7 @@ func TestCleanLayouts(t *testing.T) {
 			}
 			manifest := b.path("m.json")
 			b.clean(section, "fire.o", "define.o")
-			b.linked(func(b *build, l linker, objects func(...string) []string) {
+			b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 				b.link(l, "prog", append(objects("fire.o", "define.o"), "-pie")...)
 				b.clean(section, "--manifest", manifest, "prog")
 			})
@@ -79,7 +80,7 @@ func TestLiveCallInImages(t *testing.T) {
 		b.program()
 		b.compile("define.o", "define.c")
 		b.convert("stubs", "-o", "stubs.o", "define.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
 				b.link(l, "prog", append(objects("fire.o", "define.o", "stubs.o"), mode)...)
 				found := b.finds([]string{"live-call prog stop app___stop"}, "prog")
@@ -96,7 +97,7 @@ func TestLiveCallInImages(t *testing.T) {
 // than as many functions.
 func TestManyStubsInOne(t *testing.T) {
 	const probes, most = 8000, 10 * time.Second
-	b := newBuild(t, toolchains[0])
+	b := newBuild(t, combinations[0])
 	var source strings.Builder
 	for i := range probes {
 		fmt.Fprintf(&source, "void __dtrace_probe_p___n%d(void); void f%d(void) { __dtrace_probe_p___n%d(); __dtrace_probe_p___n%d(); }\n", i, i, i, i)
@@ -104,7 +105,7 @@ func TestManyStubsInOne(t *testing.T) {
 	b.write("many.c", source.String())
 	b.compile("many.o", "many.c", "-O0", "-g0")
 	b.convert("stubs", "-o", "stubs.o", "many.o")
-	b.link(b.linkers[0], "many.so", "-shared", "many.o", "stubs.o")
+	b.link(b.machine.Linker("bfd"), "many.so", "-shared", "many.o", "stubs.o")
 	start := time.Now()
 	if r := b.check("many.so"); len(r.Findings) != 2*probes {
 		t.Errorf("%d findings", len(r.Findings))
@@ -129,10 +130,10 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 `)
 		b.compile("default.o", "default.c")
 		b.compile("got.o", "default.c", "-fno-plt")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "lib.so", append(objects("default.o"), "-shared")...)
 			for _, flags := range []string{"-Wl,-z,lazy", "-Wl,-z,now", "-Wl,-z,ibtplt", "-Wl,-z,pac-plt"} {
-				if _, err := tools.Try(b.prefix+"gcc", "-B"+tools.Driver(b.T, l.path), "-shared", "-Werror", flags, "-o", b.path("lib.so"), objects("default.o")[0]); err != nil {
+				if _, err := tools.Try(b.machine.Tool("gcc"), "-B"+tools.Driver(b.T, l.Path), "-shared", "-Werror", flags, "-o", b.path("lib.so"), objects("default.o")[0]); err != nil {
 					continue // an option of another linker, or of another machine
 				}
 				found := b.finds([]string{"live-call lib.so import app___imported"}, "lib.so")
@@ -149,16 +150,10 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 func TestStubAddressInImages(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.write("address.c", `
-#ifdef __cplusplus
-extern "C"
-#endif
-void __dtrace_probe_app___address(int);
-void (*stored)(int) = __dtrace_probe_app___address;
-`)
+		b.write("address.c", storedAddress)
 		b.compile("address.o", "address.c")
 		b.convert("stubs", "-o", "stubs.o", "address.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
 				b.link(l, "prog", append(objects("fire.o", "define.o", "address.o", "stubs.o"), mode)...)
 				b.finds([]string{"stub-address prog  app___address"}, "--allow=unused-probe", "prog")
@@ -167,19 +162,36 @@ void (*stored)(int) = __dtrace_probe_app___address;
 	})
 }
 
+// instructions are some of a machine.
+type instructions struct {
+	branch     string // the mnemonic of a call
+	trap, call []byte
+}
+
+var codes = map[*toolchains.Machine]instructions{
+	toolchains.AMD64:   {"call", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.ARM64:   {"bl", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
+	toolchains.RISCV64: {"call", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
+}
+
+func (b *build) code() instructions {
+	b.Helper()
+	code, ok := codes[b.machine]
+	if !ok {
+		b.Fatalf("no instructions of %s", b.machine.Name)
+	}
+	return code
+}
+
 // Code without a symbol that holds it, and without unwind tables.
 func TestUnanchoredSite(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		branch := "call"
-		if b.prefix == arm64Prefix {
-			branch = "bl"
-		}
-		b.write("bare.s", "\t.text\n\t.zero 64\n\t"+branch+" __dtrace_probe_app___start\n\tret\n")
-		b.run(b.prefix+"as", "-o", "bare.o", "bare.s")
+		b.write("bare.s", "\t.text\n\t.zero 64\n\t"+b.code().branch+" __dtrace_probe_app___start\n\tret\n")
+		b.run(b.machine.Tool("as"), "-o", "bare.o", "bare.s")
 		b.convert("bare.o")
 		b.finds([]string{"unanchored-site bare.o  app___start"}, "fire.o", "define.o", "bare.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "bare.o", "define.o")...)
 			b.finds([]string{"unanchored-site prog  app___start"}, "prog")
 		})
@@ -214,19 +226,12 @@ func (b *build) overwrite(name, address string, code []byte) {
 func TestChangedSite(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		trap, call := []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}
-		switch b.prefix {
-		case arm64Prefix:
-			trap, call = []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}
-		case riscv64Prefix:
-			trap, call = []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}
-		}
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "define.o")...)
 			site := b.siteOf("prog", "app:::stop")
-			b.overwrite("prog", site, trap)
+			b.overwrite("prog", site, b.code().trap)
 			b.finds([]string{"unknown-site prog stop app___stop"}, "prog")
-			b.overwrite("prog", site, call)
+			b.overwrite("prog", site, b.code().call)
 			b.finds([]string{"live-call prog stop app___stop"}, "prog")
 		})
 	})
@@ -251,7 +256,7 @@ func TestDanglingRecord(t *testing.T) {
 		b.program()
 		b.run("llvm-objcopy-19", "--remove-section=.relasdt_instances_set", "define.o", "broken.o")
 		b.finds([]string{"dangling-record broken.o  ", "unused-probe broken.o  app___stop"}, "fire.o", "broken.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "broken.o")...)
 			b.finds([]string{"dangling-record prog  ", "unused-probe prog  app___stop"}, "prog")
 		})
@@ -264,9 +269,9 @@ func TestDuplicateRecord(t *testing.T) {
 		b.compile("fire.o", "fire.c")
 		b.compile("define.o", "define.c")
 		b.write("records.s", b.output(converter, "sites", "--asm", "define.o"))
-		b.run(b.prefix+"as", "-o", "records.o", "records.s")
+		b.run(b.machine.Tool("as"), "-o", "records.o", "records.s")
 		b.convert("fire.o", "define.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "define.o", "records.o")...)
 			b.finds([]string{"duplicate-record prog stop app___stop"}, "prog")
 		})
@@ -276,7 +281,7 @@ func TestDuplicateRecord(t *testing.T) {
 func TestNullProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", append(objects("fire.o"), "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all")...)
 			for _, f := range b.check("prog").Findings {
 				if f.Rule != "undefined-probe" || !strings.Contains(f.Message, "null pointer") || f.Line == 0 {
@@ -303,7 +308,7 @@ C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
 `)
 		b.compile("three.o", "three.c")
 		b.convert("three.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "unused", objects("main.o", "define.o")...)
 			b.finds([]string{"unused-probe unused  app___start"}, "unused")
 
@@ -329,14 +334,14 @@ func TestMixedImages(t *testing.T) {
 		b.compile("relative.o", "define.c")
 		b.convert("--layout=relative", "relative.o")
 		b.run("llvm-objcopy-19", "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "layouts", objects("fire.o", "relative.o")...)
 			b.finds([]string{"mixed-layout layouts  "}, "layouts")
 
 			// mold makes two sections of one name; other linkers merge them.
 			b.link(l, "flags", append(objects("fire.o", "flags.o"), "-no-pie")...)
 			want := []string{}
-			if l.name == "mold" {
+			if l.Family == "mold" {
 				want = append(want, "mixed-flags flags  ")
 			}
 			b.finds(want, "flags")

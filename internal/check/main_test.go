@@ -13,50 +13,64 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // The tests compile, convert and link with the real tools, do what breaks probes in
 // real builds, and look at what sdtconvert check makes of it.
 
-var converter, sources, include string
+var (
+	converter string
+	sources   = tools.Root("internal", "check", "testdata")
+	include   = tools.Root("include")
+)
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(_, program string) (err error) {
+	os.Exit(tools.Main(m, func(_, program string) error {
 		converter = program
-		if sources, err = filepath.Abs("testdata"); err == nil {
-			include, err = filepath.Abs("../../include")
-		}
-		return err
+		return nil
 	}))
 }
 
 // toolchain compiles for one machine.
 type toolchain struct {
 	name    string
-	prefix  string   // of binutils and of the compiler driver that links
-	cc      []string // the compiler
-	cxx     bool     // compiles as C++
-	linkers []linker
+	machine *toolchains.Machine
+	cc      toolchains.Compiler
+	cxx     bool // compiles as C++
 }
 
-type linker struct{ name, path string }
-
-var amd64Linkers = []linker{{"bfd", "ld.bfd"}, {"gold", "ld.gold"}, {"lld", "ld.lld-19"}, {"mold", "mold"}}
-var arm64Linkers = []linker{
-	{"bfd", "aarch64-linux-gnu-ld.bfd"}, {"gold", "aarch64-linux-gnu-ld.gold"}, {"lld", "ld.lld-19"}, {"mold", "mold"},
+var combinations = []toolchain{
+	{"amd64-gcc-c", toolchains.AMD64, toolchains.GCC, false},
+	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang19, true},
+	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
+	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang19, false},
+	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 }
 
-var riscv64Linkers = []linker{{"bfd", "riscv64-linux-gnu-ld.bfd"}, {"lld", "ld.lld-19"}, {"mold", "mold"}}
+// compiler is the command of the compiler.
+func (tc toolchain) compiler() []string {
+	if tc.cxx {
+		return tc.machine.CXX(tc.cc)
+	}
+	return tc.machine.CC(tc.cc)
+}
 
-const arm64Prefix, riscv64Prefix = "aarch64-linux-gnu-", "riscv64-linux-gnu-"
+// driver is the compiler that links.
+func (tc toolchain) driver() string {
+	if tc.cxx {
+		return tc.machine.Tool("g++")
+	}
+	return tc.machine.Tool("gcc")
+}
 
-var toolchains = []toolchain{
-	{name: "amd64-gcc-c", cc: []string{"gcc"}, linkers: amd64Linkers},
-	{name: "amd64-clang-cxx", cc: []string{"clang++-19"}, cxx: true, linkers: amd64Linkers},
-	{name: "arm64-gcc-cxx", prefix: arm64Prefix, cc: []string{arm64Prefix + "g++"}, cxx: true, linkers: arm64Linkers},
-	{name: "arm64-clang-c", prefix: arm64Prefix, cc: []string{"clang-19", "--target=aarch64-linux-gnu"}, linkers: arm64Linkers},
-	{name: "riscv64-gcc-c", prefix: riscv64Prefix, cc: []string{riscv64Prefix + "gcc"}, linkers: riscv64Linkers},
+func TestMachinesAreCovered(t *testing.T) {
+	var all []*toolchains.Machine
+	for _, tc := range combinations {
+		all = append(all, tc.machine)
+	}
+	toolchains.Covers(t, all...)
 }
 
 // build is a folder in which a test builds with one toolchain.
@@ -68,7 +82,7 @@ type build struct {
 
 // eachToolchain runs a test with every toolchain.
 func eachToolchain(t *testing.T, test func(b *build)) {
-	for _, tc := range toolchains {
+	for _, tc := range combinations {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			test(newBuild(t, tc))
@@ -78,15 +92,15 @@ func eachToolchain(t *testing.T, test func(b *build)) {
 
 func newBuild(t *testing.T, tc toolchain) *build {
 	t.Helper()
-	tools.Need(t, tc.cc[0], tc.prefix+"gcc", tc.prefix+"g++", "llvm-objcopy-19")
+	tools.Need(t, append(tc.machine.Tools("gcc", "g++"), tc.compiler()[0], "llvm-objcopy-19")...)
 	return &build{t, tc, t.TempDir()}
 }
 
 // eachLinker runs a test with every linker, in a folder of its own.
-func (b *build) eachLinker(test func(b *build, l linker)) {
-	for _, l := range b.linkers {
-		b.Run(l.name, func(t *testing.T) {
-			tools.Need(t, l.path)
+func (b *build) eachLinker(test func(b *build, l toolchains.Linker)) {
+	for _, l := range b.machine.Newest() {
+		b.Run(l.Name, func(t *testing.T) {
+			tools.Need(t, l.Path)
 			test(&build{t, b.toolchain, t.TempDir()}, l)
 		})
 	}
@@ -97,11 +111,7 @@ func (b *build) path(name string) string { return filepath.Join(b.folder, name) 
 // run runs a tool in the folder.
 func (b *build) run(words ...string) {
 	b.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = b.folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, tools.Shortened(string(out)))
-	}
+	tools.Command{Folder: b.folder}.Must(b.T, words[0], words[1:]...)
 }
 
 func (b *build) write(name, text string) {
@@ -117,7 +127,7 @@ func (b *build) compile(out, source string, flags ...string) {
 	if _, err := os.Stat(b.path(source)); err != nil {
 		source = filepath.Join(sources, source)
 	}
-	words := slices.Concat(b.cc, []string{"-O2", "-g", "-fPIC", "-fno-inline", "-I" + include, "-I" + sources})
+	words := slices.Concat(b.compiler(), []string{"-O2", "-g", "-fPIC", "-fno-inline", "-I" + include, "-I" + sources})
 	if b.cxx {
 		words = append(words, "-x", "c++", "-std=c++17")
 	}
@@ -138,13 +148,9 @@ func (b *build) program() {
 }
 
 // link links with the compiler's driver.
-func (b *build) link(l linker, out string, words ...string) {
+func (b *build) link(l toolchains.Linker, out string, words ...string) {
 	b.Helper()
-	driver := b.prefix + "gcc"
-	if b.cxx {
-		driver = b.prefix + "g++"
-	}
-	b.run(append([]string{driver, "-B" + tools.Driver(b.T, l.path), "-o", out}, words...)...)
+	b.run(append([]string{b.driver(), "-B" + tools.Driver(b.T, l.Path), "-o", out}, words...)...)
 }
 
 // finding is what tests compare of a finding.
@@ -226,11 +232,5 @@ func (b *build) clean(words ...string) {
 // output runs a tool in the folder, and returns its standard output.
 func (b *build) output(words ...string) string {
 	b.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = b.folder
-	out, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("%s: %v", strings.Join(words, " "), err)
-	}
-	return string(out)
+	return tools.Command{Folder: b.folder}.Output(b.T, words[0], words[1:]...)
 }

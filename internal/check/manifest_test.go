@@ -3,6 +3,8 @@ package check_test
 import (
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
 )
 
 // manifest converts objects and writes the manifest of that.
@@ -24,7 +26,7 @@ func TestAllReached(t *testing.T) {
 		b.compared()
 		b.clean("--manifest", "m.json", "fire.o", "define.o")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			all := objects("fire.o", "define.o")
 			for _, mode := range []string{"-pie", "-static", "-shared"} {
 				b.link(l, "prog", append(all, mode)...)
@@ -32,7 +34,7 @@ func TestAllReached(t *testing.T) {
 			}
 			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
 			b.clean("--manifest", manifest, "all.o")
-			b.run(b.prefix+"strip", "prog")
+			b.run(b.machine.Tool("strip"), "prog")
 			if r := b.check("--manifest", manifest, "prog"); len(r.Errors) != 1 || !strings.Contains(r.Errors[0], "has no symbols") {
 				b.Errorf("%+v", r)
 			}
@@ -46,12 +48,12 @@ func TestDroppedFunction(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compared("-ffunction-sections")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", append(objects("fire.o", "define.o"), "-Wl,--gc-sections")...)
 			want := []string{}
 			if !b.defines("prog", "unused") {
 				want = append(want, "dropped-site fire.o unused app___start")
-			} else if l.name == "lld" {
+			} else if l.Family == "lld" {
 				b.Error("lld keeps a dead function, so this test tests nothing")
 			}
 			for _, f := range b.finds(want, "--manifest", manifest, "prog") {
@@ -66,7 +68,7 @@ func TestDroppedFunction(t *testing.T) {
 // defines reports whether a file has a symbol.
 func (b *build) defines(name, symbol string) bool {
 	b.Helper()
-	for _, line := range strings.Split(b.output(b.prefix+"nm", name), "\n") {
+	for _, line := range strings.Split(b.output(b.machine.Tool("nm"), name), "\n") {
 		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
 			return true
 		}
@@ -79,7 +81,7 @@ func TestRemovedRecords(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compared()
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", append(objects("fire.o", "define.o"), "-no-pie")...)
 			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
 			found := b.finds([]string{
@@ -101,7 +103,7 @@ func TestForgottenObject(t *testing.T) {
 		b.compile("define.o", "define.c")
 		b.convert("stubs", "-o", "stubs.o", "define.o")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "define.o", "stubs.o")...)
 			b.finds([]string{"live-call prog stop app___stop", "lost-site prog stop app___stop"}, "--manifest", manifest, "prog")
 		})
@@ -125,11 +127,11 @@ C int call`+n+`(int n) { return local(n) + `+n+`; }
 		b.compile("main.o", "main.c")
 		b.manifest("m.json", "local1.o", "local2.o", "local3.o", "define.o")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			all := objects("main.o", "local1.o", "local2.o", "local3.o", "define.o")
 			b.link(l, "prog", all...)
 			b.clean("--manifest", manifest, "prog")
-			if l.name == "lld" {
+			if l.Family == "lld" {
 				local := "local"
 				if b.cxx {
 					local = "_ZL5locali"
@@ -139,7 +141,7 @@ C int call`+n+`(int n) { return local(n) + `+n+`; }
 					"--manifest", manifest, "--allow=unused-probe", "prog")
 			}
 			// Identical functions are one afterwards, and their probes are the same.
-			if l.name == "gold" || l.name == "lld" {
+			if l.Name == "gold" || l.Family == "lld" {
 				b.link(l, "prog", append(all, "-Wl,--icf=all")...)
 				b.clean("--manifest", manifest, "--allow=duplicate-record", "prog")
 			}
@@ -169,7 +171,7 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 		b.manifest("m.json", "one.o", "two.o", "define.o")
 		b.convert("stubs", "-o", "stubs.o", "plain.o")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("main.o", "one.o", "two.o", "define.o")...)
 			found := b.finds([]string{"dropped-site two.o _Z5twicei app___start"}, "--manifest", manifest, "prog")
 			if len(found) == 1 && found[0].Message != "prog has another copy of its function" {
@@ -189,12 +191,12 @@ func TestManifestOfArchive(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compile("fire.o", "fire.c")
 		b.compile("define.o", "define.c")
-		b.run(b.prefix+"ar", "rcs", "libdefine.a", "define.o")
+		b.run(b.machine.Tool("ar"), "rcs", "libdefine.a", "define.o")
 		b.convert("fire.o")
 		b.manifest("m.json", "fire.o", "libdefine.a")
 		b.clean("--manifest", "m.json", "fire.o", "libdefine.a")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "libdefine.a")...)
 			b.clean("--manifest", manifest, "prog")
 			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
@@ -212,7 +214,7 @@ func TestSeveralImages(t *testing.T) {
 		b.write("other.c", "int main(void) { return 1; }\n")
 		b.compile("other.o", "other.c")
 		manifest := b.path("m.json")
-		b.linked(func(b *build, l linker, objects func(...string) []string) {
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "define.o")...)
 			b.link(l, "other", objects("other.o")...)
 			b.clean("--manifest", manifest, "prog", "other")
@@ -224,7 +226,7 @@ func TestSeveralImages(t *testing.T) {
 // Manifests add up, one file may hold several, and the last word on an object
 // counts.
 func TestManifests(t *testing.T) {
-	b := newBuild(t, toolchains[0])
+	b := newBuild(t, combinations[0])
 	b.compile("fire.o", "fire.c")
 	b.compile("define.o", "define.c")
 	b.manifest("old.json", "define.o")

@@ -3,6 +3,8 @@ package check_test
 import (
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
 )
 
 // The objects of a link are clean together.
@@ -34,15 +36,18 @@ func TestLiveCallInObjects(t *testing.T) {
 	})
 }
 
-func TestStubAddress(t *testing.T) {
-	eachToolchain(t, func(b *build) {
-		b.write("address.c", `
+// storedAddress takes the address of a stub.
+const storedAddress = `
 #ifdef __cplusplus
 extern "C"
 #endif
 void __dtrace_probe_app___address(int);
 void (*stored)(int) = __dtrace_probe_app___address;
-`)
+`
+
+func TestStubAddress(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("address.c", storedAddress)
 		b.compile("address.o", "address.c")
 		b.finds([]string{"stub-address address.o  app___address"}, "--allow=undefined-probe", "address.o")
 	})
@@ -50,9 +55,9 @@ void (*stored)(int) = __dtrace_probe_app___address;
 
 // A compiler that loads the stub's address and calls that.
 func TestCallThroughRegister(t *testing.T) {
-	for _, cc := range []string{"gcc", "clang-19"} {
-		t.Run(cc, func(t *testing.T) {
-			b := newBuild(t, toolchain{cc: []string{cc}})
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+		t.Run(cc.Name, func(t *testing.T) {
+			b := newBuild(t, toolchain{machine: toolchains.AMD64, cc: cc})
 			b.write("far.c", "void __dtrace_probe_app___far(int);\nvoid far(int n) { __dtrace_probe_app___far(n); }\n")
 			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
 			b.finds([]string{"stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
@@ -72,14 +77,14 @@ func TestRefusedCall(t *testing.T) {
 		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
 		"riscv64-gcc-c":   "jal __dtrace_probe_x",
 	} {
-		for _, tc := range toolchains {
+		for _, tc := range combinations {
 			if tc.name != name {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
 				b := newBuild(t, tc)
 				b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\tret\n\t.size odd, .-odd\n")
-				b.run(append(tc.cc, "-c", "-o", "a.o", "a.s")...)
+				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
 				b.finds([]string{"refused-call a.o odd x"}, "--allow=undefined-probe", "a.o")
 			})
 		}
@@ -103,7 +108,7 @@ func TestProbeOfLibrary(t *testing.T) {
 		b.compile("define.o", "define.c")
 		b.convert("fire.o", "define.o")
 		b.convert("--layout=relative", "relative.o")
-		b.eachLinker(func(in *build, l linker) {
+		b.eachLinker(func(in *build, l toolchains.Linker) {
 			in.link(l, "libdefine.so", "-shared", b.path("define.o"))
 			in.clean(b.path("fire.o"), "libdefine.so")
 			in.fingerprints([]string{"undefined-probe relative.o - app___start 1"}, b.path("relative.o"), "libdefine.so")

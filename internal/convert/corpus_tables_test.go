@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/patch"
 )
 
 // withoutStubs drops the symbols that a conversion removes or renames.
@@ -109,7 +110,7 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 	if !strings.Contains(tools.Output(t, tool, "--version"), "riscv64") {
 		t.Skip("the disassembler does not know all machines")
 	}
-	converted(t, func(t *testing.T, c run) {
+	check := func(t *testing.T, c run) {
 		if strings.Contains(c.before, "-bnd.o") {
 			return // the prefix belongs to the instruction that takes the call's place
 		}
@@ -128,6 +129,10 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 				t.Errorf("section %d: %s", section, diff)
 			}
 		}
+	}
+	converted(t, nil, check)
+	t.Run("--stapsdt", func(t *testing.T) {
+		converted(t, func(o *patch.Options) { o.Stapsdt = true }, check)
 	})
 }
 

@@ -46,7 +46,7 @@ type set func(o *patch.Options)
 func convertTo(t *testing.T, path string, change set) run {
 	t.Helper()
 	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
-	opts := Options{Patch: defaultOptions(), Jobs: 2, Manifest: true}
+	opts := Options{Patch: patch.DefaultOptions(), Jobs: 2, Manifest: true}
 	if change != nil {
 		change(&opts.Patch)
 	}
@@ -113,11 +113,11 @@ func TestCorpus(t *testing.T) {
 }
 
 // converted runs a check on each committed object that converts and has sites.
-func converted(t *testing.T, check func(t *testing.T, c run)) {
+func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
 	n := 0
 	for _, path := range corpus(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := convertTo(t, path, nil)
+			c := convertTo(t, path, change)
 			if !c.failed && len(c.object.Sites) > 0 {
 				n++
 				check(t, c)
@@ -130,7 +130,7 @@ func converted(t *testing.T, check func(t *testing.T, c run)) {
 }
 
 func TestEveryCallOfAStubIsASite(t *testing.T) {
-	converted(t, func(t *testing.T, c run) {
+	converted(t, nil, func(t *testing.T, c run) {
 		if want := viewFile(t, c.before).stubCalls(); len(c.object.Sites) != want {
 			t.Errorf("%d sites, and %d relocations of code against stubs", len(c.object.Sites), want)
 		}
@@ -139,7 +139,7 @@ func TestEveryCallOfAStubIsASite(t *testing.T) {
 
 func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
 	tools.Need(t, "readelf")
-	converted(t, func(t *testing.T, c run) {
+	converted(t, nil, func(t *testing.T, c run) {
 		code := map[string]bool{}
 		for i, s := range viewFile(t, c.before).Sections {
 			if s.Flags&0x4 != 0 && i > 0 { // SHF_EXECINSTR
@@ -176,7 +176,7 @@ func sameContents(t *testing.T, a, b string) bool {
 }
 
 func TestSameInputGivesSameBytes(t *testing.T) {
-	converted(t, func(t *testing.T, c run) {
+	converted(t, nil, func(t *testing.T, c run) {
 		if again := convertTo(t, c.before, nil); !sameContents(t, c.after, again.after) {
 			t.Error("two conversions of one object differ")
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/objects"
 )
 
 func TestRecognise(t *testing.T) {
@@ -45,7 +47,7 @@ func TestRecognise(t *testing.T) {
 }
 
 func TestRecogniseCommittedFiles(t *testing.T) {
-	paths, err := filepath.Glob("../../testdata/objs/*")
+	paths, err := filepath.Glob(filepath.Join(objects.Folder(), "*"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

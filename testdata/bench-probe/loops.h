@@ -17,7 +17,7 @@
 /* Each is compiled in these forms; `again' is `none' a second time. */
 #define FORMS(X, loop)							\
 	X(loop, none) X(loop, again) X(loop, function) X(loop, id)	\
-	X(loop, stub) X(loop, stap) X(loop, converted)			\
+	X(loop, stub) X(loop, stap) X(loop, converted) X(loop, noted)	\
 	X(loop, guarded_stub) X(loop, guarded_stap) X(loop, guarded_converted) \
 	X(loop, once_converted)
 

@@ -14,7 +14,9 @@ const noteLimit = 1 << 20
 // nil when there is none.
 //
 // It stands in a note of the owner "GNU" (gABI, chapter 5, "Note Section"),
-// found by section headers, else by program headers.
+// found by section headers, else by program headers. A note that is cut off is
+// none; what cannot be read of the file is an error. The bytes are the caller's to
+// keep, not to modify.
 func BuildID(o *elfreloc.Object) ([]byte, error) {
 	for i := range o.Sections {
 		s := &o.Sections[i]

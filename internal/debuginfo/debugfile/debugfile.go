@@ -26,7 +26,7 @@ import (
 // Roots are the folders that distributions install debug files to.
 var Roots = []string{"/usr/lib/debug"}
 
-// File is an open debug file.
+// File is an open debug file. Its owner closes it.
 type File struct {
 	*elfreloc.Object
 	Path string

@@ -5,7 +5,6 @@ package debugfile_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,29 +12,12 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/tools"
 )
-
-// need skips a test without which a tool is missing; in CI that is a fault.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no " + tool)
-		}
-		t.Skip("no " + tool)
-	}
-}
 
 func run(t *testing.T, folder, name string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	tools.Command{Folder: folder}.Must(t, name, args...)
 }
 
 func open(t *testing.T, path string) *elfreloc.Object {
@@ -55,7 +37,7 @@ func open(t *testing.T, path string) *elfreloc.Object {
 // beside it. Its folder is the root of all paths.
 func setup(t *testing.T, flags ...string) (folder string) {
 	t.Helper()
-	need(t, "gcc", "objcopy", "strip")
+	tools.Need(t, "gcc", "objcopy", "strip")
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +100,39 @@ func TestFind(t *testing.T) {
 				t.Errorf("without it: got %q, %v", got, err)
 			}
 		})
+	}
+}
+
+// A shared file is opened once, whoever asks, and read until it is closed.
+func TestShared(t *testing.T) {
+	folder := setup(t)
+	image := filepath.Join(folder, "bin", "image")
+	shared := debugfile.Share(open(t, image), image, []string{})
+	defer shared.Close()
+	first, err := shared.Object()
+	if err != nil || first == nil || first.Name != image+".debug" {
+		t.Fatalf("%v, %v", first, err)
+	}
+	if err := os.Remove(first.Name); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := shared.Object(); again != first || err != nil {
+		t.Errorf("then %v, %v", again, err)
+	}
+	if syms, err := first.Symbols(); err != nil || syms.Len() < 10 {
+		t.Errorf("symbols %v, %v", syms, err)
+	}
+	for range 2 {
+		if err := shared.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := first.Data(len(first.Sections) - 1); err == nil {
+		t.Error("the file is open after Close")
+	}
+	none := debugfile.Share(open(t, image), image, []string{})
+	if o, err := none.Object(); o != nil || err != nil || none.Close() != nil {
+		t.Errorf("without a file %v, %v", o, err)
 	}
 }
 

@@ -1,6 +1,10 @@
 package lines
 
-import "fmt"
+import (
+	"fmt"
+
+	"sdtconvert/internal/debuginfo/cursor"
+)
 
 // The tags and attributes that are looked at (sections 7.5.3 and 7.5.4).
 const (
@@ -83,10 +87,10 @@ func (t *Table) abbrevTable(off uint64, p params) (*abbrevTable, error) {
 	if off > uint64(len(data)) {
 		return nil, fmt.Errorf("%s+%#x: beyond the end at %#x", t.sections.name(debugAbbrev), off, len(data))
 	}
-	c := cursor{b: data[off:]}
+	c := cursor.Cursor{Data: data[off:]}
 	table := parseAbbrevs(&c, p, t.abbrevBudget)
-	t.abbrevBudget -= uint64(c.at)
-	if c.bad {
+	t.abbrevBudget -= uint64(c.At)
+	if c.Bad() {
 		return nil, fmt.Errorf("%s+%#x: abbreviations that make no sense, or tables of them that overlap", t.sections.name(debugAbbrev), off)
 	}
 	t.abbrevs[key] = table
@@ -96,27 +100,29 @@ func (t *Table) abbrevTable(off uint64, p params) (*abbrevTable, error) {
 // maxAttrs bounds how many attributes an entry has; some take no byte of it.
 const maxAttrs = 128
 
-func parseAbbrevs(c *cursor, p params, budget uint64) *abbrevTable {
+func parseAbbrevs(c *cursor.Cursor, p params, budget uint64) *abbrevTable {
 	table := &abbrevTable{}
-	c.b = c.b[:min(uint64(len(c.b)), budget)]
+	c.Data = c.Data[:min(uint64(len(c.Data)), budget)]
 	var attrs []attr // of all abbreviations
-	for code := c.uleb(); code != 0 && !c.bad; code = c.uleb() {
-		a := abbrev{tag: clamp(c.uleb()), children: c.u8() != 0}
+	for code := c.Uleb(); code != 0 && !c.Bad(); code = c.Uleb() {
+		a := abbrev{tag: clamp(c.Uleb()), children: c.U8() != 0}
 		first := len(attrs)
-		for !c.bad {
-			at := attr{name: clamp(c.uleb()), form: clamp(c.uleb())}
+		for !c.Bad() {
+			at := attr{name: clamp(c.Uleb()), form: clamp(c.Uleb())}
 			if at.form == formImplicitConst {
-				at.implicit = c.sleb()
+				at.implicit = c.Sleb()
 			}
 			if at.name == 0 && at.form == 0 {
 				break
 			}
 			attrs = append(attrs, at)
-			c.bad = c.bad || len(attrs)-first > maxAttrs
+			if len(attrs)-first > maxAttrs {
+				c.Fail(errNonsense)
+			}
 			if n := p.formSize(at.form); n < 0 || a.size < 0 {
 				a.size = -1
 			} else if a.size += int32(n); a.size > 1<<30 {
-				c.bad = true
+				c.Fail(errNonsense)
 			}
 		}
 		a.attrs = attrs[first:len(attrs):len(attrs)]

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // BenchmarkImage looks up random addresses of the functions of the image that
@@ -32,11 +33,11 @@ func BenchmarkImage(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		code := o.Sections[sectionIndex(b, o, ".text")]
+		code := o.Sections[objects.Section(b, o, ".text")]
 		r := rand.New(rand.NewPCG(1, 2))
 		section := 0
 		if o.Type == 1 {
-			section = sectionIndex(b, o, ".text")
+			section = objects.Section(b, o, ".text")
 		}
 		start := time.Now()
 		lap := func(unit string) {

@@ -14,7 +14,7 @@ import (
 func compare(t *testing.T, b build, s *subject) {
 	t.Helper()
 	known := 0
-	for section, places := range s.instructions(t, b.target.prefix+"objdump") {
+	for section, places := range s.instructions(t, b.machine.Tool("objdump")) {
 		for i, told := range b.tell(t, s, section, places) {
 			p := places[i]
 			got := s.frames(p)
@@ -36,14 +36,14 @@ func compare(t *testing.T, b build, s *subject) {
 // of an object is, though it is not right about all of it.
 func (b build) tell(t *testing.T, s *subject, section string, places []place) [][]string {
 	t.Helper()
-	tools := []string{b.target.prefix + "addr2line", "eu-addr2line", "llvm-addr2line-19"}
+	askable := []string{b.machine.Tool("addr2line"), "eu-addr2line", "llvm-addr2line-19"}
 	if s.o.Type == elf.ET_REL {
-		tools = tools[:1]
+		askable = askable[:1]
 	} else {
 		section = ""
 	}
 	told := make([][]string, len(places))
-	for _, tool := range tools {
+	for _, tool := range askable {
 		for i, answer := range addr2line(t, tool, s.path, section, places) {
 			told[i] = append(told[i], answer)
 		}

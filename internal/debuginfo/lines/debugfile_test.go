@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -50,10 +52,10 @@ func same(t *testing.T, whole, other *subject) {
 // Of split DWARF the lines are in the image, and the functions are not.
 func TestSplitDWARF(t *testing.T) {
 	for _, b := range []build{
-		{"gcc", amd64, "gcc", false, "-O2 -g -gsplit-dwarf", ""},
-		{"gcc-4", amd64, "gcc", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
-		{"clang", amd64, "clang-19", false, "-O2 -g -gsplit-dwarf", ""},
-		{"clang-4", amd64, "clang-19", false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"gcc", toolchains.AMD64, toolchains.GCC, false, "-O2 -g -gsplit-dwarf", ""},
+		{"gcc-4", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"clang", toolchains.AMD64, toolchains.Clang19, false, "-O2 -g -gsplit-dwarf", ""},
+		{"clang-4", toolchains.AMD64, toolchains.Clang19, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
 	} {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -114,8 +116,8 @@ func TestNamesInAnotherFile(t *testing.T) {
 	run(t, folder, "as", source, "-o", "alt.o")
 	run(t, folder, "ld", "-e", "f", "alt.o", "-o", "alt")
 	object, image := open(t, filepath.Join(folder, "alt.o")), open(t, filepath.Join(folder, "alt"))
-	start := image.o.Sections[sectionIndex(t, image.o, ".text")].Addr
-	text := sectionIndex(t, object.o, ".text")
+	start := image.o.Sections[objects.Section(t, image.o, ".text")].Addr
+	text := objects.Section(t, object.o, ".text")
 	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {
 		if got := object.table.Lookup(text, uint64(off)); got != want {
 			t.Errorf("in the object %d is %q, want %q", off, got, want)

@@ -1,6 +1,11 @@
 package lines
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"sdtconvert/internal/debuginfo/cursor"
+)
 
 // The forms of values (section 7.5.6), and those of GNU and LLVM before they
 // were standard.
@@ -97,12 +102,16 @@ type value struct {
 	b    []byte // of blocks, strings in place, and DW_FORM_data16
 }
 
-// value reads a value.
-func (c *cursor) value(p params, at attr) value {
+// errNonsense is the fault of values that a unit or a table cannot have. Messages
+// name the unit or the table.
+var errNonsense = errors.New("makes no sense")
+
+// value reads a value. A form that is not known is a fault of c.
+func (p params) value(c *cursor.Cursor, at attr) value {
 	v := value{form: at.form}
 	if v.form == formIndirect {
-		if v.form = clamp(c.uleb()); v.form == formIndirect || v.form == formImplicitConst {
-			c.bad = true
+		if v.form = clamp(c.Uleb()); v.form == formIndirect || v.form == formImplicitConst {
+			c.Fail(errNonsense)
 			return v
 		}
 	}
@@ -112,37 +121,42 @@ func (c *cursor) value(p params, at attr) value {
 	case formImplicitConst:
 		v.u = uint64(at.implicit)
 	case formData16:
-		v.b = c.take(16)
+		v.b = c.Take(16)
 	case formString:
-		v.b = c.text()
+		v.b = c.Text()
 	case formBlock1:
-		v.b = c.take(uint64(c.u8()))
+		v.b = c.Take(uint64(c.U8()))
 	case formBlock2:
-		v.b = c.take(uint64(c.u16()))
+		v.b = c.Take(uint64(c.U16()))
 	case formBlock4:
-		v.b = c.take(uint64(c.u32()))
+		v.b = c.Take(uint64(c.U32()))
 	case formBlock, formExprloc:
-		v.b = c.take(c.uleb())
+		v.b = c.Take(c.Uleb())
 	case formSdata:
-		v.u = uint64(c.sleb())
+		v.u = uint64(c.Sleb())
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
-		v.u = c.uleb()
+		v.u = c.Uleb()
 	case formLLVMAddrxOff:
-		v.u = c.uleb()
-		c.skip(4)
+		v.u = c.Uleb()
+		c.Skip(4)
 	default:
-		v.u = c.uint(p.formSize(v.form)) // a form that is not known is bad
+		v.u = c.Uint(p.formSize(v.form)) // no integer has the size of a form that is not known
 	}
 	return v
 }
 
 // skipValue skips a value, and is quick about those that most entries have.
-func (c *cursor) skipValue(p params, at attr) {
+func (p params) skipValue(c *cursor.Cursor, at attr) {
 	if n := p.formSize(at.form); n >= 0 {
-		c.skip(uint64(n))
+		c.Skip(uint64(n))
 		return
 	}
-	c.value(p, at)
+	switch at.form {
+	case formSdata, formUdata:
+		c.SkipLEB() // of a constant that nobody asks for any size will do
+	default:
+		p.value(c, at)
+	}
 }
 
 // text returns a value that is a string of a unit; "" when it is none, or is in
@@ -185,5 +199,5 @@ func (t *Table) indexed(k int, base, i uint64, size int) (uint64, error) {
 		return 0, fmt.Errorf("%s+%#x: no entry %d", t.sections.name(k), base, i)
 	}
 	c := t.cursor(data[base+i*uint64(size):])
-	return c.uint(size), nil
+	return c.Uint(size), nil
 }

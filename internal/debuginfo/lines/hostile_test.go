@@ -30,20 +30,27 @@ func lineTable(more int) []byte {
 	return append(append(b, header...), program...)
 }
 
+// overlappingAbbrevs makes units whose tables of abbreviations lie in each other:
+// each goes on to the end of the last, and all codes differ.
+func overlappingAbbrevs(count int) (units, abbrevs []byte) {
+	for i := range count {
+		code := []byte{byte(i) | 0x80, byte(i>>7) | 0x80, byte(i>>14) + 1}
+		units = append(units, unit4(uint32(len(abbrevs)), code...)...)
+		abbrevs = append(append(abbrevs, code...), 0x34, 0, 3, 8, 0, 0)
+	}
+	return units, append(abbrevs, 0)
+}
+
 // Tables that lie in each other would be decoded as often as there are units.
 func TestOverlappingTablesAreNotAllRead(t *testing.T) {
 	const count = 1 << 15
-	var units, abbrevs, tables, lineTables []byte
+	var tables, lineTables []byte
 	stride := len(lineTable(0))
 	for i := range count {
 		tables = append(tables, unit4(0, binary.LittleEndian.AppendUint32([]byte{1}, uint32(stride*i))...)...)
 		lineTables = append(lineTables, lineTable((count-i-1)*stride)...)
 	}
-	for i := range count {
-		units = append(units, unit4(uint32(8*i), 9)...)
-		abbrevs = append(abbrevs, 2, 0x34, 0, 3, 8, 3, 0, 0)
-	}
-	abbrevs = append(abbrevs, 0)
+	units, abbrevs := overlappingAbbrevs(count)
 	for _, c := range []struct {
 		name, want         string
 		info, abbrev, line []byte

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // scopes are the functions of a unit that have code, and those that were inlined
@@ -116,12 +118,12 @@ func (t *Table) readScopes(u *unit) error {
 		return err
 	}
 	c := t.cursor(body)
-	c.at = int(u.first)
+	c.At = int(u.first)
 	var inside []int32 // the scope of each entry that is open
 	current := int32(-1)
-	for c.at < len(c.b) {
-		entry := c.at
-		code := c.uleb()
+	for c.At < len(c.Data) {
+		entry := c.At
+		code := c.Uleb()
 		if code == 0 {
 			if n := len(inside); n > 0 {
 				current, inside = inside[n-1], inside[:n-1]
@@ -129,7 +131,7 @@ func (t *Table) readScopes(u *unit) error {
 			continue
 		}
 		a := table.get(code)
-		if a == nil || c.bad {
+		if a == nil || c.Bad() {
 			return t.unitError(u, fmt.Sprintf("entry %#x has no abbreviation %d", entry, code))
 		}
 		here := current
@@ -139,13 +141,13 @@ func (t *Table) readScopes(u *unit) error {
 				return err
 			}
 		case a.size >= 0:
-			c.skip(uint64(a.size))
+			c.Skip(uint64(a.size))
 		default:
 			for _, at := range a.attrs {
-				c.skipValue(u.params, at)
+				u.skipValue(&c, at)
 			}
 		}
-		if c.bad {
+		if c.Bad() {
 			return t.unitError(u, fmt.Sprintf("entry %#x is cut off, or of a form that is not known", entry))
 		}
 		if a.children {
@@ -157,7 +159,7 @@ func (t *Table) readScopes(u *unit) error {
 
 // readScope reads the entry of a function (section 3.3). It returns which scope
 // that is.
-func (t *Table) readScope(u *unit, c *cursor, a *abbrev, entry uint32, parent int32) (int32, error) {
+func (t *Table) readScope(u *unit, c *cursor.Cursor, a *abbrev, entry uint32, parent int32) (int32, error) {
 	s := scope{entry: entry, parent: parent}
 	if a.tag == tagSubprogram {
 		s.parent = -1
@@ -166,20 +168,20 @@ func (t *Table) readScope(u *unit, c *cursor, a *abbrev, entry uint32, parent in
 	for _, at := range a.attrs {
 		switch at.name {
 		case atLowPC:
-			low = c.value(u.params, at)
+			low = u.value(c, at)
 		case atHighPC:
-			high = c.value(u.params, at)
+			high = u.value(c, at)
 		case atRanges:
-			ranges = c.value(u.params, at)
+			ranges = u.value(c, at)
 		case atCallFile:
-			s.file = clamp(c.value(u.params, at).u)
+			s.file = clamp(u.value(c, at).u)
 		case atCallLine:
-			s.line = clamp(c.value(u.params, at).u)
+			s.line = clamp(u.value(c, at).u)
 		default:
-			c.skipValue(u.params, at)
+			u.skipValue(c, at)
 		}
 	}
-	if c.bad {
+	if c.Bad() {
 		return parent, nil
 	}
 	index := int32(len(u.scopes.list))

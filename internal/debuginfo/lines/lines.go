@@ -3,11 +3,12 @@
 // linked images, and of the debug files that are kept apart from them. It also
 // reads the parameters of functions that are called and defined elsewhere.
 //
-// It is a reader of its own because debug/dwarf makes a Go value of every entry
-// and every row, which takes ten times as long as the bytes deserve, wants all
-// sections in memory, and may loop for ever in hostile input. Here the units
-// are found by their headers, and what is inside of one is decoded when an
-// address falls into it. Each byte is decoded a bounded number of times.
+// It is a reader of its own because debug/dwarf makes a value of every entry and
+// its attributes, which takes four times as long as it does here, decodes tables
+// that lie in each other once for each unit, and, by debug/elf, knows no sections
+// of an object: all are relocated from 0. Here the units are found by their
+// headers, and what is inside of one is decoded when an address falls into it.
+// Each byte is decoded a bounded number of times.
 //
 // The formats are those of DWARF 2 to 5; sections are cited from DWARF 5.
 package lines
@@ -29,9 +30,9 @@ type Table struct {
 	o        *elfreloc.Object
 	sections sections
 	base     map[int]uint64 // of objects: the address given to each section
-	code     []span         // where code is, sorted
-	units    []unit         // in the order of the file
-	spans    []span         // which unit is where, sorted by lo
+	code     elfreloc.Code
+	units    []unit // in the order of the file
+	spans    []span // which unit is where, sorted by lo
 	abbrevs  map[abbrevKey]*abbrevTable
 	programs map[uint64]*program // by offset in .debug_line
 	names    map[uint64]string   // of functions, by offset in .debug_info
@@ -72,12 +73,17 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	}
 	t.sections.find(o)
 	if relocatable {
-		t.base = placeSections(o)
+		t.base, t.code = placeSections(o)
 		t.sections.relocate(m, t.base)
 	}
-	t.findCode()
 	if !t.sections.has(debugInfo) || !t.sections.has(debugLine) || !t.sections.has(debugAbbrev) {
 		return t, nil
+	}
+	if !relocatable {
+		var err error
+		if t.code, err = o.Code(); err != nil {
+			return t, t.wrap(bare(err))
+		}
 	}
 	t.abbrevBudget = t.sections.budget(debugAbbrev, 2)
 	t.lineBudget = t.sections.budget(debugLine, 2)
@@ -85,25 +91,6 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	err := t.findUnits()
 	t.sortSpans()
 	return t, t.wrap(err)
-}
-
-// findCode notes where code is. The line tables and ranges of functions that a
-// linker has dropped lie elsewhere: at 0, at 1, or at the highest addresses.
-func (t *Table) findCode() {
-	for i := range t.o.Sections {
-		s := &t.o.Sections[i]
-		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 {
-			continue
-		}
-		lo := s.Addr
-		if t.base != nil {
-			lo = t.base[i]
-		}
-		if lo+s.Size > lo {
-			t.code = append(t.code, span{lo: lo, hi: lo + s.Size})
-		}
-	}
-	order(t.code)
 }
 
 // order sorts spans, and enters top.
@@ -139,8 +126,11 @@ func holders(spans []span, address uint64, f func(s *span) bool) bool {
 	return false
 }
 
+// isCode reports whether code is at an address. The line tables and ranges of
+// functions that a linker has dropped lie elsewhere: at 0, at 1, or at the highest
+// addresses.
 func (t *Table) isCode(address uint64) bool {
-	return holders(t.code, address, func(*span) bool { return true })
+	return t.code.Find(0, address) >= 0
 }
 
 // sortSpans orders the spans for look-ups. Of several units that claim one
@@ -181,7 +171,8 @@ func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, addre
 
 // Source returns the file and line of a place: a section of an object and an
 // offset in it; in linked images the section is not looked at and the offset is
-// the address. What is not known is "" and 0.
+// the address. What is not known is "" and 0. The path is as the compiler has it,
+// joined with the folder that it ran in.
 func (t *Table) Source(section int, off uint64) (file string, line int) {
 	_, p, r, _ := t.find(section, off)
 	if r.line == 0 {
@@ -199,7 +190,9 @@ func (t *Table) Lookup(section int, off uint64) string {
 	return file + ":" + strconv.Itoa(line)
 }
 
-// Err returns the first fault that look-ups met. What it concerns is not known.
+// Err returns the first fault that look-ups met, with the file's name and the debug
+// section. What it concerns is not known: a look-up that meets one says less, never
+// anything else.
 func (t *Table) Err() error { return t.err }
 
 // fail keeps the first fault of a look-up.

@@ -18,24 +18,10 @@ import (
 
 func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := objects.Open(t, data)
 	m := machines.Lookup(o.Machine, o.Layout.Class)
 	got, err := lines.New(o, m)
 	return o, got, err
-}
-
-func sectionIndex(t testing.TB, o *elfreloc.Object, name string) int {
-	t.Helper()
-	for i := range o.Sections {
-		if o.Sections[i].Name == name {
-			return i
-		}
-	}
-	t.Fatalf("no section %s", name)
-	return 0
 }
 
 func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
@@ -43,7 +29,7 @@ func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := got.Lookup(sectionIndex(t, o, ".text"), 0); s != "" {
+	if s := got.Lookup(objects.Section(t, o, ".text"), 0); s != "" {
 		t.Errorf("got %q", s)
 	}
 }
@@ -53,11 +39,11 @@ func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := sectionIndex(t, o, ".text")
+	text := objects.Section(t, o, ".text")
 	for _, c := range []struct {
 		section int
 		off     uint64
-	}{{sectionIndex(t, o, ".data"), 0}, {sectionIndex(t, o, ".debug_info"), 0}, {0, 0}} {
+	}{{objects.Section(t, o, ".data"), 0}, {objects.Section(t, o, ".debug_info"), 0}, {0, 0}} {
 		if s := got.Lookup(c.section, c.off); s != "" {
 			t.Errorf("section %d+%#x is %q", c.section, c.off, s)
 		}
@@ -74,7 +60,7 @@ func TestBrokenDebugInformationIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := o.Sections[sectionIndex(t, o, ".debug_info")]
+	info := o.Sections[objects.Section(t, o, ".debug_info")]
 	failed := 0
 	for off := range info.Size {
 		broken := bytes.Clone(data)
@@ -114,7 +100,7 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, current, n := sectionIndex(t, o, ".text"), "", 0
+		text, current, n := objects.Section(t, o, ".text"), "", 0
 		for line := range strings.Lines(string(out)) {
 			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
 				current = filepath.Base(strings.TrimSpace(row))

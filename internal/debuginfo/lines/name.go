@@ -51,14 +51,14 @@ func (t *Table) readNames(u *unit, entry uint64) (linkage, name string, origin v
 		return "", "", value{}, err
 	}
 	c := t.cursor(body)
-	c.at = int(entry)
-	a := table.get(c.uleb())
+	c.At = int(entry)
+	a := table.get(c.Uleb())
 	if a == nil {
 		return "", "", value{}, t.unitError(u, fmt.Sprintf("no entry at %#x", entry))
 	}
 	for _, at := range a.attrs {
-		v := c.value(u.params, at)
-		if c.bad {
+		v := u.value(&c, at)
+		if c.Bad() {
 			return "", "", value{}, t.unitError(u, fmt.Sprintf("entry %#x is cut off", entry))
 		}
 		switch at.name {

@@ -3,6 +3,8 @@ package lines
 import (
 	"fmt"
 	"path"
+
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // program is a line table (section 6.2): the rows that its program makes, and
@@ -63,8 +65,8 @@ func (t *Table) readProgram(u *unit) (*program, error) {
 		return nil, err
 	}
 	c := t.cursor(head)
-	length, _ := c.length()
-	if c.bad {
+	length, _ := c.Length()
+	if c.Bad() {
 		return nil, fmt.Errorf("%s+%#x: no line table", t.sections.name(debugLine), u.lines)
 	}
 	if length > t.lineBudget {
@@ -74,7 +76,7 @@ func (t *Table) readProgram(u *unit) (*program, error) {
 	if err := t.sections.hold(length); err != nil {
 		return nil, err
 	}
-	data, err := t.sections.part(debugLine, u.lines, uint64(c.at)+length)
+	data, err := t.sections.part(debugLine, u.lines, uint64(c.At)+length)
 	if err != nil {
 		return nil, err
 	}
@@ -92,64 +94,64 @@ func (t *Table) readProgram(u *unit) (*program, error) {
 
 // readHeader reads the header of a line table (section 6.2.4) and leaves c at
 // its program.
-func (p *program) readHeader(c *cursor, u *unit) error {
-	_, p.wide = c.length()
+func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
+	_, p.wide = c.Length()
 	p.addrSize = u.addrSize
-	if p.version = c.u16(); p.version < 2 || p.version > 5 {
+	if p.version = c.U16(); p.version < 2 || p.version > 5 {
 		return fmt.Errorf("a line table of version %d", p.version)
 	}
 	if p.version >= 5 {
-		if p.addrSize = c.u8(); c.u8() != 0 || p.addrSize != 4 && p.addrSize != 8 {
+		if p.addrSize = c.U8(); c.U8() != 0 || p.addrSize != 4 && p.addrSize != 8 {
 			return fmt.Errorf("segmented addresses, or of %d bytes", p.addrSize)
 		}
 	}
-	length := c.word(p.wide)
-	start := uint64(c.at)
-	if c.bad || length > uint64(len(c.b))-start {
+	length := c.Word(p.wide)
+	start := uint64(c.At)
+	if c.Bad() || length > uint64(len(c.Data))-start {
 		return fmt.Errorf("the header of a line table is cut off")
 	}
-	body := c.b
-	c.b = c.b[:start+length]
-	p.minInst = c.u8()
+	body := c.Data
+	c.Data = c.Data[:start+length]
+	p.minInst = c.U8()
 	if p.version >= 4 {
-		c.u8() // operations of an instruction, on machines that bundle them
+		c.U8() // operations of an instruction, on machines that bundle them
 	}
-	c.u8() // default_is_stmt: all rows count
-	p.lineBase, p.lineRange, p.opcodeBase = int8(c.u8()), c.u8(), c.u8()
-	if c.bad || p.lineRange == 0 || p.opcodeBase == 0 {
+	c.U8() // default_is_stmt: all rows count
+	p.lineBase, p.lineRange, p.opcodeBase = int8(c.U8()), c.U8(), c.U8()
+	if c.Bad() || p.lineRange == 0 || p.opcodeBase == 0 {
 		return fmt.Errorf("the header of a line table makes no sense")
 	}
-	p.lengths = c.take(uint64(p.opcodeBase) - 1)
+	p.lengths = c.Take(uint64(p.opcodeBase) - 1)
 	if p.version >= 5 {
 		p.dirs = p.readEntries(c)
 		p.files = p.readEntries(c)
 	} else {
 		p.readOldNames(c)
 	}
-	if c.bad {
+	if c.Bad() {
 		return fmt.Errorf("the file names of a line table are cut off")
 	}
-	c.b, c.at = body, int(start+length)
+	c.Data, c.At = body, int(start+length)
 	return nil
 }
 
 // readOldNames reads the names of DWARF 2 to 4, section 6.2.4. Directory 0 is
 // that of the unit, and there is no file 0.
-func (p *program) readOldNames(c *cursor) {
+func (p *program) readOldNames(c *cursor.Cursor) {
 	p.dirs = []file{{}}
-	for s := c.text(); len(s) > 0; s = c.text() {
+	for s := c.Text(); len(s) > 0; s = c.Text() {
 		p.dirs = append(p.dirs, file{name: value{form: formString, b: s}})
 	}
 	p.files = []file{{}}
-	for s := c.text(); len(s) > 0; s = c.text() {
+	for s := c.Text(); len(s) > 0; s = c.Text() {
 		p.files = append(p.files, p.oldFile(c, s))
 	}
 }
 
-func (p *program) oldFile(c *cursor, name []byte) file {
-	f := file{name: value{form: formString, b: name}, dir: c.uleb()}
-	c.uleb() // time
-	c.uleb() // size
+func (p *program) oldFile(c *cursor.Cursor, name []byte) file {
+	f := file{name: value{form: formString, b: name}, dir: c.Uleb()}
+	c.SkipLEB() // time
+	c.SkipLEB() // size
 	return f
 }
 
@@ -161,21 +163,21 @@ const (
 
 // readEntries reads directories or files: which fields each has, then the
 // fields.
-func (p *program) readEntries(c *cursor) []file {
+func (p *program) readEntries(c *cursor.Cursor) []file {
 	var fields []attr
-	for range c.u8() {
-		fields = append(fields, attr{name: clamp(c.uleb()), form: clamp(c.uleb())})
+	for range c.U8() {
+		fields = append(fields, attr{name: clamp(c.Uleb()), form: clamp(c.Uleb())})
 	}
-	n := c.uleb()
-	if n > uint64(len(c.b)-c.at) { // no entry is without a byte
-		c.bad = true
+	n := c.Uleb()
+	if n > uint64(len(c.Data)-c.At) { // no entry is without a byte
+		c.Fail(errNonsense)
 		return nil
 	}
 	var entries []file
-	for i := uint64(0); i < n && !c.bad; i++ {
+	for i := uint64(0); i < n && !c.Bad(); i++ {
 		var f file
 		for _, at := range fields {
-			v := c.value(p.params, at)
+			v := p.value(c, at)
 			switch at.name {
 			case lnctPath:
 				f.name = v

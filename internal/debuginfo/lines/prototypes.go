@@ -3,6 +3,8 @@ package lines
 import (
 	"fmt"
 	"slices"
+
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // maxParameters bounds how many parameters of a function are looked at.
@@ -60,11 +62,11 @@ func (p *prototypes) unit(u *unit) error {
 		return err
 	}
 	c := p.t.cursor(body)
-	c.at = int(u.first)
+	c.At = int(u.first)
 	var current *declaration
-	for depth := 0; c.at < len(c.b); {
-		entry := c.at
-		code := c.uleb()
+	for depth := 0; c.At < len(c.Data); {
+		entry := c.At
+		code := c.Uleb()
 		if code == 0 {
 			depth--
 			if current != nil && depth <= current.depth {
@@ -76,14 +78,14 @@ func (p *prototypes) unit(u *unit) error {
 			continue
 		}
 		a := table.get(code)
-		if a == nil || c.bad {
+		if a == nil || c.Bad() {
 			return p.t.unitError(u, fmt.Sprintf("entry %#x has no abbreviation %d", entry, code))
 		}
 		d, err := p.entry(u, &c, a, current, depth)
 		if err != nil {
 			return err
 		}
-		if c.bad {
+		if c.Bad() {
 			return p.t.unitError(u, fmt.Sprintf("entry %#x is cut off, or of a form that is not known", entry))
 		}
 		if d != nil {
@@ -102,7 +104,7 @@ func (p *prototypes) unit(u *unit) error {
 }
 
 // entry reads one entry. It returns the declaration that it starts, if it does.
-func (p *prototypes) entry(u *unit, c *cursor, a *abbrev, current *declaration, depth int) (*declaration, error) {
+func (p *prototypes) entry(u *unit, c *cursor.Cursor, a *abbrev, current *declaration, depth int) (*declaration, error) {
 	child := current != nil && depth == current.depth+1
 	switch {
 	case a.tag == tagSubprogram && current == nil:
@@ -111,9 +113,9 @@ func (p *prototypes) entry(u *unit, c *cursor, a *abbrev, current *declaration, 
 		var typ value
 		for _, at := range a.attrs {
 			if at.name == atType {
-				typ = c.value(u.params, at)
+				typ = u.value(c, at)
 			} else {
-				c.skipValue(u.params, at)
+				u.skipValue(c, at)
 			}
 		}
 		current.types = append(current.types, typ)
@@ -122,34 +124,34 @@ func (p *prototypes) entry(u *unit, c *cursor, a *abbrev, current *declaration, 
 		current.open = true
 	}
 	if a.size >= 0 {
-		c.skip(uint64(a.size))
+		c.Skip(uint64(a.size))
 		return nil, nil
 	}
 	for _, at := range a.attrs {
-		c.skipValue(u.params, at)
+		u.skipValue(c, at)
 	}
 	return nil, nil
 }
 
 // subprogram reads the entry of a function, and returns it if it is a wanted
 // declaration.
-func (p *prototypes) subprogram(u *unit, c *cursor, a *abbrev, depth int) (*declaration, error) {
+func (p *prototypes) subprogram(u *unit, c *cursor.Cursor, a *abbrev, depth int) (*declaration, error) {
 	var name, linkage value
 	declared := false
 	for _, at := range a.attrs {
 		switch at.name {
 		case atName:
-			name = c.value(u.params, at)
+			name = u.value(c, at)
 		case atLinkageName, atMIPSLinkage:
-			linkage = c.value(u.params, at)
+			linkage = u.value(c, at)
 		case atDeclaration:
-			c.skipValue(u.params, at)
+			u.skipValue(c, at)
 			declared = true
 		default:
-			c.skipValue(u.params, at)
+			u.skipValue(c, at)
 		}
 	}
-	if !declared || c.bad {
+	if !declared || c.Bad() {
 		return nil, nil
 	}
 	if linkage.form != 0 {

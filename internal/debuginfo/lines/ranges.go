@@ -1,6 +1,10 @@
 package lines
 
-import "fmt"
+import (
+	"fmt"
+
+	"sdtconvert/internal/debuginfo/cursor"
+)
 
 // ranges calls f with the ranges of code that an entry covers, by its attributes
 // DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (section 2.17). Those of functions
@@ -61,20 +65,20 @@ func (t *Table) rangeList(u *unit, v value, f func(lo, hi uint64)) error {
 	} else {
 		err = t.newRanges(u, &c, f)
 	}
-	t.rangeBudget -= uint64(c.at)
-	if err == nil && c.bad {
+	t.rangeBudget -= uint64(c.At)
+	if err == nil && c.Bad() {
 		err = fmt.Errorf("%s+%#x: a list of ranges without an end, or many that overlap", t.sections.name(k), off)
 	}
 	return err
 }
 
 // oldRanges reads a list of .debug_ranges (DWARF 4, section 2.17.3).
-func oldRanges(u *unit, c *cursor, f func(lo, hi uint64)) {
+func oldRanges(u *unit, c *cursor.Cursor, f func(lo, hi uint64)) {
 	size, base := int(u.addrSize), u.low
 	for {
-		lo, hi := c.uint(size), c.uint(size)
+		lo, hi := c.Uint(size), c.Uint(size)
 		switch {
-		case c.bad || lo == 0 && hi == 0:
+		case c.Bad() || lo == 0 && hi == 0:
 			return
 		case lo == u.mask(^uint64(0)):
 			base = hi
@@ -97,37 +101,37 @@ const (
 )
 
 // newRanges reads a list of .debug_rnglists (section 2.17.3).
-func (t *Table) newRanges(u *unit, c *cursor, f func(lo, hi uint64)) (err error) {
+func (t *Table) newRanges(u *unit, c *cursor.Cursor, f func(lo, hi uint64)) (err error) {
 	size, base := int(u.addrSize), u.low
 	index := func() (address uint64) {
-		if i := c.uleb(); err == nil && !c.bad {
+		if i := c.Uleb(); err == nil && !c.Bad() {
 			address, err = t.indexed(debugAddr, u.addrBase, i, size)
 		}
 		return address
 	}
-	for err == nil && !c.bad {
-		switch kind := c.u8(); kind {
+	for err == nil && !c.Bad() {
+		switch kind := c.U8(); kind {
 		case rleEndOfList:
 			return nil
 		case rleBaseAddressx:
 			base = index()
 		case rleBaseAddress:
-			base = c.uint(size)
+			base = c.Uint(size)
 		case rleStartxEndx:
 			lo := index()
 			f(lo, index())
 		case rleStartxLength:
 			lo := index()
-			f(lo, lo+c.uleb())
+			f(lo, lo+c.Uleb())
 		case rleOffsetPair:
-			lo := base + c.uleb()
-			f(lo, base+c.uleb())
+			lo := base + c.Uleb()
+			f(lo, base+c.Uleb())
 		case rleStartEnd:
-			lo := c.uint(size)
-			f(lo, c.uint(size))
+			lo := c.Uint(size)
+			f(lo, c.Uint(size))
 		case rleStartLength:
-			lo := c.uint(size)
-			f(lo, lo+c.uleb())
+			lo := c.Uint(size)
+			f(lo, lo+c.Uleb())
 		default:
 			return fmt.Errorf("%s: a range of unknown kind %d", t.sections.name(debugRnglists), kind)
 		}

@@ -7,19 +7,27 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// placeSections gives each code section addresses that no other has, since in
-// an object every section begins at 0. In a debug file they have no contents.
-func placeSections(o *elfreloc.Object) map[int]uint64 {
+// placeSections gives each section of code addresses that no other has, since in
+// an object every section begins at 0. It returns the first of each, and all of
+// them.
+//
+// Other than Object.Code it takes sections without contents for code: this may be
+// the debug file of an object, where all are of SHT_NOBITS.
+func placeSections(o *elfreloc.Object) (base map[int]uint64, code elfreloc.Code) {
 	const page = 1 << 12
-	base, next := make(map[int]uint64), uint64(page)
+	base = make(map[int]uint64)
+	next := uint64(page)
 	for i := range o.Sections {
 		// What is larger than all addresses is in no file that can be linked.
 		if s := &o.Sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 && s.Size < 1<<47 && next < 1<<48 {
 			base[i] = next
+			if s.Size > 0 {
+				code = append(code, elfreloc.CodeRange{Start: next, End: next + s.Size})
+			}
 			next += (s.Size + 2*page - 1) &^ (page - 1)
 		}
 	}
-	return base
+	return base, code
 }
 
 // relocate has the relocations applied to sections when they are loaded.

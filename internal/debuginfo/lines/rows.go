@@ -3,6 +3,8 @@ package lines
 import (
 	"cmp"
 	"slices"
+
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // The opcodes of line number programs (sections 6.2.5.2 and 6.2.5.3).
@@ -38,12 +40,12 @@ type machine struct {
 
 // run makes the rows of a program, in memory that it may use. Where the program
 // is cut off it ends.
-func (p *program) run(c *cursor, memory []row, isCode func(uint64) bool) []row {
+func (p *program) run(c *cursor.Cursor, memory []row, isCode func(uint64) bool) []row {
 	m := &machine{program: p, isCode: isCode}
 	m.rows = memory[:0]
 	m.reset()
-	for c.at < len(c.b) && !c.bad {
-		op := c.u8()
+	for c.At < len(c.Data) && !c.Bad() {
+		op := c.U8()
 		if op >= p.opcodeBase { // section 6.2.5.1
 			adjusted := op - p.opcodeBase
 			m.advance(uint64(adjusted / p.lineRange))
@@ -67,41 +69,41 @@ func (m *machine) advance(operation uint64) {
 	m.address = m.mask(m.address + operation*uint64(m.minInst))
 }
 
-func (m *machine) standard(c *cursor, op uint8) {
+func (m *machine) standard(c *cursor.Cursor, op uint8) {
 	switch op {
 	case lnsExtended:
-		n := c.uleb()
-		m.extended(cursor{b: c.take(n), big: c.big})
+		n := c.Uleb()
+		m.extended(cursor.Cursor{Data: c.Take(n), Big: c.Big})
 	case lnsCopy:
 		m.emit()
 	case lnsAdvancePC:
-		m.advance(c.uleb())
+		m.advance(c.Uleb())
 	case lnsAdvanceLine:
-		m.line += uint32(c.sleb())
+		m.line += uint32(c.Sleb())
 	case lnsSetFile:
-		m.file = clamp(c.uleb())
+		m.file = clamp(c.Uleb())
 	case lnsConstAddPC:
 		m.advance(uint64((255 - m.opcodeBase) / m.lineRange))
 	case lnsFixedAdvancePC:
-		m.address = m.mask(m.address + uint64(c.u16()))
+		m.address = m.mask(m.address + uint64(c.U16()))
 	case lnsNegateStmt, lnsSetBasicBlock, lnsPrologueEnd, lnsEpilogueBegin:
 	case lnsSetColumn, lnsSetISA:
-		c.uleb()
+		c.SkipLEB()
 	default:
 		for range m.lengths[op-1] {
-			c.uleb()
+			c.SkipLEB()
 		}
 	}
 }
 
-func (m *machine) extended(c cursor) {
-	switch c.u8() {
+func (m *machine) extended(c cursor.Cursor) {
+	switch c.U8() {
 	case lneEndSequence:
 		m.end()
 	case lneSetAddress:
-		m.address = m.mask(c.uint(len(c.b) - 1))
+		m.address = m.mask(c.Uint(len(c.Data) - 1))
 	case lneDefineFile: // until DWARF 4
-		m.files = append(m.files, m.oldFile(&c, c.text()))
+		m.files = append(m.files, m.oldFile(&c, c.Text()))
 	}
 }
 

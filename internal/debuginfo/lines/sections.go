@@ -140,6 +140,9 @@ func (s *sections) load(d *section) ([]byte, error) {
 func bare(err error) error {
 	var e *elfreloc.Error
 	if errors.As(err, &e) {
+		if e.Section == "" {
+			return e.Err
+		}
 		return &elfreloc.Error{File: e.Section, Offset: e.Offset, Err: e.Err}
 	}
 	return err

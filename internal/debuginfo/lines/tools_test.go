@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,8 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 )
 
 func run(t testing.TB, folder, tool string, args ...string) string {
@@ -25,16 +26,9 @@ func run(t testing.TB, folder, tool string, args ...string) string {
 
 func runWith(t testing.TB, folder, stdin, tool string, args ...string) string {
 	t.Helper()
-	c := exec.Command(tool, args...)
-	c.Dir, c.Stdin = folder, strings.NewReader(stdin)
-	c.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil && tool != "eu-addr2line" { // fails for each address that it does not know
-		t.Fatalf("%s %s: %v\n%s", tool, strings.Join(args, " "), err, stderr.String())
-	}
-	return string(out)
+	// eu-addr2line fails for each address that it does not know.
+	c := tools.Command{Folder: folder, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
+	return c.Output(t, tool, args...)
 }
 
 // subject is a file whose lines are looked up.
@@ -80,7 +74,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 	for line := range strings.Lines(run(t, "", objdump, "-dw", s.path)) {
 		if m := sectionTitle.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			if section = m[1]; s.o.Type == elf.ET_REL {
-				index = sectionIndex(t, s.o, section)
+				index = objects.Section(t, s.o, section)
 			}
 		} else if m := instruction.FindStringSubmatch(line); m != nil {
 			offset, err := strconv.ParseUint(m[1], 16, 64)

@@ -112,15 +112,15 @@ func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
 		return dataType{}, err
 	}
 	c := p.t.cursor(body)
-	c.at = int(entry)
-	a := table.get(c.uleb())
+	c.At = int(entry)
+	a := table.get(c.Uleb())
 	if a == nil || uint64(len(a.attrs)) > p.budget {
 		return dataType{}, p.t.unitError(u, fmt.Sprintf("no type at %#x", entry))
 	}
 	p.budget -= uint64(len(a.attrs))
 	typ := dataType{tag: a.tag}
 	for _, at := range a.attrs {
-		switch v := c.value(u.params, at); at.name {
+		switch v := u.value(&c, at); at.name {
 		case atByteSize:
 			typ.size = int(min(v.u, 1<<16))
 		case atEncoding:
@@ -129,7 +129,7 @@ func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
 			typ.of = v
 		}
 	}
-	if c.bad {
+	if c.Bad() {
 		return dataType{}, p.t.unitError(u, fmt.Sprintf("entry %#x is cut off", entry))
 	}
 	return typ, nil

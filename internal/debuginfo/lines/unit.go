@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // unit is a compilation unit (section 3.1.1), as far as its header and first
@@ -42,8 +44,8 @@ func (p params) mask(address uint64) uint64 {
 	return address
 }
 
-func (t *Table) cursor(b []byte) cursor {
-	return cursor{b: b, big: t.o.Layout.Order == binary.ByteOrder(binary.BigEndian)}
+func (t *Table) cursor(b []byte) cursor.Cursor {
+	return cursor.Cursor{Data: b, Big: t.o.Layout.Order == binary.ByteOrder(binary.BigEndian)}
 }
 
 // findUnits reads the header and the first entry of each unit. One that makes no
@@ -79,7 +81,7 @@ func (t *Table) findUnit(off, end uint64) (uint64, error) {
 	u := unit{off: off}
 	c := t.cursor(window)
 	kind := u.readHeader(&c)
-	if c.bad || u.size > end-off {
+	if c.Bad() || u.size > end-off {
 		return 0, t.unitError(&u, "a header that makes no sense")
 	}
 	if u.version < 2 || u.version > 5 || kind != tagCompileUnit {
@@ -88,10 +90,10 @@ func (t *Table) findUnit(off, end uint64) (uint64, error) {
 	if u.addrSize != 4 && u.addrSize != 8 {
 		return off + u.size, t.unitError(&u, fmt.Sprintf("addresses of %d bytes", u.addrSize))
 	}
-	c.b = c.b[:min(uint64(len(c.b)), u.size)]
+	c.Data = c.Data[:min(uint64(len(c.Data)), u.size)]
 	err = t.readFirst(&u, c)
 	if err == errShort && u.size > firstRead {
-		if c.b, err = t.sections.part(debugInfo, off, u.size); err != nil {
+		if c.Data, err = t.sections.part(debugInfo, off, u.size); err != nil {
 			return 0, err
 		}
 		err = t.readFirst(&u, c)
@@ -115,32 +117,34 @@ const (
 
 // readHeader reads the header of a unit (section 7.5.1). It returns 0 for a
 // unit that holds no code.
-func (u *unit) readHeader(c *cursor) (tag int) {
-	length, wide := c.length()
+func (u *unit) readHeader(c *cursor.Cursor) (tag int) {
+	length, wide := c.Length()
 	u.wide = wide
-	u.size = length + uint64(c.at)
-	u.version = c.u16()
-	if c.bad || u.size < length || length < 2 {
-		c.bad = true
+	u.size = length + uint64(c.At)
+	u.version = c.U16()
+	if c.Bad() || u.size < length || length < 2 {
+		c.Fail(errNonsense)
 		return 0
 	}
 	if u.version < 5 {
-		u.abbrevs = c.word(wide)
-		u.addrSize = c.u8()
+		u.abbrevs = c.Word(wide)
+		u.addrSize = c.U8()
 	} else {
-		kind := c.u8()
-		u.addrSize = c.u8()
-		u.abbrevs = c.word(wide)
+		kind := c.U8()
+		u.addrSize = c.U8()
+		u.abbrevs = c.Word(wide)
 		switch kind {
 		case utCompile, utPartial:
 		case utSkeleton:
-			c.skip(8) // of the .dwo file
+			c.Skip(8) // of the .dwo file
 		default:
 			return 0
 		}
 	}
-	u.first = uint64(c.at)
-	c.bad = c.bad || u.first > u.size
+	u.first = uint64(c.At)
+	if u.first > u.size {
+		c.Fail(errNonsense)
+	}
 	return tagCompileUnit
 }
 
@@ -148,16 +152,16 @@ var errShort = errors.New("cut off")
 
 // readFirst reads the first entry of a unit and notes the unit and where it is.
 // It returns errShort when the entry goes on behind what c has.
-func (t *Table) readFirst(u *unit, c cursor) error {
+func (t *Table) readFirst(u *unit, c cursor.Cursor) error {
 	table, err := t.abbrevTable(u.abbrevs, u.params)
 	if err != nil {
 		return err
 	}
-	code := c.uleb()
+	code := c.Uleb()
 	if code == 0 {
 		return nil // padding
 	}
-	if c.bad {
+	if c.Bad() {
 		return errShort
 	}
 	a := table.get(code)
@@ -169,7 +173,7 @@ func (t *Table) readFirst(u *unit, c cursor) error {
 	}
 	var low, high, ranges value
 	for _, at := range a.attrs {
-		v := c.value(u.params, at)
+		v := u.value(&c, at)
 		switch at.name {
 		case atLowPC:
 			low = v
@@ -189,7 +193,7 @@ func (t *Table) readFirst(u *unit, c cursor) error {
 			u.rnglistsBase = v.u
 		}
 	}
-	if c.bad {
+	if c.Bad() {
 		return errShort
 	}
 	if u.low, err = t.addressOf(u, low); err != nil {

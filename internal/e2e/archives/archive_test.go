@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,11 +61,11 @@ var makers = []maker{
 // make makes an archive of files in their folder.
 func (m maker) make(t *testing.T, folder, archive string, files ...string) {
 	t.Helper()
-	cmd := exec.Command(m.tool, append(append(m.args[:len(m.args):len(m.args)], archive), files...)...)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), m.env)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", m, err, out)
+	c := tools.Command{Folder: folder}
+	if m.env != "" {
+		c.Env = []string{m.env}
 	}
+	c.Must(t, m.tool, append(append(m.args[:len(m.args):len(m.args)], archive), files...)...)
 }
 
 // members are the files of the archives: with short names and long ones, with probes
@@ -133,10 +132,8 @@ func plain(t *testing.T) []byte {
 // run runs the program in a folder, which has to succeed without a word.
 func run(t *testing.T, folder string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(converter, args...)
-	cmd.Dir = folder
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Fatalf("sdtconvert %q: %v\n%s", args, err, out)
+	if out := (tools.Command{Folder: folder}).Must(t, converter, args...); out != "" {
+		t.Fatalf("sdtconvert %q says %s", args, out)
 	}
 }
 

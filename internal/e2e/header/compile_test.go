@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,27 +25,41 @@ func compile(t *testing.T, compiler, source string, flags ...string) string {
 }
 
 var languages = []struct {
-	compilers, standards, sources, flags []string
+	of                        func(*toolchains.Machine, toolchains.Compiler) []string
+	standards, sources, flags []string
 }{
 	{
-		[]string{"gcc", "clang-14", "clang-19", "aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"},
+		(*toolchains.Machine).CC,
 		[]string{"c99", "c11", "c17", "c2x", "gnu17"},
 		[]string{"c.c", "manpage.c", "show.c"},
 		nil,
 	},
 	{
-		[]string{"g++", "clang++-14", "clang++-19", "aarch64-linux-gnu-g++", "riscv64-linux-gnu-g++"},
+		(*toolchains.Machine).CXX,
 		[]string{"c++11", "c++14", "c++17", "c++20", "c++2b"},
 		[]string{"cxx.cc"},
 		[]string{"-Wold-style-cast"},
 	},
 }
 
+// compilers are the commands of all compilers of a language: of the native machine,
+// and gcc's of the others.
+func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []string {
+	var all []string
+	for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang14, toolchains.Clang19} {
+		all = append(all, strings.Join(of(toolchains.AMD64, c), " "))
+	}
+	for _, m := range toolchains.Foreign() {
+		all = append(all, strings.Join(of(m, toolchains.GCC), " "))
+	}
+	return all
+}
+
 // TestStandards compiles with every compiler in every standard, also with all
 // probes disabled, without a warning.
 func TestStandards(t *testing.T) {
 	for _, l := range languages {
-		for _, c := range l.compilers {
+		for _, c := range compilers(l.of) {
 			t.Run(c, func(t *testing.T) {
 				t.Parallel()
 				tools.Need(t, c)

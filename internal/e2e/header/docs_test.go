@@ -16,7 +16,7 @@ var docProgram = regexp.MustCompile("(?s)```c\n(/\\* (\\w+\\.c) \\*/\n.*?)```")
 // begins with the file's name.
 func docSource(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../../docs", page))
+	text, err := os.ReadFile(tools.Root("docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,59 +3,45 @@ package header
 import (
 	"debug/elf"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// linkers are programs that the compiler's driver finds as ld.
-var linkers = []string{"ld.bfd", "ld.gold", "ld.lld-14", "ld.lld-19", "mold"}
-
-// driver is the folder that holds a linker as ld.
-func driver(t *testing.T, linker string) string {
-	t.Helper()
-	path, err := exec.LookPath(linker)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(scratch, "driver-"+linker)
-	if err := os.Mkdir(dir, 0o777); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(path, filepath.Join(dir, "ld")); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
-	}
-	return dir + "/"
-}
+var (
+	linkers = toolchains.AMD64.Linkers()
+	bfd     = toolchains.AMD64.Linker("bfd")
+)
 
 // toolchain is a C and a C++ compiler with flags.
 type toolchain struct {
-	prefix, cc, cxx string
-	flags           []string
+	machine *toolchains.Machine
+	cc      toolchains.Compiler
+	flags   []string
 }
 
 func (c toolchain) String() string {
-	return strings.Join(append([]string{c.prefix + c.cc}, c.flags...), " ")
+	return strings.Join(append(c.machine.CC(c.cc), c.flags...), " ")
 }
 
-func (c toolchain) need(t *testing.T, linker string) {
+func (c toolchain) need(t *testing.T, l toolchains.Linker) {
 	t.Helper()
-	tools.Need(t, c.prefix+c.cc, c.prefix+c.cxx, c.prefix+"gcc", linker)
+	tools.Need(t, c.machine.CC(c.cc)[0], c.machine.CXX(c.cc)[0], c.machine.Tool("gcc"), l.Path)
 }
 
 // object compiles a source, and converts it unless that is left to the caller.
 func (c toolchain) object(t *testing.T, source string, flags ...string) string {
 	t.Helper()
-	name := c.cc
+	command := c.machine.CC(c.cc)
 	if filepath.Ext(source) == ".cc" {
-		name = c.cxx
+		command = c.machine.CXX(c.cc)
 		flags = append(flags, "-fno-exceptions")
 	}
-	return compile(t, c.prefix+name, source, append(slices.Clone(c.flags), flags...)...)
+	return compile(t, strings.Join(command, " "), source, append(slices.Clone(c.flags), flags...)...)
 }
 
 func convert(t *testing.T, object string, flags ...string) string {
@@ -65,7 +51,7 @@ func convert(t *testing.T, object string, flags ...string) string {
 
 // way is how a program is linked and run.
 type way struct {
-	linker string
+	linker toolchains.Linker
 	mode   string // a flag of the driver's
 	gc     bool
 	layout string
@@ -73,7 +59,7 @@ type way struct {
 }
 
 func (w way) String() string {
-	name := w.linker + w.mode
+	name := w.linker.Path + w.mode
 	if w.gc {
 		name += " gc"
 	}
@@ -81,7 +67,11 @@ func (w way) String() string {
 }
 
 func (w way) flags(t *testing.T) []string {
-	flags := []string{"-B" + driver(t, w.linker), w.mode}
+	driver, err := files.Driver(w.linker.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"-B" + driver, w.mode}
 	if w.gc {
 		flags = append(flags, "-Wl,--gc-sections")
 	}
@@ -109,14 +99,14 @@ func (c toolchain) link(t *testing.T, w way, sources []string, define ...string)
 	} else {
 		objects = append(objects, c.object(t, "main.c", append(library, "-DSHOW")...), c.object(t, "show.c", show...))
 	}
-	command := append([]string{c.prefix + "gcc"}, w.flags(t)...)
+	command := append([]string{c.machine.Tool("gcc")}, w.flags(t)...)
 	if w.mode != "-shared" {
 		exe = output(t, "program", append(command, objects...)...)
 		return exe, exe
 	}
 	image = output(t, "libprogram.so", append(command, objects...)...)
 	start := c.object(t, "start.c")
-	exe = output(t, "program", c.prefix+"gcc", "-pie", start, image, "-Wl,-rpath,"+filepath.Dir(image))
+	exe = output(t, "program", c.machine.Tool("gcc"), "-pie", start, image, "-Wl,-rpath,"+filepath.Dir(image))
 	return exe, image
 }
 
@@ -130,9 +120,9 @@ var deadLines = []string{"probe dead:::code(int)", "probed dead:::code", "probed
 
 // checkProgram runs the program and compares what it sees. Where garbage is
 // collected the dead function is all there or not at all.
-func checkProgram(t *testing.T, exe string, gc bool, emulator ...string) {
+func checkProgram(t *testing.T, exe string, gc bool, command ...string) {
 	t.Helper()
-	command := append(emulator, exe)
+	command = append(command, exe)
 	got := sortedLines(tools.Must(t, command[0], command[1:]...))
 	want := listing(programProbes(), programProviders...)
 	if !gc || slices.Contains(got, deadLines[0]) {
@@ -142,8 +132,8 @@ func checkProgram(t *testing.T, exe string, gc bool, emulator ...string) {
 }
 
 var native = []toolchain{
-	{cc: "gcc", cxx: "g++", flags: []string{"-O2", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
-	{cc: "clang-19", cxx: "clang++-19", flags: []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
+	{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
+	{toolchains.AMD64, toolchains.Clang19, []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
 }
 
 // TestLink links with all linkers in all modes.
@@ -163,18 +153,18 @@ func TestLink(t *testing.T) {
 // TestFlags links what other compilers and flags make.
 func TestFlags(t *testing.T) {
 	for _, c := range []toolchain{
-		{cc: "gcc", cxx: "g++", flags: []string{"-O0", "-fPIC"}},
-		{cc: "gcc", cxx: "g++", flags: []string{"-O3", "-fPIC", "-fno-plt", "-g"}},
-		{cc: "gcc", cxx: "g++", flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
-		{cc: "clang-14", cxx: "clang++-14", flags: []string{"-O0", "-fPIC"}},
-		{cc: "clang-14", cxx: "clang++-14", flags: []string{"-O2", "-fPIC", "-fno-plt"}},
-		{cc: "clang-19", cxx: "clang++-19", flags: []string{"-O2", "-fPIC", "-fno-plt", "-g"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fno-pic", "-fno-pie"}},
+		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC"}},
+		{toolchains.AMD64, toolchains.Clang14, []string{"-O2", "-fPIC", "-fno-plt"}},
+		{toolchains.AMD64, toolchains.Clang19, []string{"-O2", "-fPIC", "-fno-plt", "-g"}},
 	} {
 		mode := "-pie"
 		if slices.Contains(c.flags, "-fno-pie") {
 			mode = "-no-pie"
 		}
-		for _, linker := range []string{"ld.bfd", "ld.lld-19"} {
+		for _, linker := range []toolchains.Linker{bfd, toolchains.AMD64.Linker("lld19")} {
 			checkWay(t, c, way{linker: linker, mode: mode, gc: true})
 		}
 	}
@@ -194,7 +184,7 @@ func checkWay(t *testing.T, c toolchain, w way) {
 func TestKept(t *testing.T) {
 	for _, c := range native {
 		for _, linker := range linkers {
-			t.Run(c.String()+"/"+linker, func(t *testing.T) {
+			t.Run(c.String()+"/"+linker.Path, func(t *testing.T) {
 				t.Parallel()
 				c.need(t, linker)
 				_, image := c.link(t, way{linker: linker, mode: "-pie", gc: true, bare: true}, programSources)
@@ -235,23 +225,25 @@ func checkSets(t *testing.T, image string, want map[string]int) {
 	}
 }
 
-// TestRelocatable links converted objects with -r first. gold forgets what is to
-// be retained, so its output must not be linked with --gc-sections; mold 1.10
-// merges sections of different groups.
+// TestRelocatable links converted objects with -r first. The output of one that
+// forgets what is to be retained must not be linked with --gc-sections.
 func TestRelocatable(t *testing.T) {
 	c := native[0]
-	for _, first := range []string{"ld.bfd", "ld.gold", "ld.lld-14", "ld.lld-19"} {
+	for _, first := range linkers {
+		if !first.Can(toolchains.GroupsWithR) {
+			continue
+		}
 		for _, final := range linkers {
-			t.Run(first+"/"+final, func(t *testing.T) {
+			t.Run(first.Path+"/"+final.Path, func(t *testing.T) {
 				t.Parallel()
 				c.need(t, first)
-				tools.Need(t, final)
-				merge := []string{first, "-r"}
+				tools.Need(t, final.Path)
+				merge := []string{first.Path, "-r"}
 				for _, s := range programSources {
 					merge = append(merge, convert(t, c.object(t, s)))
 				}
 				merged := output(t, "merged.o", merge...)
-				w := way{linker: final, mode: "-pie", gc: first != "ld.gold"}
+				w := way{linker: final, mode: "-pie", gc: first.Can(toolchains.RetainWithR)}
 				command := append([]string{"gcc"}, w.flags(t)...)
 				exe := output(t, "program", append(command, merged, c.object(t, "main.c", "-DSHOW"), c.object(t, "show.c"))...)
 				checkProgram(t, exe, w.gc)
@@ -262,14 +254,14 @@ func TestRelocatable(t *testing.T) {
 
 // TestTwin runs the program unconverted, with stubs that print what they get.
 func TestTwin(t *testing.T) {
-	source := filepath.Join(scratch, "stubs.c")
+	source := filepath.Join(t.TempDir(), "stubs.c")
 	if err := os.WriteFile(source, []byte(stubs(programProbes())), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []toolchain{native[0], native[1], {cc: "gcc", cxx: "g++", flags: []string{"-O0"}}, {cc: "clang-14", cxx: "clang++-14", flags: []string{"-O2"}}} {
+	for _, c := range []toolchain{native[0], native[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.Clang14, []string{"-O2"}}} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			c.need(t, "ld.bfd")
+			c.need(t, bfd)
 			objects := []string{c.object(t, "main.c"), output(t, "stubs.o", "gcc", "-O2", "-w", "-fPIC", "-c", source)}
 			for _, s := range programSources {
 				objects = append(objects, c.object(t, s))
@@ -282,16 +274,14 @@ func TestTwin(t *testing.T) {
 
 // TestMachines runs programs of other machines.
 func TestMachines(t *testing.T) {
-	for prefix, emulator := range map[string]string{
-		"aarch64-linux-gnu-": "qemu-aarch64-static", "riscv64-linux-gnu-": "qemu-riscv64-static",
-	} {
-		t.Run(prefix, func(t *testing.T) {
+	for _, m := range toolchains.Foreign() {
+		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			c := toolchain{prefix: prefix, cc: "gcc", cxx: "g++", flags: []string{"-O2", "-ffunction-sections"}}
-			c.need(t, prefix+"ld.bfd")
-			tools.Need(t, emulator)
-			exe, _ := c.link(t, way{linker: prefix + "ld.bfd", mode: "-static", gc: true}, programSources)
-			checkProgram(t, exe, true, emulator)
+			c := toolchain{m, toolchains.GCC, []string{"-O2", "-ffunction-sections"}}
+			m.Need(t)
+			c.need(t, m.Linker("bfd"))
+			exe, _ := c.link(t, way{linker: m.Linker("bfd"), mode: "-static", gc: true}, programSources)
+			checkProgram(t, exe, true, m.QEMU)
 		})
 	}
 }
@@ -308,8 +298,8 @@ func TestManual(t *testing.T) {
 			"provider icmp", "provider ip",
 		}
 		for _, c := range native {
-			c.need(t, "ld.bfd")
-			exe, _ := c.link(t, way{linker: "ld.bfd", mode: "-pie"}, []string{"manpage.c"}, define)
+			c.need(t, bfd)
+			exe, _ := c.link(t, way{linker: bfd, mode: "-pie"}, []string{"manpage.c"}, define)
 			checkLines(t, exe, sortedLines(tools.Must(t, exe)), want)
 		}
 	}

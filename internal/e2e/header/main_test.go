@@ -2,52 +2,35 @@ package header
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/shared"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// Where the tests make files, the converter, and the folder of sdt.h.
-var scratch, converter, include string
+var (
+	files     shared.Files // what the tests make
+	converter string
+	include   = tools.Root("include")
+)
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) (err error) {
-		scratch, converter = folder, program
-		include, err = filepath.Abs("../../../include")
-		return err
+	os.Exit(tools.Main(m, func(folder, program string) error {
+		files.Folder, converter = folder, program
+		return nil
 	}))
-}
-
-// made are files that tests share, by what makes them.
-var made sync.Map // string -> *file
-
-type file struct {
-	once sync.Once
-	path string
-	err  error
 }
 
 // output appends `-o <a file>` to a command and runs it, once for all tests. The
 // file is called base.
 func output(t *testing.T, base string, command ...string) string {
 	t.Helper()
-	v, _ := made.LoadOrStore(strings.Join(append(command, base), "\x00"), &file{})
-	f := v.(*file)
-	f.once.Do(func() {
-		var dir string
-		if dir, f.err = os.MkdirTemp(scratch, ""); f.err == nil {
-			f.path = filepath.Join(dir, base)
-			_, f.err = tools.Try(command[0], append(slices.Clone(command[1:]), "-o", f.path)...)
-		}
+	return files.Must(t, base, command, func(out string) error {
+		_, err := tools.Try(command[0], append(slices.Clone(command[1:]), "-o", out)...)
+		return err
 	})
-	if f.err != nil {
-		t.Fatal(f.err)
-	}
-	return f.path
 }
 
 // sortedLines are the lines of a text that are not empty.

@@ -1,18 +1,15 @@
 package header
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
-	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 )
 
@@ -20,7 +17,7 @@ import (
 // converted objects, through their relocations, and in linked images.
 func TestRead(t *testing.T) {
 	for _, c := range native {
-		c.need(t, "ld.bfd")
+		c.need(t, bfd)
 		var want []string // of each probe that has records, in the image
 		for _, p := range append(programProbes(), probe{name: "dead:::code", types: []string{"int"}}) {
 			if len(p.calls) > 0 || p.name == "hdr:::n" || p.name == "dead:::code" {
@@ -29,7 +26,7 @@ func TestRead(t *testing.T) {
 		}
 		slices.Sort(want)
 		for _, mode := range []string{"-no-pie", "-pie", "-shared", "-static"} {
-			_, path := c.link(t, way{linker: "ld.bfd", mode: mode}, programSources)
+			_, path := c.link(t, way{linker: bfd, mode: mode}, programSources)
 			checkLines(t, path, readProbes(t, path), want)
 		}
 		// What an object does not define it knows by the id alone.
@@ -45,14 +42,7 @@ func TestRead(t *testing.T) {
 // readProbes are the probes that the records of an image refer to.
 func readProbes(t *testing.T, path string) []string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := tools.OpenELF(t, path)
 	im, err := image.Open(o, machines.Lookup(o.Machine, o.Layout.Class))
 	if err != nil {
 		t.Fatal(err)

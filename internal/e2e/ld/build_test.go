@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -20,18 +21,17 @@ func write(t *testing.T, name, text string) {
 // eachFlags runs a test for each linker with the flags that have a compiler find the
 // wrapper.
 func eachFlags(t *testing.T, test func(t *testing.T, flags string)) {
-	eachLinker(t, func(t *testing.T, l linker) { test(t, "-B"+wrappers+" "+l.use) })
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) { test(t, "-B"+wrappers+" "+l.Use()) })
 }
 
 func TestClang(t *testing.T) {
 	tools.Need(t, "clang-14", "clang-19")
 	for _, l := range linkers {
-		name := map[string]string{"bfd": "ld.bfd", "gold": "ld.gold", "lld": "ld.lld", "mold": "ld.mold"}[l.name]
-		enter(t, l)
+		enter(t, l.Path)
 		for _, clang := range []string{"clang-14", "clang-19"} {
-			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/"+name, "-o", "program", "main.c", "sub/second.c")
+			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/ld."+l.Family, "-o", "program", "main.c", "sub/second.c")
 			expect(t, "program", both)
-			tools.Must(t, clang, "-O2", "-B"+wrappers, l.use, "-o", "program", "main.c", "sub/second.c")
+			tools.Must(t, clang, "-O2", "-B"+wrappers, l.Use(), "-o", "program", "main.c", "sub/second.c")
 			expect(t, "program", both)
 		}
 	}
@@ -80,7 +80,7 @@ func TestMake(t *testing.T) {
 // LD may be a command with arguments, too.
 func TestMakeWithCommand(t *testing.T) {
 	tools.Need(t, "make")
-	enter(t, linkers[0])
+	enter(t, linker("bfd").Path)
 	write(t, "Makefile", makefile)
 	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
 	if names := tools.Output(t, "nm", "combined.o"); strings.Contains(names, "__dtrace_probe") {
@@ -118,7 +118,7 @@ func TestCMake(t *testing.T) {
 // ninja takes an object for outdated whose time is not that of its compilation.
 func TestNinjaInPlace(t *testing.T) {
 	tools.Need(t, "cmake", "ninja", "ar")
-	enter(t, linkers[0])
+	enter(t, linker("bfd").Path)
 	write(t, "CMakeLists.txt", cmakeLists)
 	tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
 		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
@@ -196,11 +196,12 @@ func TestGo(t *testing.T) {
 // A compiler for another machine runs the wrapper as ld, and has a linker of its own,
 // which is not the one along PATH.
 func TestCrossCompiler(t *testing.T) {
-	tools.Need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-nm")
-	enter(t, linkers[0])
+	gcc, nm := toolchains.ARM64.Tool("gcc"), toolchains.ARM64.Tool("nm")
+	tools.Need(t, gcc, nm)
+	enter(t, linker("bfd").Path)
 	os.Unsetenv("SDTCONVERT_LD")
-	tools.Must(t, "aarch64-linux-gnu-gcc", "-B"+wrappers, "-O2", "-o", "program", "main.c", "sub/second.c")
-	if names := tools.Output(t, "aarch64-linux-gnu-nm", "program"); strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___second") {
+	tools.Must(t, gcc, "-B"+wrappers, "-O2", "-o", "program", "main.c", "sub/second.c")
+	if names := tools.Output(t, nm, "program"); strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___second") {
 		t.Error(names)
 	}
 }

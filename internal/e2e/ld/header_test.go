@@ -2,10 +2,10 @@ package ld
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -34,28 +34,31 @@ void other(int n) { if (SDT_PROBE_ENABLED(shop, , , sent)) SDT_PROBE1(shop, , , 
 
 // The stubs of sdt.h are hidden, which lld does not let pass as undefined.
 func TestHeaderLTO(t *testing.T) {
-	tools.Need(t, "gcc", "clang-14", "clang-19", "ld.lld-14", "ld.lld-19")
-	include := filepath.Join(filepath.Dir(files), "..", "..", "..", "include")
-	for _, c := range []struct{ compiler, linker, use, mode string }{
-		{"gcc", "ld.bfd", "-fuse-ld=bfd", "-flto"},
-		{"gcc", "ld.gold", "-fuse-ld=gold", "-flto"},
-		{"clang-14", "ld.lld-14", "-fuse-ld=lld", "-flto=thin"},
-		{"clang-19", "ld.lld-19", "-fuse-ld=lld", "-flto=thin"},
-		{"clang-19", "ld.lld-19", "-fuse-ld=lld", "-flto"},
+	for _, c := range []struct {
+		cc           toolchains.Compiler
+		linker, mode string
+	}{
+		{toolchains.GCC, "bfd", "-flto"},
+		{toolchains.GCC, "gold", "-flto"},
+		{toolchains.Clang14, "lld14", "-flto=thin"},
+		{toolchains.Clang19, "lld19", "-flto=thin"},
+		{toolchains.Clang19, "lld19", "-flto"},
 	} {
-		t.Run(c.compiler+c.linker+c.mode, func(t *testing.T) {
-			enter(t, linker{path: c.linker})
+		l, compiler := toolchains.AMD64.Linker(c.linker), c.cc.Name
+		t.Run(compiler+l.Path+c.mode, func(t *testing.T) {
+			tools.Need(t, compiler, l.Path)
+			enter(t, l.Path)
 			write(t, "shop.c", withHeader)
 			write(t, "other.c", otherWithHeader)
 			write(t, "show.c", "#include \"show.h\"\nvoid show_all(void) { show(\"main\"); }\n")
-			args := []string{"-B" + wrappers, c.use, c.mode, "-O2", "-I" + include, "shop.c", "other.c", "show.c"}
+			args := []string{"-B" + wrappers, l.Use(), c.mode, "-O2", "-I" + tools.Root("include"), "shop.c", "other.c", "show.c"}
 			for _, more := range []string{"", "-Wl,--fatal-warnings", "-Wl,--gc-sections"} {
-				tools.Must(t, c.compiler, append(args, strings.Fields(more+" -o program")...)...)
+				tools.Must(t, compiler, append(args, strings.Fields(more+" -o program")...)...)
 				expectAll(t, "program", "main:shop:placed main:shop:sent")
 			}
 			// What is missing is missing in the end.
 			write(t, "undefined.c", "__attribute__((visibility(\"hidden\"))) void nowhere(void); void f(void) { nowhere(); }\n")
-			out, err := tools.Try(c.compiler, append(args, "undefined.c", "-Wl,--undefined=f", "-o", "none")...)
+			out, err := tools.Try(compiler, append(args, "undefined.c", "-Wl,--undefined=f", "-o", "none")...)
 			if err == nil || !strings.Contains(out, "nowhere") {
 				t.Errorf("%s, %v", out, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -15,14 +16,14 @@ const both = "main:app:start main:app:second"
 // The program has its probes, the objects stay as they are, and what the linker
 // writes names them.
 func TestObjects(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
 		check := untouched(t, "main.o", "sub/second.o", "plain.o")
 		args := []string{"-o", "program", "main.o", "sub/second.o", "plain.o", "-Wl,-Map=program.map", "-Wl,--dependency-file=program.d"}
-		if l.name != "mold" { // which has it not
+		if l.Can(toolchains.CrossReferences) {
 			args = append(args, "-Wl,--cref")
 		}
-		l.gcc(t, args...)
+		gcc(t, l, args...)
 		expect(t, "program", both)
 		check()
 		for _, report := range []string{"program.map", "program.d"} {
@@ -46,7 +47,7 @@ func TestObjects(t *testing.T) {
 // Whatever a name has in it that make or a shell would take apart, the dependency file
 // is the linker's own. Some escape names there, and some do not.
 func TestDependencyFile(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tmp := filepath.Join(t.TempDir(), "a b#$c")
 		os.MkdirAll(tmp, 0o777)
 		t.Setenv("TMPDIR", tmp)
@@ -60,7 +61,7 @@ func TestDependencyFile(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		got := strings.TrimSpace(read(t, "out.d"))
-		tools.Must(t, l.path, args...)
+		tools.Must(t, l.Path, args...)
 		if want := strings.TrimSpace(read(t, "out.d")); got != want {
 			t.Errorf("is %s\nwithout: %s", got, want)
 		}
@@ -70,7 +71,7 @@ func TestDependencyFile(t *testing.T) {
 // The linker would find that the output is an input, if that was not a copy, and the
 // input would be gone.
 func TestOutputIsInput(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "sub/second.c")
 		if err := os.Link("sub/second.o", "linked.o"); err != nil {
 			t.Fatal(err)
@@ -88,7 +89,7 @@ func TestOutputIsInput(t *testing.T) {
 
 // The same inputs make the same bytes, whatever the temporary folder is called.
 func TestSameBytes(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Must(t, "gcc", "-g", "-O2", "-c", "main.c")
 		tools.Must(t, "gcc", "-g", "-O2", "-c", "sub/second.c", "-o", "sub/second.o")
 		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
@@ -103,7 +104,7 @@ func TestSameBytes(t *testing.T) {
 				if len(mode) > 0 && mode[0] == "-shared" {
 					args = []string{"-o", "out", "-shared", "-Wl,--whole-archive", "libsecond.a", "-Wl,--no-whole-archive"}
 				}
-				l.gcc(t, args...)
+				gcc(t, l, args...)
 				out := read(t, "out")
 				sayNothing(t, "the output", out)
 				outputs = append(outputs, out)
@@ -120,7 +121,7 @@ func TestSameBytes(t *testing.T) {
 
 // An archive is converted wherever it is found, and read as it would be.
 func TestArchives(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "sub/third.c")
 		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o", "sub/third.o")
 		tools.Must(t, "ar", "rcsT", "sub/libthin.a", "sub/second.o", "sub/third.o")
@@ -145,11 +146,11 @@ func TestArchives(t *testing.T) {
 			{"main.o -Lsub -lsecond -Wl,-Map=out.map", both},
 			{"main.o -Wl,--start-lib sub/second.o sub/third.o -Wl,--end-lib", both},
 		} {
-			if strings.Contains(c.args, "start-lib") && l.name == "bfd" {
+			if strings.Contains(c.args, "start-lib") && l.Family == "bfd" {
 				continue // it has not got it
 			}
 			args := append([]string{"-o", "program"}, strings.Fields(c.args)...)
-			l.gcc(t, args...)
+			gcc(t, l, args...)
 			got := strings.Join(strings.Fields(run(t, "program")), " ")
 			if c.want == "" { // the order is that of the group
 				for _, probe := range strings.Fields(both) {
@@ -174,15 +175,16 @@ func TestArchives(t *testing.T) {
 
 // A library for another machine is passed over, as the linkers do.
 func TestOtherMachine(t *testing.T) {
-	tools.Need(t, "aarch64-linux-gnu-gcc", "ar")
-	eachLinker(t, func(t *testing.T, l linker) {
+	other := toolchains.ARM64.Tool("gcc")
+	tools.Need(t, other, "ar")
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c")
 		os.MkdirAll("other", 0o777)
-		tools.Must(t, "aarch64-linux-gnu-gcc", "-O2", "-c", "sub/second.c", "-o", "other/second.o")
+		tools.Must(t, other, "-O2", "-c", "sub/second.c", "-o", "other/second.o")
 		tools.Must(t, "ar", "rcs", "other/libsecond.a", "other/second.o")
 		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o")
-		_, plain := tools.Try("gcc", "-B"+tools.Driver(t, l.path), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
-		out, err := tools.Try("gcc", "-B"+wrappers, l.use, "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
+		_, plain := tools.Try("gcc", "-B"+tools.Driver(t, l.Path), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
 		if err == nil {
 			expect(t, "program", both)
 		} else if plain == nil || strings.Contains(plain.Error(), "incompatible") {
@@ -193,7 +195,7 @@ func TestOtherMachine(t *testing.T) {
 
 // A definition of the build's own is what the records name, wherever it is.
 func TestDefinitions(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "defined.c")
 		tools.Must(t, "ar", "rcs", "libdefined.a", "defined.o")
 		tools.Must(t, "gcc", "-fPIC", "-shared", "-o", "libshared.so", "defined.c")
@@ -207,14 +209,14 @@ func TestDefinitions(t *testing.T) {
 			{"main.o sub/second.o ./libshared.so -Wl,-rpath,$ORIGIN", own},
 			{"main.o sub/second.o -L. -Wl,--as-needed -lshared -Wl,-rpath,$ORIGIN", own},
 		} {
-			l.gcc(t, append([]string{"-o", "program"}, strings.Fields(c.args)...)...)
+			gcc(t, l, append([]string{"-o", "program"}, strings.Fields(c.args)...)...)
 			if got := strings.Join(strings.Fields(run(t, "program")), " "); got != c.want {
 				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
 			}
 		}
 		// Only the archive has probes.
 		tools.Must(t, "ar", "rcs", "liball.a", "main.o", "sub/second.o")
-		l.gcc(t, "-o", "program", "-Wl,--undefined=main", "-L.", "-lall")
+		gcc(t, l, "-o", "program", "-Wl,--undefined=main", "-L.", "-lall")
 		if got := run(t, "program"); !strings.Contains(got, "main:app:start") {
 			t.Errorf("prints %q", got)
 		}
@@ -226,18 +228,18 @@ func TestDefinitions(t *testing.T) {
 
 // What a linker says is about the files of the build, and its exit status is passed on.
 func TestMessages(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c")
 		out, err := wrapped(l, "--", "--trace", "-o", "none", "-e", "main", "main.o", "sub/second.o")
 		if err == nil {
 			t.Fatal("it links")
 		}
-		want, wantErr := tools.Try(l.path, "-o", "none", "-e", "main", "main.o", "sub/second.o")
+		want, wantErr := tools.Try(l.Path, "-o", "none", "-e", "main", "main.o", "sub/second.o")
 		if wantErr == nil || exitCode(err) != exitCode(wantErr) {
 			t.Errorf("exit status %v, want %v", err, wantErr)
 		}
 		sayNothing(t, "the output", out)
-		if l.name == "lld" {
+		if l.Family == "lld" {
 			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
 			trace := read(t, "timed.json")
 			sayNothing(t, "timed.json", trace)
@@ -248,7 +250,7 @@ func TestMessages(t *testing.T) {
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)
 		}
-		if !strings.Contains(out, "sub/second.o") && l.name != "mold" {
+		if !strings.Contains(out, "sub/second.o") && l.Family != "mold" {
 			t.Errorf("--trace shows %s", out)
 		}
 		// The same symbol twice: both files are named.
@@ -260,7 +262,7 @@ func TestMessages(t *testing.T) {
 		// What is no input is the linker's to judge.
 		for _, args := range [][]string{{"nothing.o"}, {"."}, {"plain.c"}, {"--nothing"}, {"-T", "nothing.lds"}, {"-lnothing"}, {"@nothing"}} {
 			args = append([]string{"-shared", "-o", "none", "sub/second.o"}, args...)
-			want, wantErr := combined(l.path, args...)
+			want, wantErr := combined(l.Path, args...)
 			out, err := wrapped(l, append([]string{"--"}, args...)...)
 			if exitCode(err) != exitCode(wantErr) || strings.TrimSpace(out) != strings.TrimSpace(want) {
 				t.Errorf("%v: %s, %v; without %s, %v", args, out, err, want, wantErr)
@@ -271,13 +273,13 @@ func TestMessages(t *testing.T) {
 
 // A large link: the linker gets its arguments by a response file.
 func TestManyArguments(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
 		args := []string{"-o", "program", "main.o", "sub/second.o"}
 		for i := range 3000 {
 			args = append(args, "-L/no/such folder/number/"+strings.Repeat("x", i%7))
 		}
-		l.gcc(t, args...)
+		gcc(t, l, args...)
 		expect(t, "program", both)
 	})
 }

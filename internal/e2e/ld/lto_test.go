@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -14,7 +15,7 @@ var ltoModes = [][]string{{"-flto"}, {"-flto", "-ffat-lto-objects"}, {"-flto=2",
 // What GCC's plugin generates is converted; objects that are not for it take part as
 // always.
 func TestGCCLTO(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "sub/third.c", "plain.c")
 		for _, mode := range ltoModes {
 			flags := append([]string{"-O2", "-c"}, mode...)
@@ -22,18 +23,18 @@ func TestGCCLTO(t *testing.T) {
 			tools.Must(t, "gcc", append(flags, "sub/second.c", "-o", "sub/second.o")...)
 			check := untouched(t, "main.o", "sub/second.o")
 			args := append([]string{"-O2", "-o", "program", "main.o", "plain.o", "sub/second.o", "sub/third.o", "-Wl,-Map=program.map"}, mode...)
-			if l.name == "lld" || l.name == "mold" { // which do not generate it with -r
-				out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.use}, args...)...)
+			if !l.Can(toolchains.PluginWithR) {
+				out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.Use()}, args...)...)
 				if err == nil || !strings.Contains(out, "is GCC link-time optimisation code that holds probes, and this linker") {
 					t.Errorf("%v: %s, %v", mode, out, err)
 				}
 				continue
 			}
-			l.gcc(t, args...)
+			gcc(t, l, args...)
 			expectAll(t, "program", both+" main:app:third")
 			sayNothing(t, "program.map", read(t, "program.map"))
 			check()
-			l.gcc(t, append([]string{"-shared", "-fPIC", "-o", "lib.so", "sub/second.o"}, mode...)...)
+			gcc(t, l, append([]string{"-shared", "-fPIC", "-o", "lib.so", "sub/second.o"}, mode...)...)
 			if names := tools.Output(t, "nm", "lib.so"); !strings.Contains(names, "sdt_app___second") || strings.Contains(names, "__dtrace") {
 				t.Errorf("%v: %s", mode, names)
 			}
@@ -42,16 +43,16 @@ func TestGCCLTO(t *testing.T) {
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "plain.c")
 		compile(t, "main.c", "sub/second.c")
 		l2 := []string{"-O2", "-o", "program", "main.o", "sub/second.o"}
-		if l.name != "lld" {
+		if l.Can(toolchains.GCCPlugin) {
 			l2 = append(l2, "plain.o", "-flto")
 		}
-		l.gcc(t, l2...)
+		gcc(t, l, l2...)
 		expect(t, "program", both)
 		// A definition of the build's own, in code that is late.
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "defined.c")
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "main.c")
-		if l.name != "lld" && l.name != "mold" {
-			l.gcc(t, "-O2", "-flto", "-o", "program", "main.o", "sub/second.o", "defined.o")
+		if l.Can(toolchains.PluginWithR) {
+			gcc(t, l, "-O2", "-flto", "-o", "program", "main.o", "sub/second.o", "defined.o")
 			if out := run(t, "program"); !strings.Contains(out, "main:own:defined") {
 				t.Errorf("the definition: %s", out)
 			}
@@ -60,7 +61,7 @@ func TestGCCLTO(t *testing.T) {
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "sub/second.c", "-o", "sub/second.o")
 		tools.Must(t, "gcc-ar", "rcs", "libsecond.a", "sub/second.o")
 		compile(t, "main.c")
-		out, err := tools.Try("gcc", "-B"+wrappers, l.use, "-O2", "-flto", "-o", "none", "main.o", "libsecond.a")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-O2", "-flto", "-o", "none", "main.o", "libsecond.a")
 		if err == nil || !strings.Contains(out, "libsecond.a(second.o): .gnu.lto_") {
 			t.Errorf("in an archive: %s, %v", out, err)
 		}
@@ -80,12 +81,12 @@ func expectAll(t *testing.T, program, want string) {
 
 // lld generates the code of bitcode as it would in the link.
 func TestClangLTO(t *testing.T) {
-	tools.Need(t, "clang-14", "clang-19", "ld.lld-14", "ld.lld-19")
 	for _, version := range []string{"14", "19"} {
 		for _, mode := range []string{"-flto", "-flto=thin"} {
 			t.Run(version+mode, func(t *testing.T) {
-				enter(t, linker{path: "ld.lld-" + version})
-				clang := "clang-" + version
+				l, clang := toolchains.AMD64.Linker("lld"+version), "clang-"+version
+				tools.Need(t, clang, l.Path)
+				enter(t, l.Path)
 				for _, source := range []string{"main", "sub/second", "plain"} {
 					tools.Must(t, clang, "-O2", mode, "-c", source+".c", "-o", source+".o")
 				}
@@ -119,9 +120,10 @@ func TestClangLTO(t *testing.T) {
 		}
 	}
 	t.Run("gold", func(t *testing.T) {
-		enter(t, linker{path: "ld.gold"})
+		tools.Need(t, "clang-19", linker("gold").Path)
+		enter(t, linker("gold").Path)
 		tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
-		out, err := wrapped(linkers[1], "--", "-shared", "-o", "none", "main.o")
+		out, err := wrapped(linker("gold"), "--", "-shared", "-o", "none", "main.o")
 		if exitCode(err) != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is LLVM link-time optimisation code") {
 			t.Errorf("%s, %v", out, err)
 		}

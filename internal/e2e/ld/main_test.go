@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,7 +25,11 @@ func TestMain(m *testing.M) {
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err
 		}
-		for _, name := range []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"} {
+		names := []string{"ld"}
+		for _, l := range linkers {
+			names = append(names, "ld."+l.Family)
+		}
+		for _, name := range names {
 			if err := os.Symlink(program, filepath.Join(wrappers, name)); err != nil {
 				return err
 			}
@@ -34,31 +39,33 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// linker is a real linker, and what has gcc run the wrapper of its name.
-type linker struct {
-	name, path, use string
-}
+var linkers = toolchains.AMD64.Newest()
 
-var linkers = []linker{
-	{"bfd", "ld.bfd", "-fuse-ld=bfd"}, {"gold", "ld.gold", "-fuse-ld=gold"},
-	{"lld", "ld.lld-19", "-fuse-ld=lld"}, {"mold", "mold", "-fuse-ld=mold"},
+// linker is one of linkers by its family, which is the wrapper's name too.
+func linker(family string) toolchains.Linker {
+	for _, l := range linkers {
+		if l.Family == family {
+			return l
+		}
+	}
+	panic(family)
 }
 
 // eachLinker runs a test in a folder of its own, with the sources in it, for each
 // linker.
-func eachLinker(t *testing.T, test func(t *testing.T, l linker)) {
+func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 	tools.Need(t, "gcc", "ar", "nm", "readelf")
 	for _, l := range linkers {
-		t.Run(l.name, func(t *testing.T) {
-			tools.Need(t, l.path)
-			enter(t, l)
+		t.Run(l.Family, func(t *testing.T) {
+			tools.Need(t, l.Path)
+			enter(t, l.Path)
 			test(t, l)
 		})
 	}
 }
 
 // enter goes to a folder with the sources, where nothing may be left behind.
-func enter(t *testing.T, l linker) {
+func enter(t *testing.T, linker string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	if err := os.CopyFS(".", os.DirFS(files)); err != nil {
@@ -66,7 +73,7 @@ func enter(t *testing.T, l linker) {
 	}
 	leftovers := t.TempDir()
 	t.Setenv("TMPDIR", leftovers)
-	t.Setenv("SDTCONVERT_LD", l.path)
+	t.Setenv("SDTCONVERT_LD", linker)
 	t.Cleanup(func() {
 		entries, err := os.ReadDir(leftovers)
 		for _, e := range entries {
@@ -81,9 +88,9 @@ func enter(t *testing.T, l linker) {
 }
 
 // gcc runs the compiler with the wrapper of a linker.
-func (l linker) gcc(t *testing.T, args ...string) string {
+func gcc(t *testing.T, l toolchains.Linker, args ...string) string {
 	t.Helper()
-	return tools.Must(t, "gcc", append([]string{"-B" + wrappers, l.use}, args...)...)
+	return tools.Must(t, "gcc", append([]string{"-B" + wrappers, l.Use()}, args...)...)
 }
 
 // compile compiles sources to objects beside them.
@@ -140,8 +147,8 @@ func untouched(t *testing.T, names ...string) func() {
 }
 
 // wrapped runs sdtconvert ld, and returns both outputs and how it ended.
-func wrapped(l linker, args ...string) (string, error) {
-	return combined(converter, append([]string{"ld", "--linker", l.path}, args...)...)
+func wrapped(l toolchains.Linker, args ...string) (string, error) {
+	return combined(converter, append([]string{"ld", "--linker", l.Path}, args...)...)
 }
 
 // combined runs a program by its full name, which linkers print.

@@ -52,7 +52,7 @@ func TestSignals(t *testing.T) {
 	tools.Need(t, "gcc")
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {
 		t.Run(sig.String(), func(t *testing.T) {
-			enter(t, linker{path: "none"})
+			enter(t, "none")
 			compile(t, "main.c")
 			cmd := exec.Command(converter, "ld", "--linker", program(t, "slow", slow), "--", "main.o")
 			var out bytes.Buffer
@@ -75,7 +75,7 @@ func TestSignals(t *testing.T) {
 // A signal while copies are made ends the wrapper as silently, before there is a linker.
 func TestSignalsEarly(t *testing.T) {
 	tools.Need(t, "gcc")
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	compile(t, "sub/second.c")
 	object := read(t, "sub/second.o")
 	args := []string{"ld", "--linker", program(t, "slow", slow), "--", "-r"}
@@ -113,7 +113,7 @@ func TestSignalsEarly(t *testing.T) {
 // So does one while the linker runs for the code of link-time optimisation.
 func TestSignalInFirstLink(t *testing.T) {
 	tools.Need(t, "clang-19")
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
 	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
 	var out bytes.Buffer
@@ -144,7 +144,7 @@ func died(t *testing.T, err error, sig syscall.Signal) {
 func TestKilledLinker(t *testing.T) {
 	tools.Need(t, "gcc")
 	for _, sig := range []string{"KILL", "SEGV", "ABRT", "TERM", "PIPE"} {
-		enter(t, linker{path: "none"})
+		enter(t, "none")
 		compile(t, "main.c")
 		script := "#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo \"$i $1 and more\"; i=$((i+1)); done\nprintf 'the end of %s' \"$1\"\nkill -" + sig + " $$\n"
 		cmd := exec.Command(converter, "ld", "--linker", program(t, "dies", script), "--", "main.o")
@@ -163,7 +163,7 @@ var signalOf = map[string]syscall.Signal{
 // A reader that has seen enough ends the linker, as it would without a wrapper.
 func TestClosedOutput(t *testing.T) {
 	tools.Need(t, "gcc", "timeout")
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	compile(t, "main.c")
 	yes := program(t, "talks", "#!/bin/sh\nexec yes \"$1\"\n")
 	out := tools.Must(t, "sh", "-c", "timeout 20 '"+converter+"' ld --linker '"+yes+"' -- main.o | head -n 3; ")
@@ -175,7 +175,7 @@ func TestClosedOutput(t *testing.T) {
 // What a linker leaves running keeps nobody waiting.
 func TestDaemon(t *testing.T) {
 	tools.Need(t, "gcc")
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	compile(t, "main.c")
 	leaves := program(t, "leaves", "#!/bin/sh\nsleep 30 &\necho $! >child\necho done with $1\n")
 	start := time.Now()
@@ -191,7 +191,7 @@ func TestDaemon(t *testing.T) {
 // Both outputs in one file keep their order.
 func TestOrder(t *testing.T) {
 	tools.Need(t, "gcc")
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	compile(t, "main.c")
 	talks := program(t, "talks", "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done\necho $1\n")
 	out := tools.Must(t, converter, "ld", "--linker", talks, "--", "main.o")
@@ -203,7 +203,7 @@ func TestOrder(t *testing.T) {
 
 // A copy of the program, which looks like another file, does not run itself for ever.
 func TestCopyOnPath(t *testing.T) {
-	enter(t, linker{path: "none"})
+	enter(t, "none")
 	for _, folder := range []string{"a", "b"} {
 		os.Mkdir(folder, 0o777)
 		tools.Must(t, "cp", converter, folder+"/ld")
@@ -226,7 +226,7 @@ func TestCopyOnPath(t *testing.T) {
 // A full disk: one clear line, and nothing is left.
 func TestFullDisk(t *testing.T) {
 	tools.Need(t, "gcc", "mount", "umount")
-	enter(t, linker{path: "ld.bfd"})
+	enter(t, linker("bfd").Path)
 	small := t.TempDir()
 	if out, err := tools.Try("mount", "-t", "tmpfs", "-o", "size=64k", "none", small); err != nil {
 		// Only root mounts. A folder that cannot be written to is the next best.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -22,9 +23,9 @@ func exitCode(err error) int {
 
 // File patterns of linker scripts mean copies as they mean the originals.
 func TestFilePatterns(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
-		if l.name == "mold" {
-			t.Skip("mold takes no SECTIONS")
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if why := l.Cannot[toolchains.Scripts]; why != "" {
+			t.Skip(why)
 		}
 		compile(t, "sub/second.c", "sub/third.c", "plain.c")
 		tools.Must(t, "ar", "rcs", "libthird.a", "sub/third.o")
@@ -37,10 +38,10 @@ func TestFilePatterns(t *testing.T) {
 `
 		os.WriteFile("patterns.lds", []byte(script), 0o666)
 		args := []string{"-r", "-T", "patterns.lds", "-o", "out.o", "sub/second.o", "--whole-archive", "libthird.a", "plain.o"}
-		if l.name == "gold" {
+		if l.Family == "gold" {
 			args = append([]string{"-shared"}, args[1:]...) // -r and -T do not go together there
 		}
-		tools.Must(t, l.path, args...)
+		tools.Must(t, l.Path, args...)
 		sections := func() string {
 			var all []string
 			for _, line := range strings.Split(tools.Output(t, "readelf", "-sW", "out.o"), "\n") {
@@ -69,13 +70,13 @@ func TestFilePatterns(t *testing.T) {
 // A script that reads an input with probes, or means it by a name that the copy has
 // not, stops the link, and --in-place goes on.
 func TestScriptsThatNameInputs(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l linker) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
 		os.WriteFile("group.so", []byte("/* GNU ld script */ GROUP ( sub/second.o AS_NEEDED ( -lm ) )\n"), 0o666)
 		os.WriteFile("innocent.so", []byte("INPUT(plain.o)\n"), 0o666)
-		l.gcc(t, "-o", "program", "main.o", "sub/second.o", "./innocent.so")
+		gcc(t, l, "-o", "program", "main.o", "sub/second.o", "./innocent.so")
 		expect(t, "program", both)
-		out, err := tools.Try("gcc", "-B"+wrappers, l.use, "-o", "none", "main.o", "./group.so")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "none", "main.o", "./group.so")
 		const want = "sdtconvert: ./group.so: names sub/second.o, which holds probes, and the linker would read that and no copy; link with --in-place\n"
 		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("%s, %v", out, err)
@@ -83,7 +84,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		if _, err := os.Stat("none"); err == nil {
 			t.Error("it was linked")
 		}
-		if l.name != "mold" {
+		if l.Family != "mold" {
 			os.WriteFile("sections.lds", []byte("SECTIONS { .one : { sub/second.o(.text) } .text : { *(.text) } }\n"), 0o666)
 			os.WriteFile("pattern.lds", []byte("SECTIONS { .one : { sub/*.o(.text) } .text : { *(.text) } }\n"), 0o666)
 			for script, want := range map[string]string{"sections.lds": "names sub/second.o", "pattern.lds": "the pattern sub/*.o"} {
@@ -94,7 +95,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 			}
 		}
 		t.Setenv("SDTCONVERT_FLAGS", "--in-place")
-		l.gcc(t, "-o", "program", "main.o", "./group.so")
+		gcc(t, l, "-o", "program", "main.o", "./group.so")
 		expect(t, "program", both)
 		if names := tools.Output(t, "nm", "sub/second.o"); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("not converted: %s", names)
@@ -104,10 +105,10 @@ func TestScriptsThatNameInputs(t *testing.T) {
 
 // The wrapper takes its flags from the environment, and steps aside.
 func TestEnvironmentOfWrapper(t *testing.T) {
-	enter(t, linkers[0])
+	enter(t, linker("bfd").Path)
 	compile(t, "main.c", "sub/second.c")
 	t.Setenv("SDTCONVERT_FLAGS", `--layout relative --probe-object-prefix 'sdt_'`)
-	linkers[0].gcc(t, "-o", "program", "main.o", "sub/second.o")
+	gcc(t, linker("bfd"), "-o", "program", "main.o", "sub/second.o")
 	if sections := tools.Output(t, "readelf", "-SW", "program"); !strings.Contains(sections, "sdt_instances_rel") {
 		t.Error(sections)
 	}
@@ -134,9 +135,9 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 // mold changes its folder before it looks for anything.
 func TestFolderOfMold(t *testing.T) {
 	tools.Need(t, "mold")
-	enter(t, linkers[3])
+	enter(t, linker("mold").Path)
 	compile(t, "sub/second.c")
-	if out, err := wrapped(linkers[3], "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
+	if out, err := wrapped(linker("mold"), "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
 		t.Fatalf("%s, %v", out, err)
 	}
 	if names := tools.Output(t, "nm", "sub/lib.so"); strings.Contains(names, "__dtrace") {

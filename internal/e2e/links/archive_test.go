@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -28,8 +29,8 @@ var collections = []collected{
 // folder, and converts them there.
 func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 	t.Helper()
-	words := append([]string{"archive", k.name, m.name}, objects...)
-	return shared(t, "libprobed.a", words, func(out string) error {
+	words := append([]string{"archive", k.name, m.Name}, objects...)
+	return files.Must(t, "libprobed.a", words, func(out string) error {
 		args := []string{k.ar, out}
 		for _, o := range objects {
 			data, err := os.ReadFile(o)
@@ -42,7 +43,7 @@ func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 			}
 			args = append(args, member)
 		}
-		if _, err := tools.Try(m.prefix+"ar", args...); err != nil {
+		if _, err := tools.Try(m.Tool("ar"), args...); err != nil {
 			return err
 		}
 		_, err := tools.Try(converter, append(k.flags[:len(k.flags):len(k.flags)], out)...)
@@ -54,15 +55,15 @@ func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 // finds the program, main included, by the index of symbols.
 func TestArchives(t *testing.T) {
 	for _, c := range []compiler{
-		amd64Compiler("gcc", "-O2"), amd64Compiler("clang-19", "-O2", "-ffunction-sections"),
-		crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2"),
+		amd64Compiler(toolchains.GCC, "-O2"), amd64Compiler(toolchains.Clang19, "-O2", "-ffunction-sections"),
+		crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang19, "-O2"),
 	} {
 		for _, ld := range c.machine.linkers {
 			for _, k := range collections {
-				t.Run(c.String()+"/"+ld.name+"/"+k.name, func(t *testing.T) {
+				t.Run(c.String()+"/"+ld.Name+"/"+k.name, func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
-					tools.Need(t, ld.path, c.machine.prefix+"ar")
+					tools.Need(t, ld.Path, c.machine.Tool("ar"))
 					k.check(t, c, ld)
 				})
 			}
@@ -70,7 +71,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-func (k collected) check(t *testing.T, c compiler, ld linker) {
+func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	t.Helper()
 	p := compileProgram(t, c, pairs, false)
 	twin, err := modePIE.link(p, ld, nil, p.twin())

@@ -7,13 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // twinSites are the calls of stubs in an unconverted image, found by objdump.
 func twinSites(t *testing.T, m *machine, im *image) []site {
 	t.Helper()
 	var sites []site
-	for _, line := range lines(t, m.objdump(), "-d", "--no-show-raw-insn", im.path) {
+	for _, line := range tools.Lines(t, m.Tool("objdump"), "-d", "--no-show-raw-insn", im.path) {
 		match := branch.FindStringSubmatch(line)
 		if match == nil {
 			continue
@@ -69,7 +72,7 @@ func (im *image) target(t *testing.T, operands string) string {
 }
 
 func isConditional(m *machine, instruction string) bool {
-	return m == amd64 && instruction[0] == 'j' && instruction != "jmp"
+	return m.Machine == toolchains.AMD64 && instruction[0] == 'j' && instruction != "jmp"
 }
 
 // compareSites fails a test where records and the twin's calls differ, as
@@ -123,12 +126,12 @@ func checkCode(t *testing.T, m *machine, im *image, sites []site) {
 	t.Helper()
 	for _, s := range sites {
 		code := im.bytes(t, s.addr, 8)
-		if m == arm64 && s.kind == "isenabled" && code[3]&0xfc == 0x14 {
+		if m.Machine == toolchains.ARM64 && s.kind == "isenabled" && code[3]&0xfc == 0x14 {
 			// b helper
 			distance := int64(int32(binary.LittleEndian.Uint32(code)<<6)) >> 4
 			code = im.bytes(t, s.addr+uint64(distance), 8)
 		}
-		if !disabled(m.name, s.kind, code) {
+		if !disabled(m.Name, s.kind, code) {
 			t.Errorf("%s: %s: code is % x", im.path, s, code)
 		}
 	}
@@ -137,7 +140,7 @@ func checkCode(t *testing.T, m *machine, im *image, sites []site) {
 // checkNames sees to it that no stub's name is left.
 func checkNames(t *testing.T, im *image) {
 	t.Helper()
-	for _, line := range append(lines(t, "nm", "-a", im.path), nmDynamic(t, im)...) {
+	for _, line := range append(tools.Lines(t, "nm", "-a", im.path), nmDynamic(t, im)...) {
 		if strings.Contains(line, "__dtrace_") {
 			t.Errorf("%s: nm shows %q", im.path, line)
 		}
@@ -149,7 +152,7 @@ func nmDynamic(t *testing.T, im *image) []string {
 	if im.file.Section(".dynsym") == nil {
 		return nil
 	}
-	return lines(t, "nm", "-D", im.path)
+	return tools.Lines(t, "nm", "-D", im.path)
 }
 
 // checkResolvers asks addr2line and objdump in which function a site is, and
@@ -164,7 +167,7 @@ func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 			args = append(args, "0x"+strconv.FormatUint(addr, 16))
 		}
 	}
-	for i, name := range lines(t, "addr2line", args...) {
+	for i, name := range tools.Lines(t, "addr2line", args...) {
 		if i%2 == 1 {
 			continue // The source line.
 		}
@@ -174,7 +177,7 @@ func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 			return
 		}
 	}
-	for _, line := range lines(t, m.objdump(), "-d", "--no-show-raw-insn", im.path) {
+	for _, line := range tools.Lines(t, m.Tool("objdump"), "-d", "--no-show-raw-insn", im.path) {
 		if strings.Contains(line, "<.Lsdt_") {
 			t.Errorf("%s: objdump shows %q", im.path, line)
 			return

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -30,15 +31,15 @@ func sameFile(t *testing.T, a, b string) {
 // record whose function is gone, nor lose one of a live function.
 func TestGC(t *testing.T) {
 	for _, c := range []compiler{
-		amd64Compiler("gcc", "-O2", "-ffunction-sections"),
-		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
-		crossCompiler(arm64, "gcc", "-O2", "-ffunction-sections"),
-		crossCompiler(riscv64, "clang-19", "-O2", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
+		crossCompiler(riscv64, toolchains.Clang19, "-O2", "-ffunction-sections"),
 	} {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
 				for _, md := range []mode{modeExe, modePIE} {
-					t.Run(c.String()+"/"+l.name+"/"+ld.name+"/"+md.name, func(t *testing.T) {
+					t.Run(c.String()+"/"+l.name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
 						t.Parallel()
 						c.need(t)
 						checkGC(t, combination{c, l, ld, md})
@@ -50,7 +51,7 @@ func TestGC(t *testing.T) {
 }
 
 func checkGC(t *testing.T, c combination) {
-	tools.Need(t, c.linker.path)
+	tools.Need(t, c.linker.Path)
 	m := c.compiler.machine
 	p := compileProgram(t, c.compiler, c.layout, false)
 	gc := []string{"-Wl,--gc-sections"}
@@ -81,7 +82,7 @@ func checkGC(t *testing.T, c combination) {
 }
 
 // checkDead looks at the function that no one calls.
-func checkDead(t *testing.T, ld linker, im *image, sites, live []site) {
+func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site) {
 	t.Helper()
 	const dead = "program_dead"
 	isDead := func(s site) bool { return s.function == dead }
@@ -93,8 +94,8 @@ func checkDead(t *testing.T, ld linker, im *image, sites, live []site) {
 	if recorded != kept {
 		t.Errorf("%s is kept: %t, its records are kept: %t", dead, kept, recorded)
 	}
-	if strings.HasPrefix(ld.name, "lld") && kept {
-		t.Errorf("%s keeps %s", ld.name, dead)
+	if ld.Family == "lld" && kept {
+		t.Errorf("%s keeps %s", ld.Name, dead)
 	}
 }
 
@@ -102,15 +103,15 @@ func checkDead(t *testing.T, ld linker, im *image, sites, live []site) {
 // their code has become the same.
 func TestICF(t *testing.T) {
 	for _, c := range []compiler{
-		amd64Compiler("gcc", "-O2", "-ffunction-sections"),
-		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
 	} {
 		for _, ld := range amd64.linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-				t.Run(c.String()+"/"+ld.name+"/"+gc, func(t *testing.T) {
+				t.Run(c.String()+"/"+ld.Name+"/"+gc, func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
-					tools.Need(t, ld.path)
+					tools.Need(t, ld.Path)
 					checkICF(t, c, ld, gc)
 				})
 			}
@@ -118,7 +119,7 @@ func TestICF(t *testing.T) {
 	}
 }
 
-func checkICF(t *testing.T, c compiler, ld linker, gc string) {
+func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	p := compileProgram(t, c, pairs, false)
 	icf := []string{"-Wl,--icf=all", gc}
 	if _, err := modePIE.link(p, ld, icf, p.twin()); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -16,8 +17,8 @@ import (
 // often as the stubs of the unconverted twin are entered.
 func TestBreakpoints(t *testing.T) {
 	for _, c := range []compiler{
-		amd64Compiler("gcc", "-O2"),
-		amd64Compiler("clang-19", "-Os"), // with conditional tail calls
+		amd64Compiler(toolchains.GCC, "-O2"),
+		amd64Compiler(toolchains.Clang19, "-Os"), // with conditional tail calls
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +30,7 @@ func TestBreakpoints(t *testing.T) {
 }
 
 func checkBreakpoints(t *testing.T, c compiler) {
-	bfd := amd64.linkers[0]
+	bfd := amd64.Linker("bfd")
 	p := compileProgram(t, c, pairs, false)
 	twin, err := modeExe.link(p, bfd, nil, p.twin())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -15,18 +16,18 @@ import (
 func TestInterposed(t *testing.T) {
 	for _, l := range layouts {
 		for _, ld := range amd64.linkers {
-			t.Run(l.name+"/"+ld.name, func(t *testing.T) {
+			t.Run(l.name+"/"+ld.Name, func(t *testing.T) {
 				t.Parallel()
-				c := amd64Compiler("gcc", "-O2")
+				c := amd64Compiler(toolchains.GCC, "-O2")
 				c.need(t)
-				tools.Need(t, ld.path)
+				tools.Need(t, ld.Path)
 				checkInterposed(t, c, l, ld)
 			})
 		}
 	}
 }
 
-func checkInterposed(t *testing.T, c compiler, l layout, ld linker) {
+func checkInterposed(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	p := compileProgram(t, c, l, true)
 	got, err := modeShared.link(p, ld, nil, p.converted(t, l.flags()...))
 	if err != nil {

@@ -98,6 +98,12 @@ var disabledForms = map[string][]string{
 		"660f1f440000", // nopw 0(%rax,%rax,1)
 		"c3cccccccc",   // ret; int3...
 		"c30f1f00",     // the ret that an inverted jcc steps over
+
+		// With --stapsdt:
+		"900f1f4000",   // nop; nopl 0(%rax)
+		"900f1f440000", // nop; nopl 0(%rax,%rax,1)
+		"90c3cccccc",   // nop; ret; int3...
+		"90c36690",     // the nop and the ret that an inverted jcc steps over
 	},
 	"amd64 isenabled": {
 		"31c00f1f00",   // xor %eax, %eax; nopl (%rax)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -105,19 +106,19 @@ func providerAndName(id string) string {
 
 // The names of C++ and the chains of inlined functions are addr2line's.
 func TestInlinesAreThoseOfAddr2line(t *testing.T) {
-	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}
+	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}
 	c.need(t)
 	tools.Need(t, "addr2line")
 	p := compileProgram(t, c, pairs, false)
-	image, err := modePIE.link(p, c.machine.linkers[0], nil, p.converted(t))
+	image, err := modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	chains := 0
 	for _, site := range openImage(t, image.image).records(t, pairs) {
 		address := fmt.Sprintf("%#x", site.addr)
-		want := lines(t, "addr2line", "-i", "-f", "-C", "-e", image.image, address)
-		got := lines(t, converter, "resolve", "--inlines", "--demangle", image.image, address)
+		want := tools.Lines(t, "addr2line", "-i", "-f", "-C", "-e", image.image, address)
+		got := tools.Lines(t, converter, "resolve", "--inlines", "--demangle", image.image, address)
 		if len(want) > 2 {
 			chains++
 		}
@@ -167,10 +168,10 @@ var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part
 // without one by what is left.
 func TestListOfStrippedImages(t *testing.T) {
 	tools.Need(t, "strip", "objcopy")
-	for _, c := range every([]compiler{{machine: amd64, name: "gcc", flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
+	for _, c := range every([]compiler{{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			image, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
 			if err != nil {

@@ -5,21 +5,22 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // TestLocals links probe objects that are local to functions: a record names
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {
-	for _, m := range []*machine{amd64, arm64, riscv64} {
-		for _, name := range []string{"gcc", "clang-19"} {
+	for _, m := range append([]*machine{amd64}, foreign...) {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
 			for _, ld := range m.linkers {
-				t.Run(m.name+"/"+name+"/"+ld.name, func(t *testing.T) {
+				t.Run(m.Name+"/"+cc.Name+"/"+ld.Name, func(t *testing.T) {
 					t.Parallel()
-					c := crossCompiler(m, name, "-O2")
+					c := crossCompiler(m, cc, "-O2")
 					c.need(t)
-					tools.Need(t, ld.path)
-					plain := compiler{machine: m, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+					tools.Need(t, ld.Path)
+					plain := compiler{machine: m, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 					o := convert(t, c.object(t, "locals.c"))
 					exe, err := link(m, ld, "locals", []string{"-pie"}, o, plain.object(t, "localsmain.c"))
 					if err != nil {
@@ -28,7 +29,7 @@ func TestLocals(t *testing.T) {
 					if _, err := run(m, exe); err != nil {
 						t.Error(err)
 					}
-					checkLocals(t, openImage(t, exe), name == "gcc")
+					checkLocals(t, openImage(t, exe), cc == toolchains.GCC)
 				})
 			}
 		}

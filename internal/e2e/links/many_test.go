@@ -3,7 +3,6 @@ package links
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -32,9 +32,9 @@ func TestManyObjects(t *testing.T) {
 	stubs := filepath.Join(t.TempDir(), "stubs.o")
 	tools.Must(t, converter, "stubs", "-o", stubs, "@"+argumentFile(t, objects))
 	for _, ld := range amd64.linkers {
-		t.Run(ld.name, func(t *testing.T) {
+		t.Run(ld.Name, func(t *testing.T) {
 			t.Parallel()
-			tools.Need(t, ld.path)
+			tools.Need(t, ld.Path)
 			var want []string
 			for i, objects := range [][]string{
 				convertMany(t, mergeMany(t, ld, 1, objects)),
@@ -42,7 +42,7 @@ func TestManyObjects(t *testing.T) {
 				mergeMany(t, ld, 1, convertMany(t, objects)),
 			} {
 				exe := filepath.Join(t.TempDir(), "exe")
-				tools.Must(t, ld.path, append(objects, stubs, "-e", "u0000_run", "-o", exe)...)
+				tools.Must(t, ld.Path, append(objects, stubs, "-e", "u0000_run", "-o", exe)...)
 				got := manySites(t, exe)
 				if i == 0 {
 					want = got
@@ -74,22 +74,18 @@ func manyObjects(t *testing.T) []string {
 		sources = append(sources, path)
 		objects = append(objects, strings.TrimSuffix(path, "s")+"o")
 	}
-	cmd := exec.Command("gcc", append([]string{"-c"}, sources...)...)
-	cmd.Dir = folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatal(err, tools.Shortened(string(out)))
-	}
+	tools.Command{Folder: folder}.Must(t, "gcc", append([]string{"-c"}, sources...)...)
 	return objects
 }
 
 // mergeMany merges objects to some.
-func mergeMany(t *testing.T, ld linker, count int, objects []string) []string {
+func mergeMany(t *testing.T, ld toolchains.Linker, count int, objects []string) []string {
 	t.Helper()
 	folder := t.TempDir()
 	var merged []string
 	for piece := range slices.Chunk(objects, len(objects)/count) {
 		out := filepath.Join(folder, fmt.Sprint(len(merged), ".o"))
-		tools.Must(t, ld.path, append([]string{"-r", "-o", out}, piece...)...)
+		tools.Must(t, ld.Path, append([]string{"-r", "-o", out}, piece...)...)
 		merged = append(merged, out)
 	}
 	return merged
@@ -132,7 +128,7 @@ func manySites(t *testing.T, exe string) []string {
 		sites = append(sites, fmt.Sprint(name, " ", count[name]))
 	}
 	size := 0
-	for _, line := range lines(t, "readelf", "-SW", exe) {
+	for _, line := range tools.Lines(t, "readelf", "-SW", exe) {
 		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "[")); len(fields) > 6 &&
 			(fields[1] == "sdt_instances_set" || fields[1] == "sdt_isenabled_set") {
 			var n int

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -31,7 +32,7 @@ type linked struct {
 }
 
 // link links a program's objects in a mode, with more flags.
-func (md mode) link(p program, ld linker, flags []string, objects []string) (linked, error) {
+func (md mode) link(p program, ld toolchains.Linker, flags []string, objects []string) (linked, error) {
 	flags = append(append([]string{}, md.flags...), flags...)
 	if !md.library {
 		path, err := link(p.machine, ld, "program", flags, objects...)
@@ -81,19 +82,19 @@ func (l linked) examine(t *testing.T, m *machine) []site {
 type combination struct {
 	compiler compiler
 	layout   layout
-	linker   linker
+	linker   toolchains.Linker
 	mode     mode
 }
 
 func (c combination) String() string {
-	return c.compiler.String() + "/" + c.layout.name + "/" + c.linker.name + "/" + c.mode.name
+	return c.compiler.String() + "/" + c.layout.name + "/" + c.linker.Name + "/" + c.mode.name
 }
 
 // check links the combination's program twice, unconverted and converted, and
 // compares the two.
 func (c combination) check(t *testing.T) {
 	m := c.compiler.machine
-	tools.Need(t, c.linker.path)
+	tools.Need(t, c.linker.Path)
 	p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 	twin, err := c.mode.link(p, c.linker, nil, p.twin())
 	if err != nil {
@@ -111,7 +112,7 @@ func (c combination) check(t *testing.T) {
 // comparable is the machine, exact if sites are where the twin's calls are. Of
 // -fno-plt's calls mold makes `nop; call`, so the twin's stand one byte further.
 func (c combination) comparable() *machine {
-	if c.linker.name != "mold" || !strings.Contains(c.compiler.String(), "-fno-plt") {
+	if c.linker.Name != "mold" || !strings.Contains(c.compiler.String(), "-fno-plt") {
 		return c.compiler.machine
 	}
 	inexact := *c.compiler.machine
@@ -145,15 +146,15 @@ func every(compilers []compiler, layouts []layout, modes []mode) []combination {
 	return all
 }
 
-func amd64Compiler(name string, flags ...string) compiler {
-	return compiler{machine: amd64, name: name, flags: append(flags, "-fPIC")}
+func amd64Compiler(cc toolchains.Compiler, flags ...string) compiler {
+	return compiler{machine: amd64, cc: cc, flags: append(flags, "-fPIC")}
 }
 
 // TestLayouts links every layout in every mode.
 func TestLayouts(t *testing.T) {
 	runCombinations(t, every([]compiler{
-		amd64Compiler("gcc", "-O2"),
-		amd64Compiler("clang-19", "-Os"),
+		amd64Compiler(toolchains.GCC, "-O2"),
+		amd64Compiler(toolchains.Clang19, "-Os"),
 	}, layouts, modes))
 }
 
@@ -161,27 +162,27 @@ func TestLayouts(t *testing.T) {
 // differ most.
 func TestCompilers(t *testing.T) {
 	runCombinations(t, every([]compiler{
-		amd64Compiler("gcc", "-Os", "-ffunction-sections"),
-		amd64Compiler("gcc", "-O2", "-fno-plt", "-DNO_REPEAT"),
-		amd64Compiler("gcc", "-O2", "-fcf-protection=full"),
-		amd64Compiler("clang-14", "-Os"),
-		amd64Compiler("clang-19", "-O2", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-DNO_REPEAT"),
+		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"),
+		amd64Compiler(toolchains.Clang14, "-Os"),
+		amd64Compiler(toolchains.Clang19, "-O2", "-ffunction-sections"),
 		// In the other files clang would keep stubs' addresses in registers.
-		{machine: amd64, name: "clang-19", flags: []string{"-O2", "-fPIC"}, calls: []string{"-fno-plt", "-DNO_REPEAT"}},
+		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-O2", "-fPIC"}, calls: []string{"-fno-plt", "-DNO_REPEAT"}},
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }
 
 // TestStaticPIE links relative records where nothing but the program itself
 // could relocate them, and absolute ones that it does relocate.
 func TestStaticPIE(t *testing.T) {
-	runCombinations(t, every([]compiler{amd64Compiler("gcc", "-O2")},
+	runCombinations(t, every([]compiler{amd64Compiler(toolchains.GCC, "-O2")},
 		layouts, []mode{modeStaticPIE}))
 }
 
 // TestNotPositionIndependent links code that was compiled for a fixed address.
 func TestNotPositionIndependent(t *testing.T) {
 	runCombinations(t, every([]compiler{
-		{machine: amd64, name: "gcc", flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
-		{machine: amd64, name: "clang-19", flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
+		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
+		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
 	}, []layout{pairs}, []mode{modeExe}))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -14,11 +15,11 @@ import (
 func TestDropRelocations(t *testing.T) {
 	for _, ld := range amd64.linkers {
 		for _, l := range layouts {
-			t.Run(ld.name+"/"+l.name, func(t *testing.T) {
+			t.Run(ld.Name+"/"+l.name, func(t *testing.T) {
 				t.Parallel()
-				c := amd64Compiler("gcc", "-O2")
+				c := amd64Compiler(toolchains.GCC, "-O2")
 				c.need(t)
-				tools.Need(t, ld.path)
+				tools.Need(t, ld.Path)
 				p := compileProgram(t, c, l, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
 				if err != nil {
@@ -38,11 +39,11 @@ func TestDropRelocations(t *testing.T) {
 // TestNoRecords links objects whose probes are only disabled.
 func TestNoRecords(t *testing.T) {
 	for _, ld := range amd64.linkers {
-		t.Run(ld.name, func(t *testing.T) {
+		t.Run(ld.Name, func(t *testing.T) {
 			t.Parallel()
-			c := amd64Compiler("clang-19", "-Os")
+			c := amd64Compiler(toolchains.Clang19, "-Os")
 			c.need(t)
-			tools.Need(t, ld.path)
+			tools.Need(t, ld.Path)
 			p := compileProgram(t, c, pairs, false)
 			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
 			if err != nil {
@@ -64,11 +65,11 @@ func TestNoRecords(t *testing.T) {
 func TestFentry(t *testing.T) {
 	for _, object := range []string{"none.amd64-gcc12-fentry.o", "none.amd64-clang19-fentry.o"} {
 		for _, ld := range amd64.linkers {
-			t.Run(object+"/"+ld.name, func(t *testing.T) {
+			t.Run(object+"/"+ld.Name, func(t *testing.T) {
 				t.Parallel()
 				amd64.need(t)
-				tools.Need(t, ld.path)
-				c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+				tools.Need(t, ld.Path)
+				c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
 				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
 				if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -26,17 +27,17 @@ type server struct {
 
 func startServer(t *testing.T, flags ...string) server {
 	t.Helper()
-	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-g", "-fPIC"}}
+	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g", "-fPIC"}}
 	c.need(t)
 	folder := t.TempDir()
 	library, program := filepath.Join(folder, "libserved.so"), filepath.Join(folder, "server")
 	tools.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
 	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+folder, "-o", program, convert(t, c.object(t, "server.c")), library)
 	tools.Must(t, "gcc", args...)
-	cmd, _, lines := tools.Start(t, program)
-	s := server{pid: strconv.Itoa(cmd.Process.Pid), library: library}
-	for lines.Scan() && lines.Text() != "ready" {
-		_, at, _ := strings.Cut(lines.Text(), " ")
+	p := tools.Start(t, program)
+	s := server{pid: strconv.Itoa(p.Process.Pid), library: library}
+	for _, line := range p.Until(t, "ready") {
+		_, at, _ := strings.Cut(line, " ")
 		site, err := strconv.ParseUint(at, 0, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +138,7 @@ func TestResolveInProcess(t *testing.T) {
 	var want []string
 	for i, site := range s.sites {
 		fmt.Fprintf(&stdin, "#%d  %#x in ?? ()\n", i, site)
-		out := lines(t, "eu-addr2line", "-f", "-p", s.pid, fmt.Sprintf("%#x", site))
+		out := tools.Lines(t, "eu-addr2line", "-f", "-p", s.pid, fmt.Sprintf("%#x", site))
 		file, _, _ := strings.Cut(out[1], " ")
 		if parts := strings.Split(file, ":"); len(parts) == 3 { // with a column
 			file = parts[0] + ":" + parts[1]

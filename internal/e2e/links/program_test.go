@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -33,7 +34,7 @@ func compileProgram(t *testing.T, c compiler, l layout, library bool) program {
 	if library {
 		rename = []string{"-Dmain=program_main"}
 	}
-	base := compiler{machine: c.machine, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+	base := compiler{machine: c.machine, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 	return program{
 		machine: c.machine,
 		probed: []string{
@@ -61,31 +62,23 @@ func (p program) converted(t *testing.T, flags ...string) []string {
 
 // link links an image with a linker, through g++. The result is shared by the
 // tests that link the same objects with the same flags.
-func link(m *machine, ld linker, base string, flags []string, objects ...string) (string, error) {
-	dir, err := ld.driver()
+func link(m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) (string, error) {
+	dir, err := files.Driver(ld.Path)
 	if err != nil {
 		return "", err
 	}
-	args := append([]string{"-B" + dir}, flags...)
-	if m == riscv64 {
-		// As clang's driver does: lld keeps labels named .L otherwise.
-		args = append(args, "-Wl,-X")
-	}
-	args = append(args, objects...)
-	return sharedErr(base, append([]string{"link", m.name}, args...), func(out string) error {
-		_, err := tools.Try(m.gxx(), append(args, "-o", out)...)
+	args := slices.Concat([]string{"-B" + dir}, flags, m.LinkFlags, objects)
+	return files.Make(base, append([]string{"link", m.Name}, args...), func(out string) error {
+		_, err := tools.Try(m.Tool("g++"), append(args, "-o", out)...)
 		return err
 	})
 }
 
 // merge links objects to one object, with -r.
-func merge(ld linker, flags []string, objects ...string) (string, error) {
+func merge(ld toolchains.Linker, flags []string, objects ...string) (string, error) {
 	args := append(append([]string{"-r"}, flags...), objects...)
-	return sharedErr("merged.o", append([]string{ld.path}, args...), func(out string) error {
-		path, err := tool(ld.path)
-		if err == nil {
-			_, err = tools.Try(path, append(args, "-o", out)...)
-		}
+	return files.Make("merged.o", append([]string{ld.Path}, args...), func(out string) error {
+		_, err := tools.Try(ld.Path, append(args, "-o", out)...)
 		return err
 	})
 }
@@ -98,7 +91,7 @@ type outcome struct {
 
 // run runs a program, with preloaded libraries where there are any.
 func run(m *machine, path string, preload ...string) (outcome, error) {
-	args := append(slices.Clone(m.emulator), path)
+	args := m.Command(path)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "LINKTEST_SHOW=1")
 	if preload != nil {

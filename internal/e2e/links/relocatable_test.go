@@ -4,14 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // merging is a program of which some objects are merged by `ld -r` first.
 type merging struct {
 	program program
-	merge   linker
-	final   linker
+	merge   toolchains.Linker
+	final   toolchains.Linker
 	mode    mode
 	c       bool // merge the C objects alone: no COMDAT groups
 }
@@ -63,10 +64,10 @@ func mergings(t *testing.T, c compiler, l layout, md mode) map[string]merging {
 	for _, r := range c.machine.linkers {
 		for _, f := range c.machine.linkers {
 			for name, onlyC := range map[string]bool{"all": false, "c": true} {
-				if r.name == "mold" && !onlyC || r.name != "mold" && onlyC && md.library {
+				if apart := r.Can(toolchains.GroupsWithR); !apart && !onlyC || apart && onlyC && md.library {
 					continue
 				}
-				all[r.name+"-"+f.name+"-"+name+"-"+md.name] = merging{p, r, f, md, onlyC}
+				all[r.Name+"-"+f.Name+"-"+name+"-"+md.name] = merging{p, r, f, md, onlyC}
 			}
 		}
 	}
@@ -77,8 +78,8 @@ func mergings(t *testing.T, c compiler, l layout, md mode) map[string]merging {
 // other way round, converts what one linker has merged.
 func TestMerge(t *testing.T) {
 	for _, c := range []compiler{
-		amd64Compiler("gcc", "-O2"),
-		amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2"),
+		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
 	} {
 		c.need(t)
 		for _, md := range []mode{modePIE, modeShared} {
@@ -92,7 +93,7 @@ func TestMerge(t *testing.T) {
 // TestMergeLayouts does the same in the other layouts and for RISC-V, where
 // distances are differences of symbols.
 func TestMergeLayouts(t *testing.T) {
-	for _, c := range []compiler{amd64Compiler("gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2")} {
+	for _, c := range []compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang19, "-O2")} {
 		c.need(t)
 		for _, l := range layouts[1:] {
 			for name, g := range mergings(t, c, l, modePIE) {
@@ -104,7 +105,7 @@ func TestMergeLayouts(t *testing.T) {
 
 func mergeBothWays(t *testing.T, g merging, l layout) {
 	t.Parallel()
-	tools.Need(t, g.merge.path, g.final.path)
+	tools.Need(t, g.merge.Path, g.final.Path)
 	want := g.twin(t)
 	p := g.program
 	first := convertAll(t, p.probed, l.flags()...)
@@ -124,13 +125,13 @@ func mergeBothWays(t *testing.T, g merging, l layout) {
 // TestConvertAgain merges converted objects with others that are not, and
 // converts the result: the old sites stay, the new ones come.
 func TestConvertAgain(t *testing.T) {
-	for _, c := range []compiler{amd64Compiler("gcc", "-O2"), crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "clang-19", "-O2")} {
+	for _, c := range []compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang19, "-O2")} {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
-				if ld.name == "mold" {
-					continue // It merges the COMDAT records.
+				if !ld.Can(toolchains.GroupsWithR) {
+					continue
 				}
-				t.Run(c.String()+"/"+l.name+"/"+ld.name, func(t *testing.T) {
+				t.Run(c.String()+"/"+l.name+"/"+ld.Name, func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
 					convertAgain(t, c, l, ld)
@@ -140,8 +141,8 @@ func TestConvertAgain(t *testing.T) {
 	}
 }
 
-func convertAgain(t *testing.T, c compiler, l layout, ld linker) {
-	tools.Need(t, ld.path)
+func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
+	tools.Need(t, ld.Path)
 	p := compileProgram(t, c, l, false)
 	g := merging{program: p, merge: ld, final: ld, mode: modePIE}
 	want := g.twin(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -48,7 +49,7 @@ func (n many) write(path string) error {
 // object assembles the file.
 func (n many) object(t *testing.T, c compiler) string {
 	t.Helper()
-	source := shared(t, "many.s", []string{fmt.Sprint(n)}, n.write)
+	source := files.Must(t, "many.s", []string{fmt.Sprint(n)}, n.write)
 	return c.compile(t, source)
 }
 
@@ -64,10 +65,10 @@ func TestManySections(t *testing.T) {
 		{"crossing", many{65230, 3300}, false},
 	}
 	for _, tc := range cases {
-		for _, name := range []string{"gcc", "clang-19"} {
-			t.Run(tc.name+"/"+name, func(t *testing.T) {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+			t.Run(tc.name+"/"+cc.Name, func(t *testing.T) {
 				t.Parallel()
-				c := compiler{machine: amd64, name: name}
+				c := compiler{machine: amd64, cc: cc}
 				c.need(t)
 				tools.Need(t, "readelf")
 				o := tc.object(t, c)
@@ -99,11 +100,11 @@ func checkExtended(t *testing.T, object string, want bool) {
 }
 
 func linkMany(t *testing.T, before, after string) {
-	c := compiler{machine: amd64, name: "gcc"}
+	c := compiler{machine: amd64, cc: toolchains.GCC}
 	stub, probe := c.object(t, "many.c", "-DSTUB"), c.object(t, "many.c")
 	for _, ld := range amd64.linkers {
-		t.Run(ld.name, func(t *testing.T) {
-			tools.Need(t, ld.path)
+		t.Run(ld.Name, func(t *testing.T) {
+			tools.Need(t, ld.Path)
 			twin, err := link(amd64, ld, "many", []string{"-pie"}, before, stub)
 			if err != nil {
 				t.Skipf("unconverted: %v", err)

@@ -1,19 +1,21 @@
 package links
 
 import (
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // assembledSites are the records of objects that stay as they are.
 func assembledSites(t *testing.T, c compiler, objects []string, flags ...string) string {
 	t.Helper()
 	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
-	source := shared(t, "sites.s", args, func(out string) error {
+	source := files.Must(t, "sites.s", args, func(out string) error {
 		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
@@ -26,14 +28,14 @@ var nameable = []string{"-fno-function-sections", "-fno-reorder-functions", "-fn
 
 // siteCombinations are the ways in which sources of sites are linked.
 func siteCombinations() []combination {
-	gcc := amd64Compiler("gcc", append([]string{"-O2"}, nameable...)...)
-	clang := amd64Compiler("clang-19", "-Os", "-fno-function-sections")
+	gcc := amd64Compiler(toolchains.GCC, append([]string{"-O2"}, nameable...)...)
+	clang := amd64Compiler(toolchains.Clang19, "-Os", "-fno-function-sections")
 	all := every([]compiler{gcc, clang}, layouts, []mode{modeExe, modePIE, modeStatic})
 	for _, c := range []compiler{
-		crossCompiler(arm64, "gcc", append([]string{"-O2"}, nameable...)...),
-		crossCompiler(arm64, "clang-19", "-Os", "-fno-function-sections"),
-		crossCompiler(riscv64, "gcc", append([]string{"-O2", "-mno-relax"}, nameable...)...),
-		crossCompiler(riscv64, "clang-19", "-Os", "-mno-relax", "-fno-function-sections"),
+		crossCompiler(arm64, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
+		crossCompiler(arm64, toolchains.Clang19, "-Os", "-fno-function-sections"),
+		crossCompiler(riscv64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
+		crossCompiler(riscv64, toolchains.Clang19, "-Os", "-mno-relax", "-fno-function-sections"),
 	} {
 		all = append(all, every([]compiler{c}, layouts, []mode{modeExe})...)
 	}
@@ -49,7 +51,7 @@ func TestSites(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
 				t.Skipf("unconverted, with other stubs: %v", err)
@@ -80,7 +82,7 @@ func TestSites(t *testing.T) {
 func behindConditions(t *testing.T, m *machine, im *image, records []site) []site {
 	t.Helper()
 	for i := range records {
-		if code := im.bytes(t, records[i].addr, 2); m == amd64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
+		if code := im.bytes(t, records[i].addr, 2); m.Machine == toolchains.AMD64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
 			records[i].addr += 2
 			records[i].offset += 2
 		}
@@ -112,12 +114,12 @@ func whoCalls(t *testing.T, image, state string) []string {
 // TestSitesKeepPromises links with a linker that refuses an object which promises
 // less than the others.
 func TestSitesKeepPromises(t *testing.T) {
-	c := amd64Compiler("gcc", append([]string{"-O2", "-fcf-protection=full"}, nameable...)...)
+	c := amd64Compiler(toolchains.GCC, append([]string{"-O2", "-fcf-protection=full"}, nameable...)...)
 	c.need(t)
 	calls := c.object(t, "calls.c")
 	for _, flags := range [][]string{nil, {"--layout", "freebsd"}} {
 		objects := []string{calls, makeStubs(t, []string{calls}), assembledSites(t, c, []string{calls}, flags...)}
-		if _, err := link(amd64, linker{"bfd", "ld.bfd"}, "lib.so", []string{"-shared", "-nostdlib", "-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}, objects...); err != nil {
+		if _, err := link(amd64, amd64.Linker("bfd"), "lib.so", []string{"-shared", "-nostdlib", "-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}, objects...); err != nil {
 			t.Error(err)
 		}
 	}

@@ -4,19 +4,21 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // makeStubs makes the object that a link of objects needs.
 func makeStubs(t *testing.T, objects []string, flags ...string) string {
 	t.Helper()
 	args := append(append([]string{"stubs"}, flags...), objects...)
-	return shared(t, "stubs.o", args, func(out string) error {
+	return files.Must(t, "stubs.o", args, func(out string) error {
 		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
@@ -26,7 +28,7 @@ func makeStubs(t *testing.T, objects []string, flags ...string) string {
 func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string) string {
 	t.Helper()
 	args := append(append([]string{"stubs", "--asm"}, flags...), objects...)
-	source := shared(t, "stubs.s", args, func(out string) error {
+	source := files.Must(t, "stubs.s", args, func(out string) error {
 		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
 		return err
 	})
@@ -36,11 +38,11 @@ func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string)
 // stubCombinations are the ways in which made objects are linked.
 func stubCombinations(t *testing.T) []combination {
 	native := every([]compiler{
-		amd64Compiler("gcc", "-O2", "-fcf-protection=full"), amd64Compiler("clang-19", "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
 	}, []layout{pairs, relative32}, modes)
 	var cross []compiler
-	for _, m := range []*machine{arm64, riscv64} {
-		cross = append(cross, crossCompiler(m, "gcc", "-O2"), crossCompiler(m, "clang-19", "-Os"))
+	for _, m := range foreign {
+		cross = append(cross, crossCompiler(m, toolchains.GCC, "-O2"), crossCompiler(m, toolchains.Clang19, "-Os"))
 	}
 	modes := []mode{modePIE, modeShared}
 	if !testing.Short() {
@@ -57,7 +59,7 @@ func TestStubs(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			twin, err := c.mode.link(p, c.linker, nil, p.twin())
 			if err != nil {
@@ -111,13 +113,13 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // TestStubsLeaveRealDefinitions links with definitions that the object was not
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
-	for _, c := range every([]compiler{amd64Compiler("gcc", "-O2"), crossCompiler(arm64, "gcc", "-O2"), crossCompiler(riscv64, "gcc", "-O2")},
+	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
 			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
 				t.Parallel()
 				c.compiler.need(t)
-				tools.Need(t, c.linker.path)
+				tools.Need(t, c.linker.Path)
 				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 				if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
 					t.Skipf("unconverted, with other stubs: %v", err)
@@ -166,7 +168,7 @@ func checkSome(t *testing.T, image string) {
 // TestStubsOfKnownDefinitions gives the command what is defined: it defines the
 // rest, and with all of it nothing.
 func TestStubsOfKnownDefinitions(t *testing.T) {
-	c := amd64Compiler("gcc", "-O2")
+	c := amd64Compiler(toolchains.GCC, "-O2")
 	c.need(t)
 	p := compileProgram(t, c, pairs, false)
 	some := c.object(t, "some.c")
@@ -179,7 +181,7 @@ func TestStubsOfKnownDefinitions(t *testing.T) {
 	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
 		t.Errorf("with everything: %q", got)
 	}
-	lib, err := link(amd64, linker{"bfd", "ld.bfd"}, "libprobes.so", []string{"-shared"}, p.probes)
+	lib, err := link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +217,10 @@ func TestStubsAreTheSameInAssembly(t *testing.T) {
 		"calls.amd64-gcc12-cf.o": {machine: amd64}, "calls.amd64-clang19-O2.o": {machine: amd64}, "calls.amd64-clang19-thunk.o": {machine: amd64},
 		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
 	} {
-		for _, name := range []string{"gcc", "clang-19"} {
-			t.Run(object+"/"+name, func(t *testing.T) {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+			t.Run(object+"/"+cc.Name, func(t *testing.T) {
 				t.Parallel()
-				c.name = name
+				c.cc = cc
 				c.need(t)
 				in := []string{filepath.Join(sources, object)}
 				if diff := cmp.Diff(contents(t, makeStubs(t, in)), contents(t, assembledStubs(t, c, in))); diff != "" {
@@ -268,25 +270,24 @@ func contents(t *testing.T, object string) []content {
 // TestStubsKeepPromises links with linkers that are told to refuse an object
 // which promises less than the others, or wants an executable stack.
 func TestStubsKeepPromises(t *testing.T) {
-	bfd := linker{"bfd", "ld.bfd"}
-	lld := linker{"lld19", "ld.lld-19"}
+	bfd, lld := amd64.Linker("bfd"), amd64.Linker("lld19")
 	for _, c := range []struct {
 		compiler compiler
-		linker   linker
+		linker   toolchains.Linker
 		flags    []string
 	}{
-		{amd64Compiler("gcc", "-O2", "-fcf-protection=full"), bfd, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
-		{amd64Compiler("clang-19", "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
-		{crossCompiler(arm64, "gcc", "-O2", "-mbranch-protection=standard"), arm64.linkers[0], []string{"-Wl,-z,force-bti", "-Wl,--fatal-warnings"}},
-		{crossCompiler(arm64, "clang-19", "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
-		{crossCompiler(riscv64, "gcc", "-O2"), riscv64.linkers[0], []string{"-Wl,--fatal-warnings"}},
-		{crossCompiler(riscv64, "gcc", "-O2", "-march=rv64gc", "-mabi=lp64"), riscv64.linkers[0], []string{"-Wl,--fatal-warnings"}},
-		{crossCompiler(riscv64, "clang-19", "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},
+		{amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), bfd, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
+		{amd64Compiler(toolchains.Clang19, "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm64, toolchains.GCC, "-O2", "-mbranch-protection=standard"), arm64.Linker("bfd"), []string{"-Wl,-z,force-bti", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm64, toolchains.Clang19, "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, toolchains.GCC, "-O2"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, toolchains.GCC, "-O2", "-march=rv64gc", "-mabi=lp64"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, toolchains.Clang19, "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},
 	} {
-		t.Run(c.compiler.String()+"/"+c.linker.name, func(t *testing.T) {
+		t.Run(c.compiler.String()+"/"+c.linker.Name, func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			calls := c.compiler.object(t, "calls.c")
 			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
 				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
@@ -335,12 +336,12 @@ func TestStubsLint(t *testing.T) {
 // TestStubsGoWithTheirRecords collects garbage: of a probe in dead code nothing
 // is left where the linker drops linker sets at all, and the others are in theirs.
 func TestStubsGoWithTheirRecords(t *testing.T) {
-	for _, c := range every([]compiler{amd64Compiler("gcc", "-O2", "-ffunction-sections"), crossCompiler(riscv64, "clang-19", "-O2", "-ffunction-sections")},
+	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(riscv64, toolchains.Clang19, "-O2", "-ffunction-sections")},
 		[]layout{pairs}, []mode{modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			// What reads no records does not keep them: this looks for another layout's.
 			p := compileProgram(t, c.compiler, relative32, false)
 			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))
@@ -354,7 +355,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 			}
 			im := openImage(t, got.image)
 			// mold keeps every section that is named like a C identifier.
-			keeps := c.linker.name == "mold"
+			keeps := c.linker.Name == "mold"
 			count := map[string]uint64{}
 			for _, s := range im.symbols { // of which linkers make some local
 				switch name := s.Name; {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -27,19 +28,19 @@ var tcpListing = []string{
 
 func TestTCPListing(t *testing.T) {
 	compilers := []compiler{
-		{machine: amd64, name: "gcc", flags: []string{"-O2"}},
-		{machine: amd64, name: "clang-14", flags: []string{"-O2"}},
-		{machine: amd64, name: "clang-19", flags: []string{"-Os", "-fPIC"}},
-		{machine: arm64, name: "gcc", flags: []string{"-O2"}},
-		{machine: arm64, name: "clang-19", flags: []string{"-O1"}},
-		{machine: riscv64, name: "gcc", flags: []string{"-O2"}},
-		{machine: riscv64, name: "clang-19", flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.Clang14, flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-Os", "-fPIC"}},
+		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: arm64, cc: toolchains.Clang19, flags: []string{"-O1"}},
+		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: riscv64, cc: toolchains.Clang19, flags: []string{"-O2"}},
 	}
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
-			tools.Need(t, c.linker.path)
+			tools.Need(t, c.linker.Path)
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
 			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
@@ -73,7 +74,7 @@ func checkTCP(t *testing.T, image string) {
 
 // Text has the columns of dtrace -l.
 func TestListingHasTheColumnsOfDTrace(t *testing.T) {
-	c := compiler{machine: amd64, name: "gcc", flags: []string{"-O2"}}
+	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}}
 	c.need(t)
 	object := convert(t, c.object(t, "tcp.c"))
 	want := fmt.Sprintf("%5s %10s %17s %33s %s\n%5d %10s %17s %33s %s\n",

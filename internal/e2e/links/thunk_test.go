@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -11,23 +12,23 @@ import (
 // site may return by itself.
 func TestReturnThunk(t *testing.T) {
 	cases := []struct {
-		compiler string
+		compiler toolchains.Compiler
 		define   string
 		flags    []string
 	}{
-		{"gcc", "-DALL", nil},
-		{"clang-19", "-DALL", nil},
-		{"gcc", "-DTAILS_ONLY", []string{"--return-thunk"}},
-		{"clang-19", "-DTAILS_ONLY", []string{"--return-thunk"}},
+		{toolchains.GCC, "-DALL", nil},
+		{toolchains.Clang19, "-DALL", nil},
+		{toolchains.GCC, "-DTAILS_ONLY", []string{"--return-thunk"}},
+		{toolchains.Clang19, "-DTAILS_ONLY", []string{"--return-thunk"}},
 	}
 	for _, tc := range cases {
 		for _, ld := range amd64.linkers {
-			t.Run(tc.compiler+tc.define+"/"+ld.name, func(t *testing.T) {
+			t.Run(tc.compiler.Name+tc.define+"/"+ld.Name, func(t *testing.T) {
 				t.Parallel()
 				c := amd64Compiler(tc.compiler, "-Os", "-mfunction-return=thunk-extern")
 				c.need(t)
-				tools.Need(t, ld.path)
-				plain := compiler{machine: amd64, name: "gcc", flags: []string{"-O2", "-fPIC"}}
+				tools.Need(t, ld.Path)
+				plain := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 				o := c.object(t, "thunk.c", tc.define)
 				main := plain.object(t, "thunkmain.c", tc.define)
 				twin, err := link(amd64, ld, "thunk", []string{"-pie"}, o, main, plain.object(t, "thunkmain.c", "-DSTUBS"))

@@ -6,91 +6,54 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // machine is what programs are built for and run on.
 type machine struct {
-	name     string
-	prefix   string   // of the cross tools
-	target   string   // clang's, "" for the native one
-	emulator []string // that runs a program
-	linkers  []linker
-	exact    bool // linking does not change the size of code
+	*toolchains.Machine
+	linkers []toolchains.Linker
+	exact   bool // a linked site is where its twin's is
 }
 
-// linker is a program that links: with -r it runs alone, else through a driver
-// that finds it under the name ld in a folder.
-type linker struct {
-	name string
-	path string
+// of is a machine with the linkers that its programs are linked with: all for the
+// native one, for others the newest.
+func of(m *toolchains.Machine) *machine {
+	linkers := m.Newest()
+	if m.Native() {
+		linkers = m.Linkers()
+	}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes}
 }
 
-var amd64 = &machine{
-	name:  "amd64",
-	exact: true,
-	linkers: []linker{
-		{"bfd", "ld.bfd"}, {"gold", "ld.gold"}, {"lld14", "ld.lld-14"}, {"lld19", "ld.lld-19"}, {"mold", "mold"},
-	},
-}
+var amd64, arm64, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.RISCV64)
 
-var arm64 = &machine{
-	name:     "arm64",
-	prefix:   "aarch64-linux-gnu-",
-	target:   "--target=aarch64-linux-gnu",
-	emulator: []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"},
-	exact:    true,
-	linkers: []linker{
-		{"bfd", "aarch64-linux-gnu-ld.bfd"}, {"gold", "aarch64-linux-gnu-ld.gold"}, {"lld19", "ld.lld-19"}, {"mold", "mold"},
-	},
-}
+// foreign are the machines whose programs run under an emulator.
+var foreign = func() (all []*machine) {
+	for _, m := range toolchains.Foreign() {
+		all = append(all, of(m))
+	}
+	return all
+}()
 
-// riscv64's linkers relax: they shorten calls, so nothing stays where it was.
-var riscv64 = &machine{
-	name:     "riscv64",
-	prefix:   "riscv64-linux-gnu-",
-	target:   "--target=riscv64-linux-gnu",
-	emulator: []string{"qemu-riscv64-static", "-L", "/usr/riscv64-linux-gnu"},
-	linkers: []linker{
-		{"bfd", "riscv64-linux-gnu-ld.bfd"}, {"lld19", "ld.lld-19"}, {"mold", "mold"},
-	},
-}
-
-func (m *machine) gcc() string     { return m.prefix + "gcc" }
-func (m *machine) gxx() string     { return m.prefix + "g++" }
-func (m *machine) objdump() string { return m.prefix + "objdump" }
-
-// need is need for the tools that every test of a machine takes.
+// need is tools.Need for the tools that every test of a machine takes.
 func (m *machine) need(t *testing.T) {
 	t.Helper()
-	tools.Need(t, m.gcc(), m.gxx(), m.objdump(), "nm", "addr2line")
-	if m.emulator != nil {
-		tools.Need(t, m.emulator[0])
-	}
-}
-
-// driver is the folder in which a compiler driver finds the linker as ld.
-func (l linker) driver() (string, error) {
-	ld, err := sharedErr("ld", []string{"driver", l.name, l.path}, func(out string) error {
-		path, err := tool(l.path)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(path, out)
-	})
-	return filepath.Dir(ld) + "/", err
+	m.Need(t)
+	tools.Need(t, m.Tool("objdump"), "nm", "addr2line")
 }
 
 // compiler is a C and a C++ compiler with flags for both.
 type compiler struct {
 	machine *machine
-	name    string
+	cc      toolchains.Compiler
 	flags   []string
 	calls   []string // more of them, for calls.c alone
 }
 
 func (c compiler) String() string {
-	words := append([]string{c.machine.name, c.name}, c.flags...)
+	words := append([]string{c.machine.Name, c.cc.Name}, c.flags...)
 	return strings.Join(append(words, c.calls...), " ")
 }
 
@@ -103,25 +66,7 @@ func (c compiler) with(flags ...string) compiler {
 func (c compiler) need(t *testing.T) {
 	t.Helper()
 	c.machine.need(t)
-	tools.Need(t, c.command(false)[0], c.command(true)[0])
-}
-
-// command is the compiler's program and the flags that choose its target.
-func (c compiler) command(cxx bool) []string {
-	driver, suffix := c.name, ""
-	if name, version, ok := strings.Cut(c.name, "-"); ok {
-		driver, suffix = name, "-"+version
-	}
-	if cxx {
-		driver = map[string]string{"gcc": "g++", "clang": "clang++"}[driver]
-	}
-	if !strings.HasPrefix(c.name, "clang") {
-		return []string{c.machine.prefix + driver + suffix}
-	}
-	if c.machine.target != "" {
-		return []string{driver + suffix, c.machine.target}
-	}
-	return []string{driver + suffix}
+	tools.Need(t, c.machine.CC(c.cc)[0], c.machine.CXX(c.cc)[0])
 }
 
 // object compiles a source of testdata/objs or of this package's testdata.
@@ -137,10 +82,14 @@ func (c compiler) object(t *testing.T, source string, flags ...string) string {
 // compile compiles any source.
 func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 	t.Helper()
-	args := append(c.command(filepath.Ext(path) == ".cc"), c.flags...)
+	args := c.machine.CC(c.cc)
+	if filepath.Ext(path) == ".cc" {
+		args = c.machine.CXX(c.cc)
+	}
+	args = append(args, c.flags...)
 	args = append(append(args, flags...), "-c", path, "-o")
 	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".o"
-	return shared(t, base, args, func(out string) error {
+	return files.Must(t, base, args, func(out string) error {
 		_, err := tools.Try(args[0], append(args[1:len(args):len(args)], out)...)
 		return err
 	})
@@ -149,7 +98,7 @@ func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 // convert converts a copy of an object.
 func convert(t *testing.T, object string, flags ...string) string {
 	t.Helper()
-	return shared(t, filepath.Base(object), append([]string{"convert", object}, flags...), func(out string) error {
+	return files.Must(t, filepath.Base(object), append([]string{"convert", object}, flags...), func(out string) error {
 		_, err := tools.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, object)...)
 		return err
 	})

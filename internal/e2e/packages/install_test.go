@@ -3,12 +3,11 @@ package packages
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,19 +18,8 @@ import (
 // wrote to standard output.
 func run(t *testing.T, folder, script string, variables []string, args ...string) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../scripts/" + script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stderr = folder, &stderr
-	cmd.Env = append(os.Environ(), variables...)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", script, variables, err, stderr.String())
-	}
-	return string(out)
+	// Go builds its library first for a machine that it has not built for.
+	return tools.Command{Folder: folder, Env: variables, Patience: 10 * time.Minute}.Output(t, tools.Root("scripts", script), args...)
 }
 
 // files are those below a folder, with their permissions.

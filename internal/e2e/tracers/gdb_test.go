@@ -1,19 +1,19 @@
 package tracers
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // gdbScript stops at probes and prints their arguments as the twin's stubs do.
@@ -32,6 +32,9 @@ func commands() string {
 		{"app:generic", `%ld %s`, "0 1"},
 		{"plain:declared", `%s %d %d %d`, "0 1 2 3"},
 		{"plain:file", `%d %d`, "0 1"},
+		{"app:half__way", `%d`, "0"},
+		{"old__app:half__done", `%d`, "0"},
+		{"plain__text:end__of__line", `%d`, "0"},
 	} {
 		fmt.Fprintf(&s, "break -probe-stap %s\ncommands\nsilent\nprintf \"> %s %s\\n\"", b.probe, b.probe, b.format)
 		verbs := strings.Fields(b.format)
@@ -81,7 +84,7 @@ func TestGDB(t *testing.T) {
 		}
 		lib, _ := p.library(t)
 		for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
-			t.Run(c.cc+"/"+name, func(t *testing.T) {
+			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
 				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
 				if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
 					t.Error(diff)
@@ -118,10 +121,14 @@ var arm64Args = map[string]string{
 	"app:generic":    "-8@x0 8@x1",
 	"plain:declared": "8@x0 4@x1 -1@x2 2@x3",
 	"plain:file":     "-4@x0 1@x1",
+
+	"app:half__way":             "-4@x0",
+	"old__app:half__done":       "-4@x0",
+	"plain__text:end__of__line": "-4@x0",
 }
 
 func TestARM64(t *testing.T) {
-	tools.Need(t, "gdb-multiarch", "qemu-aarch64-static")
+	tools.Need(t, "gdb-multiarch", arm64.machine.QEMU)
 	p := compileProgram(t, arm64, "-g")
 	exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
 	if err != nil {
@@ -130,7 +137,7 @@ func TestARM64(t *testing.T) {
 	checkArgs(t, checkNotes(t, p.executable(t)), arm64Args)
 	checkArgs(t, checkNotes(t, exe), arm64Args)
 	socket := filepath.Join(t.TempDir(), "gdb")
-	cmd := exec.Command("qemu-aarch64-static", "-g", socket, exe)
+	cmd := exec.Command(arm64.machine.QEMU, "-g", socket, exe)
 	cmd.Stdin = strings.NewReader("\n\n\n")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -146,7 +153,7 @@ func TestARM64(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	got := underGDB(t, "gdb-multiarch", "target remote "+socket+"\n"+commands()+"continue\n", exe)
-	want := p.twinUnder(t, 3, "qemu-aarch64-static")
+	want := p.twinUnder(t, 3, arm64.machine.QEMU)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -160,10 +167,4 @@ func TestRISCV(t *testing.T) {
 			t.Errorf("%v: %s", n, n.args)
 		}
 	}
-}
-
-// firstLine reads a line of a program's output.
-func firstLine(r *bufio.Scanner) string {
-	r.Scan()
-	return r.Text()
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // mode is a way to link an image.
@@ -33,7 +35,7 @@ func TestLinks(t *testing.T) {
 		for _, ld := range linkers {
 			dir := linker(t, ld)
 			for _, md := range modes {
-				t.Run(c.cc+"/"+ld+"/"+md.name, func(t *testing.T) {
+				t.Run(c.cc.Name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
 					out, err := p.image(t, "image", append(md.flags, "-B"+dir), append(p.convert(t), p.main, p.rest)...)
 					if err != nil {
 						t.Fatal(err)
@@ -41,7 +43,7 @@ func TestLinks(t *testing.T) {
 					notes := checkNotes(t, out)
 					checkArgs(t, notes, wantArgs)
 					dead := slices.ContainsFunc(notes, func(n note) bool { return n.name == "dead" })
-					gone := strings.HasSuffix(md.name, "e-gc") && (ld == "bfd" || ld == "lld-19")
+					gone := strings.HasSuffix(md.name, "e-gc") && (ld.Family == "bfd" || ld.Family == "lld")
 					if dead == gone {
 						t.Errorf("a note of the dead function: %t", dead)
 					}
@@ -57,7 +59,7 @@ func TestNotesAlone(t *testing.T) {
 	all := notesOf(t, p.executable(t))
 	for _, ld := range linkers {
 		for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-			t.Run(ld+gc, func(t *testing.T) {
+			t.Run(ld.Name+gc, func(t *testing.T) {
 				out, err := p.image(t, "image", []string{gc, "-B" + linker(t, ld)}, append(p.convert(t, "--no-records"), p.main, p.rest)...)
 				if err != nil {
 					t.Fatal(err)
@@ -65,7 +67,7 @@ func TestNotesAlone(t *testing.T) {
 				notes := notesOf(t, out)
 				code := tools.Must(t, "objdump", "-d", "--no-show-raw-insn", out)
 				for _, n := range notes {
-					if !strings.Contains(code, strings.TrimPrefix(n.String()[strings.Index(n.String(), "0x"):], "0x")+":\t") && !(ld == "mold" && n.location < 0x100) {
+					if !strings.Contains(code, strings.TrimPrefix(n.String()[strings.Index(n.String(), "0x"):], "0x")+":\t") && !(ld.Family == "mold" && n.location < 0x100) {
 						t.Errorf("%v is no instruction", n)
 					}
 				}
@@ -82,14 +84,14 @@ func TestRelocatable(t *testing.T) {
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c)
 		for _, first := range linkers {
-			merged := filepath.Join(p.dir, first+".o")
+			merged := filepath.Join(p.dir, first.Name+".o")
 			args := append([]string{"-r", "-o", merged}, append(p.convert(t), p.main, p.rest)...)
-			tools.Must(t, filepath.Join(linker(t, first), "ld"), args...)
+			tools.Must(t, first.Path, args...)
 			for _, ld := range linkers {
 				for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-					t.Run(c.cc+"/"+first+"/"+ld+gc, func(t *testing.T) {
+					t.Run(c.cc.Name+"/"+first.Name+"/"+ld.Name+gc, func(t *testing.T) {
 						out, err := p.image(t, "image", []string{"-pie", gc, "-B" + linker(t, ld)}, merged)
-						if err != nil && first == "mold" && strings.Contains(err.Error(), "invalid section group") {
+						if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
 							t.Skip("so it does unconverted")
 						}
 						if err != nil {
@@ -114,7 +116,7 @@ func TestBesideSystemTap(t *testing.T) {
 	both := filepath.Join(p.dir, "both.o")
 	tools.Must(t, converter, "--stapsdt", "-o", both, theirs)
 	for _, ld := range linkers {
-		t.Run(ld, func(t *testing.T) {
+		t.Run(ld.Name, func(t *testing.T) {
 			objects := append([]string{both, p.main, p.rest}, p.convert(t)...)
 			out, err := p.image(t, "image", []string{"-pie", "-B" + linker(t, ld)}, objects...)
 			if err != nil {

@@ -6,12 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // probes are the names of the test program's probes, made by a format of provider
@@ -65,26 +66,44 @@ func TestPerfLists(t *testing.T) {
 	}
 }
 
-// TestStapLists wants the headers of some kernel, without which stap does nothing.
-func TestStapLists(t *testing.T) {
+// stapList returns what stap lists of a program for a pattern of marks. It wants the
+// headers of some kernel, without which it does nothing.
+func stapList(t *testing.T, flag, exe, marks string) (string, error) {
+	t.Helper()
 	tools.Need(t, "stap")
 	headers, err := filepath.Glob("/lib/modules/*/build/.config")
 	if err != nil || len(headers) == 0 {
 		tools.Unavailable(t, "no headers of a kernel")
 	}
 	release := strings.Split(headers[0], "/")[3]
-	exe := compileProgram(t, gcc, "-g").executable(t)
-	cmd := exec.Command("stap", "-r", release, "-L", fmt.Sprintf("process(%q).provider(\"*\").mark(\"*\")", exe))
+	cmd := exec.Command("stap", "-r", release, flag, fmt.Sprintf("process(%q).%s", exe, marks))
 	cmd.Env = append(os.Environ(), "SYSTEMTAP_DIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestStapLists(t *testing.T) {
+	exe := compileProgram(t, gcc, "-g").executable(t)
+	out, err := stapList(t, "-L", exe, `provider("*").mark("*")`)
 	if err != nil {
 		t.Fatalf("stap: %v\n%s", err, out)
 	}
-	got := found(`(?m)\.(provider\("\w+"\)\.mark\("\S+"\))`, string(out))
+	got := found(`(?m)\.(provider\("\w+"\)\.mark\("\S+"\))`, out)
 	if diff := cmp.Diff(probes(`provider("%s").mark("%s")`), got); diff != "" {
 		t.Error(diff)
 	}
-	if want := `mark("done") $arg1:long $arg2:long $arg3:long $arg4:long`; !strings.Contains(string(out), want) {
+	if want := `mark("done") $arg1:long $arg2:long $arg3:long $arg4:long`; !strings.Contains(out, want) {
 		t.Errorf("got\n%s, want %s", out, want)
+	}
+}
+
+// TestStapFinds names a probe in both ways that stap takes for a name with dashes.
+func TestStapFinds(t *testing.T) {
+	exe := compileProgram(t, gcc, "-g").executable(t)
+	for _, name := range []string{"end__of__line", "end-of-line"} {
+		out, err := stapList(t, "-l", exe, fmt.Sprintf("mark(%q)", name))
+		if err != nil || !strings.Contains(out, `mark("end__of__line")`) {
+			t.Errorf("mark(%q): %v\n%s", name, err, out)
+		}
 	}
 }

@@ -2,19 +2,21 @@ package tracers
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/shared"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// Where the tests make files, the converter, and the folder of sdt.h.
-var scratch, converter, include string
+var (
+	files     shared.Files // the folders in which drivers find linkers
+	converter string
+	include   = tools.Root("include")
+)
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) (err error) {
-		scratch, converter = folder, program
-		include, err = filepath.Abs("../../../include")
-		return err
+	os.Exit(tools.Main(m, func(folder, program string) error {
+		files.Folder, converter = folder, program
+		return nil
 	}))
 }

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"sdtconvert/internal/testkit/tools"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // note is one as readelf shows it.
@@ -46,6 +47,9 @@ type listing struct {
 	}
 }
 
+// raw writes a name of a listing as notes do.
+func raw(name string) string { return strings.ReplaceAll(name, "-", "__") }
+
 // recordsOf returns the probe calls that an image has records of, as notes.
 func recordsOf(t *testing.T, image string) []string {
 	t.Helper()
@@ -66,7 +70,7 @@ func recordsOf(t *testing.T, image string) []string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, note{provider: p.Provider, name: p.Name, location: at}.String())
+			all = append(all, note{provider: raw(p.Provider), name: raw(p.Name), location: at}.String())
 		}
 	}
 	slices.Sort(all)
@@ -112,6 +116,10 @@ var wantArgs = map[string]string{
 	"app:generic":    "-8@%rdi 8@%rsi",
 	"plain:declared": "8@%rdi 4@%esi -1@%dl 2@%cx",
 	"plain:file":     "-4@%edi 1@%sil",
+
+	"app:half__way":             "-4@%edi",
+	"old__app:half__done":       "-4@%edi",
+	"plain__text:end__of__line": "-4@%edi",
 }
 
 func checkArgs(t *testing.T, notes []note, want map[string]string) {
@@ -129,7 +137,7 @@ func TestArguments(t *testing.T) {
 	with := func(args string) map[string]string {
 		want := map[string]string{}
 		for name := range wantArgs {
-			if want[name] = wantArgs[name]; strings.HasPrefix(name, "plain:") {
+			if want[name] = wantArgs[name]; strings.HasPrefix(name, "plain") {
 				want[name] = args
 			}
 		}
@@ -137,7 +145,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, c := range []compiler{gcc, clang} {
 		for _, g := range []string{"-g", "-gdwarf-4", "-g0", "-g -gz"} {
-			t.Run(c.cc+g, func(t *testing.T) {
+			t.Run(c.cc.Name+g, func(t *testing.T) {
 				t.Parallel()
 				p := compileProgram(t, c, strings.Fields(g)...)
 				want := wantArgs

@@ -4,24 +4,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sdtconvert/internal/testkit/tools"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
 )
 
-// compiler is a C and a C++ compiler, and the linker of what both make.
+// compiler is a C and a C++ compiler for a machine. What both make g++ links.
 type compiler struct {
-	cc, cxx, link string
-	target        []string // flags of cc and cxx that choose a machine
+	machine *toolchains.Machine
+	cc      toolchains.Compiler
 }
 
 var (
-	gcc     = compiler{cc: "gcc", cxx: "g++", link: "g++"}
-	clang   = compiler{cc: "clang-19", cxx: "clang++-19", link: "g++"}
-	arm64   = compiler{cc: "aarch64-linux-gnu-gcc", cxx: "aarch64-linux-gnu-g++", link: "aarch64-linux-gnu-g++"}
-	riscv64 = compiler{cc: "riscv64-linux-gnu-gcc", cxx: "riscv64-linux-gnu-g++", link: "riscv64-linux-gnu-g++"}
-	linkers = []string{"bfd", "gold", "lld-19", "mold"}
+	gcc     = compiler{toolchains.AMD64, toolchains.GCC}
+	clang   = compiler{toolchains.AMD64, toolchains.Clang19}
+	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
+	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
+	linkers = toolchains.AMD64.Newest()
 )
+
+func (c compiler) driver() string { return c.machine.Tool("g++") }
 
 // program is the test program's objects.
 type program struct {
@@ -35,20 +39,20 @@ type program struct {
 
 func (c compiler) compile(t *testing.T, dir, source string, flags ...string) string {
 	t.Helper()
-	name, driver := filepath.Base(source), c.cc
+	name, command := filepath.Base(source), c.machine.CC(c.cc)
 	if strings.HasSuffix(name, ".cc") {
-		driver = c.cxx
+		command = c.machine.CXX(c.cc)
 	}
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
-	args := append([]string{"-O2", "-fPIC", "-ffunction-sections", "-I" + include}, c.target...)
-	tools.Must(t, driver, append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
+	args := append(command[1:], "-O2", "-fPIC", "-ffunction-sections", "-I"+include)
+	tools.Must(t, command[0], append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
 	return out
 }
 
 // compileProgram compiles the test program.
 func compileProgram(t *testing.T, c compiler, flags ...string) program {
 	t.Helper()
-	tools.Need(t, c.cc, c.cxx, c.link, "readelf")
+	tools.Need(t, c.machine.CC(c.cc)[0], c.machine.CXX(c.cc)[0], c.driver(), "readelf")
 	p := program{compiler: c, dir: t.TempDir()}
 	for _, source := range []string{"app.c", "cxx.cc", "cxx2.cc"} {
 		p.probed = append(p.probed, c.compile(t, p.dir, source, flags...))
@@ -74,30 +78,21 @@ func (p program) convert(t *testing.T, flags ...string) []string {
 }
 
 // linker is the folder in which a compiler driver finds a linker as ld.
-func linker(t *testing.T, name string) string {
+func linker(t *testing.T, l toolchains.Linker) string {
 	t.Helper()
-	path := "ld." + name
-	if name == "mold" {
-		path = name
-	}
-	tools.Need(t, path)
-	dir := filepath.Join(scratch, name)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	tools.Need(t, l.Path)
+	folder, err := files.Driver(l.Path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if target := strings.TrimSpace(tools.Must(t, "which", path)); os.Symlink(target, filepath.Join(dir, "ld")) != nil {
-		if _, err := os.Stat(filepath.Join(dir, "ld")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return folder
 }
 
 // image links objects, with the flags of a mode, to an image of the given name.
 func (p program) image(t *testing.T, name string, flags []string, objects ...string) (string, error) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), name)
-	_, err := tools.Try(p.link, append(append(append([]string{}, flags...), objects...), "-o", out)...)
+	_, err := tools.Try(p.driver(), append(append(append([]string{}, flags...), objects...), "-o", out)...)
 	return out, err
 }
 
@@ -128,16 +123,16 @@ func (p program) library(t *testing.T) (exe, lib string) {
 // times.
 func (p program) calls(t *testing.T, n int) []string {
 	t.Helper()
-	return p.twinUnder(t, n, "")
+	return p.twinUnder(t, n)
 }
 
 // twinUnder is calls for a machine that is emulated.
-func (p program) twinUnder(t *testing.T, n int, emulator string) []string {
+func (p program) twinUnder(t *testing.T, n int, emulator ...string) []string {
 	t.Helper()
 	twin, err := p.image(t, "twin", []string{"-static"}, append(append([]string{}, p.probed...), p.main, p.rest, p.stubs)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := tools.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, emulator, twin))
+	out := tools.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, strings.Join(emulator, " "), twin))
 	return strings.Split(strings.TrimSpace(strings.TrimPrefix(out, "ready\n")), "\n")
 }

@@ -8,12 +8,11 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/emit/assembly"
-	"sdtconvert/linkerset"
 )
 
 // Source writes all records, or returns what stands in the way.
 func (l *List) Source() ([]byte, []error) {
-	records := map[arch.Kind][]linkerset.NamedRecord{}
+	records := map[arch.Kind][]record{}
 	var errs []error
 	copies := map[string][]*section{}
 	for _, s := range l.sections {
@@ -37,7 +36,7 @@ func (l *List) Source() ([]byte, []error) {
 	}
 	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		l.opts.Layout.Write(t, l.word, k, records[k])
+		write(t, l.opts.Layout, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)
 	if err := t.Err(); err != nil {
@@ -47,14 +46,14 @@ func (l *List) Source() ([]byte, []error) {
 }
 
 // records names all sites of a section, or says why it cannot.
-func (l *List) records(s *section) (records []linkerset.NamedRecord, errs []error) {
+func (l *List) records(s *section) (records []record, errs []error) {
 	for _, site := range s.sites {
 		b, err := l.base(s, site.off)
 		if err != nil {
 			errs = append(errs, s.refuse(site, err))
 			continue
 		}
-		records = append(records, linkerset.NamedRecord{Probe: site.probe, Base: b.name, Offset: int64(site.off - b.value)})
+		records = append(records, record{probe: site.probe, base: b.name, offset: int64(site.off - b.value)})
 	}
 	return records, errs
 }
@@ -125,7 +124,7 @@ func (s *section) deletes(from, to uint64) bool {
 
 // checkCopies refuses copies of an inline function that do not all have the same
 // sites, as it is not known which of them is kept.
-func (l *List) checkCopies(s *section, records []linkerset.NamedRecord, copies []*section) []error {
+func (l *List) checkCopies(s *section, records []record, copies []*section) []error {
 	if n := l.groups[s.signature]; len(copies) != n {
 		return []error{s.refuse(s.sites[0], fmt.Errorf("%d objects hold a copy of %q, and only %d of the copies have sites", n, s.signature, len(copies)))}
 	}

@@ -40,7 +40,7 @@ const (
 
 // Probe is one site as its note describes it.
 type Probe struct {
-	Provider string
+	Provider string // with __ for dashes, as Name
 	Name     string
 	Args     string // operands, separated by spaces
 	Site     linkerset.Ref

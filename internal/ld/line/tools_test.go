@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -15,7 +16,7 @@ import (
 // reads: where it reads the second alone, the first was a value. Where it reads
 // none, it did not like the value, which tells nothing.
 func TestValuesOfLinkers(t *testing.T) {
-	tools.Need(t, "gcc", "ld.bfd", "ld.gold", "ld.lld-19")
+	tools.Need(t, "gcc")
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(longValues())) {
 		all = append(all, "-"+name, "--"+name)
@@ -28,8 +29,13 @@ func TestValuesOfLinkers(t *testing.T) {
 			all = append(all, "-"+string(c))
 		}
 	}
-	for _, linker := range []string{"ld.bfd", "ld.gold", "ld.lld-19"} {
+	for _, l := range toolchains.AMD64.Newest() {
+		if l.Family == "mold" {
+			continue // It says of no file that it reads it.
+		}
+		linker := l.Path
 		t.Run(linker, func(t *testing.T) {
+			tools.Need(t, linker)
 			help := tools.Must(t, linker, "--help")
 			t.Chdir(t.TempDir())
 			os.WriteFile("a.c", []byte("int a;"), 0o666)
@@ -95,15 +101,16 @@ func check(t *testing.T, linker, name string) (told bool) {
 
 // What Join writes, all linkers read.
 func TestResponseFilesOfLinkers(t *testing.T) {
-	linkers := []string{"ld.bfd", "ld.gold", "ld.lld-14", "ld.lld-19", "mold"}
-	tools.Need(t, append(linkers, "gcc")...)
+	tools.Need(t, "gcc")
 	t.Chdir(t.TempDir())
 	names := []string{"a b.o", "c'd.o", `e"f.o`, `g\h.o`, "i\tj.o", "@k.o", "$l.o"}
 	for i, name := range names {
 		os.WriteFile("a.c", []byte("int v"+string(rune('a'+i))+";"), 0o666)
 		tools.Must(t, "gcc", "-c", "-o", name, "a.c")
 	}
-	for _, linker := range linkers {
+	for _, l := range toolchains.AMD64.Linkers() {
+		linker := l.Path
+		tools.Need(t, linker)
 		words := append([]string{"-r", "-o", linker + ".o"}, names...)
 		if err := os.WriteFile("words", Join(words), 0o666); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@
 package objects
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -9,11 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // File is an object in memory.
@@ -23,10 +24,7 @@ type File struct {
 }
 
 // Folder is where the committed objects are.
-func Folder() string {
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..", "..", "testdata", "objs")
-}
+func Folder() string { return tools.Root("testdata", "objs") }
 
 // Read reads a committed object.
 func Read(t testing.TB, name string) []byte {
@@ -98,6 +96,42 @@ func readFile(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, limit))
 }
 
+// Open opens bytes as an object that is called a.o.
+func Open(t testing.TB, data []byte) *elfreloc.Object {
+	t.Helper()
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Section is the index of the first section of a name.
+func Section(t testing.TB, o *elfreloc.Object, name string) int {
+	t.Helper()
+	for i := range o.Sections {
+		if o.Sections[i].Name == name {
+			return i
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return 0
+}
+
+// Save makes the bytes of an edited object, of which in are the old ones.
+func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
+	t.Helper()
+	out, err := e.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := Assemble(out, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // Assemble makes the bytes of an output, as package replace writes them.
 func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 	var result []byte
@@ -110,18 +144,15 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 			result = append(result, x.Data...)
 			continue
 		}
+		var src io.ReaderAt = bytes.NewReader(in)
 		if x.From != nil {
-			b := make([]byte, x.Len)
-			if n, err := x.From.ReadAt(b, x.Src); n < len(b) {
-				return nil, err
-			}
-			result = append(result, b...)
-			continue
+			src = x.From
 		}
-		if x.Src < 0 || x.Len < 0 || x.Src > int64(len(in)) || x.Len > int64(len(in))-x.Src {
-			return nil, fmt.Errorf("an extent of %d bytes at %d of an input of %d bytes", x.Len, x.Src, len(in))
+		part, err := io.ReadAll(io.NewSectionReader(src, x.Src, x.Len))
+		if err != nil || int64(len(part)) != x.Len {
+			return nil, fmt.Errorf("an extent of %d bytes at %d holds %d: %v", x.Len, x.Src, len(part), err)
 		}
-		result = append(result, in[x.Src:x.Src+x.Len]...)
+		result = append(result, part...)
 		if x.Rewrite == nil {
 			continue
 		}

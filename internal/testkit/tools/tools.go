@@ -4,10 +4,13 @@ package tools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +18,17 @@ import (
 	"sdtconvert/elfreloc"
 )
 
+// Root is a path in the project's folder, from wherever tests run.
+func Root(path ...string) string {
+	_, self, _, _ := runtime.Caller(0)
+	return filepath.Join(append([]string{filepath.Dir(self), "..", "..", ".."}, path...)...)
+}
+
 // Need skips a test without which a tool is missing. In CI every tool is there,
 // and its absence is a fault: a test that never runs protects nothing.
 func Need(t testing.TB, tools ...string) {
 	t.Helper()
+	remember(t, tools...)
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			Unavailable(t, "no "+tool)
@@ -35,22 +45,34 @@ func Unavailable(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// The longest a command may take: one that takes longer hangs.
+// The longest a command may take by itself: one that takes longer hangs.
 const patience = 2 * time.Minute
+
+// Command is how a command is run. The zero Command runs it in the test's folder,
+// with its environment and without input.
+type Command struct {
+	Folder string
+	Env    []string // added to the test's
+	Stdin  string
+	// AnyStatus takes a status other than 0 for an answer, and no failure.
+	AnyStatus bool
+	// Patience is the longest that it may take, 0 for two minutes.
+	Patience time.Duration
+}
 
 // Try runs a command and returns what it wrote to both outputs; a failure names
 // the command and holds the output.
-func Try(name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	return string(out), explain(err, name, args, string(out))
+func (c Command) Try(name string, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := c.run(&out, &out, name, args)
+	return out.String(), explain(err, name, args, out.String())
 }
 
 // Must is Try for what has to succeed.
-func Must(t testing.TB, name string, args ...string) string {
+func (c Command) Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	out, err := Try(name, args...)
+	remember(t, name)
+	out, err := c.Try(name, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,23 +81,33 @@ func Must(t testing.TB, name string, args ...string) string {
 
 // Output runs a command, which has to succeed, and returns what it wrote to
 // standard output.
-func Output(t testing.TB, name string, args ...string) string {
+func (c Command) Output(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	return OutputOf(t, "", name, args...)
-}
-
-// OutputOf is Output of a command that reads from standard input.
-func OutputOf(t testing.TB, stdin, name string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+	remember(t, name)
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
-	if err := explain(cmd.Run(), name, args, stderr.String()); err != nil {
+	if err := explain(c.run(&stdout, &stderr, name, args), name, args, stderr.String()); err != nil {
 		t.Fatal(err)
 	}
 	return stdout.String()
+}
+
+func (c Command) run(stdout, stderr io.Writer, name string, args []string) error {
+	limit := c.Patience
+	if limit == 0 {
+		limit = patience
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Folder, strings.NewReader(c.Stdin), stdout, stderr
+	if c.Env != nil {
+		cmd.Env = append(os.Environ(), c.Env...)
+	}
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); c.AnyStatus && errors.As(err, &exit) && exit.Exited() {
+		return nil
+	}
+	return err
 }
 
 func explain(err error, name string, args []string, out string) error {
@@ -83,6 +115,25 @@ func explain(err error, name string, args []string, out string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, Shortened(out))
+}
+
+// Try, Must and Output are those of the zero Command.
+func Try(name string, args ...string) (string, error) { return Command{}.Try(name, args...) }
+
+func Must(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	return Command{}.Must(t, name, args...)
+}
+
+func Output(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	return Command{}.Output(t, name, args...)
+}
+
+// Lines is Output line by line.
+func Lines(t testing.TB, name string, args ...string) []string {
+	t.Helper()
+	return strings.Split(strings.TrimSuffix(Output(t, name, args...), "\n"), "\n")
 }
 
 // Shortened is the beginning and the end of a long output.
@@ -115,6 +166,7 @@ func Main(m *testing.M, prepare func(scratch, converter string) error) int {
 // under the name ld.
 func Driver(t testing.TB, linker string) string {
 	t.Helper()
+	remember(t, linker)
 	path, err := exec.LookPath(linker)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,13 @@
 /* Probes of C: of sdt.h, of a header's own prototype, and of no prototype. */
 #include "app.h"
 
+SDT_PROVIDER_DEFINE(old__app);
+SDT_PROBE_DEFINE1(old__app, , , half_done, half-done, "int");
+
 enum app_colour { APP_RED, APP_BLUE };
 void __dtrace_probe_plain___declared(const char *, enum app_colour, volatile signed char, unsigned short);
 void __dtrace_probe_plain___file(int, unsigned char);
+void __dtrace_probe_plain__text___end__of__line(int);
 
 char app_text[] = "text", app_more[] = "more";
 int app_dead(int n), app_deader(int n);
@@ -27,6 +31,9 @@ void app_run(int n)
 	app_work(n, 73588229205 + n);
 	__dtrace_probe_plain___declared(app_more, APP_BLUE, (signed char)-n, (unsigned short)(65000 + n));
 	__dtrace_probe_plain___file(-5 * n, (unsigned char)(250 + n));
+	DTRACE_PROBE1(app___half__way, int, n + 1);
+	SDT_PROBE1(old__app, , , half_done, n + 2);
+	__dtrace_probe_plain__text___end__of__line(n + 3);
 	app_cxx(n);
 }
 

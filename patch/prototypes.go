@@ -1,4 +1,4 @@
-package stapsdt
+package patch
 
 import (
 	"bufio"
@@ -7,28 +7,42 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/emit/stapsdt"
 )
 
-// Prototypes are declarations of stubs or of probes' ids that a file holds, one a
-// line:
-//
-//	void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
-//	tcp___drop(int reason)
-//
-// Lines that are empty, or begin with # or //, say nothing.
-type Prototypes map[string]prototype
+// Prototypes are the types of stubs' parameters, in their order and as C writes them,
+// by the name of the stub or by the ID of its probe. Those under the stub's name are
+// preferred. A type that is not known as an integer or a pointer is taken for a word.
+type Prototypes map[string][]string
 
-type prototype struct {
-	line  int
-	types []cType
+// of returns the types of the arguments of a stub, and whether they are known.
+func (p Prototypes) of(s *Stub, m arch.Machine) ([]stapsdt.Type, bool) {
+	params, ok := p[s.Name]
+	if !ok {
+		if params, ok = p[s.ID]; !ok {
+			return nil, false
+		}
+	}
+	types := make([]stapsdt.Type, len(params))
+	for i, text := range params {
+		types[i] = stapsdt.Native(text, m)
+	}
+	return types, true
 }
 
 // maxLine bounds the length of a line, in bytes.
 const maxLine = 1 << 16
 
-// ReadPrototypes reads a file of prototypes, whose name is for messages.
+// ReadPrototypes reads declarations of stubs, or of IDs of probes, one a line:
+//
+//	void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
+//	tcp___drop(int reason)
+//
+// Lines that are empty, or begin with # or //, say nothing. Every type has to be
+// known as an integer or a pointer; the name of a parameter stays behind it. file is the name of
+// what is read, for errors, which begin with it and the number of the line.
 func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
-	all := Prototypes{}
+	all, declared := Prototypes{}, map[string]int{} // in which line
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -38,14 +52,14 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 		if text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "//") {
 			continue
 		}
-		name, types, err := parsePrototype(text)
+		name, params, err := parsePrototype(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
-		if first, twice := all[name]; twice {
-			return nil, fmt.Errorf("%s:%d: %q is declared in line %d already", file, n, name, first.line)
+		if first, twice := declared[name]; twice {
+			return nil, fmt.Errorf("%s:%d: %q is declared in line %d already", file, n, name, first)
 		}
-		all[name] = prototype{n, types}
+		all[name], declared[name] = params, n
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, n+1, err)
@@ -54,7 +68,7 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 }
 
 // parsePrototype divides a declaration into a name and the types of parameters.
-func parsePrototype(text string) (name string, types []cType, err error) {
+func parsePrototype(text string) (name string, params []string, err error) {
 	text = strings.TrimSpace(strings.TrimSuffix(text, ";"))
 	before, list, ok := strings.Cut(text, "(")
 	if !ok || !strings.HasSuffix(list, ")") {
@@ -71,23 +85,22 @@ func parsePrototype(text string) (name string, types []cType, err error) {
 	if list = strings.TrimSpace(list); list == "" || list == "void" {
 		return name, nil, nil
 	}
-	types, err = splitParameters(list)
-	return name, types, err
+	params, err = splitParameters(list)
+	return name, params, err
 }
 
 // splitParameters divides a list at the commas that are not in parentheses.
-func splitParameters(list string) ([]cType, error) {
-	var types []cType
+func splitParameters(list string) ([]string, error) {
+	var params []string
 	depth, start := 0, 0
 	for i := 0; i <= len(list); i++ {
 		switch {
 		case i == len(list) || list[i] == ',' && depth == 0:
 			text := strings.TrimSpace(list[start:i])
-			typ, ok := parseType(text)
-			if !ok {
-				return nil, fmt.Errorf("parameter %d: %q is not known as an integer or a pointer; write what it stands for", len(types)+1, text)
+			if !stapsdt.IsKnown(text) {
+				return nil, fmt.Errorf("parameter %d: %q is not known as an integer or a pointer; write what it stands for", len(params)+1, text)
 			}
-			types, start = append(types, typ), i+1
+			params, start = append(params, text), i+1
 		case list[i] == '(':
 			depth++
 		case list[i] == ')':
@@ -99,7 +112,7 @@ func splitParameters(list string) ([]cType, error) {
 	if depth != 0 {
 		return nil, fmt.Errorf("parentheses do not match")
 	}
-	return types, nil
+	return params, nil
 }
 
 // isName reports whether a name may be that of a function.
@@ -111,20 +124,4 @@ func isName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-// Types returns the types of the arguments of a stub, under its name or the id of
-// its probe, and whether there is a declaration.
-func (p Prototypes) Types(m arch.Machine, stub, id string) ([]Type, bool) {
-	declared, ok := p[stub]
-	if !ok {
-		if declared, ok = p[id]; !ok {
-			return nil, false
-		}
-	}
-	types := make([]Type, len(declared.types))
-	for i, t := range declared.types {
-		types[i] = t.on(m)
-	}
-	return types, true
 }

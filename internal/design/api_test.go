@@ -1,0 +1,220 @@
+package design
+
+import (
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compiled imports packages as the compiler has left them.
+func compiled(t *testing.T) types.Importer {
+	files := map[string]string{}
+	for _, p := range list(t, "-export", "-deps", "./...") {
+		files[p.ImportPath] = p.Export
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		if files[path] == "" {
+			return nil, fmt.Errorf("no export data of %s", path)
+		}
+		return os.Open(files[path])
+	})
+}
+
+func TestNoPublicSignatureNamesAnInternalType(t *testing.T) {
+	im := compiled(t)
+	public := 0
+	for _, p := range list(t, "./...") {
+		if !isPublic(p.ImportPath) || len(p.GoFiles) == 0 {
+			continue
+		}
+		public++
+		checked, err := im.Import(p.ImportPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range hiddenTypes(checked) {
+			t.Errorf("%s: %s", p.ImportPath, found)
+		}
+	}
+	if public < 10 {
+		t.Errorf("only %d public packages were found", public)
+	}
+}
+
+func TestHiddenTypesAreFound(t *testing.T) {
+	const source = `package p
+
+import "sdtconvert/internal/filetype"
+
+type hidden struct{ F filetype.Type }
+
+func (hidden) Promoted() filetype.Type { return 0 }
+
+type (
+	Alias    = filetype.Type
+	Fields   struct{ A []filetype.Type; B map[string]*filetype.Type; c filetype.Type }
+	Embedded struct{ filetype.Type }
+	Inherits struct{ hidden }
+	Face     interface{ M(func(chan filetype.Type)) }
+	Generic[T interface{ ~[]filetype.Type }] struct{}
+	Right    struct{ c filetype.Type }
+	Copied   filetype.Type // nothing of it says so
+)
+
+func (Right) M(...filetype.Type) {}
+func (Right) m(filetype.Type)    {}
+
+var V [4]filetype.Type
+const C = filetype.ELF
+func F() (_ struct{ X filetype.Type }, _ error) { panic(0) }
+func f(filetype.Type)                           {}
+func G(Generic[[]filetype.Type])                {}
+func Unexported() hidden                        { panic(0) }
+`
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "p.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := (&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const named = " names sdtconvert/internal/filetype.Type"
+	want := []string{
+		"Alias" + named, "C" + named, "Embedded.Type" + named, "F" + named, "Face.M" + named,
+		"Fields.A" + named, "Fields.B" + named, "G" + named, "Generic" + named,
+		"Inherits.F" + named, "Inherits.Promoted" + named, "Right.M" + named, "Unexported names p.hidden", "V" + named,
+	}
+	if diff := cmp.Diff(want, hiddenTypes(p)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// hiddenTypes lists what of a package's exported API names a type that those who
+// import it cannot name: one of an internal package, or one that is not exported.
+func hiddenTypes(p *types.Package) []string {
+	w := &walker{}
+	for _, name := range p.Scope().Names() {
+		if o := p.Scope().Lookup(name); o.Exported() {
+			w.object(o)
+		}
+	}
+	slices.Sort(w.found)
+	return slices.Compact(w.found)
+}
+
+type walker struct {
+	what  string // is looked at
+	found []string
+	seen  map[types.Type]bool // of what
+}
+
+func (w *walker) look(what string, t types.Type) {
+	w.what, w.seen = what, map[types.Type]bool{}
+	w.walk(t)
+}
+
+func (w *walker) object(o types.Object) {
+	name, ok := o.(*types.TypeName)
+	if !ok {
+		w.look(o.Name(), o.Type())
+		return
+	}
+	if name.IsAlias() {
+		w.look(o.Name(), types.Unalias(o.Type()))
+		return
+	}
+	named := o.Type().(*types.Named)
+	w.what, w.seen = o.Name(), map[types.Type]bool{}
+	for param := range named.TypeParams().TypeParams() {
+		w.walk(param.Constraint())
+	}
+	if s, ok := named.Underlying().(*types.Struct); ok {
+		w.fields(o.Name(), s)
+	} else if _, ok := named.Underlying().(*types.Interface); !ok {
+		w.look(o.Name(), named.Underlying())
+	}
+	methods := types.NewMethodSet(types.NewPointer(named))
+	if types.IsInterface(named) {
+		methods = types.NewMethodSet(named)
+	}
+	for m := range methods.Methods() {
+		if m.Obj().Exported() {
+			w.look(o.Name()+"."+m.Obj().Name(), m.Type())
+		}
+	}
+}
+
+// fields looks at exported fields, and at those of embedded structures, which are
+// exported whatever the structure is called.
+func (w *walker) fields(owner string, s *types.Struct) {
+	for f := range s.Fields() {
+		if f.Exported() {
+			w.look(owner+"."+f.Name(), f.Type())
+		} else if inner, ok := f.Type().Underlying().(*types.Struct); ok && f.Embedded() {
+			w.fields(owner, inner)
+		}
+	}
+}
+
+// walk looks at all that a type is made of, up to names.
+func (w *walker) walk(t types.Type) {
+	if t == nil || w.seen[t] {
+		return
+	}
+	w.seen[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		w.name(t.Obj())
+	case *types.Named:
+		w.name(t.Obj())
+		for arg := range t.TypeArgs().Types() {
+			w.walk(arg)
+		}
+	case interface{ Elem() types.Type }: // arrays, channels, maps, pointers and slices
+		if m, ok := t.(*types.Map); ok {
+			w.walk(m.Key())
+		}
+		w.walk(t.Elem())
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				w.walk(v.Type())
+			}
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			w.walk(f.Type())
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			w.walk(m.Type())
+		}
+		for e := range t.EmbeddedTypes() {
+			w.walk(e)
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			w.walk(term.Type())
+		}
+	case *types.TypeParam, *types.Basic:
+	default:
+		panic(fmt.Sprintf("a type that is not known: %T", t))
+	}
+}
+
+func (w *walker) name(n *types.TypeName) {
+	if n.Pkg() != nil && (isInternal(n.Pkg().Path()) || !n.Exported()) {
+		w.found = append(w.found, fmt.Sprintf("%s names %s.%s", w.what, n.Pkg().Path(), n.Name()))
+	}
+}

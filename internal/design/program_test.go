@@ -1,0 +1,167 @@
+package design
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/objects"
+)
+
+// outside builds testdata/program in a module of its own, which has this module
+// from its folder. It needs no network: what this module is made of is there.
+func outside(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	copyFile(t, filepath.Join("testdata", "program", "main.go"), filepath.Join(dir, "main.go"))
+	copyFile(t, filepath.Join(root(), "go.sum"), filepath.Join(dir, "go.sum"))
+	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root())
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return program
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sdtconvert builds the command.
+func sdtconvert(t *testing.T) string {
+	t.Helper()
+	command := filepath.Join(t.TempDir(), "sdtconvert")
+	cmd := exec.Command("go", "build", "-o", command, "./cmd/sdtconvert")
+	cmd.Dir = root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return command
+}
+
+// A program that is no part of this module lists and converts as sdtconvert does.
+func TestProgramOfAnotherModule(t *testing.T) {
+	program, command := outside(t), sdtconvert(t)
+	for _, c := range []struct {
+		object  string
+		outcome string // "converted", "unchanged" or "refused"
+	}{
+		{"calls.amd64-clang14-O1.o", "converted"},
+		{"calls.arm64-gcc12-O2.o", "converted"},
+		{"calls.riscv64-gcc12-O2.o", "converted"},
+		{"none.amd64-gcc12-O2.o", "unchanged"},
+		{"address.amd64-gcc12-data.o", "refused"},
+	} {
+		t.Run(c.object, func(t *testing.T) {
+			dir := t.TempDir()
+			input := filepath.Join(dir, c.object)
+			copyFile(t, filepath.Join(objects.Folder(), c.object), input)
+
+			ours, theirs := filepath.Join(dir, "ours.o"), filepath.Join(dir, "theirs.o")
+			listed, ourErr := run(exec.Command(command, "inspect", "--json", input))
+			_, convertErr := run(exec.Command(command, "convert", "-o", ours, input))
+			printed, err := run(exec.Command(program, input, theirs))
+			if refused := c.outcome == "refused"; refused != (err != nil) || refused != (convertErr != nil) {
+				t.Fatalf("%v, and sdtconvert: %v", err, convertErr)
+			}
+			if c.outcome == "refused" {
+				checkRefusals(t, err.Error(), convertErr.Error())
+			} else if ourErr != nil {
+				t.Fatal(ourErr)
+			}
+			if diff := cmp.Diff(sites(t, listed), printed); diff != "" {
+				t.Errorf("sites: %s", diff)
+			}
+			converted, err := os.ReadFile(theirs)
+			if (err == nil) != (c.outcome == "converted") || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if c.outcome != "converted" {
+				return
+			}
+			want, err := os.ReadFile(ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(converted, want) {
+				t.Error("the object differs from that of sdtconvert")
+			}
+			if before := objects.Read(t, c.object); bytes.Equal(converted, before) {
+				t.Error("the object was not converted")
+			}
+		})
+	}
+}
+
+// checkRefusals wants the same refusals, a line each, but for what the command
+// puts in front of them.
+func checkRefusals(t *testing.T, got, want string) {
+	t.Helper()
+	if got == "" {
+		t.Error("got no reason")
+	}
+	for line := range strings.Lines(got) {
+		if !strings.Contains(want, strings.TrimSpace(line)) {
+			t.Errorf("got %q, and of sdtconvert %q", line, want)
+		}
+	}
+}
+
+// run runs a command; the error is what it says on its standard error.
+func run(cmd *exec.Cmd) (stdout string, err error) {
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = errors.New(errs.String())
+	}
+	return string(out), err
+}
+
+// sites prints what inspect has listed as the program does, which lists no refused
+// sites.
+func sites(t *testing.T, listed string) string {
+	t.Helper()
+	var manifest struct {
+		Objects []struct {
+			Sites []struct {
+				Section, Kind, Probe, State string
+				Offset                      uint64
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(listed), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, o := range manifest.Objects {
+		for _, s := range o.Sites {
+			if s.State != "refused" {
+				fmt.Fprintf(&b, "%s+%#x %s %s\n", s.Section, s.Offset, s.Kind, s.Probe)
+			}
+		}
+	}
+	return b.String()
+}

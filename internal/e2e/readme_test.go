@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// tested are the folders of the project that hold tests, but for this one.
+func tested(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	root := os.DirFS(tools.Root())
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if folder := filepath.Dir(path); strings.HasSuffix(path, "_test.go") && folder != "internal/e2e" {
+			all[folder] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The map names each folder with tests in the first column of a table, and no other
+// that is none.
+func TestMapIsComplete(t *testing.T) {
+	text, err := os.ReadFile(tools.Root("internal", "e2e", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := tested(t)
+	folder := regexp.MustCompile("`([a-z0-9/]+)`")
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, match := range folder.FindAllStringSubmatch(cells[1], -1) {
+			if _, err := os.Stat(tools.Root(match[1])); err != nil {
+				t.Error(err)
+			}
+			delete(left, match[1])
+		}
+	}
+	for folder := range left {
+		t.Errorf("%s is missing in the map", folder)
+	}
+}
+
+// Each folder opens with a doc.go that says what it proves.
+func TestFoldersSayWhatTheyProve(t *testing.T) {
+	for folder := range tested(t) {
+		if !strings.HasPrefix(folder, "internal/e2e/") {
+			continue
+		}
+		text, err := os.ReadFile(tools.Root(folder, "doc.go"))
+		if want := "// Package " + filepath.Base(folder) + " "; err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s: no doc.go that begins with %q: %v", folder, want, err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package shared
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func TestFilesAreMadeOnce(t *testing.T) {
+	f := Files{Folder: t.TempDir()}
+	made := 0
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			path, err := f.Make("a", []string{"x", "y"}, func(out string) error {
+				made++
+				return os.WriteFile(out, []byte("text"), 0o666)
+			})
+			if text, readErr := os.ReadFile(path); err != nil || readErr != nil || string(text) != "text" || filepath.Base(path) != "a" {
+				t.Errorf("%s: %q, %v, %v", path, text, err, readErr)
+			}
+		})
+	}
+	all.Wait()
+	if made != 1 {
+		t.Errorf("made %d times", made)
+	}
+	fault := errors.New("fault")
+	for _, words := range [][]string{{"x"}, {"xy"}, {"x", "y", ""}} {
+		if _, err := f.Make("a", words, func(string) error { return fault }); err != fault {
+			t.Errorf("%q: %v", words, err)
+		}
+		if _, err := f.Make("a", words, func(string) error { return nil }); err != fault {
+			t.Errorf("%q, again: %v", words, err)
+		}
+	}
+}
+
+func TestDriver(t *testing.T) {
+	f := Files{Folder: t.TempDir()}
+	folder, err := f.Driver("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(folder+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := f.Driver("no-such-linker"); err == nil {
+		t.Error("a linker that is missing is no failure")
+	}
+}

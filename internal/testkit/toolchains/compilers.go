@@ -1,0 +1,43 @@
+package toolchains
+
+// Compiler is a C and a C++ compiler of others.
+type Compiler struct {
+	Name string // of the C compiler
+	CXX  string // of the C++ compiler
+	// Clang is one for all machines; of gcc there is one for each.
+	Clang bool
+}
+
+var (
+	GCC     = Compiler{Name: "gcc", CXX: "g++"}
+	GCC12   = Compiler{Name: "gcc-12", CXX: "g++-12"} // which made the objects of testdata
+	Clang14 = Compiler{Name: "clang-14", CXX: "clang++-14", Clang: true}
+	Clang19 = Compiler{Name: "clang-19", CXX: "clang++-19", Clang: true}
+
+	Compilers = []Compiler{GCC, GCC12, Clang14, Clang19}
+)
+
+// CC is the command of a machine's C compiler: its program, and the flags that
+// choose the machine.
+func (m *Machine) CC(c Compiler) []string { return m.compiler(c, c.Name) }
+
+// CXX is the command of a machine's C++ compiler.
+func (m *Machine) CXX(c Compiler) []string { return m.compiler(c, c.CXX) }
+
+func (m *Machine) compiler(c Compiler, program string) []string {
+	switch {
+	case !c.Clang:
+		return []string{m.Tool(program)}
+	case m.Native():
+		return []string{program}
+	}
+	return []string{program, "--target=" + m.Triplet}
+}
+
+// Packages are Debian's packages of a compiler for a machine: of C and of C++.
+func (m *Machine) Packages(c Compiler) (cc, cxx string) {
+	if c.Clang {
+		return c.Name, c.Name
+	}
+	return m.packageOf(c.Name), m.packageOf(c.CXX)
+}

@@ -1,0 +1,157 @@
+// Package toolchains is the one table of what tests compile, link and run with:
+// machines, and the compilers, linkers and emulators of others for each.
+package toolchains
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// Machine is what programs are built for and run on.
+type Machine struct {
+	Name      string // as arch.Traits has it
+	Triplet   string // GNU's, by which Debian calls the cross tools; "" for the native one
+	QEMU      string // the emulator of its programs, "" where they run by themselves
+	Emulation string // by which the option -m of linkers calls it
+	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
+	LinkFlags []string
+	without   []string           // the linkers that do not know it
+	cannot    map[Feature]string // what it has not, whatever links, and why
+}
+
+// A machine in package arch is a line here, and a line here is one there.
+var (
+	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
+	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: "qemu-aarch64-static", Emulation: "aarch64linux"}
+	// As clang's driver does, -X: lld keeps labels named .L otherwise.
+	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: "qemu-riscv64-static", Emulation: "elf64lriscv",
+		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
+		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
+
+	Machines = []*Machine{AMD64, ARM64, RISCV64}
+)
+
+// Of these, symbols and lines are read, and nothing is converted: gcc alone makes
+// objects of them.
+var (
+	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu"}
+	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu"}
+
+	OnlyRead = []*Machine{I386, PPC64}
+)
+
+// Foreign are the machines whose programs run under an emulator.
+func Foreign() []*Machine {
+	return slices.DeleteFunc(slices.Clone(Machines), (*Machine).Native)
+}
+
+// Native tells whether a machine's tools are those without a prefix.
+func (m *Machine) Native() bool { return m.Triplet == "" }
+
+// Tool is a program of binutils or of gcc for the machine.
+func (m *Machine) Tool(name string) string {
+	if m.Native() {
+		return name
+	}
+	return m.Triplet + "-" + name
+}
+
+// Tools is Tool for several.
+func (m *Machine) Tools(names ...string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, m.Tool(name))
+	}
+	return all
+}
+
+// Sysroot is the folder of the machine's C library.
+func (m *Machine) Sysroot() string {
+	if m.Native() {
+		return "/"
+	}
+	return "/usr/" + m.Triplet
+}
+
+// Command is what runs a program of the machine.
+func (m *Machine) Command(program string, args ...string) []string {
+	var words []string
+	if m.QEMU != "" {
+		words = []string{m.QEMU, "-L", m.Sysroot()}
+	}
+	return append(append(words, program), args...)
+}
+
+// Need is tools.Need of what compiles and links for the machine, and runs it.
+func (m *Machine) Need(t testing.TB) {
+	t.Helper()
+	tools.Need(t, m.Tools("gcc", "g++")...)
+	if m.QEMU != "" {
+		tools.Need(t, m.QEMU)
+	}
+}
+
+// Cannot says why an image with a feature is not made for the machine by a linker,
+// "" where it is.
+func (m *Machine) Cannot(l Linker, f Feature) string {
+	if why := l.Cannot[f]; why != "" {
+		return why
+	}
+	return m.cannot[f]
+}
+
+// Linkers are the linkers that know the machine.
+func (m *Machine) Linkers() []Linker {
+	var all []Linker
+	for _, l := range linkers {
+		if !slices.Contains(m.without, l.Name) {
+			all = append(all, m.own(l))
+		}
+	}
+	return all
+}
+
+// Newest are the linkers that know the machine, of each the newest version.
+func (m *Machine) Newest() []Linker {
+	return slices.DeleteFunc(m.Linkers(), func(l Linker) bool { return l.old })
+}
+
+// Linker is one of Linkers by its name.
+func (m *Machine) Linker(name string) Linker {
+	for _, l := range m.Linkers() {
+		if l.Name == name {
+			return l
+		}
+	}
+	panic(fmt.Sprintf("%s has no linker %q", m.Name, name))
+}
+
+// own is a linker as the machine has it: GNU's linkers are built for one machine.
+func (m *Machine) own(l Linker) Linker {
+	if l.Package == binutils {
+		l.Path = m.Tool(l.Path)
+		l.Package = m.packageOf(l.Package)
+	}
+	return l
+}
+
+// packageOf is Debian's package of a GNU tool for the machine.
+func (m *Machine) packageOf(name string) string {
+	if m.Native() {
+		return name
+	}
+	return name + "-" + m.Triplet
+}
+
+// Covers fails a test that lists machines by hand, and has forgotten one.
+func Covers(t testing.TB, listed ...*Machine) {
+	t.Helper()
+	for _, m := range Machines {
+		if !slices.Contains(listed, m) {
+			t.Errorf("%s is missing among what is tested", m.Name)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package toolchains_test
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// known are the machines of package machines, by the names of their traits.
+func known() map[string]arch.Machine {
+	all := map[string]arch.Machine{}
+	for e := range elf.Machine(0xffff) {
+		for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
+			if m := machines.Lookup(e, class); m != nil {
+				all[m.Traits().Name] = m
+			}
+		}
+	}
+	return all
+}
+
+// Each machine that objects are converted for has a line in the table, and each line
+// is of such a machine and says of it what its traits do.
+func TestTableHasTheMachinesOfArch(t *testing.T) {
+	left := known()
+	for _, m := range toolchains.Machines {
+		a := left[m.Name]
+		if a == nil {
+			t.Errorf("%s is no machine in arch/machines, or stands twice in the table", m.Name)
+			continue
+		}
+		delete(left, m.Name)
+		if m.Relaxes != a.Traits().Relaxes {
+			t.Errorf("%s: Relaxes is %v", m.Name, m.Relaxes)
+		}
+		if m.Native() != (m.QEMU == "") {
+			t.Errorf("%s: the emulator is %q", m.Name, m.QEMU)
+		}
+	}
+	for name := range left {
+		t.Errorf("%s is in arch/machines, and has no line in the table of toolchains", name)
+	}
+	for _, m := range toolchains.OnlyRead {
+		if known()[m.Name] != nil {
+			t.Errorf("objects of %s are converted", m.Name)
+		}
+	}
+}
+
+// Compilers make objects of the machine that the table has them for, linkers that
+// know it merge them, and others do not.
+func TestTableIsTrueOfTheTools(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "a.c")
+	if err := os.WriteFile(source, []byte("int a;\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			m.Need(t)
+			var object string
+			for _, c := range toolchains.Compilers {
+				for _, command := range [][]string{m.CC(c), m.CXX(c)} {
+					object = filepath.Join(t.TempDir(), "a.o")
+					tools.Need(t, command[0])
+					tools.Must(t, command[0], append(command[1:], "-c", "-o", object, source)...)
+					checkMachine(t, m, object)
+				}
+			}
+			for _, l := range toolchains.AMD64.Linkers() {
+				i := slices.IndexFunc(m.Linkers(), func(own toolchains.Linker) bool { return own.Name == l.Name })
+				if i >= 0 {
+					l = m.Linkers()[i]
+				}
+				tools.Need(t, l.Path)
+				merged := filepath.Join(t.TempDir(), "merged.o")
+				out, err := tools.Try(l.Path, "-m", m.Emulation, "-r", "-o", merged, object)
+				if known := i >= 0; known != (err == nil) {
+					t.Errorf("%s knows %s: %v, and says %s, %v", l.Path, m.Name, known, out, err)
+				} else if known {
+					checkMachine(t, m, merged)
+				}
+			}
+		})
+	}
+}
+
+func checkMachine(t *testing.T, m *toolchains.Machine, object string) {
+	t.Helper()
+	f, err := elf.Open(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := machines.Lookup(f.Machine, f.Class); got == nil || got.Traits().Name != m.Name {
+		t.Errorf("%s is of %v, want %s", object, f.Machine, m.Name)
+	}
+}
+
+// Features that the table denies linkers they have not: what is tested without them
+// could be tested with them otherwise.
+func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	source, script := write("a.c", "int main(void) { return 0; }\n"), write("a.lds", "SECTIONS { .text : { *(.text) } }\n")
+	tools.Need(t, "gcc")
+	plain, late := filepath.Join(folder, "plain.o"), filepath.Join(folder, "late.o")
+	tools.Must(t, "gcc", "-c", "-o", plain, source)
+	tools.Must(t, "gcc", "-flto", "-c", "-o", late, source)
+	for _, l := range toolchains.AMD64.Linkers() {
+		tools.Need(t, l.Path)
+		driver := "-B" + tools.Driver(t, l.Path)
+		for feature, command := range map[toolchains.Feature][]string{
+			toolchains.StaticPIE:       {"gcc", driver, "-static-pie", plain},
+			toolchains.Scripts:         {l.Path, "-r", "-T", script, plain},
+			toolchains.CrossReferences: {"gcc", driver, "-Wl,--cref", plain},
+			toolchains.GCCPlugin:       {"gcc", driver, "-flto", late},
+			toolchains.PluginWithR:     {"gcc", driver, "-flto", "-r", "-flinker-output=nolto-rel", late},
+		} {
+			out := filepath.Join(folder, "out")
+			said, err := tools.Try(command[0], append(command[1:], "-o", out)...)
+			if err == nil && feature == toolchains.PluginWithR {
+				err = hasMain(out)
+			}
+			if l.Can(feature) != (err == nil) {
+				t.Errorf("%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
+			}
+		}
+	}
+}
+
+// hasMain fails for an object without a function main that others can call.
+func hasMain(object string) error {
+	f, err := elf.Open(object)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err == nil && !slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
+		return s.Name == "main" && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC)
+	}) {
+		err = errors.New("no global function main")
+	}
+	return err
+}
+
+// packages are those that scripts/install-tools installs.
+func packages(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(tools.Root("scripts", "install-tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "packages=(")
+	list, _, ended := strings.Cut(list, "\n)")
+	if !found || !ended {
+		t.Fatal("scripts/install-tools has no list of packages")
+	}
+	var all []string
+	for line := range strings.Lines(list) {
+		if line, _, _ = strings.Cut(line, "#"); line != "" {
+			all = append(all, strings.Fields(line)...)
+		}
+	}
+	return all
+}
+
+// named are the tools of the table with their packages.
+func named() map[string]string {
+	all := map[string]string{}
+	for _, m := range toolchains.Machines {
+		for _, c := range toolchains.Compilers {
+			cc, cxx := m.Packages(c)
+			all[m.CC(c)[0]], all[m.CXX(c)[0]] = cc, cxx
+		}
+		for _, l := range m.Linkers() {
+			all[l.Path] = l.Package
+		}
+		if m.QEMU != "" {
+			all[m.QEMU] = "qemu-user-static"
+		}
+	}
+	for _, m := range toolchains.OnlyRead {
+		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.GCC12} {
+			cc, _ := m.Packages(c)
+			all[m.CC(c)[0]] = cc
+		}
+	}
+	return all
+}
+
+// scripts/install-tools installs each tool of the table.
+func TestToolsAreInstalled(t *testing.T) {
+	installed := packages(t)
+	for tool, pkg := range named() {
+		if !slices.Contains(installed, pkg) {
+			t.Errorf("%s: scripts/install-tools does not install %s", tool, pkg)
+		}
+	}
+}
+
+// Each tool is of the package that the table says.
+func TestPackagesHaveTheirTools(t *testing.T) {
+	tools.Need(t, "dpkg-query")
+	args, want := []string{"--search"}, map[string]bool{}
+	for tool, pkg := range named() {
+		tools.Need(t, tool)
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+		want[pkg+": "+path] = true
+	}
+	for _, line := range tools.Lines(t, "dpkg-query", args...) {
+		delete(want, line)
+	}
+	for line := range want {
+		t.Errorf("not so: %s", line)
+	}
+}
+
+// The objects of testdata are made by tools of the table.
+func TestRecipesUseTheTable(t *testing.T) {
+	f, err := os.Open(tools.Root("testdata", "objs", "recipes.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	commands := map[string]bool{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if columns := strings.Split(lines.Text(), "\t"); len(columns) > 2 && !strings.HasPrefix(columns[0], "#") {
+			commands[columns[2]] = true
+		}
+	}
+	if len(commands) == 0 {
+		t.Fatal("no recipes")
+	}
+	for command := range commands {
+		if named()[command] == "" {
+			t.Errorf("recipes.tsv uses %s, which the table of toolchains does not know", command)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for _, c := range []struct{ got, want []string }{
+		{toolchains.AMD64.CC(toolchains.Clang19), []string{"clang-19"}},
+		{toolchains.AMD64.CXX(toolchains.GCC12), []string{"g++-12"}},
+		{toolchains.ARM64.CC(toolchains.GCC12), []string{"aarch64-linux-gnu-gcc-12"}},
+		{toolchains.ARM64.CXX(toolchains.Clang14), []string{"clang++-14", "--target=aarch64-linux-gnu"}},
+		{toolchains.AMD64.Command("a", "b"), []string{"a", "b"}},
+		{toolchains.ARM64.Command("a", "b"), []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
+		{[]string{toolchains.ARM64.Linker("bfd").Path, toolchains.ARM64.Linker("mold").Path}, []string{"aarch64-linux-gnu-ld.bfd", "mold"}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package tools
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// used are the tools of each test that runs.
+var used = struct {
+	sync.Mutex
+	by map[testing.TB][]string
+}{by: map[testing.TB][]string{}}
+
+// remember has a test that fails name the versions of the tools it ran with: what
+// it asserts of them may be true of others. What is not found along PATH is no
+// tool of others.
+func remember(t testing.TB, tools ...string) {
+	used.Lock()
+	defer used.Unlock()
+	all, known := used.by[t]
+	for _, tool := range tools {
+		if tool == filepath.Base(tool) && !slices.Contains(all, tool) {
+			all = append(all, tool)
+		}
+	}
+	used.by[t] = all
+	if known {
+		return
+	}
+	t.Cleanup(func() {
+		used.Lock()
+		tools := used.by[t]
+		delete(used.by, t)
+		used.Unlock()
+		if t.Failed() && len(tools) > 0 {
+			t.Logf("with these tools:\n%s", versions(tools))
+		}
+	})
+}
+
+// versions are the first lines that tools print when they are asked for theirs.
+func versions(tools []string) string {
+	var b strings.Builder
+	for _, tool := range tools {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		out, err := exec.CommandContext(ctx, tool, "--version").CombinedOutput()
+		cancel()
+		line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		if err != nil {
+			line = "does not tell its version: " + err.Error()
+		}
+		b.WriteString("  " + tool + ": " + line + "\n")
+	}
+	return b.String()
+}

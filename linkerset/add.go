@@ -1,0 +1,106 @@
+package linkerset
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// Ref is what a field refers to: a symbol of the object, and a distance from it in
+// bytes. Sym is an index as elfreloc.Edit has them.
+type Ref struct {
+	Sym    uint32
+	Addend int64
+}
+
+// Record is one probe site.
+type Record struct {
+	Probe Ref // the probe object
+	Site  Ref // the instruction
+}
+
+// Add writes the records of one kind for the text section that text applies to,
+// in sections of their own and of the group that the text section is in. It
+// returns what the text section has to refer to in order to keep each record
+// alive. Errors are *elfreloc.Error.
+func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (keep []Ref, err error) {
+	w := &writer{e: e, m: m, word: e.Object().Layout.Word(), text: text}
+	var s section
+	for _, d := range l.Arrays(k, w.word) {
+		s = w.add(d, records, s)
+	}
+	keep = make([]Ref, len(records))
+	sym := e.SectionSymbol(s.index)
+	for i := range keep {
+		keep[i] = Ref{sym, int64(i * s.entsize)}
+	}
+	return keep, w.err
+}
+
+// writer fills sections of records.
+type writer struct {
+	e    *elfreloc.Edit
+	m    arch.Machine
+	word int
+	text elfreloc.RelocSection
+	err  error
+}
+
+// section is one that was added.
+type section struct {
+	index   int
+	entsize int
+	data    []byte
+}
+
+// add adds a section with an entry for each record. before is the section before
+// it.
+func (w *writer) add(d Array, records []Record, before section) section {
+	size := d.Entsize(w.word)
+	s := section{entsize: size, data: make([]byte, size*len(records))}
+	s.index = w.e.AddSection(elfreloc.NewSection{
+		Name: d.Name, Type: elf.SHT_PROGBITS, Flags: d.Flags, Align: uint64(d.Align), Entsize: uint64(size),
+		Data: s.data, Relocs: true, Expect: len(d.Entry) * len(records), Rela: w.text.Rela, Like: w.text.Target,
+	})
+	for i, r := range records {
+		off := i * size
+		for _, f := range d.Entry {
+			to := r.Probe
+			switch f.To {
+			case ToSite:
+				to = r.Site
+			case ToStructure:
+				to = Ref{w.e.SectionSymbol(before.index), int64(i * before.entsize)}
+			}
+			if f.Distance {
+				w.distance(s, off, to)
+			} else {
+				w.address(s, off, to)
+			}
+			off += f.Size(w.word)
+		}
+	}
+	return s
+}
+
+func (w *writer) address(s section, off int, to Ref) {
+	if !w.text.Rela {
+		w.e.Object().Layout.PutWord(s.data[off:], uint64(to.Addend))
+	}
+	w.keep(w.e.AddRelocation(s.index, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: w.m.Traits().Word, Addend: to.Addend}))
+}
+
+func (w *writer) distance(s section, off int, to Ref) {
+	if !w.text.Rela {
+		w.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
+	}
+	w.keep(AddDistance(w.e, w.m, s.index, uint64(off), to))
+}
+
+// keep keeps the first error.
+func (w *writer) keep(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}

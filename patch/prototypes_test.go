@@ -1,0 +1,84 @@
+package patch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch/amd64"
+	"sdtconvert/internal/emit/stapsdt"
+)
+
+func TestPrototypes(t *testing.T) {
+	const text = `# of the network
+void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
+
+// by its id
+tcp___drop(int reason, const char *why, void (*f)(int, long), size_t n)
+extern void idle(void);
+void* none( ) ;
+`
+	p, err := ReadPrototypes(strings.NewReader(text), "p.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := amd64.Machine{}
+	for id, want := range map[string]string{
+		"tcp___send": "8@%rdi -4@%esi 1@%dl",
+		"tcp___drop": "-4@%edi 8@%rsi 8@%rdx 8@%rcx",
+		"idle":       "", "none": "",
+	} {
+		types, ok := p.of(&Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
+		if diff := cmp.Diff(want, stapsdt.Operands(m, types)); !ok || diff != "" {
+			t.Errorf("%s: %t %s", id, ok, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"int reason", "const char *why", "void (*f)(int, long)", "size_t n"}, p["tcp___drop"]); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := p.of(&Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
+		t.Error("a declaration of something else")
+	}
+}
+
+func TestPrototypesThatMakeNoSense(t *testing.T) {
+	for text, want := range map[string]string{
+		"int":             `p.h:1: got "int", want a declaration: name(type, ...);`,
+		"\nf(int":         `p.h:2: got "f(int", want a declaration: name(type, ...);`,
+		"(int)":           `p.h:1: a declaration without a name`,
+		"void 1f(int)":    `p.h:1: "1f" is no name`,
+		"f(int,)":         `p.h:1: parameter 2: "" is not known as an integer or a pointer; write what it stands for`,
+		"f(double)":       `p.h:1: parameter 1: "double" is not known as an integer or a pointer; write what it stands for`,
+		"f(struct s)":     `p.h:1: parameter 1: "struct s" is not known as an integer or a pointer; write what it stands for`,
+		"f(long double)":  `p.h:1: parameter 1: "long double" is not known as an integer or a pointer; write what it stands for`,
+		"f(int, ...)":     `p.h:1: parameter 2: "..." is not known as an integer or a pointer; write what it stands for`,
+		"f(int x y)":      `p.h:1: parameter 1: "int x y" is not known as an integer or a pointer; write what it stands for`,
+		"f(int))":         `p.h:1: parentheses do not match`,
+		"f(int ((*)())":   `p.h:1: parentheses do not match`,
+		"f(int)\nf(long)": `p.h:2: "f" is declared in line 1 already`,
+		"f(int) g(int)":   `p.h:1: parentheses do not match`,
+	} {
+		_, err := ReadPrototypes(strings.NewReader(text), "p.h")
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func FuzzPrototypes(f *testing.F) {
+	f.Add("void f(int, char *);")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ReadPrototypes(strings.NewReader(text), "p.h")
+		if err != nil {
+			return
+		}
+		m := amd64.Machine{}
+		for name := range p {
+			types, ok := p.of(&Stub{Name: name}, m)
+			if stapsdt.Operands(m, types); !ok {
+				t.Errorf("%q is not found", name)
+			}
+		}
+	})
+}
