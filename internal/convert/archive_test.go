@@ -14,6 +14,7 @@ import (
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/archives"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 func named(t testing.TB, name, object string) objects.File {
@@ -23,7 +24,7 @@ func named(t testing.TB, name, object string) objects.File {
 
 // converterOf is one that works as the command does without flags.
 func converterOf(keep int64) *Converter {
-	c := New(Options{Patch: defaultOptions(), Jobs: 2}, &replace.Writer{})
+	c := New(Options{Patch: patch.DefaultOptions(), Jobs: 2}, &replace.Writer{})
 	c.keep = keep
 	return c
 }
@@ -300,7 +301,7 @@ func checkMembers(t *testing.T, path string) {
 	}
 	defer in.Close()
 	err = in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
-		opts := defaultOptions()
+		opts := patch.DefaultOptions()
 		s, err := src.Relocatable(opts.Names)
 		if err != nil {
 			return nil

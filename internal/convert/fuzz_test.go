@@ -32,7 +32,7 @@ func FuzzConvert(f *testing.F) {
 
 // fuzzOptions spreads the flags of convert over a byte.
 func fuzzOptions(b byte) patch.Options {
-	opts := defaultOptions()
+	opts := patch.DefaultOptions()
 	opts.Layout.Format = linkerset.Format(b % 3)
 	b /= 3
 	if b&1 != 0 {

@@ -17,11 +17,6 @@ import (
 	"sdtconvert/patch"
 )
 
-// defaultOptions are those of a command line without flags.
-func defaultOptions() patch.Options {
-	return patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
-}
-
 // scratch converts objects that tests make up. The results stay in memory.
 type scratch struct{ *objects.Scratch }
 

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 // tryBytes converts bytes that may be anything: to a result that checkRun
 // accepts, or to an error.
 func (s *scratch) tryBytes(t *testing.T, data []byte) {
 	t.Helper()
-	opts := defaultOptions()
+	opts := patch.DefaultOptions()
 	run, err := s.convert(data, opts)
 	if (run != nil) == (err != nil) {
 		t.Fatalf("got %v and error %v", run, err)
@@ -68,7 +69,7 @@ func TestTruncationIsAnError(t *testing.T) {
 			original := objects.Read(t, name)
 			files := newScratch(t)
 			for n := range original {
-				if run, err := files.convert(original[:n], defaultOptions()); err == nil {
+				if run, err := files.convert(original[:n], patch.DefaultOptions()); err == nil {
 					t.Fatalf("%d of %d bytes are converted: %+v", n, len(original), run.changed)
 				}
 			}
@@ -83,7 +84,7 @@ func TestNameOfWhichAStubIsTheTailIsKept(t *testing.T) {
 	if !symbolNames(t, data)[longer] {
 		t.Fatalf("no symbol %s to begin with", longer)
 	}
-	run, err := newScratch(t).convert(data, defaultOptions())
+	run, err := newScratch(t).convert(data, patch.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uin
 // What has no contents takes no room, wherever it claims to stand.
 func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
 	original := objects.Read(t, "existing.amd64-gcc12-O2.o")
-	want, err := newScratch(t).convert(original, defaultOptions())
+	want, err := newScratch(t).convert(original, patch.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
 		h := headerAt(t, data, func(typ elf.SectionType, _ uint64) bool { return typ == elf.SHT_NOBITS })
 		binary.LittleEndian.PutUint64(h[24:], far)
 		binary.LittleEndian.PutUint64(h[48:], far)
-		run, err := newScratch(t).convert(data, defaultOptions())
+		run, err := newScratch(t).convert(data, patch.DefaultOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
 	binary.LittleEndian.PutUint32(null[4:], uint32(elf.SHT_GROUP))
 	binary.LittleEndian.PutUint64(null[32:], 1<<40)
 	files := newScratch(t)
-	_, err := files.convert(data, defaultOptions())
+	_, err := files.convert(data, patch.DefaultOptions())
 	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
 	if err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)

@@ -92,15 +92,7 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 	if mentioned != nil {
 		mentioned(o)
 	}
-	scan, err := patch.Find(o.Object, o.Machine, c.Patch.Names)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := patch.NewPlan(scan, c.Patch)
-	if err != nil {
-		return nil, err
-	}
-	return plan, plan.CheckEarlier()
+	return patch.Examine(o.Object, c.Patch)
 }
 
 // describe puts the sites of an object, earlier ones too, into its entry.
@@ -118,26 +110,17 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 	if plan == nil {
 		return nil, nil, nil
 	}
-	if refused := plan.Err(); len(refused) > 0 {
-		return nil, nil, errors.Join(refused...)
+	if err := errors.Join(plan.Err()...); err != nil {
+		return nil, nil, err
 	}
 	if c.Planned != nil {
 		if err := c.Planned(o, plan); err != nil {
 			return nil, nil, err
 		}
 	}
-	e, err := o.Edit()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := plan.Apply(e); err != nil {
-		return nil, nil, err
-	}
+	out, err = plan.Save()
 	warnings = plan.Warnings
-	if !e.Changed() {
-		return nil, warnings, nil
-	}
-	if out, err = e.Save(); err != nil {
+	if err != nil || out == nil {
 		return nil, warnings, err
 	}
 	warning, err := tail(o, out)

@@ -29,7 +29,7 @@ func described(t *testing.T) []*manifest.Object {
 			t.Fatal(err)
 		}
 		o := manifest.New(file.Name)
-		opts := patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+		opts := patch.DefaultOptions()
 		object, err := in.Source().Relocatable(opts.Names)
 		if err == nil {
 			_, err = manifest.Inspect(o, object, opts)

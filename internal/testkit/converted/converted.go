@@ -19,7 +19,7 @@ func Object(t testing.TB, data []byte) ([]byte, bool) {
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	opts := patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}
+	opts := patch.DefaultOptions()
 	// Of what stays as it is, no fresh file is made.
 	target := filepath.Join(t.TempDir(), "b.o")
 	r := convert.New(convert.Options{Patch: opts, Jobs: 1, Fresh: true}, &replace.Writer{}).File(path, target)
