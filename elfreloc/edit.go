@@ -244,7 +244,7 @@ func (e *Edit) SectionSymbol(sec int) uint32 {
 func (e *Edit) AddGroup(signature uint32) int {
 	const grpComdat = 1
 	flags := make([]byte, 4)
-	e.o.Layout.Order.PutUint32(flags, grpComdat)
+	e.o.Encoding.Order.PutUint32(flags, grpComdat)
 	index := e.AddSection(NewSection{Name: ".group", Type: elf.SHT_GROUP, Align: 4, Entsize: 4, Data: flags})
 	s := &e.sections[index-len(e.o.Sections)]
 	s.Link, s.Info = uint32(e.o.symtab), signature
@@ -271,8 +271,8 @@ func (e *Edit) AddSection(n NewSection) int {
 		return index
 	}
 	rel := newSection{rela: n.Rela, relocs: make([]Relocation, 0, n.Expect), Section: Section{
-		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Layout.Word()),
-		Entsize: uint64(e.o.Layout.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
+		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
+		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA

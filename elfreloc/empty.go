@@ -14,7 +14,7 @@ import (
 // and e_flags, which linkers compare: RISC-V's for one say which registers pass
 // floating-point numbers.
 func (o *Object) Empty(name string) (*Object, error) {
-	l := o.Layout
+	l := o.Encoding
 	const symtab, strtab, shstrtab = 1, 2, 3
 	names, offsets := []byte{0}, [shstrtab + 1]uint32{}
 	for i, s := range []string{symtab: ".symtab", strtab: ".strtab", shstrtab: ".shstrtab"} {

@@ -9,7 +9,7 @@ import (
 // Layout is the shape of an ELF file's records: its class and byte order,
 // decided once when the file is opened. Sizes and fields are those of the
 // gABI, chapter 4.
-type Layout struct {
+type Encoding struct {
 	Class elf.Class
 	Order binary.ByteOrder
 
@@ -21,21 +21,21 @@ type Layout struct {
 }
 
 // Word is the size of an address in bytes.
-func (l Layout) Word() int { return l.pick(4, 8) }
+func (l Encoding) Word() int { return l.pick(4, 8) }
 
-func (l Layout) headerSize() int        { return l.pick(52, 64) }
-func (l Layout) sectionHeaderSize() int { return l.pick(40, 64) }
-func (l Layout) symbolSize() int        { return l.pick(16, 24) }
-func (l Layout) segmentSize() int       { return l.pick(32, 56) }
+func (l Encoding) headerSize() int        { return l.pick(52, 64) }
+func (l Encoding) sectionHeaderSize() int { return l.pick(40, 64) }
+func (l Encoding) symbolSize() int        { return l.pick(16, 24) }
+func (l Encoding) segmentSize() int       { return l.pick(32, 56) }
 
-func (l Layout) relocSize(rela bool) int {
+func (l Encoding) relocSize(rela bool) int {
 	if rela {
 		return l.pick(12, 24)
 	}
 	return l.pick(8, 16)
 }
 
-func (l Layout) pick(size32, size64 int) int {
+func (l Encoding) pick(size32, size64 int) int {
 	if l.Class == elf.ELFCLASS64 {
 		return size64
 	}
@@ -43,7 +43,7 @@ func (l Layout) pick(size32, size64 int) int {
 }
 
 // PutWord writes an address to the start of b, which has room for it.
-func (l Layout) PutWord(b []byte, v uint64) {
+func (l Encoding) PutWord(b []byte, v uint64) {
 	if l.Class == elf.ELFCLASS64 {
 		l.Order.PutUint64(b, v)
 	} else {
@@ -52,7 +52,7 @@ func (l Layout) PutWord(b []byte, v uint64) {
 }
 
 // GetWord reads an address from the start of b, which holds one.
-func (l Layout) GetWord(b []byte) uint64 {
+func (l Encoding) GetWord(b []byte) uint64 {
 	if l.Class == elf.ELFCLASS64 {
 		return l.u64(b)
 	}
@@ -74,7 +74,7 @@ type header struct {
 	ShStrNdx uint16
 }
 
-func (l Layout) getHeader(b []byte) header {
+func (l Encoding) getHeader(b []byte) header {
 	h := header{Type: elf.Type(l.u16(b[16:])), Machine: elf.Machine(l.u16(b[18:])), Version: l.u32(b[20:])}
 	if l.Class == elf.ELFCLASS64 {
 		h.PhOff, h.ShOff, b = l.u64(b[32:]), l.u64(b[40:]), b[48:]
@@ -88,7 +88,7 @@ func (l Layout) getHeader(b []byte) header {
 
 // putHeader writes the fields of a header that has no program headers, but for
 // the identification and what putSectionTable writes.
-func (l Layout) putHeader(b []byte, h header) {
+func (l Encoding) putHeader(b []byte, h header) {
 	o, size := l.Order, uint16(l.headerSize())
 	o.PutUint16(b[16:], uint16(h.Type))
 	o.PutUint16(b[18:], uint16(h.Machine))
@@ -100,7 +100,7 @@ func (l Layout) putHeader(b []byte, h header) {
 }
 
 // putSectionTable updates the three fields that a grown section table changes.
-func (l Layout) putSectionTable(b []byte, off uint64, num, strndx uint16) {
+func (l Encoding) putSectionTable(b []byte, off uint64, num, strndx uint16) {
 	if l.Class == elf.ELFCLASS64 {
 		l.Order.PutUint64(b[40:], off)
 		b = b[60:]
@@ -112,7 +112,7 @@ func (l Layout) putSectionTable(b []byte, off uint64, num, strndx uint16) {
 	l.Order.PutUint16(b[2:], strndx)
 }
 
-func (l Layout) getSection(b []byte) (s Section) {
+func (l Encoding) getSection(b []byte) (s Section) {
 	s.nameOff, s.Type = l.u32(b), elf.SectionType(l.u32(b[4:]))
 	if l.Class == elf.ELFCLASS64 {
 		s.Flags, s.Addr = elf.SectionFlag(l.u64(b[8:])), l.u64(b[16:])
@@ -128,7 +128,7 @@ func (l Layout) getSection(b []byte) (s Section) {
 	return s
 }
 
-func (l Layout) putSection(b []byte, s *Section) {
+func (l Encoding) putSection(b []byte, s *Section) {
 	o := l.Order
 	o.PutUint32(b, s.nameOff)
 	o.PutUint32(b[4:], uint32(s.Type))
@@ -148,7 +148,7 @@ func (l Layout) putSection(b []byte, s *Section) {
 	}
 }
 
-func (l Layout) getSegment(b []byte) (s Segment) {
+func (l Encoding) getSegment(b []byte) (s Segment) {
 	s.Type = elf.ProgType(l.u32(b))
 	if l.Class == elf.ELFCLASS64 {
 		s.Flags, s.Offset, s.Vaddr = elf.ProgFlag(l.u32(b[4:])), l.u64(b[8:]), l.u64(b[16:])
@@ -170,7 +170,7 @@ type rawSymbol struct {
 	value, size uint64
 }
 
-func (l Layout) getSymbol(b []byte) (s rawSymbol) {
+func (l Encoding) getSymbol(b []byte) (s rawSymbol) {
 	s.name = l.u32(b)
 	if l.Class == elf.ELFCLASS64 {
 		s.info, s.other, s.shndx = b[4], b[5], l.u16(b[6:])
@@ -183,14 +183,14 @@ func (l Layout) getSymbol(b []byte) (s rawSymbol) {
 }
 
 // symbolPlace reads only st_info and st_shndx.
-func (l Layout) symbolPlace(b []byte) (info byte, shndx uint16) {
+func (l Encoding) symbolPlace(b []byte) (info byte, shndx uint16) {
 	if l.Class == elf.ELFCLASS64 {
 		return b[4], l.u16(b[6:])
 	}
 	return b[12], l.u16(b[14:])
 }
 
-func (l Layout) putSymbol(b []byte, s rawSymbol) {
+func (l Encoding) putSymbol(b []byte, s rawSymbol) {
 	o := l.Order
 	o.PutUint32(b, s.name)
 	if l.Class == elf.ELFCLASS64 {
@@ -206,7 +206,7 @@ func (l Layout) putSymbol(b []byte, s rawSymbol) {
 	o.PutUint16(b[14:], s.shndx)
 }
 
-func (l Layout) getReloc(b []byte, rela bool) (r Relocation) {
+func (l Encoding) getReloc(b []byte, rela bool) (r Relocation) {
 	if l.Class == elf.ELFCLASS64 {
 		info := l.u64(b[8:])
 		if l.swappedInfo {
@@ -227,7 +227,7 @@ func (l Layout) getReloc(b []byte, rela bool) (r Relocation) {
 	return r
 }
 
-func (l Layout) putReloc(b []byte, r Relocation, rela bool) {
+func (l Encoding) putReloc(b []byte, r Relocation, rela bool) {
 	o := l.Order
 	if l.Class == elf.ELFCLASS64 {
 		info := uint64(r.Sym)<<32 | uint64(r.Type)
@@ -249,7 +249,7 @@ func (l Layout) putReloc(b []byte, r Relocation, rela bool) {
 }
 
 // relocSymbol reads only the symbol index of a relocation.
-func (l Layout) relocSymbol(b []byte) uint32 {
+func (l Encoding) relocSymbol(b []byte) uint32 {
 	if l.Class != elf.ELFCLASS64 {
 		return l.u32(b[4:]) >> 8
 	}
@@ -262,21 +262,21 @@ func (l Layout) relocSymbol(b []byte) uint32 {
 // Reads go through these, and not through Order, because its methods are calls
 // that cannot be inlined, and a large object has millions of fields.
 
-func (l Layout) u16(b []byte) uint16 {
+func (l Encoding) u16(b []byte) uint16 {
 	if l.big {
 		return binary.BigEndian.Uint16(b)
 	}
 	return binary.LittleEndian.Uint16(b)
 }
 
-func (l Layout) u32(b []byte) uint32 {
+func (l Encoding) u32(b []byte) uint32 {
 	if l.big {
 		return binary.BigEndian.Uint32(b)
 	}
 	return binary.LittleEndian.Uint32(b)
 }
 
-func (l Layout) u64(b []byte) uint64 {
+func (l Encoding) u64(b []byte) uint64 {
 	if l.big {
 		return binary.BigEndian.Uint64(b)
 	}

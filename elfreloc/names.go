@@ -10,7 +10,7 @@ import (
 
 // windowSize is how much of a section is held at once when it is streamed. It
 // is a multiple of every size of relocation: 8, 12, 16 and 24 bytes.
-const windowSize = 8192 * 24
+const blockSize = 8192 * 24
 
 // NamesContain reports whether any of the needles occurs in the string table
 // of the symbols. It streams the table, and reads nothing else. Where none does,
@@ -71,7 +71,7 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 	for _, needle := range needles {
 		overlap = max(overlap, len(needle)-1)
 	}
-	buf := make([]byte, min(n, int64(windowSize+overlap)))
+	buf := make([]byte, min(n, int64(blockSize+overlap)))
 	for n > 0 {
 		b := buf[:min(n, int64(len(buf)))]
 		if got, err := r.ReadAt(b, off); got < len(b) {

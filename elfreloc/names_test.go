@@ -153,8 +153,8 @@ func TestNamesContainSearchesSymbolNamesAlone(t *testing.T) {
 
 func TestStreamContainsAcrossItsBuffer(t *testing.T) {
 	const needle = "needle"
-	for _, size := range []int{len(needle), 1000, elfreloc.Window, elfreloc.Window + 5, 2*elfreloc.Window + 100} {
-		for _, at := range []int{0, size/2 - 3, elfreloc.Window - 3, elfreloc.Window - 1, elfreloc.Window, size - len(needle)} {
+	for _, size := range []int{len(needle), 1000, elfreloc.BlockSize, elfreloc.BlockSize + 5, 2*elfreloc.BlockSize + 100} {
+		for _, at := range []int{0, size/2 - 3, elfreloc.BlockSize - 3, elfreloc.BlockSize - 1, elfreloc.BlockSize, size - len(needle)} {
 			if at < 0 || at+len(needle) > size {
 				continue
 			}

@@ -44,7 +44,7 @@ const (
 // and "Sections"). The fields are not to be modified.
 type Object struct {
 	Name     string // of the file, for messages
-	Layout   Layout
+	Encoding Encoding
 	Type     elf.Type
 	Machine  elf.Machine
 	Flags    uint32    // e_flags: the processor's supplement defines them
@@ -71,10 +71,10 @@ type Object struct {
 // EI_CLASS, EI_DATA and e_flags.
 func (o *Object) ABI() (machine elf.Machine, class elf.Class, data elf.Data, flags uint32) {
 	data = elf.ELFDATA2LSB
-	if o.Layout.big {
+	if o.Encoding.big {
 		data = elf.ELFDATA2MSB
 	}
-	return o.Machine, o.Layout.Class, data, o.Flags
+	return o.Machine, o.Encoding.Class, data, o.Flags
 }
 
 // Section is a section header (gABI, "Section Header").
@@ -124,11 +124,11 @@ func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error)
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
-	h := o.Layout.getHeader(o.header)
+	h := o.Encoding.getHeader(o.header)
 	o.Type, o.Machine, o.Flags = h.Type, h.Machine, h.Flags
 	o.phOff, o.phnum, o.phentsize = h.PhOff, int(h.PhNum), int(h.PhEnt)
-	o.Layout.swappedInfo = h.Machine == elf.EM_MIPS && o.Layout.Class == elf.ELFCLASS64 &&
-		o.Layout.Order == binary.ByteOrder(binary.LittleEndian)
+	o.Encoding.swappedInfo = h.Machine == elf.EM_MIPS && o.Encoding.Class == elf.ELFCLASS64 &&
+		o.Encoding.Order == binary.ByteOrder(binary.LittleEndian)
 	if err := o.readSections(h); err != nil {
 		return nil, err
 	}
@@ -150,22 +150,22 @@ func (o *Object) readIdent() error {
 	if len(ident) < elf.EI_NIDENT {
 		return o.errorf("ELF header is cut off after %d bytes", o.size)
 	}
-	o.Layout.Class = elf.Class(ident[elf.EI_CLASS])
-	if o.Layout.Class != elf.ELFCLASS32 && o.Layout.Class != elf.ELFCLASS64 {
+	o.Encoding.Class = elf.Class(ident[elf.EI_CLASS])
+	if o.Encoding.Class != elf.ELFCLASS32 && o.Encoding.Class != elf.ELFCLASS64 {
 		return o.errorf("unknown ELF class %d", ident[elf.EI_CLASS])
 	}
 	switch elf.Data(ident[elf.EI_DATA]) {
 	case elf.ELFDATA2LSB:
-		o.Layout.Order = binary.LittleEndian
+		o.Encoding.Order = binary.LittleEndian
 	case elf.ELFDATA2MSB:
-		o.Layout.Order, o.Layout.big = binary.BigEndian, true
+		o.Encoding.Order, o.Encoding.big = binary.BigEndian, true
 	default:
 		return o.errorf("unknown ELF byte order %d", ident[elf.EI_DATA])
 	}
 	if v := elf.Version(ident[elf.EI_VERSION]); v != elf.EV_CURRENT {
 		return o.errorf("unknown ELF version %d", v)
 	}
-	n := int64(o.Layout.headerSize())
+	n := int64(o.Encoding.headerSize())
 	if o.size < n {
 		return o.errorf("ELF header is cut off after %d of %d bytes", o.size, n)
 	}
@@ -180,7 +180,7 @@ func (o *Object) readSections(h header) error {
 		}
 		return nil
 	}
-	ent := o.Layout.sectionHeaderSize()
+	ent := o.Encoding.sectionHeaderSize()
 	if int(h.ShEnt) != ent {
 		return o.errorf("section headers of %d bytes, want %d", h.ShEnt, ent)
 	}
@@ -190,7 +190,7 @@ func (o *Object) readSections(h header) error {
 		if err != nil {
 			return err
 		}
-		null := o.Layout.getSection(first)
+		null := o.Encoding.getSection(first)
 		if num == 0 {
 			num = null.Size // gABI: the count is there when it does not fit e_shnum
 		}
@@ -214,7 +214,7 @@ func (o *Object) readSections(h header) error {
 	}
 	o.Sections = o.Sections[:num]
 	for i := range o.Sections {
-		s := o.Layout.getSection(table[i*ent:])
+		s := o.Encoding.getSection(table[i*ent:])
 		if i == 0 && s.Type != elf.SHT_NULL {
 			return o.errorf("section 0 is of type %v, want %v", s.Type, elf.SHT_NULL)
 		}
@@ -312,13 +312,13 @@ func (o *Object) Data(sec int) ([]byte, error) {
 // Bytes reads n bytes at offset off of a section, none of them for SHT_NOBITS. A
 // range beyond the section's end is an error. For the bytes Data's rules hold.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
-	return o.Window(nil, sec, off, n)
+	return o.BytesInto(nil, sec, off, n)
 }
 
 // Window is Bytes for those who read one part of a section after another: it
 // may put the bytes where last is, which is nil or what it returned before and
 // nobody uses any more.
-func (o *Object) Window(last []byte, sec int, off, n uint64) ([]byte, error) {
+func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
 		return nil, o.OffsetError(sec, off, fmt.Errorf("%d bytes wanted of a section of %#x bytes", n, s.Size))
@@ -326,7 +326,7 @@ func (o *Object) Window(last []byte, sec int, off, n uint64) ([]byte, error) {
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.window(last, s.Offset+off, n)
+	b, err := o.bytesInto(last, s.Offset+off, n)
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
@@ -350,11 +350,11 @@ type Memory interface {
 // read reads n bytes at offset off of the file, which the caller has checked
 // to lie within it. They are not to be modified.
 func (o *Object) read(off, n int64) ([]byte, error) {
-	return o.window(nil, uint64(off), uint64(n))
+	return o.bytesInto(nil, uint64(off), uint64(n))
 }
 
 // window is read for streams: it may reuse the last window.
-func (o *Object) window(last []byte, off, n uint64) ([]byte, error) {
+func (o *Object) bytesInto(last []byte, off, n uint64) ([]byte, error) {
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(off), int64(n)); b != nil {
 			return b[:n:n], nil
@@ -380,9 +380,9 @@ func (o *Object) readInto(b []byte, off int64) error {
 // End is the offset behind the last byte that the ELF headers account for.
 // What follows in the file is not ELF: a kernel module's signature, for one.
 func (o *Object) End() int64 {
-	end := uint64(o.Layout.headerSize())
+	end := uint64(o.Encoding.headerSize())
 	if len(o.Sections) > 0 {
-		end = max(end, o.tableOff+uint64(len(o.Sections)*o.Layout.sectionHeaderSize()))
+		end = max(end, o.tableOff+uint64(len(o.Sections)*o.Encoding.sectionHeaderSize()))
 	}
 	for i := 1; i < len(o.Sections); i++ {
 		if s := &o.Sections[i]; s.InFile() {

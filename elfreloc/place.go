@@ -28,7 +28,7 @@ func (o *Object) fileOrder() ([]int, error) {
 		}
 		return cmp.Compare(inFileSize(x), inFileSize(y))
 	})
-	end, last := uint64(o.Layout.headerSize()), "the ELF header"
+	end, last := uint64(o.Encoding.headerSize()), "the ELF header"
 	for _, i := range order {
 		s := &o.Sections[i]
 		if !s.InFile() {
@@ -103,9 +103,9 @@ func (s *saver) layOut() error {
 		s.sections[i].Offset = uint64(s.out.Size)
 		s.emitSection(i)
 	}
-	s.pad(uint64(s.o.Layout.Word()))
+	s.pad(uint64(s.o.Encoding.Word()))
 	s.emitSectionTable(header)
-	if limit := int64(1) << 32; s.o.Layout.Class == elf.ELFCLASS32 && s.out.Size >= limit {
+	if limit := int64(1) << 32; s.o.Encoding.Class == elf.ELFCLASS32 && s.out.Size >= limit {
 		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
 	}
 	return nil
@@ -142,11 +142,11 @@ func (s *saver) emitSectionTable(header []byte) {
 	if strndx >= int(elf.SHN_LORESERVE) {
 		null.Link, strndx = uint32(strndx), int(elf.SHN_XINDEX)
 	}
-	s.o.Layout.putSectionTable(header, uint64(s.out.Size), uint16(num), uint16(strndx))
-	size := s.o.Layout.sectionHeaderSize()
+	s.o.Encoding.putSectionTable(header, uint64(s.out.Size), uint16(num), uint16(strndx))
+	size := s.o.Encoding.sectionHeaderSize()
 	table := make([]byte, len(s.sections)*size)
 	for i := range s.sections {
-		s.o.Layout.putSection(table[i*size:], &s.sections[i])
+		s.o.Encoding.putSection(table[i*size:], &s.sections[i])
 	}
 	s.emit(Extent{Data: table, Len: int64(len(table))})
 }

@@ -33,8 +33,8 @@ func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f 
 
 func TestSectionsReadAsDebugElfReadsThem(t *testing.T) {
 	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
-		if o.Machine != f.Machine || o.Type != f.Type || o.Layout.Class != f.Class || o.Layout.Order != f.ByteOrder || len(o.Sections) != len(f.Sections) {
-			t.Fatalf("got %v %v %v %v, %d sections", o.Machine, o.Type, o.Layout.Class, o.Layout.Order, len(o.Sections))
+		if o.Machine != f.Machine || o.Type != f.Type || o.Encoding.Class != f.Class || o.Encoding.Order != f.ByteOrder || len(o.Sections) != len(f.Sections) {
+			t.Fatalf("got %v %v %v %v, %d sections", o.Machine, o.Type, o.Encoding.Class, o.Encoding.Order, len(o.Sections))
 		}
 		for i := range o.Sections {
 			s := &o.Sections[i]

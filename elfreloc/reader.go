@@ -20,10 +20,10 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 			continue
 		}
 		if window == nil {
-			window = make([]byte, Window)
+			window = make([]byte, BlockSize)
 		}
-		for at := int64(0); at < x.Len; at += Window {
-			b := window[:min(Window, x.Len-at)]
+		for at := int64(0); at < x.Len; at += BlockSize {
+			b := window[:min(BlockSize, x.Len-at)]
 			if err := x.read(b, in, at); err != nil {
 				return err
 			}
@@ -86,10 +86,10 @@ func (r *outputReader) read(b []byte, x *Extent, at int64) error {
 	if x.Rewrite == nil {
 		return x.read(b, r.in, at)
 	}
-	window := make([]byte, min(Window, x.Len))
+	window := make([]byte, min(BlockSize, x.Len))
 	for n := 0; n < len(b); {
-		start := (at + int64(n)) / Window * Window
-		w := window[:min(Window, x.Len-start)]
+		start := (at + int64(n)) / BlockSize * BlockSize
+		w := window[:min(BlockSize, x.Len-start)]
 		if err := x.read(w, r.in, start); err != nil {
 			return err
 		}

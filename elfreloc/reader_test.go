@@ -34,7 +34,7 @@ func longOutput(in []byte) *elfreloc.Output {
 }
 
 func longInput() []byte {
-	in := make([]byte, 2*elfreloc.Window+1234)
+	in := make([]byte, 2*elfreloc.BlockSize+1234)
 	for i := range in {
 		in[i] = byte(i * 31 >> 3)
 	}

@@ -35,7 +35,7 @@ func (o *Object) RelocSections() ([]RelocSection, error) {
 			continue
 		}
 		rela := s.Type == elf.SHT_RELA
-		size := uint64(o.Layout.relocSize(rela))
+		size := uint64(o.Encoding.relocSize(rela))
 		if s.Entsize != size || s.Size%size != 0 {
 			return nil, o.SectionError(i, fmt.Errorf("%d bytes of relocations of %d bytes, want a multiple of %d", s.Size, s.Entsize, size))
 		}
@@ -79,11 +79,11 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	}
 	count := uint32(syms.Len())
 	open, place := false, uint64(0) // whether entries at place follow a wanted one
-	l, size := o.Layout, o.Layout.relocSize(rs.Rela)
+	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
 	var buf []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		if buf, err = o.window(buf, sec.Offset+done, min(sec.Size-done, windowSize)); err != nil {
+		if buf, err = o.bytesInto(buf, sec.Offset+done, min(sec.Size-done, blockSize)); err != nil {
 			return err
 		}
 		first := int(done) / size
@@ -126,7 +126,7 @@ func (o *Object) Groups() (map[int]int, error) {
 			return nil, o.SectionError(i, fmt.Errorf("a section group of %d bytes", len(data)))
 		}
 		for at := 4; at < len(data); at += 4 {
-			member := int(o.Layout.Order.Uint32(data[at:]))
+			member := int(o.Encoding.Order.Uint32(data[at:]))
 			if member == 0 || member >= len(o.Sections) {
 				return nil, o.SectionError(i, fmt.Errorf("member is section %d of %d", member, len(o.Sections)))
 			}

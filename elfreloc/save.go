@@ -33,7 +33,7 @@ type Extent struct {
 }
 
 // Window is the length of the windows that Rewrite works on, in bytes.
-const Window = windowSize
+const BlockSize = blockSize
 
 // saver turns one Edit into one Output.
 type saver struct {
@@ -79,7 +79,7 @@ func (s *saver) addSections() {
 	s.sections = append(s.sections, s.o.Sections...)
 	for _, n := range s.e.sections {
 		if n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA {
-			size := s.o.Layout.relocSize(n.rela)
+			size := s.o.Encoding.relocSize(n.rela)
 			n.data = make([]byte, 0, len(n.relocs)*size)
 			for _, r := range n.relocs {
 				n.data = s.appendReloc(n.data, r, n.rela)
@@ -96,7 +96,7 @@ func (s *saver) addSections() {
 func (s *saver) appendMembers(data []byte, members []int) []byte {
 	for _, m := range members {
 		data = append(data, 0, 0, 0, 0)
-		s.o.Layout.Order.PutUint32(data[len(data)-4:], uint32(m))
+		s.o.Encoding.Order.PutUint32(data[len(data)-4:], uint32(m))
 	}
 	return data
 }
@@ -116,8 +116,8 @@ func (s *saver) setData(sec int, data []byte) {
 func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
 	r.Sym = s.numbers.final[r.Sym]
 	at := len(b)
-	b = append(b, make([]byte, s.o.Layout.relocSize(rela))...)
-	s.o.Layout.putReloc(b[at:], r, rela)
+	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
+	s.o.Encoding.putReloc(b[at:], r, rela)
 	return b
 }
 

@@ -68,8 +68,8 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
 func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
-	size := s.o.Layout.relocSize(rs.Rela)
-	l, final, old := s.o.Layout, s.numbers.final, uint32(s.e.symbols.Len())
+	size := s.o.Encoding.relocSize(rs.Rela)
+	l, final, old := s.o.Encoding, s.numbers.final, uint32(s.e.symbols.Len())
 	return func(at int64, window []byte) error {
 		first, count := int(at)/size, len(window)/size
 		if s.numbers.moved {

@@ -22,7 +22,7 @@ func (s *saver) writeSymbols() error {
 	}
 	e.release(names, strtab, e.renamed())
 
-	size := s.o.Layout.symbolSize()
+	size := s.o.Encoding.symbolSize()
 	w := &symbolWriter{s: s, size: size, table: make([]byte, s.numbers.len*size)}
 	if s.o.shndx != 0 || e.needExtended() {
 		w.extended = make([]byte, 4*s.numbers.len)
@@ -100,7 +100,7 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 	for i, sym := range e.added {
 		w.put(final[e.symbols.Len()+i], sym, names.add(sym.Name))
 	}
-	if w.s.numbers.len > int(^uint32(0)>>8) && w.s.o.Layout.Class == elf.ELFCLASS32 {
+	if w.s.numbers.len > int(^uint32(0)>>8) && w.s.o.Encoding.Class == elf.ELFCLASS32 {
 		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", w.s.numbers.len)
 	}
 	return nil
@@ -118,12 +118,12 @@ func (w *symbolWriter) put(index uint32, sym Symbol, name uint32) {
 		raw.shndx = uint16(sym.Section + 0x10000)
 	case sym.Section >= int(elf.SHN_LORESERVE):
 		raw.shndx = uint16(elf.SHN_XINDEX)
-		w.s.o.Layout.Order.PutUint32(w.extended[4*index:], uint32(sym.Section))
+		w.s.o.Encoding.Order.PutUint32(w.extended[4*index:], uint32(sym.Section))
 	default:
 		raw.shndx = uint16(sym.Section)
 	}
 	if w.extended != nil && sym.Section < int(elf.SHN_LORESERVE) {
 		clear(w.extended[4*index : 4*index+4])
 	}
-	w.s.o.Layout.putSymbol(w.table[int(index)*w.size:], raw)
+	w.s.o.Encoding.putSymbol(w.table[int(index)*w.size:], raw)
 }

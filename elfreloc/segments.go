@@ -21,7 +21,7 @@ type Segment struct {
 // debug file of an image has the image's program headers and not its contents:
 // who reads a segment checks it (ReadFile).
 func (o *Object) Segments() ([]Segment, error) {
-	num, ent := uint64(o.phnum), o.Layout.segmentSize()
+	num, ent := uint64(o.phnum), o.Encoding.segmentSize()
 	if num == pnXnum && len(o.Sections) > 0 {
 		num = uint64(o.Sections[0].Info) // gABI: the count is there when it does not fit e_phnum
 	}
@@ -40,7 +40,7 @@ func (o *Object) Segments() ([]Segment, error) {
 	}
 	segments := make([]Segment, num)
 	for i := range segments {
-		segments[i] = o.Layout.getSegment(table[i*ent:])
+		segments[i] = o.Encoding.getSegment(table[i*ent:])
 		if s := &segments[i]; s.Type == elf.PT_LOAD && s.Filesz > s.Memsz {
 			return nil, o.errorf("segment %d has %#x bytes in the file, %#x in memory", i, s.Filesz, s.Memsz)
 		}
@@ -64,13 +64,13 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 }
 
 // SymbolSize is the size of an entry of a symbol table in bytes.
-func (l Layout) SymbolSize() int { return l.symbolSize() }
+func (l Encoding) SymbolSize() int { return l.symbolSize() }
 
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their
 // entries, which it keeps and which are not to be modified, and their strings.
 func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
-	if len(entries)%o.Layout.symbolSize() != 0 {
-		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Layout.symbolSize())
+	if len(entries)%o.Encoding.symbolSize() != 0 {
+		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Encoding.symbolSize())
 	}
 	t := newSymbols(o)
 	t.setRaw(entries)
@@ -87,12 +87,12 @@ func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
 // applies: a part of memory, and no section that names a symbol table, so that Sym may
 // be anything. It stops at the first error of f, which it returns with the file's name.
 func (o *Object) ReadDynamic(table []byte, rela bool, f func(r Relocation) error) error {
-	size := o.Layout.relocSize(rela)
+	size := o.Encoding.relocSize(rela)
 	if len(table)%size != 0 {
 		return o.errorf("%d bytes of dynamic relocations of %d bytes", len(table), size)
 	}
 	for ; len(table) > 0; table = table[size:] {
-		if err := f(o.Layout.getReloc(table, rela)); err != nil {
+		if err := f(o.Encoding.getReloc(table, rela)); err != nil {
 			return &Error{File: o.Name, Err: err}
 		}
 	}

@@ -50,7 +50,7 @@ type Symbols struct {
 }
 
 // newSymbols makes an empty table.
-func newSymbols(o *Object) *Symbols { return &Symbols{o: o, size: o.Layout.symbolSize()} }
+func newSymbols(o *Object) *Symbols { return &Symbols{o: o, size: o.Encoding.symbolSize()} }
 
 func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
 
@@ -72,7 +72,7 @@ func (o *Object) Symbols() (*Symbols, error) {
 // read reads section index, and its extension shndx unless that is 0.
 func (t *Symbols) read(index, shndx int) (err error) {
 	o, sec := t.o, &t.o.Sections[index]
-	size := uint64(o.Layout.symbolSize())
+	size := uint64(o.Encoding.symbolSize())
 	switch {
 	case sec.Entsize != size || sec.Size%size != 0 || sec.Size == 0:
 		return o.SectionError(index, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
@@ -121,7 +121,7 @@ func (t *Symbols) checkAt(i int) error {
 	if t.o.Type != elf.ET_REL {
 		return nil // nobody follows the indexes of a linked file
 	}
-	info, shndx := t.o.Layout.symbolPlace(t.entry(i))
+	info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
 	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {
 		return fmt.Errorf("defined in section %d of %d", sec, len(t.o.Sections))
 	}
@@ -153,7 +153,7 @@ func (t *Symbols) Tail(i int) string {
 }
 
 func (t *Symbols) nameOffset(i int) uint32 {
-	return t.o.Layout.u32(t.entry(i))
+	return t.o.Encoding.u32(t.entry(i))
 }
 
 func (t *Symbols) nameAt(off uint32) string {
@@ -181,7 +181,7 @@ func (t *Symbols) Nameless(i int) Symbol {
 // Place returns the section and the value of symbol i, as At does. It decodes
 // nothing else: large tables are searched for places.
 func (t *Symbols) Place(i int) (section int, value uint64) {
-	l := &t.o.Layout
+	l := &t.o.Encoding
 	if l.Class == elf.ELFCLASS64 {
 		b := t.raw[i*24 : i*24+24]
 		return t.section(i, l.u16(b[6:])), l.u64(b[8:])
@@ -191,19 +191,19 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {
-	return t.o.Layout.getSymbol(t.entry(i))
+	return t.o.Encoding.getSymbol(t.entry(i))
 }
 
 // info reads only st_info.
 func (t *Symbols) info(i int) byte {
-	info, _ := t.o.Layout.symbolPlace(t.entry(i))
+	info, _ := t.o.Encoding.symbolPlace(t.entry(i))
 	return info
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
-		return int(t.o.Layout.u32(t.extended[4*i:]))
+		return int(t.o.Encoding.u32(t.extended[4*i:]))
 	case elf.SectionIndex(shndx) >= elf.SHN_LORESERVE:
 		return int(shndx) - 0x10000
 	}

@@ -36,9 +36,9 @@ func (l *Linked) readDynamic(s elfreloc.Segment, base uint64) error {
 	addresses := map[elf.DynTag]*uint64{elf.DT_RELA: &d.rela, elf.DT_REL: &d.rel, elf.DT_SYMTAB: &d.symtab,
 		elf.DT_STRTAB: &d.strtab, elf.DT_HASH: &d.hash, elf.DT_GNU_HASH: &d.gnuHash}
 	sizes := map[elf.DynTag]*uint64{elf.DT_RELASZ: &d.relaSize, elf.DT_RELSZ: &d.relSize, elf.DT_STRSZ: &d.strSize}
-	word := l.o.Layout.Word()
+	word := l.o.Encoding.Word()
 	for ; len(data) >= 2*word; data = data[2*word:] {
-		tag, value := elf.DynTag(l.o.Layout.GetWord(data)), l.o.Layout.GetWord(data[word:])
+		tag, value := elf.DynTag(l.o.Encoding.GetWord(data)), l.o.Encoding.GetWord(data[word:])
 		switch tag {
 		case elf.DT_NULL:
 			return nil
@@ -201,7 +201,7 @@ func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := l.contents("the dynamic symbol table", l.dyn.symtab, count*uint64(l.o.Layout.SymbolSize()))
+	entries, err := l.contents("the dynamic symbol table", l.dyn.symtab, count*uint64(l.o.Encoding.SymbolSize()))
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +223,13 @@ func (l *Linked) countSymbols() (uint64, error) {
 			if err != nil {
 				return 0, err
 			}
-			return min(l.o.Layout.Order.Uint64(head[8:]), uint64(l.o.Size())), nil
+			return min(l.o.Encoding.Order.Uint64(head[8:]), uint64(l.o.Size())), nil
 		}
 		head, err := l.contents("the hash table", l.dyn.hash, 8)
 		if err != nil {
 			return 0, err
 		}
-		return uint64(l.o.Layout.Order.Uint32(head[4:])), nil
+		return uint64(l.o.Encoding.Order.Uint32(head[4:])), nil
 	}
 	if l.relocs == nil && l.dyn.packed == "" {
 		if err := l.readRelocs(); err != nil {
@@ -256,9 +256,9 @@ func (l *Linked) countHashed() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	u32 := l.o.Layout.Order.Uint32
+	u32 := l.o.Encoding.Order.Uint32
 	buckets, first, filter := uint64(u32(head)), uint64(u32(head[4:])), uint64(u32(head[8:]))
-	at := l.dyn.gnuHash + 16 + filter*uint64(l.o.Layout.Word())
+	at := l.dyn.gnuHash + 16 + filter*uint64(l.o.Encoding.Word())
 	table, err := l.contents("the buckets of the GNU hash table", at, 4*buckets)
 	if err != nil {
 		return 0, err
@@ -271,7 +271,7 @@ func (l *Linked) countHashed() (uint64, error) {
 		return first, nil // nothing is hashed
 	}
 	at += 4*buckets + 4*(last-first)
-	for last*uint64(l.o.Layout.SymbolSize()) <= uint64(l.o.Size()) {
+	for last*uint64(l.o.Encoding.SymbolSize()) <= uint64(l.o.Size()) {
 		chain, err := l.contents("a chain of the GNU hash table", at, min(l.available(at)&^3, 4096))
 		if err != nil {
 			return 0, err

@@ -40,7 +40,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	word := uint64(im.Layout().Word())
+	word := uint64(im.Encoding().Word())
 	for _, a := range arrays {
 		for off := uint64(0); off < a.Size; off += word {
 			ref, err := im.Word(a.Start.Add(off))

@@ -69,7 +69,7 @@ type Image interface {
 	// Name is the name of the file, or of the process.
 	Name() string
 	Machine() arch.Machine // never nil
-	Layout() elfreloc.Layout
+	Encoding() elfreloc.Encoding
 
 	// Place shows an address in messages: ".text+0x10", or "0x401010".
 	Place(a Addr) string

@@ -62,10 +62,10 @@ func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error
 	return l, nil
 }
 
-func (l *Linked) Name() string            { return l.o.Name }
-func (l *Linked) Machine() arch.Machine   { return l.m }
-func (l *Linked) Layout() elfreloc.Layout { return l.o.Layout }
-func (l *Linked) Place(a Addr) string     { return fmt.Sprintf("%#x", a.Offset) }
+func (l *Linked) Name() string                { return l.o.Name }
+func (l *Linked) Machine() arch.Machine       { return l.m }
+func (l *Linked) Encoding() elfreloc.Encoding { return l.o.Encoding }
+func (l *Linked) Place(a Addr) string         { return fmt.Sprintf("%#x", a.Offset) }
 
 // Object is the file that the image is of.
 func (l *Linked) Object() *elfreloc.Object { return l.o }
@@ -187,11 +187,11 @@ func (l *Linked) Word(a Addr) (Ref, error) {
 }
 
 func (l *Linked) plainWord(addr uint64) (uint64, error) {
-	data, err := l.Bytes(Addr{Offset: addr}, uint64(l.o.Layout.Word()))
+	data, err := l.Bytes(Addr{Offset: addr}, uint64(l.o.Encoding.Word()))
 	if err != nil {
 		return 0, err
 	}
-	return l.o.Layout.GetWord(data), nil
+	return l.o.Encoding.GetWord(data), nil
 }
 
 // symbolic is what a relocation against a symbol makes of a field.
@@ -222,7 +222,7 @@ func (l *Linked) Distance(a Addr) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	return Ref{Addr: a.Add(uint64(int64(int32(l.o.Layout.Order.Uint32(data)))))}, nil
+	return Ref{Addr: a.Add(uint64(int64(int32(l.o.Encoding.Order.Uint32(data)))))}, nil
 }
 
 func (l *Linked) errorAt(addr uint64, format string, args ...any) error {

@@ -44,9 +44,9 @@ func openObject(o *elfreloc.Object, m arch.Machine) *Object {
 	return &Object{o: o, m: m, fields: map[int][]field{}}
 }
 
-func (b *Object) Name() string            { return b.o.Name }
-func (b *Object) Machine() arch.Machine   { return b.m }
-func (b *Object) Layout() elfreloc.Layout { return b.o.Layout }
+func (b *Object) Name() string                { return b.o.Name }
+func (b *Object) Machine() arch.Machine       { return b.m }
+func (b *Object) Encoding() elfreloc.Encoding { return b.o.Encoding }
 
 // Object is the file that the image is of.
 func (b *Object) Object() *elfreloc.Object { return b.o }
@@ -102,11 +102,11 @@ func (b *Object) Word(a Addr) (Ref, error) {
 	if ok && !f.implicit {
 		return b.ref(f)
 	}
-	data, err := b.Bytes(a, uint64(b.o.Layout.Word()))
+	data, err := b.Bytes(a, uint64(b.o.Encoding.Word()))
 	if err != nil {
 		return Ref{}, err
 	}
-	value := b.o.Layout.GetWord(data)
+	value := b.o.Encoding.GetWord(data)
 	if !ok {
 		return Ref{Addr: Addr{Offset: value}}, nil // a number, or a null pointer
 	}
@@ -126,7 +126,7 @@ func (b *Object) Distance(a Addr) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	value := int64(int32(b.o.Layout.Order.Uint32(data)))
+	value := int64(int32(b.o.Encoding.Order.Uint32(data)))
 	if !ok { // the assembler knew it: both are in one section
 		return Ref{Addr: a.Add(uint64(value))}, nil
 	}

@@ -214,9 +214,9 @@ func (p *Process) FileOffset(a Addr) (uint64, bool) {
 	return a.Offset - m.Start + m.Offset, true
 }
 
-func (p *Process) Name() string            { return fmt.Sprintf("process %d", p.pid) }
-func (p *Process) Machine() arch.Machine   { return p.main.Image.Machine() }
-func (p *Process) Layout() elfreloc.Layout { return p.main.Image.Layout() }
+func (p *Process) Name() string                { return fmt.Sprintf("process %d", p.pid) }
+func (p *Process) Machine() arch.Machine       { return p.main.Image.Machine() }
+func (p *Process) Encoding() elfreloc.Encoding { return p.main.Image.Encoding() }
 
 // Place shows an address as its module and the distance from its load base: the
 // address that the module was linked for, which other tools take for its file.
@@ -254,11 +254,11 @@ func (p *Process) Bytes(a Addr, n uint64) ([]byte, error) {
 }
 
 func (p *Process) Word(a Addr) (Ref, error) {
-	data, err := p.Bytes(a, uint64(p.Layout().Word()))
+	data, err := p.Bytes(a, uint64(p.Encoding().Word()))
 	if err != nil {
 		return Ref{}, err
 	}
-	return Ref{Addr: Addr{Offset: p.Layout().GetWord(data)}}, nil
+	return Ref{Addr: Addr{Offset: p.Encoding().GetWord(data)}}, nil
 }
 
 func (p *Process) Distance(a Addr) (Ref, error) {
@@ -266,7 +266,7 @@ func (p *Process) Distance(a Addr) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	return Ref{Addr: a.Add(uint64(int64(int32(p.Layout().Order.Uint32(data)))))}, nil
+	return Ref{Addr: a.Add(uint64(int64(int32(p.Encoding().Order.Uint32(data)))))}, nil
 }
 
 // Arrays finds those of all modules for the machine of the process.
@@ -285,7 +285,7 @@ func (p *Process) Arrays(name string) ([]Range, error) {
 // ModuleArrays finds those of one module, so that the others are not lost if it
 // is broken.
 func (p *Process) ModuleArrays(m *Module, name string) ([]Range, error) {
-	if m.Image == nil || m.Image.Machine() != p.Machine() || m.Image.Layout() != p.Layout() {
+	if m.Image == nil || m.Image.Machine() != p.Machine() || m.Image.Encoding() != p.Encoding() {
 		return nil, nil
 	}
 	all, err := m.Image.Arrays(name)

@@ -25,7 +25,7 @@ type Record struct {
 // returns what the text section has to refer to in order to keep each record
 // alive. Errors are *elfreloc.Error.
 func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (keep []Ref, err error) {
-	w := &writer{e: e, m: m, word: e.Object().Layout.Word(), text: text}
+	w := &writer{e: e, m: m, word: e.Object().Encoding.Word(), text: text}
 	var s section
 	for _, d := range l.Arrays(k, w.word) {
 		s = w.add(d, records, s)
@@ -86,14 +86,14 @@ func (w *writer) add(d Array, records []Record, before section) section {
 
 func (w *writer) address(s section, off int, to Ref) {
 	if !w.text.Rela {
-		w.e.Object().Layout.PutWord(s.data[off:], uint64(to.Addend))
+		w.e.Object().Encoding.PutWord(s.data[off:], uint64(to.Addend))
 	}
 	w.keep(w.e.AddRelocation(s.index, elfreloc.Relocation{Offset: uint64(off), Sym: to.Sym, Type: w.m.Traits().Word, Addend: to.Addend}))
 }
 
 func (w *writer) distance(s section, off int, to Ref) {
 	if !w.text.Rela {
-		w.e.Object().Layout.Order.PutUint32(s.data[off:], uint32(to.Addend))
+		w.e.Object().Encoding.Order.PutUint32(s.data[off:], uint32(to.Addend))
 	}
 	w.keep(AddDistance(w.e, w.m, s.index, uint64(off), to))
 }

@@ -78,7 +78,7 @@ func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 // a section of records.
 func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool {
 	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
-	word := uint64(o.Layout.Word())
+	word := uint64(o.Encoding.Word())
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 &&
 		(sec.Entsize == 2*word || sec.Entsize == word)
 }

@@ -52,7 +52,7 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 }
 
 func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []*Fault, err error) {
-	size := uint64(l.Size(im.Layout().Word()))
+	size := uint64(l.Size(im.Encoding().Word()))
 	if a.Size%size != 0 {
 		return nil, nil, &elfreloc.Error{File: im.Name(), Section: a.Name, Err: fmt.Errorf("%d bytes of records of %d bytes", a.Size, size)}
 	}
@@ -91,7 +91,7 @@ func (e *Entry) read(im image.Image, at image.Addr, fields []Field) error {
 			}
 			return e.read(im, ref.Addr, formats[e.Layout.Format].structure)
 		}
-		at = at.Add(uint64(f.Size(im.Layout().Word())))
+		at = at.Add(uint64(f.Size(im.Encoding().Word())))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // word is the size of a word in bytes.
-func (p *Probes) word() uint64 { return uint64(p.im.Layout().Word()) }
+func (p *Probes) word() uint64 { return uint64(p.im.Encoding().Word()) }
 
 // field is the place of a field of a structure, a number of words behind its start.
 func (p *Probes) field(at image.Addr, words uint64) image.Addr { return at.Add(words * p.word()) }
@@ -73,7 +73,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 // false for an object that is none, or only looks like one.
 func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
 	version, err := p.im.Bytes(at, 4)
-	if err != nil || p.im.Layout().Order.Uint32(version) != uint32(sdtProbeSize*p.word()) {
+	if err != nil || p.im.Encoding().Order.Uint32(version) != uint32(sdtProbeSize*p.word()) {
 		return image.Ref{}, false
 	}
 	provider, err = p.im.Word(p.field(at, probeProvider))
@@ -166,7 +166,7 @@ func (p *Probes) addArgument(at image.Addr) {
 	if err != nil || probe.Null() || probe.Undefined {
 		return
 	}
-	arg := Argument{Index: int(int32(p.im.Layout().Order.Uint32(index)))}
+	arg := Argument{Index: int(int32(p.im.Encoding().Order.Uint32(index)))}
 	arg.Native, _ = p.pointedString(p.field(at, argType))
 	arg.Translated, _ = p.pointedString(p.field(at, argTranslated))
 	p.args[probe.Addr] = append(p.args[probe.Addr], arg)

@@ -227,7 +227,7 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 		}
 		field := make([]byte, 4)
 		if !a.m.Traits().Rela {
-			a.o.Layout.Order.PutUint32(field, uint32(off))
+			a.o.Encoding.Order.PutUint32(field, uint32(off))
 		}
 		at := a.e.Append(i, field)
 		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {

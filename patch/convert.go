@@ -55,7 +55,7 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 // nor the plan, but for its Warnings. Where the plan has refusals, they are its
 // error, joined.
 func (p *Plan) Save() (*elfreloc.Output, error) {
-	if err := errors.Join(p.Err()...); err != nil {
+	if err := errors.Join(p.Errors()...); err != nil {
 		return nil, err
 	}
 	e, err := p.Scan.Object.Edit()

@@ -69,7 +69,7 @@ func ExampleExamine() {
 			fmt.Printf("%s+%#x: %s %s: % x -> % x\n", o.Sections[s.Relocs.Target].Name, site.Offset,
 				arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code, s.Change.New)
 		}
-		for _, err := range plan.Err() {
+		for _, err := range plan.Errors() {
 			var refusal *arch.Refusal
 			if errors.As(err, &refusal) {
 				fmt.Printf("refused: %s; %s\n", refusal.Got, refusal.Fix)

@@ -62,7 +62,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	}
 	if s.Machine == nil {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
-			s.Object.Machine, s.Object.Layout.Class)}
+			s.Object.Machine, s.Object.Encoding.Class)}
 	}
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
@@ -197,7 +197,7 @@ func machineReloc(r elfreloc.Relocation) arch.Reloc {
 
 // Err returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
 // in the order of Refused. They wrap what Refusal.Err is.
-func (p *Plan) Err() []error {
+func (p *Plan) Errors() []error {
 	var errs []error
 	for i := range p.Refused {
 		errs = append(errs, p.explain(&p.Refused[i]))
@@ -250,7 +250,7 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
-	code, err := t.object.Window(t.text.Code, section, from, n)
+	code, err := t.object.BytesInto(t.text.Code, section, from, n)
 	if err != nil {
 		return arch.Text{}, err
 	}

@@ -77,8 +77,8 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 
 func TestPlanIsSortedAndComplete(t *testing.T) {
 	p := planOf(t, "calls.amd64-gcc12-O2.o", defaults())
-	if len(p.Sites) != len(p.Scan.Calls) || len(p.Refused) != 0 || len(p.Err()) != 0 {
-		t.Fatalf("%d sites, %d calls, refused %v", len(p.Sites), len(p.Scan.Calls), p.Err())
+	if len(p.Sites) != len(p.Scan.Calls) || len(p.Refused) != 0 || len(p.Errors()) != 0 {
+		t.Fatalf("%d sites, %d calls, refused %v", len(p.Sites), len(p.Scan.Calls), p.Errors())
 	}
 	for i := 1; i < len(p.Sites); i++ {
 		a, b := p.Sites[i-1], p.Sites[i]
@@ -92,7 +92,7 @@ func TestPlanIsSortedAndComplete(t *testing.T) {
 func TestPlanReportsEveryRefusal(t *testing.T) {
 	p := planOf(t, "address.arm64-clang19-code.o", defaults())
 	var got []string
-	for _, err := range p.Err() {
+	for _, err := range p.Errors() {
 		where, _, _ := strings.Cut(err.Error(), ": got ")
 		got = append(got, where)
 	}

@@ -108,8 +108,8 @@ func (d *descriptors) entry(section int, value uint64) (int, uint64, bool) {
 	if t, ok := d.patched[off]; ok {
 		return t.section, t.off, true
 	}
-	if d.o.Type == elf.ET_REL || uint64(len(d.data))-off < uint64(d.o.Layout.Word()) {
+	if d.o.Type == elf.ET_REL || uint64(len(d.data))-off < uint64(d.o.Encoding.Word()) {
 		return 0, 0, false
 	}
-	return section, d.o.Layout.GetWord(d.data[off:]), true
+	return section, d.o.Encoding.GetWord(d.data[off:]), true
 }

@@ -31,7 +31,7 @@ func readFrames(o *elfreloc.Object) ([]frame, error) {
 		if err != nil {
 			return nil, err
 		}
-		frames, off, err := parseFrames(data, s.Addr, o.Layout, false)
+		frames, off, err := parseFrames(data, s.Addr, o.Encoding, false)
 		if err != nil {
 			return frames, o.OffsetError(i, uint64(off), err)
 		}
@@ -61,7 +61,7 @@ func loadedFrames(o *elfreloc.Object) ([]frame, error) {
 		if len(header) < 4 || header[0] != 1 {
 			return nil, fmt.Errorf("%s: .eh_frame_hdr at %#x is not of version 1", o.Name, s.Vaddr)
 		}
-		r := newReader(header, s.Vaddr, o.Layout)
+		r := newReader(header, s.Vaddr, o.Encoding)
 		r.Skip(4) // the version and three encodings
 		addr := r.pointer(header[1])
 		if err := r.Err(); err != nil {
@@ -71,7 +71,7 @@ func loadedFrames(o *elfreloc.Object) ([]frame, error) {
 		if err != nil {
 			return nil, err
 		}
-		frames, off, err := parseFrames(data, addr, o.Layout, true)
+		frames, off, err := parseFrames(data, addr, o.Encoding, true)
 		if err != nil {
 			err = fmt.Errorf("%s: .eh_frame at %#x: %w", o.Name, addr+uint64(off), err)
 		}
@@ -120,7 +120,7 @@ type cie struct {
 // parseFrames reads .eh_frame, which is loaded at addr. A length of zero ends it
 // for an unwinder; a section may hold more behind it, if the file that ends the
 // list was not linked last. off is where an error was met.
-func parseFrames(data []byte, addr uint64, l elfreloc.Layout, stop bool) (frames []frame, off int, err error) {
+func parseFrames(data []byte, addr uint64, l elfreloc.Encoding, stop bool) (frames []frame, off int, err error) {
 	cies := make(map[int]cie)
 	const usual = 32 // bytes of an FDE, at least
 	frames = make([]frame, 0, len(data)/usual)

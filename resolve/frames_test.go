@@ -14,7 +14,7 @@ import (
 
 // frameWriter writes .eh_frame.
 type frameWriter struct {
-	layout elfreloc.Layout
+	layout elfreloc.Encoding
 	long   bool // lengths of 64 bits
 	data   []byte
 }
@@ -79,7 +79,7 @@ func (w *frameWriter) fde(cie, size int, start, length uint64, augmented bool) {
 	})
 }
 
-var layouts = map[string]elfreloc.Layout{
+var layouts = map[string]elfreloc.Encoding{
 	"64 little": {Class: elf.ELFCLASS64, Order: binary.LittleEndian},
 	"64 big":    {Class: elf.ELFCLASS64, Order: binary.BigEndian},
 	"32 little": {Class: elf.ELFCLASS32, Order: binary.LittleEndian},
@@ -181,7 +181,7 @@ func FuzzFDEs(f *testing.F) {
 		f.Add(w.data, uint64(0x10000), layout.Class == elf.ELFCLASS64, layout.Order == binary.ByteOrder(binary.BigEndian), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, addr uint64, is64, big, stop bool) {
-		layout := elfreloc.Layout{Class: elf.ELFCLASS32, Order: binary.LittleEndian}
+		layout := elfreloc.Encoding{Class: elf.ELFCLASS32, Order: binary.LittleEndian}
 		if is64 {
 			layout.Class = elf.ELFCLASS64
 		}

@@ -23,10 +23,10 @@ const (
 type reader struct {
 	cursor.Cursor
 	addr   uint64 // of Data[0] once it is loaded
-	layout elfreloc.Layout
+	layout elfreloc.Encoding
 }
 
-func newReader(data []byte, addr uint64, l elfreloc.Layout) reader {
+func newReader(data []byte, addr uint64, l elfreloc.Encoding) reader {
 	return reader{cursor.Cursor{Data: data, Big: l.Order == binary.ByteOrder(binary.BigEndian)}, addr, l}
 }
 

@@ -94,7 +94,7 @@ type Set struct {
 // abi tells files apart that cannot be linked with each other.
 type abi struct {
 	machine arch.Machine
-	layout  elfreloc.Layout
+	layout  elfreloc.Encoding
 }
 
 // New makes a set without files.

@@ -54,7 +54,7 @@ type use struct {
 }
 
 func (s *Set) linkOf(o *input.Object) *link {
-	key := abi{o.Machine, o.Layout}
+	key := abi{o.Machine, o.Encoding}
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},

@@ -161,7 +161,7 @@ func (s *linkedStubs) sections(look lookAt) error {
 type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
 
 func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
-	overlap := max(s.Machine.Traits().Branch, uint64(s.Object.Layout.Word()))
+	overlap := max(s.Machine.Traits().Branch, uint64(s.Object.Encoding.Word()))
 	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
 		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {
@@ -241,9 +241,9 @@ func (f *stubFunction) String() string {
 }
 
 func (s *linkedStubs) words(data []byte, addr uint64) error {
-	word := uint64(s.Layout.Word())
+	word := uint64(s.Encoding.Word())
 	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if f := s.at[s.Layout.GetWord(data[off:])]; f != nil {
+		if f := s.at[s.Encoding.GetWord(data[off:])]; f != nil {
 			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
 				return err
 			}

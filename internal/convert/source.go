@@ -110,7 +110,7 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 	if plan == nil {
 		return nil, nil, nil
 	}
-	if err := errors.Join(plan.Err()...); err != nil {
+	if err := errors.Join(plan.Errors()...); err != nil {
 		return nil, nil, err
 	}
 	if c.Planned != nil {

@@ -62,12 +62,12 @@ func (l *Link) sameMachine(o *elfreloc.Object) error {
 		l.first = o
 	}
 	f := l.first
-	if f.Machine == o.Machine && f.Layout.Class == o.Layout.Class && f.Layout.Order == o.Layout.Order {
+	if f.Machine == o.Machine && f.Encoding.Class == o.Encoding.Class && f.Encoding.Order == o.Encoding.Order {
 		return nil
 	}
 	return fmt.Errorf("%s: is for %s, and %s for %s; give the objects of one link", o.Name, abi(o), f.Name, abi(f))
 }
 
 func abi(o *elfreloc.Object) string {
-	return fmt.Sprintf("%v, %v, %v", o.Machine, o.Layout.Class, o.Layout.Order)
+	return fmt.Sprintf("%v, %v, %v", o.Machine, o.Encoding.Class, o.Encoding.Order)
 }

@@ -30,7 +30,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 		return nil, err
 	}
 	if plan != nil {
-		i.Refused = plan.Err()
+		i.Refused = plan.Errors()
 	}
 	i.findSources(scan)
 	return i, nil

@@ -19,7 +19,7 @@ import (
 // divided into parts of about partSize for the workers.
 const (
 	copyMin  = 256 << 10
-	partSize = 32 * elfreloc.Window
+	partSize = 32 * elfreloc.BlockSize
 )
 
 // part is a run of extents and where it goes.
@@ -176,10 +176,10 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // buffer returns a buffer of at most one window for n bytes in all.
 func buffer(n int64) *[]byte {
 	b := buffers.Get().(*[]byte)
-	if size := min(n, elfreloc.Window); int64(cap(*b)) < size {
+	if size := min(n, elfreloc.BlockSize); int64(cap(*b)) < size {
 		*b = make([]byte, size)
 	}
-	*b = (*b)[:min(cap(*b), elfreloc.Window)]
+	*b = (*b)[:min(cap(*b), elfreloc.BlockSize)]
 	return b
 }
 

@@ -27,7 +27,7 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(data, o.Layout, s.Align); id != nil {
+		if id := findBuildID(data, o.Encoding, s.Align); id != nil {
 			return id, nil
 		}
 	}
@@ -46,7 +46,7 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id := findBuildID(data, o.Layout, s.Align); id != nil {
+		if id := findBuildID(data, o.Encoding, s.Align); id != nil {
 			return id, nil
 		}
 	}
@@ -55,7 +55,7 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 
 // findBuildID looks through notes: three words for the sizes of the owner and of
 // the contents and for the type, then both, each padded.
-func findBuildID(notes []byte, l elfreloc.Layout, align uint64) []byte {
+func findBuildID(notes []byte, l elfreloc.Encoding, align uint64) []byte {
 	const head, typ = 12, 3 // NT_GNU_BUILD_ID
 	if align != 8 {
 		align = 4

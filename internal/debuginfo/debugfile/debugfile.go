@@ -137,7 +137,7 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 		if name == "." || name == ".." || name != filepath.Base(name) {
 			return nil, o.SectionError(i, fmt.Errorf("%q is no plain file name", name))
 		}
-		return &link{name, o.Layout.Order.Uint32(data[(end+4)&^3:])}, nil
+		return &link{name, o.Encoding.Order.Uint32(data[(end+4)&^3:])}, nil
 	}
 	return nil, nil
 }
@@ -186,7 +186,7 @@ func (s *search) open(name string, checksum *uint32) (f *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Machine != s.image.Machine || o.Layout != s.image.Layout || o.Type != s.image.Type {
+	if o.Machine != s.image.Machine || o.Encoding != s.image.Encoding || o.Type != s.image.Type {
 		return nil, fmt.Errorf("%s: a %v for %v, want a %v for %v", name, o.Type, o.Machine, s.image.Type, s.image.Machine)
 	}
 	id, err := BuildID(o)

@@ -82,11 +82,11 @@ func get(o *elfreloc.Object, b []byte) uint64 {
 	case 1:
 		return uint64(b[0])
 	case 2:
-		return uint64(o.Layout.Order.Uint16(b))
+		return uint64(o.Encoding.Order.Uint16(b))
 	case 4:
-		return uint64(o.Layout.Order.Uint32(b))
+		return uint64(o.Encoding.Order.Uint32(b))
 	}
-	return o.Layout.Order.Uint64(b)
+	return o.Encoding.Order.Uint64(b)
 }
 
 func put(o *elfreloc.Object, b []byte, v uint64) {
@@ -94,10 +94,10 @@ func put(o *elfreloc.Object, b []byte, v uint64) {
 	case 1:
 		b[0] = byte(v)
 	case 2:
-		o.Layout.Order.PutUint16(b, uint16(v))
+		o.Encoding.Order.PutUint16(b, uint16(v))
 	case 4:
-		o.Layout.Order.PutUint32(b, uint32(v))
+		o.Encoding.Order.PutUint32(b, uint32(v))
 	default:
-		o.Layout.Order.PutUint64(b, v)
+		o.Encoding.Order.PutUint64(b, v)
 	}
 }

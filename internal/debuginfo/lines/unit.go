@@ -45,7 +45,7 @@ func (p params) mask(address uint64) uint64 {
 }
 
 func (t *Table) cursor(b []byte) cursor.Cursor {
-	return cursor.Cursor{Data: b, Big: t.o.Layout.Order == binary.ByteOrder(binary.BigEndian)}
+	return cursor.Cursor{Data: b, Big: t.o.Encoding.Order == binary.ByteOrder(binary.BigEndian)}
 }
 
 // findUnits reads the header and the first entry of each unit. One that makes no

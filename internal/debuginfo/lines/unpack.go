@@ -53,7 +53,7 @@ func (s *sections) unpack(index int, data []byte) ([]byte, error) {
 // compressed splits a section into its header and what is compressed, which is
 // nil when there is no header.
 func (s *sections) compressed(index int, data []byte) (elf.CompressionType, uint64, []byte) {
-	l := s.o.Layout
+	l := s.o.Encoding
 	if s.o.Sections[index].Flags&elf.SHF_COMPRESSED == 0 {
 		if !bytes.HasPrefix(data, []byte("ZLIB")) || len(data) < 12 {
 			return 0, 0, nil

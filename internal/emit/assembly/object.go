@@ -91,7 +91,7 @@ func (o *Object) relocate(at uint64, typ uint32, name string, addend int64) {
 }
 
 func (o *Object) Word(name string, addend int64) {
-	l := o.e.Object().Layout
+	l := o.e.Object().Encoding
 	b := make([]byte, l.Word())
 	if name == "" {
 		l.PutWord(b, uint64(addend))
@@ -103,7 +103,7 @@ func (o *Object) Word(name string, addend int64) {
 
 func (o *Object) Int(v uint32) {
 	b := make([]byte, 4)
-	o.e.Object().Layout.Order.PutUint32(b, v)
+	o.e.Object().Encoding.Order.PutUint32(b, v)
 	o.add(b)
 }
 
@@ -207,7 +207,7 @@ func (o *Object) rela() bool { return o.m == nil || o.m.Traits().Rela }
 // store puts the addend of a relocation into its field, where it is one of data. In
 // instructions it is already.
 func (o *Object) store(data []byte, r elfreloc.Relocation) {
-	l := o.e.Object().Layout
+	l := o.e.Object().Encoding
 	if r.Type == o.m.Traits().Word {
 		l.PutWord(data[r.Offset:], uint64(r.Addend))
 	}

@@ -38,7 +38,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 		if err != nil {
 			return err
 		}
-		bits, ok := features(o.Layout, data, f.Property)
+		bits, ok := features(o.Encoding, data, f.Property)
 		if !ok {
 			return o.SectionError(i, fmt.Errorf("makes no sense"))
 		}
@@ -88,7 +88,7 @@ func (c *Common) Write(a assembly.Assembler, word int) {
 }
 
 // features finds a property in notes (Linux gABI extensions, "Program Property").
-func features(l elfreloc.Layout, notes []byte, property uint32) (bits uint32, ok bool) {
+func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, ok bool) {
 	for len(notes) > 0 {
 		const header = 12
 		if len(notes) < header {

@@ -48,7 +48,7 @@ func TestFeatures(t *testing.T) {
 		{"a long property", note(4, 16, 5, join(gnu, value[:4], []byte{9}, value[5:])...), 0, false},
 		{"a cut property", note(4, 4, 5, join(gnu, value[:4])...), 0, false},
 	} {
-		l := elfreloc.Layout{Class: elf.ELFCLASS64, Order: binary.LittleEndian}
+		l := elfreloc.Encoding{Class: elf.ELFCLASS64, Order: binary.LittleEndian}
 		if bits, ok := features(l, c.notes, property); bits != c.bits || ok != c.ok {
 			t.Errorf("%s: %#x, %v", c.name, bits, ok)
 		}

@@ -84,7 +84,7 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 	if err != nil {
 		return err
 	}
-	l.word = o.Layout.Word()
+	l.word = o.Encoding.Word()
 	if m != nil {
 		l.machine = m
 	}
@@ -125,7 +125,7 @@ func (l *List) plan(o *elfreloc.Object, m arch.Machine) (*patch.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan, errors.Join(plan.Err()...)
+	return plan, errors.Join(plan.Errors()...)
 }
 
 func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {

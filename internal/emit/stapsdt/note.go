@@ -8,7 +8,7 @@ import (
 // notes are the contents of a section of notes, and its fields that refer to
 // something.
 type notes struct {
-	layout elfreloc.Layout
+	layout elfreloc.Encoding
 	data   []byte
 	fields []field
 }

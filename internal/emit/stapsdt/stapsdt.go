@@ -84,7 +84,7 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 	if err != nil {
 		return nil, err
 	}
-	n := notes{layout: w.e.Object().Layout}
+	n := notes{layout: w.e.Object().Encoding}
 	for _, p := range probes {
 		n.add(p, linkerset.Ref{Sym: base}, rela)
 	}

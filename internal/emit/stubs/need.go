@@ -180,7 +180,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 		return nil
 	}
 	if n.machine == nil {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Layout.Class)}
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Encoding.Class)}
 	}
 	if n.thunk == "" && scan.ReturnsThroughThunk {
 		n.thunk = n.machine.Traits().ReturnThunk.Symbol

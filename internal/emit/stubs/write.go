@@ -35,7 +35,7 @@ func (n *Need) Source() ([]byte, error) {
 	if n.empty == nil {
 		return nil, ErrNoObject
 	}
-	a := assembly.NewText(n.empty.Layout.Word(), source, "Probe objects and stubs that a link needs, made by sdtconvert.")
+	a := assembly.NewText(n.empty.Encoding.Word(), source, "Probe objects and stubs that a link needs, made by sdtconvert.")
 	n.write(a)
 	return a.Bytes(), a.Err()
 }
@@ -53,7 +53,7 @@ func (n *Need) missing() []*probe {
 }
 
 func (n *Need) write(a assembly.Assembler) {
-	w := &writer{a, n.empty.Layout.Word(), 0}
+	w := &writer{a, n.empty.Encoding.Word(), 0}
 	probes := n.missing()
 	providers := map[string]bool{}
 	for _, p := range probes {

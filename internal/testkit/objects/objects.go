@@ -156,8 +156,8 @@ func Assemble(out *elfreloc.Output, in []byte) ([]byte, error) {
 		if x.Rewrite == nil {
 			continue
 		}
-		for off := int64(0); off < x.Len; off += elfreloc.Window {
-			end := min(off+elfreloc.Window, x.Len)
+		for off := int64(0); off < x.Len; off += elfreloc.BlockSize {
+			end := min(off+elfreloc.BlockSize, x.Len)
 			if err := x.Rewrite(off, result[at+int(off):at+int(end)]); err != nil {
 				return nil, err
 			}

@@ -24,7 +24,7 @@ func Tables(t testing.TB, data []byte) [][2]int {
 		t.Fatal(err)
 	}
 	ranges := [][2]int{{0, 64}}
-	at := int(o.Layout.Order.Uint64(data[40:]))
+	at := int(o.Encoding.Order.Uint64(data[40:]))
 	ranges = append(ranges, [2]int{at, at + 64*len(o.Sections)})
 	for _, sec := range o.Sections {
 		switch sec.Type {
