@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-// windowSize is how much of a section is held at once when it is streamed. It
-// is a multiple of every size of relocation: 8, 12, 16 and 24 bytes.
-const blockSize = 8192 * 24
-
 // NamesContain reports whether any of the needles occurs in the string table
 // of the symbols. It streams the table, and reads nothing else. Where none does,
 // nothing in the object has such a name.
@@ -71,7 +67,7 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 	for _, needle := range needles {
 		overlap = max(overlap, len(needle)-1)
 	}
-	buf := make([]byte, min(n, int64(blockSize+overlap)))
+	buf := make([]byte, min(n, int64(BlockSize+overlap)))
 	for n > 0 {
 		b := buf[:min(n, int64(len(buf)))]
 		if got, err := r.ReadAt(b, off); got < len(b) {

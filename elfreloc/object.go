@@ -315,7 +315,7 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	return o.BytesInto(nil, sec, off, n)
 }
 
-// Window is Bytes for those who read one part of a section after another: it
+// BytesInto is Bytes for those who read one part of a section after another: it
 // may put the bytes where last is, which is nil or what it returned before and
 // nobody uses any more.
 func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) {
@@ -353,7 +353,7 @@ func (o *Object) read(off, n int64) ([]byte, error) {
 	return o.bytesInto(nil, uint64(off), uint64(n))
 }
 
-// window is read for streams: it may reuse the last window.
+// bytesInto is read for streams: it may put the bytes where the last were.
 func (o *Object) bytesInto(last []byte, off, n uint64) ([]byte, error) {
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(off), int64(n)); b != nil {

@@ -10,7 +10,7 @@ import (
 // have to be what they were then. What has been written when an error is met is
 // of no use. Errors in what was read are *Error; those of w are as they are.
 func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
-	var window []byte
+	var block []byte
 	for i := range out.Extents {
 		x := &out.Extents[i]
 		if x.Data != nil {
@@ -19,11 +19,11 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 			}
 			continue
 		}
-		if window == nil {
-			window = make([]byte, BlockSize)
+		if block == nil {
+			block = make([]byte, BlockSize)
 		}
 		for at := int64(0); at < x.Len; at += BlockSize {
-			b := window[:min(BlockSize, x.Len-at)]
+			b := block[:min(BlockSize, x.Len-at)]
 			if err := x.read(b, in, at); err != nil {
 				return err
 			}
@@ -86,10 +86,10 @@ func (r *outputReader) read(b []byte, x *Extent, at int64) error {
 	if x.Rewrite == nil {
 		return x.read(b, r.in, at)
 	}
-	window := make([]byte, min(BlockSize, x.Len))
+	block := make([]byte, min(BlockSize, x.Len))
 	for n := 0; n < len(b); {
 		start := (at + int64(n)) / BlockSize * BlockSize
-		w := window[:min(BlockSize, x.Len-start)]
+		w := block[:min(BlockSize, x.Len-start)]
 		if err := x.read(w, r.in, start); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (r *outputReader) read(b []byte, x *Extent, at int64) error {
 }
 
 // read reads what stands at offset at of an extent that holds no data of its own. A
-// rewritten one is read by its windows.
+// rewritten one is read by its blocks.
 func (x *Extent) read(b []byte, in io.ReaderAt, at int64) error {
 	if x.From != nil {
 		in = x.From

@@ -83,7 +83,7 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	sec := &o.Sections[rs.Index]
 	var buf []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		if buf, err = o.bytesInto(buf, sec.Offset+done, min(sec.Size-done, blockSize)); err != nil {
+		if buf, err = o.bytesInto(buf, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
 			return err
 		}
 		first := int(done) / size

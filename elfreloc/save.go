@@ -24,16 +24,18 @@ type Extent struct {
 	Src  int64       // offset in the input, or in From, bytes
 	Len  int64       // bytes, also of Data
 	From io.ReaderAt // the file that the bytes are of; nil for the input
-	// Rewrite, when not nil, changes the bytes of the file on their way. A window
-	// is Window bytes of the extent, or what is left at its end, and begins at a
-	// multiple of Window from its start: at. Windows may come in any order, more
+	// Rewrite, when not nil, changes the bytes of the file on their way. A block is
+	// BlockSize bytes of the extent, or what is left at its end, and begins at a
+	// multiple of BlockSize from its start: at. Blocks may come in any order, more
 	// than once and from several goroutines. An error, of type *Error, tells that
 	// the file is not what it was when the object was opened.
-	Rewrite func(at int64, window []byte) error
+	Rewrite func(at int64, block []byte) error
 }
 
-// Window is the length of the windows that Rewrite works on, in bytes.
-const BlockSize = blockSize
+// BlockSize is how much of a section is held at once when it is streamed, and the
+// length of the blocks that Rewrite works on, in bytes. It is a multiple of every size
+// of relocation: 8, 12, 16 and 24.
+const BlockSize = 8192 * 24
 
 // saver turns one Edit into one Output.
 type saver struct {
@@ -204,11 +206,11 @@ func (s *saver) writePatches() error {
 	return nil
 }
 
-// overlay writes patches into windows of a section, after it has seen that the
+// overlay writes patches into blocks of a section, after it has seen that the
 // old bytes are what they were when the patch was planned.
 func (s *saver) overlay(sec int, patches []patch) func(int64, []byte) error {
-	return func(at int64, window []byte) error {
-		start, end := uint64(at), uint64(at)+uint64(len(window))
+	return func(at int64, block []byte) error {
+		start, end := uint64(at), uint64(at)+uint64(len(block))
 		first, _ := slices.BinarySearchFunc(patches, start, func(p patch, start uint64) int {
 			return cmp.Compare(p.off+uint64(len(p.old)), start+1)
 		})
@@ -221,7 +223,7 @@ func (s *saver) overlay(sec int, patches []patch) func(int64, []byte) error {
 				if off < start || off >= end {
 					continue
 				}
-				if b := &window[off-start]; *b == p.old[i] {
+				if b := &block[off-start]; *b == p.old[i] {
 					*b = p.new[i]
 				} else {
 					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", *b, p.old[i]))

@@ -70,11 +70,11 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.numbers.final, uint32(s.e.symbols.Len())
-	return func(at int64, window []byte) error {
-		first, count := int(at)/size, len(window)/size
+	return func(at int64, block []byte) error {
+		first, count := int(at)/size, len(block)/size
 		if s.numbers.moved {
 			for i := range count {
-				b := window[i*size:]
+				b := block[i*size:]
 				sym := l.relocSymbol(b)
 				if sym >= old {
 					return s.o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, old))
@@ -92,7 +92,7 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) 
 				break
 			}
 			x.Sym = final[x.Sym]
-			l.putReloc(window[(x.index-first)*size:], x.Relocation, rs.Rela)
+			l.putReloc(block[(x.index-first)*size:], x.Relocation, rs.Rela)
 		}
 		return nil
 	}

@@ -195,7 +195,7 @@ func machineReloc(r elfreloc.Relocation) arch.Reloc {
 	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
 }
 
-// Err returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
+// Errors returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
 // in the order of Refused. They wrap what Refusal.Err is.
 func (p *Plan) Errors() []error {
 	var errs []error
