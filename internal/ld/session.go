@@ -35,7 +35,7 @@ func newSession(p *process.Process) *session {
 // watch passes signals on to the linker while it runs. Before and after, they end
 // this process, without a trace of what it has made.
 func (s *session) watch() {
-	s.watched.Do(func() { s.process.Watch(s.signalled, s.process.Heeded(passedOn)...) })
+	s.watched.Do(func() { s.process.Watch(s.signalled, passedOn...) })
 }
 
 func (s *session) signalled(sig os.Signal) {

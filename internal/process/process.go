@@ -65,9 +65,10 @@ func (p *Process) TempDir() string {
 	return os.TempDir()
 }
 
-// Watch calls f with each of the signals that comes, one after the other.
+// Watch calls f with each of the signals that comes, one after the other. Those that
+// are ignored, as nohup(1) has it of SIGHUP, stay so.
 func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) {
-	if p.Notify == nil || len(signals) == 0 {
+	if signals = p.heeded(signals); p.Notify == nil || len(signals) == 0 {
 		return
 	}
 	c := make(chan os.Signal, 16)
@@ -79,8 +80,8 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) {
 	}()
 }
 
-// Heeded are those of a list of signals that are not ignored.
-func (p *Process) Heeded(signals []os.Signal) []os.Signal {
+// heeded are those of a list of signals that are not ignored.
+func (p *Process) heeded(signals []os.Signal) []os.Signal {
 	if p.Ignored == nil {
 		return signals
 	}

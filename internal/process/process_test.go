@@ -44,14 +44,22 @@ func TestEndOfOthersProcess(t *testing.T) {
 	}
 }
 
-func TestIgnoredSignalsAreNotHeeded(t *testing.T) {
-	p := &process.Process{}
+func TestIgnoredSignalsAreNotWatched(t *testing.T) {
+	var watched []os.Signal
+	p := &process.Process{Notify: func(_ chan<- os.Signal, signals ...os.Signal) { watched = signals }}
 	both := []os.Signal{os.Interrupt, os.Kill}
-	if got := p.Heeded(both); !slices.Equal(got, both) {
-		t.Errorf("heeds %v", got)
+	p.Watch(func(os.Signal) {}, both...)
+	if !slices.Equal(watched, both) {
+		t.Errorf("watches %v", watched)
 	}
 	p.Ignored = func(sig os.Signal) bool { return sig == os.Interrupt }
-	if got := p.Heeded(both); !slices.Equal(got, both[1:]) {
-		t.Errorf("heeds %v", got)
+	p.Watch(func(os.Signal) {}, both...)
+	if !slices.Equal(watched, both[1:]) {
+		t.Errorf("watches %v", watched)
+	}
+	watched = nil
+	p.Watch(func(os.Signal) {}, os.Interrupt) // Notify would take none for all
+	if watched != nil {
+		t.Errorf("watches %v", watched)
 	}
 }
