@@ -4,38 +4,9 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 )
-
-// Output is a new file, as a list of what to write in the order of the file.
-// Sections that do not change are not even read: their extents name bytes of
-// the input, which a file system may share instead of copying. The input, which is
-// what the object was opened with, has to stay as it is until they are written.
-type Output struct {
-	Size    int64    // bytes: the sum of the extents' lengths
-	Extents []Extent // without gaps
-}
-
-// Extent is a part of an Output: Data, or Len bytes of the input.
-type Extent struct {
-	Data []byte      // nil for bytes of a file; not to be modified
-	Src  int64       // offset in the input, or in From, bytes
-	Len  int64       // bytes, also of Data
-	From io.ReaderAt // the file that the bytes are of; nil for the input
-	// Rewrite, when not nil, changes the bytes of the file on their way. A block is
-	// BlockSize bytes of the extent, or what is left at its end, and begins at a
-	// multiple of BlockSize from its start: at. Blocks may come in any order, more
-	// than once and from several goroutines. An error, of type *Error, tells that
-	// the file is not what it was when the object was opened.
-	Rewrite func(at int64, block []byte) error
-}
-
-// BlockSize is how much of a section is held at once when it is streamed, and the
-// length of the blocks that Rewrite works on, in bytes. It is a multiple of every size
-// of relocation: 8, 12, 16 and 24.
-const BlockSize = 8192 * 24
 
 // saver turns one Edit into one Output.
 type saver struct {

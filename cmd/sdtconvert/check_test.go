@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/check/report"
 )
 
 // The help and the manual page of checks tell of every rule, in the same words.
@@ -26,6 +28,32 @@ func TestRulesAreDocumented(t *testing.T) {
 		}
 		if strings.HasPrefix(strings.TrimSpace(text), "A note:") != (rule.Severity == check.Note) {
 			t.Errorf("docs/check.md has another severity of %s", rule.Name)
+		}
+	}
+}
+
+// The help, the manual and the manual page of checks tell of every format.
+func TestFormatsAreDocumented(t *testing.T) {
+	known, last, _ := strings.Cut(report.Names(), " and ")
+	formats := append(strings.Split(known, ", "), last)
+	_, help, _ := strings.Cut(usageCheck, "--format FORMAT")
+	help, _, _ = strings.Cut(help, "\n\n")
+	for _, format := range formats {
+		if report.Named(format) == nil {
+			t.Fatalf("%q is no format", format)
+		}
+		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return r == ',' || r == ' ' }), format) {
+			t.Errorf("the help does not tell of %s", format)
+		}
+		for path, text := range map[string]string{
+			"../../docs/check.md":     "`--format " + format + "`",
+			"../../docs/sdtconvert.1": "\n.Cm " + format + " ,\n",
+		} {
+			if page, err := os.ReadFile(path); err != nil {
+				t.Error(err)
+			} else if !strings.Contains(string(page), text) {
+				t.Errorf("%s does not tell of %s", path, format)
+			}
 		}
 	}
 }

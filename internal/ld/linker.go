@@ -39,11 +39,11 @@ func findReal(p *process.Process, flag, name string) (linker, error) {
 	if depth >= maxDepth {
 		return linker{}, fmt.Errorf("%s: is this program again and again; say with %s or --linker where the real linker is", name, envLinker)
 	}
-	path, err := realPath(p, flag, name)
+	path, err := linkerPath(p, flag, name)
 	return linker{path, p.EnvironWith(envDepth, strconv.Itoa(depth+1))}, err
 }
 
-func realPath(p *process.Process, flag, name string) (string, error) {
+func linkerPath(p *process.Process, flag, name string) (string, error) {
 	wanted, from := flag, "--linker"
 	if wanted == "" {
 		wanted, from = p.Getenv(envLinker), envLinker

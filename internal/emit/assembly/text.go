@@ -40,8 +40,9 @@ func (t *Text) Err() error { return t.err }
 
 func (t *Text) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+format+"\n", args...) }
 
-// name writes a symbol's or section's name, quoted where it has to be. What would end the quotes or the line has no place in a source, and neither has
-// @, by which assemblers know versions and kinds of references.
+// name writes a symbol's or section's name, quoted where it has to be. What would end
+// the quotes or the line has no place in a source, and neither has @, by which
+// assemblers know versions and kinds of references.
 func (t *Text) name(s string) string {
 	plain := s != "" && (s[0] < '0' || s[0] > '9')
 	inSection := len(s) > 1 && s[0] == '.' // where - is no operator

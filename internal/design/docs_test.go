@@ -1,0 +1,109 @@
+package design
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages are the documents in Markdown, by their paths from the module's folder.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root(), pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	if len(all) < 15 {
+		t.Fatalf("only %d documents were found", len(all))
+	}
+	return all
+}
+
+var (
+	// quotedPath is a file or folder of the module between backquotes. The folder of a
+	// machine has a testdata, too, so paths that begin with that are not looked at.
+	quotedPath = regexp.MustCompile("`((?:arch|cmd|docs|elfreloc|examples|image|include|internal|linkerset|patch|resolve|scripts)(?:/[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)*)(?:/\\.\\.\\.)?`")
+	linkedPath = regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
+)
+
+// named lists the paths that a text names, as they are from the module's folder, if the
+// text is in a folder of it.
+func named(text, folder string) []string {
+	var all []string
+	for _, m := range quotedPath.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	for _, m := range linkedPath.FindAllStringSubmatch(text, -1) {
+		all = append(all, filepath.Join(folder, m[1]))
+	}
+	return all
+}
+
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	count := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, err := filepath.Rel(root(), filepath.Dir(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range named(string(text), folder) {
+			count++
+			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d names were found", count)
+	}
+}
+
+func TestNamesAreFound(t *testing.T) {
+	const text = "`internal/a/b.go`, `internal/c/...`, `testdata/x`, `arch`, `cmd/...`, `scripts/bench --quick`,\n" +
+		"[one](d.md), [two](../e.md#part), [three](https://example.org/f), [four](#part)"
+	want := []string{"internal/a/b.go", "internal/c", "arch", "cmd", "docs/d.md", "e.md"}
+	if got := named(text, "docs"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Each package that is part of the program or of its library has a row in the table
+// that says what it holds.
+func TestPackagesAreDescribed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root(), "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Packages\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	described := map[string]bool{}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				described[m[1]] = true
+			}
+		}
+	}
+	for _, p := range list(t, "./...") {
+		path := strings.TrimPrefix(p.ImportPath, module+"/")
+		test := strings.HasPrefix(path, "internal/testkit/") || strings.HasPrefix(path, "internal/e2e")
+		if !test && len(p.GoFiles) > 0 && !described[path] {
+			t.Errorf("%s has no row in the packages of docs/design.md", path)
+		}
+		delete(described, path)
+	}
+	for path := range described {
+		t.Errorf("docs/design.md describes %s, which is no package", path)
+	}
+}
