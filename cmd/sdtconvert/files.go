@@ -33,14 +33,15 @@ func (p *program) runAll(s *settings, work func(file string) *result) (failed bo
 	}
 	progress := newProgress(p.Stderr, len(files))
 	defer progress.stop()
-	out := &resultPrinter{w: p.Stdout}
+	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
+	out := &resultPrinter{w: stdout}
 	if s.json {
-		out.manifest = manifest.NewWriter(p.Stdout)
+		out.manifest = manifest.NewWriter(stdout)
 	}
 	parallel.InOrder(len(files), s.jobs, func(i int) *result { return work(files[i]) }, func(i int, r *result) {
 		progress.pause()
 		if len(r.messages) > 0 {
-			p.Stderr.Write(r.messages)
+			stderr.Write(r.messages)
 		}
 		out.print(r)
 		failed = failed || r.failed

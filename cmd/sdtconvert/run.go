@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"sync/atomic"
 
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
@@ -40,6 +41,7 @@ type statusError struct {
 type program struct {
 	*process.Process
 	files *replace.Writer // of all files that it writes
+	pipes atomic.Bool     // whether a broken pipe is the run's to end by
 }
 
 func newProgram(p *process.Process) *program {

@@ -55,6 +55,11 @@ const (
 // arenaSize is how much may be held of a file that is not loaded, in bytes.
 const arenaSize = 96 << 10
 
+// maxSpans is how many parts are held of a file that is not loaded. Each is looked at
+// when anything is read, and a file may have any number of sections of one byte, or
+// none.
+const maxSpans = 128
+
 // arenas are those that nobody uses any more.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
@@ -160,6 +165,9 @@ func (f *File) Slice(off, n int64) []byte {
 	defer f.mu.Unlock()
 	if b := f.find(off, n); b != nil {
 		return b
+	}
+	if len(f.held) >= maxSpans {
+		return nil
 	}
 	if tail := f.Size() - tailSize; off >= tail && tail >= 0 && f.left() >= tailSize {
 		if f.hold(tail, tailSize) == nil {

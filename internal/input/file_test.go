@@ -92,6 +92,25 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 	}
 }
 
+// Whatever is held is looked through by each read, so there is to be little of it,
+// also of a file with tens of thousands of sections that hold next to nothing.
+func TestFewSlicesAreHeld(t *testing.T) {
+	data := numbered(1 << 20)
+	for _, n := range []int64{0, 1} {
+		f := open(t, write(t, filepath.Join(t.TempDir(), "large"), data))
+		held := 0
+		for off := int64(1 << 10); off < 20<<10; off += 2 {
+			if b := f.Slice(off, n); b != nil {
+				held++
+			}
+		}
+		if held == 0 || held > 1000 {
+			t.Errorf("%d slices of %d bytes are held", held, n)
+		}
+		checkRead(t, f, data)
+	}
+}
+
 // What is in memory of a large file is bounded, and stays what it is.
 func TestSlicesOfALargeFile(t *testing.T) {
 	data := numbered(input.LoadMax + 1)

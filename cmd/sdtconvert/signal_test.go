@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/process"
+)
+
+// interruptible is a run that has begun to write a file into a folder, and what it has
+// of the process.
+type interruptible struct {
+	*program
+	folder  string
+	watched []os.Signal
+	status  int
+}
+
+// brokenPipe is a standard stream that nobody reads any more.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// begin begins to write a file, where some signals are ignored.
+func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible {
+	t.Helper()
+	r := &interruptible{folder: t.TempDir(), status: -1}
+	r.program = newProgram(&process.Process{
+		Stdout: stdout, Stderr: io.Discard,
+		Notify:  func(_ chan<- os.Signal, signals ...os.Signal) { r.watched = append(r.watched, signals...) },
+		Ignored: func(sig os.Signal) bool { return slices.Contains(ignored, sig) },
+		Exit:    func(status int) { r.status = status },
+	})
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, input.LoadMax+1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in, err := input.Open(large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	draft := r.files.Draft(filepath.Join(r.folder, "out"), in, []elfreloc.Section{{Size: 100}})
+	t.Cleanup(draft.Discard)
+	if r.left(t) != 1 {
+		t.Fatal("no file was begun")
+	}
+	return r
+}
+
+// left is how many files there are in the folder.
+func (r *interruptible) left(t *testing.T) int {
+	entries, err := os.ReadDir(r.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// nohup has a program ignore what it is started to survive.
+func TestIgnoredSignalsAreNotWatched(t *testing.T) {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+	if r := begin(t, io.Discard); !slices.Equal(r.watched, all) {
+		t.Errorf("watches %v", r.watched)
+	}
+	r := begin(t, io.Discard, syscall.SIGHUP, syscall.SIGPIPE)
+	if want := all[:2]; !slices.Equal(r.watched, want) {
+		t.Errorf("watches %v, want %v", r.watched, want)
+	}
+}
+
+// The reader of what is printed may go before all files are written.
+func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
+	r := begin(t, brokenPipe{})
+	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
+		t.Error("the write says nothing")
+	}
+	if want := 128 + int(syscall.SIGPIPE); r.status != want {
+		t.Errorf("ended with status %d, want %d", r.status, want)
+	}
+	if n := r.left(t); n != 0 {
+		t.Errorf("%d files are left", n)
+	}
+}
+
+// Where the signal is ignored, a broken pipe is an error like others.
+func TestIgnoredBrokenPipe(t *testing.T) {
+	r := begin(t, brokenPipe{}, syscall.SIGPIPE)
+	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
+		t.Error("the write says nothing")
+	}
+	if r.status != -1 || r.left(t) != 1 {
+		t.Errorf("ended with status %d", r.status)
+	}
+	var out bytes.Buffer
+	if _, err := (outlet{&out, r.program}).Write([]byte("line\n")); err != nil || out.String() != "line\n" {
+		t.Errorf("wrote %q: %v", out.String(), err)
+	}
+}
