@@ -10,14 +10,11 @@ import (
 )
 
 // watchSignals makes an interrupted run leave no temporary file behind. A run
-// without anything to write does without it. What the parent has the program ignore,
-// as nohup does, stays ignored.
+// without anything to write does without it.
 func (p *program) watchSignals() {
-	p.Watch(p.end, p.Heeded([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP})...)
-	if pipes := p.Heeded([]os.Signal{syscall.SIGPIPE}); len(pipes) > 0 {
-		p.Watch(func(os.Signal) {}, pipes...) // or the runtime would end the process by itself
-		p.pipes.Store(true)
-	}
+	p.Watch(p.end, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A signal that nobody watched would have the runtime end the process by itself.
+	p.pipes.Store(p.Watch(func(os.Signal) {}, syscall.SIGPIPE))
 }
 
 // end ends the process as a signal would, without a trace of what is half written.

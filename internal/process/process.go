@@ -66,10 +66,10 @@ func (p *Process) TempDir() string {
 }
 
 // Watch calls f with each of the signals that comes, one after the other. Those that
-// are ignored, as nohup(1) has it of SIGHUP, stay so.
-func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) {
+// are ignored, as nohup(1) has it of SIGHUP, stay so. It reports whether any may come.
+func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) bool {
 	if signals = p.heeded(signals); p.Notify == nil || len(signals) == 0 {
-		return
+		return false
 	}
 	c := make(chan os.Signal, 16)
 	p.Notify(c, signals...)
@@ -78,6 +78,7 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) {
 			f(sig)
 		}
 	}()
+	return true
 }
 
 // heeded are those of a list of signals that are not ignored.
