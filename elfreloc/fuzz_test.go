@@ -22,6 +22,9 @@ func FuzzRead(f *testing.F) {
 	for _, file := range append(objects.Committed(f, seedLimit), objects.Foreign(f, seedLimit)...) {
 		f.Add(file.Data)
 	}
+	for _, m := range everyImage() {
+		f.Add(m.bytes())
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
