@@ -83,8 +83,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	}
 	for _, sec := range o.UnknownRelocations() {
 		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
-			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s; compile without -Wa,--crel",
-				uint32(o.Sections[sec].Type), o.Sections[target].Name))
+			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(o.Sections[sec].Type), o.Sections[target].Name))
 		}
 	}
 	rels, err := o.RelocSections()
