@@ -3,6 +3,8 @@ package elfreloc_test
 import (
 	"bytes"
 	"debug/elf"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // What clang writes as SHT_CREL says what it writes as SHT_RELA otherwise.
@@ -143,6 +146,46 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 		})
 		if diff := cmp.Diff(want, rawRelocs(f, f.Sections[2])); diff != "" {
 			t.Errorf("%v %v, %s: %s", m.class, m.order, f.Sections[2].Name, diff)
+		}
+	}
+}
+
+// LLVM reads what is written in each class and byte order, with addends and without.
+func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
+	tools.Need(t, "llvm-readelf-19")
+	for _, m := range everyImage() {
+		if m.crel == nil {
+			continue
+		}
+		_, after := edited(t, m.bytes(), func(e *elfreloc.Edit) {
+			rels, err := e.Object().RelocSections()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5})
+			if err := e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}); err != nil {
+				t.Fatal(err)
+			}
+			e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: imageText})
+		})
+		path := filepath.Join(t.TempDir(), "a.o")
+		if err := os.WriteFile(path, after, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := [][]string{{"R_X86_64_64", "l1", "64"}, {"23", "R_X86_64_PLT32", "g2", "- 5"}, {"1", "R_X86_64_PC32", "l1", "3e8"}}
+		lines := strings.Split(strings.TrimSpace(tools.Output(t, "llvm-readelf-19", "-rW", path)), "\n")
+		if len(lines) != 2+len(want) {
+			t.Fatalf("%v %v: %q", m.class, m.order, lines)
+		}
+		for i, words := range want {
+			if m.rel {
+				words = words[:len(words)-1]
+			}
+			for _, word := range words {
+				if !strings.Contains(lines[2+i], word) {
+					t.Errorf("%v %v, implicit addends %v: no %q in %s", m.class, m.order, m.rel, word, lines[2+i])
+				}
+			}
 		}
 	}
 }
