@@ -10,7 +10,7 @@ import (
 	"sdtconvert/internal/testkit/objects"
 )
 
-// image describes an object to make: .text, .rela.text or .rel.text, what extra
+// image describes an object to make: .text, .rela.text, .rel.text or .crel.text, what extra
 // says, .symtab, .strtab and .shstrtab, in this order.
 type image struct {
 	class  elf.Class
@@ -19,6 +19,7 @@ type image struct {
 	syms   []imageSymbol // without symbol 0, locals first
 	relocs []uint32      // the symbols that relocations at 0, 8, 16... name
 	rel    bool          // SHT_REL
+	crel   []byte        // SHT_CREL of these bytes, relocs but for its length unused
 	// strtab and shstrtab, when not "", are the string tables to use; names in
 	// them are found wherever they occur. With one they are one table.
 	strtab, shstrtab string
@@ -86,6 +87,9 @@ func (m *image) symtab() []byte {
 
 func (m *image) relocations() []byte {
 	var b []byte
+	if m.crel != nil {
+		return m.crel
+	}
 	for i, sym := range m.relocs {
 		b = m.word(b, uint64(8*i))
 		if m.is64() {
@@ -115,6 +119,9 @@ func (m *image) sections() (all []imageSection, link func(i int) uint32) {
 	relName, relType := ".rela.text", elf.SHT_RELA
 	if m.rel {
 		relName, relType = ".rel.text", elf.SHT_REL
+	}
+	if m.crel != nil {
+		relName, relType = ".crel.text", objects.CREL
 	}
 	symtab := uint32(3 + len(m.extra))
 	all = append(all, imageSection{}, imageSection{name: ".text", typ: elf.SHT_PROGBITS, data: make([]byte, 8*len(m.relocs)+8)},
@@ -231,16 +238,23 @@ func saved(t testing.TB, e *elfreloc.Edit, in []byte) (*elf.File, []byte) {
 	return f, result
 }
 
-// everyImage is one object in each class, byte order and kind of relocations.
+// everyImage is one object in each class, byte order and kind of relocations: type 1
+// against symbols 1 and 2 at 0 and 8, and where they have addends, 100 and 101.
 func everyImage() []*image {
 	var all []*image
 	for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 			for _, rel := range []bool{false, true} {
-				all = append(all, &image{
-					class: class, order: order, rel: rel, relocs: []uint32{1, 2},
-					syms: []imageSymbol{{name: "l1", bind: elf.STB_LOCAL}, {name: "g2", bind: elf.STB_GLOBAL}},
-				})
+				crel := []byte{2<<3 | 4 | 3, 0b111, 1, 1, 0xe4, 0, 1<<3 | 0b101, 1, 1}
+				if rel {
+					crel = []byte{2<<3 | 3, 0b11, 1, 1, 1<<2 | 0b01, 1}
+				}
+				for _, crel := range [][]byte{nil, crel} {
+					all = append(all, &image{
+						class: class, order: order, rel: rel, crel: crel, relocs: []uint32{1, 2},
+						syms: []imageSymbol{{name: "l1", bind: elf.STB_LOCAL}, {name: "g2", bind: elf.STB_GLOBAL}},
+					})
+				}
 			}
 		}
 	}

@@ -11,50 +11,71 @@ type Relocation struct {
 	Sym      uint32 // symbol index, 0 for none; below Symbols.Len
 	Type     uint32 // R_<machine>_*
 	Addend   int64  // 0 when Implicit
-	Implicit bool   // of an SHT_REL section: the addend is in the target
+	Implicit bool   // the section holds no addends (RelocSection.Rela): it is in the target
 }
 
 // RelocSection is a section of relocations.
 type RelocSection struct {
 	Index  int  // of the section itself
 	Target int  // of the section that it applies to
-	Rela   bool // SHT_RELA, and not SHT_REL
+	Rela   bool // entries hold addends: SHT_RELA, and SHT_CREL whose header says so
 	Len    int  // entries
 }
 
-// RelocSections lists the SHT_REL and SHT_RELA sections that use the symbol
-// table, in section order.
+// RelocSections lists the SHT_REL, SHT_RELA and SHT_CREL sections that use the
+// symbol table, in section order.
 func (o *Object) RelocSections() ([]RelocSection, error) {
 	if o.rels != nil {
 		return o.rels, nil
 	}
 	rels := []RelocSection{}
 	for i := range o.Sections {
-		s := &o.Sections[i]
-		if s.Type != elf.SHT_REL && s.Type != elf.SHT_RELA || int(s.Link) != o.symtab {
+		if !o.Sections[i].isRelocs() || int(o.Sections[i].Link) != o.symtab {
 			continue
 		}
-		rela := s.Type == elf.SHT_RELA
-		size := uint64(o.Encoding.relocSize(rela))
-		if s.Entsize != size || s.Size%size != 0 {
-			return nil, o.SectionError(i, fmt.Errorf("%d bytes of relocations of %d bytes, want a multiple of %d", s.Size, s.Entsize, size))
+		rs, err := o.relocSection(i)
+		if err != nil {
+			return nil, err
 		}
-		if s.Info == 0 || int(s.Info) >= len(o.Sections) {
-			return nil, o.SectionError(i, fmt.Errorf("applies to section %d of %d", s.Info, len(o.Sections)))
-		}
-		rels = append(rels, RelocSection{Index: i, Target: int(s.Info), Rela: rela, Len: int(s.Size / size)})
+		rels = append(rels, rs)
 	}
 	o.rels = rels
 	return rels, nil
 }
 
+func (s *Section) isRelocs() bool {
+	return s.Type == elf.SHT_REL || s.Type == elf.SHT_RELA || s.Type == shtCREL
+}
+
+func (o *Object) relocSection(i int) (RelocSection, error) {
+	s := &o.Sections[i]
+	rs := RelocSection{Index: i, Target: int(s.Info), Rela: s.Type == elf.SHT_RELA}
+	if s.Type == shtCREL {
+		h, err := o.crelHeader(i)
+		if err != nil {
+			return rs, err
+		}
+		rs.Rela, rs.Len = h.rela, h.count
+	} else {
+		size := uint64(o.Encoding.relocSize(rs.Rela))
+		if s.Entsize != size || s.Size%size != 0 {
+			return rs, o.SectionError(i, fmt.Errorf("%d bytes of relocations of %d bytes, want a multiple of %d", s.Size, s.Entsize, size))
+		}
+		rs.Len = int(s.Size / size)
+	}
+	if s.Info == 0 || int(s.Info) >= len(o.Sections) {
+		return rs, o.SectionError(i, fmt.Errorf("applies to section %d of %d", s.Info, len(o.Sections)))
+	}
+	return rs, nil
+}
+
 // UnknownRelocations returns the sections of relocations in formats that this
-// package does not read: CREL and Android's packed ones.
+// package does not read: Android's packed ones.
 func (o *Object) UnknownRelocations() []int {
 	var found []int
 	for i := range o.Sections {
 		switch o.Sections[i].Type {
-		case shtCREL, shtAndroidREL, shtAndroidRELA:
+		case shtAndroidREL, shtAndroidRELA:
 			found = append(found, i)
 		}
 	}
@@ -77,8 +98,11 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	if err != nil {
 		return err
 	}
+	if o.Sections[rs.Index].Type == shtCREL {
+		return o.eachCREL(rs, syms.Len(), wanted, f)
+	}
 	count := uint32(syms.Len())
-	open, place := false, uint64(0) // whether entries at place follow a wanted one
+	var c chain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
 	var buf []byte
@@ -91,23 +115,38 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 			b := buf[i*size : (i+1)*size]
 			sym := l.relocSymbol(b)
 			if sym >= count {
-				return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, count))
+				return o.relocSymbolError(rs, first+i, sym, count)
 			}
 			match := wanted == nil || wanted[sym]
-			if !match && !open {
+			if !match && !c.open {
 				continue
 			}
 			r := l.getReloc(b, rs.Rela)
-			if open = match || r.Offset == place; !open {
+			if !c.takes(match, r.Offset) {
 				continue
 			}
-			place = r.Offset
 			if err := f(first+i, r); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// chain tells which entries follow one against a wanted symbol at its offset.
+type chain struct {
+	open  bool   // whether those at place do
+	place uint64 // of the last entry that was taken
+}
+
+func (c *chain) takes(match bool, off uint64) bool {
+	c.open = match || c.open && off == c.place
+	c.place = off
+	return c.open
+}
+
+func (o *Object) relocSymbolError(rs RelocSection, i int, sym, count uint32) error {
+	return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", i, sym, count))
 }
 
 // Groups returns, for each section that is a member of a section group, the

@@ -92,7 +92,7 @@ func (e *Edit) checkUsers() error {
 			continue
 		}
 		switch s.Type {
-		case elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX, shtAddrsig, shtCallGraph:
+		case elf.SHT_REL, elf.SHT_RELA, shtCREL, elf.SHT_GROUP, elf.SHT_SYMTAB_SHNDX, shtAddrsig, shtCallGraph:
 		default:
 			return e.o.SectionError(i, fmt.Errorf("unknown section type %#x uses the symbol table, whose symbols have to move", uint32(s.Type)))
 		}
@@ -119,25 +119,4 @@ func (e *Edit) addrsig(sec int, n numbering) ([]byte, error) {
 		}
 	}
 	return out, nil
-}
-
-// uleb128 returns a value below 2^63 and its length, which is 0 when b holds
-// none.
-func uleb128(b []byte) (v uint64, n int) {
-	for shift := 0; n < len(b) && shift < 63; shift += 7 {
-		v |= uint64(b[n]&0x7f) << shift
-		n++
-		if b[n-1]&0x80 == 0 {
-			return v, n
-		}
-	}
-	return 0, 0
-}
-
-func appendULEB128(b []byte, v uint64) []byte {
-	for v >= 0x80 {
-		b = append(b, byte(v)|0x80)
-		v >>= 7
-	}
-	return append(b, byte(v))
 }

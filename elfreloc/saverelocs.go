@@ -2,7 +2,6 @@ package elfreloc
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -15,16 +14,19 @@ func (s *saver) writeRelocations() error {
 	}
 	extents := make([]Extent, len(rels)) // one for each, at once
 	for i, rs := range rels {
-		re := s.e.relocs[rs.Index]
-		if re == nil {
-			if s.numbers.moved {
-				sec := &s.sections[rs.Index]
-				extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
-				s.content[rs.Index] = extents[i : i+1]
-			}
-			continue
+		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
+		switch {
+		case re == nil && !s.numbers.moved:
+		case crel:
+			err = s.writeCREL(rs, re)
+		case re == nil:
+			sec := &s.sections[rs.Index]
+			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
+			s.content[rs.Index] = extents[i : i+1]
+		default:
+			err = s.writeRelocSection(rs, re)
 		}
-		if err := s.writeRelocSection(rs, re); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -32,22 +34,59 @@ func (s *saver) writeRelocations() error {
 }
 
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
-	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+	if len(re.deleted) > 0 {
+		var kept []byte
+		err := s.eachEdited(rs, re, func(r Relocation) { kept = s.appendReloc(kept, r, rs.Rela) })
+		s.setData(rs.Index, kept)
+		return err
+	}
 	sec := &s.sections[rs.Index]
 	var added []byte
 	for _, r := range re.added {
 		added = s.appendReloc(added, r, rs.Rela)
 	}
-	if len(re.deleted) == 0 {
-		s.content[rs.Index] = []Extent{
-			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.set)},
-			{Data: added, Len: int64(len(added))},
-		}
-		sec.Size += uint64(len(added))
-		return nil
+	re.sort()
+	s.content[rs.Index] = []Extent{
+		{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.set)},
+		{Data: added, Len: int64(len(added))},
 	}
+	sec.Size += uint64(len(added))
+	return nil
+}
+
+// writeCREL writes an SHT_CREL section anew, if anything of it changes. re is nil
+// where only symbols have moved.
+func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
+	count, mask, changed := 0, uint64(0), re != nil
+	if re == nil {
+		re = &relocEdit{}
+	}
+	err := s.eachEdited(rs, re, func(r Relocation) {
+		count++
+		mask |= r.Offset
+		changed = changed || s.numbers.final[r.Sym] != r.Sym
+	})
+	if err != nil || !changed {
+		return err
+	}
+	c := newCREL(s.o.Encoding, count, rs.Rela, mask)
+	err = s.eachEdited(rs, re, func(r Relocation) {
+		r.Sym = s.numbers.final[r.Sym]
+		c.add(r)
+	})
+	s.setData(rs.Index, c.data)
+	return err
+}
+
+func (re *relocEdit) sort() {
+	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
 	slices.Sort(re.deleted)
-	var kept []byte
+}
+
+// eachEdited calls f for each entry that a section will have, with symbols as the Edit
+// has them.
+func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
+	re.sort()
 	deleted, set := re.deleted, re.set
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
 		if len(deleted) > 0 && deleted[0] == i {
@@ -57,10 +96,12 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 		if len(set) > 0 && set[0].index == i {
 			r, set = set[0].Relocation, set[1:]
 		}
-		kept = s.appendReloc(kept, r, rs.Rela)
+		f(r)
 		return nil
 	})
-	s.setData(rs.Index, append(kept, added...))
+	for _, r := range re.added {
+		f(r)
+	}
 	return err
 }
 
@@ -77,7 +118,7 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) 
 				b := block[i*size:]
 				sym := l.relocSymbol(b)
 				if sym >= old {
-					return s.o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", first+i, sym, old))
+					return s.o.relocSymbolError(rs, first+i, sym, old)
 				}
 				if final[sym] != sym {
 					r := l.getReloc(b, rs.Rela)

@@ -83,8 +83,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	}
 	for _, sec := range o.UnknownRelocations() {
 		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
-			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s; compile without -Wa,--crel",
-				uint32(o.Sections[sec].Type), o.Sections[target].Name))
+			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(o.Sections[sec].Type), o.Sections[target].Name))
 		}
 	}
 	rels, err := o.RelocSections()
@@ -153,12 +152,17 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 // fixAddress is what to do about a reference that is no call.
 const fixAddress = "do not take the stub's address"
 
+// leastSize is how many bytes a reference to a stub takes at least: an instruction, or
+// an address. More of them than have room overlap, and SHT_CREL can claim one in a
+// byte, where a refusal takes a thousand.
+const leastSize = 2
+
 // usualCalls is how many calls there is room for at first.
 const usualCalls = 32
 
 func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
-	code := target.Executable()
+	code, references := target.Executable(), uint64(0)
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
@@ -170,6 +174,9 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 				last.Paired = append(last.Paired, r)
 			}
 			return nil
+		}
+		if references++; references > target.Size/leastSize+1 {
+			return s.Object.SectionError(rs.Index, fmt.Errorf("more than %d references to stubs in %d bytes", references-1, target.Size))
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {

@@ -138,20 +138,23 @@ func TestEveryCallOfAStubIsASite(t *testing.T) {
 }
 
 func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
-	tools.Need(t, "readelf")
+	tools.Need(t, "readelf", "llvm-readelf-19")
 	converted(t, nil, func(t *testing.T, c run) {
-		code := map[string]bool{}
+		code, reader := map[string]bool{}, "readelf"
 		for i, s := range viewFile(t, c.before).Sections {
 			if s.Flags&0x4 != 0 && i > 0 { // SHF_EXECINSTR
 				code[s.Name] = true
 			}
+			if s.Type == objects.CREL {
+				reader = "llvm-readelf-19" // GNU's knows none
+			}
 		}
-		out := tools.Output(t, "readelf", "-rW", c.before)
+		out := tools.Output(t, reader, "-rW", c.before)
 		n, counts := 0, false
 		for line := range strings.Lines(out) {
 			if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
 				name, _, _ := strings.Cut(rest, "'")
-				counts = code[strings.TrimPrefix(strings.TrimPrefix(name, ".rela"), ".rel")]
+				counts = code[strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, ".crel"), ".rela"), ".rel")]
 			} else if counts && strings.Contains(line, " __dtrace_") {
 				n++
 			}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/objects"
 )
 
 // view is an object as debug/elf and a few lines of decoding see it: what the
@@ -70,6 +72,12 @@ func (v *view) relocs(sec int) []viewReloc {
 	s, b := v.Sections[sec], v.data[sec]
 	rela := s.Type == elf.SHT_RELA
 	var out []viewReloc
+	if s.Type == objects.CREL {
+		for _, r := range objects.DecodeCREL(v.Class, b) {
+			out = append(out, viewReloc{r.Offset, r.Type, r.Addend, v.symbol(r.Sym)})
+		}
+		return out
+	}
 	for len(b) > 0 {
 		var r viewReloc
 		var sym uint32
@@ -97,7 +105,9 @@ func (v *view) relocs(sec int) []viewReloc {
 	return out
 }
 
-func isRelocSection(s *elf.Section) bool { return s.Type == elf.SHT_REL || s.Type == elf.SHT_RELA }
+func isRelocSection(s *elf.Section) bool {
+	return s.Type == elf.SHT_REL || s.Type == elf.SHT_RELA || s.Type == objects.CREL
+}
 
 // stubID returns the probe id of a stub's name, "" for any other name.
 func stubID(name string) string {

@@ -1,0 +1,127 @@
+package links
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// crelFlag has clang write relocations as SHT_CREL.
+const crelFlag = "-Wa,--crel,--allow-experimental-crel"
+
+// crelCompilers make SHT_CREL, for the one linker that reads it: GNU ld 2.40, lld 14 and
+// mold 1.10 refuse it or pass it over.
+func crelCompilers() []compiler {
+	var all []compiler
+	for _, m := range toolchains.Machines {
+		with := of(m)
+		with.linkers = []toolchains.Linker{m.Linker("lld19")}
+		flags := []string{"-O2", "-fPIC", "-ffunction-sections", crelFlag}
+		all = append(all, compiler{machine: with, cc: toolchains.Clang19, flags: flags})
+	}
+	return all
+}
+
+// withoutCREL is the compiler without crelFlag.
+func (c compiler) withoutCREL() compiler {
+	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return f == crelFlag })
+	return c
+}
+
+// crelTest runs a test of objects that lld has to take: that it would not link the twin
+// is no reason to pass it over.
+func crelTest(t *testing.T, name string, c compiler, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		c.need(t)
+		tools.Need(t, "ld.lld-19")
+		t.Cleanup(func() {
+			if t.Skipped() {
+				t.Error("the twin does not link or run")
+			}
+		})
+		test(t)
+	})
+}
+
+// TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
+func TestCREL(t *testing.T) {
+	for _, c := range crelCompilers() {
+		for _, l := range layouts {
+			ld := c.machine.linkers[0]
+			for _, md := range modes {
+				way := combination{c, l, ld, md}
+				crelTest(t, way.String(), c, way.check)
+			}
+			gc := combination{c, l, ld, modePIE}
+			crelTest(t, gc.String()+"/gc", c, func(t *testing.T) { checkGC(t, gc) })
+		}
+	}
+	c := crelCompilers()[0]
+	crelTest(t, "icf", c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") })
+}
+
+// TestMergeCREL converts objects and merges them, and the other way round; with some of
+// SHT_RELA lld makes SHT_CREL of both.
+func TestMergeCREL(t *testing.T) {
+	for _, c := range crelCompilers() {
+		for name, md := range map[string]mode{"pie": modePIE, "shared": modeShared} {
+			ld := c.machine.linkers[0]
+			crelTest(t, c.String()+"/"+name, c, func(t *testing.T) {
+				g := merging{program: compileProgram(t, c, pairs, md.library), merge: ld, final: ld, mode: md}
+				g.program.probed[1] = c.withoutCREL().object(t, "calls.c")
+				checkMergeBothWays(t, g, pairs)
+			})
+			crelTest(t, c.String()+"/again/"+name, c, func(t *testing.T) { convertAgain(t, c, pairs, ld) })
+		}
+	}
+}
+
+// TestConvertedCRELIsItsTwin compares what LLVM reads of relocations: conversion makes of
+// SHT_CREL what it makes of SHT_RELA, of all sections.
+func TestConvertedCRELIsItsTwin(t *testing.T) {
+	for _, c := range crelCompilers() {
+		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
+			crelTest(t, c.String()+strings.Join(flags, " "), c, func(t *testing.T) {
+				tools.Need(t, "llvm-readelf-19")
+				for _, source := range []string{"calls.c", "program.c", "comdat.cc"} {
+					compact := convert(t, c.object(t, source, "-g"), flags...)
+					got, want := relocationLines(t, compact), relocationLines(t, convert(t, c.withoutCREL().object(t, source, "-g"), flags...))
+					if !slices.Equal(got, want) || len(got) == 0 {
+						t.Errorf("%s: got\n%s\nwant\n%s", compact, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					}
+					kinds := map[elf.SectionType]int{}
+					for _, s := range tools.OpenELF(t, compact).Sections {
+						kinds[s.Type]++
+					}
+					if kinds[objects.CREL] == 0 {
+						t.Errorf("%s: no SHT_CREL: %v", compact, kinds)
+					}
+					sameFile(t, convert(t, compact, flags...), compact)
+				}
+			})
+		}
+	}
+}
+
+// relocationLines are the relocations of an object as llvm-readelf prints them, under
+// names of sections that do not tell their type.
+func relocationLines(t *testing.T, object string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(tools.Output(t, "llvm-readelf-19", "-rW", object)) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
+			name, rest, _ := strings.Cut(rest, "'")
+			_, count, _ := strings.Cut(rest, " contains ")
+			line = strings.TrimPrefix(strings.TrimPrefix(name, ".crel"), ".rela") + ": " + count
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
