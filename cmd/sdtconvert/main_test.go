@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"sdtconvert/internal/process"
-
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sdtconvert/internal/process"
 )
 
 var update = flag.Bool("update", false, "write what the program does now into the golden files")

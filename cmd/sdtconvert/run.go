@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
-
-	"github.com/spf13/pflag"
 )
 
 // Exit statuses.
