@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 func TestTwoRunsAtOnce(t *testing.T) {
@@ -155,6 +157,7 @@ func TestFewFileDescriptors(t *testing.T) {
 }
 
 func TestSignalLeavesNoTemporaryFile(t *testing.T) {
+	tools.Heed(t, syscall.SIGINT, syscall.SIGHUP)
 	small, large := smallSample(t), largeSample(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		rounds, ended := 8, 0
