@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"sdtconvert/internal/process"
@@ -12,9 +13,12 @@ import (
 // watchSignals makes an interrupted run leave no temporary file behind. A run
 // without anything to write does without it.
 func (p *program) watchSignals() {
-	p.Watch(p.end, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A signal that nobody watched would have the runtime end the process by itself.
-	p.pipes.Store(p.Watch(func(os.Signal) {}, syscall.SIGPIPE))
+	watched := p.Watch(func(sig os.Signal) {
+		if sig != syscall.SIGPIPE { // by which the runtime would end the process, did nobody watch
+			p.end(sig)
+		}
+	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	p.pipes.Store(slices.Contains(watched, os.Signal(syscall.SIGPIPE)))
 }
 
 // end ends the process as a signal would, without a trace of what is half written.

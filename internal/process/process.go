@@ -66,10 +66,11 @@ func (p *Process) TempDir() string {
 }
 
 // Watch calls f with each of the signals that comes, one after the other. Those that
-// are ignored, as nohup(1) has it of SIGHUP, stay so. It reports whether any may come.
-func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) bool {
+// are ignored, as nohup(1) has it of SIGHUP, stay so. It returns
+// the others.
+func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) []os.Signal {
 	if signals = p.heeded(signals); p.Notify == nil || len(signals) == 0 {
-		return false
+		return nil
 	}
 	c := make(chan os.Signal, 16)
 	p.Notify(c, signals...)
@@ -78,7 +79,7 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) bool {
 			f(sig)
 		}
 	}()
-	return true
+	return signals
 }
 
 // heeded are those of a list of signals that are not ignored.
