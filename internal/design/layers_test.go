@@ -133,3 +133,18 @@ func TestImportsOfHigherLayersAreFound(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The command has flags and prints. What knows ELF is below it.
+func TestCommandKnowsNoELF(t *testing.T) {
+	packages := list(t, "./cmd/...")
+	if len(packages) == 0 {
+		t.Fatal("no command")
+	}
+	for _, p := range packages {
+		for _, path := range []string{"debug/elf", "debug/dwarf", "sdtconvert/elfreloc", "sdtconvert/image"} {
+			if slices.Contains(p.Imports, path) {
+				t.Errorf("%s imports %s", p.ImportPath, path)
+			}
+		}
+	}
+}
