@@ -48,12 +48,11 @@ func (l *Link) source(src *Source, work func(o *Object) error) error {
 }
 
 func (l *Link) open(src *Source) (*Object, error) {
-	if l.Shared && src.Member == nil {
-		if o, err := src.ELF(l.Names); err == nil && o.Type == elf.ET_DYN {
-			return o, nil
-		}
+	o, err := src.ELF(l.Names)
+	if err != nil || l.Shared && src.Member == nil && o.Type == elf.ET_DYN {
+		return o, err
 	}
-	return src.Relocatable(l.Names)
+	return o.relocatable(l.Names)
 }
 
 // sameMachine refuses objects that cannot be linked with each other.

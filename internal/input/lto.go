@@ -15,8 +15,8 @@ import (
 
 // What to do about such objects.
 const (
-	AdviceLLVM = "convert after code generation: compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
-	AdviceGCC  = "convert after code generation: compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
+	adviceLLVM = "convert after code generation: compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
+	adviceGCC  = "convert after code generation: compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
 )
 
 // LTOError says that a source with probes holds code that is still to be generated.
@@ -45,9 +45,9 @@ const (
 // Advice says what to do about its objects.
 func (c Compiler) Advice() string {
 	if c == LLVM {
-		return AdviceLLVM
+		return adviceLLVM
 	}
-	return AdviceGCC
+	return adviceGCC
 }
 
 // LateCode is code that is still to be generated.

@@ -45,9 +45,14 @@ func (s *Source) Image() (*Object, error) {
 		return nil, err
 	}
 	if typ != filetype.ELF {
-		return nil, fmt.Errorf("%s: %s", s.Name, explanations[typ])
+		return nil, s.explain(typ)
 	}
 	return s.object()
+}
+
+// explain says why a source is not for this tool.
+func (s *Source) explain(typ filetype.Type) error {
+	return fmt.Errorf("%s: %s", s.Name, explanations[typ])
 }
 
 // objects are those that were released.
@@ -81,7 +86,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.Bitcode:
 		found, err := s.Mentions(names.Needles())
 		if err == nil && found {
-			err = &LTOError{"is LLVM bitcode that holds probes; " + AdviceLLVM}
+			err = &LTOError{"is LLVM bitcode that holds probes; " + LLVM.Advice()}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -90,7 +95,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case s.Member != nil:
 		return nil, ErrPassedOver
 	}
-	return nil, fmt.Errorf("%s: %s", s.Name, explanations[typ])
+	return nil, s.explain(typ)
 }
 
 // Relocatable reads the headers of a relocatable object, and explains what is none.
@@ -101,7 +106,11 @@ func (s *Source) Relocatable(names patch.Names) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Member != nil && o.Type != elf.ET_REL {
+	return o.relocatable(names)
+}
+
+func (o *Object) relocatable(names patch.Names) (*Object, error) {
+	if o.Source.Member != nil && o.Type != elf.ET_REL {
 		if found, err := o.NamesContain(names.Needles()); err != nil || !found {
 			return nil, ErrPassedOver
 		}
@@ -134,8 +143,4 @@ func (o *Object) MentionsStub(names patch.Names) (bool, error) {
 		return false, err
 	}
 	return true, o.Source.Load()
-}
-
-func contains(s *Source, needles [][]byte) (bool, error) {
-	return elfreloc.StreamContains(s, 0, s.Size, needles)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
 	"sdtconvert/internal/filetype"
 )
@@ -130,4 +131,6 @@ func (s *Source) IsArchive() (bool, error) {
 }
 
 // Mentions reports whether any of the needles occurs anywhere in a source.
-func (s *Source) Mentions(needles [][]byte) (bool, error) { return contains(s, needles) }
+func (s *Source) Mentions(needles [][]byte) (bool, error) {
+	return elfreloc.StreamContains(s, 0, s.Size, needles)
+}
