@@ -34,7 +34,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		return err
 	}
 	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes}
-	if p.Options.Stapsdt {
+	if p.Options.Noted() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
@@ -49,6 +49,9 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			return err
 		}
 		from = to
+	}
+	if a.notes != nil {
+		a.notes.warn()
 	}
 	probes.retireStubs()
 	return nil

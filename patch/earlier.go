@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/linkerset"
 )
 
@@ -50,18 +51,23 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	if err != nil || !earlier {
 		return false, err
 	}
-	recorded, noted := false, false
+	recorded, noted, shown := false, false, false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe // is-enabled tests have no notes
 		noted = noted || stapsdt.Ours(sec)
+		shown = shown || usdt.Ours(sec)
 	}
 	switch {
 	case noted && !opts.Stapsdt:
 		return true, earlierError(o, "with --stapsdt")
 	case recorded && !noted && opts.Stapsdt:
 		return true, earlierError(o, "without --stapsdt")
+	case shown && !opts.DTrace:
+		return true, earlierError(o, "with --dtrace")
+	case recorded && !shown && opts.DTrace:
+		return true, earlierError(o, "without --dtrace")
 	}
 	return true, nil
 }

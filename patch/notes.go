@@ -6,21 +6,31 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/linkerset"
 )
 
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
-	*stapsdt.Writer
+	stapsdt  *stapsdt.Writer // nil when there are to be none for SystemTap's readers
+	usdt     *usdt.Writer    // nil when there are to be none for DTrace
 	p        *Plan
 	objects  map[string]image.Ref         // probe objects that this object defines, by name
 	probes   *linkerset.Probes            // what they say
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
+	silent   map[string][]*Stub           // whose probes have no notes for DTrace, by the reason
 }
 
 func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
-	w := &noteWriter{Writer: stapsdt.NewWriter(e, p.Scan.Machine), p: p}
+	w, sections := &noteWriter{p: p}, sitenotes.NewWriter(e, p.Scan.Machine)
+	if p.Options.Stapsdt {
+		w.stapsdt = stapsdt.NewWriter(e, sections)
+	}
+	if p.Options.DTrace {
+		w.usdt = usdt.NewWriter(e, sections)
+	}
 	return w, w.findObjects()
 }
 
@@ -73,22 +83,34 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
+// probe is what notes tell of the probe of a site.
+type probe struct {
+	stapsdt.Probe
+	types []stapsdt.Type // of the arguments
+	known bool           // whether something tells them all
+}
+
 // probe describes the probe of a site: as a listing does, as far as this object
 // tells, but for dashes.
-func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
+func (w *noteWriter) probe(site *Site) (probe, error) {
 	s := site.Stub
 	known := linkerset.FromID(s.ID)
 	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
 		var err error
 		if known, err = w.probes.Of(ref); err != nil {
-			return stapsdt.Probe{}, err
+			return probe{}, err
 		}
 	}
 	m := w.p.Scan.Machine
-	return stapsdt.Probe{
+	types, told := w.types(s, known.Args)
+	p := probe{Probe: stapsdt.Probe{
 		Provider: inSource(known.Provider), Name: inSource(known.Name),
-		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
-	}, nil
+		Args: stapsdt.Operands(m, site.Change.Site.Form, types),
+	}, types: types, known: told}
+	if !told && known.Told && len(known.Args) == 0 {
+		p.types, p.known = nil, true
+	}
+	return p, nil
 }
 
 // inSource writes a name with the __ that stands for a dash in sources. perf takes no
@@ -98,36 +120,35 @@ func inSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // types finds the types of a stub's arguments: what the program says of the probe,
 // else the declaration of the stub as the compiler has seen it, else what the
-// user says. Of the rest any register may hold one.
-func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
+// user says. Of the rest any register may hold one: then known is false.
+func (w *noteWriter) types(s *Stub, args []linkerset.Argument) (types []stapsdt.Type, known bool) {
 	m := w.p.Scan.Machine
-	var types []stapsdt.Type
 	if len(args) > 0 {
 		for i, a := range args {
 			if a.Index != i {
-				break // one is missing, or there twice
+				return types, false // one is missing, or there twice
 			}
 			types = append(types, stapsdt.Native(a.Native, m))
 		}
-		return types
+		return types, true
 	}
 	if params, ok := w.declaration(s); ok {
 		for _, p := range params {
 			types = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed})
 		}
-		return types
+		return types, true
 	}
 	if types, ok := w.p.Options.Prototypes.of(s, m); ok {
-		return types
+		return types, true
 	}
-	return stapsdt.Words(m)
+	return stapsdt.Words(m), false
 }
 
 // note writes the notes of the probe calls of one section, whose recorded
 // addresses are at, and has the section keep them alive.
 func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	rs := sites[0].Relocs
-	probes := make([]stapsdt.Probe, len(sites))
+	probes := make([]probe, len(sites))
 	for i, s := range sites {
 		var err error
 		if probes[i], err = a.notes.probe(s); err != nil {
@@ -135,7 +156,7 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 		}
 		probes[i].Site = at[i]
 	}
-	keep, err := a.notes.Add(rs.Target, rs.Rela, probes)
+	keep, err := a.notes.add(sites, probes)
 	if err != nil || a.p.Options.DropRelocations {
 		return err
 	}
@@ -146,4 +167,27 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 		}
 	}
 	return nil
+}
+
+// add writes the notes of sites of one section, in each format that is wanted.
+func (w *noteWriter) add(sites []*Site, probes []probe) (keep []linkerset.Ref, err error) {
+	rs := sites[0].Relocs
+	if w.stapsdt != nil {
+		notes := make([]stapsdt.Probe, len(probes))
+		for i := range probes {
+			notes[i] = probes[i].Probe
+		}
+		if keep, err = w.stapsdt.Add(rs.Target, rs.Rela, notes); err != nil {
+			return nil, err
+		}
+	}
+	if w.usdt == nil {
+		return keep, nil
+	}
+	notes, err := w.forDTrace(sites, probes)
+	if err != nil {
+		return nil, err
+	}
+	more, err := w.usdt.Add(rs.Target, rs.Rela, notes)
+	return append(keep, more...), err
 }

@@ -26,10 +26,16 @@ type Options struct {
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool
+	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
+	// same forms.
+	DTrace bool
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
 }
+
+// Noted reports whether there are notes of any kind.
+func (opts Options) Noted() bool { return opts.Stapsdt || opts.DTrace }
 
 // Site is a reference with its disabled form.
 type Site struct {
@@ -113,7 +119,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Text: t}
 		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
