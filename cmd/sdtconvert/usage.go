@@ -71,6 +71,8 @@ What is recorded:
                             letting them keep the records alive
         --stapsdt           add notes too, by which gdb, perf, bpftrace, bcc and
                             SystemTap find the probes
+        --dtrace            add notes too, by which DTrace for Linux finds the sites
+                            of probes that dtrace -G has told it of
         --prototypes FILE   declarations of stubs, for the arguments in notes of
                             probes whose types nothing else tells
 
@@ -95,7 +97,7 @@ link), it runs the next one of that name along PATH.
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
         --layout LAYOUT, --section NAME, --probe-object-prefix P, --no-records,
-        --drop-relocations, --stapsdt, --prototypes FILE
+        --drop-relocations, --stapsdt, --dtrace, --prototypes FILE
                             as for convert
 
 Environment:

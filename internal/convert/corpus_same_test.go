@@ -46,6 +46,8 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
 		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
+		"dtrace":           func(o *patch.Options) { o.DTrace = true },
+		"stapsdt, dtrace":  func(o *patch.Options) { o.Stapsdt, o.DTrace = true, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
