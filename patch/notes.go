@@ -3,6 +3,7 @@ package patch
 import (
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
@@ -84,11 +85,12 @@ func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 			return stapsdt.Probe{}, err
 		}
 	}
-	m := w.p.Scan.Machine
-	return stapsdt.Probe{
-		Provider: inSource(known.Provider), Name: inSource(known.Name),
-		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
-	}, nil
+	args := site.Operands
+	if site.Change.Site.Form != arch.Nop {
+		m := w.p.Scan.Machine
+		args = stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args))
+	}
+	return stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: args}, nil
 }
 
 // inSource writes a name with the __ that stands for a dash in sources. perf takes no

@@ -8,10 +8,11 @@ import (
 
 // The disabled forms, by their assembly. They are of 4-byte instructions, so
 // that code keeps its length and alignment without the C extension.
-var forms = [...][arch.CondTail + 1][]byte{
+var forms = [...][arch.Forms][]byte{
 	arch.Probe: {
 		arch.Call: {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
 		arch.Tail: {0x67, 0x80, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // ret; nop
+		arch.Nop:  {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
 	},
 	arch.Enabled: {
 		arch.Call: {0x13, 0x05, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // li a0, 0; nop
@@ -22,6 +23,9 @@ var forms = [...][arch.CondTail + 1][]byte{
 // Disable writes the pair of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
+	if s.Form == arch.Nop && code == nil {
+		return arch.Change{}, arch.RefuseNop(k)
+	}
 	if code == nil {
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
 	}
