@@ -31,13 +31,17 @@ const (
 	Call     Form = iota // returns behind the site
 	Tail                 // an unconditional jump
 	CondTail             // a conditional jump; the probe is reached only if taken
+	Nop                  // nothing: a disabled form of a call that R_*_NONE marks
 )
+
+// Forms is the number of forms.
+const Forms = Nop + 1
 
 // Describe names a site's kind and form as the listings show them.
 func Describe(k Kind, f Form) string {
-	return [...][3]string{
-		{"call", "tail", "cond-tail"},
-		{"isenabled", "isenabled-tail", "isenabled-cond-tail"},
+	return [...][Forms]string{
+		{"call", "tail", "cond-tail", "nop"},
+		{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"},
 	}[k][f]
 }
 
@@ -108,7 +112,8 @@ func (t Text) At(off uint64, n int) []byte {
 	return b[:n:n]
 }
 
-// Site is an instruction, or a fixed sequence of them, that reaches a stub.
+// Site is an instruction, or a fixed sequence of them, that reaches a stub, or does
+// nothing where a probe is (Nop).
 type Site struct {
 	Offset uint64 // of its first byte, from the start of the section
 	Form   Form
@@ -200,7 +205,8 @@ type Machine interface {
 
 	// Decode finds the site that relocs[0] belongs to. relocs are all
 	// relocations at that offset, the one against the stub first. A form that
-	// cannot be disabled is a *Refusal.
+	// cannot be disabled is a *Refusal. A relocation that does nothing marks a Nop: what
+	// Disable makes of a call that is none of the GOT, armable or not.
 	Decode(t Text, relocs []Reloc) (Site, error)
 
 	// Disable gives the disabled form of a site, or a *Refusal.
@@ -208,7 +214,7 @@ type Machine interface {
 
 	// Disabled finds the disabled site whose record is at offset record, and
 	// reports whether the bytes are a disabled form of the kind at all, whatever
-	// Env it was made for.
+	// Env it was made for. That of a Nop is that of a Call.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump
@@ -246,6 +252,12 @@ type Machine interface {
 	// Disassemble shows code at address pc, an instruction a string. Bytes
 	// that are none are shown as data.
 	Disassemble(code []byte, pc uint64) []string
+}
+
+// RefuseNop refuses to disable a Nop of a kind that has none: nothing tells a test its
+// result there.
+func RefuseNop(k Kind) *Refusal {
+	return Refuse("call the stub of an is-enabled test", "%s", One(k, Nop))
 }
 
 // Refusal says why a site cannot be disabled.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
@@ -85,11 +86,12 @@ func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 	if err != nil {
 		return stapsdt.Probe{}, err
 	}
-	m := w.p.Scan.Machine
-	return stapsdt.Probe{
-		Provider: inSource(known.Provider), Name: inSource(known.Name),
-		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
-	}, nil
+	args := site.Operands
+	if site.Change.Site.Form != arch.Nop {
+		m := w.p.Scan.Machine
+		args = stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args))
+	}
+	return stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: args}, nil
 }
 
 // known is what the object tells of a probe.

@@ -38,6 +38,9 @@ type Options struct {
 type Site struct {
 	Reference
 	Change arch.Change
+	// Operands say where the arguments of a marked nop are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
 }
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -81,8 +84,12 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	found, err := s.readOperands()
+	if err != nil {
+		return nil, err
+	}
 	for i := range s.Calls {
-		if err := p.addCall(&s.Calls[i], text); err != nil {
+		if err := p.addCall(&s.Calls[i], text, found); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +106,7 @@ func Undecided(s *Scan) *Plan {
 	return p
 }
 
-func (p *Plan) addCall(ref *Reference, text *textReader) error {
+func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
@@ -131,11 +138,15 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	if err == nil {
 		err = p.overlap(ref, site)
 	}
+	where := ""
+	if err == nil && site.Form == arch.Nop {
+		where, err = found.of(ref)
+	}
 	if err != nil {
 		p.Refused = append(p.Refused, Refusal{*ref, err})
 		return nil
 	}
-	p.Sites = append(p.Sites, Site{*ref, change})
+	p.Sites = append(p.Sites, Site{*ref, change, where})
 	return nil
 }
 

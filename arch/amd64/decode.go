@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -27,9 +28,11 @@ const (
 	fixNoPLT  = "compile without -fno-plt"
 	fixLarge  = "compile without -mcmodel=large"
 	fixDirect = "call the stub directly, and do not take its address"
+	fixNop    = "mark the first byte of a nop 0f 1f 44 00 00"
 )
 
-// Decode recognises direct and GOT-indirect calls, jumps and conditional jumps.
+// Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
+// marked nops.
 func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
@@ -40,6 +43,8 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 		return decodeDirect(t, r)
 	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
 		return decodeGOT(t, r)
+	case elf.R_X86_64_NONE:
+		return decodeNop(t, r)
 	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
 		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
 	case elf.R_X86_64_64:
@@ -74,6 +79,19 @@ func decodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		return arch.Site{Offset: r.Offset - 2, Form: arch.Tail, GOT: true, Code: op}, checkAddend(r)
 	}
 	return arch.Site{}, arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, %s", before(t, r))
+}
+
+func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, len(nop5))
+	switch {
+	case code == nil:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case !bytes.Equal(code, nop5) && !bytes.Equal(code, nopNop5):
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 func checkAddend(r arch.Reloc) error {

@@ -56,7 +56,7 @@ var condThunk = [...][]byte{
 const condSkip = 2
 
 // family holds the forms of one kind of site, by form and then by length.
-type family [arch.CondTail + 1][][]byte
+type family [arch.Forms][][]byte
 
 var plain = [...]family{
 	arch.Probe: {
@@ -83,6 +83,9 @@ var armable = [...]family{
 
 // Disable chooses by length among the forms of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if s.Form == arch.Nop {
+		return disableNop(s, k, env)
+	}
 	if env.Semaphore != 0 && k == arch.Enabled {
 		return test(s, env)
 	}
@@ -106,6 +109,18 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		return c, nil
 	}
 	return arch.Change{}, arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+}
+
+// disableNop leaves a nop as it is, or makes it armable.
+func disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if k != arch.Probe {
+		return arch.Change{}, arch.RefuseNop(k)
+	}
+	code := s.Code
+	if env.Armable {
+		code = nopNop5
+	}
+	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that

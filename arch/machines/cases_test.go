@@ -224,7 +224,7 @@ func (b *codeCase) add(key, value string) (err error) {
 
 func unhex(s string) ([]byte, error) { return hex.DecodeString(strings.ReplaceAll(s, " ", "")) }
 
-var formNames = []string{"call", "tail", "cond-tail"}
+var formNames = []string{"call", "tail", "cond-tail", "nop"}
 
 func parseForm(s string) (arch.Form, error) {
 	i := slices.Index(formNames, s)

@@ -71,12 +71,12 @@ func TestSitesAreFound(t *testing.T) {
 					t.Errorf("%s between % x: %v %s", s.name, filler, err, diff)
 				}
 			}
-			if !m.Live(s.mapped(arch.Text{Code: s.code}), 0) {
-				t.Errorf("%s is not live", s.name)
+			if live := m.Live(s.mapped(arch.Text{Code: s.code}), 0); live != (s.form != arch.Nop) {
+				t.Errorf("%s is live: %v", s.name, live)
 			}
 		}
-		if !forms[arch.Call] || !forms[arch.Tail] {
-			t.Error("the cases have no call or no tail call")
+		if !forms[arch.Call] || !forms[arch.Tail] || !forms[arch.Nop] {
+			t.Error("the cases have no call, no tail call or no nop")
 		}
 	})
 }

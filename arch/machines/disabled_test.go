@@ -117,7 +117,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 		for _, s := range c.sites {
 			for _, k := range kinds {
 				for _, returns := range []bool{false, true} {
-					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call) {
+					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call || s.form == arch.Nop) {
 						continue
 					}
 					if !has[fmt.Sprint(s.name, k, returns, false, 0)] {
@@ -129,7 +129,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 				t.Errorf("%s has no case as an armable probe call", s.name)
 			}
 			for _, n := range []int{2, 4} {
-				if !has[fmt.Sprint(s.name, arch.Enabled, false, false, n)] {
+				if s.form != arch.Nop && !has[fmt.Sprint(s.name, arch.Enabled, false, false, n)] {
 					t.Errorf("%s has no case as a test of a semaphore of %d bytes", s.name, n)
 				}
 			}
@@ -143,9 +143,13 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 
 func TestDisabledFormsAreRecognised(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		form := s.form
+		if form == arch.Nop {
+			form = arch.Call // nothing tells them apart any more
+		}
 		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
 			got, ok := m.Disabled(in, c.Record, d.kind)
-			if !ok || got.Offset != c.Site.Offset || got.Form != s.form || !bytes.Equal(got.Code, c.New) {
+			if !ok || got.Offset != c.Site.Offset || got.Form != form || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
 			if _, jumps := m.Branch(in, c.Record); !jumps {
@@ -197,12 +201,38 @@ func TestDisabledFormsThatLoad(t *testing.T) {
 	})
 }
 
+// The nop that is marked is what a call becomes, armable or not.
+func TestNopsAreDisabledCalls(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		var nops, calls []string
+		for _, s := range c.sites {
+			for _, d := range s.disabled {
+				switch {
+				case d.kind != arch.Probe || s.got || d.env.ReturnThunk:
+				case s.form == arch.Call:
+					calls = append(calls, asm(m, d.code))
+				case s.form == arch.Nop:
+					nops = append(nops, asm(m, s.code), asm(m, d.code))
+				}
+			}
+		}
+		slices.Sort(calls)
+		slices.Sort(nops)
+		if diff := cmp.Diff(slices.Compact(calls), slices.Compact(nops)); diff != "" || nops == nil {
+			t.Error(diff)
+		}
+	})
+}
+
 // A site that was not converted is no disabled one, but where disabled forms jump too, as
-// those of is-enabled tests do.
+// those of is-enabled tests do, and where nothing is to be disabled.
 func TestSitesAreNotDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
 			text, off := placed(s.code, fillers[1])
+			if s.form == arch.Nop {
+				continue
+			}
 			_, jumps := m.Branch(text, off)
 			for _, k := range kinds {
 				if jumps && (k == arch.Enabled || s.form == arch.Tail) {

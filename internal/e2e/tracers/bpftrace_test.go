@@ -53,8 +53,14 @@ func bpftraceProgram(image string) string {
 // and returns what bpftrace prints until the program ends, which must not fail.
 func trace(t *testing.T, exe, image string, n int) []string {
 	t.Helper()
+	return traceBy(t, bpftraceProgram(image), exe, n)
+}
+
+// traceBy is trace with a program for bpftrace.
+func traceBy(t *testing.T, program, exe string, n int) []string {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "script.bt")
-	if err := os.WriteFile(script, []byte(bpftraceProgram(image)), 0o666); err != nil {
+	if err := os.WriteFile(script, []byte(program), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	p := tools.Start(t, exe)
