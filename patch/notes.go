@@ -85,9 +85,10 @@ func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 		}
 	}
 	m := w.p.Scan.Machine
+	_, _, data, _ := w.p.Scan.Object.ABI()
 	return stapsdt.Probe{
 		Provider: inSource(known.Provider), Name: inSource(known.Name),
-		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
+		Args: stapsdt.Operands(m, site.Change.Site.Form, data, w.types(s, known.Args)),
 	}, nil
 }
 
