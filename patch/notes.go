@@ -73,16 +73,12 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
-// probe describes the probe of a site: as a listing does, as far as this object
-// tells, but for dashes.
+// probe describes the probe of a site: as a listing does, but for dashes.
 func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 	s := site.Stub
-	known := linkerset.FromID(s.ID)
-	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
-		var err error
-		if known, err = w.probes.Of(ref); err != nil {
-			return stapsdt.Probe{}, err
-		}
+	known, err := w.known(s.ID)
+	if err != nil {
+		return stapsdt.Probe{}, err
 	}
 	m := w.p.Scan.Machine
 	_, _, data, _ := w.p.Scan.Object.ABI()
@@ -90,6 +86,14 @@ func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 		Provider: inSource(known.Provider), Name: inSource(known.Name),
 		Args: stapsdt.Operands(m, site.Change.Site.Form, data, w.types(s, known.Args)),
 	}, nil
+}
+
+// known is what is known of a probe: by this object, else by others, else by its ID.
+func (w *noteWriter) known(id string) (linkerset.Probe, error) {
+	if ref, ok := w.objects[w.p.Options.ProbePrefix+id]; ok {
+		return w.probes.Of(ref)
+	}
+	return w.p.Options.elsewhere(w.p.Scan.Object, id)
 }
 
 // inSource writes a name with the __ that stands for a dash in sources. perf takes no
