@@ -78,8 +78,7 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
-// probe describes the probe of a site: as a listing does, as far as this object
-// tells, but for dashes.
+// probe describes the probe of a site: as a listing does, but for dashes.
 func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 	s := site.Stub
 	known, err := w.known(s.ID)
@@ -88,18 +87,18 @@ func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 	}
 	args := site.Operands
 	if site.Change.Site.Form != arch.Nop {
-		m := w.p.Scan.Machine
-		args = stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args))
+		_, _, data, _ := w.p.Scan.Object.ABI()
+		args = stapsdt.Operands(w.p.Scan.Machine, site.Change.Site.Form, data, w.types(s, known.Args))
 	}
 	return stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: args}, nil
 }
 
-// known is what the object tells of a probe.
+// known is what is known of a probe: by this object, else by others, else by its ID.
 func (w *noteWriter) known(id string) (linkerset.Probe, error) {
 	if ref, ok := w.objects[w.p.Options.ProbePrefix+id]; ok {
 		return w.probes.Of(ref)
 	}
-	return linkerset.FromID(id), nil
+	return w.p.Options.elsewhere(w.p.Scan.Object, id)
 }
 
 // inSource writes a name with the __ that stands for a dash in sources. perf takes no

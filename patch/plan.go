@@ -32,6 +32,9 @@ type Options struct {
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
+	// Known tells these notes what other files of the link say of probes that an
+	// object does not define; nil for nothing.
+	Known Known
 }
 
 // Site is a reference with its disabled form.

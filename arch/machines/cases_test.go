@@ -79,7 +79,7 @@ type stubCase struct {
 type argumentCase struct {
 	form  arch.Form
 	sizes []int
-	want  []string
+	want  string
 }
 
 // The names in cases of the return thunk, of the semaphore, and of a helper that loads it.
@@ -351,7 +351,7 @@ func (c *cases) addArguments(value string) error {
 	if err != nil {
 		return err
 	}
-	a := argumentCase{form: form, want: strings.Fields(want)}
+	a := argumentCase{form: form, want: strings.Join(strings.Fields(want), " ")}
 	for _, w := range words[1:] {
 		n, err := strconv.Atoi(w)
 		if err != nil {
