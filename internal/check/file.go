@@ -55,6 +55,12 @@ func (l *looker) look() error {
 	if err != nil {
 		return err
 	}
+	if err := l.notes(); err != nil {
+		return err
+	}
+	if err := l.guardSymbols(); err != nil {
+		return err
+	}
 	if err := s.reached.add(l); err != nil {
 		return err
 	}
