@@ -13,6 +13,7 @@ package arch
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Kind is what a stub means to the program that calls it.
@@ -122,7 +123,11 @@ type Env struct {
 	// kernels emulate when a breakpoint of user space (a uprobe) is put over it.
 	// Others are executed elsewhere, or become something else.
 	Armable bool
-	Text    Text // around the site
+	// Semaphore asks that is-enabled tests load the semaphore of their probe, which
+	// tracers count up, and says how many bytes of it may be loaded: 2, the whole of it,
+	// or 4, where the next 2 stay zero. 0 means that tests load none, and return 0.
+	Semaphore int
+	Text      Text // around the site
 	// Returns are the relocations against the return thunk in the section of a site
 	// of one of the forms in ReturnThunk.Near, sorted by offset.
 	Returns []Reloc
@@ -132,9 +137,11 @@ type Env struct {
 type Target uint8
 
 const (
-	TargetNone   Target = iota // nothing: the relocation is neutralised
-	TargetThunk                // the return thunk
-	TargetHelper               // the helper: the machine's stub of is-enabled tests
+	TargetNone      Target = iota // nothing: the relocation is neutralised
+	TargetThunk                   // the return thunk
+	TargetHelper                  // the helper: the machine's stub of is-enabled tests
+	TargetTest                    // the probe's own helper, which loads its semaphore (Stub.Semaphore)
+	TargetSemaphore               // the semaphore itself
 )
 
 // Change turns a site into its disabled form.
@@ -144,6 +151,9 @@ type Change struct {
 	Record uint64 // offset of the instruction that executes exactly when the probe is reached
 	Target Target
 	Reloc  Reloc // the relocation that the site keeps, unless Target is TargetNone
+	// Low is one more, of an instruction that adds the lower bits of an address to what
+	// Reloc is for. It names a symbol at Reloc.Offset. nil for none.
+	Low *Reloc
 }
 
 // Stub asks for a function that does what a disabled site of a kind does. Programs
@@ -153,15 +163,30 @@ type Stub struct {
 	Kind       Kind
 	LandingPad bool   // may be reached by indirect branches, which have to land on an instruction for it
 	Thunk      string // the return thunk to jump to instead of returning, "" for none
+	// Semaphore is the symbol of the 2 bytes whose value an is-enabled test returns, ""
+	// for one that returns 0. Self is a symbol at the first byte of the code, for
+	// machines whose relocations of an address take one (Traits.SelfReference).
+	Semaphore, Self string
 }
 
 // Insn is an instruction as code and as what assemblers make it of. Where relocations
 // are SHT_REL (Traits.Rela), Code has the addend in the relocated field.
 type Insn struct {
 	Code   []byte
-	Text   string // GNU's and clang's syntax, lines separated by "; "
+	Text   string // GNU's and clang's syntax, lines separated by "; "; with %s for Symbol, or that follows
 	Symbol string // what Reloc names
 	Reloc  *Reloc // from the start of Code, nil for none
+}
+
+// Source is the instruction as assemblers take it, with a name for Symbol.
+func (i Insn) Source(symbol string) string {
+	switch {
+	case i.Reloc == nil:
+		return i.Text
+	case strings.Contains(i.Text, "%s"):
+		return strings.Replace(i.Text, "%s", symbol, 1)
+	}
+	return i.Text + " " + symbol
 }
 
 // Machine is one instruction set under one ABI. Machines hold no state: they may be
@@ -191,9 +216,15 @@ type Machine interface {
 	// is switched on.
 	Live(t Text, record uint64) bool
 
-	// Jump tells where the unconditional jump at offset record goes, as an offset
-	// too. ok is false where Disabled takes no jump for a disabled form.
-	Jump(t Text, record uint64) (to uint64, ok bool)
+	// Branch tells where the direct call or jump at offset at goes, conditional or not,
+	// as an offset too. Disabled takes some for disabled forms, wherever they go.
+	Branch(t Text, at uint64) (to uint64, ok bool)
+
+	// Load tells the address of the semaphore that the code at offset at loads and
+	// returns: at an is-enabled site, or where a helper begins (Stub.Semaphore), whose
+	// landing pad may come first. It looks at Sizes.Load bytes. The offsets of text
+	// have to be addresses.
+	Load(t Text, at uint64) (addr uint64, ok bool)
 
 	// Branches calls f with each place of code, whose first byte is at address pc,
 	// that holds a direct call or jump, and with where it goes. On machines whose

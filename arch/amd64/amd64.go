@@ -30,6 +30,7 @@ var traits = arch.Traits{
 		Site:   6,
 		Skip:   condSkip,
 		Branch: 2 + fieldLen,
+		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},
 	Entries: []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both
 	Gold:    true,

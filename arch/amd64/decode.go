@@ -10,6 +10,7 @@ import (
 const (
 	opCall  = 0xe8 // call rel32
 	opJmp   = 0xe9 // jmp rel32
+	opRet   = 0xc3
 	opTwo   = 0x0f // first byte of jcc rel32, 0f 80 to 0f 8f
 	opGroup = 0xff // with ModRM 15 or 25: call or jmp *disp32(%rip)
 
@@ -91,16 +92,27 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	b := t.At(record, 6)
 	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
 		b[0] == opGroup && (b[1] == modrmCallRIP || b[1] == modrmJmpRIP) ||
-		b[0] == 0x67 && b[1] == opCall) // addr32 call rel32
+		b[0] == prefixAddr32 && b[1] == opCall) // addr32 call rel32
 }
 
-// Jump reads a jmp rel32.
-func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
-	b := t.At(record, len(jmp5))
-	if b == nil || b[0] != opJmp {
-		return 0, false
+// Branch reads call, jmp and jcc rel32, and a call with the prefix.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	if b := t.At(at, 1); b != nil && b[0] == prefixAddr32 {
+		at++
+		if b = t.At(at, 1); b == nil || b[0] != opCall {
+			return 0, false
+		}
 	}
-	return record + uint64(len(jmp5)) + uint64(int32(binary.LittleEndian.Uint32(b[1:]))), true
+	code := t.At(at, 1+fieldLen)
+	if longer := t.At(at, 2+fieldLen); longer != nil {
+		code = longer
+	}
+	Machine{}.Branches(code, at, func(from, dest uint64) {
+		if from == at {
+			to, ok = dest, true
+		}
+	})
+	return to, ok
 }
 
 // Branches reads call, jmp and jcc rel32 wherever their opcodes are.

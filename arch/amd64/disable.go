@@ -22,7 +22,13 @@ var (
 	condZeroRet = []byte{0x70, 0x04, 0x31, 0xc0, 0xc3, 0xcc} // jcc over; xor %eax,%eax; ret; int3; over:
 	jmp5        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00}       // jmp rel32
 	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
+	call5       = []byte{0xe8, 0x00, 0x00, 0x00, 0x00}       // call rel32
+	call6       = []byte{0x67, 0xe8, 0x00, 0x00, 0x00, 0x00} // addr32 call rel32
+	load6       = []byte{0x8b, 0x05, 0x00, 0x00, 0x00, 0x00} // mov disp32(%rip),%eax
 )
+
+// prefixAddr32 does nothing before a call.
+const prefixAddr32 = 0x67
 
 // The forms of probe calls under Env.Armable. They begin with a nop of one byte, as
 // SystemTap's sites do: that one all kernels of Linux emulate. A long nop, or a
@@ -77,6 +83,9 @@ var armable = [...]family{
 
 // Disable chooses by length among the forms of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if env.Semaphore != 0 && k == arch.Enabled {
+		return test(s, env)
+	}
 	if env.ReturnThunk && s.Form != arch.Call {
 		return disableThunk(s, k, env)
 	}
@@ -162,6 +171,11 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	}
 	for _, forms := range [...]family{plain[k], armable[k]} {
 		if site, ok := forms.find(t, record); ok {
+			return site, true
+		}
+	}
+	if k == arch.Enabled {
+		if site, ok := findTest(t, record); ok {
 			return site, true
 		}
 	}

@@ -27,10 +27,12 @@ var traits = arch.Traits{
 		Window: insnLen,
 		Site:   insnLen,
 		Branch: 2 * insnLen, // adrp; ldr
+		Load:   4 * insnLen, // bti c; adrp; ldrh; ret
 	},
 	Entries:     []uint64{0, insnLen}, // bti c before the rest
 	Gold:        true,
 	HelperAlign: insnLen,
+	Veneers:     true,
 	Features: arch.Features{ // AAELF64, 6.2
 		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND
 		Known:      1 | 2 | 4,  // BTI, PAC and GCS

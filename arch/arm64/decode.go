@@ -72,13 +72,10 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	return op == opBL || op == opB
 }
 
-// Jump reads a b, whose distance is in the lower 26 bits, in words.
-func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
-	b := t.At(record, insnLen)
-	if b == nil || !isBranch(b) {
-		return 0, false
-	}
-	return record + uint64(int64(int32(binary.LittleEndian.Uint32(b)<<6)>>6)*insnLen), true
+// Branch reads bl, b and b.cond.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	Machine{}.Branches(t.At(at, insnLen), at, func(_, dest uint64) { to, ok = dest, true })
+	return to, ok
 }
 
 // Branches reads bl, b and b.cond, whose distances are in words.

@@ -21,8 +21,11 @@ var (
 
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.
-func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
+	if env.Semaphore != 0 && k == arch.Enabled && code != nil {
+		return test(s), nil
+	}
 	if code == nil {
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
 	}
@@ -39,6 +42,9 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	code := t.At(record, insnLen)
 	if code == nil {
 		return arch.Site{}, false
+	}
+	if k == arch.Enabled && isLink(code) {
+		return arch.Site{Offset: record, Form: arch.Call, Code: code}, true
 	}
 	for _, form := range []arch.Form{arch.Call, arch.Tail} {
 		want := forms[k][form]

@@ -88,8 +88,20 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	return code != nil && code[0]&3 == 1 && code[1]>>5 == 5 // c.j
 }
 
-// Jump finds none: every disabled form fits its site.
-func (Machine) Jump(arch.Text, uint64) (uint64, bool) { return 0, false }
+// Branch reads what Branches does.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	for _, n := range []int{pairLen, insnLen, 2} { // the longest that the code holds
+		if code := t.At(at, n); code != nil {
+			Machine{}.Branches(code, at, func(from, dest uint64) {
+				if from == at {
+					to, ok = dest, true
+				}
+			})
+			break
+		}
+	}
+	return to, ok
+}
 
 // Branches reads what linkers make of the call and tail pseudoinstructions: the
 // pair, jal, and c.j. Distances are in bytes.

@@ -20,10 +20,13 @@ var forms = [...][arch.CondTail + 1][]byte{
 }
 
 // Disable writes the pair of the site's kind and form.
-func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
 	if code == nil {
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
+	}
+	if env.Semaphore != 0 && k == arch.Enabled {
+		return test(s), nil
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
@@ -35,6 +38,9 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 		if bytes.Equal(code, forms[k][form]) {
 			return arch.Site{Offset: record, Form: form, Code: code}, true
 		}
+	}
+	if k == arch.Enabled && code != nil {
+		return findTest(t, record)
 	}
 	return arch.Site{}, false
 }

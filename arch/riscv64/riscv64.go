@@ -32,12 +32,15 @@ var traits = arch.Traits{
 		Window: pairLen,
 		Site:   pairLen,
 		Branch: pairLen,
+		Load:   pairLen,
 	},
-	Entries:      []uint64{0},
-	Relaxes:      true,
-	Deletes:      []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
-	Arguments:    arch.Arguments{Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")}, // RISC-V psABI, chapter 2
-	CharUnsigned: true,
+	HelperAlign:   insnLen,
+	SelfReference: true,
+	Entries:       []uint64{0},
+	Relaxes:       true,
+	Deletes:       []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
+	Arguments:     arch.Arguments{Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")}, // RISC-V psABI, chapter 2
+	CharUnsigned:  true,
 	Breakpoints: [][]byte{
 		{0x02, 0x90},             // c.ebreak
 		{0x73, 0x00, 0x10, 0x00}, // ebreak
