@@ -105,14 +105,8 @@ func (l *looker) semaphoreID(s image.Ref) semaphoreID {
 
 // shown is how messages call a semaphore.
 func (l *looker) shown(s image.Ref) (string, error) {
-	if s.Symbol != "" {
-		return s.Symbol, nil
-	}
-	names, err := l.code.Image.SymbolsAt(s.Addr)
-	if err != nil || len(names) == 0 {
-		return l.code.Image.Place(s.Addr), err
-	}
-	return names[0], nil
+	name, err := stapnotes.SemaphoreName(l.code.Image, s)
+	return cmp.Or(name, l.code.Image.Place(s.Addr)), err
 }
 
 // shownID is what findings call the probe of a note.

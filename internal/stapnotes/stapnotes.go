@@ -12,6 +12,8 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
@@ -23,6 +25,8 @@ const (
 	owner       = "stapsdt\x00"
 	noteType    = 3
 	headerSize  = 12 // three words of 32 bits: the sizes of owner and descriptor, and the type
+
+	semaphoreSuffix = "_semaphore"
 )
 
 // Note is the note of one site.
@@ -170,4 +174,19 @@ func (r *reader) linked(n *Note, desc []byte, word uint64) {
 	if word == 4 {
 		n.Site.Offset, n.Semaphore.Offset = uint64(uint32(n.Site.Offset)), uint64(uint32(n.Semaphore.Offset))
 	}
+}
+
+// SemaphoreName is the symbol that names a semaphore: the one that a relocation has, else
+// of those at its place the one that ends as the names of semaphores do. It is "" where
+// no symbol is left.
+func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
+	if semaphore.Symbol != "" {
+		return semaphore.Symbol, nil
+	}
+	names, err := im.SymbolsAt(semaphore.Addr)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, semaphoreSuffix) })
+	return names[max(i, 0)], nil
 }
