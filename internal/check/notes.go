@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
@@ -72,8 +73,7 @@ func (l *looker) notes() error {
 // placed is the text of a fault without its file, which a finding has anyhow.
 func placed(fault error) string {
 	if e, ok := errors.AsType[*elfreloc.Error](fault); ok {
-		at := elfreloc.Error{File: e.Section, Offset: e.Offset, Err: e.Err}
-		return at.Error()
+		return strings.TrimPrefix(e.Error(), e.File+": ")
 	}
 	return fault.Error()
 }

@@ -14,11 +14,11 @@ import (
 // lister makes the listing of one image.
 type lister struct {
 	*Options
-	memory image.Image // that the records are in: the image of the file, or a process
-	code   *locate.Code
-	probes *linkerset.Probes
-	out    *Listing
-	lines  map[key]*Probe
+	memory     image.Image // that the records are in: the image of the file, or a process
+	code       *locate.Code
+	probes     *linkerset.Probes
+	out        *Listing
+	lines      map[key]*Probe
 	semaphores *semaphores // nil when nobody wants them
 }
 

@@ -2,6 +2,7 @@ package sitestate
 
 import (
 	"cmp"
+	"debug/elf"
 	"slices"
 
 	"sdtconvert/arch"
@@ -89,8 +90,11 @@ func (t *Tests) target(at image.Addr) (image.Ref, bool, error) {
 		return image.Ref{}, false, err
 	}
 	s := syms.At(int(fields[i].Sym))
+	if fields[i].Sym == 0 || s.Type == elf.STT_SECTION { // conversions name what they refer to
+		return image.Ref{}, false, nil
+	}
 	ref := image.Ref{Addr: image.Addr{Section: max(s.Section, 0), Offset: s.Value}, Symbol: s.Name, Undefined: s.Section <= 0}
-	return ref, fields[i].Sym != 0, nil
+	return ref, true, nil
 }
 
 // relocations lists those of a section that do something, each section's once.

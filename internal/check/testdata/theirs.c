@@ -7,7 +7,7 @@
 #ifdef CONSTANT
 extern const unsigned short app_hit_semaphore __attribute__((section(SECTION), used, visibility("hidden"))) = 1;
 #elif defined WHERE
-WHERE unsigned short app_hit_semaphore __attribute__((section(SECTION), used, visibility("hidden")));
+WHERE unsigned short app_hit_semaphore __asm__("app_hit_semaphore") __attribute__((section(SECTION), used, visibility("hidden")));
 #elif SEMAPHORES
 extern unsigned short app_hit_semaphore __attribute__((visibility("hidden")));
 #endif
