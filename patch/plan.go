@@ -26,6 +26,9 @@ type Options struct {
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool
+	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
+	// load them then. Those that guards read get their names if Names.Guards says so.
+	Semaphores Semaphores
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
@@ -48,8 +51,9 @@ type Plan struct {
 	// record.
 	Warnings []error
 
-	thunks map[int][]arch.Reloc // what returns has found, by relocation section
-	code   []byte               // what keep has kept
+	semaphores semaphores
+	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
+	code       []byte               // what keep has kept
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -57,6 +61,9 @@ type Plan struct {
 // an object of a machine that is not known are an error.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
+	if err := p.planSemaphores(); err != nil {
+		return nil, err
+	}
 	if len(s.Calls)+len(s.Refused) == 0 {
 		return p, nil
 	}
@@ -113,7 +120,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Semaphore: p.semaphoreSize(ref.Stub), Text: t}
 		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
