@@ -127,21 +127,25 @@ func (l *link) disagreements() {
 	}
 }
 
-// deadGuards finds the guards of sdt.h that read another semaphore than tracers raise.
+// deadGuards finds the guards that read another semaphore than tracers raise, or none
+// where there is one.
 func (l *link) deadGuards() {
 	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
-		probe := l.noted[scopedID{key.scope, idOf(linkerset.SplitID(key.id))}]
+		probe := l.noted[key]
 		if probe == nil {
-			continue // then no tracer knows the probe, or nobody knows who is to raise what
+			continue // then no tracer knows the probe
 		}
 		for _, g := range l.guards[key] {
 			named := func(s semaphore) bool { return s.id == g.id }
-			switch {
-			case slices.ContainsFunc(probe.semaphores, named):
-			case len(probe.semaphores) == 0:
-				l.add(g.finding, DeadGuard, "a guard tests %s, and the notes of the probe name no semaphore; convert every object with --stapsdt", g.shown)
+			const cure = "convert every object with --stapsdt"
+			switch none := len(probe.semaphores) == 0; {
+			case none && g.shown == "" || slices.ContainsFunc(probe.semaphores, named):
+			case none:
+				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.shown, cure)
+			case g.shown == "":
+				l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].shown, cure)
 			default:
-				l.add(g.finding, DeadGuard, "a guard tests %s, and the notes of the probe name %s; convert every object with --stapsdt", g.shown, probe.semaphores[0].shown)
+				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.shown, probe.semaphores[0].shown, cure)
 			}
 		}
 	}

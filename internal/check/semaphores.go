@@ -6,10 +6,11 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 const (
-	guardPrefix   = "__dtrace_semaphore_" // of the symbols that guards of sdt.h read before their conversion
 	probesSection = ".probes"
 	semaphoreSize = 2 // bytes
 
@@ -18,10 +19,10 @@ const (
 	page = 4096
 )
 
-// guards notes the semaphores that have no name of a probe yet. Conversions with notes
+// guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
 func (l *looker) guardSymbols() error {
-	found, err := l.NamesContain([][]byte{[]byte(guardPrefix)})
+	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
 	if err != nil || !found {
 		return err
 	}
@@ -30,11 +31,11 @@ func (l *looker) guardSymbols() error {
 		return err
 	}
 	for i := 1; i < syms.Len(); i++ {
-		if !strings.HasPrefix(syms.Tail(i), guardPrefix) {
+		if !strings.HasPrefix(syms.Tail(i), patch.GuardPrefix) {
 			continue
 		}
 		s := syms.At(i)
-		id := strings.TrimPrefix(s.Name, guardPrefix)
+		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
 		at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
 		if l.relocatable() {
 			at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
@@ -43,11 +44,36 @@ func (l *looker) guardSymbols() error {
 		if err != nil {
 			return err
 		}
-		key := scopedID{l.scope(), id}
+		key := scopedID{l.scope(), idOf(linkerset.SplitID(id))}
 		l.link.guards[key] = append(l.link.guards[key], semaphore{l.semaphoreID(at), s.Name, *f})
 	}
 	return nil
 }
+
+// test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
+func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
+	loaded, ok, err := l.tests.Semaphore(e)
+	if err != nil {
+		return err
+	}
+	guard := semaphore{id: l.semaphoreID(loaded)}
+	if ok {
+		if guard.shown, err = l.shown(loaded); err != nil {
+			return err
+		}
+	}
+	f, err := l.finding(DeadGuard, e.Site, nameOf(probe), "")
+	if err != nil {
+		return err
+	}
+	guard.finding = *f
+	key := scopedID{l.scope(), idOf(inNote(probe.Provider), inNote(probe.Name))}
+	l.link.guards[key] = append(l.link.guards[key], guard)
+	return nil
+}
+
+// inNote writes a name as notes have it.
+func inNote(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // place looks at where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of

@@ -153,6 +153,46 @@ func TestDeadGuard(t *testing.T) {
 	})
 }
 
+// Tests that load the semaphore which the notes of their probe name, and one that loads
+// none.
+func TestTests(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		b.write("more.c", `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+C int more(int n);
+C int more(int n) { return SDT_PROBE_ENABLED(app, , , start) ? n : 0; }
+`)
+		b.compile("more.o", "more.c", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
+		b.convert("--stapsdt", "fire.o", "define.o")
+		b.clean("fire.o", "define.o")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
+				b.link(l, "prog", append(objects("fire.o", "define.o"), mode)...)
+				b.clean("prog")
+				b.run(b.machine.Tool("strip"), "prog")
+				b.clean("--allow=unanchored-site", "prog")
+			}
+			if l.Name == "mold" {
+				return // with -r it makes one section of those of two groups, and puts that into both
+			}
+			b.link(l, "all.o", append(objects("fire.o", "define.o"), "-r", "-nostdlib")...)
+			b.clean("all.o")
+		})
+		b.convert("more.o")
+		b.finds([]string{"dead-guard more.o more app___start"}, "--allow=mixed-flags", "fire.o", "define.o", "more.o")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("fire.o", "define.o", "more.o")...)
+			found := b.finds([]string{"dead-guard prog more app___start"}, "prog")
+			if len(found) == 1 && !strings.Contains(found[0].Message, "never true, and the notes of the probe name app_start_semaphore;") {
+				b.Errorf("%+v", found)
+			}
+		})
+	})
+}
+
 // Notes that something has cut off, in an object and in a program.
 func TestBrokenNote(t *testing.T) {
 	eachToolchain(t, func(b *build) {
