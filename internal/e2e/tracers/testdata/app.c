@@ -19,7 +19,7 @@ __attribute__((noinline)) static void app_tail(int n)
 
 __attribute__((noinline)) static long app_work(int n, long v)
 {
-	if (DTRACE_PROBE_ENABLED(app___done))
+	if (DTRACE_PROBE_ENABLED(app___idle)) /* which nobody traces */
 		return 1;
 	DTRACE_PROBE4(app___done, int, -n, long, v, unsigned char, 200 + n, char *, app_text);
 	app_tail(n);

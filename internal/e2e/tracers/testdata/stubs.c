@@ -13,4 +13,4 @@ STUB(plain___file)(int n, unsigned char c) { printf("plain:file %d %d\n", n, c);
 STUB(plain__text___end__of__line)(int n) { printf("plain__text:end__of__line %d\n", n); }
 STUB(app___half__way)(int n) { printf("app:half__way %d\n", n); }
 STUB(old__app___half_done)(int n) { printf("old__app:half__done %d\n", n); }
-__attribute__((visibility("hidden"))) int __dtrace_isenabled_app___done(void) { return 0; }
+__attribute__((visibility("hidden"))) int __dtrace_isenabled_app___idle(void) { return 0; }
