@@ -175,8 +175,8 @@ C int more(int n) { return SDT_PROBE_ENABLED(app, , , start) ? n : 0; }
 				b.run(b.machine.Tool("strip"), "prog")
 				b.clean("--allow=unanchored-site", "prog")
 			}
-			if l.Name == "mold" {
-				return // with -r it makes one section of those of two groups, and puts that into both
+			if !l.Can(toolchains.GroupsWithR) {
+				return
 			}
 			b.link(l, "all.o", append(objects("fire.o", "define.o"), "-r", "-nostdlib")...)
 			b.clean("all.o")
