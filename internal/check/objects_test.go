@@ -230,3 +230,43 @@ C void use(long n) { SDT_PROBE1(parts, mod, func, one__more, n); }
 		b.finds([]string{"missing-probe   *::main:stop"}, "--require", "*::main:stop", "fire.o", "define.o")
 	})
 }
+
+// markedNops are probes that inline assembly marks.
+const markedNops = `
+	.text
+	.globl marked
+	.type marked, %function
+marked:
+990:	nop
+	.reloc 990b, BFD_RELOC_NONE, __dtrace_probe_app___marked
+	.weak __dtrace_probe_app___marked
+	.hidden __dtrace_probe_app___marked
+	.pushsection .sdt_operands, "e?", %progbits
+	.dc.a 990b
+	.asciz ""
+	.popsection
+	ret
+	.size marked, .-marked
+`
+
+// A nop that is marked is a call that is still to be converted.
+func TestMarkedNop(t *testing.T) {
+	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "riscv64-gcc-c": ".option norvc; nop; nop"} {
+		for _, tc := range combinations {
+			if tc.name != name {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				b := newBuild(t, tc)
+				b.write("a.s", strings.Replace(markedNops, "\tnop\n", "\t"+nop+"\n", 1))
+				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
+				b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+				b.convert("a.o")
+				b.clean("--allow=undefined-probe", "a.o")
+				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
+				b.run("llvm-objcopy-19", "--remove-section=.sdt_operands", "a.o")
+				b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+			})
+		}
+	}
+}

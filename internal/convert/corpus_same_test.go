@@ -143,8 +143,8 @@ func (p *pair) compareContents(i int) {
 }
 
 // disableIn overwrites, with the converted bytes, the instructions around the
-// relocations against stubs: an opcode of at most two bytes before the field,
-// or four bytes behind a RISC-V call's first half.
+// relocations against stubs: an opcode of at most two bytes before the field, four bytes
+// behind a RISC-V call's first half, or a nop.
 func (p *pair) disableIn(code []byte, sec int) {
 	for i, s := range p.old.Sections {
 		if !isRelocSection(s) || int(s.Info) != sec {
@@ -158,6 +158,10 @@ func (p *pair) disableIn(code []byte, sec int) {
 			from, to := r.Offset, r.Offset+4
 			switch p.old.Machine {
 			case elf.EM_X86_64:
+				if r.Type == uint32(elf.R_X86_64_NONE) {
+					to++ // a nop of five bytes, which it marks
+					break
+				}
 				from--
 				if b := code[from]; b != 0xe8 && b != 0xe9 || r.Type == uint32(elf.R_X86_64_GOTPCRELX) {
 					from--

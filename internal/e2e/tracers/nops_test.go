@@ -163,7 +163,12 @@ func TestNopsMerged(t *testing.T) {
 				for name, objects := range map[string][]string{"all.o": p.probed, "some.o": {p.probed[0], converted[1], converted[2]}, "others.o": {converted[0], p.probed[1], p.probed[2]}} {
 					merged := filepath.Join(t.TempDir(), name)
 					tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
-					tools.Must(t, converter, "--stapsdt", merged)
+					if _, err := tools.Try(converter, "--stapsdt", merged); err != nil {
+						if first.Can(toolchains.GroupsWithR) || !strings.Contains(err.Error(), "is a member of group") {
+							t.Fatal(err)
+						}
+						continue // it is no sound object, and no linker takes it
+					}
 					before, err := os.ReadFile(merged)
 					if err != nil {
 						t.Fatal(err)

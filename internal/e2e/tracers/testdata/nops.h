@@ -36,14 +36,16 @@
 #ifdef SAY
 #define NOPS_PROBE(id, format, operands, list, ...) printf("nops:" #id " " format "\n", __VA_ARGS__)
 #else
-/* The stub is an operand, which is not used, because objects for link-time optimisation list no names of assembly. */
+/* The stub is an operand, which is not used, for objects of link-time optimisation, which list no names of assembly. */
 #define NOPS_PROBE(id, format, operands, list, ...) __asm__ volatile (							\
-	"\"nops:" #id " " operands " %=\":\n"										\
-	"990:\t" NOPS_NOP "\n"												\
-	"\t.weak __dtrace_probe_nops___" #id "\n\t.hidden __dtrace_probe_nops___" #id "\n"					\
-	"\t.reloc 990b,BFD_RELOC_NONE,__dtrace_probe_nops___" #id "\n"								\
-	".pushsection .sdt_operands,\"e?\",%%progbits\n\t.dc.a 990b\n\t.asciz \"" operands "\"\n.popsection"			\
+	NOPS_AT(id, operands) ":\n990:\t" NOPS_NOP "\n"								\
+	"\t.weak __dtrace_probe_nops___" #id "\n\t.hidden __dtrace_probe_nops___" #id "\n"			\
+	"\t.reloc 990b,BFD_RELOC_NONE,__dtrace_probe_nops___" #id "\n"						\
+	".pushsection .sdt_operands,\"e?\",%%progbits\n"								\
+	"\t.dc.a " NOPS_AT(id, operands) "\n\t.asciz \"" operands "\"\n.popsection"				\
 	:: [stub] "X" (__dtrace_probe_nops___##id) NOPS_LIST list)
+/* GNU as for riscv64 drops symbols that nothing refers to. */
+#define NOPS_AT(id, operands) "\"nops:" #id " " operands " %=\""
 #define NOPS_LIST(...) , ##__VA_ARGS__
 #endif
 
