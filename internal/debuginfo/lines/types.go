@@ -4,7 +4,7 @@ import "fmt"
 
 // Parameter is what is known of a parameter's type.
 type Parameter struct {
-	Size   int    // bytes; 0 when it is no integer, and no pointer
+	Size   int    // bytes; 0 when it is not passed as an integer or a pointer is
 	Signed bool   // of an integer
 	Other  string // what it is where Size is 0, with its article
 }
@@ -50,6 +50,16 @@ const maxTypes = 32
 
 // parameter follows a type to one that has a size.
 func (p *prototypes) parameter(u *unit, v value) (Parameter, error) {
+	return p.follow(u, v, p.structure)
+}
+
+// scalar is parameter for what is in a structure: those in it are none.
+func (p *prototypes) scalar(u *unit, v value) (Parameter, error) {
+	return p.follow(u, v, func(*unit, uint64, dataType) (Parameter, error) { return Parameter{}, nil })
+}
+
+// follow follows a type to one that has a size, or to a structure.
+func (p *prototypes) follow(u *unit, v value, structure func(u *unit, entry uint64, typ dataType) (Parameter, error)) (Parameter, error) {
 	size := 0 // of an enumeration, of which its underlying type tells the sign
 	for range maxTypes {
 		var entry uint64
@@ -74,6 +84,8 @@ func (p *prototypes) parameter(u *unit, v value) (Parameter, error) {
 				v = typ.of
 				continue
 			}
+		case tagStructure, tagClass, tagUnion:
+			return structure(u, entry, typ)
 		case tagBaseType:
 		default:
 			return Parameter{Other: others[typ.tag]}.told(), nil
@@ -116,10 +128,11 @@ func integer(typ dataType) Parameter {
 
 // dataType is the entry of a type.
 type dataType struct {
-	tag      uint32
-	size     int // bytes, 0 when it does not tell
-	encoding uint64
-	of       value // the type that it is made of
+	tag        uint32
+	size       int // bytes, 0 when it does not tell
+	encoding   uint64
+	convention uint64 // DW_AT_calling_convention
+	of         value  // the type that it is made of
 }
 
 func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
@@ -145,6 +158,8 @@ func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
 			typ.size = int(min(v.u, 1<<16))
 		case atEncoding:
 			typ.encoding = v.u
+		case atCallingConvention:
+			typ.convention = v.u
 		case atType:
 			typ.of = v
 		}
