@@ -167,10 +167,10 @@ func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
 	case sym.Bind == elf.STB_LOCAL:
 		is = "local"
 	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
-		is = "defined beside " + fmt.Sprintf("%q", syms.Name(int(s.symbol)))
+		is = fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
 	}
 	if is != "" {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("symbol %q is to be the semaphore of the probe that is called %q, and is %s", sym.Name, s.name, is)}
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
 	}
 	s.foreign = s.foreign || named
 	switch {

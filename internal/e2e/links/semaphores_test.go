@@ -164,3 +164,23 @@ func returnThunk(t *testing.T) string {
 		return err
 	})
 }
+
+// TestSemaphoresOfBigEndianPrograms links a program that needs no C library, of which
+// there is none.
+func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
+	const emulator = "qemu-aarch64_be-static"
+	tools.Need(t, arm64.Tool("gcc"), arm64.Tool("ld"), "ld.lld-19", emulator)
+	c := compiler{machine: arm64, cc: toolchains.GCC, flags: []string{"-mbig-endian", "-O2", "-ffreestanding", "-fno-stack-protector"}}
+	main := c.object(t, "bigendian.c")
+	tested := convert(t, c.object(t, "tested.c", "-DNAME=one", `-DSTRING="one"`), "--stapsdt")
+	for _, ld := range []string{arm64.Tool("ld"), "ld.lld-19"} {
+		path := files.Must(t, "program", []string{"big-endian", ld, main, tested}, func(out string) error {
+			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
+			return err
+		})
+		if got := tools.Must(t, emulator, path); got != "right\nright\nright\n" {
+			t.Errorf("%s: the program prints %s", ld, got)
+		}
+		checkSemaphore(t, path, 1)
+	}
+}
