@@ -1,4 +1,5 @@
 /* The probe objects that no macro makes. */
+char sdt_app___idle[8] __attribute__((aligned(8)));
 char sdt_plain___declared[8] __attribute__((aligned(8)));
 char sdt_plain___file[8] __attribute__((aligned(8)));
 char sdt_plain___wide[8] __attribute__((aligned(8)));
