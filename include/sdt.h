@@ -76,7 +76,7 @@ struct sdt_argtype {
 /*
  * Arguments. What a call passes is a word, as a cast would make it: signed numbers
  * are extended. A no operation takes integers and enumerations as they are, and
- * words of all others. What is no integer, enumeration or pointer is an error, and
+ * words of all others. Pointers stay pointers, or clang keeps each twice. What is no integer, enumeration or pointer is an error, and
  * so is a number of 128 bits.
  */
 typedef __UINTPTR_TYPE__ sdt_word_;
@@ -103,14 +103,14 @@ template <class T> __attribute__((always_inline)) inline typename integer<T>::ty
 	return static_cast<typename integer<T>::type>(value);
 }
 
-template <class T> __attribute__((always_inline)) inline sdt_word_ native(T *value)
+template <class T> __attribute__((always_inline)) inline T *native(T *value)
 {
-	return reinterpret_cast<sdt_word_>(value);
+	return value;
 }
 
-__attribute__((always_inline)) inline sdt_word_ native(decltype(nullptr))
+__attribute__((always_inline)) inline const void *native(decltype(nullptr))
 {
-	return 0;
+	return nullptr;
 }
 
 template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
@@ -118,9 +118,22 @@ template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
 	return static_cast<sdt_word_>(native(value));
 }
 
+template <class T> __attribute__((always_inline)) inline sdt_word_ word(T *value)
+{
+	return reinterpret_cast<sdt_word_>(value);
+}
+
+__attribute__((always_inline)) inline sdt_word_ word(decltype(nullptr))
+{
+	return 0;
+}
+
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */
 template <class T> struct negated {
 	enum { size = static_cast<T>(-1) < static_cast<T>(1) ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T)) };
+};
+template <class T> struct negated<T *> {
+	enum { size = -static_cast<int>(sizeof(T *)) };
 };
 }
 /* By value, or a static const member would need a definition. Behind a comma, or g++ would warn of NULL. */
@@ -157,7 +170,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: (v), char: (v),				\
     signed char: (v), short: (v), int: (v), long: (v), long long: (v),					\
     unsigned char: (v), unsigned short: (v), unsigned: (v), unsigned long: (v), unsigned long long: (v),	\
-    default: __builtin_choose_expr(sizeof(v) <= sizeof(int), (int)SDT_WORD_(v), SDT_WORD_(v)))
+    default: __builtin_choose_expr(sizeof(v) <= sizeof(int), (int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */
 #define SDT_NEGATED_(v) (-(int)sizeof(v) * __extension__ _Generic((v), char: SDT_CHAR_,			\
     signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
@@ -322,14 +335,14 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_SEMAPHORE_(id)										\
 	".ifndef __dtrace_semaphore" #id "\n"								\
 	".ifndef _.probes.base\n"									\
-	".pushsection .probes,\"awG\",%progbits,_.probes.base,comdat\n\t.balign 4096\n"			\
+	".pushsection .probes,\"awG\",%%progbits,_.probes.base,comdat\n\t.balign 4096\n"			\
 	"\t.weak _.probes.base\n\t.hidden _.probes.base\n"						\
 	"_.probes.base:	.zero 4\n.popsection\n.endif\n"							\
-	".pushsection .probes,\"awG\",%progbits,__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
+	".pushsection .probes,\"awG\",%%progbits,__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
 	"\t.weak __dtrace_semaphore" #id "\n\t.hidden __dtrace_semaphore" #id "\n"			\
-	"\t.type __dtrace_semaphore" #id ",%object\n\t.size __dtrace_semaphore" #id ",2\n"		\
+	"\t.type __dtrace_semaphore" #id ",%%object\n\t.size __dtrace_semaphore" #id ",2\n"		\
 	"__dtrace_semaphore" #id ":\n8809:	.zero 4\n\t.reloc 8809b,BFD_RELOC_NONE,_.probes.base\n"	\
-	".popsection\n.endif"
+	".popsection\n.endif" : :
 #define SDT_UP_(id) __builtin_expect(__dtrace_semaphore##id != 0, 0)
 #ifdef __cplusplus
 #define SDT_DECLARE_TEST_(id) extern "C" volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));
