@@ -252,19 +252,25 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * of images, has the address and the arguments as the assembler writes them; none in
  * Intel's syntax, which tracers do not read. gcc takes arguments from where they are.
  * clang, given the choice, copies all of them to the stack.
+ *
+ * Link-time optimisation knows no names in assembly, so the stub is an operand that no
+ * instruction has, too. gcc is told of an array: of a function its debug information would
+ * say that it has no arguments. clang says nothing, and would load the array's address.
  */
 #ifdef __cplusplus
-#define SDT_DECLARE_STUBS_(id) extern "C" void __dtrace_probe##id() SDT_WEAK_;
+#define SDT_DECLARE_STUBS_(id) extern "C" SDT_KIND_(__dtrace_probe##id) SDT_WEAK_;
 #define SDT_LET_STUB_(id, n)
 #define SDT_NAME_(id, n) __dtrace_probe##id
 #else
-#define SDT_LET_STUB_(id, n) extern void __dtrace_probe##id##_##n(void) __asm__("__dtrace_probe" #id) SDT_WEAK_;
+#define SDT_LET_STUB_(id, n) extern SDT_KIND_(__dtrace_probe##id##_##n) __asm__("__dtrace_probe" #id) SDT_WEAK_;
 #define SDT_NAME_(id, n) __dtrace_probe##id##_##n
 #endif
 #define SDT_WEAK_ __attribute__((weak, SDT_HIDDEN_))
 #ifdef __clang__
+#define SDT_KIND_(stub) void stub(void)
 #define SDT_PLACE_ "nr"
 #else
+#define SDT_KIND_(stub) const char stub[]
 #define SDT_PLACE_ "nor"
 #endif
 #if defined(__x86_64__)
