@@ -33,7 +33,13 @@ var (
 	condZeroRet = []byte{0x70, 0x04, 0x31, 0xc0, 0xc3, 0xcc} // jcc over; xor %eax,%eax; ret; int3; over:
 	jmp5        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00}       // jmp rel32
 	jmp6        = []byte{0xe9, 0x00, 0x00, 0x00, 0x00, 0xcc} // jmp rel32; int3
+	call5       = []byte{0xe8, 0x00, 0x00, 0x00, 0x00}       // call rel32
+	call6       = []byte{0x67, 0xe8, 0x00, 0x00, 0x00, 0x00} // addr32 call rel32
+	load6       = []byte{0x8b, 0x05, 0x00, 0x00, 0x00, 0x00} // mov disp32(%rip),%eax
 )
+
+// prefixAddr32 does nothing before a call.
+const prefixAddr32 = 0x67
 
 // The forms of probe calls under Env.Armable. They begin with a nop of one byte, as
 // SystemTap's sites do: that one all kernels of Linux emulate. A long nop, or a
@@ -68,7 +74,7 @@ const condSkip = 2
 
 // family holds the forms of one kind of site, by form and then by length. Those of less
 // than 5 bytes are of calls through registers.
-type family [arch.CondTail + 1][][]byte
+type family [arch.Forms][][]byte
 
 var plain = [...]family{
 	arch.Probe: {
@@ -95,9 +101,14 @@ var armable = [...]family{
 
 // Disable chooses by length among the forms of the site's kind and form.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	if s.Register && s.Form == arch.Tail && (env.ReturnThunk || k == arch.Enabled && len(s.Code) < len(zeroRet3)) {
-		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls",
-			"%s through a register, of %d bytes, which are too few", arch.One(k, s.Form), len(s.Code))
+	if s.Form == arch.Nop {
+		return disableNop(s, k, env)
+	}
+	if err := checkRegister(s, k, env); err != nil {
+		return arch.Change{}, err
+	}
+	if env.Semaphore != 0 && k == arch.Enabled {
+		return test(s, env)
 	}
 	if env.ReturnThunk && s.Form != arch.Call {
 		return disableThunk(s, k, env)
@@ -119,6 +130,33 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		return c, nil
 	}
 	return arch.Change{}, arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+}
+
+// disableNop leaves a nop as it is, or makes it armable.
+func disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
+	if k != arch.Probe {
+		return arch.Change{}, arch.RefuseNop(k)
+	}
+	code := s.Code
+	if env.Armable {
+		code = nopNop5
+	}
+	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+}
+
+// checkRegister refuses what has no room for the jump or the call that it would take.
+// That would need a relocation of its own, too.
+func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
+	switch {
+	case !s.Register:
+		return nil
+	case k == arch.Enabled && env.Semaphore != 0:
+		return arch.Refuse(fixLarge, "%s through a register, which has no room to load a semaphore", arch.One(k, s.Form))
+	case s.Form == arch.Tail && (env.ReturnThunk || k == arch.Enabled && len(s.Code) < len(zeroRet3)):
+		return arch.Refuse("compile with -fno-optimize-sibling-calls",
+			"%s through a register, of %d bytes, which are too few", arch.One(k, s.Form), len(s.Code))
+	}
+	return nil
 }
 
 // disableThunk keeps a jump a jump: to the return thunk, or to a helper that
@@ -184,6 +222,11 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	}
 	for _, forms := range [...]family{plain[k], armable[k]} {
 		if site, ok := forms.find(t, record); ok {
+			return site, true
+		}
+	}
+	if k == arch.Enabled {
+		if site, ok := findTest(t, record); ok {
 			return site, true
 		}
 	}

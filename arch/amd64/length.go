@@ -6,10 +6,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// endbr64 is decoded here: to x86asm it is a prefix alone.
-var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
-
-// decode decodes an instruction. n is its length in bytes, 0 for what is none or is not
+// decode decodes an instruction, endbr64 too, of which x86asm knows the prefix alone. n is its length in bytes, 0 for what is none or is not
 // known. What has a VEX or EVEX prefix has no Op: it neither jumps nor calls.
 func decode(code []byte) (inst x86asm.Inst, n int) {
 	if bytes.HasPrefix(code, endbr64) {

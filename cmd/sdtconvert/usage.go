@@ -71,6 +71,9 @@ What is recorded:
                             letting them keep the records alive
         --stapsdt           add notes too, by which gdb, perf, bpftrace, bcc and
                             SystemTap find the probes
+        --semaphores WHICH  with --stapsdt, probes get a semaphore that tracers
+                            raise if the object has is-enabled tests of them,
+                            tested (default), or all
         --prototypes FILE   declarations of stubs, for the arguments in notes of
                             probes whose types nothing else tells
 
@@ -95,7 +98,7 @@ link), it runs the next one of that name along PATH.
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
         --layout LAYOUT, --section NAME, --probe-object-prefix P, --no-records,
-        --drop-relocations, --stapsdt, --prototypes FILE
+        --drop-relocations, --stapsdt, --semaphores WHICH, --prototypes FILE
                             as for convert
 
 Environment:

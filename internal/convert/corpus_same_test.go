@@ -46,6 +46,7 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
 		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
+		"semaphores":       func(o *patch.Options) { o.Stapsdt, o.Semaphores = true, patch.All },
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -61,7 +62,11 @@ func TestConversionKeepsTheRest(t *testing.T) {
 					}
 				}
 			}
-			for _, what := range []string{"addrsig", "group", "local symbol made", "site"} {
+			want := []string{"addrsig", "group", "local symbol made", "site"}
+			if name == "stapsdt" || name == "semaphores" {
+				want = append(want, "semaphore")
+			}
+			for _, what := range want {
 				if !seen[what] {
 					t.Errorf("no object with: %s", what)
 				}
@@ -198,13 +203,28 @@ func (p *pair) checkSymbols() {
 		global := s.Section == elf.SHN_UNDEF && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
 		probe := strings.HasPrefix(s.Name, "sdt_") && global
 		base := strings.HasSuffix(s.Name, ".stapsdt.base") && int(s.Section) >= len(p.old.Sections)
-		if n > 0 && !section && !label && !probe && !base && !(s.Name == "__x86_return_thunk" && global) {
+		if n > 0 && !section && !label && !probe && !base && !p.isOfSemaphore(s) && !(s.Name == "__x86_return_thunk" && global) {
 			p.Errorf("unexpected new symbol %+v", s)
 		}
 		if n > 1 && (section || probe) {
 			p.Errorf("symbol %+v is new %d times", s, n)
 		}
 	}
+}
+
+// isOfSemaphore reports whether a new symbol is a semaphore, weak and hidden, or the base
+// of all, or a helper that loads one.
+func (p *pair) isOfSemaphore(s viewSymbol) bool {
+	weak := elf.ST_BIND(s.Info) == elf.STB_WEAK && s.Other == byte(elf.STV_HIDDEN)
+	isNew := int(s.Section) >= len(p.old.Sections)
+	switch {
+	case strings.HasSuffix(s.Name, "_semaphore"):
+		p.seen["semaphore"] = p.seen["semaphore"] || isNew
+		return weak && (s.Section == elf.SHN_UNDEF || isNew && s.Size == 2)
+	case s.Name == "_.probes.base":
+		return weak && isNew
+	}
+	return strings.HasPrefix(s.Name, "__sdt_enabled_") && isNew && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_FUNC)
 }
 
 func (p *pair) checkLocalsFirst() {
@@ -253,13 +273,14 @@ func (p *pair) checkRelocations() {
 }
 
 // isOfSite reports whether a relocation does nothing, or is a jump to the
-// return thunk or to a helper.
+// return thunk or to a helper, or loads a semaphore.
 func (p *pair) isOfSite(r viewReloc) bool {
 	if r.Type == 0 { // R_*_NONE of all three machines
 		return true
 	}
 	helper := int(r.Sym.Section) < len(p.new.Sections) && strings.HasPrefix(p.new.Sections[r.Sym.Section].Name, ".text.__sdt_")
-	return helper || r.Sym.Name == "__x86_return_thunk"
+	load := p.new.Machine == elf.EM_RISCV && r.Sym.Name == ".Lsdt_site" || strings.HasSuffix(r.Sym.Name, "_semaphore")
+	return helper || load || r.Sym.Name == "__x86_return_thunk"
 }
 
 // sameReloc compares relocations; one that named a stub, in debug information

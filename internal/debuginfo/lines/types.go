@@ -4,18 +4,23 @@ import "fmt"
 
 // Parameter is what is known of a parameter's type.
 type Parameter struct {
-	Size   int  // bytes; 0 when it is no integer, and no pointer
-	Signed bool // of an integer
+	Size   int    // bytes; 0 when it is no integer, and no pointer
+	Signed bool   // of an integer
+	Other  string // what it is where Size is 0, with its article
 }
 
 // The tags, attributes and encodings that tell the types of parameters (sections
 // 7.5.3, 7.5.4 and 7.8).
 const (
+	tagArray           = 0x01
+	tagClass           = 0x02
 	tagEnumeration     = 0x04
 	tagFormalParameter = 0x05
 	tagPointer         = 0x0f
 	tagReference       = 0x10
+	tagStructure       = 0x13
 	tagTypedef         = 0x16
+	tagUnion           = 0x17
 	tagUnspecified     = 0x18 // parameters: `...', or no prototype
 	tagBaseType        = 0x24
 	tagConst           = 0x26
@@ -31,6 +36,8 @@ const (
 	atType        = 0x49
 
 	encodingBoolean      = 0x02
+	encodingComplex      = 0x03
+	encodingFloat        = 0x04
 	encodingSigned       = 0x05
 	encodingSignedChar   = 0x06
 	encodingUnsigned     = 0x07
@@ -69,11 +76,22 @@ func (p *prototypes) parameter(u *unit, v value) (Parameter, error) {
 			}
 		case tagBaseType:
 		default:
-			return Parameter{}, nil
+			return Parameter{Other: others[typ.tag]}.told(), nil
 		}
 		return integer(typ), nil
 	}
-	return Parameter{}, nil
+	return Parameter{}.told(), nil
+}
+
+// others are types that are neither integers nor pointers.
+var others = map[uint32]string{tagStructure: "a structure", tagClass: "a structure", tagUnion: "a union", tagArray: "a vector"}
+
+// told tells of a type that nothing is known of that it is unknown.
+func (p Parameter) told() Parameter {
+	if p.Other == "" {
+		p.Other = "of an unknown type"
+	}
+	return p
 }
 
 // integer is the parameter that a base type or an enumeration makes.
@@ -83,13 +101,15 @@ func integer(typ dataType) Parameter {
 	case encodingSigned, encodingSignedChar:
 		p.Signed = true
 	case encodingBoolean, encodingUnsigned, encodingUnsignedChar, encodingUTF:
+	case encodingFloat, encodingComplex:
+		return Parameter{Other: "a floating-point number"}
 	default:
 		if typ.tag == tagBaseType {
-			return Parameter{}
+			return Parameter{}.told()
 		}
 	}
 	if p.Size != 1 && p.Size != 2 && p.Size != 4 && p.Size != 8 {
-		return Parameter{}
+		return Parameter{Other: fmt.Sprintf("an integer of %d bytes", p.Size)}
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package links
 import (
 	"debug/elf"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -45,34 +46,43 @@ func TestRegisters(t *testing.T) {
 }
 
 func checkRegisters(t *testing.T, c compiler, ld toolchains.Linker, flags []string) {
+	tests, none := c.object(t, "registers.c"), c.object(t, "registers.c", "-DUNGUARDED")
+	compareRegisters(t, tests, ld, flags)
+	compareRegisters(t, none, ld, flags, "--stapsdt")
+	if !slices.Contains(flags, "-Wl,--gc-sections") { // with which the records would go
+		compareRegisters(t, tests, ld, flags, "--drop-relocations")
+	}
+	out, err := tools.Try(converter, "-o", filepath.Join(t.TempDir(), "registers.o"), "--stapsdt", tests)
+	if err == nil || !strings.Contains(out, "an isenabled through a register, which has no room to load a semaphore") {
+		t.Errorf("with semaphores: %v\n%s", err, out)
+	}
+}
+
+// compareRegisters converts an object with options, and links and runs it beside its twin.
+func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []string, options ...string) {
+	t.Helper()
 	plain := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
-	o := c.object(t, "registers.c")
 	twin, err := link(amd64, ld, "twin", flags, o, plain.object(t, "registersmain.c", "-DSTUBS"))
 	if err != nil {
 		t.Skipf("unconverted: %v", err)
 	}
 	said := tools.Must(t, twin)
-	for _, options := range [][]string{nil, {"--stapsdt"}, {"--drop-relocations"}} {
-		if slices.Contains(flags, "-Wl,--gc-sections") && slices.Contains(options, "--drop-relocations") {
-			continue // records would go
-		}
-		got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out := tools.Must(t, got); out != results(said) {
-			t.Errorf("%v: converted it prints\n%s\nnot\n%s", options, out, results(said))
-		}
-		im := openImage(t, got)
-		records := im.records(t, pairs)
-		if want := strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"); len(records) != want {
-			t.Errorf("%v: %d records, and %d calls", options, len(records), want)
-		}
-		checkReturns(t, openImage(t, twin), said, records)
-		for _, l := range list(t, got) {
-			if l.State != "disabled" {
-				t.Errorf("%v: %+v", options, l)
-			}
+	got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := tools.Must(t, got); out != results(said) {
+		t.Errorf("%v: converted it prints\n%s\nnot\n%s", options, out, results(said))
+	}
+	im := openImage(t, got)
+	records := im.records(t, pairs)
+	if want := strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"); len(records) != want {
+		t.Errorf("%v: %d records, and %d calls", options, len(records), want)
+	}
+	checkReturns(t, openImage(t, twin), said, records)
+	for _, l := range list(t, got) {
+		if l.State != "disabled" {
+			t.Errorf("%v: %+v", options, l)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 /*
  * Calls through registers, as -mcmodel=large makes them: each function calls a stub
- * once on each way, so that no register is loaded for two calls.
+ * once on each way, so that no register is loaded for two calls. With -DUNGUARDED no
+ * stub is an is-enabled test.
  */
 extern void __dtrace_probe_registers___one(unsigned long);
 extern void __dtrace_probe_registers___two(unsigned long, unsigned long);
@@ -16,7 +17,9 @@ int registers_plain(int a)
 
 int registers_test(int a)
 {
+#ifndef UNGUARDED
 	if (__dtrace_isenabled_registers___one())
+#endif
 		__dtrace_probe_registers___two(a, registers_work(a));
 	return a * 2;
 }
