@@ -117,8 +117,11 @@ func (t Text) At(off uint64, n int) []byte {
 type Site struct {
 	Offset uint64 // of its first byte, from the start of the section
 	Form   Form
-	GOT    bool   // reaches the stub through the global offset table
-	Code   []byte // its bytes as found
+	GOT    bool // reaches the stub through the global offset table
+	// Register tells that it goes through registers, and that the relocation against the
+	// stub is elsewhere (Follower).
+	Register bool
+	Code     []byte // its bytes as found
 }
 
 // Env is what the object around a site demands of its disabled form.

@@ -60,6 +60,7 @@ type Plan struct {
 	semaphores semaphores
 	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
 	code       []byte               // what keep has kept
+	flow       arch.Flow            // for calls away from their relocations, once it is needed
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -121,7 +122,10 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	text.relocs = relocs
 	var change arch.Change
 	traits := p.Scan.Machine.Traits()
-	site, err := p.Scan.Machine.Decode(t, relocs)
+	site, err := p.decode(ref, t, relocs)
+	if err != nil && !isRefusal(err) {
+		return err
+	}
 	if err == nil && t.Encoding(site.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}

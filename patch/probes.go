@@ -276,13 +276,14 @@ func (f *probeFinder) choose(function resolve.Function, candidates []localProbe)
 }
 
 // retireStubs removes the stubs that nobody calls any more, so that no linker
-// or loader looks for them. Whatever else mentions one, debug information for
-// instance, refers to the probe object from now on.
+// or loader looks for them. What is not loaded names them no more: debug information,
+// or who calls whom. It must not take the probe object for a function.
 func (f *probeFinder) retireStubs() {
 	for _, stub := range f.p.Scan.Stubs {
 		if stub.Defined {
 			continue
 		}
+		f.e.Forget(stub.Symbol, f.p.Scan.Machine.Traits().None)
 		sym := f.slots[f.name(stub)]
 		if sym != stub.Symbol {
 			f.e.RemoveSymbol(stub.Symbol, sym)

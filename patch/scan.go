@@ -199,7 +199,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 // may name a stub, and never calls one.
 func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 	c := machines.Conventions(s.Object.ABI())
-	return sec.Name == ".eh_frame" || slices.Contains(c.UnwindTypes, sec.Type) ||
+	return sec.Name == ".eh_frame" || sec.Name == ".sframe" || slices.Contains(c.UnwindTypes, sec.Type) ||
 		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
 }
 

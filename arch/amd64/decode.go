@@ -101,16 +101,27 @@ func checkAddend(r arch.Reloc) error {
 	return nil
 }
 
-// Live recognises what Decode does, and a call with the prefix that linkers put
-// before one that no longer goes through the GOT.
+// Live recognises what Decode does and what Flow finds, and a call with the prefix that
+// linkers put before one that no longer goes through the GOT.
 func (Machine) Live(t arch.Text, record uint64) bool {
 	if b := t.At(record, 5); b != nil && (b[0] == opCall || b[0] == opJmp) {
 		return true
 	}
+	if isIndirect(t, record) {
+		return true
+	}
 	b := t.At(record, 6)
 	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
-		b[0] == opGroup && (b[1] == modrmCallRIP || b[1] == modrmJmpRIP) ||
 		b[0] == prefixAddr32 && b[1] == opCall) // addr32 call rel32
+}
+
+// isIndirect recognises ff /2, call, and ff /4, jmp, behind a REX prefix or none.
+func isIndirect(t arch.Text, at uint64) bool {
+	if b := t.At(at, 1); b != nil && b[0]&0xf0 == 0x40 {
+		at++
+	}
+	b := t.At(at, 2)
+	return b != nil && b[0] == opGroup && (b[1]>>3&7 == 2 || b[1]>>3&7 == 4)
 }
 
 // Branch reads call, jmp and jcc rel32, and a call with the prefix.
