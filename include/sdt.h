@@ -14,7 +14,10 @@
  *
  *	__dtrace_probe_icmp__unreach_pkt__receive(header);
  *
- * which sdtconvert turns into a no operation before the program is linked.
+ * which sdtconvert turns into a no operation before the program is linked. On Linux,
+ * for programs, it is that no operation from the start: assembly that names the same
+ * function, and says where the compiler has the arguments. SDT_CALLS asks for calls.
+ *
  * docs/probes.md is the manual of this file, docs/reading.md that of whoever
  * reads the structures.
  *
@@ -59,10 +62,22 @@ struct sdt_argtype {
 	struct sdt_probe *probe;
 };
 
+/* Which forms trace points and is-enabled tests have. */
+#if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
+    (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
+#ifndef SDT_CALLS
+#define SDT_NOPS_
+#endif
+#ifndef SDT_NO_SEMAPHORES
+#define SDT_SEMAPHORES_
+#endif
+#endif
+
 /*
- * Arguments. Each becomes a word, as a cast would make it: signed numbers are
- * extended. What is no integer, enumeration or pointer is an error, and so is
- * a number of 128 bits.
+ * Arguments. What a call passes is a word, as a cast would make it: signed numbers
+ * are extended. A no operation takes integers and enumerations as they are, and
+ * words of all others. Pointers stay pointers, or clang keeps each twice. What is no integer, enumeration or pointer is an error, and
+ * so is a number of 128 bits.
  */
 typedef __UINTPTR_TYPE__ sdt_word_;
 
@@ -71,11 +86,36 @@ namespace sdt_ {
 template <class T> char divides(decltype(T() % 1) *);
 template <class T> long divides(...);
 
-template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
+template <class T> struct enumeration {
+	static const bool value = __is_enum(T);
+};
+template <class T, bool = enumeration<T>::value> struct integer {
+	typedef T type;
+};
+template <class T> struct integer<T, true> {
+	typedef __underlying_type(T) type;
+};
+
+template <class T> __attribute__((always_inline)) inline typename integer<T>::type native(T value)
 {
 	static_assert(__is_enum(T) || (sizeof(divides<T>(nullptr)) == 1 && !__is_class(T) && !__is_union(T) &&
 	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, an enumeration or a pointer");
-	return static_cast<sdt_word_>(value);
+	return static_cast<typename integer<T>::type>(value);
+}
+
+template <class T> __attribute__((always_inline)) inline T *native(T *value)
+{
+	return value;
+}
+
+__attribute__((always_inline)) inline const void *native(decltype(nullptr))
+{
+	return nullptr;
+}
+
+template <class T> __attribute__((always_inline)) inline sdt_word_ word(T value)
+{
+	return static_cast<sdt_word_>(native(value));
 }
 
 template <class T> __attribute__((always_inline)) inline sdt_word_ word(T *value)
@@ -87,9 +127,19 @@ __attribute__((always_inline)) inline sdt_word_ word(decltype(nullptr))
 {
 	return 0;
 }
+
+/* As tracers write a size: negative if the number is signed. Assembly negates it. */
+template <class T> struct negated {
+	enum { size = static_cast<T>(-1) < static_cast<T>(1) ? static_cast<int>(sizeof(T)) : -static_cast<int>(sizeof(T)) };
+};
+template <class T> struct negated<T *> {
+	enum { size = -static_cast<int>(sizeof(T *)) };
+};
 }
 /* By value, or a static const member would need a definition. Behind a comma, or g++ would warn of NULL. */
 #define SDT_WORD_(x) (::sdt_::word((void(), (x))))
+#define SDT_LET_(n, x) auto sdt_##n##_ = ::sdt_::native((void(), (x)));
+#define SDT_NEGATED_(v) ::sdt_::negated<decltype(v)>::size
 #else
 struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_BAD_ (*(const struct sdt_argument_is_no_integer_and_no_pointer *)0)
@@ -103,10 +153,40 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_NULLPTR_
 #endif
+#ifdef __CHAR_UNSIGNED__
+#define SDT_CHAR_ 1
+#else
+#define SDT_CHAR_ -1
+#endif
 #define SDT_WORD_(x) ((sdt_word_)__extension__ _Generic((x),						\
     float: SDT_BAD_, double: SDT_BAD_, long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
+/*
+ * The argument is evaluated into a variable of its own type. Behind a comma, as that
+ * may not be a bit-field's; gcc's types of those are no int, but promoted to it.
+ */
+#define SDT_LET_(n, x)											\
+	__extension__ __auto_type sdt_##n##_given_ = ((void)0, (x));					\
+	__extension__ __auto_type sdt_##n##_ = SDT_NATIVE_(sdt_##n##_given_);
+#define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: (v), char: (v),				\
+    signed char: (v), short: (v), int: (v), long: (v), long long: (v),					\
+    unsigned char: (v), unsigned short: (v), unsigned: (v), unsigned long: (v), unsigned long long: (v),	\
+    default: __builtin_choose_expr(sizeof(v) <= sizeof(int), (int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
+/* As tracers write a size: negative if the number is signed. Assembly negates it. */
+#define SDT_NEGATED_(v) (-(int)sizeof(v) * __extension__ _Generic((v), char: SDT_CHAR_,			\
+    signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
 #endif
 
+#if defined(SDT_NOPS_) && !defined(SDT_DISABLE)
+#define SDT_WORDS_0_()
+#define SDT_WORDS_1_(a) SDT_LET_(0, a)
+#define SDT_WORDS_2_(a, b) SDT_LET_(0, a) SDT_LET_(1, b)
+#define SDT_WORDS_3_(a, b, c) SDT_LET_(0, a) SDT_LET_(1, b) SDT_LET_(2, c)
+#define SDT_WORDS_4_(a, b, c, d) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d)
+#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
+#define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
+#define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
+#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
+#else
 #define SDT_WORDS_0_() SDT_NO_WORDS_
 #define SDT_WORDS_1_(a) (SDT_W_(a))
 #define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
@@ -116,6 +196,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
+#endif
 
 #define SDT_PARAMS_0_ (void)
 #define SDT_PARAMS_1_ (sdt_word_)
@@ -139,36 +220,156 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * arguments, so that trace points of one file cannot disagree. In C++ such a
  * declaration is one of the enclosing namespace's, even of an unnamed one, and
  * g++ 12 forgets its assembler name in templates. There the declaration of a
- * probe declares its stub with every number of arguments.
+ * probe declares what trace points and tests of it need.
  */
-#define SDT_STUB_ __attribute__((nothrow, visibility("hidden")))
+#define SDT_HIDDEN_ visibility("hidden")
+#define SDT_STUB_ __attribute__((nothrow, SDT_HIDDEN_))
 #define SDT_W_(x) SDT_WORD_(x)
 #define SDT_NO_WORDS_ ()
+
+/* For gcc, which weighs a function by its lines of assembly where this is missing. */
+#if __GNUC__ >= 9 && !defined(__clang__)
+#define SDT_ASM_ __asm__ __inline__ __volatile__
+#else
+#define SDT_ASM_ __asm__ __volatile__
+#endif
 
 #ifdef __cplusplus
 #define SDT_EXTERN_ extern "C"
 #define SDT_NULL_ nullptr
-#define SDT_CALL_(id, n, words) do { __dtrace_probe##id words; } while (0)
-#define SDT_TEST_(id) (__builtin_expect(__dtrace_isenabled##id() != 0, 0) != 0)
-#define SDT_OVERLOAD_(id, n) void __dtrace_probe##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
-#define SDT_DECLARE_(id)										\
-	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
-	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
-	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);				\
-	int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;			\
-	extern "C" struct sdt_probe sdt##id[1]
+#define SDT_DECLARE_(id) SDT_DECLARE_STUBS_(id) SDT_DECLARE_TEST_(id) extern "C" struct sdt_probe sdt##id[1]
 #else
 #define SDT_EXTERN_ extern
 #define SDT_NULL_ ((void *)0)
+#define SDT_DECLARE_(id) extern struct sdt_probe sdt##id[1]
+#endif
+
+#ifdef SDT_NOPS_
+/*
+ * Trace points that are no operations: what a call of the stub is when it is
+ * disabled, and a relocation that does nothing, but names the stub. That is weak, so
+ * that it may be missing in the end. An entry of .sdt_operands, which linkers leave out
+ * of images, has the address and the arguments as the assembler writes them; none in
+ * Intel's syntax, which tracers do not read. gcc takes arguments from where they are.
+ * clang, given the choice, copies all of them to the stack.
+ *
+ * Link-time optimisation knows no names in assembly, so the stub is an operand that no
+ * instruction has, too. gcc is told of an array: of a function its debug information would
+ * say that it has no arguments. clang says nothing, and would load the array's address.
+ */
+#ifdef __cplusplus
+#define SDT_DECLARE_STUBS_(id) extern "C" SDT_KIND_(__dtrace_probe##id) SDT_WEAK_;
+#define SDT_LET_STUB_(id, n)
+#define SDT_NAME_(id, n) __dtrace_probe##id
+#else
+#define SDT_LET_STUB_(id, n) extern SDT_KIND_(__dtrace_probe##id##_##n) __asm__("__dtrace_probe" #id) SDT_WEAK_;
+#define SDT_NAME_(id, n) __dtrace_probe##id##_##n
+#endif
+#define SDT_WEAK_ __attribute__((weak, SDT_HIDDEN_))
+#ifdef __clang__
+#define SDT_KIND_(stub) void stub(void)
+#define SDT_PLACE_ "nr"
+#else
+#define SDT_KIND_(stub) const char stub[]
+#define SDT_PLACE_ "nor"
+#endif
+#if defined(__x86_64__)
+#define SDT_NOP_ ".byte 0x0f,0x1f,0x44,0x00,0x00"
+#define SDT_ATT_(operands) "{" operands "|}"
+#else
+#ifdef __riscv
+#define SDT_NOP_ ".option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop"
+#else
+#define SDT_NOP_ "nop"
+#endif
+#define SDT_ATT_(operands) operands
+#endif
+#define SDT_CALL_(id, n, words) do {									\
+	SDT_LET_STUB_(id, n) words									\
+	SDT_ASM_("8808:	" SDT_NOP_ "\n"									\
+	"\t.weak __dtrace_probe" #id "\n\t.hidden __dtrace_probe" #id "\n"				\
+	"\t.reloc 8808b,BFD_RELOC_NONE,__dtrace_probe" #id "\n"						\
+	".pushsection .sdt_operands,\"e?\",%%progbits\n"						\
+	"\t.dc.a 8808b\n\t.asciz \"" SDT_ATT_(SDT_STRING_##n##_) "\"\n"					\
+	".popsection" : : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
+} while (0)
+
+#define SDT_STRING_0_ ""
+#define SDT_STRING_1_ "%n0@%1"
+#define SDT_STRING_2_ SDT_STRING_1_ " %n2@%3"
+#define SDT_STRING_3_ SDT_STRING_2_ " %n4@%5"
+#define SDT_STRING_4_ SDT_STRING_3_ " %n6@%7"
+#define SDT_STRING_5_ SDT_STRING_4_ " %n8@%9"
+#define SDT_STRING_6_ SDT_STRING_5_ " %n10@%11"
+#define SDT_STRING_7_ SDT_STRING_6_ " %n12@%13"
+#define SDT_STRING_8_ SDT_STRING_7_ " %n14@%15"
+#define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_PLACE_(v)
+#define SDT_OPERANDS_0_
+#define SDT_OPERANDS_1_ SDT_OPERAND_(sdt_0_),
+#define SDT_OPERANDS_2_ SDT_OPERANDS_1_ SDT_OPERAND_(sdt_1_),
+#define SDT_OPERANDS_3_ SDT_OPERANDS_2_ SDT_OPERAND_(sdt_2_),
+#define SDT_OPERANDS_4_ SDT_OPERANDS_3_ SDT_OPERAND_(sdt_3_),
+#define SDT_OPERANDS_5_ SDT_OPERANDS_4_ SDT_OPERAND_(sdt_4_),
+#define SDT_OPERANDS_6_ SDT_OPERANDS_5_ SDT_OPERAND_(sdt_5_),
+#define SDT_OPERANDS_7_ SDT_OPERANDS_6_ SDT_OPERAND_(sdt_6_),
+#define SDT_OPERANDS_8_ SDT_OPERANDS_7_ SDT_OPERAND_(sdt_7_),
+#elif defined(__cplusplus)
+#define SDT_CALL_(id, n, words) do { __dtrace_probe##id words; } while (0)
+#define SDT_OVERLOAD_(id, n) void __dtrace_probe##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
+#define SDT_DECLARE_STUBS_(id)										\
+	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
+	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
+	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);
+#else
 #define SDT_CALL_(id, n, words) do {									\
 	extern void __dtrace_probe##id##_##n SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_;	\
 	__dtrace_probe##id##_##n words;									\
 } while (0)
+#endif
+
+#ifdef SDT_SEMAPHORES_
+/*
+ * Tests that read the probe's semaphore, a number that tracers count up. The assembler
+ * defines it, once for all of a program or library: where the test was true, so that
+ * code around a test which is not knows nothing of it. Four bytes each, behind a page's
+ * beginning that is once in an image: what is armed before a program starts needs the
+ * section to have a page of its own with some linkers.
+ *
+ * In C++ that is in a function without a name: other expressions with assembly in them
+ * may stand in functions alone.
+ */
+#define SDT_SEMAPHORE_(id)										\
+	".ifndef __dtrace_semaphore" #id "\n"								\
+	".ifndef _.probes.base\n"									\
+	".pushsection .probes,\"awG\",%%progbits,_.probes.base,comdat\n\t.balign 4096\n"			\
+	"\t.weak _.probes.base\n\t.hidden _.probes.base\n"						\
+	"_.probes.base:	.zero 4\n.popsection\n.endif\n"							\
+	".pushsection .probes,\"awG\",%%progbits,__dtrace_semaphore" #id ",comdat\n\t.balign 4\n"		\
+	"\t.weak __dtrace_semaphore" #id "\n\t.hidden __dtrace_semaphore" #id "\n"			\
+	"\t.type __dtrace_semaphore" #id ",%%object\n\t.size __dtrace_semaphore" #id ",2\n"		\
+	"__dtrace_semaphore" #id ":\n8809:	.zero 4\n\t.reloc 8809b,BFD_RELOC_NONE,_.probes.base\n"	\
+	".popsection\n.endif" : :
+#define SDT_UP_(id) __builtin_expect(__dtrace_semaphore##id != 0, 0)
+#ifdef __cplusplus
+#define SDT_DECLARE_TEST_(id) extern "C" volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));
+#define SDT_TEST_(id) (SDT_UP_(id) && []() __attribute__((always_inline)) {				\
+	SDT_ASM_(SDT_SEMAPHORE_(id));									\
+	return true;											\
+}())
+#else
+#define SDT_TEST_(id) (__extension__({									\
+	extern volatile unsigned short __dtrace_semaphore##id __attribute__((SDT_HIDDEN_));		\
+	SDT_UP_(id) && __extension__({ SDT_ASM_(SDT_SEMAPHORE_(id)); 1; });				\
+}) != 0)
+#endif
+#elif defined(__cplusplus)
+#define SDT_DECLARE_TEST_(id) int __dtrace_isenabled##id(void) __asm__("__dtrace_isenabled" #id) SDT_STUB_;
+#define SDT_TEST_(id) (__builtin_expect(__dtrace_isenabled##id() != 0, 0) != 0)
+#else
 #define SDT_TEST_(id) (__extension__({									\
 	extern int __dtrace_isenabled##id(void) SDT_STUB_;						\
 	__builtin_expect(__dtrace_isenabled##id() != 0, 0);						\
 }) != 0)
-#define SDT_DECLARE_(id) extern struct sdt_probe sdt##id[1]
 #endif
 
 /*
@@ -214,8 +415,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * The first loop looks for `___' in the id, the second writes what is before it.
  * Labels start with 88, as the assembler takes 1b for a number in Intel's syntax.
  */
-#define SDT_STRING_(x) #x
-#define SDT_QUOTE_(x) SDT_STRING_(x)
+#define SDT_QUOTED_(x) #x
+#define SDT_QUOTE_(x) SDT_QUOTED_(x)
 #define SDT_SIZE_ SDT_QUOTE_(__SIZEOF_POINTER__)
 #define SDT_ENTRY_(set, label, object)									\
 	"\t.reloc 8804b,BFD_RELOC_NONE," label "f\n"							\
@@ -225,7 +426,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	"882" #n ":\t.asciz \"" type "\"\n\t.balign " SDT_SIZE_ "\n"					\
 	"883" #n ":\n" SDT_INT_(#n) "\t.dc.a 882" #n "b,0,0,0,8804b\n"					\
 	SDT_ENTRY_("sdt_argtypes_set", "884" #n, "883" #n)
-#define SDT_SELF_(id, name, types) __asm__(								\
+#define SDT_SELF_(id, name, types) SDT_ASM_(								\
 	".ifndef sdt" #id "\n"										\
 	".pushsection .data.sdt" #id ",\"awG\",%progbits,sdt" #id ",comdat\n"				\
 	"8801:\t.asciz \"" name "\"\n"									\

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
 )
 
@@ -21,8 +20,7 @@ func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, err
 	var notes []usdt.Probe
 	for i, s := range sites {
 		p := &probes[i]
-		operands := stapsdt.Operands(w.p.Scan.Machine, s.Change.Site.Form, p.types)
-		if fault := unreadable(p, operands); fault != "" {
+		if fault := unreadable(p); fault != "" {
 			w.withoutDTrace(s.Stub, fault)
 			continue
 		}
@@ -32,21 +30,21 @@ func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, err
 			name = f.Name
 		}
 		notes = append(notes, usdt.Probe{
-			Provider: p.Provider, Name: p.Name, Function: name, Arguments: len(p.types), Operands: operands, Site: p.Site,
+			Provider: p.Provider, Name: p.Name, Function: name, Arguments: p.arguments, Operands: p.operands, Site: p.Site,
 		})
 	}
 	return notes, nil
 }
 
 // unreadable says why DTrace would not read the arguments of a probe, or "".
-func unreadable(p *probe, operands string) string {
-	told, bad := usdt.Operands(operands)
+func unreadable(p *probe) string {
+	told, bad := usdt.Operands(p.operands)
 	switch {
 	case !p.known:
 		return "nothing tells all arguments; compile with -g, or give --prototypes"
-	case len(p.types) > usdt.MaxArguments:
-		return fmt.Sprintf("there are %d arguments, and there is room for %d", len(p.types), usdt.MaxArguments)
-	case told < len(p.types):
+	case p.arguments > usdt.MaxArguments:
+		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
+	case told < p.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
 	case bad != "":
 		return fmt.Sprintf("it does not read %s", bad)

@@ -17,9 +17,10 @@
 /* Each is compiled in these forms; `again' is `none' a second time. */
 #define FORMS(X, loop)							\
 	X(loop, none) X(loop, again) X(loop, function) X(loop, id)	\
-	X(loop, stub) X(loop, stap) X(loop, converted) X(loop, noted)	\
-	X(loop, guarded_stub) X(loop, guarded_stap) X(loop, guarded_converted) \
-	X(loop, once_converted)
+	X(loop, stap) X(loop, nop) X(loop, noted)			\
+	X(loop, guarded_stap) X(loop, guarded_nop) X(loop, once_nop)	\
+	X(loop, stub) X(loop, called)					\
+	X(loop, guarded_stub) X(loop, guarded_called)
 
 #define LENGTH 8192
 

@@ -55,8 +55,11 @@ func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []str
 	return all
 }
 
-// TestStandards compiles with every compiler in every standard, also with all
-// probes disabled, without a warning.
+// forms are the flags that choose how trace points and tests are compiled, and none.
+var forms = []string{"", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"}
+
+// TestStandards compiles with every compiler in every standard, in every form, also
+// with all probes disabled, without a warning.
 func TestStandards(t *testing.T) {
 	for _, l := range languages {
 		for _, c := range compilers(l.of) {
@@ -67,8 +70,9 @@ func TestStandards(t *testing.T) {
 					for _, source := range l.sources {
 						flags := append([]string{"-std=" + std, []string{"-O0", "-O2"}[i%2]}, strict...)
 						flags = append(flags, l.flags...)
-						compile(t, c, source, flags...)
-						compile(t, c, source, append(flags, "-DSDT_DISABLE")...)
+						for _, form := range append(forms, "-DSDT_DISABLE") {
+							compile(t, c, source, append(flags, strings.Fields(form)...)...)
+						}
 					}
 				}
 			})
@@ -84,18 +88,21 @@ func TestC23(t *testing.T) {
 	}
 }
 
-// TestAssemblers assembles the definitions of DTRACE_PROBE in another syntax, by
-// the other assembler, and for small words.
+// TestAssemblers assembles trace points and the definitions of DTRACE_PROBE in another
+// syntax, by the other assembler, and for small words.
 func TestAssemblers(t *testing.T) {
 	for _, c := range []string{
 		"gcc -masm=intel", "clang-14 -masm=intel", "clang-19 -masm=intel", "clang-19 -fno-integrated-as",
 		"clang-14 --target=riscv64-linux-gnu -ffreestanding", "clang-19 --target=aarch64-linux-gnu -ffreestanding",
-		"clang-19 --target=powerpc64le-linux-gnu -ffreestanding", "clang-19 -m32 -ffreestanding",
+		"clang-14 --target=aarch64-linux-gnu", "clang-19 --target=aarch64_be-linux-gnu", "clang-19 -mx32",
+		"clang-19 --target=powerpc64le-linux-gnu -ffreestanding", "clang-19 -m32 -ffreestanding", "clang-19 -m32",
 	} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, strings.Fields(c)[0])
-			compile(t, c, "c.c", "-O2", "-Wall", "-Werror")
+			for _, form := range forms {
+				compile(t, c, "c.c", append(strings.Fields(form), "-O2", "-Wall", "-Werror")...)
+			}
 		})
 	}
 }
@@ -105,15 +112,17 @@ func TestAssemblers(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	for _, c := range []string{"gcc -std=c99", "clang-19 -std=c99", "g++ -xc++", "clang++-14 -xc++ -std=c++11", "clang++-19 -xc++"} {
 		tools.Need(t, strings.Fields(c)[0])
-		compile(t, c, "refused.c", "-DCASE=0")
-		for i := 1; i <= 3; i++ {
-			args := append(strings.Fields(c), "-I"+include, fmt.Sprint("-DCASE=", i), "-fsyntax-only", "testdata/refused.c")
-			out, err := tools.Try(args[0], args[1:]...)
-			if err == nil {
-				t.Errorf("%s: case %d is not refused", c, i)
-			}
-			if !strings.Contains(out, "integer") && !strings.Contains(out, "arithmetic or pointer") {
-				t.Errorf("%s: case %d: the error does not say what is allowed:\n%s", c, i, out)
+		for _, form := range []string{"-USDT_CALLS", "-DSDT_CALLS"} {
+			compile(t, c, "refused.c", "-DCASE=0", form)
+			for i := 1; i <= 3; i++ {
+				args := append(strings.Fields(c), "-I"+include, form, fmt.Sprint("-DCASE=", i), "-fsyntax-only", "testdata/refused.c")
+				out, err := tools.Try(args[0], args[1:]...)
+				if err == nil {
+					t.Errorf("%s %s: case %d is not refused", c, form, i)
+				}
+				if !strings.Contains(out, "integer") && !strings.Contains(out, "arithmetic or pointer") {
+					t.Errorf("%s %s: case %d: the error does not say what is allowed:\n%s", c, form, i, out)
+				}
 			}
 		}
 	}

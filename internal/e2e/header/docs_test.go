@@ -49,7 +49,12 @@ func TestDocs(t *testing.T) {
 		}
 	}
 
-	_, err := tools.Try("gcc", output(t, "count.o", append(gcc, count)...), "-o", filepath.Join(t.TempDir(), "count"))
+	// Unconverted it has no probes; as calls they are missing.
+	plain := output(t, "count", "gcc", output(t, "count.o", append(gcc, count)...))
+	if out := tools.Must(t, "sh", "-c", "printf 'a\\nb\\n' | "+plain); out != "2 lines\n" {
+		t.Errorf("unconverted it prints %q", out)
+	}
+	_, err := tools.Try("gcc", output(t, "count.o", append(gcc, "-DSDT_CALLS", count)...), "-o", filepath.Join(t.TempDir(), "count"))
 	if err == nil || !strings.Contains(err.Error(), "__dtrace_probe_count___end__of__line") {
 		t.Errorf("linked without conversion: %v", err)
 	}

@@ -24,6 +24,27 @@ type toolchain struct {
 	flags   []string
 }
 
+// stubFlags are the flags that make calls of all trace points and tests, as a twin needs
+// whose stubs print.
+var stubFlags = []string{"-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"}
+
+// stubbed is the same toolchain with those flags.
+func (c toolchain) stubbed() toolchain {
+	return toolchain{c.machine, c.cc, append(slices.Clone(c.flags), stubFlags...)}
+}
+
+// probes are those of the program as it is compiled: a test that reads a semaphore has
+// no record.
+func (c toolchain) probes() []probe {
+	probes := programProbes()
+	if !slices.Contains(c.flags, "-DSDT_NO_SEMAPHORES") {
+		for i := range probes {
+			probes[i].tests = 0
+		}
+	}
+	return probes
+}
+
 func (c toolchain) String() string {
 	return strings.Join(append(c.machine.CC(c.cc), c.flags...), " ")
 }
@@ -120,21 +141,24 @@ var deadLines = []string{"probe dead:::code(int)", "probed dead:::code", "probed
 
 // checkProgram runs the program and compares what it sees. Where garbage is
 // collected the dead function is all there or not at all.
-func checkProgram(t *testing.T, exe string, gc bool, command ...string) {
+func (c toolchain) checkProgram(t *testing.T, exe string, gc bool, command ...string) {
 	t.Helper()
 	command = append(command, exe)
 	got := sortedLines(tools.Must(t, command[0], command[1:]...))
-	want := listing(programProbes(), programProviders...)
+	want := listing(c.probes(), programProviders...)
 	if !gc || slices.Contains(got, deadLines[0]) {
 		want = append(want, deadLines...)
 	}
 	checkLines(t, exe, got, want)
 }
 
-var native = []toolchain{
-	{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
-	{toolchains.AMD64, toolchains.Clang19, []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
-}
+var (
+	nops = []toolchain{
+		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
+		{toolchains.AMD64, toolchains.Clang19, []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
+	}
+	native = append(nops, nops[0].stubbed(), nops[1].stubbed())
+)
 
 // TestLink links with all linkers in all modes.
 func TestLink(t *testing.T) {
@@ -159,6 +183,12 @@ func TestFlags(t *testing.T) {
 		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC"}},
 		{toolchains.AMD64, toolchains.Clang14, []string{"-O2", "-fPIC", "-fno-plt"}},
 		{toolchains.AMD64, toolchains.Clang19, []string{"-O2", "-fPIC", "-fno-plt", "-g"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-masm=intel"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC", "-DSDT_CALLS"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"}},
+		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fno-pic", "-fno-pie", "-DSDT_NO_SEMAPHORES"}},
+		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC", "-DSDT_NO_SEMAPHORES"}},
+		{toolchains.AMD64, toolchains.Clang14, []string{"-O2", "-fPIC", "-fno-plt", "-DSDT_CALLS"}},
 	} {
 		mode := "-pie"
 		if slices.Contains(c.flags, "-fno-pie") {
@@ -175,7 +205,7 @@ func checkWay(t *testing.T, c toolchain, w way) {
 		t.Parallel()
 		c.need(t, w.linker)
 		exe, _ := c.link(t, w, programSources)
-		checkProgram(t, exe, w.gc)
+		c.checkProgram(t, exe, w.gc)
 	})
 }
 
@@ -228,7 +258,7 @@ func checkSets(t *testing.T, image string, want map[string]int) {
 // TestRelocatable links converted objects with -r first. The output of one that
 // forgets what is to be retained must not be linked with --gc-sections.
 func TestRelocatable(t *testing.T) {
-	c := native[0]
+	c := nops[0]
 	for _, first := range linkers {
 		if !first.Can(toolchains.GroupsWithR) {
 			continue
@@ -246,7 +276,7 @@ func TestRelocatable(t *testing.T) {
 				w := way{linker: final, mode: "-pie", gc: first.Can(toolchains.RetainWithR)}
 				command := append([]string{"gcc"}, w.flags(t)...)
 				exe := output(t, "program", append(command, merged, c.object(t, "main.c", "-DSHOW"), c.object(t, "show.c"))...)
-				checkProgram(t, exe, w.gc)
+				c.checkProgram(t, exe, w.gc)
 			})
 		}
 	}
@@ -258,7 +288,10 @@ func TestTwin(t *testing.T) {
 	if err := os.WriteFile(source, []byte(stubs(programProbes())), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []toolchain{native[0], native[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.Clang14, []string{"-O2"}}} {
+	for _, c := range []toolchain{
+		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.Clang14, []string{"-O2"}},
+	} {
+		c = c.stubbed()
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.need(t, bfd)
@@ -277,11 +310,13 @@ func TestMachines(t *testing.T) {
 	for _, m := range toolchains.Foreign() {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			c := toolchain{m, toolchains.GCC, []string{"-O2", "-ffunction-sections"}}
 			m.Need(t)
-			c.need(t, m.Linker("bfd"))
-			exe, _ := c.link(t, way{linker: m.Linker("bfd"), mode: "-static", gc: true}, programSources)
-			checkProgram(t, exe, true, m.QEMU)
+			nop := toolchain{m, toolchains.GCC, []string{"-O2", "-ffunction-sections"}}
+			for _, c := range []toolchain{nop, nop.stubbed()} {
+				c.need(t, m.Linker("bfd"))
+				exe, _ := c.link(t, way{linker: m.Linker("bfd"), mode: "-static", gc: true}, programSources)
+				c.checkProgram(t, exe, true, m.QEMU)
+			}
 		})
 	}
 }

@@ -46,10 +46,13 @@ func (n *Notes) pad() {
 	}
 }
 
-// Word appends an address, of the class's word size.
+// Word appends an address, of the class's word size: 0 for the zero Ref.
 func (n *Notes) Word(to linkerset.Ref) {
 	at := len(n.data)
 	n.data = append(n.data, make([]byte, n.layout.Word())...)
+	if to == (linkerset.Ref{}) {
+		return
+	}
 	n.fields = append(n.fields, field{uint64(at), to})
 	if !n.rela {
 		n.layout.PutWord(n.data[at:], uint64(to.Addend))
@@ -65,9 +68,6 @@ func (n *Notes) Word64(to linkerset.Ref) {
 	n.Word(to)
 	n.data = append(n.data, rest...)
 }
-
-// Null appends an address that is none, of the class's word size.
-func (n *Notes) Null() { n.data = append(n.data, make([]byte, n.layout.Word())...) }
 
 // Byte appends one byte.
 func (n *Notes) Byte(b byte) { n.data = append(n.data, b) }

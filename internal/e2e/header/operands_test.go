@@ -1,0 +1,122 @@
+package header
+
+import (
+	"debug/elf"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// sizes are those of testdata/operands.c's arguments, negative where they are signed, in
+// the order of its probes. Bit-fields of gcc's C have types of their own: what fits into
+// an int becomes one, and others are words. Comparisons are int in C.
+func sizes(compiler, language string) []string {
+	fields, comparison := "-4 4 1 -8", "-4"
+	if language == ".c" && !strings.Contains(compiler, "clang") {
+		fields = "-4 -4 1 8"
+	}
+	if language == ".cc" {
+		comparison = "1"
+	}
+	return []string{
+		"", fields, "-1 1 -2 2 -4 4 -8", "-4 -4 -4 -4 4 -8 8 8", "-8 8 1 -4 " + comparison, "8 8 8 8 8", "-4 -8 8 -2 1 -4",
+	}
+}
+
+// where is how each machine's operands are written: a number, a register, or memory.
+var where = map[string]*regexp.Regexp{
+	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+|(-?\d+|\w+@GOTPCREL)?\((%r\w+(,%r\w+)*)\))$`),
+	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+|\[(sp|x\d+)(, -?\d+)?\])$`),
+	"riscv64": regexp.MustCompile(`^(-?\d+|[ast]\d+|-?\d+\([ast]\w+\))$`),
+}
+
+// TestOperands reads what trace points say of their arguments.
+func TestOperands(t *testing.T) {
+	program := tools.Root("internal", "e2e", "header", "testdata", "operands.c")
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cxx := t.TempDir() + "/operands.cc"
+	if err := os.WriteFile(cxx, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range toolchains.Machines {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang14, toolchains.Clang19} {
+			if m != toolchains.AMD64 && cc != toolchains.GCC {
+				continue
+			}
+			for _, flag := range []string{"-O0", "-O2", "-O2 -fPIC", "-Os -fcf-protection=none"} {
+				if m != toolchains.AMD64 && strings.HasPrefix(flag, "-Os") {
+					continue
+				}
+				checkOperands(t, m, append(m.CC(cc), strings.Fields(flag)...), program, ".c")
+				checkOperands(t, m, append(m.CXX(cc), strings.Fields(flag)...), cxx, ".cc")
+			}
+		}
+	}
+}
+
+func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, source, language string) {
+	t.Run(strings.Join(compiler, " ")+language, func(t *testing.T) {
+		t.Parallel()
+		m.Need(t)
+		tools.Need(t, compiler[0])
+		object := output(t, "operands.o", append(slices.Clone(compiler), "-I"+include, "-Wall", "-Werror", "-c", source)...)
+		var found []string
+		for _, operands := range sdtOperands(t, object) {
+			var line []string
+			for _, o := range strings.Split(operands, " ") {
+				size, place, _ := strings.Cut(strings.ReplaceAll(o, ";", " "), "@")
+				if operands != "" && !where[m.Name].MatchString(place) {
+					t.Errorf("%q of %q is no operand", o, operands)
+				}
+				line = append(line, size)
+			}
+			found = append(found, strings.Join(line, " "))
+		}
+		if want := sizes(compiler[0], language); !slices.Equal(found, want) {
+			t.Errorf("sizes are %q, not %q", found, want)
+		}
+	})
+}
+
+// excluded is SHF_EXCLUDE, which package elf does not have.
+const excluded = elf.SectionFlag(0x80000000)
+
+// spaced is a space in an operand of arm64, which is none between two.
+var spaced = regexp.MustCompile(`, (-?\d+\])`)
+
+// sdtOperands are the strings of an object's .sdt_operands, where a `;' is a space in an
+// operand: each behind the word of its site.
+func sdtOperands(t *testing.T, path string) []string {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	section := f.Section(".sdt_operands")
+	if section == nil || section.Flags != excluded {
+		t.Fatalf("%s: .sdt_operands is %+v", path, section)
+	}
+	data, err := section.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for len(data) > 8 {
+		operands, rest, ok := strings.Cut(string(data[8:]), "\x00")
+		if !ok {
+			t.Fatalf("%s: an entry has no end", path)
+		}
+		all = append(all, spaced.ReplaceAllString(operands, ",;$1"))
+		data = []byte(rest)
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package header
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// What testdata/semaphores.c prints: a number in the semaphore, and how many tests of
+// C and of C++ are true.
+const raised = "0 0 0\n1 1 5\n256 1 5\n65535 1 5\n0 0 0\nevaluated 6\nwaited\n"
+
+// TestSemaphores has a program count semaphores up that its tests have defined, linked
+// as they are by all linkers, and looks at the section that they are in.
+func TestSemaphores(t *testing.T) {
+	for _, c := range []toolchain{
+		nops[0], nops[1],
+		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC", "-DSDT_CALLS"}},
+		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC"}},
+	} {
+		for _, linker := range linkers {
+			for _, mode := range []string{"-no-pie", "-pie", "-static"} {
+				checkSemaphores(t, c, way{linker: linker, mode: mode, gc: mode == "-pie"})
+			}
+		}
+	}
+	for _, m := range toolchains.Foreign() {
+		checkSemaphores(t, toolchain{m, toolchains.GCC, []string{"-O2"}}, way{linker: m.Linker("bfd"), mode: "-static"}, m.QEMU)
+	}
+}
+
+func checkSemaphores(t *testing.T, c toolchain, w way, command ...string) {
+	t.Run(c.String()+"/"+w.String(), func(t *testing.T) {
+		t.Parallel()
+		c.machine.Need(t)
+		c.need(t, w.linker)
+		link := append([]string{c.machine.Tool("gcc")}, w.flags(t)...)
+		for _, source := range []string{"semaphores.c", "semaphores.cc"} {
+			object := c.object(t, source)
+			if slices.Contains(c.flags, "-DSDT_CALLS") {
+				object = convert(t, object)
+			}
+			link = append(link, object)
+		}
+		exe := output(t, "semaphores", link...)
+		command = append(command, exe)
+		if got := tools.Must(t, command[0], command[1:]...); got != raised {
+			t.Errorf("it prints\n%s, not\n%s", got, raised)
+		}
+		checkSection(t, exe, "both", "waited", "illumos")
+	})
+}
+
+// checkSection looks for one semaphore of each name, each a half word in a word of its
+// own, in a section that begins a page.
+func checkSection(t *testing.T, path string, names ...string) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	section := f.Section(".probes")
+	if section == nil || section.Addralign != 4096 || section.Addr%4096 != 0 {
+		t.Fatalf("%s: .probes is %+v", path, section)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, s := range symbols {
+		name, ok := strings.CutPrefix(s.Name, "__dtrace_semaphore_sem___")
+		if !ok {
+			continue
+		}
+		found = append(found, name)
+		if s.Size != 2 || s.Value%4 != 0 || s.Value < section.Addr+4 || s.Value+4 > section.Addr+section.Size ||
+			elf.ST_TYPE(s.Info) != elf.STT_OBJECT || f.Sections[s.Section].Name != ".probes" {
+			t.Errorf("%s: %+v", path, s)
+		}
+	}
+	slices.Sort(found)
+	slices.Sort(names)
+	if !slices.Equal(found, names) {
+		t.Errorf("%s has the semaphores %v", path, found)
+	}
+}
+
+// TestSemaphoresLTO has semaphores defined by code that is generated in the link.
+func TestSemaphoresLTO(t *testing.T) {
+	for _, c := range []struct {
+		cc           toolchains.Compiler
+		linker, mode string
+	}{
+		{toolchains.GCC, "bfd", "-flto"},
+		{toolchains.GCC, "gold", "-flto"},
+		{toolchains.Clang14, "lld14", "-flto=thin"},
+		{toolchains.Clang19, "lld19", "-flto=thin"},
+		{toolchains.Clang19, "lld19", "-flto"},
+	} {
+		w := way{linker: toolchains.AMD64.Linker(c.linker), mode: "-pie", gc: true}
+		chain := toolchain{toolchains.AMD64, c.cc, []string{"-O2", "-fPIE", c.mode}}
+		t.Run(chain.String()+"/"+w.String(), func(t *testing.T) {
+			t.Parallel()
+			chain.need(t, w.linker)
+			link := append(append(chain.machine.CC(c.cc), w.flags(t)...), c.mode)
+			exe := output(t, "semaphores", append(link, chain.object(t, "semaphores.c"), chain.object(t, "semaphores.cc"))...)
+			if got := tools.Must(t, exe); got != raised {
+				t.Errorf("it prints\n%s, not\n%s", got, raised)
+			}
+			checkSection(t, exe, "both", "waited", "illumos")
+		})
+	}
+}
