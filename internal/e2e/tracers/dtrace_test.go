@@ -136,7 +136,7 @@ func (p program) provider(t *testing.T) string {
 // TestDTraceLinks links notes for DTrace alone in all ways, beside a provider's note.
 func TestDTraceLinks(t *testing.T) {
 	for _, c := range []compiler{gcc, clang} {
-		p := compileProgram(t, c)
+		p := compileProgram(t, c, "-DSDT_CALLS")
 		objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
 		provider := p.provider(t)
 		for _, ld := range linkers {
@@ -164,7 +164,7 @@ func TestDTraceLinks(t *testing.T) {
 
 // TestDTraceRelocatable links in two steps, with each pair of linkers.
 func TestDTraceRelocatable(t *testing.T) {
-	p := compileProgram(t, gcc)
+	p := compileProgram(t, gcc, "-DSDT_CALLS")
 	objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
 	for _, first := range linkers {
 		merged := filepath.Join(p.dir, first.Name+".o")
@@ -190,7 +190,7 @@ func TestDTraceRelocatable(t *testing.T) {
 func TestDTraceMachines(t *testing.T) {
 	for _, c := range []compiler{gcc, arm64, riscv64} {
 		t.Run(c.machine.Name, func(t *testing.T) {
-			p := compileProgram(t, c)
+			p := compileProgram(t, c, "-DSDT_CALLS")
 			for _, flags := range [][]string{{"--dtrace"}, {"--stapsdt", "--dtrace"}, {"--dtrace", "--layout=relative"}} {
 				objects := append(p.convertWith(t, append(flags, prototypes)...), p.main, p.rest)
 				for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
@@ -202,6 +202,37 @@ func TestDTraceMachines(t *testing.T) {
 					if len(flags) > 1 && flags[0] == "--stapsdt" && len(checkNotes(t, out)) != len(notes) {
 						t.Errorf("%d notes for DTrace, and another number of others", len(notes))
 					}
+				}
+			}
+		})
+	}
+}
+
+// TestDTraceNops has operands of the compiler in notes: only those that DTrace reads.
+func TestDTraceNops(t *testing.T) {
+	for _, c := range []compiler{gcc, clang, arm64} {
+		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			p := compileProgram(t, c)
+			objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
+			out, err := p.image(t, "image", []string{"-pie"}, objects...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records := recordsOf(t, out)
+			notes, _ := usdtNotes(t, out)
+			shown := map[string]bool{}
+			for _, n := range notes {
+				shown[n.name] = true
+				if !slices.Contains(records, n.String()) {
+					t.Errorf("%v has no record", n)
+				}
+				if strings.ContainsAny(n.args, ":") || strings.Contains(n.args, "rip") {
+					t.Errorf("%v: operands %q", n, n.args)
+				}
+			}
+			for _, name := range []string{"tail", "half__way", "half__done", "declared"} {
+				if !shown[name] {
+					t.Errorf("no note of %s", name)
 				}
 			}
 		})
