@@ -65,9 +65,15 @@ func compileProgram(t *testing.T, c compiler, flags ...string) program {
 // convert returns converted copies of the objects with probes.
 func (p program) convert(t *testing.T, flags ...string) []string {
 	t.Helper()
+	return p.convertWith(t, append([]string{"--stapsdt"}, flags...)...)
+}
+
+// convertWith is convert with nothing but the given flags.
+func (p program) convertWith(t *testing.T, flags ...string) []string {
+	t.Helper()
 	dir := filepath.Join(p.dir, "converted"+strings.ReplaceAll(strings.Join(flags, ""), "/", "_"))
 	if _, err := os.Stat(dir); err != nil {
-		args := append([]string{"convert", "--stapsdt", "--output-dir", dir}, flags...)
+		args := append([]string{"convert", "--output-dir", dir}, flags...)
 		tools.Must(t, converter, append(args, p.probed...)...)
 	}
 	var out []string
