@@ -13,6 +13,7 @@ package arch
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Kind is what a stub means to the program that calls it.
@@ -30,13 +31,17 @@ const (
 	Call     Form = iota // returns behind the site
 	Tail                 // an unconditional jump
 	CondTail             // a conditional jump; the probe is reached only if taken
+	Nop                  // nothing: a disabled form of a call that R_*_NONE marks
 )
+
+// Forms is the number of forms.
+const Forms = Nop + 1
 
 // Describe names a site's kind and form as the listings show them.
 func Describe(k Kind, f Form) string {
-	return [...][3]string{
-		{"call", "tail", "cond-tail"},
-		{"isenabled", "isenabled-tail", "isenabled-cond-tail"},
+	return [...][Forms]string{
+		{"call", "tail", "cond-tail", "nop"},
+		{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"},
 	}[k][f]
 }
 
@@ -107,12 +112,16 @@ func (t Text) At(off uint64, n int) []byte {
 	return b[:n:n]
 }
 
-// Site is an instruction, or a fixed sequence of them, that reaches a stub.
+// Site is an instruction, or a fixed sequence of them, that reaches a stub, or does
+// nothing where a probe is (Nop).
 type Site struct {
 	Offset uint64 // of its first byte, from the start of the section
 	Form   Form
-	GOT    bool   // reaches the stub through the global offset table
-	Code   []byte // its bytes as found
+	GOT    bool // reaches the stub through the global offset table
+	// Register tells that it goes through registers, and that the relocation against the
+	// stub is elsewhere (Follower).
+	Register bool
+	Code     []byte // its bytes as found
 }
 
 // Env is what the object around a site demands of its disabled form.
@@ -122,7 +131,11 @@ type Env struct {
 	// kernels emulate when a breakpoint of user space (a uprobe) is put over it.
 	// Others are executed elsewhere, or become something else.
 	Armable bool
-	Text    Text // around the site
+	// Semaphore asks that is-enabled tests load the semaphore of their probe, which
+	// tracers count up, and says how many bytes of it may be loaded: 2, the whole of it,
+	// or 4, where the next 2 stay zero. 0 means that tests load none, and return 0.
+	Semaphore int
+	Text      Text // around the site
 	// Returns are the relocations against the return thunk in the section of a site
 	// of one of the forms in ReturnThunk.Near, sorted by offset.
 	Returns []Reloc
@@ -132,9 +145,11 @@ type Env struct {
 type Target uint8
 
 const (
-	TargetNone   Target = iota // nothing: the relocation is neutralised
-	TargetThunk                // the return thunk
-	TargetHelper               // the helper: the machine's stub of is-enabled tests
+	TargetNone      Target = iota // nothing: the relocation is neutralised
+	TargetThunk                   // the return thunk
+	TargetHelper                  // the helper: the machine's stub of is-enabled tests
+	TargetTest                    // the probe's own helper, which loads its semaphore (Stub.Semaphore)
+	TargetSemaphore               // the semaphore itself
 )
 
 // Change turns a site into its disabled form.
@@ -144,6 +159,9 @@ type Change struct {
 	Record uint64 // offset of the instruction that executes exactly when the probe is reached
 	Target Target
 	Reloc  Reloc // the relocation that the site keeps, unless Target is TargetNone
+	// Low is one more, of an instruction that adds the lower bits of an address to what
+	// Reloc is for. It names a symbol at Reloc.Offset. nil for none.
+	Low *Reloc
 }
 
 // Stub asks for a function that does what a disabled site of a kind does. Programs
@@ -153,15 +171,30 @@ type Stub struct {
 	Kind       Kind
 	LandingPad bool   // may be reached by indirect branches, which have to land on an instruction for it
 	Thunk      string // the return thunk to jump to instead of returning, "" for none
+	// Semaphore is the symbol of the 2 bytes whose value an is-enabled test returns, ""
+	// for one that returns 0. Self is a symbol at the first byte of the code, for
+	// machines whose relocations of an address take one (Traits.SelfReference).
+	Semaphore, Self string
 }
 
 // Insn is an instruction as code and as what assemblers make it of. Where relocations
 // are SHT_REL (Traits.Rela), Code has the addend in the relocated field.
 type Insn struct {
 	Code   []byte
-	Text   string // GNU's and clang's syntax, lines separated by "; "
+	Text   string // GNU's and clang's syntax, lines separated by "; "; with %s for Symbol, or that follows
 	Symbol string // what Reloc names
 	Reloc  *Reloc // from the start of Code, nil for none
+}
+
+// Source is the instruction as assemblers take it, with a name for Symbol.
+func (i Insn) Source(symbol string) string {
+	switch {
+	case i.Reloc == nil:
+		return i.Text
+	case strings.Contains(i.Text, "%s"):
+		return strings.Replace(i.Text, "%s", symbol, 1)
+	}
+	return i.Text + " " + symbol
 }
 
 // Machine is one instruction set under one ABI. Machines hold no state: they may be
@@ -175,7 +208,8 @@ type Machine interface {
 
 	// Decode finds the site that relocs[0] belongs to. relocs are all
 	// relocations at that offset, the one against the stub first. A form that
-	// cannot be disabled is a *Refusal.
+	// cannot be disabled is a *Refusal. A relocation that does nothing marks a Nop: what
+	// Disable makes of a call that is none of the GOT, armable or not.
 	Decode(t Text, relocs []Reloc) (Site, error)
 
 	// Disable gives the disabled form of a site, or a *Refusal.
@@ -183,7 +217,7 @@ type Machine interface {
 
 	// Disabled finds the disabled site whose record is at offset record, and
 	// reports whether the bytes are a disabled form of the kind at all, whatever
-	// Env it was made for.
+	// Env it was made for. That of a Nop is that of a Call.
 	Disabled(t Text, record uint64, k Kind) (Site, bool)
 
 	// Live reports whether the instruction at offset record is a call or a jump
@@ -191,9 +225,15 @@ type Machine interface {
 	// is switched on.
 	Live(t Text, record uint64) bool
 
-	// Jump tells where the unconditional jump at offset record goes, as an offset
-	// too. ok is false where Disabled takes no jump for a disabled form.
-	Jump(t Text, record uint64) (to uint64, ok bool)
+	// Branch tells where the direct call or jump at offset at goes, conditional or not,
+	// as an offset too. Disabled takes some for disabled forms, wherever they go.
+	Branch(t Text, at uint64) (to uint64, ok bool)
+
+	// Load tells the address of the semaphore that the code at offset at loads and
+	// returns: at an is-enabled site, or where a helper begins (Stub.Semaphore), whose
+	// landing pad may come first. It looks at Sizes.Load bytes. The offsets of text
+	// have to be addresses.
+	Load(t Text, at uint64) (addr uint64, ok bool)
 
 	// Branches calls f with each place of code, whose first byte is at address pc,
 	// that holds a direct call or jump, and with where it goes. On machines whose
@@ -215,6 +255,12 @@ type Machine interface {
 	// Disassemble shows code at address pc, an instruction a string. Bytes
 	// that are none are shown as data.
 	Disassemble(code []byte, pc uint64) []string
+}
+
+// RefuseNop refuses to disable a Nop of a kind that has none: nothing tells a test its
+// result there.
+func RefuseNop(k Kind) *Refusal {
+	return Refuse("call the stub of an is-enabled test", "%s", One(k, Nop))
 }
 
 // Refusal says why a site cannot be disabled.

@@ -99,31 +99,32 @@ func TestOneHasAnArticle(t *testing.T) {
 // long long takes two registers; and of s390x, whose words have their lowest bytes last.
 func TestArgumentsInRegistersAndOnTheStack(t *testing.T) {
 	stack := arch.Traits{
-		ABIs: []arch.ABI{{Data: elf.ELFDATA2LSB}}, Model: arch.ILP32,
+		Model:     arch.ILP32,
 		Arguments: arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
 	}
 	pairs := arch.Traits{
-		ABIs: []arch.ABI{{Data: elf.ELFDATA2LSB}}, Model: arch.ILP32,
+		Model:     arch.ILP32,
 		Arguments: arch.Arguments{Registers: []arch.Register{{"r0", "r0", "r0", ""}, {"r1", "r1", "r1", ""}}},
 	}
 	big := arch.Traits{
-		ABIs: []arch.ABI{{Data: elf.ELFDATA2MSB}}, Model: arch.LP64,
+		Model:     arch.LP64,
 		Arguments: arch.Arguments{Registers: arch.Registers("%r2"), Stack: &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160}},
 	}
 	for _, c := range []struct {
 		traits *arch.Traits
 		form   arch.Form
+		data   elf.Data
 		sizes  []int
 		want   []string
 	}{
-		{&stack, arch.Call, []int{4, 1, 8, 2}, []string{"0(%esp)", "4(%esp)", "8(%esp)", "16(%esp)"}},
-		{&stack, arch.Tail, []int{4, 4}, []string{"4(%esp)", "8(%esp)"}},
-		{&stack, arch.CondTail, []int{4, 0, 4}, []string{"4(%esp)"}},
-		{&pairs, arch.Call, []int{4, 8, 4}, []string{"r0"}},
-		{&pairs, arch.Call, []int{1, 2, 4}, []string{"r0", "r1"}},
-		{&big, arch.Call, []int{4, 4, 8, 1}, []string{"%r2", "164(%r15)", "168(%r15)", "183(%r15)"}},
+		{&stack, arch.Call, elf.ELFDATA2LSB, []int{4, 1, 8, 2}, []string{"0(%esp)", "4(%esp)", "8(%esp)", "16(%esp)"}},
+		{&stack, arch.Tail, elf.ELFDATA2LSB, []int{4, 4}, []string{"4(%esp)", "8(%esp)"}},
+		{&stack, arch.CondTail, elf.ELFDATA2LSB, []int{4, 0, 4}, []string{"4(%esp)"}},
+		{&pairs, arch.Call, elf.ELFDATA2LSB, []int{4, 8, 4}, []string{"r0"}},
+		{&pairs, arch.Call, elf.ELFDATA2LSB, []int{1, 2, 4}, []string{"r0", "r1"}},
+		{&big, arch.Call, elf.ELFDATA2MSB, []int{4, 4, 8, 1}, []string{"%r2", "164(%r15)", "168(%r15)", "183(%r15)"}},
 	} {
-		if diff := cmp.Diff(c.want, c.traits.Operands(c.form, c.sizes)); diff != "" {
+		if diff := cmp.Diff(c.want, c.traits.Operands(c.form, c.data, c.sizes)); diff != "" {
 			t.Errorf("%v: %s", c.sizes, diff)
 		}
 	}

@@ -26,7 +26,8 @@ func Registers(names ...string) []Register {
 	return regs
 }
 
-// Stack is where arguments in memory are, a word or more for each.
+// Stack is where arguments in memory are, a word or more for each. Where the bytes of
+// words are big-endian, a narrow one is in the last bytes of its word.
 type Stack struct {
 	Operand string // in assembler, with %d for the offset in bytes
 	// Call and Tail are the offsets of the first one at the site of a call, and of a
@@ -35,9 +36,10 @@ type Stack struct {
 }
 
 // Operands tells where arguments of the given sizes in bytes are at a site of a form,
-// in assembler. It ends before the first that it cannot tell the place of: one of size
-// 0, which is no integer, or one that takes several registers.
-func (t *Traits) Operands(form Form, sizes []int) []string {
+// in assembler, in an object whose header has data as its byte order. It ends before
+// the first that it cannot tell the place of: one of size 0, which is no integer, or
+// one that takes several registers.
+func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 	var ops []string
 	regs, slot := t.Arguments.Registers, 0
 	for _, size := range sizes {
@@ -51,7 +53,7 @@ func (t *Traits) Operands(form Form, sizes []int) []string {
 			}
 			ops, regs = append(ops, name), regs[1:]
 		case t.Arguments.Stack != nil:
-			ops = append(ops, t.onStack(form, slot, size))
+			ops = append(ops, t.onStack(form, data, slot, size))
 			slot += max(size, t.WordSize())
 		default:
 			return ops
@@ -61,12 +63,12 @@ func (t *Traits) Operands(form Form, sizes []int) []string {
 }
 
 // onStack is the operand of an argument that has its slot some bytes behind the first.
-func (t *Traits) onStack(form Form, slot, size int) string {
+func (t *Traits) onStack(form Form, data elf.Data, slot, size int) string {
 	off := slot + t.Arguments.Stack.Tail
 	if form == Call {
 		off = slot + t.Arguments.Stack.Call
 	}
-	if t.ABIs[0].Data == elf.ELFDATA2MSB {
+	if data == elf.ELFDATA2MSB {
 		off += max(0, t.WordSize()-size) // the last bytes of a word are its lowest
 	}
 	return fmt.Sprintf(t.Arguments.Stack.Operand, off)

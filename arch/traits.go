@@ -39,9 +39,13 @@ type Traits struct {
 	Gold bool
 
 	ReturnThunk ReturnThunk
-	// HelperAlign is the alignment of the helper in bytes, 0 where no disabled form
-	// jumps to one.
+	// HelperAlign is the alignment of helpers in bytes.
 	HelperAlign uint64
+	// Veneers tells that linkers reach what is far through code of their own, which
+	// branches indirectly: helpers need a landing pad.
+	Veneers bool
+	// SelfReference tells that helpers which load a semaphore name themselves.
+	SelfReference bool
 
 	Features  Features
 	Arguments Arguments
@@ -71,6 +75,8 @@ type Sizes struct {
 	Site, Skip uint64
 	// Branch is the length of the longest thing that Branches and Slots find.
 	Branch uint64
+	// Load is how many bytes Load looks at.
+	Load uint64
 }
 
 // ABI is what the ELF header says of an object of a machine.

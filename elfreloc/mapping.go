@@ -28,7 +28,7 @@ func (o *Object) EachMapping(letters string, f func(section int, off uint64, let
 			continue
 		}
 		letter := mappingLetter(syms.strings[name:])
-		if letter == 0 || strings.IndexByte(letters, letter) < 0 || elf.ST_TYPE(syms.info(i)) != elf.STT_NOTYPE {
+		if letter == 0 || strings.IndexByte(letters, letter) < 0 || elf.ST_TYPE(syms.Info(i)) != elf.STT_NOTYPE {
 			continue
 		}
 		section, off := syms.Place(i)

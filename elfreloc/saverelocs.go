@@ -2,11 +2,12 @@ package elfreloc
 
 import (
 	"cmp"
+	"debug/elf"
 	"slices"
 )
 
 // writeRelocations queues every relocation section that is edited, or that may
-// name a symbol which has moved.
+// name a symbol which has moved or is forgotten.
 func (s *saver) writeRelocations() error {
 	rels, err := s.o.RelocSections()
 	if err != nil {
@@ -16,7 +17,7 @@ func (s *saver) writeRelocations() error {
 	for i, rs := range rels {
 		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
 		switch {
-		case re == nil && !s.numbers.moved:
+		case re == nil && !s.numbers.moved && !s.forgets(rs):
 		case crel:
 			err = s.writeCREL(rs, re)
 		case re == nil:
@@ -31,6 +32,33 @@ func (s *saver) writeRelocations() error {
 		}
 	}
 	return nil
+}
+
+// forgets reports whether a section may name what Forget has.
+func (s *saver) forgets(rs RelocSection) bool {
+	return len(s.e.unnamed) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
+}
+
+// finalSymbols are the new indexes of symbols, as the relocations of a section name them.
+func (s *saver) finalSymbols(rs RelocSection) []uint32 {
+	if !s.forgets(rs) {
+		return s.numbers.final
+	}
+	if s.unnamed == nil {
+		s.unnamed = slices.Clone(s.numbers.final)
+		for i := range s.e.unnamed {
+			s.unnamed[i] = 0
+		}
+	}
+	return s.unnamed
+}
+
+// renumber gives a relocation its new symbol.
+func (s *saver) renumber(r *Relocation, final []uint32) {
+	if none, ok := s.e.unnamed[r.Sym]; ok && final[r.Sym] == 0 {
+		r.Type, r.Addend = none, 0
+	}
+	r.Sym = final[r.Sym]
 }
 
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
@@ -57,21 +85,21 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 // writeCREL writes an SHT_CREL section anew, if anything of it changes. re is nil
 // where only symbols have moved.
 func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
-	count, mask, changed := 0, uint64(0), re != nil
+	count, mask, changed, final := 0, uint64(0), re != nil, s.finalSymbols(rs)
 	if re == nil {
 		re = &relocEdit{}
 	}
 	err := s.eachEdited(rs, re, func(r Relocation) {
 		count++
 		mask |= r.Offset
-		changed = changed || s.numbers.final[r.Sym] != r.Sym
+		changed = changed || final[r.Sym] != r.Sym
 	})
 	if err != nil || !changed {
 		return err
 	}
 	c := newCREL(s.o.Encoding, count, rs.Rela, mask)
 	err = s.eachEdited(rs, re, func(r Relocation) {
-		r.Sym = s.numbers.final[r.Sym]
+		s.renumber(&r, final)
 		c.add(r)
 	})
 	s.setData(rs.Index, c.data)
@@ -110,10 +138,11 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 // that stays is not decoded further than its symbol.
 func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
-	l, final, old := s.o.Encoding, s.numbers.final, uint32(s.e.symbols.Len())
+	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
+	moved := s.numbers.moved || s.forgets(rs)
 	return func(at int64, block []byte) error {
 		first, count := int(at)/size, len(block)/size
-		if s.numbers.moved {
+		if moved {
 			for i := range count {
 				b := block[i*size:]
 				sym := l.relocSymbol(b)
@@ -122,7 +151,7 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) 
 				}
 				if final[sym] != sym {
 					r := l.getReloc(b, rs.Rela)
-					r.Sym = final[sym]
+					s.renumber(&r, final)
 					l.putReloc(b, r, rs.Rela)
 				}
 			}

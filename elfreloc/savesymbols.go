@@ -58,10 +58,16 @@ func (e *Edit) renamed() []uint32 {
 	return out
 }
 
-// needExtended reports whether a new symbol is defined in a section whose
-// index does not fit st_shndx.
+// needExtended reports whether a new symbol, or one in a slot, is defined in a
+// section whose index does not fit st_shndx.
 func (e *Edit) needExtended() bool {
-	return slices.ContainsFunc(e.added, func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) })
+	needs := func(sym Symbol) bool { return sym.Section >= int(elf.SHN_LORESERVE) }
+	for _, sym := range e.slots {
+		if needs(sym) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.added, needs)
 }
 
 type symbolWriter struct {

@@ -194,8 +194,8 @@ func (t *Symbols) rawAt(i int) rawSymbol {
 	return t.o.Encoding.getSymbol(t.entry(i))
 }
 
-// info reads only st_info.
-func (t *Symbols) info(i int) byte {
+// Info reads only st_info: the binding and the type of symbol i.
+func (t *Symbols) Info(i int) byte {
 	info, _ := t.o.Encoding.symbolPlace(t.entry(i))
 	return info
 }
@@ -215,7 +215,7 @@ func (t *Symbols) section(i int, shndx uint16) int {
 func (t *Symbols) sectionSymbols() map[int]uint32 {
 	m := make(map[int]uint32)
 	for i := 1; i < t.firstGlobal; i++ {
-		if elf.ST_TYPE(t.info(i)) != elf.STT_SECTION {
+		if elf.ST_TYPE(t.Info(i)) != elf.STT_SECTION {
 			continue
 		}
 		raw := t.rawAt(i)

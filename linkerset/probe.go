@@ -5,6 +5,7 @@ package linkerset
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"sdtconvert/image"
@@ -86,15 +87,16 @@ func (p *Probes) Symbol(ref image.Ref) (string, error) {
 }
 
 // probeID cuts what compilers add to the name of a probe object that is local to
-// a function: gcc makes it <prefix><id>.<N>, clang <function>.<prefix><id>[.<N>]
-// and both in C++ _ZZ<function>E<length><prefix><id>[_<N>].
+// a function or a namespace: gcc makes it <prefix><id>.<N>, clang
+// <function>.<prefix><id>[.<N>], and both in C++ _ZZ<function>E<length><prefix><id>[_<N>]
+// and _ZN<namespaces>[L]<length><prefix><id>E.
 func probeID(symbol, prefix string) string {
 	at := strings.Index(symbol, prefix)
 	if at < 0 {
 		return ""
 	}
 	id := symbol[at+len(prefix):]
-	if at > 0 && strings.HasPrefix(symbol, "_ZZ") {
+	if at > 0 && strings.HasPrefix(symbol, "_Z") {
 		return mangledID(symbol[:at], id, len(prefix))
 	}
 	id, _, _ = strings.Cut(id, ".")
@@ -102,19 +104,16 @@ func probeID(symbol, prefix string) string {
 }
 
 // mangledID keeps as much of id as the length before it tells, which counts the
-// prefix too (Itanium C++ ABI, 5.1.3).
+// prefix too (Itanium C++ ABI, 5.1.3). A digit before the length may belong to the
+// name of a namespace.
 func mangledID(before, id string, prefix int) string {
-	digits := before[len(strings.TrimRight(before, "0123456789")):]
-	length := 0
-	for _, c := range digits {
-		if length = 10*length + int(c-'0'); length > prefix+len(id) {
-			return id
+	for from := len(strings.TrimRight(before, "0123456789")); from < len(before); from++ {
+		length, err := strconv.Atoi(before[from:])
+		if err == nil && before[from] != '0' && prefix < length && length <= prefix+len(id) {
+			return id[:length-prefix]
 		}
 	}
-	if length <= prefix {
-		return id
-	}
-	return id[:length-prefix]
+	return id
 }
 
 // FromID makes a probe of its id.

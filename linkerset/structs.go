@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"sdtconvert/image"
 )
@@ -38,21 +39,32 @@ func (p *Probes) field(at image.Addr, words uint64) image.Addr { return at.Add(w
 // maxString bounds the strings that are read, in bytes.
 const maxString = 4096
 
+// providerPrefix is what the names of provider objects begin with, before that of the
+// provider (SDT_PROVIDER_DEFINE).
+const providerPrefix = "sdt_provider_"
+
 // follow fills in what a struct sdt_probe says. An object that is none, or that
-// has no contents, says nothing.
+// has no contents, says nothing. Of a provider that another file defines the name of
+// its symbol tells enough.
 func (p *Probes) follow(at image.Addr, probe *Probe) error {
 	provider, ok := p.provider(at)
-	if !ok || provider.Undefined {
+	name, named := strings.CutPrefix(provider.Symbol, providerPrefix)
+	if !ok || provider.Undefined && (!named || name == "") {
 		return nil
 	}
-	fields := []struct {
+	type text struct {
 		at image.Addr
 		to *string
-	}{
-		{p.field(provider.Addr, providerName), &probe.Provider},
+	}
+	fields := []text{
 		{p.field(at, probeModule), &probe.Module},
 		{p.field(at, probeFunction), &probe.Function},
 		{p.field(at, probeName), &probe.Name},
+	}
+	if provider.Undefined {
+		probe.Provider = name
+	} else {
+		fields = append(fields, text{p.field(provider.Addr, providerName), &probe.Provider})
 	}
 	for _, f := range fields {
 		if s, ok := p.pointedString(f.at); ok && (s != "" || f.to == &probe.Module || f.to == &probe.Function) {

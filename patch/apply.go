@@ -18,6 +18,9 @@ type applier struct {
 	notes  *noteWriter // nil when there are to be none
 	thunk  *uint32     // symbol of the return thunk, once it is needed
 	helper *uint32     // symbol of the helper's section, once it is needed
+
+	semaphores map[*semaphore]uint32 // their symbols, 0 for none
+	tests      map[*semaphore]uint32 // the symbols of helpers that load them, once they are needed
 }
 
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
@@ -26,14 +29,20 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
 	}
-	if len(p.Scan.Stubs) == 0 {
+	if len(p.Scan.Stubs)+len(p.semaphores.all) == 0 {
 		return nil
 	}
 	probes, err := newProbeFinder(p, e)
 	if err != nil {
 		return err
 	}
-	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes}
+	a := &applier{
+		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
+		semaphores: map[*semaphore]uint32{}, tests: map[*semaphore]uint32{},
+	}
+	if err := a.addSemaphores(); err != nil {
+		return err
+	}
 	if p.Options.Stapsdt {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
@@ -143,6 +152,12 @@ func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 			return err
 		}
 	}
+	if c.Low != nil {
+		low := elfreloc.Relocation{Offset: c.Low.Offset, Type: c.Low.Type, Sym: a.label(s), Addend: c.Low.Addend}
+		if err := a.e.AddRelocation(s.Relocs.Target, low); err != nil {
+			return err
+		}
+	}
 	if a.p.Options.DropRelocations || a.p.Options.NoRecords {
 		return nil
 	}
@@ -159,14 +174,20 @@ func (a *applier) neutralise(s *Site, index int, none elfreloc.Relocation) {
 
 // target returns the symbol that a retargeted jump goes to.
 func (a *applier) target(s *Site) (uint32, error) {
-	if s.Change.Target == arch.TargetThunk {
+	switch s.Change.Target {
+	case arch.TargetThunk:
 		return a.thunkSymbol(), nil
+	case arch.TargetSemaphore:
+		return a.semaphore(s.Stub), nil
+	case arch.TargetTest:
+		return a.test(s)
 	}
 	if a.helper == nil {
-		sym, err := a.addHelper(s.Relocs.Rela)
+		sec, _, err := a.addStub(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
 		if err != nil {
 			return 0, err
 		}
+		sym := a.e.SectionSymbol(sec)
 		a.helper = &sym
 	}
 	return *a.helper, nil
@@ -175,34 +196,38 @@ func (a *applier) target(s *Site) (uint32, error) {
 // helperSection is the section of the helper.
 const helperSection = ".text.__sdt_return_0"
 
-// addHelper adds the helper, once for an object, and returns the symbol of its section.
-func (a *applier) addHelper(rela bool) (uint32, error) {
+// addStub adds a section with the code of a stub, and returns it and its size. symbols
+// are those that the code names, but for the return thunk.
+func (a *applier) addStub(name string, rela bool, symbols map[string]uint32, s arch.Stub) (sec int, size uint64, err error) {
 	t := a.m.Traits()
 	var code []byte
-	var relocs []arch.Reloc // of jumps to the return thunk
-	for _, insn := range a.m.Stub(arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk}) {
+	var insns []arch.Insn // those with relocations, which are from the start of the code
+	for _, insn := range a.m.Stub(s) {
 		if insn.Reloc != nil {
 			r := *insn.Reloc
 			r.Offset += uint64(len(code))
-			relocs = append(relocs, r)
+			insns = append(insns, arch.Insn{Symbol: insn.Symbol, Reloc: &r})
 		}
 		code = append(code, insn.Code...)
 	}
-	sec := a.e.AddSection(elfreloc.NewSection{
-		Name: helperSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
-		Data: code, Relocs: len(relocs) > 0, Rela: rela,
+	sec = a.e.AddSection(elfreloc.NewSection{
+		Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
+		Data: code, Relocs: len(insns) > 0, Rela: rela,
 	})
-	sym := a.e.SectionSymbol(sec)
-	for _, r := range relocs {
-		err := a.e.AddRelocation(sec, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Sym: a.thunkSymbol(), Addend: r.Addend})
-		if err == nil {
-			err = a.listReturn(sym, r.Offset-t.ReturnThunk.Field)
+	for _, insn := range insns {
+		r := insn.Reloc
+		sym, ok := symbols[insn.Symbol]
+		if !ok {
+			sym = a.thunkSymbol()
+			if err := a.listReturn(a.e.SectionSymbol(sec), r.Offset-t.ReturnThunk.Field); err != nil {
+				return 0, 0, err
+			}
 		}
-		if err != nil {
-			return 0, err
+		if err := a.e.AddRelocation(sec, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Sym: sym, Addend: r.Addend}); err != nil {
+			return 0, 0, err
 		}
 	}
-	return sym, nil
+	return sec, uint64(len(code)), nil
 }
 
 // thunkSymbol finds the return thunk, or makes an undefined symbol for it.

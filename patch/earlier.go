@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
@@ -50,11 +51,12 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	if err != nil || !earlier {
 		return false, err
 	}
-	recorded, noted := false, false
+	recorded, tests, noted := false, false, false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := opts.Layout.IsRecordSection(sec)
-		recorded = recorded || ok && kind == arch.Probe // is-enabled tests have no notes
+		recorded = recorded || ok && kind == arch.Probe
+		tests = tests || ok && kind == arch.Enabled
 		noted = noted || stapsdt.Ours(sec)
 	}
 	switch {
@@ -62,8 +64,48 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		return true, earlierError(o, "with --stapsdt")
 	case recorded && !noted && opts.Stapsdt:
 		return true, earlierError(o, "without --stapsdt")
+	case tests && !recorded && !noted && m != nil:
+		return true, opts.checkTests(o, m) // which have no notes
 	}
 	return true, nil
+}
+
+// checkTests refuses an object whose is-enabled sites load semaphores where there are to
+// be none, or the other way round. Some of those that jump do not tell.
+func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
+	im, err := image.Open(o, m)
+	if err != nil {
+		return err
+	}
+	entries, _, err := opts.Layout.Read(im)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Kind != arch.Enabled {
+			continue
+		}
+		left := o.Sections[e.Site.Section].Size - e.Site.Offset
+		code, err := im.Bytes(e.Site, min(left, m.Traits().Site))
+		if err != nil {
+			return err
+		}
+		text := arch.Text{Code: code, Start: e.Site.Offset}
+		site, ok := m.Disabled(text, e.Site.Offset, e.Kind)
+		_, jumps := m.Branch(text, e.Site.Offset)
+		if !ok || jumps && site.Form == arch.Tail {
+			continue
+		}
+		_, loads := m.Load(text, e.Site.Offset)
+		switch {
+		case (loads || jumps) && !opts.Stapsdt:
+			return earlierError(o, "with --stapsdt")
+		case !loads && !jumps && opts.Stapsdt:
+			return earlierError(o, "without --stapsdt")
+		}
+	}
+	return nil
 }
 
 func earlierError(o *elfreloc.Object, flags string) error {

@@ -17,6 +17,9 @@ type Names struct {
 	Prefixes        []string // of probe calls; the probe id follows
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
 	Symbols         []string // whole names of probe calls, and their probe ids
+	// Guards is what the symbols of semaphores begin with that guards read, mostly
+	// GuardPrefix; "" where they are left alone. These are no stubs.
+	Guards string
 }
 
 // DefaultNames are the stubs of the SDT(9) macros.
@@ -117,7 +120,7 @@ func (n Names) MayBeStub(s string) bool {
 	return false
 }
 
-// Needles are the strings without any of which an object has no stub
+// Needles are the strings without any of which an object has no stub, and no guard
 // (elfreloc.Object.NamesContain), the likely ones first: who names a symbol knows that
 // it is there.
 func (n Names) Needles() [][]byte {
@@ -126,6 +129,9 @@ func (n Names) Needles() [][]byte {
 		for _, s := range list {
 			out = append(out, []byte(s))
 		}
+	}
+	if n.Guards != "" {
+		out = append(out, []byte(n.Guards))
 	}
 	return out
 }

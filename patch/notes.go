@@ -1,8 +1,10 @@
 package patch
 
 import (
+	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
@@ -41,6 +43,9 @@ func (w *noteWriter) findObjects() error {
 	for _, s := range w.p.Scan.Stubs {
 		wanted[prefix+s.ID] = true
 	}
+	for _, g := range w.p.Scan.Guards {
+		wanted[prefix+g.ID] = true
+	}
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		name := syms.Name(i)
 		if s := syms.Nameless(i); wanted[name] && s.Defined() {
@@ -73,22 +78,27 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
-// probe describes the probe of a site: as a listing does, as far as this object
-// tells, but for dashes.
+// probe describes the probe of a site: as a listing does, but for dashes.
 func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
 	s := site.Stub
-	known := linkerset.FromID(s.ID)
-	if ref, ok := w.objects[w.p.Options.ProbePrefix+s.ID]; ok {
-		var err error
-		if known, err = w.probes.Of(ref); err != nil {
-			return stapsdt.Probe{}, err
-		}
+	known, err := w.known(s.ID)
+	if err != nil {
+		return stapsdt.Probe{}, err
 	}
-	m := w.p.Scan.Machine
-	return stapsdt.Probe{
-		Provider: inSource(known.Provider), Name: inSource(known.Name),
-		Args: stapsdt.Operands(m, site.Change.Site.Form, w.types(s, known.Args)),
-	}, nil
+	args := site.Operands
+	if site.Change.Site.Form != arch.Nop {
+		_, _, data, _ := w.p.Scan.Object.ABI()
+		args = stapsdt.Operands(w.p.Scan.Machine, site.Change.Site.Form, data, w.types(s, known.Args))
+	}
+	return stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: args}, nil
+}
+
+// known is what is known of a probe: by this object, else by others, else by its ID.
+func (w *noteWriter) known(id string) (linkerset.Probe, error) {
+	if ref, ok := w.objects[w.p.Options.ProbePrefix+id]; ok {
+		return w.probes.Of(ref)
+	}
+	return w.p.Options.elsewhere(w.p.Scan.Object, id)
 }
 
 // inSource writes a name with the __ that stands for a dash in sources. perf takes no
@@ -133,11 +143,16 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 		if probes[i], err = a.notes.probe(s); err != nil {
 			return err
 		}
-		probes[i].Site = at[i]
+		probes[i].Site, probes[i].Semaphore.Sym = at[i], a.semaphore(s.Stub)
 	}
 	keep, err := a.notes.Add(rs.Target, rs.Rela, probes)
 	if err != nil || a.p.Options.DropRelocations {
 		return err
+	}
+	for _, p := range probes {
+		if p.Semaphore.Sym != 0 && !slices.Contains(keep, p.Semaphore) {
+			keep = append(keep, p.Semaphore)
+		}
 	}
 	for _, ref := range keep {
 		r := elfreloc.Relocation{Offset: sites[0].Reloc.Offset, Type: a.m.Traits().None, Sym: ref.Sym, Addend: ref.Addend}

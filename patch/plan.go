@@ -26,15 +26,24 @@ type Options struct {
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool
+	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
+	// load them then. Those that guards read get their names if Names.Guards says so.
+	Semaphores Semaphores
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
+	// Known tells these notes what other files of the link say of probes that an
+	// object does not define; nil for nothing.
+	Known Known
 }
 
 // Site is a reference with its disabled form.
 type Site struct {
 	Reference
 	Change arch.Change
+	// Operands say where the arguments of a marked nop are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
 }
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -48,8 +57,10 @@ type Plan struct {
 	// record.
 	Warnings []error
 
-	thunks map[int][]arch.Reloc // what returns has found, by relocation section
-	code   []byte               // what keep has kept
+	semaphores semaphores
+	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
+	code       []byte               // what keep has kept
+	flow       arch.Flow            // for calls away from their relocations, once it is needed
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -57,6 +68,9 @@ type Plan struct {
 // an object of a machine that is not known are an error.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
+	if err := p.planSemaphores(); err != nil {
+		return nil, err
+	}
 	if len(s.Calls)+len(s.Refused) == 0 {
 		return p, nil
 	}
@@ -74,8 +88,12 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	found, err := s.readOperands()
+	if err != nil {
+		return nil, err
+	}
 	for i := range s.Calls {
-		if err := p.addCall(&s.Calls[i], text); err != nil {
+		if err := p.addCall(&s.Calls[i], text, found); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +110,7 @@ func Undecided(s *Scan) *Plan {
 	return p
 }
 
-func (p *Plan) addCall(ref *Reference, text *textReader) error {
+func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
@@ -104,7 +122,10 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	text.relocs = relocs
 	var change arch.Change
 	traits := p.Scan.Machine.Traits()
-	site, err := p.Scan.Machine.Decode(t, relocs)
+	site, err := p.decode(ref, t, relocs)
+	if err != nil && !isRefusal(err) {
+		return err
+	}
 	if err == nil && t.Encoding(site.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}
@@ -113,7 +134,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Semaphore: p.semaphoreSize(ref.Stub), Text: t}
 		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err
@@ -124,11 +145,15 @@ func (p *Plan) addCall(ref *Reference, text *textReader) error {
 	if err == nil {
 		err = p.overlap(ref, site)
 	}
+	where := ""
+	if err == nil && site.Form == arch.Nop {
+		where, err = found.of(ref)
+	}
 	if err != nil {
 		p.Refused = append(p.Refused, Refusal{*ref, err})
 		return nil
 	}
-	p.Sites = append(p.Sites, Site{*ref, change})
+	p.Sites = append(p.Sites, Site{*ref, change, where})
 	return nil
 }
 

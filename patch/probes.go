@@ -17,7 +17,8 @@ import (
 // stub's own slot in the symbol table becomes an undefined reference to it,
 // unless the table has one already. Or it is local to a function, as FreeBSD's
 // DTRACE_PROBEn makes it: then records go through the symbol of its section,
-// because tools strip local symbols.
+// because tools strip local symbols. In C++ that of an inline function is one for
+// all objects, and the linker chooses whose: records go through its own symbol.
 type probeFinder struct {
 	p       *Plan
 	e       *elfreloc.Edit
@@ -34,6 +35,7 @@ type localProbe struct {
 	symbol   int
 	function string // "" where the name does not tell
 	file     int    // the STT_FILE symbol before it, 0 for none
+	global   bool   // and so of no file
 }
 
 type localKey struct {
@@ -83,7 +85,8 @@ func (f *probeFinder) findGlobals(syms *elfreloc.Symbols, prefix string, wanted 
 }
 
 // findLocals finds probe objects that are local to a function or a file: gcc
-// names a static of a function <name>.<N>, clang <function>.<name>[.<N>].
+// names a static of a function <name>.<N>, clang <function>.<name>[.<N>], and C++
+// mangles both.
 func (f *probeFinder) findLocals(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) {
 	file := 0
 	for i := 1; i < syms.FirstGlobal(); i++ {
@@ -100,24 +103,36 @@ func (f *probeFinder) findLocals(syms *elfreloc.Symbols, prefix string, wanted m
 			file = i
 			continue
 		}
-		if !s.Defined() || s.Type == elf.STT_FUNC || s.Type == elf.STT_SECTION {
-			continue
+		if s.Type != elf.STT_SECTION {
+			f.addLocal(localProbe{symbol: i, file: file}, s, prefix, wanted)
 		}
-		for ; at >= 0; at = nextIndex(name, prefix, at) {
-			object := trimNumber(name[at:], wanted)
-			if !wanted[object] || at > 0 && name[at-1] != '.' {
-				continue
-			}
-			l := localProbe{symbol: i, file: file}
-			if at > 0 {
-				l.function = name[:at-1]
-			}
-			f.locals[object] = append(f.locals[object], l)
-			break
+	}
+	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
+		if strings.HasPrefix(syms.Tail(i), mangledPrefix) && strings.Contains(syms.Name(i), prefix) {
+			f.addLocal(localProbe{symbol: i, global: true}, syms.At(i), prefix, wanted)
 		}
 	}
 	if len(f.locals) > 0 {
 		f.readFiles(syms)
+	}
+}
+
+// addLocal adds a symbol if its name is that of a wanted probe object.
+func (f *probeFinder) addLocal(l localProbe, s elfreloc.Symbol, prefix string, wanted map[string]bool) {
+	if !s.Defined() || s.Type == elf.STT_FUNC {
+		return
+	}
+	for at := strings.Index(s.Name, prefix); at >= 0; at = nextIndex(s.Name, prefix, at) {
+		object, function, ok := unmangle(s.Name, at, wanted)
+		if !ok && !l.global && (at == 0 || s.Name[at-1] == '.') {
+			object = trimNumber(s.Name[at:], wanted)
+			function, ok = s.Name[:max(0, at-1)], wanted[object]
+		}
+		if ok {
+			l.function = function
+			f.locals[object] = append(f.locals[object], l)
+			return
+		}
 	}
 }
 
@@ -221,7 +236,12 @@ func (f *probeFinder) local(s *Site, name string, candidates []localProbe) (link
 		return linkerset.Ref{}, err
 	}
 	object := syms.At(chosen.symbol)
-	ref := linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+	ref := linkerset.Ref{Sym: uint32(chosen.symbol)}
+	if chosen.global {
+		f.hide(ref.Sym)
+	} else {
+		ref = linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+	}
 	f.refs[key] = &ref
 	return ref, nil
 }
@@ -232,10 +252,12 @@ func (f *probeFinder) choose(function resolve.Function, candidates []localProbe)
 	files := make(map[int]bool)
 	for i := range candidates {
 		c := &candidates[i]
-		files[c.file] = true
-		sameFile := !known || c.file == file
+		if !c.global {
+			files[c.file] = true
+		}
+		sameFile := !known || c.global || c.file == file
 		// A clone or a part of a function uses the probe objects of its source.
-		if own == nil && c.function != "" && (c.function == function.Name || c.function == function.Raw) && sameFile {
+		if own == nil && c.function != "" && (sameFunction(c.function, function.Name) || sameFunction(c.function, function.Raw)) && sameFile {
 			own = c
 		}
 		if same == nil && sameFile {
@@ -247,20 +269,21 @@ func (f *probeFinder) choose(function resolve.Function, candidates []localProbe)
 		return own
 	case known && same != nil:
 		return same
-	case len(files) == 1:
+	case len(files) <= 1:
 		return &candidates[0]
 	}
 	return nil
 }
 
 // retireStubs removes the stubs that nobody calls any more, so that no linker
-// or loader looks for them. Whatever else mentions one, debug information for
-// instance, refers to the probe object from now on.
+// or loader looks for them. What is not loaded names them no more: debug information,
+// or who calls whom. It must not take the probe object for a function.
 func (f *probeFinder) retireStubs() {
 	for _, stub := range f.p.Scan.Stubs {
 		if stub.Defined {
 			continue
 		}
+		f.e.Forget(stub.Symbol, f.p.Scan.Machine.Traits().None)
 		sym := f.slots[f.name(stub)]
 		if sym != stub.Symbol {
 			f.e.RemoveSymbol(stub.Symbol, sym)

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"debug/elf"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ void* none( ) ;
 		"idle":       "", "none": "",
 	} {
 		types, ok := p.of(&Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
-		if diff := cmp.Diff(want, stapsdt.Operands(m, arch.Call, types)); !ok || diff != "" {
+		if diff := cmp.Diff(want, stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types)); !ok || diff != "" {
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
 	}
@@ -77,7 +78,7 @@ func FuzzPrototypes(f *testing.F) {
 		m := amd64.Machine{}
 		for name := range p {
 			types, ok := p.of(&Stub{Name: name}, m)
-			if stapsdt.Operands(m, arch.Call, types); !ok {
+			if stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types); !ok {
 				t.Errorf("%q is not found", name)
 			}
 		}

@@ -60,6 +60,7 @@ type Scan struct {
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
+	Guards  []Guard      // in the order of their symbols
 
 	// ReturnsThroughThunk tells that the object itself refers to the
 	// machine's return thunk.
@@ -74,6 +75,9 @@ type Scan struct {
 // relocations in a format that nobody here reads, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m}
+	if err := s.findGuards(n.Guards); err != nil {
+		return s, err
+	}
 	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
 		return s, err
 	}
@@ -195,7 +199,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 // may name a stub, and never calls one.
 func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 	c := machines.Conventions(s.Object.ABI())
-	return sec.Name == ".eh_frame" || slices.Contains(c.UnwindTypes, sec.Type) ||
+	return sec.Name == ".eh_frame" || sec.Name == ".sframe" || slices.Contains(c.UnwindTypes, sec.Type) ||
 		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
 }
 

@@ -30,6 +30,7 @@ var traits = arch.Traits{
 		Site:   6,
 		Skip:   condSkip,
 		Branch: 2 + fieldLen,
+		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},
 	Entries: []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both
 	Gold:    true,
@@ -45,14 +46,18 @@ var traits = arch.Traits{
 		Known:      1 | 2,      // IBT and SHSTK
 		LandingPad: 1,
 	},
-	Arguments: arch.Arguments{Registers: []arch.Register{ // x86-64 psABI, section 3.2.3
-		{"%dil", "%di", "%edi", "%rdi"},
-		{"%sil", "%si", "%esi", "%rsi"},
-		{"%dl", "%dx", "%edx", "%rdx"},
-		{"%cl", "%cx", "%ecx", "%rcx"},
-		{"%r8b", "%r8w", "%r8d", "%r8"},
-		{"%r9b", "%r9w", "%r9d", "%r9"},
-	}},
+	Arguments: arch.Arguments{ // x86-64 psABI, section 3.2.3
+		Registers: []arch.Register{
+			{"%dil", "%di", "%edi", "%rdi"},
+			{"%sil", "%si", "%esi", "%rsi"},
+			{"%dl", "%dx", "%edx", "%rdx"},
+			{"%cl", "%cx", "%ecx", "%rcx"},
+			{"%r8b", "%r8w", "%r8d", "%r8"},
+			{"%r9b", "%r9w", "%r9d", "%r9"},
+		},
+		// A tail call finds the return address pushed.
+		Stack: &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
+	},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -10,6 +11,7 @@ import (
 const (
 	opCall  = 0xe8 // call rel32
 	opJmp   = 0xe9 // jmp rel32
+	opRet   = 0xc3
 	opTwo   = 0x0f // first byte of jcc rel32, 0f 80 to 0f 8f
 	opGroup = 0xff // with ModRM 15 or 25: call or jmp *disp32(%rip)
 
@@ -26,9 +28,11 @@ const (
 	fixNoPLT  = "compile without -fno-plt"
 	fixLarge  = "compile without -mcmodel=large"
 	fixDirect = "call the stub directly, and do not take its address"
+	fixNop    = "mark the first byte of a nop 0f 1f 44 00 00"
 )
 
-// Decode recognises direct and GOT-indirect calls, jumps and conditional jumps.
+// Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
+// marked nops.
 func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
@@ -39,6 +43,8 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 		return decodeDirect(t, r)
 	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
 		return decodeGOT(t, r)
+	case elf.R_X86_64_NONE:
+		return decodeNop(t, r)
 	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
 		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
 	case elf.R_X86_64_64:
@@ -75,6 +81,19 @@ func decodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, %s", before(t, r))
 }
 
+func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, len(nop5))
+	switch {
+	case code == nil:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case !bytes.Equal(code, nop5) && !bytes.Equal(code, nopNop5):
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
 func checkAddend(r arch.Reloc) error {
 	if r.Addend != endAddend {
 		return arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend-endAddend)
@@ -82,25 +101,47 @@ func checkAddend(r arch.Reloc) error {
 	return nil
 }
 
-// Live recognises what Decode does, and a call with the prefix that linkers put
-// before one that no longer goes through the GOT.
+// Live recognises what Decode does and what Flow finds, and a call with the prefix that
+// linkers put before one that no longer goes through the GOT.
 func (Machine) Live(t arch.Text, record uint64) bool {
 	if b := t.At(record, 5); b != nil && (b[0] == opCall || b[0] == opJmp) {
 		return true
 	}
+	if isIndirect(t, record) {
+		return true
+	}
 	b := t.At(record, 6)
 	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
-		b[0] == opGroup && (b[1] == modrmCallRIP || b[1] == modrmJmpRIP) ||
-		b[0] == 0x67 && b[1] == opCall) // addr32 call rel32
+		b[0] == prefixAddr32 && b[1] == opCall) // addr32 call rel32
 }
 
-// Jump reads a jmp rel32.
-func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
-	b := t.At(record, len(jmp5))
-	if b == nil || b[0] != opJmp {
-		return 0, false
+// isIndirect recognises ff /2, call, and ff /4, jmp, behind a REX prefix or none.
+func isIndirect(t arch.Text, at uint64) bool {
+	if b := t.At(at, 1); b != nil && b[0]&0xf0 == 0x40 {
+		at++
 	}
-	return record + uint64(len(jmp5)) + uint64(int32(binary.LittleEndian.Uint32(b[1:]))), true
+	b := t.At(at, 2)
+	return b != nil && b[0] == opGroup && (b[1]>>3&7 == 2 || b[1]>>3&7 == 4)
+}
+
+// Branch reads call, jmp and jcc rel32, and a call with the prefix.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	if b := t.At(at, 1); b != nil && b[0] == prefixAddr32 {
+		at++
+		if b = t.At(at, 1); b == nil || b[0] != opCall {
+			return 0, false
+		}
+	}
+	code := t.At(at, 1+fieldLen)
+	if longer := t.At(at, 2+fieldLen); longer != nil {
+		code = longer
+	}
+	Machine{}.Branches(code, at, func(from, dest uint64) {
+		if from == at {
+			to, ok = dest, true
+		}
+	})
+	return to, ok
 }
 
 // Branches reads call, jmp and jcc rel32 wherever their opcodes are.

@@ -3,6 +3,7 @@ package amd64
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,7 @@ var environments = []arch.Env{{}, {Armable: true}}
 func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
 	t.Helper()
 	const start = 0x200
-	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, GOT: f.got, Code: unhex(t, f.code)}
+	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, GOT: f.got, Register: f.register, Code: unhex(t, f.code)}
 	c, err := Machine{}.Disable(site, k, env)
 	if err != nil {
 		t.Fatal(err)
@@ -28,8 +29,11 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 
 // eachDisabled calls check with each form of site as each kind in each environment.
 func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
-	for _, f := range allForms() {
+	for _, f := range slices.Concat(allForms(), registerForms) {
 		for _, k := range kinds {
+			if k == arch.Enabled && f.enabled == "" {
+				continue // for which there is no room
+			}
 			for _, env := range environments {
 				check(f, k, env)
 			}
@@ -46,7 +50,14 @@ func TestDisabledRecognisesEachForm(t *testing.T) {
 		} {
 			text, c := disabledText(t, f, k, env, around, around)
 			got, ok := Machine{}.Disabled(text, c.Record, k)
-			want := arch.Site{Offset: c.Site.Offset, Form: f.form, GOT: f.got, Code: c.New}
+			if f.register && around != nil {
+				// What is behind a short form may make a longer one of it.
+				if !ok || got.Offset != c.Site.Offset || !bytes.HasPrefix(got.Code, c.New) {
+					t.Errorf("%s as %s in %+v before % x is read back as %+v, %v", f.name, arch.Describe(k, f.form), env, around, got, ok)
+				}
+				continue
+			}
+			want := arch.Site{Offset: c.Site.Offset, Form: f.form, GOT: f.got, Register: f.register, Code: c.New}
 			if f.form == arch.Tail && !f.got && len(around) > 0 && around[0] == 0xcc {
 				// One int3 more of the padding makes the longer form.
 				want.GOT, want.Code = true, append(bytes.Clone(c.New), 0xcc)
@@ -78,23 +89,29 @@ func TestDisabledIsNotArmed(t *testing.T) {
 		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok {
 			t.Errorf("%s as %s in %+v is taken for disabled with a breakpoint", f.name, arch.Describe(k, f.form), env)
 		}
-		if f.form != arch.Call {
+		if f.form != arch.Call || f.register {
 			return
 		}
 		copy(text.Code[at:], []byte{opCall, 1, 2, 3, 4})
-		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok || !(Machine{}).Live(text, c.Record) {
+		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok != (k == arch.Enabled) || !(Machine{}).Live(text, c.Record) {
 			t.Errorf("%s as %s in %+v is not live as a call", f.name, arch.Describe(k, f.form), env)
 		}
 	})
 }
 
 func TestDisabledIsNotTheCallItself(t *testing.T) {
-	for _, f := range allForms() {
+	for _, f := range slices.Concat(allForms(), registerForms) {
 		code := unhex(t, f.code)
+		if !(Machine{}).Live(arch.Text{Code: code}, 0) {
+			t.Errorf("%s is not live", f.name)
+		}
 		if code[0] == opJmp {
 			continue // a jump may be one to the return thunk
 		}
 		for _, k := range kinds {
+			if k == arch.Enabled && code[0] != opGroup {
+				continue // and a call or a conditional jump one to a helper
+			}
 			for record := range uint64(3) {
 				if _, ok := (Machine{}).Disabled(arch.Text{Code: code}, record, k); ok {
 					t.Errorf("%s is taken for a disabled site at %d", f.name, record)

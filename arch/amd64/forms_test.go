@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ type form struct {
 	asm          string
 	form         arch.Form
 	got          bool
+	register     bool
 	probe        string
 	probeAsm     string
 	armable      string // of a probe call too
@@ -75,6 +77,45 @@ var forms = []form{
 		probe: "c3 cc cc cc cc cc", probeAsm: "retq; int3; int3; int3; int3; int3",
 		armable: "90 c3 cc cc cc cc", armableAsm: "nop; retq; int3; int3; int3; int3",
 		enabled: "31 c0 c3 cc cc cc", enabledAsm: "xor %eax,%eax; retq; int3; int3; int3",
+	},
+}
+
+// registerForms are those that Flow finds, but for calls of 5 bytes.
+var registerForms = []form{
+	{
+		name: "call through a register", code: "ff d0", asm: "call *%rax", form: arch.Call, register: true,
+		probe: "66 90", probeAsm: "data16 nop",
+		armable: "90 90", armableAsm: "nop; nop",
+		enabled: "31 c0", enabledAsm: "xor %eax,%eax",
+	},
+	{
+		name: "call through a slot", code: "ff 14 01", asm: "callq *(%rcx,%rax)", form: arch.Call, register: true,
+		probe: "0f 1f 00", probeAsm: "nopl (%rax)",
+		armable: "90 66 90", armableAsm: "nop; data16 nop",
+		enabled: "31 c0 90", enabledAsm: "xor %eax,%eax; nop",
+	},
+	{
+		name: "call through a slot from r12", code: "41 ff 14 04", asm: "callq *(%r12,%rax)", form: arch.Call, register: true,
+		probe: "0f 1f 40 00", probeAsm: "nopl (%rax)",
+		armable: "90 0f 1f 00", armableAsm: "nop; nopl (%rax)",
+		enabled: "31 c0 66 90", enabledAsm: "xor %eax,%eax; data16 nop",
+	},
+	{
+		name: "tail call through a register", code: "ff e0", asm: "jmp *%rax", form: arch.Tail, register: true,
+		probe: "c3 cc", probeAsm: "retq; int3",
+		armable: "90 c3", armableAsm: "nop; retq",
+	},
+	{
+		name: "tail call through a slot", code: "ff 24 01", asm: "jmpq *(%rcx,%rax)", form: arch.Tail, register: true,
+		probe: "c3 cc cc", probeAsm: "retq; int3; int3",
+		armable: "90 c3 cc", armableAsm: "nop; retq; int3",
+		enabled: "31 c0 c3", enabledAsm: "xor %eax,%eax; retq",
+	},
+	{
+		name: "tail call through a slot from r12", code: "41 ff 24 04", asm: "jmpq *(%r12,%rax)", form: arch.Tail, register: true,
+		probe: "c3 cc cc cc", probeAsm: "retq; int3; int3; int3",
+		armable: "90 c3 cc cc", armableAsm: "nop; retq; int3; int3",
+		enabled: "31 c0 c3 cc", enabledAsm: "xor %eax,%eax; retq; int3",
 	},
 }
 
@@ -161,7 +202,10 @@ func TestDecodeFindsTheSite(t *testing.T) {
 }
 
 func TestDisabledFormByteForByte(t *testing.T) {
-	for _, f := range allForms() {
+	for _, f := range slices.Concat(allForms(), registerForms) {
+		if got := decodeAsm(t, unhex(t, f.code)); got != f.asm {
+			t.Errorf("the test's own code is %s, want %s", got, f.asm)
+		}
 		for _, k := range []struct {
 			kind      arch.Kind
 			armable   bool
@@ -173,8 +217,11 @@ func TestDisabledFormByteForByte(t *testing.T) {
 			{arch.Enabled, false, f.enabled, f.enabledAsm, f.enableRecord},
 			{arch.Enabled, true, f.enabled, f.enabledAsm, f.enableRecord},
 		} {
+			if k.want == "" {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %s armable %v", f.name, arch.Describe(k.kind, f.form), k.armable), func(t *testing.T) {
-				site := arch.Site{Offset: 0x40, Form: f.form, GOT: f.got, Code: unhex(t, f.code)}
+				site := arch.Site{Offset: 0x40, Form: f.form, GOT: f.got, Register: f.register, Code: unhex(t, f.code)}
 				got, err := Machine{}.Disable(site, k.kind, arch.Env{Armable: k.armable})
 				if err != nil {
 					t.Fatal(err)

@@ -99,4 +99,17 @@ func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
 	wantRefusal(t, err, "got a cond-tail of 5 bytes")
 	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 7)}, arch.Enabled, arch.Env{})
 	wantRefusal(t, err, "got an isenabled of 7 bytes")
+	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 1)}, arch.Probe, arch.Env{})
+	wantRefusal(t, err, "got a call of 1 bytes")
+}
+
+func TestDisableRefusesShortTailsThatHaveToReturnOtherwise(t *testing.T) {
+	site := arch.Site{Form: arch.Tail, Register: true, Code: []byte{0xff, 0xe0}}
+	_, err := Machine{}.Disable(site, arch.Enabled, arch.Env{})
+	wantRefusal(t, err, "got an isenabled-tail through a register, of 2 bytes, which are too few; compile with -fno-optimize-sibling-calls")
+	_, err = Machine{}.Disable(site, arch.Probe, thunked)
+	wantRefusal(t, err, "got a tail through a register, of 2 bytes, which are too few; compile with -fno-optimize-sibling-calls")
+	site = arch.Site{Form: arch.Call, Register: true, Code: []byte{0x42, 0xff, 0x54, 0x25, 0}}
+	_, err = Machine{}.Disable(site, arch.Enabled, arch.Env{Semaphore: 4})
+	wantRefusal(t, err, "got an isenabled through a register, which has no room to load a semaphore; compile without -mcmodel=large")
 }

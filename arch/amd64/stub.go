@@ -11,9 +11,15 @@ import (
 func (Machine) Stub(s arch.Stub) []arch.Insn {
 	var code []arch.Insn
 	if s.LandingPad {
-		code = append(code, arch.Insn{Code: []byte{0xf3, 0x0f, 0x1e, 0xfa}, Text: "endbr64"})
+		code = append(code, arch.Insn{Code: endbr64, Text: "endbr64"})
 	}
-	if s.Kind == arch.Enabled {
+	switch {
+	case s.Semaphore != "":
+		code = append(code, arch.Insn{
+			Code: load7, Text: "movzwl %s(%rip), %eax", Symbol: s.Semaphore,
+			Reloc: &arch.Reloc{Offset: 3, Type: uint32(elf.R_X86_64_PC32), Addend: endAddend},
+		})
+	case s.Kind == arch.Enabled:
 		code = append(code, arch.Insn{Code: []byte{0x31, 0xc0}, Text: "xorl %eax, %eax"})
 	}
 	if s.Thunk != "" {
@@ -22,5 +28,5 @@ func (Machine) Stub(s arch.Stub) []arch.Insn {
 			Reloc: &arch.Reloc{Offset: 1, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend},
 		})
 	}
-	return append(code, arch.Insn{Code: []byte{0xc3}, Text: "ret"}, arch.Insn{Code: []byte{0xcc}, Text: "int3"})
+	return append(code, arch.Insn{Code: []byte{opRet}, Text: "ret"}, arch.Insn{Code: []byte{0xcc}, Text: "int3"})
 }

@@ -31,10 +31,10 @@ func TestStubs(t *testing.T) {
 	}
 }
 
-func TestJump(t *testing.T) {
+func TestBranch(t *testing.T) {
 	text := arch.Text{Code: unhex(t, "e9 fb ff ff ff e9 00 01 00 00 eb 00 e8 00 00 00 00 e9 00"), Start: 0x100}
-	for record, want := range map[uint64]uint64{0x100: 0x100, 0x105: 0x20a, 0x10a: 0, 0x10c: 0, 0x111: 0, 0x200: 0} {
-		if to, ok := (Machine{}).Jump(text, record); to != want || ok != (want != 0) {
+	for record, want := range map[uint64]uint64{0x100: 0x100, 0x105: 0x20a, 0x10a: 0, 0x10c: 0x111, 0x111: 0, 0x200: 0} {
+		if to, ok := (Machine{}).Branch(text, record); to != want || ok != (want != 0) {
 			t.Errorf("%#x: %#x, %v, want %#x", record, to, ok, want)
 		}
 	}

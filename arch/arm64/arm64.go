@@ -27,16 +27,21 @@ var traits = arch.Traits{
 		Window: insnLen,
 		Site:   insnLen,
 		Branch: 2 * insnLen, // adrp; ldr
+		Load:   4 * insnLen, // bti c; adrp; ldrh; ret
 	},
 	Entries:     []uint64{0, insnLen}, // bti c before the rest
 	Gold:        true,
 	HelperAlign: insnLen,
+	Veneers:     true,
 	Features: arch.Features{ // AAELF64, 6.2
 		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND
 		Known:      1 | 2 | 4,  // BTI, PAC and GCS
 		LandingPad: 1,
 	},
-	Arguments:    arch.Arguments{Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7")}, // AAPCS64, section 6.4
+	Arguments: arch.Arguments{ // AAPCS64, section 6.8.2
+		Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"),
+		Stack:     &arch.Stack{Operand: "[sp, %d]"},
+	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb

@@ -188,7 +188,7 @@ func TestDisabledRecognisesEachFormOfItsKind(t *testing.T) {
 		{"mov w0, #0", 0x52800000, arch.Probe, 0, false},
 		{"b", 0x14000000, arch.Probe, 0, false},
 		{"bl", 0x94000000, arch.Probe, 0, false},
-		{"bl", 0x94000000, arch.Enabled, 0, false},
+		{"bl to a helper, linked", 0x97fffff0, arch.Enabled, arch.Call, true},
 		{"mov x0, #0", 0xd2800000, arch.Enabled, 0, false},
 		{"mov w1, #0", 0x52800001, arch.Enabled, 0, false},
 		{"ret x1", 0xd65f0020, arch.Probe, 0, false},
@@ -212,7 +212,11 @@ func TestDisabledIsNotRandomBytes(t *testing.T) {
 		if insn>>26 == 5 {
 			continue // a b
 		}
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		kinds := []arch.Kind{arch.Probe, arch.Enabled}
+		if insn>>26 == 0x25 {
+			kinds = kinds[:1] // a bl
+		}
+		for _, k := range kinds {
 			if got, ok := (Machine{}).Disabled(arch.Text{Code: words(insn)}, 0, k); ok {
 				t.Fatalf("%08x is taken for %s", insn, arch.Describe(k, got.Form))
 			}

@@ -1,6 +1,7 @@
 package arm64
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -20,9 +21,10 @@ const (
 const (
 	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
+	fixNop    = "mark a nop"
 )
 
-// Decode recognises bl and b.
+// Decode recognises bl and b, and marked nops.
 func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
@@ -31,6 +33,8 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	switch elf.R_AARCH64(r.Type) {
 	case elf.R_AARCH64_CALL26, elf.R_AARCH64_JUMP26:
 		return decodeBranch(t, r)
+	case elf.R_AARCH64_NONE:
+		return decodeNop(t, r)
 	case elf.R_AARCH64_CONDBR19, elf.R_AARCH64_TSTBR14:
 		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional branch to the stub")
 	case elf.R_AARCH64_ADR_GOT_PAGE, elf.R_AARCH64_LD64_GOT_LO12_NC:
@@ -62,6 +66,21 @@ func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return site, nil
 }
 
+func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, insnLen)
+	switch {
+	case code == nil:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case !bytes.Equal(code, nop):
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
+	case r.Offset%insnLen != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
 // Live recognises bl and b.
 func (Machine) Live(t arch.Text, record uint64) bool {
 	code := t.At(record, insnLen)
@@ -72,13 +91,10 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	return op == opBL || op == opB
 }
 
-// Jump reads a b, whose distance is in the lower 26 bits, in words.
-func (Machine) Jump(t arch.Text, record uint64) (to uint64, ok bool) {
-	b := t.At(record, insnLen)
-	if b == nil || !isBranch(b) {
-		return 0, false
-	}
-	return record + uint64(int64(int32(binary.LittleEndian.Uint32(b)<<6)>>6)*insnLen), true
+// Branch reads bl, b and b.cond.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	Machine{}.Branches(t.At(at, insnLen), at, func(_, dest uint64) { to, ok = dest, true })
+	return to, ok
 }
 
 // Branches reads bl, b and b.cond, whose distances are in words.

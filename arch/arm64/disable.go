@@ -13,18 +13,23 @@ var (
 	ret   = []byte{0xc0, 0x03, 0x5f, 0xd6} // ret
 	zero  = []byte{0x00, 0x00, 0x80, 0x52} // mov w0, #0
 	b     = []byte{0x00, 0x00, 0x00, 0x14} // b helper
-	forms = [...][arch.CondTail + 1][]byte{
-		arch.Probe:   {arch.Call: nop, arch.Tail: ret},
+	forms = [...][arch.Forms][]byte{
+		arch.Probe:   {arch.Call: nop, arch.Tail: ret, arch.Nop: nop},
 		arch.Enabled: {arch.Call: zero, arch.Tail: b},
 	}
 )
 
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.
-func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
-	if code == nil {
+	switch {
+	case code == nil && s.Form == arch.Nop:
+		return arch.Change{}, arch.RefuseNop(k)
+	case code == nil:
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
+	case k == arch.Enabled && env.Semaphore != 0:
+		return test(s), nil
 	}
 	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
 	if k == arch.Enabled && s.Form == arch.Tail {
@@ -39,6 +44,9 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	code := t.At(record, insnLen)
 	if code == nil {
 		return arch.Site{}, false
+	}
+	if k == arch.Enabled && isLink(code) {
+		return arch.Site{Offset: record, Form: arch.Call, Code: code}, true
 	}
 	for _, form := range []arch.Form{arch.Call, arch.Tail} {
 		want := forms[k][form]

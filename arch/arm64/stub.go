@@ -1,15 +1,26 @@
 package arm64
 
-import "sdtconvert/arch"
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
 
 // Stub returns, after it has set the result where there is one. The landing pad
 // is a hint, so that assemblers take it for any architecture level.
 func (Machine) Stub(s arch.Stub) []arch.Insn {
 	var code []arch.Insn
 	if s.LandingPad {
-		code = append(code, arch.Insn{Code: []byte{0x5f, 0x24, 0x03, 0xd5}, Text: "hint #34"}) // bti c
+		code = append(code, arch.Insn{Code: btiC, Text: "hint #34"})
 	}
-	if s.Kind == arch.Enabled {
+	switch {
+	case s.Semaphore != "":
+		code = append(code, arch.Insn{
+			Code: adrp, Text: "adrp x0, %s", Symbol: s.Semaphore, Reloc: &arch.Reloc{Type: uint32(elf.R_AARCH64_ADR_PREL_PG_HI21)},
+		}, arch.Insn{
+			Code: ldrh, Text: "ldrh w0, [x0, :lo12:%s]", Symbol: s.Semaphore, Reloc: &arch.Reloc{Type: uint32(elf.R_AARCH64_LDST16_ABS_LO12_NC)},
+		})
+	case s.Kind == arch.Enabled:
 		code = append(code, arch.Insn{Code: zero, Text: "mov w0, #0"})
 	}
 	return append(code, arch.Insn{Code: ret, Text: "ret"})

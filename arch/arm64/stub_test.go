@@ -27,10 +27,10 @@ func TestStubs(t *testing.T) {
 	}
 }
 
-func TestJump(t *testing.T) {
+func TestBranch(t *testing.T) {
 	text := arch.Text{Code: words(0x14000002, 0x17ffffff, 0x94000001, 0xd65f03c0), Start: 0x100}
-	for record, want := range map[uint64]uint64{0x100: 0x108, 0x104: 0x100, 0x108: 0, 0x10c: 0, 0x110: 0} {
-		if to, ok := (Machine{}).Jump(text, record); to != want || ok != (want != 0) {
+	for record, want := range map[uint64]uint64{0x100: 0x108, 0x104: 0x100, 0x108: 0x10c, 0x10c: 0, 0x110: 0} {
+		if to, ok := (Machine{}).Branch(text, record); to != want || ok != (want != 0) {
 			t.Errorf("%#x: %#x, %v, want %#x", record, to, ok, want)
 		}
 	}

@@ -22,6 +22,7 @@ type cases struct {
 	slots     []*codeCase
 	entries   []*codeCase
 	jumps     []*codeCase
+	loads     []*codeCase
 	live      []*codeCase
 	dead      []*codeCase
 	stubs     []*stubCase
@@ -61,6 +62,7 @@ type disabledCase struct {
 	record uint64
 	target arch.Target
 	reloc  arch.Reloc
+	low    *arch.Reloc
 	error  string // why there is none
 
 	// near is a jump to the return thunk that stands right behind the site, and its
@@ -77,11 +79,15 @@ type stubCase struct {
 type argumentCase struct {
 	form  arch.Form
 	sizes []int
-	want  []string
+	want  string
 }
 
-// thunk is the name of the return thunk in cases.
-const thunk = "thunk"
+// The names in cases of the return thunk, of the semaphore, and of a helper that loads it.
+const (
+	thunk     = "thunk"
+	semaphore = "semaphore"
+	self      = "self"
+)
 
 // namedTypes is a number that exceeds the relocation types of all machines.
 const namedTypes = 1100
@@ -165,6 +171,8 @@ func (c *cases) begin(key, value string) error {
 		code(&c.entries)
 	case "jumps":
 		code(&c.jumps)
+	case "loads":
+		code(&c.loads)
 	case "live":
 		code(&c.live)
 	case "dead":
@@ -216,7 +224,7 @@ func (b *codeCase) add(key, value string) (err error) {
 
 func unhex(s string) ([]byte, error) { return hex.DecodeString(strings.ReplaceAll(s, " ", "")) }
 
-var formNames = []string{"call", "tail", "cond-tail"}
+var formNames = []string{"call", "tail", "cond-tail", "nop"}
 
 func parseForm(s string) (arch.Form, error) {
 	i := slices.Index(formNames, s)
@@ -274,6 +282,10 @@ func (d *disabledCase) begin(value string) error {
 			d.env.ReturnThunk = true
 		case i > 0 && word == "armable":
 			d.env.Armable = true
+		case i > 0 && word == "semaphore2":
+			d.env.Semaphore = 2
+		case i > 0 && word == "semaphore4":
+			d.env.Semaphore = 4
 		default:
 			return errUnknown
 		}
@@ -287,12 +299,16 @@ func (d *disabledCase) add(c *cases, key, value string) (err error) {
 		d.record, err = strconv.ParseUint(value, 0, 64)
 	case "to":
 		target, reloc, _ := strings.Cut(value, " ")
-		i := slices.Index([]string{"", "thunk", "helper"}, target)
+		i := slices.Index([]string{"", "thunk", "helper", "test", "semaphore"}, target)
 		if i < 1 {
 			return errUnknown
 		}
 		d.target = arch.Target(i)
 		d.reloc, err = c.reloc(reloc)
+	case "low":
+		var r arch.Reloc
+		r, err = c.reloc(value)
+		d.low = &r
 	case "near":
 		d.near, err = unhex(value)
 	case "near-reloc":
@@ -315,6 +331,8 @@ func (s *stubCase) begin(value string) error {
 			s.stub.LandingPad = true
 		case i > 0 && word == thunk:
 			s.stub.Thunk = thunk
+		case i > 0 && word == semaphore:
+			s.stub.Semaphore, s.stub.Self = semaphore, self
 		default:
 			return errUnknown
 		}
@@ -333,7 +351,7 @@ func (c *cases) addArguments(value string) error {
 	if err != nil {
 		return err
 	}
-	a := argumentCase{form: form, want: strings.Fields(want)}
+	a := argumentCase{form: form, want: strings.Join(strings.Fields(want), " ")}
 	for _, w := range words[1:] {
 		n, err := strconv.Atoi(w)
 		if err != nil {

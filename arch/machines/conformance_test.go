@@ -71,12 +71,12 @@ func TestSitesAreFound(t *testing.T) {
 					t.Errorf("%s between % x: %v %s", s.name, filler, err, diff)
 				}
 			}
-			if !m.Live(s.mapped(arch.Text{Code: s.code}), 0) {
-				t.Errorf("%s is not live", s.name)
+			if live := m.Live(s.mapped(arch.Text{Code: s.code}), 0); live != (s.form != arch.Nop) {
+				t.Errorf("%s is live: %v", s.name, live)
 			}
 		}
-		if !forms[arch.Call] || !forms[arch.Tail] {
-			t.Error("the cases have no call or no tail call")
+		if !forms[arch.Call] || !forms[arch.Tail] || !forms[arch.Nop] {
+			t.Error("the cases have no call, no tail call or no nop")
 		}
 	})
 }
@@ -200,20 +200,54 @@ func TestEntriesOfLinkageTables(t *testing.T) {
 
 func TestJumps(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
-		if (len(c.jumps) > 0) != (m.Traits().HelperAlign != 0 || m.Traits().ReturnThunk.Symbol != "") {
-			t.Error("disabled forms that jump and cases of jumps go together")
+		if len(c.jumps) == 0 {
+			t.Error("the cases have none")
 		}
 		for _, b := range c.jumps {
 			text := arch.Text{Code: b.code, Start: b.pc}
 			for at, want := range b.wanted() {
-				if to, ok := m.Jump(text, at); to != want || !ok {
+				if to, ok := m.Branch(text, at); to != want || !ok {
 					t.Errorf("%#x: got %#x, %v, want %#x", at, to, ok, want)
 				}
 			}
 		}
 		for _, b := range c.dead {
-			if to, ok := m.Jump(arch.Text{Code: b.code}, 0); ok {
+			if to, ok := m.Branch(arch.Text{Code: b.code}, 0); ok {
 				t.Errorf("%s jumps to %#x", b.name, to)
+			}
+		}
+	})
+}
+
+// Loads of semaphores are read with what stands around them or without, whole or not at
+// all, and nothing else is taken for one.
+func TestLoads(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		if len(c.loads) == 0 {
+			t.Error("the cases have none")
+		}
+		for _, b := range c.loads {
+			for at, want := range b.wanted() {
+				for _, filler := range fillers {
+					text := arch.Text{Code: bytes.Join([][]byte{filler, b.code, filler}, nil), Start: b.pc - uint64(len(filler))}
+					if addr, ok := m.Load(text, at); addr != want || !ok {
+						t.Errorf("%s between % x: got %#x, %v, want %#x", b.name, filler, addr, ok, want)
+					}
+				}
+				code := b.code[at-b.pc:]
+				if n := m.Traits().Load; uint64(len(code)) > n {
+					code = code[:n]
+				}
+				if addr, ok := m.Load(arch.Text{Code: code, Start: at}, at); addr != want || !ok {
+					t.Errorf("%s takes more than the %d bytes of Sizes.Load", b.name, m.Traits().Load)
+				}
+			}
+		}
+		for _, all := range [][]*codeCase{c.dead, c.live, c.jumps} {
+			for _, b := range all {
+				if addr, ok := m.Load(arch.Text{Code: b.code, Start: b.pc}, b.pc); ok {
+					t.Errorf("%s loads from %#x", b.name, addr)
+				}
 			}
 		}
 	})

@@ -66,6 +66,9 @@ func TestDisabledForms(t *testing.T) {
 		if d.target != arch.TargetNone {
 			want.Reloc.Offset += off
 		}
+		if d.low != nil {
+			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
+		}
 		if diff := cmp.Diff(want, c); diff != "" {
 			t.Errorf("%s: %s", d.name, diff)
 		}
@@ -100,32 +103,37 @@ func TestTheWindowIsEnough(t *testing.T) {
 }
 
 // Each site has a disabled form of each kind, or says why there is none, and one that is
-// armable of probe calls; and with the return thunk, where the machine has one, each that
-// returns.
+// armable of probe calls; with the return thunk, where the machine has one, each that
+// returns; and of is-enabled tests one for each length of a semaphore.
 func TestDisabledFormsAreComplete(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		has := map[string]bool{}
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
-				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable)] = true
+				has[fmt.Sprint(s.name, d.kind, d.env.ReturnThunk, d.env.Armable, d.env.Semaphore)] = true
 			}
 		}
 		helper := false
 		for _, s := range c.sites {
 			for _, k := range kinds {
 				for _, returns := range []bool{false, true} {
-					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call) {
+					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call || s.form == arch.Nop) {
 						continue
 					}
-					if !has[fmt.Sprint(s.name, k, returns, false)] {
+					if !has[fmt.Sprint(s.name, k, returns, false, 0)] {
 						t.Errorf("%s has no case as %s, return thunk %v", s.name, arch.Describe(k, s.form), returns)
 					}
 				}
 			}
-			if !has[fmt.Sprint(s.name, arch.Probe, false, true)] {
+			if !has[fmt.Sprint(s.name, arch.Probe, false, true, 0)] {
 				t.Errorf("%s has no case as an armable probe call", s.name)
 			}
-			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper })
+			for _, n := range []int{2, 4} {
+				if s.form != arch.Nop && !has[fmt.Sprint(s.name, arch.Enabled, false, false, n)] {
+					t.Errorf("%s has no case as a test of a semaphore of %d bytes", s.name, n)
+				}
+			}
+			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper || d.target == arch.TargetTest })
 		}
 		if helper != (m.Traits().HelperAlign != 0) {
 			t.Errorf("the helper is aligned to %d, and used: %v", m.Traits().HelperAlign, helper)
@@ -135,19 +143,23 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 
 func TestDisabledFormsAreRecognised(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		form := s.form
+		if form == arch.Nop {
+			form = arch.Call // nothing tells them apart any more
+		}
 		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
 			got, ok := m.Disabled(in, c.Record, d.kind)
-			if !ok || got.Offset != c.Site.Offset || got.Form != s.form || !bytes.Equal(got.Code, c.New) {
+			if !ok || got.Offset != c.Site.Offset || got.Form != form || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
-			if _, jumps := m.Jump(in, c.Record); !jumps {
+			if _, jumps := m.Branch(in, c.Record); !jumps {
 				if got, ok := m.Disabled(in, c.Record, 1-d.kind); ok {
 					t.Errorf("%s: taken for %s", d.name, arch.Describe(1-d.kind, got.Form))
 				}
 				if m.Live(in, c.Record) {
 					t.Errorf("%s: taken for a call or a jump", d.name)
 				}
-			} else if d.target == arch.TargetNone {
+			} else if d.target == arch.TargetNone || d.target == arch.TargetSemaphore {
 				t.Errorf("%s: taken for a jump", d.name)
 			}
 		}
@@ -180,15 +192,52 @@ func TestBreakpointsHideSites(t *testing.T) {
 	})
 }
 
-// A site that was not converted is no disabled one, but where disabled forms jump too.
+// Where the semaphore is loaded at a site, Load reads it there, and nowhere else.
+func TestDisabledFormsThatLoad(t *testing.T) {
+	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
+		if _, ok := m.Load(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
+			t.Errorf("%s loads a semaphore: %v", d.name, ok)
+		}
+	})
+}
+
+// The nop that is marked is what a call becomes, armable or not.
+func TestNopsAreDisabledCalls(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		var nops, calls []string
+		for _, s := range c.sites {
+			for _, d := range s.disabled {
+				switch {
+				case d.kind != arch.Probe || s.got || d.env.ReturnThunk:
+				case s.form == arch.Call:
+					calls = append(calls, asm(m, d.code))
+				case s.form == arch.Nop:
+					nops = append(nops, asm(m, s.code), asm(m, d.code))
+				}
+			}
+		}
+		slices.Sort(calls)
+		slices.Sort(nops)
+		if diff := cmp.Diff(slices.Compact(calls), slices.Compact(nops)); diff != "" || nops == nil {
+			t.Error(diff)
+		}
+	})
+}
+
+// A site that was not converted is no disabled one, but where disabled forms jump too, as
+// those of is-enabled tests do, and where nothing is to be disabled.
 func TestSitesAreNotDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
 			text, off := placed(s.code, fillers[1])
-			if _, jumps := m.Jump(text, off); jumps {
+			if s.form == arch.Nop {
 				continue
 			}
+			_, jumps := m.Branch(text, off)
 			for _, k := range kinds {
+				if jumps && (k == arch.Enabled || s.form == arch.Tail) {
+					continue
+				}
 				for record := off; record < off+uint64(len(s.code)); record++ {
 					if got, ok := m.Disabled(text, record, k); ok {
 						t.Errorf("%s at %d is taken for %s", s.name, record-off, arch.Describe(k, got.Form))

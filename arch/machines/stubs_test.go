@@ -24,6 +24,9 @@ func allStubs(m arch.Machine) []arch.Stub {
 			for _, to := range []string{"", thunk} {
 				if (!pad || m.Traits().Features.LandingPad != 0) && (to == "" || m.Traits().ReturnThunk.Symbol != "") {
 					all = append(all, arch.Stub{Kind: k, LandingPad: pad, Thunk: to})
+					if k == arch.Enabled {
+						all = append(all, arch.Stub{Kind: k, LandingPad: pad, Thunk: to, Semaphore: semaphore, Self: self})
+					}
 				}
 			}
 		}
@@ -68,14 +71,17 @@ func TestStubs(t *testing.T) {
 			if got := asm(m, code); s.asm != "" && got != s.asm {
 				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
 			}
-			if (len(relocs) == 1) != (stub.Thunk != "") {
+			if stub.Semaphore == "" && (len(relocs) == 1) != (stub.Thunk != "") {
 				t.Errorf("%s: relocations %+v", s.name, relocs)
 			}
 			for _, i := range insns {
-				if (i.Reloc == nil) != (i.Symbol == "") || i.Reloc != nil && i.Symbol != stub.Thunk || i.Text == "" {
+				if (i.Reloc == nil) != (i.Symbol == "") || i.Symbol != "" && !slices.Contains([]string{stub.Thunk, stub.Semaphore, stub.Self}, i.Symbol) || i.Text == "" {
 					t.Errorf("%s: %+v", s.name, i)
 				}
-				if i.Reloc != nil && (i.Reloc.Offset != m.Traits().ReturnThunk.Field || !m.Traits().Rela != i.Reloc.Implicit) {
+				if i.Symbol == self && !m.Traits().SelfReference {
+					t.Errorf("%s names itself, and the traits do not tell", s.name)
+				}
+				if i.Symbol == thunk && (i.Reloc.Offset != m.Traits().ReturnThunk.Field || !m.Traits().Rela != i.Reloc.Implicit) {
 					t.Errorf("%s: relocation %+v, want one at %d", s.name, i.Reloc, m.Traits().ReturnThunk.Field)
 				}
 			}
@@ -98,6 +104,22 @@ func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
 				if n == 0 || n > len(site) || !slices.Equal(stub[:n], site[:n]) {
 					t.Errorf("%s: the stub is %q, the site %q", d.name, stub, site)
 				}
+			}
+		}
+	})
+}
+
+// A helper loads the semaphore, and says so to Load, which does not take any other stub for
+// one.
+func TestHelpersLoadSemaphores(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, stub := range allStubs(m) {
+			code, _ := codeOf(m.Stub(stub))
+			if _, ok := m.Load(arch.Text{Code: code, Start: 0x1000}, 0x1000); ok != (stub.Semaphore != "") {
+				t.Errorf("%+v loads a semaphore: %v", stub, ok)
+			}
+			if uint64(len(code)) < m.Traits().Load && stub.LandingPad && stub.Semaphore != "" {
+				t.Errorf("%+v has fewer than the %d bytes of Sizes.Load", stub, m.Traits().Load)
 			}
 		}
 	})
@@ -134,8 +156,11 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	folder := t.TempDir()
 	source, object := filepath.Join(folder, "stub.s"), filepath.Join(folder, "stub.o")
 	var text strings.Builder
+	if stub.Self != "" {
+		fmt.Fprintln(&text, stub.Self+":")
+	}
 	for _, i := range m.Stub(stub) {
-		fmt.Fprintln(&text, i.Text, i.Symbol)
+		fmt.Fprintln(&text, i.Source(i.Symbol))
 	}
 	if err := os.WriteFile(source, []byte(text.String()), 0o666); err != nil {
 		t.Fatal(err)

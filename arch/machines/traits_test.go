@@ -145,7 +145,7 @@ func TestArguments(t *testing.T) {
 		for _, a := range c.arguments {
 			forms[a.form] = true
 			longest = max(longest, len(a.sizes))
-			if diff := cmp.Diff(a.want, m.Traits().Operands(a.form, a.sizes)); diff != "" {
+			if diff := cmp.Diff(a.want, strings.Join(m.Traits().Operands(a.form, elf.ELFDATA2LSB, a.sizes), " ")); diff != "" {
 				t.Errorf("%v as %s: %s", a.sizes, formNames[a.form], diff)
 			}
 		}

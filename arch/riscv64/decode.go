@@ -1,6 +1,7 @@
 package riscv64
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -22,9 +23,10 @@ const (
 const (
 	fixPLT    = "compile without -mno-plt, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
+	fixNop    = "mark the first of two nops, with .option norvc"
 )
 
-// Decode recognises the call and tail pseudoinstructions.
+// Decode recognises the call and tail pseudoinstructions, and marked nops.
 func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	r := relocs[0]
 	for _, other := range relocs[1:] {
@@ -35,6 +37,8 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	switch elf.R_RISCV(r.Type) {
 	case elf.R_RISCV_CALL, elf.R_RISCV_CALL_PLT:
 		return decodePair(t, r)
+	case elf.R_RISCV_NONE:
+		return decodeNop(t, r)
 	case elf.R_RISCV_JAL, elf.R_RISCV_RVC_JUMP:
 		return arch.Site{}, arch.Refuse("use the call or tail pseudoinstruction", "a jal to the stub, too short for its disabled form")
 	case elf.R_RISCV_BRANCH, elf.R_RISCV_RVC_BRANCH:
@@ -73,6 +77,19 @@ func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return site, nil
 }
 
+func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, pairLen)
+	switch {
+	case code == nil:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case !bytes.Equal(code, forms[arch.Probe][arch.Nop]):
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what are no nops but % x", code)
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
 // Live recognises the call and tail pseudoinstructions, and the jumps that
 // linkers make of them.
 func (Machine) Live(t arch.Text, record uint64) bool {
@@ -88,8 +105,20 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 	return code != nil && code[0]&3 == 1 && code[1]>>5 == 5 // c.j
 }
 
-// Jump finds none: every disabled form fits its site.
-func (Machine) Jump(arch.Text, uint64) (uint64, bool) { return 0, false }
+// Branch reads what Branches does.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	for _, n := range []int{pairLen, insnLen, 2} { // the longest that the code holds
+		if code := t.At(at, n); code != nil {
+			Machine{}.Branches(code, at, func(from, dest uint64) {
+				if from == at {
+					to, ok = dest, true
+				}
+			})
+			break
+		}
+	}
+	return to, ok
+}
 
 // Branches reads what linkers make of the call and tail pseudoinstructions: the
 // pair, jal, and c.j. Distances are in bytes.

@@ -8,10 +8,11 @@ import (
 
 // The disabled forms, by their assembly. They are of 4-byte instructions, so
 // that code keeps its length and alignment without the C extension.
-var forms = [...][arch.CondTail + 1][]byte{
+var forms = [...][arch.Forms][]byte{
 	arch.Probe: {
 		arch.Call: {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
 		arch.Tail: {0x67, 0x80, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // ret; nop
+		arch.Nop:  {0x13, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // nop; nop
 	},
 	arch.Enabled: {
 		arch.Call: {0x13, 0x05, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00}, // li a0, 0; nop
@@ -20,10 +21,15 @@ var forms = [...][arch.CondTail + 1][]byte{
 }
 
 // Disable writes the pair of the site's kind and form.
-func (Machine) Disable(s arch.Site, k arch.Kind, _ arch.Env) (arch.Change, error) {
+func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
 	code := forms[k][s.Form]
-	if code == nil {
+	switch {
+	case code == nil && s.Form == arch.Nop:
+		return arch.Change{}, arch.RefuseNop(k)
+	case code == nil:
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
+	case k == arch.Enabled && env.Semaphore != 0:
+		return test(s), nil
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
@@ -35,6 +41,9 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 		if bytes.Equal(code, forms[k][form]) {
 			return arch.Site{Offset: record, Form: form, Code: code}, true
 		}
+	}
+	if k == arch.Enabled && code != nil {
+		return findTest(t, record)
 	}
 	return arch.Site{}, false
 }

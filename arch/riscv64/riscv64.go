@@ -32,11 +32,17 @@ var traits = arch.Traits{
 		Window: pairLen,
 		Site:   pairLen,
 		Branch: pairLen,
+		Load:   pairLen,
 	},
-	Entries:      []uint64{0},
-	Relaxes:      true,
-	Deletes:      []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
-	Arguments:    arch.Arguments{Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")}, // RISC-V psABI, chapter 2
+	HelperAlign:   insnLen,
+	SelfReference: true,
+	Entries:       []uint64{0},
+	Relaxes:       true,
+	Deletes:       []uint32{uint32(elf.R_RISCV_RELAX), uint32(elf.R_RISCV_ALIGN)},
+	Arguments: arch.Arguments{ // RISC-V psABI, chapter 2
+		Registers: arch.Registers("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"),
+		Stack:     &arch.Stack{Operand: "%d(sp)"},
+	},
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x02, 0x90},             // c.ebreak

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/known"
 )
 
 // convert is the command that rewrites objects.
@@ -17,7 +18,11 @@ func (p *program) convert(args []string) (bool, error) {
 	if err := checkOutputs(s); err != nil {
 		return false, err
 	}
-	c := convert.New(s.conversion(len(s.files)), p.files)
+	o := s.conversion(len(s.files))
+	if o.Patch.Stapsdt {
+		o.Patch.Known = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
+	}
+	c := convert.New(o, p.files)
 	return p.runAll(s, func(file string) *result {
 		r := c.File(file, s.target(file))
 		return &result{lines: r.Lines.Bytes(), messages: r.Messages.Bytes(), failed: r.Failed, objects: r.Objects}

@@ -33,6 +33,7 @@ type flags struct {
 	settings
 	layout, section string
 	prototypes      string
+	semaphores      string
 	forLinker       bool // what follows the flags is for a linker
 }
 
@@ -147,6 +148,7 @@ func (f *flags) defineRecords() {
 	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
 	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
 	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
+	f.StringVar(&f.semaphores, "semaphores", patch.Tested.String(), "")
 	f.StringVar(&f.prototypes, "prototypes", "", "")
 }
 
@@ -174,10 +176,27 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
 	case f.Changed("prototypes") && !f.patch.Stapsdt:
 		return nil, usagef("--prototypes is of no use without --stapsdt")
+	case f.Changed("semaphores") && !f.patch.Stapsdt:
+		return nil, usagef("--semaphores is of no use without --stapsdt")
 	case f.json && f.verbose:
 		return nil, usagef("--json and -v exclude each other")
 	}
+	if err := f.chooseSemaphores(); err != nil {
+		return nil, err
+	}
 	return &f.settings, f.readPrototypes()
+}
+
+// chooseSemaphores says which semaphores there are, where there are notes.
+func (f *flags) chooseSemaphores() (err error) {
+	if !f.patch.Stapsdt {
+		return nil
+	}
+	f.patch.Names.Guards = patch.GuardPrefix
+	if f.patch.Semaphores, err = patch.ParseSemaphores(f.semaphores); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // readPrototypes reads the file that --prototypes names.

@@ -157,6 +157,9 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	if site.Refused != "" {
 		detail("refused", "%s", site.Refused)
 	}
+	if site.LeftOut != "" {
+		detail("no note", "tells %s", site.LeftOut)
+	}
 	if site.Source != "" {
 		detail("source", "%s", site.Source)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -78,6 +79,7 @@ func parseList(args []string) (*listSettings, error) {
 		return nil, usageError{err}
 	}
 	s.Lines = s.verbose || s.json
+	s.Semaphores = s.Lines
 	switch {
 	case f.Changed("pid") && s.pid <= 0:
 		return nil, usagef("--pid %d is no process", s.pid)
@@ -191,6 +193,21 @@ func printSite(w io.Writer, s *listing.Site) {
 	for _, f := range s.Inlines {
 		message.Line(w, "        inline %s  %s", f.Function, message.OrDash(f.Source))
 	}
+	if s.Semaphore != nil {
+		printSemaphore(w, s.Semaphore)
+	}
+}
+
+// printSemaphore prints where a semaphore is, and how many tracers have raised it.
+func printSemaphore(w io.Writer, s *listing.Semaphore) {
+	address, value := s.Address, ""
+	if s.Section != "" {
+		address = s.Section + "+" + address
+	}
+	if s.Value != nil {
+		value = strconv.Itoa(int(*s.Value))
+	}
+	message.Line(w, "        semaphore %s  %s  %s", message.OrDash(address), message.OrDash(s.Symbol), message.OrDash(value))
 }
 
 // close ends the output, and reports whether anything failed.

@@ -71,6 +71,9 @@ What is recorded:
                             letting them keep the records alive
         --stapsdt           add notes too, by which gdb, perf, bpftrace, bcc and
                             SystemTap find the probes
+        --semaphores WHICH  with --stapsdt, probes get a semaphore that tracers
+                            raise if the object has is-enabled tests of them,
+                            tested (default), or all
         --prototypes FILE   declarations of stubs, for the arguments in notes of
                             probes whose types nothing else tells
 
@@ -95,7 +98,7 @@ link), it runs the next one of that name along PATH.
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
         --layout LAYOUT, --section NAME, --probe-object-prefix P, --no-records,
-        --drop-relocations, --stapsdt, --prototypes FILE
+        --drop-relocations, --stapsdt, --semaphores WHICH, --prototypes FILE
                             as for convert
 
 Environment:
@@ -132,7 +135,8 @@ Lists the probes that objects, archives, linked images or a running process have
 records of, each with the function that holds its sites, as dtrace -l does.
 
     -v, --verbose           list every site too, with its address, function, kind,
-                            state and source line, and the types of arguments
+                            state, source line and semaphore, and the types of
+                            arguments
         --json              print the listing, with all sites, in JSON
         --pid PID           list what is loaded in a process (Linux)
         --follow-thin       open files that a thin archive names outside of its folder
@@ -219,6 +223,12 @@ Rules; those with * only say what is worth knowing:
     argument-mismatch   calls and definition differ in the number of arguments
     mixed-layout        records of several layouts are in one link
     mixed-flags         objects of one link were converted differently
+    broken-note         a note of a probe cannot be read
+    semaphore-mismatch  notes of one probe name different semaphores
+    dead-guard          a guard tests a semaphore that no tracer raises
+    semaphore-place     a semaphore is where the kernel cannot count in it
+    semaphore-section * a semaphore is not in .probes
+    early-semaphore *   a semaphore is lost that is raised before the program starts
     missing-probe       a required probe has no site
     lost-site           a site of the manifest is not in the image, though its function is
     dropped-site *      the linker has dropped the function of a site

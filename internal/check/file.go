@@ -10,6 +10,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -22,6 +23,7 @@ type looker struct {
 	index   int          // of the file in the set
 	code    *locate.Code // nil for a machine that is not known
 	probes  *linkerset.Probes
+	tests   *sitestate.Tests
 	entries []linkerset.Entry // sorted by their sites
 
 	live      map[image.Addr]bool   // sites that live-call was said of
@@ -48,11 +50,18 @@ func (l *looker) look() error {
 		return nil // then nobody has converted it
 	}
 	l.probes = linkerset.NewProbes(l.code.Image, s.opts.ProbePrefix)
+	l.tests = sitestate.NewTests(l.code.Image, l.Object.Object)
 	if err := l.definitions(); err != nil {
 		return err
 	}
 	recorded, err := l.records()
 	if err != nil {
+		return err
+	}
+	if err := l.notes(); err != nil {
+		return err
+	}
+	if err := l.guardSymbols(); err != nil {
 		return err
 	}
 	if err := s.reached.add(l); err != nil {

@@ -27,6 +27,9 @@ type link struct {
 	counts   map[scopedID]*count // of arguments
 	traits   map[trait][]int     // the files that have it
 
+	noted  map[scopedID]*noted      // probes that have notes
+	guards map[scopedID][]semaphore // that no conversion has named
+
 	told map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
@@ -59,7 +62,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
 			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			hiddenFile: -1,
+			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{}, hiddenFile: -1,
 		}
 	}
 	return s.links[key]
@@ -100,6 +103,8 @@ func (l *link) finish() {
 	l.duplicates()
 	l.mismatches()
 	l.mixed()
+	l.disagreements()
+	l.deadGuards()
 }
 
 func (l *link) add(f Finding, rule *Rule, format string, args ...any) {

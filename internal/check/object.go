@@ -54,7 +54,7 @@ func (l *looker) calls() (*patch.Scan, error) {
 
 // calls says what a site does.
 func calls(stub *patch.Stub, form arch.Form) string {
-	return [...]string{arch.Call: "calls ", arch.Tail: "jumps to ", arch.CondTail: "jumps to "}[form] + stub.Name
+	return [...]string{arch.Call: "calls ", arch.Tail: "jumps to ", arch.CondTail: "jumps to ", arch.Nop: "marks a nop for "}[form] + stub.Name
 }
 
 // use notes that the object needs a stub's probe.

@@ -58,9 +58,11 @@ func TestCallThroughRegister(t *testing.T) {
 	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
 		t.Run(cc.Name, func(t *testing.T) {
 			b := newBuild(t, toolchain{machine: toolchains.AMD64, cc: cc})
-			b.write("far.c", "void __dtrace_probe_app___far(int);\nvoid far(int n) { __dtrace_probe_app___far(n); }\n")
+			b.write("far.c", "void __dtrace_probe_app___far(int);\n"+
+				"void far(int n) { do __dtrace_probe_app___far(n); while (n--); }\n"+
+				"void once(int n) { __dtrace_probe_app___far(n); }\n")
 			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
-			b.finds([]string{"stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
+			b.finds([]string{"live-call far.o once app___far", "stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
 			b.compile("far.o", "far.c")
 			b.convert("far.o")
 			b.clean("--allow=undefined-probe", "far.o")
@@ -229,4 +231,44 @@ C void use(long n) { SDT_PROBE1(parts, mod, func, one__more, n); }
 		b.finds([]string{"missing-probe   app:::gone"}, "--require", "app:::gone", "--require=start", "fire.o", "define.o")
 		b.finds([]string{"missing-probe   *::main:stop"}, "--require", "*::main:stop", "fire.o", "define.o")
 	})
+}
+
+// markedNops are probes that inline assembly marks.
+const markedNops = `
+	.text
+	.globl marked
+	.type marked, %function
+marked:
+990:	nop
+	.reloc 990b, BFD_RELOC_NONE, __dtrace_probe_app___marked
+	.weak __dtrace_probe_app___marked
+	.hidden __dtrace_probe_app___marked
+	.pushsection .sdt_operands, "e?", %progbits
+	.dc.a 990b
+	.asciz ""
+	.popsection
+	ret
+	.size marked, .-marked
+`
+
+// A nop that is marked is a call that is still to be converted.
+func TestMarkedNop(t *testing.T) {
+	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "riscv64-gcc-c": ".option norvc; nop; nop"} {
+		for _, tc := range combinations {
+			if tc.name != name {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				b := newBuild(t, tc)
+				b.write("a.s", strings.Replace(markedNops, "\tnop\n", "\t"+nop+"\n", 1))
+				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
+				b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+				b.convert("a.o")
+				b.clean("--allow=undefined-probe", "a.o")
+				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
+				b.run("llvm-objcopy-19", "--remove-section=.sdt_operands", "a.o")
+				b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+			})
+		}
+	}
 }

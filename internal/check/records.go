@@ -60,16 +60,21 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 		if err := l.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", l.describe(&entries[i-1])); err != nil {
 			return err
 		}
-	} else if err := l.state(e, id); err != nil {
+	} else if err := l.state(e, probe); err != nil {
 		return err
 	}
 	return l.recorded(e, id)
 }
 
 // state looks at what is at a site.
-func (l *looker) state(e *linkerset.Entry, id string) error {
+func (l *looker) state(e *linkerset.Entry, probe linkerset.Probe) error {
+	id := nameOf(probe)
 	_, state := sitestate.Of(e, l.code.Image, l.code.Image, 0)
 	switch state {
+	case sitestate.Disabled:
+		if e.Kind == arch.Enabled {
+			return l.test(e, probe)
+		}
 	case sitestate.Live:
 		if l.live[e.Site] {
 			return nil

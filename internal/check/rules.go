@@ -71,6 +71,24 @@ var (
 	MixedFlags = &Rule{"mixed-flags", Error, "objects of one link were converted differently",
 		"Objects were converted with different flags, or a tool has changed the flags of sections of records. mold and gold then lose records.",
 		"Convert all objects with the same flags, and leave the sections as they are."}
+	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
+		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
+		"Link the notes as they were made."}
+	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
+		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
+		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
+	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer raises",
+		"The object of the guard was linked as it was compiled, or was converted without --stapsdt.",
+		"Convert every object with --stapsdt before it is linked, those too that only test probes."}
+	SemaphorePlace = &Rule{"semaphore-place", Error, "a semaphore is where the kernel cannot count in it",
+		"A linker script or the source has put it into memory that is only read, or that is in no file.",
+		"Leave semaphores in .probes, and .probes with the other data that programs write."}
+	SemaphoreSection = &Rule{"semaphore-section", Note, "a semaphore is not in .probes",
+		"The source names another section, or a linker script puts .probes into one. bcc does not raise it.",
+		"Leave semaphores in .probes."}
+	EarlySemaphore = &Rule{"early-semaphore", Note, "a semaphore is lost that is raised before the program starts",
+		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
+		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
 		"The trace points were removed, were not compiled, or are in a file that was not given.",
 		"Put the trace point back, or do not require the probe."}
@@ -88,6 +106,7 @@ var Rules = []*Rule{
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags,
+	BrokenNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	MissingProbe, LostSite, DroppedSite,
 }
 

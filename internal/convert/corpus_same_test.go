@@ -46,6 +46,7 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"drop-relocations": func(o *patch.Options) { o.DropRelocations = true },
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
 		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
+		"semaphores":       func(o *patch.Options) { o.Stapsdt, o.Semaphores = true, patch.All },
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -61,7 +62,11 @@ func TestConversionKeepsTheRest(t *testing.T) {
 					}
 				}
 			}
-			for _, what := range []string{"addrsig", "group", "local symbol made", "site"} {
+			want := []string{"addrsig", "group", "local symbol made", "site"}
+			if name == "stapsdt" || name == "semaphores" {
+				want = append(want, "semaphore")
+			}
+			for _, what := range want {
 				if !seen[what] {
 					t.Errorf("no object with: %s", what)
 				}
@@ -138,8 +143,8 @@ func (p *pair) compareContents(i int) {
 }
 
 // disableIn overwrites, with the converted bytes, the instructions around the
-// relocations against stubs: an opcode of at most two bytes before the field,
-// or four bytes behind a RISC-V call's first half.
+// relocations against stubs: an opcode of at most two bytes before the field, four bytes
+// behind a RISC-V call's first half, or a nop.
 func (p *pair) disableIn(code []byte, sec int) {
 	for i, s := range p.old.Sections {
 		if !isRelocSection(s) || int(s.Info) != sec {
@@ -151,8 +156,17 @@ func (p *pair) disableIn(code []byte, sec int) {
 			}
 			p.seen["site"] = true
 			from, to := r.Offset, r.Offset+4
+			if p.old.Machine == elf.EM_X86_64 && slices.Contains(loads, elf.R_X86_64(r.Type).String()) {
+				from, to = registerCall(code, p.new.data[sec], r.Offset+8)
+				copy(code[from:to], p.new.data[sec][from:to])
+				continue
+			}
 			switch p.old.Machine {
 			case elf.EM_X86_64:
+				if r.Type == uint32(elf.R_X86_64_NONE) {
+					to++ // a nop of five bytes, which it marks
+					break
+				}
 				from--
 				if b := code[from]; b != 0xe8 && b != 0xe9 || r.Type == uint32(elf.R_X86_64_GOTPCRELX) {
 					from--
@@ -163,6 +177,28 @@ func (p *pair) disableIn(code []byte, sec int) {
 			copy(code[from:to], p.new.data[sec][from:to])
 		}
 	}
+}
+
+// registerCall finds the next bytes that a conversion has changed, if they begin with a
+// call or a jump through registers.
+func registerCall(old, now []byte, at uint64) (from, to uint64) {
+	for int(at) < len(old) && old[at] == now[at] {
+		at++
+	}
+	from = at
+	if int(at) < len(old) && old[at]&0xf0 == 0x40 { // REX
+		at++
+	}
+	if int(at)+1 >= len(old) || old[at] != 0xff || old[at+1]&0x38 != 0x10 && old[at+1]&0x38 != 0x20 {
+		return from, from
+	}
+	switch old[at+1] & 0xc7 {
+	case 0x04: // *(base,index)
+		at++
+	case 0x44: // *disp8(base,index)
+		at += 2
+	}
+	return from, at + 2
 }
 
 // checkSymbols: all symbols but the stubs are still there with all that they said; new ones
@@ -198,13 +234,28 @@ func (p *pair) checkSymbols() {
 		global := s.Section == elf.SHN_UNDEF && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
 		probe := strings.HasPrefix(s.Name, "sdt_") && global
 		base := strings.HasSuffix(s.Name, ".stapsdt.base") && int(s.Section) >= len(p.old.Sections)
-		if n > 0 && !section && !label && !probe && !base && !(s.Name == "__x86_return_thunk" && global) {
+		if n > 0 && !section && !label && !probe && !base && !p.isOfSemaphore(s) && !(s.Name == "__x86_return_thunk" && global) {
 			p.Errorf("unexpected new symbol %+v", s)
 		}
 		if n > 1 && (section || probe) {
 			p.Errorf("symbol %+v is new %d times", s, n)
 		}
 	}
+}
+
+// isOfSemaphore reports whether a new symbol is a semaphore, weak and hidden, or the base
+// of all, or a helper that loads one.
+func (p *pair) isOfSemaphore(s viewSymbol) bool {
+	weak := elf.ST_BIND(s.Info) == elf.STB_WEAK && s.Other == byte(elf.STV_HIDDEN)
+	isNew := int(s.Section) >= len(p.old.Sections)
+	switch {
+	case strings.HasSuffix(s.Name, "_semaphore"):
+		p.seen["semaphore"] = p.seen["semaphore"] || isNew
+		return weak && (s.Section == elf.SHN_UNDEF || isNew && s.Size == 2)
+	case s.Name == "_.probes.base":
+		return weak && isNew
+	}
+	return strings.HasPrefix(s.Name, "__sdt_enabled_") && isNew && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_FUNC)
 }
 
 func (p *pair) checkLocalsFirst() {
@@ -226,6 +277,7 @@ func (p *pair) checkRelocations() {
 		if !isRelocSection(s) {
 			continue
 		}
+		loaded := p.old.executable(int(s.Info)) || p.old.Sections[s.Info].Flags&elf.SHF_ALLOC != 0
 		new := p.new.relocs(i)
 		at := 0
 		stubAt := ^uint64(0)
@@ -237,6 +289,9 @@ func (p *pair) checkRelocations() {
 					at++ // gone or neutral or retargeted
 				}
 				continue
+			}
+			if !loaded && namesStub(want) {
+				want = viewReloc{Offset: want.Offset}
 			}
 			if at == len(new) || !p.sameReloc(want, new[at]) {
 				p.Errorf("%s: %+v is gone", s.Name, want)
@@ -253,13 +308,14 @@ func (p *pair) checkRelocations() {
 }
 
 // isOfSite reports whether a relocation does nothing, or is a jump to the
-// return thunk or to a helper.
+// return thunk or to a helper, or loads a semaphore.
 func (p *pair) isOfSite(r viewReloc) bool {
 	if r.Type == 0 { // R_*_NONE of all three machines
 		return true
 	}
 	helper := int(r.Sym.Section) < len(p.new.Sections) && strings.HasPrefix(p.new.Sections[r.Sym.Section].Name, ".text.__sdt_")
-	return helper || r.Sym.Name == "__x86_return_thunk"
+	load := p.new.Machine == elf.EM_RISCV && r.Sym.Name == ".Lsdt_site" || strings.HasSuffix(r.Sym.Name, "_semaphore")
+	return helper || load || r.Sym.Name == "__x86_return_thunk"
 }
 
 // sameReloc compares relocations; one that named a stub, in debug information

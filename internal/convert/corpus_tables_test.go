@@ -4,12 +4,14 @@ import (
 	"debug/elf"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
@@ -162,20 +164,36 @@ func siteBytes(t *testing.T, c run, section int) map[uint64]bool {
 			if stubID(r.Sym.Name) == "" {
 				continue
 			}
-			found := false
-			for _, site := range c.object.Sites {
-				n := uint64(len(site.Old))
-				if site.Section == v.Sections[section].Name && site.Offset <= r.Offset && r.Offset < site.Offset+n {
-					found = true
-					for at := range n {
-						out[site.Offset+at] = true
-					}
-				}
+			site := siteOf(c, v.Sections[section].Name, r.Offset)
+			if site == nil {
+				t.Errorf("no site of the relocation at %#x of section %d", r.Offset, section)
+				continue
 			}
-			if !found {
-				t.Errorf("no site around the relocation at %#x of section %d", r.Offset, section)
+			for at := range uint64(len(site.Old)) {
+				out[site.Offset+at] = true
 			}
 		}
 	}
 	return out
+}
+
+// loads are the relocations of instructions that load an address for a later call.
+var loads = []string{"R_X86_64_64", "R_X86_64_PLTOFF64", "R_X86_64_GOT64"}
+
+// siteOf finds the site around a relocation, or the next one behind that of a load.
+func siteOf(c run, section string, off uint64) *manifest.Site {
+	var found *manifest.Site
+	for i := range c.object.Sites {
+		site := &c.object.Sites[i]
+		if site.Section != section {
+			continue
+		}
+		if site.Offset <= off && off < site.Offset+uint64(len(site.Old)) {
+			return site
+		}
+		if slices.Contains(loads, site.Relocation) && site.Offset > off && (found == nil || site.Offset < found.Offset) {
+			found = site
+		}
+	}
+	return found
 }

@@ -98,10 +98,17 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {
 	scan := &patch.Scan{Object: o.Object, Machine: o.Machine}
+	var leftOut map[*patch.Stub]string
 	if plan != nil {
 		scan = plan.Scan
+		if c.Patch.Stapsdt {
+			var err error
+			if leftOut, err = plan.LeftOut(); err != nil {
+				return err
+			}
+		}
 	}
-	return entry.Describe(scan, plan, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout})
+	return entry.Describe(scan, plan, leftOut, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout})
 }
 
 // carryOut makes an output of a plan; nil where nothing changes. The refusals of the
@@ -135,10 +142,24 @@ func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if c.DryRun {
 		message.Line(w, "%s: %d sites to convert", plan.Scan.Object.Name, len(plan.Sites))
 	}
-	if c.Verbose {
-		return printSites(w, plan)
+	if !c.Verbose {
+		return nil
 	}
-	return nil
+	if err := printSites(w, plan); err != nil || !c.Patch.Stapsdt {
+		return err
+	}
+	return printLeftOut(w, plan)
+}
+
+// printLeftOut writes a line for each probe whose notes leave out arguments.
+func printLeftOut(w io.Writer, p *patch.Plan) error {
+	out, err := p.LeftOut()
+	for _, s := range p.Scan.Stubs {
+		if text := out[s]; text != "" {
+			message.Line(w, "%s: %s: its notes leave out %s", p.Scan.Object.Name, s.ID, text)
+		}
+	}
+	return err
 }
 
 // printSites writes a line for each site that a plan converts.

@@ -47,8 +47,9 @@ func (s *session) renames(all []renamed) *rename.Names {
 	return names
 }
 
-// convert converts inputs, to copies or in their place.
-func (l *link) convert(ln *line.Line, wanted []*linkInput) (converted, error) {
+// convert converts inputs, to copies or in their place. all are those that tell of
+// probes.
+func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, error) {
 	if len(wanted) == 0 {
 		return converted{}, nil
 	}
@@ -59,6 +60,7 @@ func (l *link) convert(ln *line.Line, wanted []*linkInput) (converted, error) {
 	l.session.watch()
 	notes := &notes{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(files))
+	o.Patch.Known = l.known(all)
 	if !ln.Relocatable {
 		o.Planned = notes.add
 	}

@@ -51,7 +51,7 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	if err != nil {
 		return generated{}, err
 	}
-	return l.takeGenerated(scan, inputs.byArg, folder, chosen.by.compiler())
+	return l.takeGenerated(scan, inputs, folder, chosen.by.compiler())
 }
 
 func hasPlugin(ln *line.Line) bool {
@@ -122,7 +122,7 @@ func (l *link) runFirst(words []string, names *rename.Names, env ...string) erro
 
 // takeGenerated converts what was generated, and has it stand for the objects that it
 // was made of, in the place of the first.
-func (l *link) takeGenerated(scan *scanner, byArg map[int]*linkInput, folder string, compiler input.Compiler) (generated, error) {
+func (l *link) takeGenerated(scan *scanner, from scanned, folder string, compiler input.Compiler) (generated, error) {
 	inputs, err := readGenerated(scan, folder)
 	if err != nil {
 		return generated{}, err
@@ -135,12 +135,12 @@ func (l *link) takeGenerated(scan *scanner, byArg map[int]*linkInput, folder str
 			wanted = append(wanted, in)
 		}
 	}
-	done, err := l.convert(scan.line, wanted)
+	done, err := l.convert(scan.line, wanted, slices.Concat(from.inputs, inputs))
 	if err != nil {
 		return generated{}, err
 	}
 	done.names = append(names, done.names...)
-	return generated{byArg: instead(scan.line, byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
+	return generated{byArg: instead(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
 }
 
 // instead has files stand for arguments that are late: the first, and the others for

@@ -13,6 +13,7 @@
 //	choose.go    it is decided which are converted, and whose
 //	             code has to be generated first, or why the
 //	             link cannot be                                 choice
+//	known.go     what all say of probes is read, for notes
 //	copies.go    the former are converted, to copies or in
 //	             their place                                    converted
 //	generate.go  the code of the latter is generated, and
@@ -145,7 +146,7 @@ func (l *link) prepare() (*prepared, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	done, err := l.convert(ln, chosen.convert)
+	done, err := l.convert(ln, chosen.convert, inputs.inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func FuzzList(f *testing.F) {
 	files := objects.NewScratch(f)
 	o := &Options{
 		Options:     locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}},
-		ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(),
+		ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Semaphores: true,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := files.Write(data); err != nil {

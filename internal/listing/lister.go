@@ -14,11 +14,12 @@ import (
 // lister makes the listing of one image.
 type lister struct {
 	*Options
-	memory image.Image // that the records are in: the image of the file, or a process
-	code   *locate.Code
-	probes *linkerset.Probes
-	out    *Listing
-	lines  map[key]*Probe
+	memory     image.Image // that the records are in: the image of the file, or a process
+	code       *locate.Code
+	probes     *linkerset.Probes
+	out        *Listing
+	lines      map[key]*Probe
+	semaphores *semaphores // nil when nobody wants them
 }
 
 // key is what makes a probe one line.
@@ -27,7 +28,7 @@ type key struct{ provider, module, function, name string }
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}}
+	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil}
 	entries, found, err := l.records()
 	switch {
 	case err != nil:
@@ -38,6 +39,9 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	// Only now: most of what a process loads has no records.
 	if err := code.Read(); err != nil {
 		return err
+	}
+	if o.Semaphores {
+		l.semaphores = newSemaphores(code, memory, o.Warn)
 	}
 	for i := range entries {
 		if err := l.add(&entries[i]); err != nil {
@@ -87,6 +91,12 @@ func (l *lister) add(e *linkerset.Entry) error {
 	}
 	l.code.Complete(&place)
 	site := l.site(e, &p, place)
+	if site.Semaphore, err = l.semaphores.of(e); err != nil {
+		return err
+	}
+	if s := site.Semaphore; e.Kind == arch.Enabled && site.State == sitestate.Disabled && s != nil && s.Value != nil && *s.Value > 0 {
+		site.State = sitestate.Armed
+	}
 	k := key{p.Provider, p.Module, p.Function, p.Name}
 	line := l.lines[k]
 	if line == nil {

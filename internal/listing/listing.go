@@ -52,6 +52,18 @@ type Site struct {
 	locate.Place
 	Kind  string `json:"kind"`  // as arch.Describe has it
 	State string `json:"state"` // as package sitestate has it
+	// Semaphore is the one that tracers raise for the site, or that an is-enabled test
+	// loads; nil where there is none.
+	Semaphore *Semaphore `json:"semaphore,omitempty"`
+}
+
+// Semaphore counts the tracers of a probe. An object may leave it to the linker: then only
+// its symbol is known.
+type Semaphore struct {
+	Address string  `json:"address,omitempty"` // hexadecimal
+	Section string  `json:"section,omitempty"` // that Address is an offset in; "" in an image
+	Symbol  string  `json:"symbol,omitempty"`  // "" where none is left
+	Value   *uint16 `json:"value,omitempty"`   // nil where it cannot be read
 }
 
 func (p *Probe) String() string {
@@ -65,6 +77,7 @@ type Options struct {
 	ProbePrefix string // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Filter      Filter
+	Semaphores  bool // of sites; without them no notes are read
 }
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }

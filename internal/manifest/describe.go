@@ -15,8 +15,9 @@ import (
 
 // Describe lists the sites of an object: those of a plan that was made of the scan, or
 // nil, and those of records that the object holds already, in any of the layouts. Their
-// probe objects' names begin with prefix.
-func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, prefix string, layouts []linkerset.Layout) error {
+// probe objects' names begin with prefix. leftOut is what notes leave out, or would, or
+// nil where nobody asks (patch.Plan.LeftOut).
+func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
 	entries, err := earlier(scan, layouts)
 	if err != nil {
 		return err
@@ -33,7 +34,9 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, prefix string, lay
 	}
 	if plan != nil {
 		for i := range plan.Sites {
-			m.Sites = append(m.Sites, planned(plan, &plan.Sites[i]))
+			site := planned(plan, &plan.Sites[i])
+			site.LeftOut = leftOut[plan.Sites[i].Stub]
+			m.Sites = append(m.Sites, site)
 		}
 		for i := range plan.Refused {
 			m.Sites = append(m.Sites, refused(plan, &plan.Refused[i]))

@@ -26,7 +26,13 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Describe(scan, plan, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
+	var leftOut map[*patch.Stub]string
+	if plan != nil {
+		if leftOut, err = plan.LeftOut(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Describe(scan, plan, leftOut, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
 		return nil, err
 	}
 	if plan != nil {

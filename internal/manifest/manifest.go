@@ -50,8 +50,9 @@ type Site struct {
 	Record         *Record `json:"record,omitempty"`
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
-	Source         string  `json:"source,omitempty"`  // file:line
-	Refused        string  `json:"refused,omitempty"` // why the site cannot be converted
+	Source         string  `json:"source,omitempty"`   // file:line
+	Refused        string  `json:"refused,omitempty"`  // why the site cannot be converted
+	LeftOut        string  `json:"left_out,omitempty"` // arguments that its note does not tell, and why
 
 	text int // index of Section
 }

@@ -27,7 +27,7 @@ const (
 func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
 	if site, ok := m.Disabled(text, at, e.Kind); ok {
-		if jumpsToStub(memory, text, e.Site) {
+		if isLive(memory, text, e, site.Form) {
 			return arch.Describe(e.Kind, site.Form), Live
 		}
 		return arch.Describe(e.Kind, site.Form), Disabled
@@ -48,15 +48,24 @@ func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state 
 	return kind, Unknown
 }
 
-// jumpsToStub tells a tail call that is live from a disabled one that jumps as
-// well, to a return thunk or a helper, by the names of where it goes.
-func jumpsToStub(im image.Image, text arch.Text, site image.Addr) bool {
-	to, ok := im.Machine().Jump(text, site.Offset)
-	if !ok || site.Section != 0 {
+// isLive tells a call or a jump that is live from a disabled form that calls or jumps as
+// well: to a return thunk or a helper. It does so by the names of where it goes, and a
+// helper that is called by the load of a semaphore.
+func isLive(im image.Image, text arch.Text, e *linkerset.Entry, form arch.Form) bool {
+	m := im.Machine()
+	to, ok := m.Branch(text, e.Site.Offset)
+	if !ok || e.Site.Section != 0 {
 		return false
 	}
 	names, err := im.SymbolsAt(image.Addr{Offset: to})
-	return err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub)
+	if err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub) {
+		return true
+	}
+	if e.Kind != arch.Enabled || form == arch.Tail {
+		return false
+	}
+	_, loads := m.Load(codeFrom(im, image.Addr{Offset: to}, 0, m.Traits().Load), to)
+	return !loads
 }
 
 // shown is how many bytes messages show of a site.
@@ -68,12 +77,20 @@ func CodeAround(im image.Image, site image.Addr) arch.Text {
 	sizes := &im.Machine().Traits().Sizes
 	most := max(sizes.Site, shown)
 	for _, before := range []uint64{min(sizes.Skip, site.Offset), 0} {
-		start := image.Addr{Section: site.Section, Offset: site.Offset - before}
-		for after := most; after > 0; after-- {
-			if code, err := im.Bytes(start, before+after); err == nil {
-				return arch.Text{Code: code, Start: start.Offset}
-			}
+		if text := codeFrom(im, site, before, most); text.Code != nil {
+			return text
 		}
 	}
 	return arch.Text{Start: site.Offset}
+}
+
+// codeFrom reads so many bytes before an address, and up to so many from there on.
+func codeFrom(im image.Image, at image.Addr, before, after uint64) arch.Text {
+	start := image.Addr{Section: at.Section, Offset: at.Offset - before}
+	for ; after > 0; after-- {
+		if code, err := im.Bytes(start, before+after); err == nil {
+			return arch.Text{Code: code, Start: start.Offset}
+		}
+	}
+	return arch.Text{Start: start.Offset}
 }

@@ -1,5 +1,5 @@
 /*
- * For -mcmodel=large, where a call goes through a register: refused.
+ * For -mcmodel=large, where a call goes through a register.
  */
 extern void __dtrace_probe_large___call(int);
 extern int __dtrace_isenabled_large___call(void);

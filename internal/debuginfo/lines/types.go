@@ -4,18 +4,23 @@ import "fmt"
 
 // Parameter is what is known of a parameter's type.
 type Parameter struct {
-	Size   int  // bytes; 0 when it is no integer, and no pointer
-	Signed bool // of an integer
+	Size   int    // bytes; 0 when it is not passed as an integer or a pointer is
+	Signed bool   // of an integer
+	Other  string // what it is where Size is 0, with its article
 }
 
 // The tags, attributes and encodings that tell the types of parameters (sections
 // 7.5.3, 7.5.4 and 7.8).
 const (
+	tagArray           = 0x01
+	tagClass           = 0x02
 	tagEnumeration     = 0x04
 	tagFormalParameter = 0x05
 	tagPointer         = 0x0f
 	tagReference       = 0x10
+	tagStructure       = 0x13
 	tagTypedef         = 0x16
+	tagUnion           = 0x17
 	tagUnspecified     = 0x18 // parameters: `...', or no prototype
 	tagBaseType        = 0x24
 	tagConst           = 0x26
@@ -31,6 +36,8 @@ const (
 	atType        = 0x49
 
 	encodingBoolean      = 0x02
+	encodingComplex      = 0x03
+	encodingFloat        = 0x04
 	encodingSigned       = 0x05
 	encodingSignedChar   = 0x06
 	encodingUnsigned     = 0x07
@@ -43,6 +50,16 @@ const maxTypes = 32
 
 // parameter follows a type to one that has a size.
 func (p *prototypes) parameter(u *unit, v value) (Parameter, error) {
+	return p.follow(u, v, p.structure)
+}
+
+// scalar is parameter for what is in a structure: those in it are none.
+func (p *prototypes) scalar(u *unit, v value) (Parameter, error) {
+	return p.follow(u, v, func(*unit, uint64, dataType) (Parameter, error) { return Parameter{}, nil })
+}
+
+// follow follows a type to one that has a size, or to a structure.
+func (p *prototypes) follow(u *unit, v value, structure func(u *unit, entry uint64, typ dataType) (Parameter, error)) (Parameter, error) {
 	size := 0 // of an enumeration, of which its underlying type tells the sign
 	for range maxTypes {
 		var entry uint64
@@ -67,13 +84,26 @@ func (p *prototypes) parameter(u *unit, v value) (Parameter, error) {
 				v = typ.of
 				continue
 			}
+		case tagStructure, tagClass, tagUnion:
+			return structure(u, entry, typ)
 		case tagBaseType:
 		default:
-			return Parameter{}, nil
+			return Parameter{Other: others[typ.tag]}.told(), nil
 		}
 		return integer(typ), nil
 	}
-	return Parameter{}, nil
+	return Parameter{}.told(), nil
+}
+
+// others are types that are neither integers nor pointers.
+var others = map[uint32]string{tagStructure: "a structure", tagClass: "a structure", tagUnion: "a union", tagArray: "a vector"}
+
+// told tells of a type that nothing is known of that it is unknown.
+func (p Parameter) told() Parameter {
+	if p.Other == "" {
+		p.Other = "of an unknown type"
+	}
+	return p
 }
 
 // integer is the parameter that a base type or an enumeration makes.
@@ -83,23 +113,26 @@ func integer(typ dataType) Parameter {
 	case encodingSigned, encodingSignedChar:
 		p.Signed = true
 	case encodingBoolean, encodingUnsigned, encodingUnsignedChar, encodingUTF:
+	case encodingFloat, encodingComplex:
+		return Parameter{Other: "a floating-point number"}
 	default:
 		if typ.tag == tagBaseType {
-			return Parameter{}
+			return Parameter{}.told()
 		}
 	}
 	if p.Size != 1 && p.Size != 2 && p.Size != 4 && p.Size != 8 {
-		return Parameter{}
+		return Parameter{Other: fmt.Sprintf("an integer of %d bytes", p.Size)}
 	}
 	return p
 }
 
 // dataType is the entry of a type.
 type dataType struct {
-	tag      uint32
-	size     int // bytes, 0 when it does not tell
-	encoding uint64
-	of       value // the type that it is made of
+	tag        uint32
+	size       int // bytes, 0 when it does not tell
+	encoding   uint64
+	convention uint64 // DW_AT_calling_convention
+	of         value  // the type that it is made of
 }
 
 func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
@@ -125,6 +158,8 @@ func (p *prototypes) readType(u *unit, entry uint64) (dataType, error) {
 			typ.size = int(min(v.u, 1<<16))
 		case atEncoding:
 			typ.encoding = v.u
+		case atCallingConvention:
+			typ.convention = v.u
 		case atType:
 			typ.of = v
 		}

@@ -20,7 +20,8 @@ type unit struct {
 	low      uint64 // what addresses of ranges are relative to
 	lines    uint64 // in .debug_line
 	hasLines bool
-	dir      value // DW_AT_comp_dir
+	dir      value  // DW_AT_comp_dir
+	language uint64 // DW_LANG_*
 
 	strBase, addrBase, rnglistsBase uint64
 
@@ -185,6 +186,8 @@ func (t *Table) readFirst(u *unit, c cursor.Cursor) error {
 			u.lines, u.hasLines = v.u, true
 		case atCompDir:
 			u.dir = v
+		case atLanguage:
+			u.language = v.u
 		case atStrOffsetsBase:
 			u.strBase = v.u
 		case atAddrBase, atGNUAddrBase:

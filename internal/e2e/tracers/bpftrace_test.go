@@ -40,6 +40,8 @@ func bpftraceProgram(image string) string {
 		{"app:generic", `%ld %s`, "(int64)arg0, str(arg1)"},
 		{"plain:declared", `%s %d %d %d`, "str(arg0), arg1, (int8)arg2, arg3"},
 		{"plain:file", `%d %d`, "(int32)arg0, arg1"},
+		{"plain:wide", `%d %d`, "(int32)arg0, arg5"},
+		{"plain:wide__tail", `%d %d`, "(int32)arg0, arg5"},
 		{"app:half__way", `%d`, "(int32)arg0"},
 		{"old__app:half__done", `%d`, "(int32)arg0"},
 		{"plain__text:end__of__line", `%d`, "(int32)arg0"},
@@ -53,8 +55,14 @@ func bpftraceProgram(image string) string {
 // and returns what bpftrace prints until the program ends, which must not fail.
 func trace(t *testing.T, exe, image string, n int) []string {
 	t.Helper()
+	return traceBy(t, bpftraceProgram(image), exe, n)
+}
+
+// traceBy is trace with a program for bpftrace.
+func traceBy(t *testing.T, program, exe string, n int) []string {
+	t.Helper()
 	script := filepath.Join(t.TempDir(), "script.bt")
-	if err := os.WriteFile(script, []byte(bpftraceProgram(image)), 0o666); err != nil {
+	if err := os.WriteFile(script, []byte(program), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	p := tools.Start(t, exe)
@@ -84,6 +92,12 @@ func trace(t *testing.T, exe, image string, n int) []string {
 	return all
 }
 
+// inRegisters leaves out the lines of arguments in memory: on amd64, bpftrace 0.17 has
+// names for six arguments.
+func inRegisters(calls []string) []string {
+	return slices.DeleteFunc(calls, func(line string) bool { return strings.HasPrefix(line, "memory ") })
+}
+
 // TestBpftrace compares what bpftrace prints of a running program with what the
 // twin's stubs print, and how often it is hit with how often they are called.
 func TestBpftrace(t *testing.T) {
@@ -92,7 +106,7 @@ func TestBpftrace(t *testing.T) {
 		exe := p.executable(t)
 		needUprobes(t, exe)
 		const n = 25
-		want := p.calls(t, n)
+		want := inRegisters(p.calls(t, n))
 		withLibrary, library := p.library(t)
 		for _, im := range []struct{ name, exe, image string }{{"pie", exe, exe}, {"library", withLibrary, library}} {
 			t.Run(c.cc.Name+"/"+im.name, func(t *testing.T) {
@@ -128,7 +142,7 @@ func TestForksUnderBpftrace(t *testing.T) {
 		t.Run(c.cc.Name, func(t *testing.T) {
 			p := compileProgram(t, c, "-g")
 			const n = 5
-			want := len(p.calls(t, n)) // of the parent
+			want := len(inRegisters(p.calls(t, n))) // of the parent
 			p.main = c.compile(t, p.dir, "forks.c")
 			exe := p.executable(t)
 			needUprobes(t, exe)

@@ -32,12 +32,14 @@ func commands() string {
 		{"app:generic", `%ld %s`, "0 1"},
 		{"plain:declared", `%s %d %d %d`, "0 1 2 3"},
 		{"plain:file", `%d %d`, "0 1"},
+		{"plain:wide", "%d %d\\n> memory %d %u %d %d", "0 5 6 7 8 9"},
+		{"plain:wide__tail", "%d %d\\n> memory %d %u %d %d", "0 5 6 7 8 9"},
 		{"app:half__way", `%d`, "0"},
 		{"old__app:half__done", `%d`, "0"},
 		{"plain__text:end__of__line", `%d`, "0"},
 	} {
 		fmt.Fprintf(&s, "break -probe-stap %s\ncommands\nsilent\nprintf \"> %s %s\\n\"", b.probe, b.probe, b.format)
-		verbs := strings.Fields(b.format)
+		verbs := slices.DeleteFunc(strings.Fields(b.format), func(s string) bool { return s[0] != '%' })
 		for j, arg := range strings.Fields(b.args) {
 			value := "$_probe_arg" + arg
 			if verbs[j] == "%s" {
@@ -122,6 +124,9 @@ var arm64Args = map[string]string{
 	"plain:declared": "8@x0 4@x1 -1@x2 2@x3",
 	"plain:file":     "-4@x0 1@x1",
 
+	"plain:wide":       "-4@x0 -8@x1 -2@x2 8@x3 -4@x4 1@x5 -4@x6 4@x7 -1@[sp, 0] 2@[sp, 8] -8@[sp, 16]",
+	"plain:wide__tail": "-4@x0 -8@x1 -2@x2 8@x3 -4@x4 1@x5 -4@x6 4@x7 -1@[sp, 0] 2@[sp, 8] -8@[sp, 16]",
+
 	"app:half__way":             "-4@x0",
 	"old__app:half__done":       "-4@x0",
 	"plain__text:end__of__line": "-4@x0",
@@ -163,7 +168,11 @@ func TestARM64(t *testing.T) {
 func TestRISCV(t *testing.T) {
 	p := compileProgram(t, riscv64, "-g")
 	for _, n := range checkNotes(t, p.executable(t)) {
-		if n.name == "done" && n.args != "-4@a0 -8@a1 1@a2 8@a3" {
+		want := map[string]string{
+			"done": "-4@a0 -8@a1 1@a2 8@a3",
+			"wide": "-4@a0 -8@a1 -2@a2 8@a3 -4@a4 1@a5 -4@a6 4@a7 -1@0(sp) 2@8(sp) -8@16(sp)",
+		}
+		if args, ok := want[n.name]; ok && n.args != args {
 			t.Errorf("%v: %s", n, n.args)
 		}
 	}

@@ -16,15 +16,15 @@ import (
 
 // note is one as readelf shows it.
 type note struct {
-	provider, name, args string
-	location, base       uint64
+	provider, name, args      string
+	location, base, semaphore uint64
 }
 
 func (n note) String() string {
 	return fmt.Sprintf("%s:%s at %#x", n.provider, n.name, n.location)
 }
 
-var noteText = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n\s*Location: (0x[0-9a-f]+), Base: (0x[0-9a-f]+), Semaphore: 0x0+\n\s*Arguments: ?(.*)\n`)
+var noteText = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n\s*Location: (0x[0-9a-f]+), Base: (0x[0-9a-f]+), Semaphore: (0x[0-9a-f]+)\n\s*Arguments: ?(.*)\n`)
 
 func notesOf(t *testing.T, image string) []note {
 	t.Helper()
@@ -32,7 +32,8 @@ func notesOf(t *testing.T, image string) []note {
 	for _, m := range noteText.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", image), -1) {
 		location, _ := strconv.ParseUint(m[3], 0, 64)
 		base, _ := strconv.ParseUint(m[4], 0, 64)
-		all = append(all, note{m[1], m[2], m[5], location, base})
+		semaphore, _ := strconv.ParseUint(m[5], 0, 64)
+		all = append(all, note{m[1], m[2], m[6], location, base, semaphore})
 	}
 	return all
 }
@@ -116,6 +117,9 @@ var wantArgs = map[string]string{
 	"app:generic":    "-8@%rdi 8@%rsi",
 	"plain:declared": "8@%rdi 4@%esi -1@%dl 2@%cx",
 	"plain:file":     "-4@%edi 1@%sil",
+
+	"plain:wide":       "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9b -4@0(%rsp) 4@8(%rsp) -1@16(%rsp) 2@24(%rsp) -8@32(%rsp)",
+	"plain:wide__tail": "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9b -4@8(%rsp) 4@16(%rsp) -1@24(%rsp) 2@32(%rsp) -8@40(%rsp)",
 
 	"app:half__way":             "-4@%edi",
 	"old__app:half__done":       "-4@%edi",

@@ -164,11 +164,7 @@ func (t *Text) Zero(n int) {
 }
 
 func (t *Text) Insn(i arch.Insn) {
-	text := i.Text
-	if i.Reloc != nil {
-		text += " " + t.name(i.Symbol)
-	}
-	t.line("%s", text)
+	t.line("%s", i.Source(t.name(i.Symbol)))
 }
 
 // Keep writes a relocation that does nothing, by the name that assemblers have

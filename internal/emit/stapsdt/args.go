@@ -1,6 +1,7 @@
 package stapsdt
 
 import (
+	"debug/elf"
 	"fmt"
 	"strings"
 
@@ -13,15 +14,15 @@ type Type struct {
 	Signed bool
 }
 
-// Operands writes arguments as a note has them: where each is at a site of a form.
-// From the first on that the machine cannot tell the place of they are left out, for
-// the number of one behind it would be wrong.
-func Operands(m arch.Machine, form arch.Form, types []Type) string {
+// Operands writes arguments as a note has them: where each is at a site of a form, in
+// an object with data as its byte order. From the first on that the machine cannot tell
+// the place of they are left out, for the number of one behind it would be wrong.
+func Operands(m arch.Machine, form arch.Form, data elf.Data, types []Type) string {
 	sizes := make([]int, len(types))
 	for i, t := range types {
 		sizes[i] = t.Size
 	}
-	ops := m.Traits().Operands(form, sizes)
+	ops := m.Traits().Operands(form, data, sizes)
 	for i, place := range ops {
 		size := sizes[i]
 		if types[i].Signed {

@@ -19,7 +19,7 @@ type field struct {
 }
 
 // add appends the note of a probe: its header, three words, the last of which is
-// the address of a semaphore that no such probe has, and three strings.
+// the address of its semaphore, and three strings.
 func (n *notes) add(p Probe, base linkerset.Ref, rela bool) {
 	word := n.layout.Word()
 	size := 3*word + len(p.Provider) + len(p.Name) + len(p.Args) + 3
@@ -30,7 +30,11 @@ func (n *notes) add(p Probe, base linkerset.Ref, rela bool) {
 	n.data = append(n.data, owner...)
 	n.word(p.Site, rela)
 	n.word(base, rela)
-	n.data = append(n.data, make([]byte, word)...)
+	if p.Semaphore == (linkerset.Ref{}) {
+		n.data = append(n.data, make([]byte, word)...)
+	} else {
+		n.word(p.Semaphore, rela)
+	}
 	for _, s := range []string{p.Provider, p.Name, p.Args} {
 		n.data = append(append(n.data, s...), 0)
 	}

@@ -44,6 +44,8 @@ type Probe struct {
 	Name     string
 	Args     string // operands, separated by spaces
 	Site     linkerset.Ref
+	// Semaphore is what a tracer counts up, the zero Ref for none.
+	Semaphore linkerset.Ref
 }
 
 // The section of one byte whose address each note holds beside that of its site,
@@ -120,17 +122,9 @@ func (w *Writer) baseSymbol() (uint32, error) {
 	if w.base != 0 {
 		return w.base, nil
 	}
-	syms, err := w.e.Object().Symbols()
-	if err != nil {
-		return 0, err
-	}
-	if syms.Mentions(baseSymbol) {
-		for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-			if syms.Name(i) == baseSymbol {
-				w.base = uint32(i)
-				return w.base, nil
-			}
-		}
+	var err error
+	if w.base, err = findGlobal(w.e, baseSymbol); err != nil || w.base != 0 {
+		return w.base, err
 	}
 	sec := w.e.AddComdat(elfreloc.NewSection{
 		Name: baseSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: make([]byte, 1),

@@ -35,26 +35,30 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		if got := Operands(amd64, arch.Call, []Type{Native(c.name, amd64)}); got != c.want {
+		if got := Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := Operands(arm64, arch.Call, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
+	if got := Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
 		t.Errorf("arm64: got %s", got)
 	}
 }
 
-func TestOperandsEndWhereRegistersDo(t *testing.T) {
+func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
 	m := machine(elf.EM_X86_64)
-	if got, want := Operands(m, arch.Call, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"; got != want {
+	if got, want := Operands(m, arch.Call, elf.ELFDATA2LSB, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 8@0(%rsp) 8@8(%rsp) 8@16(%rsp)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	big := machines.Lookup(elf.EM_AARCH64, elf.ELFCLASS64, elf.ELFDATA2MSB, 0)
+	if got, want := Operands(big, arch.Tail, elf.ELFDATA2MSB, make9(2)), "2@x0 2@x1 2@x2 2@x3 2@x4 2@x5 2@x6 2@x7 2@[sp, 6]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	types := make9(4)
 	types[2].Size = 0 // a double, for one
-	if got, want := Operands(m, arch.Call, types), "4@%edi 4@%esi"; got != want {
+	if got, want := Operands(m, arch.Call, elf.ELFDATA2LSB, types), "4@%edi 4@%esi"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Operands(m, arch.Call, nil); got != "" {
+	if got := Operands(m, arch.Call, elf.ELFDATA2LSB, nil); got != "" {
 		t.Errorf("got %s", got)
 	}
 }

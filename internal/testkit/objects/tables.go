@@ -8,12 +8,15 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// OfEachMachine are small committed objects of each machine, one of them with groups.
+// OfEachMachine are small committed objects of each machine, one of them with groups, two
+// with marked nops.
 var OfEachMachine = []string{
 	"comdat.amd64-gcc12-Os.o",
 	"existing.amd64-gcc12-O2.o",
 	"existing.arm64-gcc12-O2.o",
 	"existing.riscv64-gcc12-O2.o",
+	"nops.amd64-gcc12-O2.o",
+	"nops.riscv64-gcc12-O2.o",
 }
 
 // Tables lists the byte ranges of a sound object's tables.

@@ -8,9 +8,12 @@ enum app_colour { APP_RED, APP_BLUE };
 void __dtrace_probe_plain___declared(const char *, enum app_colour, volatile signed char, unsigned short);
 void __dtrace_probe_plain___file(int, unsigned char);
 void __dtrace_probe_plain__text___end__of__line(int);
+void __dtrace_probe_plain___wide(int, long, short, char *, int, unsigned char, int, unsigned, signed char, unsigned short, long);
+void __dtrace_probe_plain___wide__tail(int, long, short, char *, int, unsigned char, int, unsigned, signed char, unsigned short, long);
 
 char app_text[] = "text", app_more[] = "more";
 int app_dead(int n), app_deader(int n);
+void app_wide(int a, long b, short c, char *d, int e, unsigned char f, int g, unsigned h, signed char i, unsigned short j, long k);
 
 __attribute__((noinline)) static void app_tail(int n)
 {
@@ -19,15 +22,24 @@ __attribute__((noinline)) static void app_tail(int n)
 
 __attribute__((noinline)) static long app_work(int n, long v)
 {
-	if (DTRACE_PROBE_ENABLED(app___done))
+	if (DTRACE_PROBE_ENABLED(app___idle)) /* which nobody traces */
 		return 1;
 	DTRACE_PROBE4(app___done, int, -n, long, v, unsigned char, 200 + n, char *, app_text);
 	app_tail(n);
 	return n;
 }
 
+/* Has arguments in memory, as its probe does: so compilers jump to that. */
+__attribute__((weak)) void app_wide(int a, long b, short c, char *d, int e, unsigned char f,
+    int g, unsigned h, signed char i, unsigned short j, long k)
+{
+	__dtrace_probe_plain___wide__tail(a + 1, b, c, d, e, f, g, h, i, j, k);
+}
+
 void app_run(int n)
 {
+	__dtrace_probe_plain___wide(n, n, n, app_text, n, n, -2 * n, 3000000000u + n, (signed char)(-100 - n), (unsigned short)(65000 + n), -73588229205 * n);
+	app_wide(n, n, n, app_text, n, n, -2 * n, 3000000000u + n, (signed char)(-100 - n), (unsigned short)(65000 + n), -73588229205 * n);
 	app_work(n, 73588229205 + n);
 	__dtrace_probe_plain___declared(app_more, APP_BLUE, (signed char)-n, (unsigned short)(65000 + n));
 	__dtrace_probe_plain___file(-5 * n, (unsigned char)(250 + n));

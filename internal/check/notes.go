@@ -1,0 +1,156 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/stapnotes"
+	"sdtconvert/linkerset"
+)
+
+// noted is what the notes of a probe say of its semaphore, in an image or in all
+// objects of a link.
+type noted struct {
+	semaphores []semaphore // those that are named, each once
+}
+
+// semaphore is one that a note names.
+type semaphore struct {
+	id      semaphoreID
+	shown   string
+	finding Finding // at the first site whose note names it
+}
+
+// semaphoreID tells semaphores apart: in objects by their symbols, which the linker
+// makes one of, and where a section's symbol stands for it, by the place.
+type semaphoreID struct {
+	symbol string
+	location
+}
+
+// idOf is the id of a probe by the names that a note has.
+func idOf(provider, name string) string { return provider + "___" + name }
+
+// notes looks at the notes of a file, and notes which semaphores they name.
+func (l *looker) notes() error {
+	all, faults, err := stapnotes.Read(l.Object.Object, l.code.Image)
+	if err != nil {
+		return err
+	}
+	for _, fault := range faults {
+		l.addWhole(BrokenNote, "", "%s", placed(fault))
+	}
+	found := map[image.Addr]bool{}
+	for i := range all {
+		n := &all[i]
+		key := scopedID{l.scope(), idOf(n.Provider, n.Name)}
+		probe := l.link.noted[key]
+		if probe == nil {
+			probe = &noted{}
+			l.link.noted[key] = probe
+		}
+		if n.Semaphore.Null() {
+			continue
+		}
+		if err := l.named(probe, n); err != nil {
+			return err
+		}
+		if !l.relocatable() && !found[n.Semaphore.Addr] {
+			found[n.Semaphore.Addr] = true
+			if err := l.place(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placed is the text of a fault without its file, which a finding has anyhow.
+func placed(fault error) string {
+	if e, ok := errors.AsType[*elfreloc.Error](fault); ok {
+		return strings.TrimPrefix(e.Error(), e.File+": ")
+	}
+	return fault.Error()
+}
+
+// named notes that a note of a probe names a semaphore.
+func (l *looker) named(probe *noted, n *stapnotes.Note) error {
+	s := semaphore{id: l.semaphoreID(n.Semaphore)}
+	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == s.id }) {
+		return nil
+	}
+	f, err := l.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")
+	if err != nil {
+		return err
+	}
+	s.finding = *f
+	if s.shown, err = l.shown(n.Semaphore); err != nil {
+		return err
+	}
+	probe.semaphores = append(probe.semaphores, s)
+	return nil
+}
+
+func (l *looker) semaphoreID(s image.Ref) semaphoreID {
+	if l.relocatable() && s.Symbol != "" {
+		return semaphoreID{symbol: s.Symbol}
+	}
+	return semaphoreID{location: location{l.index, s.Addr}}
+}
+
+// shown is how messages call a semaphore.
+func (l *looker) shown(s image.Ref) (string, error) {
+	name, err := stapnotes.SemaphoreName(l.code.Image, s)
+	return cmp.Or(name, l.code.Image.Place(s.Addr)), err
+}
+
+// shownID is what findings call the probe of a note.
+func shownID(provider, name string) string {
+	p := linkerset.FromID(idOf(provider, name))
+	p.ID = ""
+	return nameOf(p)
+}
+
+// disagreements finds the probes whose notes name several semaphores.
+func (l *link) disagreements() {
+	for _, probe := range l.noted {
+		for i := 1; i < len(probe.semaphores); i++ {
+			first, other := &probe.semaphores[0], &probe.semaphores[i]
+			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
+				other.shown, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.shown)
+		}
+	}
+}
+
+// deadGuards finds the guards that read another semaphore than tracers raise, or none
+// where there is one.
+func (l *link) deadGuards() {
+	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
+		probe := l.noted[key]
+		if probe == nil {
+			continue // then no tracer knows the probe
+		}
+		for _, g := range l.guards[key] {
+			named := func(s semaphore) bool { return s.id == g.id }
+			const cure = "convert every object with --stapsdt"
+			switch none := len(probe.semaphores) == 0; {
+			case none && g.shown == "" || slices.ContainsFunc(probe.semaphores, named):
+			case none:
+				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.shown, cure)
+			case g.shown == "":
+				l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].shown, cure)
+			default:
+				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.shown, probe.semaphores[0].shown, cure)
+			}
+		}
+	}
+}
+
+func compareScoped(a, b scopedID) int {
+	return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.id, b.id))
+}

@@ -1,0 +1,164 @@
+package check
+
+import (
+	"debug/elf"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+const (
+	probesSection = ".probes"
+	semaphoreSize = 2 // bytes
+
+	// page is the size of the smallest pages of the machines that are known, in bytes.
+	// What shares one of these shares one of the larger ones.
+	page = 4096
+)
+
+// guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
+// give them one.
+func (l *looker) guardSymbols() error {
+	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
+	if err != nil || !found {
+		return err
+	}
+	syms, err := l.Symbols()
+	if err != nil {
+		return err
+	}
+	for i := 1; i < syms.Len(); i++ {
+		if !strings.HasPrefix(syms.Tail(i), patch.GuardPrefix) {
+			continue
+		}
+		s := syms.At(i)
+		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
+		at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
+		if l.relocatable() {
+			at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
+		}
+		f, err := l.finding(DeadGuard, at.Addr, id, "")
+		if err != nil {
+			return err
+		}
+		key := scopedID{l.scope(), idOf(linkerset.SplitID(id))}
+		l.link.guards[key] = append(l.link.guards[key], semaphore{l.semaphoreID(at), s.Name, *f})
+	}
+	return nil
+}
+
+// test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
+func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
+	loaded, ok, err := l.tests.Semaphore(e)
+	if err != nil {
+		return err
+	}
+	guard := semaphore{id: l.semaphoreID(loaded)}
+	if ok {
+		if guard.shown, err = l.shown(loaded); err != nil {
+			return err
+		}
+	}
+	f, err := l.finding(DeadGuard, e.Site, nameOf(probe), "")
+	if err != nil {
+		return err
+	}
+	guard.finding = *f
+	key := scopedID{l.scope(), idOf(inNote(probe.Provider), inNote(probe.Name))}
+	l.link.guards[key] = append(l.link.guards[key], guard)
+	return nil
+}
+
+// inNote writes a name as notes have it.
+func inNote(name string) string { return strings.ReplaceAll(name, "-", "__") }
+
+// place looks at where an image has a semaphore that its notes name. Tracers tell the
+// kernel its place in the file, and the kernel counts in the first writable mapping of
+// that place.
+func (l *looker) place(at image.Addr, probe string) error {
+	name, err := l.shown(image.Ref{Addr: at})
+	if err != nil {
+		return err
+	}
+	segments, err := l.Segments()
+	if err != nil {
+		return err
+	}
+	if why := unreachable(segments, at.Offset); why != "" {
+		return l.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+	}
+	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != probesSection {
+		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, probesSection); err != nil {
+			return err
+		}
+	}
+	if other := mappedBefore(segments, at.Offset); other != nil {
+		return l.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
+	}
+	return nil
+}
+
+// loaded finds the segment that holds a semaphore.
+func loaded(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
+	for i := range segments {
+		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= semaphoreSize && addr-s.Vaddr <= s.Memsz-semaphoreSize {
+			return s
+		}
+	}
+	return nil
+}
+
+// unreachable says why the kernel cannot count in a semaphore, "" where it can.
+func unreachable(segments []elfreloc.Segment, addr uint64) string {
+	s := loaded(segments, addr)
+	switch {
+	case s == nil:
+		return "not in the image"
+	case s.Flags&elf.PF_W == 0:
+		return "in memory that cannot be written"
+	case s.Filesz < semaphoreSize || addr-s.Vaddr > s.Filesz-semaphoreSize:
+		return "in no place of the file, by which tracers name it to the kernel"
+	}
+	for i := range segments {
+		// Loaders protect whole pages: that of the end stays as it is.
+		r := &segments[i]
+		if end := (r.Vaddr + r.Memsz) &^ (page - 1); r.Type == elf.PT_GNU_RELRO && addr >= r.Vaddr && addr < end {
+			return "in memory that cannot be written once the program has started (PT_GNU_RELRO)"
+		}
+	}
+	return ""
+}
+
+// mappedBefore finds another writable segment whose mapping has the semaphore's place in
+// the file too, at lower addresses, nil for none: in some linkers' images the segment
+// that is protected after the start ends in the page in which that of data begins.
+func mappedBefore(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
+	own := loaded(segments, addr)
+	offset := own.Offset + (addr - own.Vaddr)
+	for i := range segments {
+		s := &segments[i]
+		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_W == 0 || s.Vaddr >= own.Vaddr || s.Filesz == 0 {
+			continue
+		}
+		first := s.Offset &^ (page - 1)
+		size := (s.Vaddr+s.Filesz+page-1)&^(page-1) - s.Vaddr&^(page-1)
+		if offset >= first && offset-first < size {
+			return s
+		}
+	}
+	return nil
+}
+
+// sectionAt finds the section that holds an address of an image, nil where section
+// headers do not tell.
+func (l *looker) sectionAt(addr uint64) *elfreloc.Section {
+	for i := range l.Sections {
+		if s := &l.Sections[i]; s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
+			return s
+		}
+	}
+	return nil
+}

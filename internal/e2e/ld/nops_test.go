@@ -1,0 +1,96 @@
+package ld
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+var (
+	noteArgs  = regexp.MustCompile(`Name: (.*)\n.*\n\s*Arguments: ?(.*)\n`)
+	nopSymbol = regexp.MustCompile(`(?m) [a-zA-Z] nops:(\w+) (.*) \d+$`)
+)
+
+// Marked nops in objects without code: the compiler lists the stubs, because they are
+// operands of the assembly.
+func TestNopsLTO(t *testing.T) {
+	tracers := tools.Root("internal", "e2e", "tracers", "testdata")
+	for _, c := range []struct {
+		cc           toolchains.Compiler
+		linker, mode string
+	}{
+		{toolchains.GCC, "bfd", "-flto"},
+		{toolchains.GCC, "bfd", "-flto -ffat-lto-objects"},
+		{toolchains.GCC, "gold", "-flto"},
+		{toolchains.Clang14, "lld14", "-flto"},
+		{toolchains.Clang14, "lld14", "-flto=thin"},
+		{toolchains.Clang19, "lld19", "-flto"},
+		{toolchains.Clang19, "lld19", "-flto=thin"},
+	} {
+		for _, mode := range []string{"-fPIC -pie", "-fno-pic -no-pie", "-fPIC -shared", "-fPIE -pie -Wl,--gc-sections"} {
+			l := toolchains.AMD64.Linker(c.linker)
+			t.Run(c.cc.Name+l.Path+c.mode+mode, func(t *testing.T) {
+				tools.Need(t, c.cc.Name, c.cc.CXX, l.Path, "readelf", "nm")
+				enter(t, l.Path)
+				flags := strings.Fields(fmt.Sprintf("-O2 %s %s -I%s", c.mode, mode, tracers))
+				var objects []string
+				for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc", "main.c"} {
+					compiler, object := c.cc.Name, strings.Split(source, ".")[0]+".o"
+					if strings.HasSuffix(source, ".cc") {
+						compiler = c.cc.CXX
+					}
+					tools.Must(t, compiler, append(flags[:len(flags):len(flags)], "-c", "-o", object, tracers+"/"+source)...)
+					objects = append(objects, object)
+				}
+				for _, converts := range []bool{false, true} {
+					checkNopsLTO(t, c.cc.CXX, l, append(flags[:len(flags):len(flags)], objects...), converts)
+				}
+			})
+		}
+	}
+}
+
+// checkNopsLTO links with and without a conversion.
+func checkNopsLTO(t *testing.T, compiler string, l toolchains.Linker, args []string, converts bool) {
+	t.Helper()
+	t.Setenv("SDTCONVERT_FLAGS", "--stapsdt")
+	t.Setenv("SDTCONVERT", "")
+	if !converts {
+		t.Setenv("SDTCONVERT", "off")
+	}
+	tools.Must(t, compiler, append([]string{"-B" + wrappers, l.Use(), "-o", "program"}, args...)...)
+	notes, written := map[string]int{}, map[string]int{}
+	for _, m := range noteArgs.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", "program"), -1) {
+		notes[m[1]+" "+m[2]]++
+	}
+	for _, m := range nopSymbol.FindAllStringSubmatch(tools.Must(t, "nm", "program"), -1) {
+		written[m[1]+" "+m[2]]++
+	}
+	if len(written) < 6 {
+		t.Errorf("%v", written)
+	}
+	if !converts {
+		written = map[string]int{}
+	}
+	if diff := cmp.Diff(written, notes); diff != "" {
+		t.Errorf("converts: %v; written and notes: %s", converts, diff)
+	}
+	if info, err := os.Stat("program"); err != nil || info.Size() == 0 {
+		t.Error(err)
+	}
+	for _, arg := range args {
+		if arg == "-shared" {
+			return
+		}
+	}
+	if out := tools.Must(t, "sh", "-c", "yes | head -n 3 | ./program"); out != "ready\n" {
+		t.Errorf("the program prints %q", out)
+	}
+}

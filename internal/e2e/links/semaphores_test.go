@@ -1,0 +1,186 @@
+package links
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// tests is a program whose objects test a probe, one of them in an archive.
+type tests struct {
+	compiler
+	objects []string // unconverted
+	more    string   // main, which raises the semaphore
+	archive string   // converted
+}
+
+func compileTests(t *testing.T, c compiler, library bool) tests {
+	t.Helper()
+	p := tests{compiler: c}
+	var rename []string
+	if library {
+		rename = []string{"-Dmain=program_main"}
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		o := c.object(t, "tested.c", "-DNAME="+name, `-DSTRING="`+name+`"`)
+		p.objects = append(p.objects, o)
+	}
+	k := collected{name: "semaphores", ar: "rcsD", flags: []string{"--stapsdt"}}
+	p.archive = k.archive(t, c.machine, p.objects[2:])
+	p.objects = p.objects[:2]
+	p.more = compiler{machine: c.machine, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}.object(t, "testing.c", rename...)
+	return p
+}
+
+// wantTests is what the program prints.
+func wantTests() string {
+	var s strings.Builder
+	for _, v := range []int64{0, 1, 0x8002, 0xffff, 0} {
+		for _, name := range []string{"one", "two", "three"} {
+			fmt.Fprintf(&s, "%s %d %d %d -1 %d -1 %d\n", name, 34*1000000+v, v, v, v, v*65536+v)
+		}
+	}
+	return s.String()
+}
+
+var semaphoreOf = regexp.MustCompile(`Name: item\n.*Semaphore: (0x[0-9a-f]+)`)
+
+// checkSemaphore finds one semaphore in an image, on a page that is its own, and all notes
+// naming it.
+func checkSemaphore(t *testing.T, path string, notes int) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms = slices.DeleteFunc(syms, func(s elf.Symbol) bool { return s.Name != "shop_item_semaphore" })
+	if len(syms) != 1 {
+		t.Fatalf("%s has %d semaphores", path, len(syms))
+	}
+	sec := f.Section(".probes")
+	if sec == nil || syms[0].Value < sec.Addr || syms[0].Value+4 > sec.Addr+sec.Size || sec.Addr%4096 != 0 {
+		t.Errorf("%s: the semaphore is at %#x, .probes is %+v", path, syms[0].Value, sec)
+	}
+	named := semaphoreOf.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", path), -1)
+	if len(named) != notes {
+		t.Errorf("%s has %d notes, want %d", path, len(named), notes)
+	}
+	for _, m := range named {
+		if m[1] != fmt.Sprintf("%#016x", syms[0].Value) && m[1] != fmt.Sprintf("0x%016x", syms[0].Value) {
+			t.Errorf("%s: a note names a semaphore at %s, want %#x", path, m[1], syms[0].Value)
+		}
+	}
+	if out := tools.Must(t, converter, "list", "-v", path); strings.Contains(out, " live") || strings.Contains(out, " unknown") {
+		t.Errorf("%s: %s", path, out)
+	}
+}
+
+// TestSemaphores has tests in each form load one semaphore, in all that linkers make of
+// several objects and an archive.
+func TestSemaphores(t *testing.T) {
+	for _, c := range []compiler{
+		amd64Compiler(toolchains.GCC, "-O2"),
+		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-mfunction-return=thunk-extern", "-fcf-protection=none", "-DNO_JCC"),
+		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
+		crossCompiler(arm64, toolchains.Clang19, "-O2", "-mbranch-protection=standard"),
+		crossCompiler(riscv64, toolchains.GCC, "-O2"),
+		crossCompiler(riscv64, toolchains.Clang19, "-Os", "-ffunction-sections"),
+	} {
+		for _, ld := range c.machine.linkers {
+			for _, md := range modes {
+				for _, how := range []string{"", "-r", "--gc-sections"} {
+					t.Run(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), func(t *testing.T) {
+						t.Parallel()
+						c.need(t)
+						tools.Need(t, ld.Path)
+						checkTests(t, c, ld, md, how)
+					})
+				}
+			}
+		}
+	}
+}
+
+func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how string) {
+	m := c.machine
+	p := compileTests(t, c, md.library)
+	objects := append(convertAll(t, p.objects, "--stapsdt"), p.more)
+	if strings.Contains(c.String(), "thunk-extern") {
+		objects = append(objects, returnThunk(t))
+	}
+	var flags []string
+	switch how {
+	case "-r":
+		merged, err := merge(ld, []string{"-m", m.Emulation}, objects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = []string{merged}
+	case "--gc-sections":
+		flags = []string{"-Wl,--gc-sections"}
+	}
+	starter := compiler{machine: m, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}.object(t, "main.c")
+	got, err := md.link(program{machine: m, starter: starter}, ld, flags, append(objects, p.archive))
+	if err != nil {
+		if how == "-r" && !ld.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	o, err := run(m, got.exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := wantTests(); o.stdout != want {
+		t.Errorf("prints\n%s\nnot\n%s", o.stdout, want)
+	}
+	checkSemaphore(t, got.image, 3)
+}
+
+// returnThunk is an object that has what code returns through.
+func returnThunk(t *testing.T) string {
+	t.Helper()
+	return files.Must(t, "returnthunk.o", []string{"returnthunk"}, func(out string) error {
+		source := strings.TrimSuffix(out, ".o") + ".s"
+		text := ".text\n.globl __x86_return_thunk\n.hidden __x86_return_thunk\n.type __x86_return_thunk,@function\n__x86_return_thunk:\n\tret\n\tint3\n.section .note.GNU-stack,\"\",@progbits\n"
+		if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+			return err
+		}
+		_, err := tools.Try("as", "-o", out, source)
+		return err
+	})
+}
+
+// TestSemaphoresOfBigEndianPrograms links a program that needs no C library, of which
+// there is none.
+func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
+	const emulator = "qemu-aarch64_be-static"
+	tools.Need(t, arm64.Tool("gcc"), arm64.Tool("ld"), "ld.lld-19", emulator)
+	c := compiler{machine: arm64, cc: toolchains.GCC, flags: []string{"-mbig-endian", "-O2", "-ffreestanding", "-fno-stack-protector"}}
+	main := c.object(t, "bigendian.c")
+	tested := convert(t, c.object(t, "tested.c", "-DNAME=one", `-DSTRING="one"`), "--stapsdt")
+	for _, ld := range []string{arm64.Tool("ld"), "ld.lld-19"} {
+		path := files.Must(t, "program", []string{"big-endian", ld, main, tested}, func(out string) error {
+			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
+			return err
+		})
+		if got := tools.Must(t, emulator, path); got != "right\nright\nright\n" {
+			t.Errorf("%s: the program prints %s", ld, got)
+		}
+		checkSemaphore(t, path, 1)
+	}
+}

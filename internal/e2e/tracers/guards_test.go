@@ -1,0 +1,348 @@
+package tracers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// guards is a program whose probe is behind a test of it.
+type guards struct {
+	exe, image string   // the image has the probe
+	args       []string // what the program takes behind its others
+}
+
+// guardModes are the ways to link it: a program with the probe in it, or in a library that
+// it is linked with, or that it loads.
+var guardModes = []string{"exe", "pie", "library", "dlopen"}
+
+// linkGuards compiles, converts and links the program.
+func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, flags ...string) guards {
+	t.Helper()
+	p := program{compiler: c, dir: t.TempDir()}
+	p.probed = []string{c.compile(t, p.dir, "guards.c")}
+	var defines []string
+	if mode == "dlopen" {
+		defines = []string{"-DLOADED"}
+	}
+	p.main = c.compile(t, p.dir, "guards.c", defines...)
+	use := "-B" + linker(t, ld)
+	link := func(name string, flags []string, objects ...string) string {
+		out, err := p.image(t, name, append(flags, use), objects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	probed := p.convert(t, flags...)
+	switch mode {
+	case "library", "dlopen":
+		lib := link("libguarded.so", []string{"-shared"}, probed...)
+		if mode == "dlopen" {
+			return guards{link("guards", []string{"-pie"}, p.main), lib, []string{lib}}
+		}
+		return guards{link("guards", []string{"-pie", "-Wl,-rpath," + filepath.Dir(lib)}, p.main, lib), lib, nil}
+	case "exe":
+		exe := link("guards", []string{"-no-pie"}, append(probed, p.main)...)
+		return guards{exe, exe, nil}
+	}
+	exe := link("guards", []string{"-pie"}, append(probed, p.main)...)
+	return guards{exe, exe, nil}
+}
+
+// eachGuards runs a test with the program of each linker, in some modes.
+func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
+	for _, c := range []compiler{gcc, clang} {
+		for _, ld := range linkers {
+			for _, mode := range modes {
+				if mode != "pie" && (c == clang || ld.Family == "gold") {
+					continue
+				}
+				t.Run(c.cc.Name+"/"+ld.Name+"/"+mode, func(t *testing.T) {
+					tools.Need(t, c.machine.CC(c.cc)[0], c.driver())
+					test(t, linkGuards(t, c, ld, mode))
+				})
+			}
+		}
+	}
+}
+
+// script has bpftrace count the hits of each process with each argument. What it is to
+// print it loses when it is told to end; what it has counted it prints then.
+func (g guards) script() string {
+	return "usdt:" + g.image + ":shop:item { @hits[pid, arg0] = count(); }"
+}
+
+var bpftraceHit = regexp.MustCompile(`(?m)^@hits\[(\d+), (\d+)\]: 1$`)
+
+var uprobes struct {
+	once sync.Once
+	work bool
+}
+
+// needGuards is needUprobes, asked once.
+func needGuards(t *testing.T, exe string) {
+	t.Helper()
+	uprobes.once.Do(func() {
+		needUprobes(t, exe)
+		uprobes.work = true
+	})
+	if !uprobes.work {
+		t.SkipNow()
+	}
+}
+
+// TestGuardsFromTheStart traces programs from before they run.
+func TestGuardsFromTheStart(t *testing.T) {
+	const times = 8
+	want := fmt.Sprintf("all: %d of %d\n", times, times)
+	eachGuards(t, []string{"exe", "pie"}, func(t *testing.T, g guards) {
+		needGuards(t, g.exe)
+		out := tools.Must(t, "bpftrace", "-c", g.exe+" "+strconv.Itoa(times), "-e", g.script())
+		if hits := bpftraceHit.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
+			t.Errorf("bpftrace has %d hits: %s", len(hits), out)
+		}
+	})
+	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+		tools.Need(t, "gdb")
+		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
+			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"
+		file := filepath.Join(t.TempDir(), "script.gdb")
+		if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out, err := tools.Try("gdb", "-nx", "-batch", "-x", file, g.exe)
+		if err != nil || strings.Contains(out, "ptrace: ") {
+			tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
+		}
+		if hits := reported.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
+			t.Errorf("gdb has %d hits: %s", len(hits), out)
+		}
+	})
+}
+
+// watch runs a tracer, and returns what ends it and returns what it has printed.
+func watch(t *testing.T, cmd *exec.Cmd) (end func() string) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	tracer := tools.StartCommand(t, cmd)
+	return func() string {
+		t.Helper()
+		tracer.Process.Signal(os.Interrupt)
+		out := strings.Join(slices.Collect(tracer.Lines()), "\n")
+		if err := tracer.End(); err != nil {
+			t.Errorf("%s: %v\n%s", cmd.Path, err, out)
+		}
+		return out
+	}
+}
+
+// patience is how long a tracer may take to attach.
+const patience = time.Minute
+
+// TestGuardsOfAll traces every process that has the image, a child of one too.
+func TestGuardsOfAll(t *testing.T) {
+	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+		needGuards(t, g.exe)
+		run := func(words ...string) string { return tools.Must(t, g.exe, append(words, g.args...)...) }
+		if got := run("2"); got != "all: 0 of 2\n" {
+			t.Errorf("without a tracer: %s", got)
+		}
+		end := watch(t, exec.Command("bpftrace", "-e", g.script()))
+		for start := time.Now(); run("1") != "all: 1 of 1\n"; time.Sleep(50 * time.Millisecond) {
+			if time.Since(start) > patience {
+				t.Fatal("no guard is true")
+			}
+		}
+		if got := run("3"); got != "all: 3 of 3\n" {
+			t.Errorf("traced: %s", got)
+		}
+		if got := run("fork", "4"); got != "parent: 4 of 4\nchild: 4 of 4\n" {
+			t.Errorf("traced, with a child: %s", got)
+		}
+		hits := map[string]int{} // of processes
+		for _, m := range bpftraceHit.FindAllStringSubmatch(end(), -1) {
+			hits[m[1]]++
+		}
+		by := map[int]int{}
+		for _, n := range hits {
+			by[n]++
+		}
+		if by[3] != 1 || by[4] != 2 {
+			t.Errorf("hits of processes: %v", hits)
+		}
+		if got := run("2"); got != "all: 0 of 2\n" {
+			t.Errorf("when the tracer is gone: %s", got)
+		}
+	})
+}
+
+// asked is a running program whose guards are asked about.
+type asked struct {
+	*tools.Program
+	t *testing.T
+}
+
+func (g guards) start(t *testing.T) asked {
+	t.Helper()
+	p := tools.Start(t, g.exe, g.args...)
+	p.Until(t, "ready")
+	return asked{p, t}
+}
+
+// ask runs the probe once, and returns its argument and whether the guard was true.
+func (a asked) ask() (n int, enabled bool) {
+	a.t.Helper()
+	fmt.Fprintln(a.Stdin)
+	for line := range a.Lines() {
+		var value int
+		if _, err := fmt.Sscanf(line, "%d: %d", &n, &value); err != nil || value < 0 || value > 1 {
+			a.t.Fatalf("the program prints %q: %v", line, err)
+		}
+		return n, value == 1
+	}
+	a.t.Fatal("the program has ended")
+	return 0, false
+}
+
+// until asks until the guard is true so often.
+func (a asked) until(times int) {
+	a.t.Helper()
+	for start := time.Now(); times > 0; {
+		if _, enabled := a.ask(); enabled {
+			times--
+		} else if time.Sleep(20 * time.Millisecond); time.Since(start) > patience {
+			a.t.Fatal("no guard is true")
+		}
+	}
+}
+
+// TestGuardsOfAProcess attaches to a process, and leaves it again.
+func TestGuardsOfAProcess(t *testing.T) {
+	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+		needGuards(t, g.exe)
+		a := g.start(t)
+		if _, enabled := a.ask(); enabled {
+			t.Error("the guard is true before")
+		}
+		for range 2 { // it may come again
+			end := watch(t, exec.Command("bpftrace", "-p", strconv.Itoa(a.Process.Pid), "-e", g.script()))
+			a.until(1)
+			time.Sleep(100 * time.Millisecond) // for the tracer to have attached to all
+			var want []string
+			for range 5 {
+				n, enabled := a.ask()
+				if !enabled {
+					t.Error("the guard is false while it is traced")
+				}
+				want = append(want, strconv.Itoa(n))
+			}
+			var got []string
+			for _, m := range bpftraceHit.FindAllStringSubmatch(end(), -1) {
+				got = append(got, m[2])
+			}
+			for _, n := range want {
+				if !slices.Contains(got, n) {
+					t.Errorf("hits %v, want %v", got, want)
+				}
+			}
+			if _, enabled := a.ask(); enabled {
+				t.Error("the guard is true when the tracer is gone")
+			}
+		}
+	})
+}
+
+// gdbHits has gdb stop at the probe so often, and leave the process.
+const gdbHits = `set $hits = 0
+break -probe-stap shop:item
+commands
+silent
+set $hits = $hits + 1
+printf "> %%d\n", (int)$_probe_arg0
+if $hits < %d
+continue
+end
+end
+continue
+delete
+detach
+`
+
+// TestGuardsUnderGDB is TestGuardsOfAProcess with gdb.
+func TestGuardsUnderGDB(t *testing.T) {
+	const times = 3
+	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+		tools.Need(t, "gdb")
+		a := g.start(t)
+		file := filepath.Join(t.TempDir(), "script.gdb")
+		if err := os.WriteFile(file, []byte(gdbScript+fmt.Sprintf(gdbHits, times)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out := make(chan string)
+		go func() {
+			text, err := tools.Try("gdb", "-nx", "-batch", "-p", strconv.Itoa(a.Process.Pid), "-x", file)
+			out <- fmt.Sprint(text, err)
+		}()
+		var text string
+		for hits := 0; text == ""; {
+			select {
+			case text = <-out:
+			default:
+				if _, enabled := a.ask(); enabled {
+					hits++
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if hits > times {
+				t.Errorf("%d guards are true, want %d", hits, times)
+			}
+		}
+		if strings.Contains(text, "ptrace: ") {
+			tools.Unavailable(t, "gdb cannot attach: "+text)
+		}
+		if hits := reported.FindAllString(text, -1); len(hits) != times {
+			t.Errorf("gdb has %d hits: %s", len(hits), text)
+		}
+		if _, enabled := a.ask(); enabled {
+			t.Error("the guard is true when gdb is gone")
+		}
+	})
+}
+
+// TestSemaphoresInNotes has notes name the semaphores that there are: of the probe that is
+// tested, or of all.
+func TestSemaphoresInNotes(t *testing.T) {
+	for _, ld := range linkers {
+		for flag, want := range map[string]map[string]bool{
+			"tested": {"item": true, "idle": false},
+			"all":    {"item": true, "idle": true},
+		} {
+			t.Run(ld.Name+"/"+flag, func(t *testing.T) {
+				tools.Need(t, "gcc", gcc.driver(), "readelf")
+				notes := notesOf(t, linkGuards(t, gcc, ld, "pie", "--semaphores="+flag).image)
+				at := map[uint64]bool{}
+				for _, n := range notes {
+					if (n.semaphore != 0) != want[n.name] {
+						t.Errorf("%v has the semaphore %#x", n, n.semaphore)
+					}
+					at[n.semaphore] = true
+				}
+				if len(notes) != 2 || len(at) != 2 {
+					t.Errorf("notes %v", notes)
+				}
+			})
+		}
+	}
+}

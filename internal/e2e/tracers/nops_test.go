@@ -1,0 +1,194 @@
+package tracers
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+var clang14 = compiler{toolchains.AMD64, toolchains.Clang14}
+
+// compileNops compiles the program whose probes are marked nops.
+func compileNops(t *testing.T, c compiler, flags ...string) program {
+	t.Helper()
+	tools.Need(t, c.machine.CC(c.cc)[0], c.machine.CXX(c.cc)[0], c.driver(), "readelf")
+	p := program{compiler: c, dir: t.TempDir()}
+	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
+		p.probed = append(p.probed, c.compile(t, p.dir, source, flags...))
+	}
+	p.main = c.compile(t, p.dir, "main.c") // GNU ld 2.40 crashes over clang's debug information for riscv64
+	return p
+}
+
+// said is what the probes of n runs are to show.
+func (p program) said(t *testing.T, n int) []string {
+	t.Helper()
+	dir := filepath.Join(p.dir, "said")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	objects := []string{p.main}
+	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
+		objects = append(objects, p.compile(t, dir, source, "-DSAY"))
+	}
+	exe, err := p.image(t, "said", []string{"-static"}, objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(strings.TrimPrefix(p.runs(t, exe, n), "ready\n")), "\n")
+}
+
+// runs is what a program prints that runs its probes n times.
+func (p program) runs(t *testing.T, exe string, n int) string {
+	t.Helper()
+	command := strings.Join(p.machine.Command(exe), " ")
+	return tools.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s", n, command))
+}
+
+var atNop = regexp.MustCompile(`^nops:(\w+) (.*) \d+$`)
+
+// written are the nops as the assembler has put them into an image: those that no linker
+// has dropped. What is folded or inlined is there once.
+func written(t *testing.T, image string) []string {
+	t.Helper()
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, sym := range symbols {
+		if match := atNop.FindStringSubmatch(sym.Name); match != nil && sym.Value != 0 { // mold leaves those of dropped code
+			all = append(all, note{provider: "nops", name: match[1], location: sym.Value}.String()+" "+match[2])
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// checkNops compares the notes of an image with its records and with what was written.
+func checkNops(t *testing.T, image string) {
+	t.Helper()
+	var got []string
+	for _, n := range checkNotes(t, image) {
+		got = append(got, n.String()+" "+n.args)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(written(t, image), slices.Compact(got)); diff != "" || len(got) < 7 {
+		t.Errorf("%d notes; written and notes: %s", len(got), diff)
+	}
+	if sections := tools.Must(t, "readelf", "-SW", image); strings.Contains(sections, ".sdt_operands") {
+		t.Error("the operands are in the image")
+	}
+}
+
+// nopModes are ways to link, with those that fold code where a linker has one.
+func nopModes(ld toolchains.Linker) []mode {
+	all := modes
+	if ld.Family != "bfd" {
+		all = append(all[:len(all):len(all)], mode{"pie-icf", []string{"-pie", "-Wl,--icf=all", "-Wl,--gc-sections"}})
+	}
+	return all
+}
+
+// TestNops links marked nops in all ways, and without a conversion too.
+func TestNops(t *testing.T) {
+	for _, c := range []compiler{gcc, clang14, clang} {
+		p := compileNops(t, c, "-g")
+		for _, ld := range linkers {
+			dir := linker(t, ld)
+			for _, md := range nopModes(ld) {
+				t.Run(c.cc.Name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
+					flags := append(md.flags[:len(md.flags):len(md.flags)], "-B"+dir)
+					for name, objects := range map[string][]string{"unconverted": p.probed, "converted": p.convert(t)} {
+						out, err := p.image(t, name, flags, append(objects[:len(objects):len(objects)], p.main)...)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if name == "converted" {
+							checkNops(t, out)
+						} else if notes := notesOf(t, out); len(notes) > 0 || len(written(t, out)) < 6 {
+							t.Errorf("unconverted: %v", notes)
+						}
+						if !strings.HasPrefix(md.name, "shared") {
+							if got := p.runs(t, out, 3); got != "ready\n" {
+								t.Errorf("%s prints %q", name, got)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestNopsOfCompilers are operands as compilers write them by other flags.
+func TestNopsOfCompilers(t *testing.T) {
+	for _, c := range []compiler{gcc, clang14, clang, arm64, riscv64, {toolchains.ARM64, toolchains.Clang19}, {toolchains.RISCV64, toolchains.Clang19}} {
+		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
+			t.Run(c.machine.Name+"/"+c.cc.Name+flags, func(t *testing.T) {
+				t.Parallel()
+				p := compileNops(t, c, strings.Fields(flags)...)
+				out, err := p.image(t, "image", []string{"-no-pie"}, append(p.convert(t), p.main)...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkNops(t, out)
+			})
+		}
+	}
+}
+
+// TestNopsMerged converts what ld -r has merged, and again with what is converted.
+func TestNopsMerged(t *testing.T) {
+	for _, c := range []compiler{gcc, clang} {
+		p := compileNops(t, c)
+		converted := p.convert(t)
+		for _, first := range linkers {
+			t.Run(c.cc.Name+"/"+first.Name, func(t *testing.T) {
+				for name, objects := range map[string][]string{"all.o": p.probed, "some.o": {p.probed[0], converted[1], converted[2]}, "others.o": {converted[0], p.probed[1], p.probed[2]}} {
+					merged := filepath.Join(t.TempDir(), name)
+					tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
+					if _, err := tools.Try(converter, "--stapsdt", merged); err != nil {
+						if first.Can(toolchains.GroupsWithR) || !strings.Contains(err.Error(), "is a member of group") {
+							t.Fatal(err)
+						}
+						continue // it is no sound object, and no linker takes it
+					}
+					before, err := os.ReadFile(merged)
+					if err != nil {
+						t.Fatal(err)
+					}
+					tools.Must(t, converter, "--stapsdt", merged)
+					if after, err := os.ReadFile(merged); err != nil || !slices.Equal(before, after) {
+						t.Errorf("%s changes when it is converted again: %v", name, err)
+					}
+					for _, ld := range linkers {
+						out, err := p.image(t, "image", []string{"-pie", "-B" + linker(t, ld)}, merged, p.main)
+						if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
+							continue // as it is unconverted
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						checkNops(t, out)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package tracers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// apart are sources of one program, of which one uses probes that others define.
+var apart = map[string]string{
+	"use.c": `void __dtrace_probe_icmp_kernel_unreach_pkt__receive(int, unsigned char);
+void __dtrace_probe_icmp_kernel_unreach_pkt__send(long);
+int main(int argc, char **argv)
+{
+	(void)argv;
+	__dtrace_probe_icmp_kernel_unreach_pkt__receive(argc, 200);
+	__dtrace_probe_icmp_kernel_unreach_pkt__send(argc);
+	return 0;
+}
+`,
+	"define.c": `#include <sdt.h>
+SDT_PROVIDER_DECLARE(icmp);
+SDT_PROBE_DEFINE2(icmp, kernel, unreach, pkt__receive, "int", "unsigned char");
+SDT_PROBE_DEFINE1(icmp, kernel, unreach, pkt__send, "long");
+`,
+	"provider.c": `#include <sdt.h>
+SDT_PROVIDER_DEFINE(icmp);
+`,
+}
+
+func compileApart(t *testing.T, c compiler) (use, define, provider string) {
+	t.Helper()
+	tools.Need(t, c.machine.CC(c.cc)[0], c.driver(), "readelf")
+	dir := t.TempDir()
+	object := func(source string) string {
+		path := filepath.Join(dir, source)
+		if err := os.WriteFile(path, []byte(apart[source]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out, command := path[:len(path)-1]+"o", c.machine.CC(c.cc)
+		tools.Must(t, command[0], append(command[1:], "-O2", "-fPIC", "-I"+include, "-c", path, "-o", out)...)
+		return out
+	}
+	return object("use.c"), object("define.c"), object("provider.c")
+}
+
+// named are the notes of an image, without addresses.
+func named(t *testing.T, image string) []string {
+	t.Helper()
+	var all []string
+	for _, n := range notesOf(t, image) {
+		all = append(all, n.provider+":"+n.name+" "+n.args)
+	}
+	slices.Sort(all)
+	return all
+}
+
+var byDefinition = map[*toolchains.Machine][]string{
+	toolchains.AMD64:   {"icmp:pkt__receive -4@%edi 1@%sil", "icmp:pkt__send -8@%rdi"},
+	toolchains.ARM64:   {"icmp:pkt__receive -4@x0 1@x1", "icmp:pkt__send -8@x0"},
+	toolchains.RISCV64: {"icmp:pkt__receive -4@a0 1@a1", "icmp:pkt__send -8@a0"},
+}
+
+// TestNamesOfOtherFiles converts together what belongs together: notes are called as
+// the definition says, wherever it is, and as records of the linked program are.
+func TestNamesOfOtherFiles(t *testing.T) {
+	for _, c := range []compiler{gcc, clang, arm64, riscv64} {
+		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			want := byDefinition[c.machine]
+			for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+				use, define, provider := compileApart(t, c)
+				files := []string{use, define, provider}
+				args := []string{"convert", "--stapsdt"}
+				for _, i := range order {
+					args = append(args, files[i])
+				}
+				tools.Must(t, converter, args...)
+				out := filepath.Join(filepath.Dir(use), "program")
+				tools.Must(t, c.driver(), append(files, "-o", out)...)
+				if diff := cmp.Diff(want, named(t, out)); diff != "" {
+					t.Error(diff)
+				}
+				checkNotes(t, out)
+			}
+			use, define, provider := compileApart(t, c)
+			archive := filepath.Join(filepath.Dir(use), "all.a")
+			tools.Must(t, c.machine.Tool("ar"), "rcs", archive, use, define, provider)
+			tools.Must(t, converter, "--stapsdt", archive)
+			if diff := cmp.Diff(want, named(t, archive)); diff != "" {
+				t.Error(diff)
+			}
+			tools.Must(t, converter, "--stapsdt", use)
+			if alone := named(t, use); !strings.HasPrefix(alone[0], "sdt:icmp_kernel_unreach_pkt__receive ") {
+				t.Errorf("alone: %q", alone)
+			}
+		})
+	}
+}
+
+// TestDefinitionsThatDisagree leaves the object alone whose names are not known.
+func TestDefinitionsThatDisagree(t *testing.T) {
+	use, define, _ := compileApart(t, gcc)
+	other := filepath.Join(filepath.Dir(use), "other.c")
+	text := "#define sdt_ping_kernel_unreach_pkt__receive sdt_icmp_kernel_unreach_pkt__receive\n" + strings.ReplaceAll(apart["define.c"], "(icmp", "(ping")
+	if err := os.WriteFile(other, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "gcc", "-c", "-I"+include, other, "-o", other[:len(other)-1]+"o")
+	before, err := os.ReadFile(use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tools.Try(converter, "--stapsdt", use, define, other[:len(other)-1]+"o")
+	if want := "icmp:kernel:unreach:pkt-receive(int, unsigned char) in " + define + " and ping:kernel:unreach:pkt-receive(int, unsigned char) in "; err == nil || !strings.Contains(out, want) {
+		t.Errorf("got %v %s, want %s", err, out, want)
+	}
+	if after, _ := os.ReadFile(use); string(after) != string(before) {
+		t.Error("the object is changed")
+	}
+}

@@ -1,0 +1,195 @@
+package tracers
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// guarded are the files of a program whose probe is guarded.
+type guarded struct{ exe, image string } // image has the probe
+
+// guardedPrograms links the program: with each linker, and as a shared library.
+func guardedPrograms(t *testing.T, c compiler) map[string]guarded {
+	t.Helper()
+	dir := t.TempDir()
+	probe := c.compile(t, dir, "guarded.c", "-g", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
+	tools.Must(t, converter, "--stapsdt", probe)
+	main := c.compile(t, dir, "serve.c")
+	link := func(name string, args ...string) string {
+		out := filepath.Join(dir, name)
+		tools.Must(t, c.driver(), append(args, "-o", out)...)
+		return out
+	}
+	all := map[string]guarded{}
+	for _, ld := range linkers {
+		out := link(ld.Name, "-pie", "-B"+linker(t, ld), main, probe)
+		all[ld.Name] = guarded{out, out}
+	}
+	out := link("no-pie", "-no-pie", main, probe)
+	all["no-pie"] = guarded{out, out}
+	library := link("libguarded.so", "-shared", probe)
+	all["library"] = guarded{link("program", main, library, "-Wl,-rpath,"+dir), library}
+	return all
+}
+
+// upDown is what a listing says of the program's sites: their states, and whether their
+// semaphore is up. A tracer may raise it several times.
+type upDown struct {
+	Call, Test     string
+	CallUp, TestUp bool
+}
+
+// listed reads the listing of a process, or the listing that a file has.
+func listed(t *testing.T, text string) upDown {
+	t.Helper()
+	var l struct {
+		Images []struct {
+			Probes []struct {
+				Sites []struct {
+					Kind, State string
+					Semaphore   struct {
+						Address, Symbol string
+						Value           *int
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	out, addresses := upDown{}, map[string]bool{}
+	for _, im := range l.Images {
+		for _, p := range im.Probes {
+			for _, s := range p.Sites {
+				if s.Semaphore.Symbol != "app_guarded_semaphore" || s.Semaphore.Value == nil {
+					t.Fatalf("%+v", s)
+				}
+				addresses[s.Semaphore.Address] = true
+				state, isUp := &out.Call, &out.CallUp
+				if strings.HasPrefix(s.Kind, "isenabled") {
+					state, isUp = &out.Test, &out.TestUp
+				}
+				*state, *isUp = s.State, *s.Semaphore.Value > 0
+			}
+		}
+	}
+	if len(addresses) != 1 {
+		t.Errorf("semaphores at %v", addresses)
+	}
+	return out
+}
+
+func listProcess(t *testing.T, pid int) upDown {
+	t.Helper()
+	return listed(t, tools.Must(t, converter, "list", "--json", "--pid", strconv.Itoa(pid)))
+}
+
+var (
+	down = upDown{"disabled", "disabled", false, false}
+	up   = upDown{"armed", "armed", true, true}
+)
+
+// TestListUnderBpftrace lists a process before bpftrace traces it, meanwhile, and
+// afterwards.
+func TestListUnderBpftrace(t *testing.T) {
+	for _, c := range []compiler{gcc, clang} {
+		for name, g := range guardedPrograms(t, c) {
+			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
+				needUprobes(t, g.exe)
+				p := tools.Start(t, g.exe)
+				p.Until(t, "ready")
+				if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
+					t.Errorf("before: %s", diff)
+				}
+				cmd := exec.Command("bpftrace", "-p", strconv.Itoa(p.Process.Pid), "-e",
+					fmt.Sprintf("BEGIN { printf(\"attached\\n\"); } usdt:%s:app:guarded { @ = count(); }", g.image))
+				cmd.Stderr = os.Stderr
+				tracer := tools.StartCommand(t, cmd)
+				tracer.Until(t, "attached")
+				if diff := cmp.Diff(up, listProcess(t, p.Process.Pid)); diff != "" {
+					t.Errorf("traced: %s", diff)
+				}
+				fmt.Fprint(p.Stdin, "xyz")
+				tracer.Process.Signal(os.Interrupt)
+				for range tracer.Lines() {
+				}
+				tracer.End()
+				after := listProcess(t, p.Process.Pid)
+				for i := 0; i < 50 && after != down; i++ { // the kernel takes its time
+					time.Sleep(100 * time.Millisecond)
+					after = listProcess(t, p.Process.Pid)
+				}
+				if diff := cmp.Diff(down, after); diff != "" {
+					t.Errorf("after: %s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestListUnderGdb has gdb run the listing while it has a breakpoint at the probe.
+func TestListUnderGdb(t *testing.T) {
+	tools.Need(t, "gdb")
+	for name, g := range guardedPrograms(t, gcc) {
+		t.Run(name, func(t *testing.T) {
+			p := tools.Start(t, g.exe)
+			p.Until(t, "ready")
+			during := filepath.Join(t.TempDir(), "during.json")
+			pid := strconv.Itoa(p.Process.Pid)
+			tools.Must(t, "gdb", "-nx", "-batch", "-p", pid, "-ex", "set breakpoint always-inserted on", "-ex", "break -probe-stap app:guarded",
+				"-ex", fmt.Sprintf("shell %s list --json --pid %s >%s", converter, pid, during))
+			text, err := os.ReadFile(during)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(up, listed(t, string(text))); diff != "" {
+				t.Errorf("traced: %s", diff)
+			}
+			if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
+				t.Errorf("after: %s", diff)
+			}
+		})
+	}
+}
+
+// TestEarlySemaphores proves the rule of that name: bpftrace raises a semaphore before the
+// program starts, and the program sees it unless check says that it does not.
+func TestEarlySemaphores(t *testing.T) {
+	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
+		tools.Unavailable(t, "no sys/sdt.h")
+	}
+	warned := 0
+	for _, align := range []string{"2", "4096"} {
+		object := gcc.compile(t, t.TempDir(), "early.c", "-DALIGN="+align)
+		for _, ld := range linkers {
+			exe := filepath.Join(t.TempDir(), "early")
+			tools.Must(t, gcc.driver(), "-B"+linker(t, ld), "-o", exe, object)
+			needUprobes(t, exe)
+			said := tools.Must(t, converter, "check", exe)
+			want := "up 8"
+			if strings.Contains(said, "[early-semaphore]") {
+				want = "up 0"
+				warned++
+			}
+			out, err := tools.Try("bpftrace", "-e", fmt.Sprintf("usdt:%s:early:hit { @ = count(); }", exe), "-c", exe)
+			if err != nil || !strings.Contains(out, want+"\n") {
+				t.Errorf("%s, aligned to %s: want %s: %v\n%s%s", ld.Name, align, want, err, out, said)
+			}
+		}
+	}
+	if warned == 0 || warned == 2*len(linkers) {
+		t.Errorf("%d warnings", warned)
+	}
+}

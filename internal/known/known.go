@@ -1,0 +1,203 @@
+// Package known collects what the files of a run say of probes, for those of them that
+// use a probe and do not define it: which provider and name it has, and which arguments.
+//
+// An ID tells provider and name of most probes, but not where it has a module or a
+// function in it, as that of SDT_PROBE_DEFINE(icmp, , unreach, pkt__receive): then only
+// the struct sdt_probe does, which one source defines. So the files of a run are looked
+// at before any is converted. Of those whose names hold no probe object, nothing but
+// the names is read; and what cannot be read tells nothing, for whoever converts or
+// links it to complain of.
+package known
+
+import (
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/linkerset"
+)
+
+// Options say how files are read.
+type Options struct {
+	ProbePrefix string // of probe objects' names; not ""
+	Jobs        int    // threads, at least 1
+	FollowThin  bool   // read files outside of the folder of a thin archive
+}
+
+// Table is what files say of probes. It implements patch.Known.
+type Table struct{ probes map[string]*definition }
+
+// definition is what a definition of a probe object says.
+type definition struct {
+	probe linkerset.Probe
+	file  string // or member of an archive
+	rank  rank
+	other *definition // in another file of the rank that says something else, or nil
+}
+
+// rank is what counts where several files define a probe: what is certainly a part of
+// the program is before what a linker takes only if nobody else defines it.
+type rank uint8
+
+const (
+	object  rank = iota // a file of its own
+	member              // of an archive
+	library             // shared
+)
+
+// Read reads files: objects, archives and shared libraries. The order of the files
+// makes no difference, but for what an error says.
+func Read(files []string, o Options) *Table {
+	t := &Table{probes: map[string]*definition{}}
+	if alone(files) {
+		return t
+	}
+	parallel.InOrder(len(files), o.Jobs, func(i int) *[]definition { return read(files[i], o) }, func(_ int, found *[]definition) {
+		for i := range *found {
+			t.add(&(*found)[i])
+		}
+	})
+	return t
+}
+
+// alone reports whether there is one object, which need not be told what it says
+// itself.
+func alone(files []string) bool {
+	if len(files) != 1 {
+		return len(files) == 0
+	}
+	f, err := input.Open(files[0])
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	is, err := f.Source().IsArchive()
+	return err != nil || !is
+}
+
+func (t *Table) add(d *definition) {
+	switch first := t.probes[d.probe.ID]; {
+	case first == nil || d.rank < first.rank:
+		t.probes[d.probe.ID] = d
+	case d.rank == first.rank && first.other == nil && !same(&first.probe, &d.probe):
+		first.other = d
+	}
+}
+
+func same(a, b *linkerset.Probe) bool {
+	return a.Provider == b.Provider && a.Module == b.Module && a.Function == b.Function && a.Name == b.Name && slices.Equal(a.Args, b.Args)
+}
+
+// Probe implements patch.Known. That definitions disagree is an error, but only for who
+// asks.
+func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
+	d := t.probes[id]
+	if d == nil {
+		return linkerset.Probe{}, false, nil
+	}
+	if d.other != nil {
+		return linkerset.Probe{}, false, fmt.Errorf("probe %q is %s in %s and %s in %s; convert what belongs together by itself", id, describe(d), d.file, describe(d.other), d.other.file)
+	}
+	return d.probe, true, nil
+}
+
+// describe tells a definition from one that disagrees with it.
+func describe(d *definition) string {
+	var types []string
+	for _, a := range d.probe.Args {
+		types = append(types, a.Native)
+	}
+	p := &d.probe
+	return fmt.Sprintf("%s:%s:%s:%s(%s)", p.Provider, p.Module, p.Function, p.Name, strings.Join(types, ", "))
+}
+
+// read reads the definitions of a file. What cannot be read has none.
+func read(file string, o Options) *[]definition {
+	var found []definition
+	input.Each(file, input.Options{FollowThin: o.FollowThin}, func(src *input.Source) error {
+		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+			return nil
+		}
+		obj, err := src.Image()
+		if err != nil {
+			return nil
+		}
+		defer obj.Release()
+		if more, err := definitions(obj, o.ProbePrefix); err == nil {
+			found = append(found, more...)
+		}
+		return nil
+	})
+	return &found
+}
+
+// definitions are what the structures of probe objects say that others can name.
+func definitions(o *input.Object, prefix string) ([]definition, error) {
+	if o.Machine == nil {
+		return nil, nil
+	}
+	syms, rank, err := symbols(o, prefix)
+	if err != nil || syms == nil || !syms.Mentions(prefix) {
+		return nil, err
+	}
+	var found []definition
+	var probes *linkerset.Probes
+	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
+		if !strings.HasPrefix(syms.Tail(i), prefix) {
+			continue
+		}
+		s := syms.At(i)
+		if !s.Defined() || s.Type == elf.STT_FUNC {
+			continue
+		}
+		if probes == nil {
+			im, err := image.Open(o.Object, o.Machine)
+			if err != nil {
+				return nil, err
+			}
+			probes = linkerset.NewProbes(im, prefix)
+		}
+		ref := image.Ref{Symbol: s.Name, Addr: image.Addr{Offset: s.Value}}
+		if rank != library {
+			ref.Section = s.Section
+		}
+		probe, err := probes.Of(ref)
+		if err != nil {
+			return nil, err
+		}
+		if probe.Told { // names may be in the memory of the file
+			found = append(found, definition{file: o.Source.Name, rank: rank, probe: linkerset.Probe{
+				ID: strings.Clone(s.Name[len(prefix):]), Provider: strings.Clone(probe.Provider), Module: strings.Clone(probe.Module),
+				Function: strings.Clone(probe.Function), Name: strings.Clone(probe.Name), Args: probe.Args, Told: true,
+			}})
+		}
+	}
+	return found, nil
+}
+
+// symbols are the symbols that other files can name, nil where none is of a probe
+// object.
+func symbols(o *input.Object, prefix string) (*elfreloc.Symbols, rank, error) {
+	if o.Type == elf.ET_DYN && o.Source.Member == nil {
+		syms, err := o.DynamicSymbols()
+		return syms, library, err
+	}
+	if o.Type != elf.ET_REL {
+		return nil, object, nil
+	}
+	found, err := o.NamesContain([][]byte{[]byte(prefix)})
+	if err != nil || !found {
+		return nil, object, err
+	}
+	syms, err := o.Symbols()
+	if o.Source.Member != nil {
+		return syms, member, err
+	}
+	return syms, object, err
+}

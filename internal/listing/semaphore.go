@@ -1,0 +1,73 @@
+package listing
+
+import (
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/image"
+	"sdtconvert/internal/locate"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
+	"sdtconvert/linkerset"
+)
+
+// semaphores finds those of the sites of one image: of probe calls by their notes, of
+// is-enabled tests by their code.
+type semaphores struct {
+	code   *locate.Code
+	memory image.Image
+	tests  *sitestate.Tests
+	noted  map[image.Addr]image.Ref // by site, as memory has it
+}
+
+func newSemaphores(code *locate.Code, memory image.Image, warn func(error)) *semaphores {
+	s := &semaphores{code: code, memory: memory, tests: sitestate.NewTests(memory, code.Object), noted: map[image.Addr]image.Ref{}}
+	notes, faults, err := stapnotes.Read(code.Object, code.Image)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	for _, fault := range faults {
+		warn(fault)
+	}
+	for _, n := range notes {
+		if !n.Semaphore.Null() {
+			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
+		}
+	}
+	return s
+}
+
+// of finds the one of a site, nil for none.
+func (s *semaphores) of(e *linkerset.Entry) (*Semaphore, error) {
+	if s == nil {
+		return nil, nil
+	}
+	ref, ok := s.noted[e.Site]
+	if e.Kind == arch.Enabled {
+		var err error
+		if ref, ok, err = s.tests.Semaphore(e); err != nil {
+			return nil, err
+		}
+	}
+	if !ok {
+		return nil, nil
+	}
+	return s.show(ref)
+}
+
+// show describes a semaphore. What a broken file says is none has no value.
+func (s *semaphores) show(ref image.Ref) (*Semaphore, error) {
+	name, err := stapnotes.SemaphoreName(s.memory, ref)
+	if err != nil || ref.Undefined {
+		return &Semaphore{Symbol: name}, err
+	}
+	out := &Semaphore{Address: fmt.Sprintf("%#x", ref.Offset), Symbol: name}
+	if ref.Section != 0 {
+		out.Section = s.code.Object.Sections[ref.Section].Name
+	}
+	if b, err := s.memory.Bytes(ref.Addr, 2); err == nil {
+		value := s.memory.Encoding().Order.Uint16(b)
+		out.Value = &value
+	}
+	return out, nil
+}

@@ -1,0 +1,252 @@
+package sitestate_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/linkerset"
+)
+
+// source is a program of sites of is-enabled tests, each with its record: those that
+// load the semaphore hit, in each of the machine's ways, and those of zero, which load
+// none. The helper of a machine is loads, or sets where the result is 0.
+const source = `
+.macro record kind
+	.pushsection sdt_isenabled_set, "aw", %%progbits
+	.balign 8
+	.8byte sdt_app___\kind, 9b
+	.popsection
+.endm
+.text
+.globl main, _start
+.type main, %%function
+main:
+_start:
+%s
+.size main, . - main
+.globl loads, sets
+.hidden loads
+.hidden sets
+.section .text.helper, "ax", %%progbits
+.balign 16
+.type loads, %%function
+%s
+.size loads, . - loads
+.type sets, %%function
+%s
+.size sets, . - sets
+.section .data.probes, "aw", %%progbits
+.balign 8
+sdt_app___hit: .8byte 1
+sdt_app___zero: .8byte 2
+.section .probes, "aw", %%progbits
+.balign 4
+.weak app_hit_semaphore
+.hidden app_hit_semaphore
+.type app_hit_semaphore, %%object
+.size app_hit_semaphore, 2
+app_hit_semaphore: .2byte 3, 0
+.section .note.GNU-stack, "", %%progbits
+`
+
+// code are sites and helpers of a machine, in the forms that Disable and Stub give.
+var code = map[*toolchains.Machine]struct{ sites, loads, sets string }{
+	toolchains.AMD64: {
+		sites: `
+9: call loads
+record hit
+9: mov app_hit_semaphore(%rip), %eax
+record hit
+9: addr32 call loads
+record hit
+9: jne loads
+record hit
+9: jmp loads
+record hit
+9: xor %eax, %eax
+nopl (%rax)
+record zero
+9: .byte 0xe9
+.long sets - . - 4
+record zero
+`,
+		loads: "loads: endbr64\nmovzwl app_hit_semaphore(%rip), %eax\nret\nint3",
+		sets:  "sets: xor %eax, %eax\nret\nint3",
+	},
+	toolchains.ARM64: {
+		sites: `
+9: bl loads
+record hit
+9: b loads
+record hit
+9: mov w0, #0
+record zero
+9: b sets
+record zero
+`,
+		loads: "loads: bti c\nadrp x0, app_hit_semaphore\nldrh w0, [x0, :lo12:app_hit_semaphore]\nret",
+		sets:  "sets: mov w0, #0\nret",
+	},
+	toolchains.RISCV64: {
+		sites: `
+.option norvc
+.option norelax
+9: auipc a0, %pcrel_hi(app_hit_semaphore)
+lhu a0, %pcrel_lo(9b)(a0)
+record hit
+9: tail loads
+record hit
+9: li a0, 0
+nop
+record zero
+9: li a0, 0
+ret
+record zero
+`,
+		loads: ".option norvc\nloads: auipc a0, %pcrel_hi(app_hit_semaphore)\nlhu a0, %pcrel_lo(loads)(a0)\nret",
+		sets:  "sets: li a0, 0\nret",
+	},
+}
+
+// assembled makes the program's object of a machine.
+func assembled(t *testing.T, m *toolchains.Machine) string {
+	t.Helper()
+	as := m.Tool("gcc")
+	tools.Need(t, as, m.Tool("nm"))
+	in, out := filepath.Join(t.TempDir(), "sites.s"), filepath.Join(t.TempDir(), "sites.o")
+	c, ok := code[m]
+	if !ok {
+		t.Fatal("no code for the machine")
+	}
+	if err := os.WriteFile(in, fmt.Appendf(nil, source, c.sites, c.loads, c.sets), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"-c", "-o", out, in}
+	if m == toolchains.ARM64 {
+		flags = append(flags, "-march=armv8.5-a")
+	}
+	tools.Must(t, as, flags...)
+	return out
+}
+
+// loaded returns what Tests says of each site of a file, by the symbols of their probe
+// objects.
+func loaded(t *testing.T, path string, each func(probe string, semaphore image.Ref, ok bool, im image.Image)) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := image.Open(o, machines.Lookup(o.ABI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, faults, err := linkerset.Layout{}.Read(im)
+	if err != nil || len(faults) > 0 || len(entries) < 4 {
+		t.Fatal(entries, faults, err)
+	}
+	tests := sitestate.NewTests(im, o)
+	for i := range entries {
+		if kind, state := sitestate.Of(&entries[i], im, im, 0); state != sitestate.Disabled || !strings.HasPrefix(kind, "isenabled") {
+			t.Errorf("%s: %s is %s, %s", path, im.Place(entries[i].Site), kind, state)
+		}
+		semaphore, ok, err := tests.Semaphore(&entries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{entries[i].Probe.Symbol}
+		if names[0] == "" {
+			if names, err = im.SymbolsAt(entries[i].Probe.Addr); err != nil || len(names) == 0 {
+				t.Fatal(names, err)
+			}
+		}
+		each(names[0], semaphore, ok, im)
+		probe := entries[i]
+		probe.Kind = arch.Probe
+		if _, ok, err := tests.Semaphore(&probe); ok || err != nil {
+			t.Errorf("a probe call loads a semaphore: %v", err)
+		}
+	}
+}
+
+func TestSemaphoreInImages(t *testing.T) {
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			object := assembled(t, m)
+			for _, l := range m.Newest() {
+				for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
+					tools.Need(t, l.Path)
+					out := filepath.Join(t.TempDir(), "prog")
+					words := append([]string{"-B" + tools.Driver(t, l.Path), mode, "-nostdlib", "-o", out, object}, m.LinkFlags...)
+					tools.Must(t, m.Tool("gcc"), words...)
+					want := addressOf(t, m, out, "app_hit_semaphore")
+					loaded(t, out, func(probe string, semaphore image.Ref, ok bool, im image.Image) {
+						if hit := probe == "sdt_app___hit"; ok != hit || hit && semaphore.Addr != (image.Addr{Offset: want}) {
+							t.Errorf("%s %s: %s: %+v, %v, want %#x", l.Name, mode, probe, semaphore, ok, want)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// addressOf is where nm says that a symbol is.
+func addressOf(t *testing.T, m *toolchains.Machine, path, symbol string) uint64 {
+	t.Helper()
+	for _, line := range tools.Lines(t, m.Tool("nm"), path) {
+		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
+			at, err := strconv.ParseUint(f[0], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+	}
+	t.Fatalf("%s has no %s", path, symbol)
+	return 0
+}
+
+func TestSemaphoreInObjects(t *testing.T) {
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			object := assembled(t, m)
+			merged := filepath.Join(t.TempDir(), "merged.o")
+			tools.Must(t, m.Tool("ld"), "-r", "-o", merged, object)
+			for _, path := range []string{object, merged} {
+				loaded(t, path, func(probe string, semaphore image.Ref, ok bool, im image.Image) {
+					hit := probe == "sdt_app___hit"
+					if ok != hit || hit && (semaphore.Symbol != "app_hit_semaphore" || semaphore.Undefined || !slices.Equal(bytesAt(t, im, semaphore.Addr), []byte{3, 0})) {
+						t.Errorf("%s: %s: %+v, %v", path, probe, semaphore, ok)
+					}
+				})
+			}
+		})
+	}
+}
+
+func bytesAt(t *testing.T, im image.Image, at image.Addr) []byte {
+	t.Helper()
+	b, err := im.Bytes(at, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

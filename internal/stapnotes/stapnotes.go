@@ -1,0 +1,192 @@
+// Package stapnotes reads the notes by which tracers of user space know probes,
+// .note.stapsdt: those that SystemTap's sys/sdt.h makes, and those that a conversion
+// adds (internal/emit/stapsdt).
+//
+// The form of a note is described at
+// https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation. Notes are not
+// loaded: of a process they are those of the files that it has mapped.
+package stapnotes
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+)
+
+const (
+	section     = ".note.stapsdt"
+	baseSection = ".stapsdt.base"
+	owner       = "stapsdt\x00"
+	noteType    = 3
+	headerSize  = 12 // three words of 32 bits: the sizes of owner and descriptor, and the type
+
+	semaphoreSuffix = "_semaphore"
+)
+
+// Note is the note of one site.
+type Note struct {
+	Provider, Name string // as written: __ is no dash
+	Args           string // operands, separated by spaces
+	Site           image.Ref
+	// Semaphore is 16 bits, which tracers count up while they have the site armed. It
+	// is Null of a probe without any. In an object it may be left to the linker.
+	Semaphore image.Ref
+}
+
+// Read returns the notes of an object or a linked file, in their order. What cannot be
+// read of them is in faults, each an *elfreloc.Error; err keeps a whole section from
+// being read.
+//
+// Addresses in a linked file are those that it is linked for now: prelink moves a
+// program and not its notes, but each has the address that the section .stapsdt.base
+// was linked for.
+func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err error) {
+	r := &reader{o: o, im: im}
+	for i := range o.Sections {
+		if s := &o.Sections[i]; s.Name == baseSection && o.Type != elf.ET_REL && r.base == nil {
+			r.base = &s.Addr
+		}
+	}
+	left := uint64(o.Size())
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Type != elf.SHT_NOTE || s.Name != section {
+			continue
+		}
+		if s.Size > left {
+			return nil, nil, o.SectionError(i, errors.New("overlaps other notes in the file"))
+		}
+		left -= s.Size
+		if err := r.section(i); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.notes, r.faults, nil
+}
+
+type reader struct {
+	o      *elfreloc.Object
+	im     image.Image
+	base   *uint64 // where baseSection is; nil where nothing tells
+	notes  []Note
+	faults []error
+}
+
+// section reads the notes of one section. Behind one that is cut off, nobody knows
+// where another would begin.
+func (r *reader) section(sec int) error {
+	data, err := r.o.Data(sec)
+	if err != nil {
+		return err
+	}
+	u32 := func(at uint64) uint64 { return uint64(r.o.Encoding.Order.Uint32(data[at:])) }
+	size := uint64(len(data))
+	for at := uint64(0); at < size; {
+		if size-at < headerSize {
+			r.fault(sec, at, "%d bytes are no header of a note", size-at)
+			return nil
+		}
+		name, desc, typ := u32(at), u32(at+4), u32(at+8)
+		start := at + headerSize + pad(name)
+		end := start + desc
+		if end > size {
+			r.fault(sec, at, "a note ends %d bytes behind its section", end-size)
+			return nil
+		}
+		if typ == noteType && string(data[at+headerSize:at+headerSize+name]) == owner {
+			if err := r.note(sec, start, data[start:end]); err != nil {
+				r.fault(sec, start, "%w", err)
+			}
+		}
+		at = start + pad(desc)
+	}
+	return nil
+}
+
+// pad rounds the size of a part of a note up. Both are aligned to 4 bytes.
+func pad(n uint64) uint64 { return (n + 3) &^ 3 }
+
+func (r *reader) fault(sec int, at uint64, format string, args ...any) {
+	r.faults = append(r.faults, r.o.OffsetError(sec, at, fmt.Errorf(format, args...)))
+}
+
+// note reads the descriptor of a note, which is at an offset in its section: three
+// addresses and three strings.
+func (r *reader) note(sec int, at uint64, desc []byte) error {
+	word := uint64(r.o.Encoding.Word())
+	if uint64(len(desc)) < 3*word {
+		return fmt.Errorf("a note of %d bytes, which has no room for three addresses", len(desc))
+	}
+	var n Note
+	rest := desc[3*word:]
+	for _, s := range []*string{&n.Provider, &n.Name, &n.Args} {
+		text, after, ok := bytes.Cut(rest, []byte{0})
+		if !ok {
+			return errors.New("a string of a note has no end")
+		}
+		*s, rest = string(text), after
+	}
+	if r.o.Type == elf.ET_REL {
+		if err := r.relocated(&n, image.Addr{Section: sec, Offset: at}, word); err != nil {
+			return err
+		}
+	} else {
+		r.linked(&n, desc, word)
+	}
+	r.notes = append(r.notes, n)
+	return nil
+}
+
+// relocated follows the addresses of an object's note.
+func (r *reader) relocated(n *Note, at image.Addr, word uint64) (err error) {
+	if n.Site, err = r.im.Word(at); err != nil {
+		return reason(err)
+	}
+	n.Semaphore, err = r.im.Word(at.Add(2 * word))
+	return reason(err)
+}
+
+// reason is an error without its place, which a fault has anyhow.
+func reason(err error) error {
+	if at, ok := errors.AsType[*elfreloc.Error](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// linked reads the addresses of a linked file's note.
+func (r *reader) linked(n *Note, desc []byte, word uint64) {
+	get := func(i uint64) uint64 { return r.o.Encoding.GetWord(desc[i*word:]) }
+	moved := uint64(0)
+	if base := get(1); r.base != nil && base != 0 {
+		moved = *r.base - base
+	}
+	n.Site.Offset = get(0) + moved
+	if semaphore := get(2); semaphore != 0 {
+		n.Semaphore.Offset = semaphore + moved
+	}
+	if word == 4 {
+		n.Site.Offset, n.Semaphore.Offset = uint64(uint32(n.Site.Offset)), uint64(uint32(n.Semaphore.Offset))
+	}
+}
+
+// SemaphoreName is the symbol that names a semaphore: the one that a relocation has, else
+// of those at its place the one that ends as the names of semaphores do. It is "" where
+// no symbol is left.
+func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
+	if semaphore.Symbol != "" {
+		return semaphore.Symbol, nil
+	}
+	names, err := im.SymbolsAt(semaphore.Addr)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, semaphoreSuffix) })
+	return names[max(i, 0)], nil
+}

@@ -1,0 +1,178 @@
+package patch
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+)
+
+// A nop takes no arguments anywhere: they stay where the compiler has them, which it
+// tells in a section that no linker puts into an image. docs/records.md is the contract
+// with those who write it.
+
+// OperandsSection is the name of the sections that say where the arguments of marked
+// nops are (arch.Nop).
+const OperandsSection = ".sdt_operands"
+
+// longestOperands is how many bytes the operands of a site may have. Those of twelve
+// arguments have a few hundred, if none is named by a mangled name.
+const longestOperands = 4096
+
+// fixOperands is what to do about a nop whose arguments nobody tells.
+const fixOperands = "let the assembly that marks it write an entry of " + OperandsSection + ", and strip none"
+
+// place is a place in a section.
+type place struct {
+	section int
+	offset  uint64 // bytes
+}
+
+// operands are those of marked nops, by the place of the nop.
+type operands map[place]*string // nil as long as no entry is found
+
+// of returns the operands of a marked nop.
+func (f operands) of(ref *Reference) (string, error) {
+	text := f[place{ref.Relocs.Target, ref.Reloc.Offset}]
+	if text == nil {
+		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
+	}
+	return *text, nil
+}
+
+// readOperands finds the operands of calls that are marks. What else is in the sections,
+// as of sites that were converted before or that a linker has dropped, is passed over,
+// but has to make sense.
+func (s *Scan) readOperands() (operands, error) {
+	none := s.Machine.Traits().None
+	var found operands
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Reloc.Type == none {
+			if found == nil {
+				found = operands{}
+			}
+			found[place{c.Relocs.Target, c.Reloc.Offset}] = nil
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	rels, err := s.Object.RelocSections()
+	if err != nil {
+		return nil, err
+	}
+	bySection := map[int][]*elfreloc.RelocSection{}
+	for i := range rels {
+		if target := rels[i].Target; s.Object.Sections[target].Name == OperandsSection {
+			bySection[target] = append(bySection[target], &rels[i])
+		}
+	}
+	for i := range s.Object.Sections {
+		if sec := &s.Object.Sections[i]; sec.Name == OperandsSection && sec.InFile() {
+			if err := s.readEntries(i, bySection[i], found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// readEntries reads a section of operands: entries of a word, which a relocation makes the
+// address of a site, and a string.
+func (s *Scan) readEntries(sec int, rels []*elfreloc.RelocSection, found operands) error {
+	o := s.Object
+	data, err := o.Data(sec)
+	if err != nil {
+		return err
+	}
+	word := o.Encoding.Word()
+	most := len(data) / (word + 1)
+	var sites []elfreloc.Relocation
+	for _, rs := range rels {
+		err := o.EachRelocation(*rs, func(_ int, r elfreloc.Relocation) error {
+			if len(sites) == most {
+				return o.SectionError(rs.Index, fmt.Errorf("more than %d relocations of entries in %d bytes of %s", most, len(data), OperandsSection))
+			}
+			sites = append(sites, r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(sites, func(a, b elfreloc.Relocation) int { return cmp.Compare(a.Offset, b.Offset) })
+	for at := 0; at < len(data); {
+		if len(sites) == 0 || sites[0].Offset != uint64(at) {
+			return o.OffsetError(sec, uint64(at), fmt.Errorf("no relocation for the address of a site; want entries of a word and a string, without padding"))
+		}
+		r := sites[0]
+		sites = sites[1:]
+		if r.Implicit && len(data)-at >= word {
+			r.Addend = int64(o.Encoding.GetWord(data[at:]))
+		}
+		text, err := operandsAt(data[at:], word)
+		if err == nil {
+			err = s.addEntry(r, text, found)
+		}
+		if err != nil {
+			return o.OffsetError(sec, uint64(at), err)
+		}
+		at += word + len(text) + 1
+	}
+	if len(sites) > 0 {
+		return o.OffsetError(sec, sites[0].Offset, fmt.Errorf("a relocation that is of no entry"))
+	}
+	return nil
+}
+
+// operandsAt is the string behind the word that an entry begins with.
+func operandsAt(entry []byte, word int) ([]byte, error) {
+	if len(entry) <= word {
+		return nil, fmt.Errorf("an entry that the section's end cuts off after %d bytes", len(entry))
+	}
+	text, _, ended := bytes.Cut(entry[word:], []byte{0})
+	switch bad := bytes.IndexFunc(text, func(c rune) bool { return c < ' ' || c > '~' }); {
+	case !ended:
+		return nil, fmt.Errorf("operands without a NUL behind them")
+	case len(text) > longestOperands:
+		return nil, fmt.Errorf("operands of %d bytes, want at most %d", len(text), longestOperands)
+	case bad >= 0:
+		return nil, fmt.Errorf("byte %#02x in operands, want printable ASCII", text[bad])
+	}
+	return text, nil
+}
+
+// addEntry takes the operands of a site, if they are asked for.
+func (s *Scan) addEntry(r elfreloc.Relocation, text []byte, found operands) error {
+	traits := s.Machine.Traits()
+	if r.Type == traits.None || r.Sym == 0 {
+		return nil // a linker has dropped the site
+	}
+	if r.Type != traits.Word {
+		return fmt.Errorf("relocation %s, want %s", s.Machine.RelocName(r.Type), s.Machine.RelocName(traits.Word))
+	}
+	syms, err := s.Object.Symbols()
+	if err != nil {
+		return err
+	}
+	sym := syms.At(int(r.Sym))
+	if sym.Section <= 0 || sym.Section >= len(s.Object.Sections) {
+		return fmt.Errorf("the address of %q, which is in no section of the object; want a site's", sym.Name)
+	}
+	sec, at := &s.Object.Sections[sym.Section], place{sym.Section, sym.Value + uint64(r.Addend)}
+	if at.offset >= sec.Size {
+		return fmt.Errorf("the address %s+%#x, beyond the section's %d bytes; want a site's", sec.Name, at.offset, sec.Size)
+	}
+	old, wanted := found[at]
+	if old != nil {
+		return fmt.Errorf("a second entry for the site at %s+%#x", sec.Name, at.offset)
+	}
+	if wanted {
+		operands := string(text)
+		found[at] = &operands
+	}
+	return nil
+}
