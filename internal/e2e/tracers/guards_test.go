@@ -139,7 +139,20 @@ func watch(t *testing.T, cmd *exec.Cmd) (end func() string) {
 	tracer := tools.StartCommand(t, cmd)
 	return func() string {
 		t.Helper()
+		again := time.NewTicker(300 * time.Millisecond) // one that it does not expect yet is lost
+		done := make(chan bool)
+		defer func() { again.Stop(); close(done) }()
 		tracer.Process.Signal(os.Interrupt)
+		go func() {
+			for {
+				select {
+				case <-again.C:
+					tracer.Process.Signal(os.Interrupt)
+				case <-done:
+					return
+				}
+			}
+		}()
 		out := strings.Join(slices.Collect(tracer.Lines()), "\n")
 		if err := tracer.End(); err != nil {
 			t.Errorf("%s: %v\n%s", cmd.Path, err, out)
