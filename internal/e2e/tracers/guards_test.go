@@ -36,7 +36,7 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 	if mode == "dlopen" {
 		defines = []string{"-DLOADED"}
 	}
-	p.main = c.compile(t, p.dir, "guards.c", defines...)
+	p.main = c.compile(t, p.dir, "guards_main.c", defines...)
 	use := "-B" + linker(t, ld)
 	link := func(name string, flags []string, objects ...string) string {
 		out, err := p.image(t, name, append(flags, use), objects...)
