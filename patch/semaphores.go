@@ -148,7 +148,7 @@ func (p *Plan) useNamed(byName map[string]*semaphore) error {
 
 // useSymbol has a semaphore use a symbol of the object. Of several, which are those of
 // guards before they are renamed and after it, as ld -r may bring them together, or
-// references and a definition, it uses the definition, the last one.
+// references and a definition, it uses the definition that linkers keep.
 func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
 	o := p.Scan.Object
 	syms, err := o.Symbols()
@@ -173,16 +173,35 @@ func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
 		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
 	}
 	s.foreign = s.foreign || named
+	better, err := p.isBetter(s, i)
 	switch {
+	case err != nil:
+		return err
 	case s.symbol == 0:
 		s.symbol = i
-	case sym.Section != 0:
+	case better:
 		s.same, s.symbol = append(s.same, s.symbol), i
 	default:
 		s.same = append(s.same, i)
 	}
 	s.defined = s.defined || sym.Section != 0
 	return nil
+}
+
+// isBetter reports whether another symbol is to be that of a semaphore instead of the one
+// it has. Of two definitions each is in a COMDAT group, which now get the same name: so
+// linkers drop the second group, and what it defines.
+func (p *Plan) isBetter(s *semaphore, i uint32) (bool, error) {
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return false, err
+	}
+	section := syms.At(int(i)).Section
+	if section == 0 || !s.defined {
+		return section != 0, nil
+	}
+	groups, err := p.Scan.Object.Groups()
+	return groups[section] < groups[syms.At(int(s.symbol)).Section], err
 }
 
 // isOurs reports whether a symbol is that of a semaphore as guards and conversions define

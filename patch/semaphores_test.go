@@ -147,6 +147,40 @@ func TestSemaphores(t *testing.T) {
 	}
 }
 
+// Several definitions of a semaphore in an object are in COMDAT groups of one name, of which
+// a linker keeps the first: so that is where the symbol has to be.
+func TestSemaphoresOfSeveralGroupsLink(t *testing.T) {
+	tools.Need(t, "ld")
+	const clash = "__dtrace_semaphore_shop_item___count" // its name is that of shop:item_count
+	other := strings.ReplaceAll(strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", "__dtrace_semaphore_shop___item_count"), "g:\n", "h:\n")
+	for name, text := range map[string]string{
+		"converted before, a guard": earlier + guard,
+		"a guard, converted before": guard + earlier,
+		"two probes of one name":    other + strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", clash),
+		"the other way round":       strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", clash) + other,
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := convertBytes(t, assemble(t, text), withNotes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			object := filepath.Join(t.TempDir(), "a.o")
+			if err := os.WriteFile(object, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			tools.Must(t, "ld", "-shared", "-o", object+".so", object)
+			f, err := elf.Open(object + ".so")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if got := symbolsOf(t, f, "_semaphore"); strings.Contains(got, "\n") || !strings.HasSuffix(got, "_semaphore STB_LOCAL STV_DEFAULT .probes") {
+				t.Errorf("linked, the semaphore is %s", got)
+			}
+		})
+	}
+}
+
 func TestGuardsStayWithoutNotes(t *testing.T) {
 	data := assemble(t, guard)
 	if out, err := convertBytes(t, data, defaults()); out != nil || err != nil {

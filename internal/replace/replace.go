@@ -111,17 +111,18 @@ func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, worker
 // resolve follows path to the file that is to be replaced, and reports whether
 // it is one that can be: a regular file, or none yet.
 func resolve(path string) (target string, regular bool, err error) {
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if target, err = filepath.EvalSymlinks(path); err == nil {
-			path = target
-			info, err = os.Stat(target)
-		} // else a link that leads nowhere is replaced itself
-	}
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, true, nil
+		return path, true, nil // a link that leads nowhere is replaced itself
 	}
-	return path, err == nil && info.Mode().IsRegular(), err
+	if err != nil || !info.Mode().IsRegular() {
+		return path, false, err
+	}
+	if target, err = filepath.EvalSymlinks(path); err != nil {
+		// Links of /proc/self/fd lead to what has no name, too: a file that is removed.
+		return path, false, nil
+	}
+	return target, true, nil
 }
 
 // temporaryFor makes the file that is to become target, or takes the one that

@@ -5,6 +5,7 @@ package safety
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"fmt"
 	"io"
 	"os"
@@ -192,6 +193,29 @@ func TestOutputToFullDevice(t *testing.T) {
 	folder := t.TempDir()
 	run(t, "-o", "/dev/full", s.place(t, folder)).failed(t, "write /dev/full: no space left on device")
 	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+}
+
+// /dev/stdout is a link of this kind, whose text leads nowhere for a pipe: it would be root
+// who replaces it.
+func TestOutputToLinkOfDescriptor(t *testing.T) {
+	s := smallSample(t)
+	folder := t.TempDir()
+	path, link := s.place(t, folder), filepath.Join(folder, "out")
+	if err := os.Symlink("/proc/self/fd/1", link); err != nil {
+		t.Fatal(err)
+	}
+	was := identify(t, link)
+	o := run(t, "-o", link, path)
+	if o.status != 0 || o.stderr != "" || o.stdout != string(s.new) {
+		t.Errorf("got status %d, %q and %d bytes, want the %d of the result", o.status, o.stderr, len(o.stdout), len(s.new))
+	}
+	if o := run(t, "stubs", "-o", link, path); o.status != 0 || !strings.HasPrefix(o.stdout, elf.ELFMAG) {
+		t.Errorf("stubs: got status %d, %q and %d bytes, want an object", o.status, o.stderr, len(o.stdout))
+	}
+	if now := identify(t, link); now != was {
+		t.Errorf("the link was %+v and is %+v", was, now)
+	}
+	wantOnly(t, folder, "a.o", "out")
 }
 
 func TestOutputToPipe(t *testing.T) {
