@@ -250,8 +250,9 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * disabled, and a relocation that does nothing, but names the stub. That is weak, so
  * that it may be missing in the end. An entry of .sdt_operands, which linkers leave out
  * of images, has the address and the arguments as the assembler writes them; none in
- * Intel's syntax, which tracers do not read. gcc takes arguments from where they are.
- * clang, given the choice, copies all of them to the stack.
+ * Intel's syntax, which tracers do not read. Arguments are numbers and in registers: not
+ * each tracer reads memory that has an index or a name, and clang, given the choice,
+ * copies all of them to the stack.
  *
  * Link-time optimisation knows no names in assembly, so the stub is an operand that no
  * instruction has, too. gcc is told of an array: of a function its debug information would
@@ -268,10 +269,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_WEAK_ __attribute__((weak, SDT_HIDDEN_))
 #ifdef __clang__
 #define SDT_KIND_(stub) void stub(void)
-#define SDT_PLACE_ "nr"
 #else
 #define SDT_KIND_(stub) const char stub[]
-#define SDT_PLACE_ "nor"
 #endif
 #if defined(__x86_64__)
 #define SDT_NOP_ ".byte 0x0f,0x1f,0x44,0x00,0x00"
@@ -303,7 +302,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_STRING_6_ SDT_STRING_5_ " %n10@%11"
 #define SDT_STRING_7_ SDT_STRING_6_ " %n12@%13"
 #define SDT_STRING_8_ SDT_STRING_7_ " %n14@%15"
-#define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_PLACE_(v)
+#define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), "nr"(v)
 #define SDT_OPERANDS_0_
 #define SDT_OPERANDS_1_ SDT_OPERAND_(sdt_0_),
 #define SDT_OPERANDS_2_ SDT_OPERANDS_1_ SDT_OPERAND_(sdt_1_),

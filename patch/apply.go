@@ -43,7 +43,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if err := a.addSemaphores(); err != nil {
 		return err
 	}
-	if p.Options.Stapsdt {
+	if p.Options.Noted() {
 		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
@@ -58,6 +58,9 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 			return err
 		}
 		from = to
+	}
+	if a.notes != nil {
+		a.notes.warn()
 	}
 	probes.retireStubs()
 	return nil

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/linkerset"
 )
 
@@ -51,19 +52,24 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	if err != nil || !earlier {
 		return false, err
 	}
-	recorded, tests, noted := false, false, false
+	recorded, tests, noted, shown := false, false, false, false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
 		noted = noted || stapsdt.Ours(sec)
+		shown = shown || usdt.Ours(sec)
 	}
 	switch {
 	case noted && !opts.Stapsdt:
 		return true, earlierError(o, "with --stapsdt")
 	case recorded && !noted && opts.Stapsdt:
 		return true, earlierError(o, "without --stapsdt")
+	case shown && !opts.DTrace:
+		return true, earlierError(o, "with --dtrace")
+	case recorded && !shown && opts.DTrace:
+		return true, earlierError(o, "without --dtrace")
 	case tests && !recorded && !noted && m != nil:
 		return true, opts.checkTests(o, m) // which have no notes
 	}

@@ -8,21 +8,31 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/linkerset"
 )
 
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
-	*stapsdt.Writer
+	stapsdt  *stapsdt.Writer // nil when there are to be none for SystemTap's readers
+	usdt     *usdt.Writer    // nil when there are to be none for DTrace
 	p        *Plan
 	objects  map[string]image.Ref         // probe objects that this object defines, by name
 	probes   *linkerset.Probes            // what they say
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
+	silent   map[string][]*Stub           // whose probes have no notes for DTrace, by the reason
 }
 
 func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
-	w := &noteWriter{Writer: stapsdt.NewWriter(e, p.Scan.Machine), p: p}
+	w, sections := &noteWriter{p: p}, sitenotes.NewWriter(e, p.Scan.Machine)
+	if p.Options.Stapsdt {
+		w.stapsdt = stapsdt.NewWriter(e, sections)
+	}
+	if p.Options.DTrace {
+		w.usdt = usdt.NewWriter(e, sections)
+	}
 	return w, w.findObjects()
 }
 
@@ -78,19 +88,34 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
+// probe is what notes tell of the probe of a site.
+type probe struct {
+	stapsdt.Probe
+	operands  string // of all arguments, for DTrace
+	arguments int    // how many there are
+	known     bool   // whether something tells that
+}
+
 // probe describes the probe of a site: as a listing does, but for dashes.
-func (w *noteWriter) probe(site *Site) (stapsdt.Probe, error) {
+func (w *noteWriter) probe(site *Site) (probe, error) {
 	s := site.Stub
 	known, err := w.known(s.ID)
 	if err != nil {
-		return stapsdt.Probe{}, err
+		return probe{}, err
 	}
-	args := site.Operands
-	if site.Change.Site.Form != arch.Nop {
-		_, _, data, _ := w.p.Scan.Object.ABI()
-		args = stapsdt.Operands(w.p.Scan.Machine, site.Change.Site.Form, data, w.types(s, known.Args))
+	p := probe{Probe: stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: site.Operands}}
+	if site.Change.Site.Form == arch.Nop {
+		p.operands, p.known = p.Args, true
+		p.arguments, _ = usdt.Operands(p.operands)
+		return p, nil
 	}
-	return stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: args}, nil
+	_, _, data, _ := w.p.Scan.Object.ABI()
+	types, told := w.types(s, known.Args)
+	p.Args = stapsdt.Operands(w.p.Scan.Machine, site.Change.Site.Form, data, types)
+	if p.known = told || known.Told && len(known.Args) == 0; told {
+		p.operands, p.arguments = p.Args, len(types)
+	}
+	return p, nil
 }
 
 // known is what is known of a probe: by this object, else by others, else by its ID.
@@ -108,36 +133,35 @@ func inSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // types finds the types of a stub's arguments: what the program says of the probe,
 // else the declaration of the stub as the compiler has seen it, else what the
-// user says. Of the rest any register may hold one.
-func (w *noteWriter) types(s *Stub, args []linkerset.Argument) []stapsdt.Type {
+// user says. Of the rest any register may hold one: then known is false.
+func (w *noteWriter) types(s *Stub, args []linkerset.Argument) (types []stapsdt.Type, known bool) {
 	m := w.p.Scan.Machine
-	var types []stapsdt.Type
 	if len(args) > 0 {
 		for i, a := range args {
 			if a.Index != i {
-				break // one is missing, or there twice
+				return types, false // one is missing, or there twice
 			}
 			types = append(types, stapsdt.Native(a.Native, m))
 		}
-		return types
+		return types, true
 	}
 	if params, ok := w.declaration(s); ok {
 		for _, p := range params {
 			types = append(types, stapsdt.Type{Size: p.Size, Signed: p.Signed})
 		}
-		return types
+		return types, true
 	}
 	if types, ok := w.p.Options.Prototypes.of(s, m); ok {
-		return types
+		return types, true
 	}
-	return stapsdt.Words(m)
+	return stapsdt.Words(m), false
 }
 
 // note writes the notes of the probe calls of one section, whose recorded
 // addresses are at, and has the section keep them alive.
 func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	rs := sites[0].Relocs
-	probes := make([]stapsdt.Probe, len(sites))
+	probes := make([]probe, len(sites))
 	for i, s := range sites {
 		var err error
 		if probes[i], err = a.notes.probe(s); err != nil {
@@ -145,7 +169,7 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 		}
 		probes[i].Site, probes[i].Semaphore.Sym = at[i], a.semaphore(s.Stub)
 	}
-	keep, err := a.notes.Add(rs.Target, rs.Rela, probes)
+	keep, err := a.notes.add(sites, probes)
 	if err != nil || a.p.Options.DropRelocations {
 		return err
 	}
@@ -161,4 +185,27 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 		}
 	}
 	return nil
+}
+
+// add writes the notes of sites of one section, in each format that is wanted.
+func (w *noteWriter) add(sites []*Site, probes []probe) (keep []linkerset.Ref, err error) {
+	rs := sites[0].Relocs
+	if w.stapsdt != nil {
+		notes := make([]stapsdt.Probe, len(probes))
+		for i := range probes {
+			notes[i] = probes[i].Probe
+		}
+		if keep, err = w.stapsdt.Add(rs.Target, rs.Rela, notes); err != nil {
+			return nil, err
+		}
+	}
+	if w.usdt == nil {
+		return keep, nil
+	}
+	notes, err := w.forDTrace(sites, probes)
+	if err != nil {
+		return nil, err
+	}
+	more, err := w.usdt.Add(rs.Target, rs.Rela, notes)
+	return append(keep, more...), err
 }

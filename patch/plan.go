@@ -26,6 +26,9 @@ type Options struct {
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool
+	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
+	// same forms.
+	DTrace bool
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
 	// load them then. Those that guards read get their names if Names.Guards says so.
 	Semaphores Semaphores
@@ -36,6 +39,9 @@ type Options struct {
 	// object does not define; nil for nothing.
 	Known Known
 }
+
+// Noted reports whether there are notes of any kind.
+func (opts Options) Noted() bool { return opts.Stapsdt || opts.DTrace }
 
 // Site is a reference with its disabled form.
 type Site struct {
@@ -134,7 +140,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Stapsdt, Semaphore: p.semaphoreSize(ref.Stub), Text: t}
+		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
 		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
 			if env.Returns, err = p.returns(ref.Relocs); err != nil {
 				return err

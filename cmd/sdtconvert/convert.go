@@ -19,7 +19,7 @@ func (p *program) convert(args []string) (bool, error) {
 		return false, err
 	}
 	o := s.conversion(len(s.files))
-	if o.Patch.Stapsdt {
+	if o.Patch.Noted() {
 		o.Patch.Known = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
 	c := convert.New(o, p.files)

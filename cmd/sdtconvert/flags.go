@@ -148,6 +148,7 @@ func (f *flags) defineRecords() {
 	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
 	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
 	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
+	f.BoolVar(&f.patch.DTrace, "dtrace", false, "")
 	f.StringVar(&f.semaphores, "semaphores", patch.Tested.String(), "")
 	f.StringVar(&f.prototypes, "prototypes", "", "")
 }
@@ -174,8 +175,8 @@ func (f *flags) parse(args []string) (*settings, error) {
 		return nil, usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
-	case f.Changed("prototypes") && !f.patch.Stapsdt:
-		return nil, usagef("--prototypes is of no use without --stapsdt")
+	case f.Changed("prototypes") && !f.patch.Noted():
+		return nil, usagef("--prototypes is of no use without --stapsdt or --dtrace")
 	case f.Changed("semaphores") && !f.patch.Stapsdt:
 		return nil, usagef("--semaphores is of no use without --stapsdt")
 	case f.json && f.verbose:

@@ -74,6 +74,8 @@ What is recorded:
         --semaphores WHICH  with --stapsdt, probes get a semaphore that tracers
                             raise if the object has is-enabled tests of them,
                             tested (default), or all
+        --dtrace            add notes too, by which DTrace for Linux finds the sites
+                            of probes that dtrace -G has told it of
         --prototypes FILE   declarations of stubs, for the arguments in notes of
                             probes whose types nothing else tells
 
@@ -98,7 +100,8 @@ link), it runs the next one of that name along PATH.
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],
         --layout LAYOUT, --section NAME, --probe-object-prefix P, --no-records,
-        --drop-relocations, --stapsdt, --semaphores WHICH, --prototypes FILE
+        --drop-relocations, --stapsdt, --semaphores WHICH, --dtrace,
+        --prototypes FILE
                             as for convert
 
 Environment:

@@ -71,7 +71,7 @@ void queue_close(struct queue *q)
 	q->closed = 1;
 	pthread_cond_broadcast(&q->changed);
 	pthread_mutex_unlock(&q->lock);
-	SDT_PROBE0(queue, , , closed); /* a tail call */
+	SDT_PROBE0(queue, , , closed);
 }
 
 void queue_free(struct queue *q)

@@ -127,7 +127,7 @@ func (b *build) compile(out, source string, flags ...string) {
 	if _, err := os.Stat(b.path(source)); err != nil {
 		source = filepath.Join(sources, source)
 	}
-	words := slices.Concat(b.compiler(), []string{"-O2", "-g", "-fPIC", "-fno-inline", "-I" + include, "-I" + sources})
+	words := slices.Concat(b.compiler(), []string{"-O2", "-g", "-fPIC", "-fno-inline", "-I" + include, "-I" + sources, "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"})
 	if b.cxx {
 		words = append(words, "-x", "c++", "-std=c++17")
 	}

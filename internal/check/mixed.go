@@ -8,7 +8,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
 
@@ -74,9 +73,10 @@ func flagsOf(sec *elfreloc.Section) string {
 	return (sec.Flags &^ elf.SHF_GROUP).String()
 }
 
-func hasNotes(o *elfreloc.Object) bool {
+// hasAny reports whether an object has a section that is one of ours.
+func hasAny(o *elfreloc.Object, ours func(*elfreloc.Section) bool) bool {
 	for i := range o.Sections {
-		if stapsdt.Ours(&o.Sections[i]) {
+		if ours(&o.Sections[i]) {
 			return true
 		}
 	}

@@ -181,7 +181,7 @@ func TestMixedLayout(t *testing.T) {
 func TestMixedFlags(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		for _, flag := range []string{"--stapsdt", "--drop-relocations"} {
+		for _, flag := range []string{"--stapsdt", "--dtrace", "--drop-relocations"} {
 			b.compile("other.o", "define.c")
 			b.convert(flag, "other.o")
 			found := b.finds([]string{"mixed-flags other.o  "}, "fire.o", "other.o")

@@ -3,6 +3,8 @@ package check
 import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 )
@@ -174,7 +176,7 @@ func (l *looker) traits(layouts []linkerset.Layout) error {
 		return err
 	}
 	o := l.Object.Object
-	noted := hasNotes(o)
+	noted, shown := hasAny(o, stapsdt.Ours), hasAny(o, usdt.Ours)
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := recordKind(layouts, sec.Name)
@@ -185,6 +187,7 @@ func (l *looker) traits(layouts []linkerset.Layout) error {
 		l.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, l.index)
 		if kind == arch.Probe {
 			l.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, l.index)
+			l.link.trait(trait{MixedFlags, "--dtrace", given(shown)}, l.index)
 		}
 	}
 	return nil

@@ -47,6 +47,8 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"no-records":       func(o *patch.Options) { o.NoRecords = true },
 		"stapsdt":          func(o *patch.Options) { o.Stapsdt = true },
 		"semaphores":       func(o *patch.Options) { o.Stapsdt, o.Semaphores = true, patch.All },
+		"dtrace":           func(o *patch.Options) { o.DTrace = true },
+		"stapsdt, dtrace":  func(o *patch.Options) { o.Stapsdt, o.DTrace = true, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}

@@ -59,7 +59,7 @@ func (p *pair) checkGroups() {
 		for _, m := range new[len(old):] {
 			s := p.new.Sections[m]
 			name := strings.TrimPrefix(strings.TrimPrefix(s.Name, ".rela"), ".rel")
-			if s.Flags&elf.SHF_GROUP == 0 || !strings.Contains(name, "sdt_") && name != ".note.stapsdt" && !strings.HasPrefix(name, "my_sites") || int(m) < len(p.old.Sections) {
+			if s.Flags&elf.SHF_GROUP == 0 || !strings.Contains(name, "sdt_") && name != ".note.stapsdt" && name != ".note.usdt" && !strings.HasPrefix(name, "my_sites") || int(m) < len(p.old.Sections) {
 				p.Errorf("new member of group %d: %s, flags %v", i, s.Name, s.Flags)
 			}
 		}

@@ -47,5 +47,6 @@ func fuzzOptions(b byte) patch.Options {
 		opts.Names.Symbols = []string{"use", "outside"}
 	}
 	opts.Stapsdt = b&32 != 0
+	opts.DTrace = b&64 != 0
 	return opts
 }

@@ -10,7 +10,7 @@ import (
 // known is what the inputs of a link say of probes, where notes are to tell it: nil
 // otherwise.
 func (l *link) known(inputs []*linkInput) patch.Known {
-	if !l.Convert.Patch.Stapsdt {
+	if !l.Convert.Patch.Noted() {
 		return nil
 	}
 	var files []string

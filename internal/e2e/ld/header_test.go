@@ -32,7 +32,7 @@ SDT_PROBE_DEFINE1(shop, , , sent, "int");
 void other(int n) { if (SDT_PROBE_ENABLED(shop, , , sent)) SDT_PROBE1(shop, , , sent, n); }
 `
 
-// The stubs of sdt.h are hidden, which lld does not let pass as undefined.
+// The stubs of sdt.h are hidden, which lld does not let pass as undefined if they are called.
 func TestHeaderLTO(t *testing.T) {
 	for _, c := range []struct {
 		cc           toolchains.Compiler
@@ -52,7 +52,7 @@ func TestHeaderLTO(t *testing.T) {
 			write(t, "other.c", otherWithHeader)
 			write(t, "show.c", "#include \"show.h\"\nvoid show_all(void) { show(\"main\"); }\n")
 			args := []string{"-B" + wrappers, l.Use(), c.mode, "-O2", "-I" + tools.Root("include"), "shop.c", "other.c", "show.c"}
-			for _, more := range []string{"", "-Wl,--fatal-warnings", "-Wl,--gc-sections"} {
+			for _, more := range []string{"", "-Wl,--fatal-warnings", "-Wl,--gc-sections", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"} {
 				tools.Must(t, compiler, append(args, strings.Fields(more+" -o program")...)...)
 				expectAll(t, "program", "main:shop:placed main:shop:sent")
 			}

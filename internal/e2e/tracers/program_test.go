@@ -44,7 +44,8 @@ func (c compiler) compile(t *testing.T, dir, source string, flags ...string) str
 		command = c.machine.CXX(c.cc)
 	}
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
-	args := append(command[1:], "-O2", "-fPIC", "-ffunction-sections", "-I"+include)
+	// Trace points are calls, as the twin's stubs print.
+	args := append(command[1:], "-O2", "-fPIC", "-ffunction-sections", "-I"+include, "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
 	tools.Must(t, command[0], append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
 	return out
 }
@@ -65,9 +66,15 @@ func compileProgram(t *testing.T, c compiler, flags ...string) program {
 // convert returns converted copies of the objects with probes.
 func (p program) convert(t *testing.T, flags ...string) []string {
 	t.Helper()
+	return p.convertWith(t, append([]string{"--stapsdt"}, flags...)...)
+}
+
+// convertWith is convert with nothing but the given flags.
+func (p program) convertWith(t *testing.T, flags ...string) []string {
+	t.Helper()
 	dir := filepath.Join(p.dir, "converted"+strings.ReplaceAll(strings.Join(flags, ""), "/", "_"))
 	if _, err := os.Stat(dir); err != nil {
-		args := append([]string{"convert", "--stapsdt", "--output-dir", dir}, flags...)
+		args := append([]string{"convert", "--output-dir", dir}, flags...)
 		tools.Must(t, converter, append(args, p.probed...)...)
 	}
 	var out []string

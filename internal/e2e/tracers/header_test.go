@@ -1,0 +1,92 @@
+package tracers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// TestHeaderNops has gdb see of trace points that are no operations what the twin's
+// stubs get of calls.
+func TestHeaderNops(t *testing.T) {
+	tools.Need(t, "gdb")
+	for _, c := range []compiler{gcc, clang} {
+		want := compileProgram(t, c, "-g").calls(t, 3)
+		p := compileProgram(t, c, "-g", "-USDT_CALLS")
+		input := filepath.Join(t.TempDir(), "input")
+		if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		lib, _ := p.library(t)
+		for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
+			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
+				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
+				if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
+
+// readme makes the program of the README, as the README does, in a folder of its own.
+func readme(t *testing.T, compiler string) string {
+	t.Helper()
+	tools.Need(t, compiler)
+	text, err := os.ReadFile(tools.Root("README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := orders.FindSubmatch(text)
+	if source == nil {
+		t.Fatal("the README has no such program")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/orders.c", source[1], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, compiler, "-O2", "-I"+include, "-c", "-o", dir+"/orders.o", dir+"/orders.c")
+	tools.Must(t, converter, "--stapsdt", dir+"/orders.o")
+	tools.Must(t, compiler, "-o", dir+"/orders", dir+"/orders.o")
+	return dir + "/orders"
+}
+
+// TestReadme has tracers fire a probe behind a test, which nobody else passes.
+func TestReadme(t *testing.T) {
+	want := []string{"1 tea", "2 milk"}
+	for _, compiler := range []string{"gcc", "clang-19"} {
+		exe := readme(t, compiler)
+		t.Run(compiler+"/gdb", func(t *testing.T) {
+			tools.Need(t, "gdb")
+			script := "break -probe-stap shop:placed\ncommands\nsilent\n" +
+				"printf \"> %d %s\\n\", $_probe_arg0, (char *)$_probe_arg1\ncontinue\nend\nrun tea milk\n"
+			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
+				t.Error(diff)
+			}
+			// A breakpoint elsewhere is no tracer.
+			script = "break main\nrun tea milk\n" + "printf \"> %d\\n\", *(unsigned short *)&shop_placed_semaphore\n"
+			if diff := cmp.Diff([]string{"0"}, underGDB(t, "gdb", script, exe)); diff != "" {
+				t.Error(diff)
+			}
+		})
+		t.Run(compiler+"/bpftrace", func(t *testing.T) {
+			needUprobes(t, exe)
+			out, err := tools.Try("bpftrace", "-e", `usdt:`+exe+`:shop:placed { printf("> %d %s\n", arg0, str(arg1)); }`, "-c", exe+" tea milk")
+			var got []string
+			for _, m := range reported.FindAllStringSubmatch(out, -1) {
+				got = append(got, m[1])
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s%v\n%s", diff, err, strings.TrimSpace(out))
+			}
+		})
+	}
+}

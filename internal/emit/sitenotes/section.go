@@ -1,0 +1,86 @@
+// Package sitenotes writes sections of notes that tell of sites of a text section, for
+// tracers that read the file. What the notes say is their formats' business; what is
+// here serves the linkers.
+//
+// Such notes are not loaded, so no linker's garbage collection follows what they refer
+// to: left alone, the note of a function that is dropped says that there is a probe at
+// 0, and a tracer that cannot arm it arms none of that name. gold does not even link
+// it. Hence:
+//
+//   - Each text section has a note section of its own, in its section group
+//     where there is one, and with SHF_LINK_ORDER: GNU ld and lld drop it
+//     together with the text.
+//   - The text refers to its notes, by relocations that do nothing. `ld -r` of
+//     GNU ld makes one section of all notes, linked to the first text section
+//     alone; gold and mold forget the link. What refers to a note keeps it.
+//   - The other linkers keep notes, so they have to keep the text: mold does, for
+//     the records that refer to it. For gold there is keepSection.
+//
+// Loaded notes would be collected as text is. But then their addresses would be
+// relocated by the loader, while tracers read the file.
+package sitenotes
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+)
+
+// keepSection is the name of a section that keeps text alive in gold, which
+// refuses to link notes of what it has dropped. gold never drops a text section
+// of such a name, which some compiler once gave to functions that only unwind
+// tables refer to. The section holds a trap, because gold does not link one that
+// is empty. The others drop it, or have a byte or a word more of code.
+const keepSection = ".text.__sdt_personality"
+
+// Is reports whether a section of the given name holds notes that a Writer has made:
+// compilers link theirs to no other section.
+func Is(s *elfreloc.Section, name string) bool {
+	return s.Type == elf.SHT_NOTE && s.Name == name && s.Flags&elf.SHF_LINK_ORDER != 0
+}
+
+// Writer adds sections of notes to an object.
+type Writer struct {
+	e    *elfreloc.Edit
+	m    arch.Machine
+	kept int // the last text section that Keep was called for
+}
+
+// NewWriter starts to add sections.
+func NewWriter(e *elfreloc.Edit, m arch.Machine) *Writer { return &Writer{e: e, m: m} }
+
+// Notes starts a section of notes. rela tells that addends are to be in relocations,
+// and not in the notes.
+func (w *Writer) Notes(rela bool) *Notes { return &Notes{layout: w.e.Object().Encoding, rela: rela} }
+
+// Add writes notes of text section text, to a section of the given name. It returns
+// what text has to refer to in order to keep them alive.
+func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
+	sec := w.e.AddSection(elfreloc.NewSection{
+		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
+		Relocs: true, Expect: len(n.fields), Rela: n.rela, Like: text, Link: text,
+	})
+	for _, f := range n.fields {
+		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
+		if err := w.e.AddRelocation(sec, r); err != nil {
+			return linkerset.Ref{}, err
+		}
+	}
+	return linkerset.Ref{Sym: w.e.SectionSymbol(sec)}, w.keep(text, n.rela)
+}
+
+// keep adds the section that keeps text alive in gold, once.
+func (w *Writer) keep(text int, rela bool) error {
+	if !w.m.Traits().Gold || w.kept == text {
+		return nil
+	}
+	w.kept = text
+	trap := w.m.Traits().Breakpoints[0]
+	sec := w.e.AddSection(elfreloc.NewSection{
+		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
+		Relocs: true, Expect: 1, Rela: rela, Like: text,
+	})
+	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: w.e.SectionSymbol(text)})
+}

@@ -1,0 +1,111 @@
+// Package usdt writes the notes that DTrace for Linux knows probe sites by: it reads
+// .note.usdt, as the macros of its own sys/usdt.h make it.
+//
+// A note has owner "usdt" and type 1, and describes one site:
+//
+//	u64 address of the site
+//	u64 address of the name of the function that the site is in, a string
+//	    provider and name, strings with their NUL
+//	u8  number of arguments
+//	    operands, as SystemTap's notes have them, a string with its NUL
+//
+// DTrace looks the function's name up in the section .rodata of the linked image, so
+// the strings are in sections that all linkers put there.
+//
+// Such notes say where probes are. What a provider's probes are, with their types, is
+// in a note of owner "prov", which `dtrace -G` writes beside the code that registers
+// the program. DTrace takes the notes of an image all or none: each site needs a probe
+// of its name, and of as many arguments, in that note.
+package usdt
+
+import (
+	"debug/elf"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/sitenotes"
+	"sdtconvert/linkerset"
+)
+
+// Section is the name of the sections of notes.
+const Section = ".note.usdt"
+
+const (
+	owner    = "usdt"
+	noteType = 1
+)
+
+// functionSection is the name of the sections of functions' names. They are no
+// mergeable strings: what one linker shares, another puts into a section of its own.
+const functionSection = ".rodata.sdt_functions"
+
+// The greatest sizes that DTrace has room for, in bytes with the NUL
+// (DTRACE_FUNCNAMELEN), and in the field of a note.
+const (
+	maxFunction  = 128
+	MaxArguments = 255
+)
+
+// Probe is one site as its note describes it.
+type Probe struct {
+	Provider  string // with __ for dashes, as Name
+	Name      string
+	Function  string // cut where DTrace has no room for it
+	Arguments int    // how many there are, at most MaxArguments
+	Operands  string // of all of them, separated by spaces
+	Site      linkerset.Ref
+}
+
+// Ours reports whether a section tells that a Writer has been at an object: there is
+// one for each text section, with notes or without.
+func Ours(s *elfreloc.Section) bool { return s.Name == functionSection }
+
+// Writer adds notes to an object.
+type Writer struct {
+	e *elfreloc.Edit
+	w *sitenotes.Writer
+}
+
+// NewWriter starts to add notes, by w, to the object of e.
+func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e, w} }
+
+// Add writes the notes of text section text, which may be none. It returns what text
+// has to refer to in order to keep them alive.
+func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref, err error) {
+	names, at := functions(probes)
+	sym := w.e.SectionSymbol(w.e.AddSection(elfreloc.NewSection{
+		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, Like: text,
+	}))
+	if len(probes) == 0 {
+		return nil, nil
+	}
+	n := w.w.Notes(rela)
+	for i, p := range probes {
+		n.Add(owner, noteType, func(n *sitenotes.Notes) {
+			n.Word64(p.Site)
+			n.Word64(linkerset.Ref{Sym: sym, Addend: at[i]})
+			n.String(p.Provider)
+			n.String(p.Name)
+			n.Byte(byte(p.Arguments))
+			n.String(p.Operands)
+		})
+	}
+	notes, err := w.w.Add(Section, text, n)
+	return []linkerset.Ref{notes, {Sym: sym}}, err
+}
+
+// functions makes the contents of a section of functions' names, each there once, and
+// tells where that of each probe is. At 0 there is "".
+func functions(probes []Probe) (names []byte, at []int64) {
+	names, known := []byte{0}, map[string]int64{"": 0}
+	for _, p := range probes {
+		name := p.Function[:min(len(p.Function), maxFunction-1)]
+		offset, ok := known[name]
+		if !ok {
+			offset = int64(len(names))
+			known[name] = offset
+			names = append(append(names, name...), 0)
+		}
+		at = append(at, offset)
+	}
+	return names, at
+}

@@ -1,0 +1,19 @@
+package usdt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFunctionsAreThereOnceAndFit(t *testing.T) {
+	long := strings.Repeat("f", 200)
+	names, at := functions([]Probe{{Function: "main"}, {Function: "place"}, {Function: "main"}, {Function: long}, {Function: ""}})
+	if want := "\x00main\x00place\x00" + long[:127] + "\x00"; string(names) != want {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	if diff := cmp.Diff([]int64{1, 6, 1, 12, 0}, at); diff != "" {
+		t.Error(diff)
+	}
+}

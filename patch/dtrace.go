@@ -1,0 +1,75 @@
+package patch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/usdt"
+)
+
+// forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
+// image whose notes do not tell of each argument, so a probe whose notes would not has
+// none, and there is a warning.
+func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, error) {
+	functions, err := w.p.Scan.Functions()
+	if err != nil {
+		return nil, err
+	}
+	var notes []usdt.Probe
+	for i, s := range sites {
+		p := &probes[i]
+		if fault := unreadable(p); fault != "" {
+			w.withoutDTrace(s.Stub, fault)
+			continue
+		}
+		// Code of assembly may be in no function. DTrace knows no probe without one.
+		name := w.p.Scan.Object.Sections[s.Relocs.Target].Name
+		if f, ok := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset); ok {
+			name = f.Name
+		}
+		notes = append(notes, usdt.Probe{
+			Provider: p.Provider, Name: p.Name, Function: name, Arguments: p.arguments, Operands: p.operands, Site: p.Site,
+		})
+	}
+	return notes, nil
+}
+
+// unreadable says why DTrace would not read the arguments of a probe, or "".
+func unreadable(p *probe) string {
+	told, bad := usdt.Operands(p.operands)
+	switch {
+	case !p.known:
+		return "nothing tells all arguments; compile with -g, or give --prototypes"
+	case p.arguments > usdt.MaxArguments:
+		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
+	case told < p.arguments:
+		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
+	case bad != "":
+		return fmt.Sprintf("it does not read %s", bad)
+	}
+	return ""
+}
+
+// withoutDTrace notes a probe that has no notes for DTrace, once.
+func (w *noteWriter) withoutDTrace(s *Stub, fault string) {
+	if w.silent == nil {
+		w.silent = map[string][]*Stub{}
+	}
+	if !slices.Contains(w.silent[fault], s) {
+		w.silent[fault] = append(w.silent[fault], s)
+	}
+}
+
+// warn adds a warning for each reason why probes have no notes for DTrace.
+func (w *noteWriter) warn() {
+	for _, fault := range slices.Sorted(maps.Keys(w.silent)) {
+		stubs := w.silent[fault]
+		who := fmt.Sprintf("probe %s is", stubs[0].ID)
+		if len(stubs) > 1 {
+			who = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
+		}
+		w.p.Warnings = append(w.p.Warnings, &elfreloc.Error{File: w.p.Scan.Object.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", who, fault)})
+	}
+}
