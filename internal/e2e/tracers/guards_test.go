@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,27 +140,39 @@ func watch(t *testing.T, cmd *exec.Cmd) (end func() string) {
 	tracer := tools.StartCommand(t, cmd)
 	return func() string {
 		t.Helper()
-		again := time.NewTicker(5 * time.Second) // one that it does not expect yet is lost
 		done := make(chan bool)
-		defer func() { again.Stop(); close(done) }()
-		tracer.Process.Signal(os.Interrupt)
-		go func() {
-			for {
-				select {
-				case <-again.C:
-					tracer.Process.Signal(os.Interrupt)
-				case <-done:
-					return
-				}
-			}
-		}()
+		defer close(done)
+		go interrupt(tracer, done)
 		out := strings.Join(slices.Collect(tracer.Lines()), "\n")
-		// One that comes while it ends may be its death.
-		if err := tracer.End(); err != nil && err.Error() != "signal: interrupt" {
+		if err := tracer.End(); err != nil {
 			t.Errorf("%s: %v\n%s", cmd.Path, err, out)
 		}
 		return out
 	}
+}
+
+// interrupt interrupts a tracer until it is done: a signal that it does not expect yet is
+// lost. One that comes when it has begun to end, and catches none any more, would kill it.
+func interrupt(tracer *tools.Program, done chan bool) {
+	status := fmt.Sprintf("/proc/%d/status", tracer.Process.Pid)
+	for again := time.Tick(time.Second); ; {
+		if text, err := os.ReadFile(status); err == nil && catchesInterrupts(string(text)) {
+			tracer.Process.Signal(os.Interrupt)
+		}
+		select {
+		case <-again:
+		case <-done:
+			return
+		}
+	}
+}
+
+// catchesInterrupts tells it of a process by its /proc/PID/status.
+func catchesInterrupts(status string) bool {
+	_, after, _ := strings.Cut(status, "SigCgt:")
+	caught, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
+	mask, err := strconv.ParseUint(caught, 16, 64)
+	return err == nil && mask&(1<<(syscall.SIGINT-1)) != 0
 }
 
 // patience is how long a tracer may take to attach.
