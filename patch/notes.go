@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -88,6 +89,10 @@ func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
 	return params, ok
 }
 
+// longestNames bounds a probe's provider and name together, in bytes. gdb, bpftrace,
+// perf and bcc list names that are a little longer; nobody has tried much longer ones.
+const longestNames = 8192
+
 // probe is what notes tell of the probe of a site.
 type probe struct {
 	stapsdt.Probe
@@ -104,6 +109,10 @@ func (w *noteWriter) probe(site *Site) (probe, error) {
 		return probe{}, err
 	}
 	p := probe{Probe: stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: site.Operands}}
+	if n := len(p.Provider) + len(p.Name); n > longestNames {
+		return probe{}, w.p.Scan.Object.OffsetError(site.Relocs.Target, site.Change.Site.Offset, fmt.Errorf(
+			"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
+	}
 	if site.Change.Site.Form == arch.Nop {
 		p.operands, p.known = p.Args, true
 		p.arguments, _ = usdt.Operands(p.operands)
