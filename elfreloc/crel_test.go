@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -152,7 +153,7 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 
 // LLVM reads what is written in each class and byte order, with addends and without.
 func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
-	tools.Need(t, "llvm-readelf-19")
+	tools.Need(t, toolchains.LLVM("llvm-readelf"))
 	for _, m := range everyImage() {
 		if m.crel == nil {
 			continue
@@ -173,7 +174,7 @@ func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := [][]string{{"R_X86_64_64", "l1", "64"}, {"23", "R_X86_64_PLT32", "g2", "- 5"}, {"1", "R_X86_64_PC32", "l1", "3e8"}}
-		lines := strings.Split(strings.TrimSpace(tools.Output(t, "llvm-readelf-19", "-rW", path)), "\n")
+		lines := strings.Split(strings.TrimSpace(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", path)), "\n")
 		if len(lines) != 2+len(want) {
 			t.Fatalf("%v %v: %q", m.class, m.order, lines)
 		}

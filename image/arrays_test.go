@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -108,8 +109,8 @@ func TestDebugFile(t *testing.T) {
 
 // TestPacked is about relocations in formats that are not read.
 func TestPacked(t *testing.T) {
-	tools.Need(t, "ld.lld-19")
-	packed := library(t, "-B"+tools.Driver(t, "ld.lld-19"), "-Wl,--pack-dyn-relocs=android")
+	tools.Need(t, toolchains.LLVM("ld.lld"))
+	packed := library(t, "-B"+tools.Driver(t, toolchains.LLVM("ld.lld")), "-Wl,--pack-dyn-relocs=android")
 	im := open(t, packed)
 	all, err := im.Arrays("sdt_instances_set")
 	if err != nil || len(all) != 1 {

@@ -121,8 +121,8 @@ func TestEqualNames(t *testing.T) {
 
 // clang's unique names.
 func TestUniqueNames(t *testing.T) {
-	tools.Need(t, "clang-19")
-	object := compile(t, "clang-19", []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
+	tools.Need(t, toolchains.LLVM("clang"))
+	object := compile(t, toolchains.LLVM("clang"), []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
 	o := tools.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
 	syms, err := o.Symbols()

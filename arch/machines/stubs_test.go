@@ -134,7 +134,7 @@ func assemblers(t *testing.T, m arch.Machine) [][]string {
 		t.Fatal("the machine has no line in internal/testkit/toolchains")
 	}
 	c := toolchains.Machines[i]
-	return [][]string{{c.Tool("as")}, append(slices.Clone(c.CC(toolchains.Clang19)), "-c", "-x", "assembler")}
+	return [][]string{{c.Tool("as")}, append(slices.Clone(c.CC(toolchains.Clang)), "-c", "-x", "assembler")}
 }
 
 // Others' assemblers make of the text of each stub what its code is.

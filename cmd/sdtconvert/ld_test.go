@@ -4,7 +4,7 @@ import "testing"
 
 func TestLinkerName(t *testing.T) {
 	for program, want := range map[string]string{
-		"ld": "ld", "/opt/wrap/ld": "ld", "./ld.lld-19": "ld.lld-19", "ld.exe": "ld", "mold": "mold",
+		"ld": "ld", "/opt/wrap/ld": "ld", "./ld.lld-20": "ld.lld-20", "ld.exe": "ld", "mold": "mold",
 		"x86_64-linux-gnu-ld": "x86_64-linux-gnu-ld", "/x/aarch64-linux-gnu-ld.bfd": "aarch64-linux-gnu-ld.bfd",
 		"sdtconvert": "", "/usr/bin/sdtconvert": "", "sdtconvert-ld": "", "sdtconvert.test": "", "ldd": "", "x-ldap": "", "build": "", "": "",
 	} {

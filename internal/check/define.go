@@ -78,7 +78,7 @@ func (d *definer) symbols() error {
 	}
 	prefix := d.set.opts.ProbePrefix
 	for i := 1; i < syms.Len(); i++ {
-		if !strings.Contains(syms.Name(i), prefix) {
+		if !strings.Contains(syms.Tail(i), prefix) {
 			continue
 		}
 		s := syms.At(i)

@@ -254,7 +254,7 @@ func (b *build) siteOf(name, probe string) string {
 func TestDanglingRecord(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.run("llvm-objcopy-19", "--remove-section=.relasdt_instances_set", "define.o", "broken.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.relasdt_instances_set", "define.o", "broken.o")
 		b.finds([]string{"dangling-record broken.o  ", "unused-probe broken.o  app___stop"}, "fire.o", "broken.o")
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "broken.o")...)
@@ -333,7 +333,7 @@ func TestMixedImages(t *testing.T) {
 		b.program()
 		b.compile("relative.o", "define.c")
 		b.convert("--layout=relative", "relative.o")
-		b.run("llvm-objcopy-19", "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "layouts", objects("fire.o", "relative.o")...)
 			b.finds([]string{"mixed-layout layouts  "}, "layouts")

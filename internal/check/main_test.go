@@ -43,9 +43,9 @@ type toolchain struct {
 
 var combinations = []toolchain{
 	{"amd64-gcc-c", toolchains.AMD64, toolchains.GCC, false},
-	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang19, true},
+	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang, true},
 	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
-	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang19, false},
+	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 }
 
@@ -92,7 +92,7 @@ func eachToolchain(t *testing.T, test func(b *build)) {
 
 func newBuild(t *testing.T, tc toolchain) *build {
 	t.Helper()
-	tools.Need(t, append(tc.machine.Tools("gcc", "g++"), tc.compiler()[0], "llvm-objcopy-19")...)
+	tools.Need(t, append(tc.machine.Tools("gcc", "g++"), tc.compiler()[0], toolchains.LLVM("llvm-objcopy"))...)
 	return &build{t, tc, t.TempDir()}
 }
 

@@ -83,7 +83,7 @@ func TestRemovedRecords(t *testing.T) {
 		manifest := b.path("m.json")
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", append(objects("fire.o", "define.o"), "-no-pie")...)
-			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
+			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=sdt_instances_set", "prog")
 			found := b.finds([]string{
 				"lost-site prog fire app___start", "lost-site prog main app___start", "lost-site prog stop app___stop", "lost-site prog unused app___start",
 			}, "--manifest", manifest, "--allow=unused-probe", "prog")
@@ -199,7 +199,7 @@ func TestManifestOfArchive(t *testing.T) {
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "libdefine.a")...)
 			b.clean("--manifest", manifest, "prog")
-			b.run("llvm-objcopy-19", "--remove-section=sdt_instances_set", "prog")
+			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=sdt_instances_set", "prog")
 			if r := b.check("--manifest", manifest, "prog"); len(r.Findings) < 4 {
 				b.Errorf("%+v", r)
 			}

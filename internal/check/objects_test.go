@@ -55,7 +55,7 @@ func TestStubAddress(t *testing.T) {
 
 // A compiler that loads the stub's address and calls that.
 func TestCallThroughRegister(t *testing.T) {
-	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 		t.Run(cc.Name, func(t *testing.T) {
 			b := newBuild(t, toolchain{machine: toolchains.AMD64, cc: cc})
 			b.write("far.c", "void __dtrace_probe_app___far(int);\n"+
@@ -163,7 +163,7 @@ C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
 		b.finds(want, "fire.o", "define.o", "three.o")
 		// Without the definition, the calls differ from each other.
 		b.finds(want, "--allow=undefined-probe", "fire.o", "three.o")
-		b.run("llvm-objcopy-19", "--strip-debug", "three.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--strip-debug", "three.o")
 		b.clean("fire.o", "define.o", "three.o")
 	})
 }
@@ -189,7 +189,7 @@ func TestMixedFlags(t *testing.T) {
 				b.Errorf("%+v", found)
 			}
 		}
-		b.run("llvm-objcopy-19", "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
 		found := b.finds([]string{"mixed-flags flags.o  "}, "fire.o", "flags.o")
 		if len(found) == 1 && !strings.Contains(found[0].Message, "the flags of sdt_instances_set") {
 			b.Errorf("%+v", found)
@@ -266,7 +266,7 @@ func TestMarkedNop(t *testing.T) {
 				b.convert("a.o")
 				b.clean("--allow=undefined-probe", "a.o")
 				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
-				b.run("llvm-objcopy-19", "--remove-section=.sdt_operands", "a.o")
+				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.sdt_operands", "a.o")
 				b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
 			})
 		}

@@ -65,7 +65,7 @@ func TestEarlySemaphore(t *testing.T) {
 		b.run(b.machine.Tool("as"), "-o", "align.o", "align.s")
 		b.programs([]string{"one.o"}, nil, func(b *build, l toolchains.Linker) {
 			want := []string{}
-			if strings.HasPrefix(l.Name, "lld") || l.Name == "mold" {
+			if l.Family == "lld" || l.Family == "mold" {
 				want = append(want, "early-semaphore prog  app:::hit")
 			}
 			for _, f := range b.finds(want, "prog") {
@@ -146,7 +146,7 @@ func TestDeadGuard(t *testing.T) {
 				}
 			}
 		}
-		b.run("llvm-objcopy-19", "--redefine-sym=__dtrace_semaphore_app___hit=app_hit_semaphore", "guard.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--redefine-sym=__dtrace_semaphore_app___hit=app_hit_semaphore", "guard.o")
 		b.theirs("two.o", "two", "-DSEMAPHORES=1")
 		b.clean("guard.o", "two.o")
 		b.programs([]string{"guard.o", "two.o"}, nil, func(b *build, l toolchains.Linker) { b.clean("--allow=early-semaphore", "prog") })

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
@@ -104,7 +105,7 @@ func instructions(t *testing.T, tool string, paths ...string) [][]map[uint64]str
 // An independent disassembler sees the same instructions everywhere but at the
 // sites, and comes out of each site in step.
 func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
-	tool := "llvm-objdump-19"
+	tool := toolchains.LLVM("llvm-objdump")
 	if _, err := exec.LookPath(tool); err != nil {
 		tool = "llvm-objdump"
 	}

@@ -15,6 +15,7 @@ import (
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
@@ -138,7 +139,7 @@ func TestEveryCallOfAStubIsASite(t *testing.T) {
 }
 
 func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
-	tools.Need(t, "readelf", "llvm-readelf-19")
+	tools.Need(t, "readelf", toolchains.LLVM("llvm-readelf"))
 	converted(t, nil, func(t *testing.T, c run) {
 		code, reader := map[string]bool{}, "readelf"
 		for i, s := range viewFile(t, c.before).Sections {
@@ -146,7 +147,7 @@ func TestEveryCallOfAStubIsASiteByReadelf(t *testing.T) {
 				code[s.Name] = true
 			}
 			if s.Type == objects.CREL {
-				reader = "llvm-readelf-19" // GNU's knows none
+				reader = toolchains.LLVM("llvm-readelf") // GNU's knows none
 			}
 		}
 		out := tools.Output(t, reader, "-rW", c.before)

@@ -43,8 +43,8 @@ func TestChoice(t *testing.T) {
 		{linker: "ld", words: plugin + "gcc1.o", late: "gcc1.o", refused: "gcc1.o: is GCC link-time"}, // nobody tells how
 		{linker: "ld", words: "gcc1.o gcc2.o", gcc: true, late: "gcc1.o gcc2.o", refused: "gcc1.o: is GCC link-time\ngcc2.o: is GCC link-time"},
 		{linker: "mold", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
-		{linker: "ld.lld-19", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
-		{linker: "ld.lld-19", words: "llvm.o object.o", convert: "object.o", late: "llvm.o", by: byLLD},
+		{linker: "ld.lld-20", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
+		{linker: "ld.lld-20", words: "llvm.o object.o", convert: "object.o", late: "llvm.o", by: byLLD},
 		{linker: "ld.gold", words: plugin + "llvm.o", gcc: true, late: "llvm.o", refused: "llvm.o: is LLVM link-time"},
 		{linker: "ld.lld", words: "--start-lib llvm.o --end-lib", late: "llvm.o", by: byLLD, refused: "llvm.o: is link-time optimisation code that holds probes, between"},
 	} {

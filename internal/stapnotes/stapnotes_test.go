@@ -115,7 +115,7 @@ func readelf(t testing.TB, path string) []string {
 
 func TestImages(t *testing.T) {
 	for _, m := range toolchains.Machines {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			t.Run(m.Name+"-"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				objects := compiled(t, m, cc)

@@ -54,8 +54,8 @@ func TestSplitDWARF(t *testing.T) {
 	for _, b := range []build{
 		{"gcc", toolchains.AMD64, toolchains.GCC, false, "-O2 -g -gsplit-dwarf", ""},
 		{"gcc-4", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
-		{"clang", toolchains.AMD64, toolchains.Clang19, false, "-O2 -g -gsplit-dwarf", ""},
-		{"clang-4", toolchains.AMD64, toolchains.Clang19, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
+		{"clang", toolchains.AMD64, toolchains.Clang, false, "-O2 -g -gsplit-dwarf", ""},
+		{"clang-4", toolchains.AMD64, toolchains.Clang, false, "-O2 -gdwarf-4 -gsplit-dwarf", ""},
 	} {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +86,7 @@ func TestSplitDWARF(t *testing.T) {
 // Where functions are dropped, their lines stay behind at address 0 or the like.
 func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
 	for _, b := range builds {
-		if b.name != "gcc-gc" && b.name != "gcc-gc-4" && b.name != "gcc-gc-lld" && b.name != "clang19-gc-4-lld" {
+		if b.name != "gcc-gc" && b.name != "gcc-gc-4" && b.name != "gcc-gc-lld" && b.name != "clang-gc-4-lld" {
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 )
 
 func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
@@ -81,7 +82,7 @@ var codeRow = regexp.MustCompile(`^\s*([0-9a-f]+):\s`)
 
 // An independent reader of the same table gives the same lines.
 func TestLinesAreThoseOfObjdump(t *testing.T) {
-	objdump, err := exec.LookPath("llvm-objdump-19")
+	objdump, err := exec.LookPath(toolchains.LLVM("llvm-objdump"))
 	if err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -41,21 +42,21 @@ const wide = "SYM64_THRESHOLD=100"
 // All but the first two take no dates from files.
 var makers = []maker{
 	{tool: "ar", args: []string{"qcSU"}},
-	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcSU"}},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=darwin", "qcSU"}},
 	{tool: "ar", args: []string{"qcsD"}},
 	{tool: "ar", args: []string{"qcSD"}},
 	{tool: "ar", args: []string{"qcsDT"}, thin: true},
 	{tool: "ar", args: []string{"qcSDT"}, thin: true},
-	{tool: "llvm-ar-14", args: []string{"--format=gnu", "qcsD"}},
-	{tool: "llvm-ar-14", args: []string{"--format=bsd", "qcsD"}},
-	{tool: "llvm-ar-14", args: []string{"--format=darwin", "qcsD"}},
-	{tool: "llvm-ar-19", args: []string{"--format=gnu", "qcsD"}},
-	{tool: "llvm-ar-19", args: []string{"--format=bsd", "qcsD"}},
-	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcsD"}},
-	{tool: "llvm-ar-19", args: []string{"--format=gnu", "--thin", "qcsD"}, thin: true},
-	{tool: "llvm-ar-19", args: []string{"--format=gnu", "qcsD"}, env: wide},
-	{tool: "llvm-ar-19", args: []string{"--format=darwin", "qcsD"}, env: wide},
-	{tool: "llvm-ar-19", args: []string{"--format=gnu", "--thin", "qcsD"}, env: wide, thin: true},
+	{tool: toolchains.OldLLVM("llvm-ar"), args: []string{"--format=gnu", "qcsD"}},
+	{tool: toolchains.OldLLVM("llvm-ar"), args: []string{"--format=bsd", "qcsD"}},
+	{tool: toolchains.OldLLVM("llvm-ar"), args: []string{"--format=darwin", "qcsD"}},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=gnu", "qcsD"}},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=bsd", "qcsD"}},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=darwin", "qcsD"}},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=gnu", "--thin", "qcsD"}, thin: true},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=gnu", "qcsD"}, env: wide},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=darwin", "qcsD"}, env: wide},
+	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=gnu", "--thin", "qcsD"}, env: wide, thin: true},
 }
 
 // make makes an archive of files in their folder.

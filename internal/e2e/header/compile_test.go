@@ -46,7 +46,7 @@ var languages = []struct {
 // and gcc's of the others.
 func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []string {
 	var all []string
-	for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang14, toolchains.Clang19} {
+	for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 		all = append(all, strings.Join(of(toolchains.AMD64, c), " "))
 	}
 	for _, m := range toolchains.Foreign() {
@@ -82,9 +82,9 @@ func TestStandards(t *testing.T) {
 
 // TestC23 compiles what only C23 has.
 func TestC23(t *testing.T) {
-	tools.Need(t, "clang-19")
+	tools.Need(t, toolchains.LLVM("clang"))
 	for _, flag := range []string{"-DCASE=0", "-DCASE=4"} {
-		compile(t, "clang-19", "refused.c", append([]string{"-std=c23", flag}, strict...)...)
+		compile(t, toolchains.LLVM("clang"), "refused.c", append([]string{"-std=c23", flag}, strict...)...)
 	}
 }
 
@@ -92,10 +92,10 @@ func TestC23(t *testing.T) {
 // syntax, by the other assembler, and for small words.
 func TestAssemblers(t *testing.T) {
 	for _, c := range []string{
-		"gcc -masm=intel", "clang-14 -masm=intel", "clang-19 -masm=intel", "clang-19 -fno-integrated-as",
-		"clang-14 --target=riscv64-linux-gnu -ffreestanding", "clang-19 --target=aarch64-linux-gnu -ffreestanding",
-		"clang-14 --target=aarch64-linux-gnu", "clang-19 --target=aarch64_be-linux-gnu", "clang-19 -mx32",
-		"clang-19 --target=powerpc64le-linux-gnu -ffreestanding", "clang-19 -m32 -ffreestanding", "clang-19 -m32",
+		"gcc -masm=intel", toolchains.OldLLVM("clang") + " -masm=intel", toolchains.LLVM("clang") + " -masm=intel", toolchains.LLVM("clang") + " -fno-integrated-as",
+		toolchains.OldLLVM("clang") + " --target=riscv64-linux-gnu -ffreestanding", toolchains.LLVM("clang") + " --target=aarch64-linux-gnu -ffreestanding",
+		toolchains.OldLLVM("clang") + " --target=aarch64-linux-gnu", toolchains.LLVM("clang") + " --target=aarch64_be-linux-gnu", toolchains.LLVM("clang") + " -mx32",
+		toolchains.LLVM("clang") + " --target=powerpc64le-linux-gnu -ffreestanding", toolchains.LLVM("clang") + " -m32 -ffreestanding", toolchains.LLVM("clang") + " -m32",
 	} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestAssemblers(t *testing.T) {
 // TestRefusedArguments compiles arguments that do not fit into a word. The first
 // case is one that does.
 func TestRefusedArguments(t *testing.T) {
-	for _, c := range []string{"gcc -std=c99", "clang-19 -std=c99", "g++ -xc++", "clang++-14 -xc++ -std=c++11", "clang++-19 -xc++"} {
+	for _, c := range []string{"gcc -std=c99", toolchains.LLVM("clang") + " -std=c99", "g++ -xc++", toolchains.OldLLVM("clang++") + " -xc++ -std=c++11", toolchains.LLVM("clang++") + " -xc++"} {
 		tools.Need(t, strings.Fields(c)[0])
 		for _, form := range []string{"-USDT_CALLS", "-DSDT_CALLS"} {
 			compile(t, c, "refused.c", "-DCASE=0", form)
@@ -130,8 +130,8 @@ func TestRefusedArguments(t *testing.T) {
 
 // TestDisabled looks for what is left of a disabled program.
 func TestDisabled(t *testing.T) {
-	tools.Need(t, "gcc", "g++", "clang-19", "clang++-19", "nm")
-	for _, c := range [][2]string{{"gcc", "g++"}, {"clang-19", "clang++-19"}} {
+	tools.Need(t, "gcc", "g++", toolchains.LLVM("clang"), toolchains.LLVM("clang++"), "nm")
+	for _, c := range [][2]string{{"gcc", "g++"}, {toolchains.LLVM("clang"), toolchains.LLVM("clang++")}} {
 		for _, o := range []string{"-O0", "-O2"} {
 			for i, source := range []string{"c.c", "cxx.cc"} {
 				object := compile(t, c[i], source, "-DSDT_DISABLE", o)

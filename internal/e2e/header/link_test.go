@@ -155,7 +155,7 @@ func (c toolchain) checkProgram(t *testing.T, exe string, gc bool, command ...st
 var (
 	nops = []toolchain{
 		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
-		{toolchains.AMD64, toolchains.Clang19, []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
+		{toolchains.AMD64, toolchains.Clang, []string{"-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"}},
 	}
 	native = append(nops, nops[0].stubbed(), nops[1].stubbed())
 )
@@ -180,21 +180,21 @@ func TestFlags(t *testing.T) {
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fno-pic", "-fno-pie"}},
-		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC"}},
-		{toolchains.AMD64, toolchains.Clang14, []string{"-O2", "-fPIC", "-fno-plt"}},
-		{toolchains.AMD64, toolchains.Clang19, []string{"-O2", "-fPIC", "-fno-plt", "-g"}},
+		{toolchains.AMD64, toolchains.OldClang, []string{"-O0", "-fPIC"}},
+		{toolchains.AMD64, toolchains.OldClang, []string{"-O2", "-fPIC", "-fno-plt"}},
+		{toolchains.AMD64, toolchains.Clang, []string{"-O2", "-fPIC", "-fno-plt", "-g"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fPIC", "-masm=intel"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC", "-DSDT_CALLS"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O2", "-fno-pic", "-fno-pie", "-DSDT_NO_SEMAPHORES"}},
-		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC", "-DSDT_NO_SEMAPHORES"}},
-		{toolchains.AMD64, toolchains.Clang14, []string{"-O2", "-fPIC", "-fno-plt", "-DSDT_CALLS"}},
+		{toolchains.AMD64, toolchains.OldClang, []string{"-O0", "-fPIC", "-DSDT_NO_SEMAPHORES"}},
+		{toolchains.AMD64, toolchains.OldClang, []string{"-O2", "-fPIC", "-fno-plt", "-DSDT_CALLS"}},
 	} {
 		mode := "-pie"
 		if slices.Contains(c.flags, "-fno-pie") {
 			mode = "-no-pie"
 		}
-		for _, linker := range []toolchains.Linker{bfd, toolchains.AMD64.Linker("lld19")} {
+		for _, linker := range []toolchains.Linker{bfd, toolchains.AMD64.Linker("lld")} {
 			checkWay(t, c, way{linker: linker, mode: mode, gc: true})
 		}
 	}
@@ -289,7 +289,7 @@ func TestTwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []toolchain{
-		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.Clang14, []string{"-O2"}},
+		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.OldClang, []string{"-O2"}},
 	} {
 		c = c.stubbed()
 		t.Run(c.String(), func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestOperands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range toolchains.Machines {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang14, toolchains.Clang19} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			if m != toolchains.AMD64 && cc != toolchains.GCC {
 				continue
 			}

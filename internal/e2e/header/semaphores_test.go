@@ -20,7 +20,7 @@ func TestSemaphores(t *testing.T) {
 	for _, c := range []toolchain{
 		nops[0], nops[1],
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC", "-DSDT_CALLS"}},
-		{toolchains.AMD64, toolchains.Clang14, []string{"-O0", "-fPIC"}},
+		{toolchains.AMD64, toolchains.OldClang, []string{"-O0", "-fPIC"}},
 	} {
 		for _, linker := range linkers {
 			for _, mode := range []string{"-no-pie", "-pie", "-static"} {
@@ -99,9 +99,9 @@ func TestSemaphoresLTO(t *testing.T) {
 	}{
 		{toolchains.GCC, "bfd", "-flto"},
 		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.Clang14, "lld14", "-flto=thin"},
-		{toolchains.Clang19, "lld19", "-flto=thin"},
-		{toolchains.Clang19, "lld19", "-flto"},
+		{toolchains.OldClang, "lld14", "-flto=thin"},
+		{toolchains.Clang, "lld19", "-flto=thin"},
+		{toolchains.Clang, "lld19", "-flto"},
 	} {
 		w := way{linker: toolchains.AMD64.Linker(c.linker), mode: "-pie", gc: true}
 		chain := toolchain{toolchains.AMD64, c.cc, []string{"-O2", "-fPIE", c.mode}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -21,7 +22,7 @@ import (
 // that converts them; and compares the two.
 func TestKbuild(t *testing.T) {
 	tools.Need(t, "apt-get")
-	tools.Need(t, "make", "gcc-12", "pahole", "openssl", "xz", "modprobe", "readelf", "objcopy")
+	tools.Need(t, "make", toolchains.NamedGCC.Name, "pahole", "openssl", "xz", "modprobe", "readelf", "objcopy")
 	tree, variables := newTree(t, "")
 	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
 	makefile := documented(t)

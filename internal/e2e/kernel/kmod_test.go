@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -27,12 +28,12 @@ type kmod struct {
 func TestFreeBSD(t *testing.T) {
 	tools.Need(t, "bmake", "awk")
 	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
-	for _, version := range []string{"14", "19"} {
+	for _, version := range []string{toolchains.Debian.OldLLVM, toolchains.Debian.LLVM} {
 		for _, machine := range []string{"amd64", "aarch64"} {
 			for _, ctf := range []string{"no", "yes"} {
 				t.Run(fmt.Sprintf("clang-%s %s ctf=%s", version, machine, ctf), func(t *testing.T) {
 					t.Parallel()
-					tools.Need(t, "clang-"+version, "ld.lld-"+version, "llvm-objcopy-"+version, "llvm-readelf-19")
+					tools.Need(t, "clang-"+version, "ld.lld-"+version, "llvm-objcopy-"+version, toolchains.LLVM("llvm-readelf"))
 					checkKmod(t, newKmod(t, machine, version, ctf), machine)
 				})
 			}
@@ -42,12 +43,12 @@ func TestFreeBSD(t *testing.T) {
 
 // TestFreeBSDLinker converts the objects when they are linked.
 func TestFreeBSDLinker(t *testing.T) {
-	tools.Need(t, "bmake", "awk", "clang-19", "ld.lld-19", "llvm-objcopy-19", "llvm-readelf-19")
+	tools.Need(t, "bmake", "awk", toolchains.LLVM("clang"), toolchains.LLVM("ld.lld"), toolchains.LLVM("llvm-objcopy"), toolchains.LLVM("llvm-readelf"))
 	t.Setenv("PATH", filepath.Dir(build(t))+":"+os.Getenv("PATH"))
 	for _, machine := range []string{"amd64", "aarch64"} {
 		t.Run(machine, func(t *testing.T) {
-			k := newKmod(t, machine, "19", "no")
-			if out, err := k.try("SDTCONVERT=", "LD=sdtconvert ld --layout freebsd --linker ld.lld-19 --"); err != nil || strings.Contains(out, ".o ||") {
+			k := newKmod(t, machine, toolchains.Debian.LLVM, "no")
+			if out, err := k.try("SDTCONVERT=", "LD=sdtconvert ld --layout freebsd --linker "+toolchains.LLVM("ld.lld")+" --"); err != nil || strings.Contains(out, ".o ||") {
 				t.Fatal(err, out)
 			}
 			k.checkModule(t, machine, k.calls(t))
@@ -110,7 +111,7 @@ func (k kmod) calls(t *testing.T) []string {
 	t.Helper()
 	var calls []string
 	for _, object := range objects {
-		relocations := tools.Output(t, "llvm-readelf-19", "-rW", k.path(object))
+		relocations := tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", k.path(object))
 		for _, m := range regexp.MustCompile(`__dtrace_(\w+?)_coffee___(\w+)`).FindAllStringSubmatch(relocations, -1) {
 			calls = append(calls, strings.Replace(m[1], "probe", "call", 1)+" "+m[2])
 		}
@@ -138,7 +139,7 @@ func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
 	if diff := cmp.Diff(calls, sites); diff != "" || len(calls) < 5 {
 		t.Errorf("calls (-) and sites (+): %s", diff)
 	}
-	headers := tools.Output(t, "llvm-readelf-19", "-hSW", k.path("coffee.ko"))
+	headers := tools.Output(t, toolchains.LLVM("llvm-readelf"), "-hSW", k.path("coffee.ko"))
 	if !regexp.MustCompile(`OS/ABI: +UNIX - FreeBSD`).MatchString(headers) {
 		t.Errorf("the module is none of FreeBSD:\n%s", headers)
 	}
@@ -148,7 +149,7 @@ func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
 			t.Errorf("set_sdt_%s_set has %d bytes, and there are %d sites", set, size, n)
 		}
 		if machine != "amd64" {
-			symbols := tools.Output(t, "llvm-readelf-19", "--dyn-syms", "-W", k.path("coffee.ko"))
+			symbols := tools.Output(t, toolchains.LLVM("llvm-readelf"), "--dyn-syms", "-W", k.path("coffee.ko"))
 			checkSymbol(t, symbols, "__start_set_sdt_"+set+"_set", address)
 			checkSymbol(t, symbols, "__stop_set_sdt_"+set+"_set", address+size)
 		}

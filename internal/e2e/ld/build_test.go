@@ -25,10 +25,10 @@ func eachFlags(t *testing.T, test func(t *testing.T, flags string)) {
 }
 
 func TestClang(t *testing.T) {
-	tools.Need(t, "clang-14", "clang-19")
+	tools.Need(t, toolchains.OldLLVM("clang"), toolchains.LLVM("clang"))
 	for _, l := range linkers {
 		enter(t, l.Path)
-		for _, clang := range []string{"clang-14", "clang-19"} {
+		for _, clang := range []string{toolchains.OldLLVM("clang"), toolchains.LLVM("clang")} {
 			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/ld."+l.Family, "-o", "program", "main.c", "sub/second.c")
 			expect(t, "program", both)
 			tools.Must(t, clang, "-O2", "-B"+wrappers, l.Use(), "-o", "program", "main.c", "sub/second.c")

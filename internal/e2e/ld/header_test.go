@@ -40,9 +40,9 @@ func TestHeaderLTO(t *testing.T) {
 	}{
 		{toolchains.GCC, "bfd", "-flto"},
 		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.Clang14, "lld14", "-flto=thin"},
-		{toolchains.Clang19, "lld19", "-flto=thin"},
-		{toolchains.Clang19, "lld19", "-flto"},
+		{toolchains.OldClang, "old-lld", "-flto=thin"},
+		{toolchains.Clang, "lld", "-flto=thin"},
+		{toolchains.Clang, "lld", "-flto"},
 	} {
 		l, compiler := toolchains.AMD64.Linker(c.linker), c.cc.Name
 		t.Run(compiler+l.Path+c.mode, func(t *testing.T) {

@@ -81,10 +81,10 @@ func expectAll(t *testing.T, program, want string) {
 
 // lld generates the code of bitcode as it would in the link.
 func TestClangLTO(t *testing.T) {
-	for _, version := range []string{"14", "19"} {
+	for _, c := range []struct{ clang, lld string }{{toolchains.OldClang.Name, "old-lld"}, {toolchains.Clang.Name, "lld"}} {
 		for _, mode := range []string{"-flto", "-flto=thin"} {
-			t.Run(version+mode, func(t *testing.T) {
-				l, clang := toolchains.AMD64.Linker("lld"+version), "clang-"+version
+			t.Run(c.clang+mode, func(t *testing.T) {
+				l, clang := toolchains.AMD64.Linker(c.lld), c.clang
 				tools.Need(t, clang, l.Path)
 				enter(t, l.Path)
 				for _, source := range []string{"main", "sub/second", "plain"} {
@@ -120,9 +120,9 @@ func TestClangLTO(t *testing.T) {
 		}
 	}
 	t.Run("gold", func(t *testing.T) {
-		tools.Need(t, "clang-19", linker("gold").Path)
+		tools.Need(t, toolchains.LLVM("clang"), linker("gold").Path)
 		enter(t, linker("gold").Path)
-		tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
+		tools.Must(t, toolchains.LLVM("clang"), "-O2", "-flto", "-c", "main.c")
 		out, err := wrapped(linker("gold"), "--", "-shared", "-o", "none", "main.o")
 		if exitCode(err) != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is LLVM link-time optimisation code") {
 			t.Errorf("%s, %v", out, err)

@@ -29,10 +29,10 @@ func TestNopsLTO(t *testing.T) {
 		{toolchains.GCC, "bfd", "-flto"},
 		{toolchains.GCC, "bfd", "-flto -ffat-lto-objects"},
 		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.Clang14, "lld14", "-flto"},
-		{toolchains.Clang14, "lld14", "-flto=thin"},
-		{toolchains.Clang19, "lld19", "-flto"},
-		{toolchains.Clang19, "lld19", "-flto=thin"},
+		{toolchains.OldClang, "old-lld", "-flto"},
+		{toolchains.OldClang, "old-lld", "-flto=thin"},
+		{toolchains.Clang, "lld", "-flto"},
+		{toolchains.Clang, "lld", "-flto=thin"},
 	} {
 		for _, mode := range []string{"-fPIC -pie", "-fno-pic -no-pie", "-fPIC -shared", "-fPIE -pie -Wl,--gc-sections"} {
 			l := toolchains.AMD64.Linker(c.linker)

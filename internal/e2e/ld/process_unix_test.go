@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -114,9 +115,9 @@ func TestSignalsEarly(t *testing.T) {
 
 // So does one while the linker runs for the code of link-time optimisation.
 func TestSignalInFirstLink(t *testing.T) {
-	tools.Need(t, "clang-19")
+	tools.Need(t, toolchains.LLVM("clang"))
 	enter(t, "none")
-	tools.Must(t, "clang-19", "-O2", "-flto", "-c", "main.c")
+	tools.Must(t, toolchains.LLVM("clang"), "-O2", "-flto", "-c", "main.c")
 	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -20,9 +20,9 @@ func crelCompilers() []compiler {
 	var all []compiler
 	for _, m := range toolchains.Machines {
 		with := of(m)
-		with.linkers = []toolchains.Linker{m.Linker("lld19")}
+		with.linkers = []toolchains.Linker{m.Linker("lld")}
 		flags := []string{"-O2", "-fPIC", "-ffunction-sections", crelFlag}
-		all = append(all, compiler{machine: with, cc: toolchains.Clang19, flags: flags})
+		all = append(all, compiler{machine: with, cc: toolchains.Clang, flags: flags})
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func crelTest(t *testing.T, name string, c compiler, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		c.need(t)
-		tools.Need(t, "ld.lld-19")
+		tools.Need(t, toolchains.LLVM("ld.lld"))
 		t.Cleanup(func() {
 			if t.Skipped() {
 				t.Error("the twin does not link or run")
@@ -88,7 +88,7 @@ func TestConvertedCRELIsItsTwin(t *testing.T) {
 	for _, c := range crelCompilers() {
 		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
 			crelTest(t, c.String()+strings.Join(flags, " "), c, func(t *testing.T) {
-				tools.Need(t, "llvm-readelf-19")
+				tools.Need(t, toolchains.LLVM("llvm-readelf"))
 				for _, source := range []string{"calls.c", "program.c", "comdat.cc"} {
 					compact := convert(t, c.object(t, source, "-g"), flags...)
 					got, want := relocationLines(t, compact), relocationLines(t, convert(t, c.withoutCREL().object(t, source, "-g"), flags...))
@@ -114,7 +114,7 @@ func TestConvertedCRELIsItsTwin(t *testing.T) {
 func relocationLines(t *testing.T, object string) []string {
 	t.Helper()
 	var lines []string
-	for line := range strings.Lines(tools.Output(t, "llvm-readelf-19", "-rW", object)) {
+	for line := range strings.Lines(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", object)) {
 		line = strings.TrimSpace(line)
 		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
 			name, rest, _ := strings.Cut(rest, "'")

@@ -15,7 +15,7 @@ func TestForeign(t *testing.T) {
 	for _, m := range foreign {
 		runCombinations(t, every([]compiler{
 			crossCompiler(m, toolchains.GCC, "-O2"),
-			crossCompiler(m, toolchains.Clang19, "-Os", "-ffunction-sections"),
+			crossCompiler(m, toolchains.Clang, "-Os", "-ffunction-sections"),
 		}, layouts, modes))
 	}
 }
@@ -24,6 +24,6 @@ func TestForeign(t *testing.T) {
 func TestRiscv64WithoutRelaxation(t *testing.T) {
 	runCombinations(t, every([]compiler{
 		crossCompiler(riscv64, toolchains.GCC, "-O2", "-mno-relax"),
-		crossCompiler(riscv64, toolchains.Clang14, "-Os", "-mno-relax"),
+		crossCompiler(riscv64, toolchains.OldClang, "-Os", "-mno-relax"),
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }

@@ -32,9 +32,9 @@ func sameFile(t *testing.T, a, b string) {
 func TestGC(t *testing.T) {
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
-		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
-		crossCompiler(riscv64, toolchains.Clang19, "-O2", "-ffunction-sections"),
+		crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections"),
 	} {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
@@ -104,7 +104,7 @@ func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site
 func TestICF(t *testing.T) {
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
-		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {
 		for _, ld := range amd64.linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {

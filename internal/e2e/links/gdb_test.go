@@ -18,7 +18,7 @@ import (
 func TestBreakpoints(t *testing.T) {
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
-		amd64Compiler(toolchains.Clang19, "-Os"), // with conditional tail calls
+		amd64Compiler(toolchains.Clang, "-Os"), // with conditional tail calls
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {
 	for _, m := range append([]*machine{amd64}, foreign...) {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			for _, ld := range m.linkers {
 				t.Run(m.Name+"/"+cc.Name+"/"+ld.Name, func(t *testing.T) {
 					t.Parallel()

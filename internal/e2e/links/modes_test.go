@@ -154,7 +154,7 @@ func amd64Compiler(cc toolchains.Compiler, flags ...string) compiler {
 func TestLayouts(t *testing.T) {
 	runCombinations(t, every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
-		amd64Compiler(toolchains.Clang19, "-Os"),
+		amd64Compiler(toolchains.Clang, "-Os"),
 	}, layouts, modes))
 }
 
@@ -165,10 +165,10 @@ func TestCompilers(t *testing.T) {
 		amd64Compiler(toolchains.GCC, "-Os", "-ffunction-sections"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-DNO_REPEAT"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"),
-		amd64Compiler(toolchains.Clang14, "-Os"),
-		amd64Compiler(toolchains.Clang19, "-O2", "-ffunction-sections"),
+		amd64Compiler(toolchains.OldClang, "-Os"),
+		amd64Compiler(toolchains.Clang, "-O2", "-ffunction-sections"),
 		// In the other files clang would keep stubs' addresses in registers.
-		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-O2", "-fPIC"}, calls: []string{"-fno-plt", "-DNO_REPEAT"}},
+		{machine: amd64, cc: toolchains.Clang, flags: []string{"-O2", "-fPIC"}, calls: []string{"-fno-plt", "-DNO_REPEAT"}},
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }
 
@@ -183,6 +183,6 @@ func TestStaticPIE(t *testing.T) {
 func TestNotPositionIndependent(t *testing.T) {
 	runCombinations(t, every([]compiler{
 		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
-		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
+		{machine: amd64, cc: toolchains.Clang, flags: []string{"-O2", "-fno-pic", "-fno-pie"}},
 	}, []layout{pairs}, []mode{modeExe}))
 }

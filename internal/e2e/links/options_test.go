@@ -41,7 +41,7 @@ func TestNoRecords(t *testing.T) {
 	for _, ld := range amd64.linkers {
 		t.Run(ld.Name, func(t *testing.T) {
 			t.Parallel()
-			c := amd64Compiler(toolchains.Clang19, "-Os")
+			c := amd64Compiler(toolchains.Clang, "-Os")
 			c.need(t)
 			tools.Need(t, ld.Path)
 			p := compileProgram(t, c, pairs, false)

@@ -30,7 +30,7 @@ var registerFlags = []struct{ compile, link []string }{
 // TestRegisters converts code of the large code model. Where its calls were is told by
 // the stubs of the twin: by the addresses that they return to.
 func TestRegisters(t *testing.T) {
-	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang14, toolchains.Clang19} {
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 		for _, f := range registerFlags {
 			for _, ld := range amd64.linkers {
 				t.Run(strings.Join(append([]string{cc.Name, ld.Name}, f.compile...), " "), func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestManySections(t *testing.T) {
 		{"crossing", many{65230, 3300}, false},
 	}
 	for _, tc := range cases {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			t.Run(tc.name+"/"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				c := compiler{machine: amd64, cc: cc}

@@ -93,12 +93,12 @@ func TestSemaphores(t *testing.T) {
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
-		amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		amd64Compiler(toolchains.GCC, "-O2", "-mfunction-return=thunk-extern", "-fcf-protection=none", "-DNO_JCC"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
-		crossCompiler(arm64, toolchains.Clang19, "-O2", "-mbranch-protection=standard"),
+		crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"),
 		crossCompiler(riscv64, toolchains.GCC, "-O2"),
-		crossCompiler(riscv64, toolchains.Clang19, "-Os", "-ffunction-sections"),
+		crossCompiler(riscv64, toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {
 		for _, ld := range c.machine.linkers {
 			for _, md := range modes {
@@ -168,12 +168,12 @@ func returnThunk(t *testing.T) string {
 // TestSemaphoresOfBigEndianPrograms links a program that needs no C library, of which
 // there is none.
 func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
-	const emulator = "qemu-aarch64_be-static"
-	tools.Need(t, arm64.Tool("gcc"), arm64.Tool("ld"), "ld.lld-19", emulator)
+	emulator := toolchains.QEMU("aarch64_be")
+	tools.Need(t, arm64.Tool("gcc"), arm64.Tool("ld"), toolchains.LLVM("ld.lld"), emulator)
 	c := compiler{machine: arm64, cc: toolchains.GCC, flags: []string{"-mbig-endian", "-O2", "-ffreestanding", "-fno-stack-protector"}}
 	main := c.object(t, "bigendian.c")
 	tested := convert(t, c.object(t, "tested.c", "-DNAME=one", `-DSTRING="one"`), "--stapsdt")
-	for _, ld := range []string{arm64.Tool("ld"), "ld.lld-19"} {
+	for _, ld := range []string{arm64.Tool("ld"), toolchains.LLVM("ld.lld")} {
 		path := files.Must(t, "program", []string{"big-endian", ld, main, tested}, func(out string) error {
 			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
 			return err

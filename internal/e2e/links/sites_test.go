@@ -29,13 +29,13 @@ var nameable = []string{"-fno-function-sections", "-fno-reorder-functions", "-fn
 // siteCombinations are the ways in which sources of sites are linked.
 func siteCombinations() []combination {
 	gcc := amd64Compiler(toolchains.GCC, append([]string{"-O2"}, nameable...)...)
-	clang := amd64Compiler(toolchains.Clang19, "-Os", "-fno-function-sections")
+	clang := amd64Compiler(toolchains.Clang, "-Os", "-fno-function-sections")
 	all := every([]compiler{gcc, clang}, layouts, []mode{modeExe, modePIE, modeStatic})
 	for _, c := range []compiler{
 		crossCompiler(arm64, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
-		crossCompiler(arm64, toolchains.Clang19, "-Os", "-fno-function-sections"),
+		crossCompiler(arm64, toolchains.Clang, "-Os", "-fno-function-sections"),
 		crossCompiler(riscv64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
-		crossCompiler(riscv64, toolchains.Clang19, "-Os", "-mno-relax", "-fno-function-sections"),
+		crossCompiler(riscv64, toolchains.Clang, "-Os", "-mno-relax", "-fno-function-sections"),
 	} {
 		all = append(all, every([]compiler{c}, layouts, []mode{modeExe})...)
 	}

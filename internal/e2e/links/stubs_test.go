@@ -38,11 +38,11 @@ func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string)
 // stubCombinations are the ways in which made objects are linked.
 func stubCombinations(t *testing.T) []combination {
 	native := every([]compiler{
-		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang19, "-Os", "-ffunction-sections"),
+		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 	}, []layout{pairs, relative32}, modes)
 	var cross []compiler
 	for _, m := range foreign {
-		cross = append(cross, crossCompiler(m, toolchains.GCC, "-O2"), crossCompiler(m, toolchains.Clang19, "-Os"))
+		cross = append(cross, crossCompiler(m, toolchains.GCC, "-O2"), crossCompiler(m, toolchains.Clang, "-Os"))
 	}
 	modes := []mode{modePIE, modeShared}
 	if !testing.Short() {
@@ -217,7 +217,7 @@ func TestStubsAreTheSameInAssembly(t *testing.T) {
 		"calls.amd64-gcc12-cf.o": {machine: amd64}, "calls.amd64-clang19-O2.o": {machine: amd64}, "calls.amd64-clang19-thunk.o": {machine: amd64},
 		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
 	} {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang19} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			t.Run(object+"/"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				c.cc = cc
@@ -270,19 +270,19 @@ func contents(t *testing.T, object string) []content {
 // TestStubsKeepPromises links with linkers that are told to refuse an object
 // which promises less than the others, or wants an executable stack.
 func TestStubsKeepPromises(t *testing.T) {
-	bfd, lld := amd64.Linker("bfd"), amd64.Linker("lld19")
+	bfd, lld := amd64.Linker("bfd"), amd64.Linker("lld")
 	for _, c := range []struct {
 		compiler compiler
 		linker   toolchains.Linker
 		flags    []string
 	}{
 		{amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), bfd, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
-		{amd64Compiler(toolchains.Clang19, "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
+		{amd64Compiler(toolchains.Clang, "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
 		{crossCompiler(arm64, toolchains.GCC, "-O2", "-mbranch-protection=standard"), arm64.Linker("bfd"), []string{"-Wl,-z,force-bti", "-Wl,--fatal-warnings"}},
-		{crossCompiler(arm64, toolchains.Clang19, "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.GCC, "-O2"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.GCC, "-O2", "-march=rv64gc", "-mabi=lp64"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
-		{crossCompiler(riscv64, toolchains.Clang19, "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(riscv64, toolchains.Clang, "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},
 	} {
 		t.Run(c.compiler.String()+"/"+c.linker.Name, func(t *testing.T) {
 			t.Parallel()
@@ -336,7 +336,7 @@ func TestStubsLint(t *testing.T) {
 // TestStubsGoWithTheirRecords collects garbage: of a probe in dead code nothing
 // is left where the linker drops linker sets at all, and the others are in theirs.
 func TestStubsGoWithTheirRecords(t *testing.T) {
-	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(riscv64, toolchains.Clang19, "-O2", "-ffunction-sections")},
+	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections")},
 		[]layout{pairs}, []mode{modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()

@@ -29,12 +29,12 @@ var tcpListing = []string{
 func TestTCPListing(t *testing.T) {
 	compilers := []compiler{
 		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: amd64, cc: toolchains.Clang14, flags: []string{"-O2"}},
-		{machine: amd64, cc: toolchains.Clang19, flags: []string{"-Os", "-fPIC"}},
+		{machine: amd64, cc: toolchains.OldClang, flags: []string{"-O2"}},
+		{machine: amd64, cc: toolchains.Clang, flags: []string{"-Os", "-fPIC"}},
 		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: arm64, cc: toolchains.Clang19, flags: []string{"-O1"}},
+		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
 		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
-		{machine: riscv64, cc: toolchains.Clang19, flags: []string{"-O2"}},
+		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
 	}
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {

@@ -17,9 +17,9 @@ func TestReturnThunk(t *testing.T) {
 		flags    []string
 	}{
 		{toolchains.GCC, "-DALL", nil},
-		{toolchains.Clang19, "-DALL", nil},
+		{toolchains.Clang, "-DALL", nil},
 		{toolchains.GCC, "-DTAILS_ONLY", []string{"--return-thunk"}},
-		{toolchains.Clang19, "-DTAILS_ONLY", []string{"--return-thunk"}},
+		{toolchains.Clang, "-DTAILS_ONLY", []string{"--return-thunk"}},
 	}
 	for _, tc := range cases {
 		for _, ld := range amd64.linkers {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -62,7 +63,7 @@ func readme(t *testing.T, compiler string) string {
 // TestReadme has tracers fire a probe behind a test, which nobody else passes.
 func TestReadme(t *testing.T) {
 	want := []string{"1 tea", "2 milk"}
-	for _, compiler := range []string{"gcc", "clang-19"} {
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
 		exe := readme(t, compiler)
 		t.Run(compiler+"/gdb", func(t *testing.T) {
 			tools.Need(t, "gdb")

@@ -48,7 +48,7 @@ func TestNopsUnderGDB(t *testing.T) {
 	if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []compiler{gcc, clang14, clang} {
+	for _, c := range []compiler{gcc, oldClang, clang} {
 		for _, flags := range []string{"-O2", "-O0", "-Os -fomit-frame-pointer"} {
 			t.Run(c.cc.Name+flags, func(t *testing.T) {
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
@@ -73,7 +73,7 @@ func (p program) nops(t *testing.T) string {
 
 // TestNopsUnderBpftrace is TestNopsUnderGDB with bpftrace.
 func TestNopsUnderBpftrace(t *testing.T) {
-	for _, c := range []compiler{gcc, clang14, clang} {
+	for _, c := range []compiler{gcc, oldClang, clang} {
 		for _, flags := range []string{"-O2", "-O0"} {
 			t.Run(c.cc.Name+flags, func(t *testing.T) {
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)

@@ -16,7 +16,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-var clang14 = compiler{toolchains.AMD64, toolchains.Clang14}
+var oldClang = compiler{toolchains.AMD64, toolchains.OldClang}
 
 // compileNops compiles the program whose probes are marked nops.
 func compileNops(t *testing.T, c compiler, flags ...string) program {
@@ -107,7 +107,7 @@ func nopModes(ld toolchains.Linker) []mode {
 
 // TestNops links marked nops in all ways, and without a conversion too.
 func TestNops(t *testing.T) {
-	for _, c := range []compiler{gcc, clang14, clang} {
+	for _, c := range []compiler{gcc, oldClang, clang} {
 		p := compileNops(t, c, "-g")
 		for _, ld := range linkers {
 			dir := linker(t, ld)
@@ -138,7 +138,7 @@ func TestNops(t *testing.T) {
 
 // TestNopsOfCompilers are operands as compilers write them by other flags.
 func TestNopsOfCompilers(t *testing.T) {
-	for _, c := range []compiler{gcc, clang14, clang, arm64, riscv64, {toolchains.ARM64, toolchains.Clang19}, {toolchains.RISCV64, toolchains.Clang19}} {
+	for _, c := range []compiler{gcc, oldClang, clang, arm64, riscv64, {toolchains.ARM64, toolchains.Clang}, {toolchains.RISCV64, toolchains.Clang}} {
 		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
 			t.Run(c.machine.Name+"/"+c.cc.Name+flags, func(t *testing.T) {
 				t.Parallel()

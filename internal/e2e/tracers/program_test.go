@@ -19,7 +19,7 @@ type compiler struct {
 
 var (
 	gcc     = compiler{toolchains.AMD64, toolchains.GCC}
-	clang   = compiler{toolchains.AMD64, toolchains.Clang19}
+	clang   = compiler{toolchains.AMD64, toolchains.Clang}
 	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
 	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
 	linkers = toolchains.AMD64.Newest()

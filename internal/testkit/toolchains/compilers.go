@@ -9,12 +9,12 @@ type Compiler struct {
 }
 
 var (
-	GCC     = Compiler{Name: "gcc", CXX: "g++"}
-	GCC12   = Compiler{Name: "gcc-12", CXX: "g++-12"} // which made the objects of testdata
-	Clang14 = Compiler{Name: "clang-14", CXX: "clang++-14", Clang: true}
-	Clang19 = Compiler{Name: "clang-19", CXX: "clang++-19", Clang: true}
+	GCC      = Compiler{Name: "gcc", CXX: "g++"}
+	NamedGCC = Compiler{Name: "gcc-" + Debian.GCC, CXX: "g++-" + Debian.GCC} // by its version
+	OldClang = Compiler{Name: OldLLVM("clang"), CXX: OldLLVM("clang++"), Clang: true}
+	Clang    = Compiler{Name: LLVM("clang"), CXX: LLVM("clang++"), Clang: true}
 
-	Compilers = []Compiler{GCC, GCC12, Clang14, Clang19}
+	Compilers = []Compiler{GCC, NamedGCC, OldClang, Clang}
 )
 
 // CC is the command of a machine's C compiler: its program, and the flags that

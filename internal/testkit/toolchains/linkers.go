@@ -31,25 +31,36 @@ const binutils = "binutils"
 // linkers are all of them, with the native names.
 var linkers = []Linker{
 	{Name: "bfd", Path: "ld.bfd", Family: "bfd", Package: binutils},
-	{Name: "gold", Path: "ld.gold", Family: "gold", Package: binutils, Cannot: map[Feature]string{
+	{Name: "gold", Path: "ld.gold", Family: "gold", Package: Debian.gold, Cannot: map[Feature]string{
 		StaticPIE:   "gold makes no static PIE",
 		RELR:        "gold makes no SHT_RELR",
 		RetainWithR: "gold forgets what is to be retained",
 	}},
-	{Name: "lld14", Path: "ld.lld-14", Family: "lld", Package: "lld-14", old: true, Cannot: lldCannot},
-	{Name: "lld19", Path: "ld.lld-19", Family: "lld", Package: "lld-19", Cannot: lldCannot},
-	{Name: "mold", Path: "mold", Family: "mold", Package: "mold", Cannot: map[Feature]string{
-		DynamicRELR:     "glibc loads no SHT_RELR of mold",
-		Scripts:         "mold takes no SECTIONS",
-		CrossReferences: "mold has no --cref",
-		PluginWithR:     "mold 1.10 makes local what the plugin generates with -r",
-		GroupsWithR:     "mold 1.10 merges sections of different groups",
-	}},
+	{Name: "old-lld", Path: OldLLVM("ld.lld"), Family: "lld", Package: OldLLVM("lld"), old: true, Cannot: lldCannot},
+	{Name: "lld", Path: LLVM("ld.lld"), Family: "lld", Package: LLVM("lld"), Cannot: lldCannot},
+	{Name: "mold", Path: "mold", Family: "mold", Package: "mold", Cannot: moldCannot()},
 }
 
 var lldCannot = map[Feature]string{
 	GCCPlugin:   "lld takes no plugin of GCC",
 	PluginWithR: "lld takes no plugin of GCC",
+}
+
+// moldCannot is what mold cannot do: 1.10 in the first suite, 2.37 in trixie.
+func moldCannot() map[Feature]string {
+	cannot := map[Feature]string{
+		DynamicRELR:     "glibc loads no SHT_RELR of mold",
+		Scripts:         "mold takes no SECTIONS",
+		CrossReferences: "mold has no --cref",
+		PluginWithR:     "mold makes local what the plugin generates with -r",
+	}
+	if since("trixie") {
+		cannot[GroupsWithR] = "gold refuses mold's groups, which follow their members"
+		cannot[RetainWithR] = "mold forgets what is to be retained"
+	} else {
+		cannot[GroupsWithR] = "mold 1.10 merges sections of different groups"
+	}
+	return cannot
 }
 
 // Can tells whether a linker has a feature.

@@ -25,9 +25,9 @@ type Machine struct {
 // A machine in package arch is a line here, and a line here is one there.
 var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
-	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: "qemu-aarch64-static", Emulation: "aarch64linux"}
+	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
-	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: "qemu-riscv64-static", Emulation: "elf64lriscv",
+	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
@@ -131,7 +131,7 @@ func (m *Machine) Linker(name string) Linker {
 
 // own is a linker as the machine has it: GNU's linkers are built for one machine.
 func (m *Machine) own(l Linker) Linker {
-	if l.Package == binutils {
+	if l.Package == binutils || l.Package == Debian.gold {
 		l.Path = m.Tool(l.Path)
 		l.Package = m.packageOf(l.Package)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,25 +157,10 @@ func hasMain(object string) error {
 	return err
 }
 
-// packages are those that scripts/install-tools installs.
+// packages are those that scripts/install-tools installs in the suite.
 func packages(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(tools.Root("scripts", "install-tools"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, found := strings.Cut(string(text), "packages=(")
-	list, _, ended := strings.Cut(list, "\n)")
-	if !found || !ended {
-		t.Fatal("scripts/install-tools has no list of packages")
-	}
-	var all []string
-	for line := range strings.Lines(list) {
-		if line, _, _ = strings.Cut(line, "#"); line != "" {
-			all = append(all, strings.Fields(line)...)
-		}
-	}
-	return all
+	return tools.Lines(t, tools.Root("scripts", "install-tools"), "--list")
 }
 
 // named are the tools of the table with their packages.
@@ -189,11 +175,11 @@ func named() map[string]string {
 			all[l.Path] = l.Package
 		}
 		if m.QEMU != "" {
-			all[m.QEMU] = "qemu-user-static"
+			all[m.QEMU] = toolchains.Debian.QEMU
 		}
 	}
 	for _, m := range toolchains.OnlyRead {
-		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.GCC12} {
+		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.NamedGCC} {
 			cc, _ := m.Packages(c)
 			all[m.CC(c)[0]] = cc
 		}
@@ -232,8 +218,11 @@ func TestPackagesHaveTheirTools(t *testing.T) {
 	}
 }
 
-// The objects of testdata are made by tools of the table.
+// The objects of testdata are made by tools of the table's first suite.
 func TestRecipesUseTheTable(t *testing.T) {
+	if toolchains.Debian != toolchains.Suites[0] {
+		t.Skip("they are made in " + toolchains.Suites[0].Name)
+	}
 	f, err := os.Open(tools.Root("testdata", "objs", "recipes.tsv"))
 	if err != nil {
 		t.Fatal(err)
@@ -255,14 +244,36 @@ func TestRecipesUseTheTable(t *testing.T) {
 	}
 }
 
+// Tests have versions of tools from the table: what they name themselves is missing in
+// other suites.
+func TestVersionsAreInTheTableAlone(t *testing.T) {
+	named := regexp.MustCompile(`"([^" ]*-)?(gcc|g\+\+|clang|clang\+\+|ld\.lld|llvm-[a-z]+)-(` + toolchains.Suites[0].GCC + "|" +
+		toolchains.Suites[0].OldLLVM + "|" + toolchains.Suites[0].LLVM + `)[" ]|"qemu-[a-z0-9_]+-static"`)
+	files := 0
+	err := filepath.WalkDir(tools.Root(), func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		for _, name := range named.FindAll(text, -1) {
+			t.Errorf("%s: %s", path, name)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Fatal(files, err)
+	}
+}
+
 func TestCommands(t *testing.T) {
 	for _, c := range []struct{ got, want []string }{
-		{toolchains.AMD64.CC(toolchains.Clang19), []string{"clang-19"}},
-		{toolchains.AMD64.CXX(toolchains.GCC12), []string{"g++-12"}},
-		{toolchains.ARM64.CC(toolchains.GCC12), []string{"aarch64-linux-gnu-gcc-12"}},
-		{toolchains.ARM64.CXX(toolchains.Clang14), []string{"clang++-14", "--target=aarch64-linux-gnu"}},
+		{toolchains.AMD64.CC(toolchains.Clang), []string{"clang-" + toolchains.Debian.LLVM}},
+		{toolchains.AMD64.CXX(toolchains.NamedGCC), []string{"g++-" + toolchains.Debian.GCC}},
+		{toolchains.ARM64.CC(toolchains.NamedGCC), []string{"aarch64-linux-gnu-gcc-" + toolchains.Debian.GCC}},
+		{toolchains.ARM64.CXX(toolchains.OldClang), []string{"clang++-" + toolchains.Debian.OldLLVM, "--target=aarch64-linux-gnu"}},
 		{toolchains.AMD64.Command("a", "b"), []string{"a", "b"}},
-		{toolchains.ARM64.Command("a", "b"), []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
+		{toolchains.ARM64.Command("a", "b"), []string{toolchains.QEMU("aarch64"), "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
 		{[]string{toolchains.ARM64.Linker("bfd").Path, toolchains.ARM64.Linker("mold").Path}, []string{"aarch64-linux-gnu-ld.bfd", "mold"}},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {
