@@ -166,6 +166,8 @@ func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
 		is = fmt.Sprintf("of type %v", sym.Type)
 	case sym.Bind == elf.STB_LOCAL:
 		is = "local"
+	case sym.Section == elfreloc.SectionAbs:
+		is = "absolute"
 	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
 		is = fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
 	}

@@ -198,6 +198,7 @@ func TestSemaphoresThatCannotBe(t *testing.T) {
 		"no type":        {testCall + "\t.globl shop_item_semaphore\nshop_item_semaphore: ret\n", is + "code"},
 		"of threads":     {testCall + "\t.section .tbss,\"awT\",@nobits\n\t.globl shop_item_semaphore\n\t.type shop_item_semaphore,@object\nshop_item_semaphore: .zero 2\n", is + "local to threads"},
 		"local":          {onlyCall + strings.Replace(theirs, "\t.globl shop_item_semaphore\n", "", 1), is + "local"},
+		"absolute":       {testCall + "\t.globl shop_item_semaphore\nshop_item_semaphore = 4\n", is + "absolute"},
 		"beside a guard": {guard + theirs, is + `defined beside "__dtrace_semaphore_shop___item"`},
 		"local guard":    {strings.Replace(guard, "\t.weak __dtrace_semaphore_shop___item\n\t.hidden __dtrace_semaphore_shop___item\n", "", 1), strings.Replace(is, "shop_item_semaphore", "__dtrace_semaphore_shop___item", 1) + "local"},
 	} {

@@ -78,12 +78,12 @@ func (d *definer) symbols() error {
 	}
 	prefix := d.set.opts.ProbePrefix
 	for i := 1; i < syms.Len(); i++ {
-		if !strings.Contains(syms.Tail(i), prefix) {
+		if !strings.Contains(syms.Name(i), prefix) {
 			continue
 		}
 		s := syms.At(i)
 		global := i >= syms.FirstGlobal()
-		if s.Section == 0 || s.Type != elf.STT_OBJECT && s.Type != elf.STT_NOTYPE && s.Type != elf.STT_COMMON || !strings.Contains(s.Name, prefix) {
+		if s.Section == 0 || s.Type != elf.STT_OBJECT && s.Type != elf.STT_NOTYPE && s.Type != elf.STT_COMMON {
 			continue
 		}
 		if global && d.relocatable() {
