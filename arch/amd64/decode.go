@@ -45,7 +45,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 		return decodeGOT(t, r)
 	case elf.R_X86_64_NONE:
 		return decodeNop(t, r)
-	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
+	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64, elf.R_X86_64_GOTPCREL64, elf.R_X86_64_GOTPLT64:
 		return arch.Site{}, arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
 	case elf.R_X86_64_64:
 		return arch.Site{}, arch.RefuseAddress(fixLarge+"; "+fixDirect, "an absolute address")

@@ -30,7 +30,7 @@ const whyUnknown = "behind an instruction that is not known"
 // Follows tells what the large code model loads the addresses of functions with.
 func (Machine) Follows(typ uint32) bool {
 	switch elf.R_X86_64(typ) {
-	case elf.R_X86_64_64, elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOT64:
+	case elf.R_X86_64_64, elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64:
 		return true
 	}
 	return false

@@ -92,6 +92,12 @@ func (h *holdings) isSum(a x86asm.Arg) bool {
 		index == offset && base == nothing && whole(m.Base) != noReg
 }
 
+// fromGOT reports whether the offset is that of the stub from the global offset table:
+// of its entry of the procedure linkage table, or of a hidden stub itself.
+func (h *holdings) fromGOT() bool {
+	return h.typ == elf.R_X86_64_PLTOFF64 || h.typ == elf.R_X86_64_GOTOFF64
+}
+
 // calls reports whether an instruction calls the stub, or jumps to it.
 func (h *holdings) calls(inst x86asm.Inst) bool {
 	if inst.Op != x86asm.CALL && inst.Op != x86asm.JMP {
@@ -117,9 +123,9 @@ func (h *holdings) pass(inst x86asm.Inst) (why string) {
 	switch {
 	case branches(inst.Op):
 		return "in another basic block"
-	case inst.Op == x86asm.ADD && h.typ == elf.R_X86_64_PLTOFF64 && whole(dst) != noReg && whole(src) != noReg &&
+	case inst.Op == x86asm.ADD && h.fromGOT() && whole(dst) != noReg && whole(src) != noReg &&
 		(held == offset && h.holds(dst) == nothing || held == nothing && h.holds(dst) == offset),
-		inst.Op == x86asm.LEA && h.typ == elf.R_X86_64_PLTOFF64 && whole(dst) != noReg && h.isSum(src),
+		inst.Op == x86asm.LEA && h.fromGOT() && whole(dst) != noReg && h.isSum(src),
 		inst.Op == x86asm.MOV && h.typ == elf.R_X86_64_GOT64 && whole(dst) != noReg && h.isSum(src):
 		h.in[whole(dst)] = address
 		return ""

@@ -22,6 +22,7 @@ var registerFlags = []struct{ compile, link []string }{
 	{[]string{"-O2", "-fPIE"}, []string{"-pie"}},
 	{[]string{"-O2", "-fPIC", "-fno-plt"}, []string{"-pie"}},
 	{[]string{"-O2", "-fPIC"}, []string{"-static"}},
+	{[]string{"-O0", "-fPIC", "-DHIDDEN"}, []string{"-pie"}},
 	{[]string{"-O2", "-fno-pic"}, []string{"-no-pie"}},
 	{[]string{"-Os", "-fPIC", "-fcf-protection"}, []string{"-pie"}},
 	{[]string{"-O3", "-fPIC", "-ffunction-sections"}, []string{"-pie", "-Wl,--gc-sections"}},

@@ -1,12 +1,18 @@
 /*
  * Calls through registers, as -mcmodel=large makes them: each function calls a stub
  * once on each way, so that no register is loaded for two calls. With -DUNGUARDED no
- * stub is an is-enabled test.
+ * stub is an is-enabled test; with -DHIDDEN stubs are as sdt.h declares them.
  */
+#ifdef HIDDEN
+#pragma GCC visibility push(hidden)
+#endif
 extern void __dtrace_probe_registers___one(unsigned long);
 extern void __dtrace_probe_registers___two(unsigned long, unsigned long);
 extern void __dtrace_probe_registers___none(void);
 extern int __dtrace_isenabled_registers___one(void);
+#ifdef HIDDEN
+#pragma GCC visibility pop
+#endif
 extern int registers_work(int);
 
 int registers_plain(int a)
