@@ -168,7 +168,7 @@ func spell(words []token.Token) string {
 		t := &words[i]
 		word := t.Kind == token.Name || t.Kind == token.Number
 		afterWord := last != "" && (token.IsName(last[0]) || token.IsDigit(last[0]))
-		if word && last != "" && last != "(" && last != "[" || t.Is("*") && afterWord || t.Is("(") && afterWord {
+		if word && last != "" && last != "(" && last != "[" && last != "*" || t.Is("*") && afterWord || t.Is("(") && afterWord {
 			b.WriteByte(' ')
 		}
 		b.WriteString(t.Text)

@@ -42,7 +42,7 @@ func (e *NeedsCompiler) Error() string { return fmt.Sprintf("%v: %s", e.Pos, e.W
 // Limits of what a file may make of itself.
 const (
 	maxDepth    = 200     // of headers in headers, and of macros in macros
-	maxExpanded = 1 << 20 // tokens that come of macros
+	maxExpanded = 1 << 18 // tokens that come of macros
 	maxHeaders  = 4096    // that are read, counting repetitions
 	maxRead     = 1 << 26 // bytes of all headers
 )

@@ -20,7 +20,9 @@ func (s *source) active() bool { return len(s.groups) == 0 || s.groups[len(s.gro
 // directive obeys a directive, or returns it if it is a pragma for whoever reads the tokens.
 func (p *Preprocessor) directive(s *source, t token.Token) (pragma token.Token, ok bool) {
 	name, rest := cutWord(t.Text)
-	words := token.Line(t.Pos, rest)
+	at := t.Pos
+	at.Column += len("#") + len(t.Text) - len(rest)
+	words := token.Line(at, rest)
 	if p.condition(s, t.Pos, name, words) || !s.active() {
 		return t, false
 	}

@@ -175,11 +175,11 @@ func (p *Preprocessor) arguments(m *macro, pos token.Pos) (args [][]item, ok boo
 
 // substitute makes what a macro stands for. All of it stands where the macro was named.
 func (p *Preprocessor) substitute(m *macro, args [][]item, at item, from *origin) (out []item) {
-	paste := false
+	paste, empty := false, true // empty: nothing stands on the left of the next ##
 	for n := 0; n < len(m.body); n++ {
 		t := m.body[n]
-		if t.Is("##") && len(out) > 0 {
-			paste = true
+		if t.Is("##") {
+			paste = !empty
 			continue
 		}
 		var part []item
@@ -203,12 +203,12 @@ func (p *Preprocessor) substitute(m *macro, args [][]item, at item, from *origin
 			if param < 0 {
 				i.from = from
 			}
-			if paste {
+			if paste && k == 0 {
 				i = p.paste(&out, i, from)
-				paste = false
 			}
 			out = append(out, i)
 		}
+		empty = len(part) == 0 && !paste
 		paste = false
 		if p.err != nil || len(out) > p.left {
 			break
@@ -220,9 +220,6 @@ func (p *Preprocessor) substitute(m *macro, args [][]item, at item, from *origin
 // paste joins a token with the last one of a list, from which it takes that.
 func (p *Preprocessor) paste(list *[]item, i item, from *origin) item {
 	last := len(*list) - 1
-	if last < 0 {
-		return i
-	}
 	text := (*list)[last].Text + i.Text
 	p.left -= len(text)
 	*list = (*list)[:last]
