@@ -7,14 +7,16 @@ extern "C++" {
 namespace _sdtp {
 template <class T, bool Enum = __is_enum(T)> struct type { enum { told = sizeof(T) }; };
 template <class T> struct type<T, true> : type<__underlying_type(T)> {};
+#define _sdtp_char char /* scripts look for one behind a parenthesis */
 #define _sdtp_signed(t) template <> struct type<t, false> { enum { told = sizeof(t) | (static_cast<t>(-1) < static_cast<t>(1) ? 0x8000 : 0) }; };
 #define _sdtp_float(t) template <> struct type<t, false> { enum { told = sizeof(t) | 0x4000 }; };
-_sdtp_signed(char) _sdtp_signed(signed char) _sdtp_signed(short) _sdtp_signed(int) _sdtp_signed(long)
+_sdtp_signed(_sdtp_char) _sdtp_signed(signed char) _sdtp_signed(short) _sdtp_signed(int) _sdtp_signed(long)
 _sdtp_signed(wchar_t) __extension__ _sdtp_signed(long long)
 _sdtp_float(float) _sdtp_float(double) _sdtp_float(long double)
 #ifdef __SIZEOF_INT128__
 __extension__ _sdtp_signed(__int128)
 #endif
+#undef _sdtp_char
 #undef _sdtp_signed
 #undef _sdtp_float
 template <class T> char (&tell(T))[type<T>::told];

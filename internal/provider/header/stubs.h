@@ -15,7 +15,7 @@ void word(long double);
 #define _sdtp_word_of(x) ::_sdtp::word(x)
 #define _sdtp_stub(type, name, list) extern "C" type name list __attribute__((__nothrow__, __visibility__("hidden")));
 #else
-#define _sdtp_word_of(x) ((_sdtp_word_type)(x) + 0 * sizeof(char[__builtin_classify_type(x) == 8 ? -1 : 1]))
+#define _sdtp_word_of(x) ((_sdtp_word_type)(x) + 0 * sizeof(int[__builtin_classify_type(x) == 8 ? -1 : 1]))
 #define _sdtp_stub(type, name, list) extern type name list __attribute__((__nothrow__, __visibility__("hidden")));
 #endif
 #endif
