@@ -1,7 +1,6 @@
 package main
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/arch"
-	"sdtconvert/arch/machines"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/header"
@@ -164,20 +161,16 @@ func (p *program) providerObject(o *providerOptions, providers []*provider.Provi
 		return nil, several(faults)
 	}
 	if !t.Known() {
-		abi, err := p.targetABI(o)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.Set(abi); err != nil {
+		if err := p.nameTarget(t, o); err != nil {
 			return nil, err
 		}
 	}
 	return t.Write(providers, o.shared())
 }
 
-// targetABI finds out what the object is for where no object tells: what the command line
+// nameTarget says what the object is for where no object tells: what the command line
 // names, else what the compiler of the environment makes, else the host.
-func (p *program) targetABI(o *providerOptions) (arch.ABI, error) {
+func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 	words := slices.Concat(p.compilerWords(), o.machineFlags)
 	name := o.target
 	if name == "" {
@@ -186,24 +179,8 @@ func (p *program) targetABI(o *providerOptions) (arch.ABI, error) {
 	if name == "" {
 		name = runtime.GOARCH
 	}
-	abi, ok := machines.Target(name)
-	if !ok {
-		return abi, usagef("the machine of %s is not known; give an object of the link", name)
+	if err := t.Name(name, words); err != nil {
+		return usageError{err}
 	}
-	for _, word := range words {
-		class := elf.ELFCLASSNONE
-		switch word {
-		case "-32", "-m32":
-			class = elf.ELFCLASS32
-		case "-64", "-m64":
-			class = elf.ELFCLASS64
-		}
-		if class == elf.ELFCLASSNONE {
-			continue
-		}
-		if abi, ok = machines.OfClass(abi, class); !ok {
-			return abi, usagef("%s: nobody knows which machine that is for %s; give an object of the link", word, name)
-		}
-	}
-	return abi, nil
+	return nil
 }

@@ -46,12 +46,13 @@ template <class T> char (&tell(T))[type<T>::told];
 #define _sdtp_in "nor"
 #define _sdtp_place(n) "%[a" #n "]"
 #endif
-#define _sdtp_op(n, x) [t##n] "n" (_sdtp_told(x)), [a##n] _sdtp_in (x)
-#define _sdtp_digit(n, d) "\t.if (%c[t" #n "]&0x3fff)>=" #d "\n\t.byte 48+(%c[t" #n "]&0x3fff)/" #d "%%10\n\t.endif\n"
+/* %n is the one form of a bare number that all compilers know on all machines: its negative. */
+#define _sdtp_op(n, x) [t##n] "n" (-(int)(_sdtp_told(x))), [a##n] _sdtp_in (x)
+#define _sdtp_digit(n, d) "\t.if (%n[t" #n "]&0x3fff)>=" #d "\n\t.byte 48+(%n[t" #n "]&0x3fff)/" #d "%%10\n\t.endif\n"
 #define _sdtp_arg(n) \
-	"\t.if %c[t" #n "]&0x8000\n\t.byte 45\n\t.endif\n" \
+	"\t.if %n[t" #n "]&0x8000\n\t.byte 45\n\t.endif\n" \
 	_sdtp_digit(n, 1000) _sdtp_digit(n, 100) _sdtp_digit(n, 10) _sdtp_digit(n, 1) \
-	"\t.if %c[t" #n "]&0x4000\n\t.byte 102\n\t.endif\n" \
+	"\t.if %n[t" #n "]&0x4000\n\t.byte 102\n\t.endif\n" \
 	"\t.ascii \"@" _sdtp_place(n) "\"\n"
 #define _sdtp_next "\t.byte 32\n"
 

@@ -75,8 +75,29 @@ func (t *Target) add(o *elfreloc.Object) error {
 	return t.notes.Add(o, t.machine)
 }
 
-// Set makes an ABI the target.
-func (t *Target) Set(abi arch.ABI) error {
+// Name makes the machine of a triplet, or of a name that Go has for it, the target, of the
+// class that flags of a compiler choose.
+func (t *Target) Name(name string, flags []string) error {
+	abi, ok := machines.Target(name)
+	if !ok {
+		return fmt.Errorf("the machine of %s is not known; give an object of the link", name)
+	}
+	for _, flag := range flags {
+		class := abi.Class
+		switch flag {
+		case "-m32":
+			class = elf.ELFCLASS32
+		case "-m64":
+			class = elf.ELFCLASS64
+		}
+		if abi, ok = machines.OfClass(abi, class); !ok {
+			return fmt.Errorf("%s: nobody knows which machine that is for %s; give an object of the link", flag, name)
+		}
+	}
+	return t.set(abi)
+}
+
+func (t *Target) set(abi arch.ABI) error {
 	o, err := blank(abi)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func TestOfTargets(t *testing.T) {
 			t.Fatal(name)
 		}
 		target := &Target{}
-		if err := target.Set(abi); err != nil {
+		if err := target.Name(name+"-unknown-linux-gnu", nil); err != nil {
 			t.Fatal(name, err)
 		}
 		f := write(t, target, providers(), false)
@@ -102,10 +102,32 @@ func TestOfTargets(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		name, flags string
+		want        string
+	}{
+		{"amd64", "-O2 -m32", "EM_386"}, {"i386", "-m64", "EM_X86_64"}, {"x86_64-linux-gnu", "-m32 -m64", "EM_X86_64"},
+		{"riscv64", "-m32", "-m32: nobody knows which machine that is for riscv64; give an object of the link"},
+		{"vax-dec", "", "the machine of vax-dec is not known; give an object of the link"},
+	} {
+		target := &Target{}
+		err := target.Name(c.name, strings.Fields(c.flags))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = target.empty.Machine.String()
+		}
+		if got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.name, c.flags, got, c.want)
+		}
+	}
+}
+
 func TestNothingToDefine(t *testing.T) {
-	abi, _ := machines.Target("amd64")
 	target := &Target{}
-	if err := target.Set(abi); err != nil {
+	if err := target.Name("amd64", nil); err != nil {
 		t.Fatal(err)
 	}
 	f := write(t, target, nil, false)
