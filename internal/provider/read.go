@@ -55,7 +55,7 @@ func (r *Reader) Read(path string) (*File, error) {
 		return nil, pre.Err()
 	}
 	if text, err = r.Compiler(path); err != nil {
-		return nil, fmt.Errorf("%w, so a compiler has to preprocess the file: %w", needs, err)
+		return nil, fmt.Errorf("%w, so a compiler has to preprocess the file: %v", needs, err)
 	}
 	return Parse(Lines{Scanner: token.New(path, text)})
 }

@@ -60,7 +60,7 @@ func stubArguments(flags []string) []string {
 }
 
 var (
-	noteLine = regexp.MustCompile(`(?m)^    (Provider|Name|Arguments): ?(.*)$`)
+	noteLine = regexp.MustCompile(`(?m)(?:^|\s)    (Provider|Name|Arguments): ?(.*)$`)
 	place    = regexp.MustCompile(`@\S*`)
 )
 
