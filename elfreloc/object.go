@@ -77,6 +77,10 @@ func (o *Object) ABI() (machine elf.Machine, class elf.Class, data elf.Data, fla
 	return o.Machine, o.Encoding.Class, data, o.Flags
 }
 
+// OSABI returns the system that the object is for, EI_OSABI: often none, where it is one of
+// System V.
+func (o *Object) OSABI() elf.OSABI { return elf.OSABI(o.header[elf.EI_OSABI]) }
+
 // Section is a section header (gABI, "Section Header").
 type Section struct {
 	Name    string

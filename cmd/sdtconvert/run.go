@@ -55,6 +55,9 @@ func (p *program) run(name string, args []string) int {
 	if linker, ok := linkerName(name); ok {
 		return p.runAsLinker(linker, args)
 	}
+	if triplet, ok := dtraceName(name); ok {
+		return p.runAsDtrace(triplet, args)
+	}
 	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
 		return p.runLinker(args[1:])
 	}
@@ -99,6 +102,8 @@ func commandNamed(name string) command {
 		return (*program).inspect
 	case "list":
 		return (*program).list
+	case "provider":
+		return (*program).provider
 	case "resolve":
 		return (*program).resolve
 	case "sites":

@@ -3,7 +3,7 @@ package main
 // usages holds the help on each command; "" is the program's own.
 var usages = map[string]string{
 	"": usageAll, "check": usageCheck, "convert": usageConvert, "inspect": usageInspect, "ld": usageLd, "list": usageList,
-	"resolve": usageResolve, "sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
+	"provider": usageProvider, "resolve": usageResolve, "sites": usageSites, "stubs": usageStubs, "version": usageVersion, "help": usageHelp,
 }
 
 const usageAll = `sdtconvert turns the calls of DTrace probe stubs in object files into no
@@ -23,6 +23,8 @@ Usage:
                                             probe objects and stubs
     sdtconvert sites --asm FILE...          write the records of objects that stay
                                             as they are, as assembly
+    sdtconvert provider -h|-G -s FILE.d...  make the header or the object of a provider
+                                            file, as dtrace does
     sdtconvert version, --version, -V       show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
@@ -274,6 +276,43 @@ and the distance from there; where that cannot be done, the site is refused.
 
 Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
 written, 2 the command line is wrong.
+`
+
+const usageProvider = `Usage: sdtconvert provider -h -s FILE.d [-o OUT.h] [flags]
+       sdtconvert provider -G -s FILE.d [-o OUT.o] [flags] [OBJECT...]
+       dtrace ..., TRIPLET-dtrace ...
+
+Makes of a provider file the header with the macros of its probes, or the object
+that a link needs for them, for Linux. It takes the command line of dtrace, in any
+order, also under that name.
+
+    -h                      make a header: FILE.h, if there is no -o
+    -G                      make an object: FILE.o, if there is no -o; OBJECTs and
+                            archives say for which machine, and stay as they are
+    -s FILE.d               the provider file; may be repeated
+    -o OUT                  write to OUT
+    -C                      preprocess the file as C
+    -D NAME[=VALUE], -U NAME, -I DIR, -H FILE
+                            for -C: a macro, none, a folder of headers, a header
+                            that is read first
+    -x stubs                with -h: macros that call stubs, which sdtconvert
+                            disables and records as any others
+    -32, -64, -m32, -m64, --target TRIPLET
+                            with -G and no OBJECT: the machine, instead of that of
+                            CC, or of the host
+    -q, -w                  do not print warnings
+    -V, --version, --help   show the version, or this
+
+What else builds give to dtrace -h and dtrace -G is taken and makes no difference:
+-x nolibs and such, -Z, -k, -v, -fPIC, --types, --no-pyparsing. With -D STAP_SDT_V2
+other modules see the semaphores, and the object has to be linked.
+
+Environment:
+    CC, CFLAGS              with -G and no OBJECT: the machine
+    CPP, CC                 for -C, where a file needs headers of the system
+
+Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
+written, 2 the command line is wrong, or the system is not one that is known.
 `
 
 const usageVersion = `Usage: sdtconvert version

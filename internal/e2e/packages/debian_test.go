@@ -35,6 +35,7 @@ func TestDebianPackage(t *testing.T) {
 	want := []string{
 		"-rwxr-xr-x bin/sdtconvert",
 		"-rw-r--r-- include/sdt.h",
+		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
 		"Lrwxrwxrwx libexec/sdtconvert/ld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",

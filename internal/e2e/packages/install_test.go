@@ -65,6 +65,7 @@ func TestInstall(t *testing.T) {
 			want := []string{
 				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
 				"-rw-r--r-- " + c.want + "/include/sdt.h",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/bin/dtrace",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.bfd",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",

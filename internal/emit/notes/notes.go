@@ -21,6 +21,16 @@ type Common struct {
 	machine arch.Machine
 	objects int
 	bits    uint32
+	any     uint32 // promises of any of them
+}
+
+// OfData are the promises of an object without code, which keeps every one: what it did
+// not promise the program would not.
+func (c *Common) OfData(m arch.Machine) *Common {
+	if m == nil {
+		return &Common{}
+	}
+	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Known}
 }
 
 // Add takes in an object; m is nil for a machine that is not known.
@@ -49,6 +59,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 	}
 	c.objects++
 	c.bits &= has
+	c.any |= has
 	return nil
 }
 
@@ -61,6 +72,7 @@ func (c *Common) Merge(other *Common) {
 	if other.objects > 0 {
 		c.objects += other.objects
 		c.bits &= other.bits
+		c.any |= other.any
 	}
 }
 

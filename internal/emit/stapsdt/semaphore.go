@@ -11,9 +11,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// semaphoreSection is the name of the sections of semaphores. bcc raises those of no
+// SemaphoreSection is the name of the sections of semaphores. bcc raises those of no
 // other.
-const semaphoreSection = ".probes"
+const SemaphoreSection = ".probes"
 
 // SemaphoreSize is the size of a semaphore in bytes, and SemaphoreRoom what it has for
 // itself, the rest zero: a load of as many bytes gives its value too.
@@ -22,15 +22,16 @@ const (
 	SemaphoreRoom = 4
 )
 
+// SemaphorePage is the alignment that keeps what else is in an image off the page of the
+// semaphores.
+const SemaphorePage = 4096
+
 // semaphoreBase is the symbol of a section that gives all semaphores of an image a page of
 // their own. lld and mold put them onto the page of the file where the data ends that is
 // protected after relocation; so it is mapped twice, and Linux raises a semaphore in
 // the first mapping, where the program does not look, if it is to do so before the
 // program starts.
-const (
-	semaphoreBase = "_.probes.base"
-	semaphorePage = 4096
-)
+const semaphoreBase = "_.probes.base"
 
 // SemaphoreSuffix is what the names of semaphores end with.
 const SemaphoreSuffix = "_semaphore"
@@ -56,7 +57,7 @@ func (s *Semaphores) Define(sym uint32, name string) (uint32, error) {
 		return 0, err
 	}
 	sym = s.add(sym, name, elfreloc.NewSection{
-		Name: semaphoreSection, Align: SemaphoreRoom, Data: make([]byte, SemaphoreRoom), Relocs: true, Expect: 1,
+		Name: SemaphoreSection, Align: SemaphoreRoom, Data: make([]byte, SemaphoreRoom), Relocs: true, Expect: 1,
 	}, SemaphoreSize)
 	section := s.e.Symbol(sym).Section
 	return sym, s.e.AddRelocation(section, elfreloc.Relocation{Type: s.m.Traits().None, Sym: base})
@@ -69,7 +70,7 @@ func (s *Semaphores) baseSymbol() (uint32, error) {
 	}
 	var err error
 	if s.base, err = findGlobal(s.e, semaphoreBase); err == nil && s.base == 0 {
-		s.base = s.add(0, semaphoreBase, elfreloc.NewSection{Name: semaphoreSection, Align: semaphorePage, Data: make([]byte, SemaphoreRoom)}, SemaphoreRoom)
+		s.base = s.add(0, semaphoreBase, elfreloc.NewSection{Name: SemaphoreSection, Align: SemaphorePage, Data: make([]byte, SemaphoreRoom)}, SemaphoreRoom)
 	}
 	return s.base, err
 }
@@ -94,7 +95,7 @@ func (s *Semaphores) Refer(name string) uint32 {
 }
 
 // HoldsSemaphores reports whether a section is one of semaphores.
-func HoldsSemaphores(s *elfreloc.Section) bool { return s.Name == semaphoreSection }
+func HoldsSemaphores(s *elfreloc.Section) bool { return s.Name == SemaphoreSection }
 
 // findGlobal finds a symbol that is not local, 0 for none.
 func findGlobal(e *elfreloc.Edit, name string) (uint32, error) {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/provider"
+	"sdtconvert/internal/provider/header"
+	"sdtconvert/internal/provider/object"
+)
+
+// dtraceName reports whether the program was called by the name of dtrace, with which
+// triplet before it.
+func dtraceName(program string) (triplet string, ok bool) {
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	triplet, ok = strings.CutSuffix(name, "dtrace")
+	if !ok || triplet == "" {
+		return "", ok
+	}
+	return strings.CutSuffix(triplet, "-")
+}
+
+// runAsDtrace is the program under the name of dtrace.
+func (p *program) runAsDtrace(triplet string, args []string) int {
+	_, err := p.makeProvider(args, triplet)
+	if err != nil {
+		return p.report(err)
+	}
+	return exitOK
+}
+
+// provider is the command that makes headers and objects of provider files.
+func (p *program) provider(args []string) (bool, error) { return p.makeProvider(args, "") }
+
+func (p *program) makeProvider(args []string, triplet string) (failed bool, err error) {
+	o, err := parseProviderOptions(args)
+	switch {
+	case err != nil:
+		return false, err
+	case o.help:
+		return p.help([]string{"provider"})
+	case o.version:
+		return p.version(nil)
+	}
+	if o.target == "" {
+		o.target = triplet
+	}
+	for _, warning := range o.warnings {
+		message.Warning(p.Stderr, warning)
+	}
+	if err := p.checkSystem(o); err != nil {
+		return false, err
+	}
+	providers, err := p.readProviders(o)
+	if err != nil {
+		return false, err
+	}
+	var data []byte
+	if o.header {
+		data = header.Write(o.output, providers, o.form())
+	} else if data, err = p.providerObject(o, providers); err != nil {
+		return false, dofStatus(err)
+	}
+	return false, p.files.New(o.output, data)
+}
+
+// dofStatus makes a fault of the command line of what is asked for a system whose form of
+// probes is not there.
+func dofStatus(err error) error {
+	if errors.Is(err, object.ErrDOF) {
+		return &statusError{exitUsage, err}
+	}
+	return err
+}
+
+// checkSystem refuses systems other than Linux. Stubs are the same everywhere.
+func (p *program) checkSystem(o *providerOptions) error {
+	system := runtime.GOOS
+	if o.target != "" {
+		system = o.target
+	}
+	if o.header && o.stubs {
+		return nil
+	}
+	for _, dof := range []string{"freebsd", "solaris", "illumos", "sunos"} {
+		if strings.Contains(system, dof) {
+			return dofStatus(fmt.Errorf("%s: %w", system, object.ErrDOF))
+		}
+	}
+	for _, other := range []string{"darwin", "apple", "windows", "mingw", "cygwin", "netbsd", "openbsd", "dragonfly", "aix"} {
+		if strings.Contains(system, other) {
+			return &statusError{exitUsage, fmt.Errorf("%s: has no form of probes that is known here; --target names a system that has", system)}
+		}
+	}
+	return nil
+}
+
+// readProviders reads all files, and tells what is wrong with them.
+func (p *program) readProviders(o *providerOptions) ([]*provider.Provider, error) {
+	r := &provider.Reader{Preprocess: o.preprocess, Options: o.Options}
+	r.ReadFile = provider.ReadFile
+	r.Compiler = func(path string) (string, error) { return p.compilerPreprocess(o, path) }
+	var all []*provider.Provider
+	for _, path := range o.sources {
+		if err := o.isInput(path); err != nil {
+			return nil, err
+		}
+		file, err := r.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, warning := range append(file.Warnings, provider.Warnings(file.Providers)...) {
+			if !o.quiet {
+				message.Warning(p.Stderr, warning)
+			}
+		}
+		all = append(all, file.Providers...)
+	}
+	if faults := provider.Check(all, o.header && o.stubs); len(faults) > 0 {
+		return nil, several(faults)
+	}
+	return all, nil
+}
+
+// several are errors that are told one after the other.
+type several []error
+
+func (s several) Error() string   { return s[0].Error() }
+func (s several) Unwrap() []error { return s }
+
+// isInput refuses an output that is an input.
+func (o *providerOptions) isInput(path string) error {
+	in, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if out, err := os.Stat(o.output); err == nil && os.SameFile(in, out) {
+		return fmt.Errorf("%s: is the output as well, and would be lost", path)
+	}
+	return nil
+}
+
+// providerObject makes the object, for the target that the objects of the link tell.
+func (p *program) providerObject(o *providerOptions, providers []*provider.Provider) ([]byte, error) {
+	t := &object.Target{}
+	var faults []error
+	for _, path := range o.objects {
+		if err := o.isInput(path); err != nil {
+			faults = append(faults, err)
+		} else if err := t.Add(path); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, several(faults)
+	}
+	if !t.Known() {
+		if err := p.nameTarget(t, o); err != nil {
+			return nil, err
+		}
+	}
+	return t.Write(providers, o.shared())
+}
+
+// nameTarget says what the object is for where no object tells: what the command line
+// names, else what the compiler of the environment makes, else the host.
+func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
+	words := slices.Concat(p.compilerWords(), o.machineFlags)
+	name := o.target
+	if name == "" {
+		name = p.compilerTarget(words)
+	}
+	if name == "" {
+		name = runtime.GOARCH
+	}
+	if err := t.Name(name, words); err != nil {
+		return usageError{err}
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/provider/cpp"
+	"sdtconvert/internal/provider/header"
+)
+
+// providerOptions are the command line of dtrace(1), as far as it makes files.
+type providerOptions struct {
+	header, object   bool
+	help, version    bool
+	preprocess       bool
+	quiet            bool
+	stubs            bool
+	sources, objects []string
+	output, target   string
+	machineFlags     []string // -32 and such, which compilers know as well
+	warnings         []error
+	cpp.Options
+}
+
+// Options of dtrace(1) and of SystemTap's script that go before a value, and those that do
+// not. What an option means that is not handled by name is nothing.
+const (
+	valueOptions = "osDUIHx"
+	flagOptions  = "hGCVqwZvk"
+
+	// tracing are the options for what is not done here.
+	tracing = "abceflmnpAFPSLBRTiX"
+)
+
+// ignored are flags that builds pass on from compilers, and those of SystemTap's script.
+var ignored = []string{"-fPIC", "-fpic", "-fPIE", "-fpie", "--types", "--no-pyparsing"}
+
+// parseProviderOptions reads a command line. Options and objects stand in any order.
+func parseProviderOptions(args []string) (*providerOptions, error) {
+	o := &providerOptions{}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			o.objects = append(o.objects, args...)
+			args = nil
+		case !strings.HasPrefix(arg, "-") || arg == "-":
+			o.objects = append(o.objects, arg)
+		case slices.Contains(ignored, arg):
+		case arg == "-32", arg == "-64":
+			o.machineFlags = append(o.machineFlags, "-m"+arg[1:])
+		case arg == "-m32", arg == "-m64":
+			o.machineFlags = append(o.machineFlags, arg)
+		case strings.HasPrefix(arg, "--"):
+			var err error
+			if args, err = o.long(arg, args); err != nil {
+				return nil, err
+			}
+		default:
+			var err error
+			if args, err = o.short(arg, args); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if o.help || o.version {
+		return o, nil
+	}
+	return o, o.check()
+}
+
+// long reads an option that begins with --.
+func (o *providerOptions) long(arg string, args []string) ([]string, error) {
+	name, value, joined := strings.Cut(arg, "=")
+	switch name {
+	case "--help":
+		o.help = true
+		return args, nil
+	case "--version":
+		o.version = true
+		return args, nil
+	case "--target":
+		if !joined && len(args) > 0 {
+			value, args = args[0], args[1:]
+		}
+		if o.target = value; value == "" {
+			return nil, usagef("--target takes a triplet")
+		}
+		return args, nil
+	}
+	return nil, usagef("unknown option %s", arg)
+}
+
+// short reads an argument of options of one letter.
+func (o *providerOptions) short(arg string, args []string) ([]string, error) {
+	for i := 1; i < len(arg); i++ {
+		c := arg[i]
+		switch {
+		case strings.IndexByte(valueOptions, c) >= 0:
+			value := arg[i+1:]
+			if value == "" {
+				if len(args) == 0 {
+					return nil, usagef("-%c takes a value", c)
+				}
+				value, args = args[0], args[1:]
+			}
+			return args, o.value(c, value)
+		case strings.IndexByte(flagOptions, c) >= 0:
+			o.flag(c)
+		case strings.IndexByte(tracing, c) >= 0:
+			return nil, usagef("-%c is for tracing, and nothing is traced here; use DTrace or another tracer", c)
+		default:
+			return nil, usagef("unknown option %s", arg)
+		}
+	}
+	return args, nil
+}
+
+func (o *providerOptions) flag(c byte) {
+	switch c {
+	case 'h':
+		o.header = true
+	case 'G':
+		o.object = true
+	case 'C':
+		o.preprocess = true
+	case 'V':
+		o.version = true
+	case 'w', 'q':
+		o.quiet = true
+	}
+}
+
+func (o *providerOptions) value(c byte, value string) error {
+	switch c {
+	case 'o':
+		o.output = value
+	case 's':
+		o.sources = append(o.sources, value)
+	case 'D':
+		o.Definitions = append(o.Definitions, cpp.Definition{Text: value})
+	case 'U':
+		o.Definitions = append(o.Definitions, cpp.Definition{Text: value, Undef: true})
+	case 'I':
+		o.Folders = append(o.Folders, value)
+	case 'H':
+		o.Headers = append(o.Headers, value)
+	case 'x':
+		return o.extension(value)
+	}
+	return nil
+}
+
+// extension is an option of -x. Those of DTrace that make no difference here are known.
+func (o *providerOptions) extension(text string) error {
+	switch name, _, _ := strings.Cut(text, "="); name {
+	case "stubs":
+		o.stubs = true
+	case "nolibs", "libdir", "lazyload", "linktype", "linkmode", "cpp", "cpppath", "cppargs", "cpphdrs", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
+	default:
+		o.warnings = append(o.warnings, fmt.Errorf("-x %s is not known, and has no effect", name))
+	}
+	return nil
+}
+
+// form is what the macros of a header do.
+func (o *providerOptions) form() header.Form {
+	switch {
+	case o.stubs:
+		return header.Stubs
+	case o.shared():
+		return header.Shared
+	}
+	return header.Notes
+}
+
+// shared reports whether semaphores are seen by other modules, as SystemTap's macro asks.
+func (o *providerOptions) shared() bool {
+	return slices.ContainsFunc(o.Definitions, func(d cpp.Definition) bool {
+		name, _, _ := strings.Cut(d.Text, "=")
+		return name == "STAP_SDT_V2" && !d.Undef
+	})
+}
+
+// check checks a command line, and completes it.
+func (o *providerOptions) check() error {
+	switch {
+	case o.header && o.object:
+		return usagef("-h and -G exclude each other")
+	case !o.header && !o.object:
+		return usagef("-h makes a header and -G an object, and neither is given")
+	case len(o.sources) == 0:
+		return usagef("-s names a provider file, and is missing")
+	case o.header && len(o.objects) > 0:
+		return usagef("-h takes no objects: %s", o.objects[0])
+	case o.object && o.stubs:
+		return usagef("-x stubs is for -h: stubs need no object but what sdtconvert makes")
+	case len(o.sources) > 1 && o.output == "":
+		return usagef("-o names the output of several files, and is missing")
+	case slices.Contains(o.sources, ""):
+		return usagef("a provider file has no name")
+	}
+	if o.output == "" {
+		base := filepath.Base(o.sources[0])
+		o.output = strings.TrimSuffix(base, filepath.Ext(base)) + map[bool]string{true: ".h", false: ".o"}[o.header]
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package providers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// build is a folder with the program under the name of dtrace.
+type build struct {
+	tools.Command
+	dtrace string
+}
+
+func newBuild(t *testing.T) build {
+	t.Helper()
+	tools.Need(t, "gcc")
+	bin := filepath.Join(t.TempDir(), "dtrace")
+	if err := os.Symlink(converter, bin); err != nil {
+		t.Fatal(err)
+	}
+	return build{tools.Command{Folder: t.TempDir()}, bin}
+}
+
+func (b build) write(t *testing.T, name, text string) { write(t, b.Folder, name, text) }
+
+// holds compares the files of the folder.
+func (b build) holds(t *testing.T, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(b.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("to be there (-) and there (+): %s", diff)
+	}
+}
+
+// What configure scripts ask of a dtrace before they use it.
+func TestDetection(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "conftest.d", "BEGIN{}\n")
+	b.Must(t, b.dtrace, "-G", "-s", "conftest.d", "-o", "conftest.o")
+	b.write(t, "one.d", "provider conftest{ probe fire(); };\n")
+	b.write(t, "one.c", "#include \"one.h\"\nint main(void) { CONFTEST_FIRE(); return 0; }\n")
+	b.Must(t, b.dtrace, "-h", "-xnolibs", "-s", "one.d")
+	b.Must(t, "gcc", "-c", "one.c", "-o", "one_main.o")
+	before := b.Output(t, "sha256sum", "one_main.o")
+	b.Must(t, b.dtrace, "-G", "-s", "one.d", "one_main.o")
+	if after := b.Output(t, "sha256sum", "one_main.o"); after != before {
+		t.Error("the object has changed")
+	}
+	b.Must(t, "gcc", "one_main.o", "one.o", "-o", "a.out")
+	b.Must(t, "./a.out")
+	b.write(t, "empty.d", "")
+	b.Must(t, b.dtrace, "-DSTAP_SDT_V2", "-o", "empty.h", "-h", "-s", "empty.d")
+	b.Must(t, b.dtrace, "-G", "-C", "-64", "-I.", "-I", "..", "-o", "empty.o", "one_main.o", "-s", "empty.d", "-fPIC", "-DPIC")
+	b.holds(t, "a.out", "conftest.d", "conftest.o", "empty.d", "empty.h", "empty.o", "one.c", "one.d", "one.h", "one.o", "one_main.o")
+}
+
+// Names as other headers have them: those of the peers' test suites.
+func TestNames(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov {\n\tprobe zero();\n\tprobe one(uintptr_t);\n\tprobe u_nder(char *);\n\tprobe d__ash(int, int);\n"+
+		"\tprobe entry();\n\tprobe __entry();\n\tprobe foo__entry();\n\tprobe return();\n\tprobe __return();\n\tprobe foo__return();\n};\n")
+	b.write(t, "test.c", `#include "prov.h"
+int main(void)
+{
+	TEST_PROV_ZERO(); TEST_PROV_ONE(1); TEST_PROV_U_NDER("hi there"); TEST_PROV_D_ASH(8, 9);
+	TEST_PROV_ENTRY(); TEST_PROV__ENTRY(); TEST_PROV_FOO_ENTRY(); TEST_PROV_RETURN(); TEST_PROV__RETURN(); TEST_PROV_FOO_RETURN();
+	return TEST_PROV_D_ASH_ENABLED();
+}
+`)
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	b.Must(t, "gcc", "-Wall", "-Wextra", "-Werror", "-c", "test.c")
+	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
+	b.Must(t, "./test")
+	got := forms(t, filepath.Join(b.Folder, "test"))
+	want := []string{
+		"test_prov __entry", "test_prov __return", "test_prov d__ash -4@ -4@", "test_prov entry", "test_prov foo__entry",
+		"test_prov foo__return", "test_prov one -4@", "test_prov return", "test_prov u_nder 8@", "test_prov zero",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// make builds twice, and the second time nothing: no object is newer than the program.
+func TestMake(t *testing.T) {
+	tools.Need(t, "make")
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider p { probe go(int); probe tested(); };\n")
+	b.write(t, "test.c", "#include \"prov.h\"\nint main(void) { P_GO(1); return P_TESTED_ENABLED() ? 1 : 0; }\n")
+	b.write(t, "Makefile", "DTRACE = dtrace\n%.h: %.d\n\t$(DTRACE) -h -s $<\nall: test\ntest.o: prov.h\n"+
+		"prov.o: test.o prov.d\n\t$(DTRACE) -G -s prov.d test.o\ntest: test.o prov.o\n\t$(CC) -o $@ $^\n")
+	b.Must(t, "make", "DTRACE="+b.dtrace)
+	b.Must(t, "make", "-q", "DTRACE="+b.dtrace)
+	b.Must(t, "./test")
+	before := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h")
+	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+	if err := os.Remove(filepath.Join(b.Folder, "prov.h")); err != nil {
+		t.Fatal(err)
+	}
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	if after := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"); after != before {
+		t.Errorf("made again, they are others: %s%s", before, after)
+	}
+	b.holds(t, "Makefile", "prov.d", "prov.h", "prov.o", "test", "test.c", "test.o")
+}
+
+// Many at once in one folder do not disturb each other, and leave nothing behind.
+func TestParallel(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "#define T int\nprovider p { probe go(T); };\n")
+	var wg sync.WaitGroup
+	errs := make([]error, 24)
+	for i := range errs {
+		wg.Go(func() {
+			what := []string{"-h", "-G"}[i%2]
+			_, errs[i] = b.Try(b.dtrace, "-C", what, "-s", "prov.d")
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	b.holds(t, "prov.d", "prov.h", "prov.o")
+}
+
+// A probe for each number of arguments, and many probes.
+func TestCounts(t *testing.T) {
+	b := newBuild(t)
+	var d, c strings.Builder
+	d.WriteString("provider many {\n")
+	c.WriteString("#include \"many.h\"\nint main(int n, char **v)\n{\n")
+	for i := range 2000 {
+		args := slices.Repeat([]string{"string"}, i%13)
+		fmt.Fprintf(&d, "\tprobe test%d(%s);\n", i, strings.Join(args, ", "))
+		fmt.Fprintf(&c, "\tMANY_TEST%d(%s);\n", i, strings.Join(slices.Repeat([]string{"v[n - 1]"}, len(args)), ", "))
+	}
+	b.write(t, "many.d", d.String()+"};\n")
+	b.write(t, "many.c", c.String()+"\treturn 0;\n}\n")
+	b.Must(t, b.dtrace, "-h", "-s", "many.d")
+	b.Must(t, b.dtrace, "-G", "-s", "many.d")
+	b.Must(t, "gcc", "-O1", "many.c", "many.o", "-o", "many")
+	b.Must(t, "./many")
+	counts := map[int]int{}
+	for _, form := range forms(t, filepath.Join(b.Folder, "many")) {
+		counts[strings.Count(form, "8@")]++
+	}
+	for n := range 13 {
+		if want := (2000 - n + 12) / 13; counts[n] != want {
+			t.Errorf("%d probes of %d arguments, want %d", counts[n], n, want)
+		}
+	}
+}
+
+// The class is that of the objects, which are not to be of two.
+func TestClasses(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "provider p { probe go(); };\n")
+	b.write(t, "a.s", ".data\n")
+	b.Must(t, "as", "--32", "a.s", "-o", "a32.o")
+	b.Must(t, "as", "--64", "a.s", "-o", "a64.o")
+	for object, class := range map[string]string{"a32.o": "ELF32", "a64.o": "ELF64"} {
+		b.Must(t, b.dtrace, "-G", "-s", "p.d", object)
+		if out := b.Output(t, "readelf", "-hW", "p.o"); !strings.Contains(out, class) {
+			t.Errorf("%s: %s", object, out)
+		}
+	}
+	if err := os.Remove(filepath.Join(b.Folder, "p.o")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
+	if err == nil || !strings.Contains(out, "they are not of one link") {
+		t.Errorf("%v: %s", err, out)
+	}
+	b.Must(t, "ar", "rcs", "lib.a", "a32.o")
+	b.Must(t, b.dtrace, "-G", "-s", "p.d", "-o", "q.o", "lib.a")
+	b.holds(t, "a.s", "a32.o", "a64.o", "lib.a", "p.d", "q.o")
+}
+
+// Headers of the system are a compiler's to read.
+func TestSystemHeaders(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "#include <sys/types.h>\n#include <stdlib.h>\n#if defined __SIZEOF_POINTER__ && defined MINE\nprovider p { probe go(pid_t, size_t linux); };\n#endif\n")
+	for _, env := range [][]string{nil, {"CPP=cpp"}, {"CC=gcc -m64"}} {
+		b.Env = env
+		b.Must(t, b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
+		if text, err := os.ReadFile(filepath.Join(b.Folder, "p.h")); err != nil || !strings.Contains(string(text), "#define P_GO(arg1, arg2)") {
+			t.Errorf("%q: %v", env, err)
+		}
+	}
+	b.Env = []string{"CPP=no-such-program"}
+	if err := os.Remove(filepath.Join(b.Folder, "p.h")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
+	if err == nil || !strings.Contains(out, "p.d:1:1: the header sys/types.h is in no folder that -I names, so a compiler has to preprocess the file") {
+		t.Errorf("%v: %s", err, out)
+	}
+	b.holds(t, "p.d")
+}
+
+// The scripts of projects change names of macros, or types, and the header still compiles.
+func TestScripts(t *testing.T) {
+	tools.Need(t, "sed")
+	for _, c := range []struct {
+		name   string
+		script []string
+		use    string
+	}{
+		{"each", []string{"s/SHOP_/TRACE_SHOP_/g", "s/( *char \\*/(const char */g", "s/, *char \\*/, const char */g"}, "TRACE_SHOP_"},
+		{"first", []string{"s/SHOP_/Shop_/"}, "Shop_"},
+		{"guard", []string{"s/SHOP_/SHOP_DTRACE_/g", "s/SHOP_H_TMP/PROBES_H/g", "s/(char \\*/(const char */g"}, "SHOP_DTRACE_"},
+		{"all but", []string{"/const/!s/char \\*/const char */g"}, "SHOP_"},
+		{"small", []string{"/^#define[ \t]*SHOP_[A-Z0-9_]*(.*)/y/ABCDEFGHIJKLMNOPQRSTUVWXYZ/abcdefghijklmnopqrstuvwxyz/"}, "shop_"},
+		{"pointers", []string{"s/void \\*/const void */g", "s/char \\*/const char */g"}, "SHOP_"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBuild(t)
+			b.Must(t, b.dtrace, "-h", "-s", source(t, "shop.d"), "-o", "shop.h.tmp")
+			var args []string
+			for _, s := range c.script {
+				args = append(args, "-e", s)
+			}
+			b.write(t, "shop.h", b.Output(t, "sed", append(args, "shop.h.tmp")...))
+			macro := func(name string) string {
+				if c.use == "shop_" {
+					name = strings.ToLower(name)
+				}
+				return c.use + name
+			}
+			// `class' and `errno' are names of arguments in the file.
+			b.write(t, "a.c", fmt.Sprintf("#include <errno.h>\n#include \"shop.h\"\nint main(int n, char **v) {\n%s(n, v[0]);\nif (%s()) %s(errno, v[0]);\nreturn 0; }\n",
+				macro("ORDER_PLACED"), macro("SENT_ENABLED"), macro("SENT")))
+			b.Must(t, "gcc", "-Wall", "-Werror", "a.c", "-o", "a.out")
+			b.Must(t, "./a.out")
+			if got := forms(t, filepath.Join(b.Folder, "a.out")); len(got) != 2 {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// Stubs are converted and listed as any others.
+func TestStubs(t *testing.T) {
+	b := newBuild(t)
+	b.Must(t, b.dtrace, "-h", "-x", "stubs", "-s", source(t, "shop.d"))
+	b.Must(t, "gcc", "-O2", "-DWORDS", "-I.", "-c", source(t, "shop.c"), "-o", "a.o")
+	b.Must(t, converter, "--stapsdt", "a.o")
+	b.Must(t, converter, "stubs", "-o", "stubs.o", "a.o")
+	b.Must(t, "gcc", "a.o", "stubs.o", "-o", "a.out")
+	b.Must(t, "./a.out")
+	list := b.Output(t, converter, "list", "a.out")
+	for _, want := range []string{"order-placed", "sent", "empty", "wide", "only-tested"} {
+		if !strings.Contains(list, want+"\n") {
+			t.Errorf("%s is missing: %s", want, list)
+		}
+	}
+	if got := forms(t, filepath.Join(b.Folder, "a.out")); len(got) != 8 {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,105 @@
+package providers
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// strict are the warnings that are errors.
+var strict = []string{"-Wall", "-Wextra", "-Wpedantic", "-Werror"}
+
+var (
+	compilers    = []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang}
+	standards    = []string{"gnu89", "c99", "gnu11", "c17", "c2x"}
+	cxxStandards = []string{"c++11", "gnu++14", "c++17", "c++20", "c++2b"}
+)
+
+// eachStandard calls test with each compiler in each standard.
+func eachStandard(t *testing.T, test func(t *testing.T, command []string)) {
+	for _, c := range compilers {
+		for _, std := range slices.Concat(standards, cxxStandards) {
+			command := toolchains.AMD64.CC(c)
+			if strings.Contains(std, "++") {
+				command = append(toolchains.AMD64.CXX(c), "-xc++")
+			}
+			t.Run(c.Name+"/"+std, func(t *testing.T) {
+				tools.Need(t, command[0])
+				test(t, append(slices.Clone(command), "-std="+std))
+			})
+		}
+	}
+}
+
+// The header compiles without a warning, twice, alone and beside SystemTap's.
+func TestStandards(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-x", "stubs"}} {
+		folder := folderWith(t, flags...)
+		eachStandard(t, func(t *testing.T, command []string) {
+			for _, mode := range [][]string{{"-O0", "-DBEFORE"}, {"-O2", "-DAFTER"}, {"-O2", "-fPIC"}} {
+				words := slices.Concat(command[1:], strict, mode, stubArguments(flags), []string{"-I" + folder, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
+				tools.Must(t, command[0], words...)
+			}
+		})
+	}
+}
+
+// stubArguments keeps the program to what is a word.
+func stubArguments(flags []string) []string {
+	if flags == nil {
+		return nil
+	}
+	return []string{"-DWORDS"}
+}
+
+var (
+	noteLine = regexp.MustCompile(`(?m)(?:^|\s)    (Provider|Name|Arguments): ?(.*)$`)
+	place    = regexp.MustCompile(`@\S*`)
+)
+
+// forms are the notes of a file: provider, name, and size and sign of each argument, sorted.
+func forms(t *testing.T, path string) (all []string) {
+	t.Helper()
+	note := ""
+	for _, m := range noteLine.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", path), -1) {
+		note += m[2] + " "
+		if m[1] == "Arguments" {
+			all = append(all, place.ReplaceAllString(strings.TrimSpace(note), "@"))
+			note = ""
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What the notes tell is what those of SystemTap's header tell of the same source.
+func TestNotesAreSystemTaps(t *testing.T) {
+	tools.Need(t, "/usr/bin/dtrace", "readelf")
+	ours, theirs := folderWith(t), t.TempDir()
+	tools.Command{Folder: theirs}.Must(t, "/usr/bin/dtrace", "-h", "-s", source(t, "shop.d"), "-o", "shop.h")
+	for _, c := range compilers {
+		for _, command := range [][]string{toolchains.AMD64.CC(c), append(toolchains.AMD64.CXX(c), "-xc++")} {
+			for _, level := range []string{"-O0", "-O2"} {
+				t.Run(strings.Join(command, "")+level, func(t *testing.T) {
+					tools.Need(t, command[0])
+					var got [2][]string
+					for i, folder := range []string{ours, theirs} {
+						out := filepath.Join(t.TempDir(), "a.o")
+						tools.Must(t, command[0], slices.Concat(command[1:], []string{level, "-I" + folder, "-c", source(t, "shop.c"), "-o", out})...)
+						got[i] = forms(t, out)
+					}
+					if diff := cmp.Diff(got[1], got[0]); diff != "" || len(got[0]) < 8 {
+						t.Errorf("%d notes: %s", len(got[0]), diff)
+					}
+				})
+			}
+		}
+	}
+}

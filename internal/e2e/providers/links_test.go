@@ -1,0 +1,171 @@
+package providers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// mode is a way to compile and link.
+type mode struct {
+	name  string
+	flags []string
+	clang bool // for clang with lld
+	gcc   bool // for gcc with a linker that has its plugin
+}
+
+var modes = []mode{
+	{"plain", nil, true, true},
+	{"static", []string{"-static"}, true, true},
+	{"gc", []string{"-ffunction-sections", "-Wl,--gc-sections"}, true, true},
+	{"lto", []string{"-flto"}, true, true},
+	{"thin", []string{"-flto=thin"}, true, false},
+}
+
+// program links the program with a header in a folder, and perhaps more files.
+func program(t *testing.T, folder string, c toolchains.Compiler, l toolchains.Linker, m mode, more ...string) string {
+	t.Helper()
+	tools.Need(t, c.Name, l.Path)
+	driver, err := files.Driver(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "prog")
+	args := []string{"-O2", "-I" + folder, source(t, "shop.c"), "-o", out, "-B" + driver}
+	if c.Clang {
+		args = append(args, "--ld-path="+driver+"ld")
+	}
+	tools.Must(t, c.Name, slices.Concat(args, m.flags, more)...)
+	return out
+}
+
+// eachLink calls test with each way to make the program, with and without the object.
+func eachLink(t *testing.T, test func(t *testing.T, exe string)) {
+	folder := folderWith(t)
+	object := filepath.Join(folder, "shop.o")
+	tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", object)
+	for _, l := range toolchains.AMD64.Linkers() {
+		for _, m := range modes {
+			for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+				if c.Clang != (l.Family == "lld") || c.Clang && !m.clang || !c.Clang && !m.gcc {
+					continue
+				}
+				if strings.Contains(strings.Join(m.flags, " "), "-flto") && (!c.Clang && !l.Can(toolchains.GCCPlugin) || l.Name == "lld14") {
+					continue // clang 19's code is not for lld 14
+				}
+				for _, more := range [][]string{nil, {object}} {
+					t.Run(strings.Join([]string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}, "/"), func(t *testing.T) {
+						test(t, program(t, folder, c, l, m, more...))
+					})
+				}
+			}
+		}
+	}
+}
+
+var semaphoreLine = regexp.MustCompile(`Semaphore: 0x([0-9a-f]+)`)
+
+// checkProgram looks at what tracers and linkers read of a program.
+func checkProgram(t *testing.T, exe string, sites int) {
+	t.Helper()
+	notes := tools.Output(t, "readelf", "-nW", exe)
+	if got := strings.Count(notes, "Provider: shop"); got != sites {
+		t.Errorf("%d notes, want %d", got, sites)
+	}
+	symbols := map[string]string{} // by address
+	for line := range strings.Lines(tools.Output(t, "nm", exe)) {
+		if f := strings.Fields(line); len(f) == 3 && strings.HasSuffix(f[2], "_semaphore") {
+			symbols[f[0]] = f[2]
+		}
+	}
+	names := regexp.MustCompile(`Name: (\w+)`).FindAllStringSubmatch(notes, -1)
+	for i, m := range semaphoreLine.FindAllStringSubmatch(notes, -1) {
+		if want := "shop_" + names[i][1] + "_semaphore"; symbols[m[1]] != want {
+			t.Errorf("the semaphore at %s is %q, want %s", m[1], symbols[m[1]], want)
+		}
+	}
+	segments := tools.Output(t, "readelf", "-lW", exe)
+	if !regexp.MustCompile(`GNU_STACK.* RW `).MatchString(segments) {
+		t.Errorf("the stack is executable: %s", segments)
+	}
+	sections := tools.Output(t, "readelf", "-SW", exe)
+	if m := regexp.MustCompile(`(?m) \.probes .* (\d+)$`).FindAllStringSubmatch(sections, -1); len(m) != 1 || m[0][1] != "4096" {
+		t.Errorf("the semaphores have no page of their own: %q", m)
+	}
+}
+
+// However it is linked, each note of the program names the one semaphore of its probe.
+func TestLinks(t *testing.T) {
+	tools.Need(t, "readelf", "nm")
+	eachLink(t, func(t *testing.T, exe string) {
+		checkProgram(t, exe, 8)
+		if out := tools.Output(t, exe); out != "3 rounds\n" {
+			t.Errorf("untraced it prints %q", out)
+		}
+	})
+}
+
+// An object for each machine, from what its compiler makes, in a program that runs.
+func TestForeign(t *testing.T) {
+	for _, m := range toolchains.Machines {
+		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+			t.Run(m.Name+"/"+c.Name, func(t *testing.T) {
+				m.Need(t)
+				folder := folderWith(t)
+				cc := m.CC(c)
+				tools.Need(t, cc[0])
+				object, made, exe := filepath.Join(folder, "main.o"), filepath.Join(folder, "shop.o"), filepath.Join(folder, "main")
+				tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-O2", "-I" + folder, "-c", source(t, "shop.c"), "-o", object})...)
+				before := tools.Output(t, "sha256sum", object)
+				tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", made, object)
+				if after := tools.Output(t, "sha256sum", object); after != before {
+					t.Error("the object has changed")
+				}
+				tools.Must(t, cc[0], slices.Concat(cc[1:], m.LinkFlags, []string{object, made, "-o", exe})...)
+				checkProgram(t, exe, 8)
+				run := m.Command(exe)
+				if out := tools.Output(t, run[0], run[1:]...); out != "3 rounds\n" {
+					t.Errorf("it prints %q", out)
+				}
+			})
+		}
+	}
+}
+
+// Objects are for the machine that something tells: a compiler, a flag, a name, an object.
+func TestMachines(t *testing.T) {
+	tools.Need(t, "readelf")
+	folder := t.TempDir()
+	write(t, folder, "p.d", "provider p { probe a(); };")
+	if err := os.Symlink(converter, filepath.Join(folder, "aarch64-linux-gnu-dtrace")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		env     []string
+		command []string
+		want    string
+	}{
+		{nil, []string{converter, "provider", "-32"}, "Intel 80386"},
+		{nil, []string{converter, "provider", "--target", "riscv64-linux-gnu"}, "RISC-V"},
+		{nil, []string{"./aarch64-linux-gnu-dtrace"}, "AArch64"},
+		{[]string{"CC=riscv64-linux-gnu-gcc -g"}, []string{converter, "provider"}, "RISC-V"},
+		{[]string{"CC=gcc", "CFLAGS=-O2 -m32"}, []string{converter, "provider"}, "Intel 80386"},
+		{[]string{"CC=gcc"}, []string{converter, "provider"}, "Advanced Micro Devices X86-64"},
+		{[]string{"CC=no-such-compiler"}, []string{converter, "provider", "--target=s390x-ibm-linux-gnu"}, "IBM S/390"},
+	} {
+		if len(c.env) > 0 && !strings.Contains(c.env[0], "no-such") {
+			tools.Need(t, strings.Fields(strings.TrimPrefix(c.env[0], "CC="))[0])
+		}
+		tools.Command{Folder: folder, Env: c.env}.Must(t, c.command[0], append(c.command[1:], "-G", "-s", "p.d")...)
+		header := tools.Output(t, "readelf", "-hW", filepath.Join(folder, "p.o"))
+		if !strings.Contains(header, c.want+"\n") {
+			t.Errorf("%q %q: %s", c.env, c.command, header)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package providers
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// script counts the probes; counted is what it tells of three rounds.
+const script = `usdt:%s:shop:order__placed { @[probe] = count(); }
+usdt:%s:shop:sent { @[probe] = count(); @sum = sum(arg0); @last = str(arg1); }
+usdt:%s:shop:empty { @[probe] = count(); }
+usdt:%s:shop:wide { @[probe] = count(); @wide = sum((int32)arg0); }`
+
+var counted = []string{":shop:order__placed]: 15", ":shop:sent]: 3", ":shop:empty]: 3", ":shop:wide]: 3", "@sum: 123", "@wide: 3", "@last: milk"}
+
+// Traced from before it starts, a program counts each probe, and its tests are true; without
+// bpftrace they are not.
+func TestBPFTrace(t *testing.T) {
+	tools.Need(t, "bpftrace")
+	asked, works := false, false
+	eachLink(t, func(t *testing.T, exe string) {
+		if !asked {
+			asked = true
+			out, err := tools.Try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
+			works = err == nil && strings.Contains(out, "attached")
+			if !works {
+				t.Logf("no uprobes on this machine: %v %s", err, out)
+			}
+		}
+		if !works {
+			t.SkipNow()
+		}
+		if name := t.Name(); !strings.Contains(name, "/plain/") && !strings.Contains(name, "/lto/") {
+			return // linked as above; each start of bpftrace takes a second
+		}
+		out := tools.Must(t, "bpftrace", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe+" 3 milk")
+		for _, want := range counted {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s is missing: %s", want, out)
+			}
+		}
+	})
+}
+
+// gdb finds the probes, raises their semaphores, and reads their arguments.
+func TestGDB(t *testing.T) {
+	tools.Need(t, "gdb")
+	eachLink(t, func(t *testing.T, exe string) {
+		if !strings.Contains(t.Name(), "/plain/") && !strings.Contains(t.Name(), "/gc/") {
+			return
+		}
+		commands := write(t, t.TempDir(), "script.gdb", "set pagination off\nset debuginfod enabled off\n"+
+			"break -probe-stap shop:sent\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\nrun 2 milk\n")
+		out := tools.Must(t, "gdb", "-nx", "-batch", "-x", commands, exe)
+		for _, want := range []string{"> 40 milk 2", "> 41 milk 2"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s is missing: %s", want, out)
+			}
+		}
+		if got := len(regexp.MustCompile(`(?m)^sent is traced$`).FindAllString(out, -1)); got != 2 || strings.Contains(out, "only__tested is traced") {
+			t.Errorf("the test of a traced probe is true %d times of 2: %s", got, out)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package header
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/provider"
+	"sdtconvert/internal/provider/cpp"
+)
+
+// read reads a file of the tests of package provider.
+func read(t *testing.T, path string) []*provider.Provider {
+	t.Helper()
+	r := &provider.Reader{Preprocess: filepath.Base(path) != "agent.d", Options: cpp.Options{ReadFile: provider.ReadFile}}
+	r.Definitions = []cpp.Definition{{Text: "_DTRACE_VERSION", Undef: true}}
+	f, err := r.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Providers
+}
+
+var remark = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
+// What scripts of projects and their sources ask of any header of probes.
+func TestLines(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/*.d")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		providers := read(t, path)
+		for _, form := range []Form{Notes, Shared, Stubs} {
+			text := string(Write("some/probes.h.tmp", providers, form))
+			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
+				t.Errorf("%s: other bytes in another folder", path)
+			}
+			if !strings.Contains(text, "\n#define _PROBES_H_TMP\n") {
+				t.Errorf("%s: no guard", path)
+			}
+			for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
+				checkLine(t, path, strings.TrimSuffix(line, "\n"), providers)
+			}
+			for _, p := range providers {
+				for _, probe := range p.Probes {
+					for macro, n := range map[string]int{provider.Macro(p.Name, probe.Name): len(probe.Args), provider.MacroEnabled(p.Name, probe.Name): 0} {
+						want := fmt.Sprintf("\n#define %s(%s) \\\n", macro, each(n, ", ", numbered("arg")))
+						if strings.Count(text, want) != 1 {
+							t.Errorf("%s: %q is not there once", path, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// edited are what scripts replace in lines of code.
+var edited = regexp.MustCompile(`\( *char|, *char|(char|void) *\*|\bconst char|#line|\.d"`)
+
+var defined = regexp.MustCompile(`^#define \w+`)
+
+func checkLine(t *testing.T, path, line string, providers []*provider.Provider) {
+	t.Helper()
+	if !strings.Contains(line, "(void *)0") && edited.MatchString(line) {
+		t.Errorf("%s: a script would change %s", path, line)
+	}
+	line = defined.ReplaceAllString(line, "") // a probe may have the provider in its name
+	for _, p := range providers {
+		if strings.Count(line, strings.ToUpper(p.Name)+"_") > 0 {
+			t.Errorf("%s: a script would change half of %s", path, line)
+		}
+	}
+}
+
+// Headers of one name with different probes take effect both; one that is read twice once.
+func TestGuards(t *testing.T) {
+	own := regexp.MustCompile(`#ifndef (_sdtp_header_\w+)`)
+	a := own.FindSubmatch(Write("probes.h", read(t, "../testdata/database.d"), Notes))
+	b := own.FindSubmatch(Write("probes.h", read(t, "../testdata/toolkit.d"), Notes))
+	if a == nil || b == nil || bytes.Equal(a[1], b[1]) {
+		t.Errorf("%s, %s", a, b)
+	}
+	for path, want := range map[string]string{"a/x-y.z.h": "_X_Y_Z_H", "tclDTrace.h": "_TCLDTRACE_H", "7.h": "_7_H"} {
+		if got := guardName(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// What is the same in each header is read as C by people, and by scripts as lines.
+func TestMacrosAreComplete(t *testing.T) {
+	text := macros()
+	for n := range provider.MaxArgs + 1 {
+		if got := strings.Count(text, fmt.Sprintf("#define _sdtp_probe_%d(", n)); got != 2 {
+			t.Errorf("%d arguments: %d macros", n, got)
+		}
+	}
+	if strings.Count(text, "#if") != strings.Count(text, "#endif") {
+		t.Error("conditions do not end")
+	}
+	if _, err := os.Stat("notes.h"); err != nil || !strings.Contains(notesText, "#else /* no notes */\n") {
+		t.Error("the place of the macros for other compilers is missing", err)
+	}
+}

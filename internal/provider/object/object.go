@@ -1,0 +1,159 @@
+// Package object writes the object of providers that builds link: the semaphores of their
+// probes, and nothing else.
+//
+// Sources are not edited for Linux: what fires a probe has its note already. The object is
+// data, so it can be made for machines of which no more is known than their ABI.
+package object
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/internal/emit/notes"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/provider"
+)
+
+// Target is what an object is made for, as objects of the same link tell it.
+type Target struct {
+	empty   *elfreloc.Object
+	name    string // of the object that told it
+	machine arch.Machine
+	notes   notes.Common
+}
+
+// ErrDOF says that a target has its probes in another form.
+var ErrDOF = errors.New("DTrace's own format of probes (DOF) is not supported yet")
+
+// Known reports whether anything has told the target.
+func (t *Target) Known() bool { return t.empty != nil }
+
+// Add takes in a file that is linked with the object: an object, or an archive of some. What
+// is neither tells nothing.
+func (t *Target) Add(path string) error {
+	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
+		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+			return err
+		}
+		o, err := elfreloc.Open(src, src.Size, src.Name)
+		if err != nil {
+			return err
+		}
+		return t.add(o)
+	})
+}
+
+func (t *Target) add(o *elfreloc.Object) error {
+	fail := func(err error) error { return &elfreloc.Error{File: o.Name, Err: err} }
+	if o.Type != elf.ET_REL {
+		return fail(errors.New("is no object, but what a linker has made"))
+	}
+	switch o.OSABI() {
+	case elf.ELFOSABI_FREEBSD, elf.ELFOSABI_SOLARIS:
+		return fail(fmt.Errorf("is of %v: %w", o.OSABI(), ErrDOF))
+	}
+	if !t.Known() {
+		empty, err := o.Empty("")
+		if err != nil {
+			return err
+		}
+		t.empty, t.name, t.machine = empty, o.Name, machines.Lookup(o.ABI())
+	}
+	machine, class, data, _ := t.empty.ABI()
+	if m, c, d, _ := o.ABI(); m != machine || c != class || d != data {
+		return fail(fmt.Errorf("is of %v, %v, and %s of %v, %v: they are not of one link", m, c, t.name, machine, class))
+	}
+	return t.notes.Add(o, t.machine)
+}
+
+// Name makes the machine of a triplet, or of a name that Go has for it, the target, of the
+// class that flags of a compiler choose.
+func (t *Target) Name(name string, flags []string) error {
+	abi, ok := machines.Target(name)
+	if !ok {
+		return fmt.Errorf("the machine of %s is not known; give an object of the link", name)
+	}
+	for _, flag := range flags {
+		class := abi.Class
+		switch flag {
+		case "-m32":
+			class = elf.ELFCLASS32
+		case "-m64":
+			class = elf.ELFCLASS64
+		}
+		if abi, ok = machines.OfClass(abi, class); !ok {
+			return fmt.Errorf("%s: nobody knows which machine that is for %s; give an object of the link", flag, name)
+		}
+	}
+	return t.set(abi)
+}
+
+func (t *Target) set(abi arch.ABI) error {
+	o, err := blank(abi)
+	if err != nil {
+		return err
+	}
+	t.empty, err = o.Empty("")
+	t.machine = machines.Lookup(abi.Machine, abi.Class, abi.Data, abi.Flags)
+	return err
+}
+
+// blank is an object of nothing but a header (gABI, "ELF Header").
+func blank(abi arch.ABI) (*elfreloc.Object, error) {
+	var order binary.AppendByteOrder = binary.LittleEndian
+	if abi.Data == elf.ELFDATA2MSB {
+		order = binary.BigEndian
+	}
+	b := append([]byte(elf.ELFMAG), byte(abi.Class), byte(abi.Data), byte(elf.EV_CURRENT))
+	b = append(b, make([]byte, elf.EI_NIDENT-len(b))...)
+	b = order.AppendUint16(b, uint16(elf.ET_REL))
+	b = order.AppendUint16(b, uint16(abi.Machine))
+	b = order.AppendUint32(b, uint32(elf.EV_CURRENT))
+	word, size := 4, uint16(52)
+	if abi.Class == elf.ELFCLASS64 {
+		word, size = 8, 64
+	}
+	b = append(b, make([]byte, 3*word)...) // e_entry, e_phoff, e_shoff
+	b = order.AppendUint32(b, abi.Flags)
+	b = order.AppendUint16(b, size)
+	b = append(b, make([]byte, 5*2)...) // e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+	return elfreloc.Open(bytes.NewReader(b), int64(len(b)), "")
+}
+
+// source is what the object names as its source file.
+const source = "sdtconvert-provider"
+
+// Write makes the object. The semaphores are hidden, so that each program and library has its own, unless
+// they are shared.
+func (t *Target) Write(providers []*provider.Provider, shared bool) ([]byte, error) {
+	a, err := assembly.NewObject(t.empty, t.machine, source)
+	if err != nil {
+		return nil, err
+	}
+	begun := false
+	for _, p := range providers {
+		for _, probe := range p.Probes {
+			if !begun {
+				begun = true
+				a.Section(assembly.Section{
+					Name: stapsdt.SemaphoreSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: stapsdt.SemaphorePage,
+				})
+			}
+			a.Symbol(assembly.Symbol{
+				Name: stapsdt.SemaphoreName(p.Name, probe.Name), Bind: elf.STB_GLOBAL, Type: elf.STT_OBJECT, Hidden: !shared, Size: stapsdt.SemaphoreSize,
+			})
+			a.Zero(stapsdt.SemaphoreRoom)
+		}
+	}
+	t.notes.OfData(t.machine).Write(a, t.empty.Encoding.Word())
+	return a.Bytes()
+}

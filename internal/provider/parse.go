@@ -1,0 +1,322 @@
+package provider
+
+import (
+	"fmt"
+	"slices"
+
+	"sdtconvert/internal/provider/token"
+)
+
+// Source is where tokens come from.
+type Source interface {
+	Next() (token.Token, bool)
+}
+
+// File is what a file declares.
+type File struct {
+	Providers []*Provider
+	Warnings  []error
+}
+
+// Lines are the tokens of a file without a preprocessor, and of what one has made.
+type Lines struct{ *token.Scanner }
+
+// Next returns the next token. Those behind a directive that names their place have that.
+func (l Lines) Next() (token.Token, bool) {
+	for {
+		t, ok := l.Scanner.Next()
+		if t.Kind == token.Directive {
+			if file, line, marked := token.Marker(t.Text); marked {
+				l.Rename(file, line)
+				continue
+			}
+		}
+		return t, ok
+	}
+}
+
+// Parse reads the tokens of a file. Conditions among them have not been evaluated if
+// there are any: lines that begin with # are remarks then. An error is every fault that
+// was found, joined (interface{ Unwrap() []error }).
+func Parse(src Source) (*File, error) {
+	p := &parser{src: src, file: &File{}, byName: map[string]*Provider{}}
+	for p.more() {
+		p.external()
+	}
+	for _, a := range p.attributes {
+		if p.byName[a.provider] == nil {
+			p.warn(a.pos, "", "there are attributes of a provider %s, which is not declared here", a.provider)
+		}
+	}
+	if p.faults != nil {
+		return nil, faults(p.faults)
+	}
+	return p.file, nil
+}
+
+// faults are errors that are told one after the other.
+type faults []error
+
+func (f faults) Error() string   { return f[0].Error() }
+func (f faults) Unwrap() []error { return f }
+
+// maxFaults is how many faults of a file are told.
+const maxFaults = 20
+
+type parser struct {
+	src        Source
+	ahead      []token.Token
+	last       token.Pos // of the last token that was taken
+	file       *File
+	byName     map[string]*Provider
+	faults     []error
+	groups     int // conditions around this place
+	warned     bool
+	attributes []attribute
+}
+
+func (p *parser) fault(pos token.Pos, cure, format string, args ...any) {
+	if len(p.faults) < maxFaults {
+		p.faults = append(p.faults, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+	}
+}
+
+func (p *parser) warn(pos token.Pos, cure, format string, args ...any) {
+	if len(p.file.Warnings) < maxFaults {
+		p.file.Warnings = append(p.file.Warnings, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+	}
+}
+
+// peek returns the token n places ahead; one of no kind stands for the end.
+func (p *parser) peek(n int) *token.Token {
+	for len(p.ahead) <= n {
+		t, ok := p.src.Next()
+		switch {
+		case !ok:
+			p.ahead = append(p.ahead, token.Token{Kind: token.Bad, Pos: p.last})
+		case t.Kind == token.Directive:
+			p.directive(t)
+		case t.Kind == token.Bad:
+			p.fault(t.Pos, "", "%s", t.Text)
+		default:
+			p.ahead = append(p.ahead, t)
+		}
+	}
+	return &p.ahead[n]
+}
+
+func (p *parser) more() bool { return p.peek(0).Kind != token.Bad }
+
+func (p *parser) next() token.Token {
+	t := *p.peek(0)
+	p.ahead = slices.Delete(p.ahead, 0, 1)
+	p.last = t.Pos
+	return t
+}
+
+// take takes a sign or a name if it is next.
+func (p *parser) take(text string) bool {
+	if !p.peek(0).Is(text) {
+		return false
+	}
+	p.next()
+	return true
+}
+
+// found describes what stands where something else was wanted.
+func (p *parser) found() string {
+	if !p.more() {
+		return "the end of the file"
+	}
+	return fmt.Sprintf("%q", p.peek(0).Text)
+}
+
+// atProvider reports whether a provider begins here.
+func (p *parser) atProvider() bool {
+	return p.peek(0).Is("provider") && p.peek(1).Kind == token.Name && p.peek(2).Is("{")
+}
+
+// atProbe reports whether a probe is declared here.
+func (p *parser) atProbe() bool {
+	return p.peek(0).Is("probe") && p.peek(1).Kind == token.Name && p.peek(2).Is("(")
+}
+
+// external reads a provider, or passes over one declaration or clause.
+func (p *parser) external() {
+	if p.atProvider() {
+		p.provider()
+		return
+	}
+	if t := p.peek(0); t.Is("provider") {
+		p.fault(t.Pos, "it is: provider NAME { ... };", "a provider begins here, and then comes %s", p.second())
+	}
+	b := brackets{declaration: p.declares()}
+	for p.more() {
+		if len(b.open) == 0 && p.atProvider() {
+			p.warn(p.last, "", "what stands before provider %s has no ; at its end", p.peek(1).Text)
+			return
+		}
+		switch {
+		case p.atProvider():
+			p.fault(p.peek(0).Pos, "close it with }", "provider %s stands inside of what begins at %v", p.peek(1).Text, b.open[0].Pos)
+		case p.atProbe():
+			p.fault(p.peek(0).Pos, "put it into provider NAME { ... };", "probe %s is in no provider", p.peek(1).Text)
+		}
+		t := p.next()
+		over, wrong := b.add(t)
+		if wrong != "" {
+			p.fault(t.Pos, "", "%s", wrong)
+		}
+		if over {
+			return
+		}
+	}
+	if len(b.open) > 0 {
+		p.fault(b.open[0].Pos, "", "this %q is not closed", b.open[0].Text)
+	}
+}
+
+// brackets follow a declaration to its end.
+type brackets struct {
+	declaration bool // it goes on behind a brace, unless that of a function
+	function    bool // the outermost brace is that of a function
+	before      string
+	open        []token.Token
+}
+
+// add takes in a token, and reports whether all is over with it.
+func (b *brackets) add(t token.Token) (over bool, wrong string) {
+	before := b.before
+	b.before = t.Text
+	switch {
+	case t.Is("(") || t.Is("[") || t.Is("{"):
+		if len(b.open) == 0 {
+			b.function = t.Text == "{" && before == ")"
+		}
+		b.open = append(b.open, t)
+	case t.Is(")") || t.Is("]") || t.Is("}"):
+		if len(b.open) == 0 {
+			return true, fmt.Sprintf("%q closes nothing", t.Text)
+		}
+		last := b.open[len(b.open)-1]
+		if closing(last.Text) != t.Text {
+			return true, fmt.Sprintf("%q does not close the %q of %v", t.Text, last.Text, last.Pos)
+		}
+		b.open = b.open[:len(b.open)-1]
+		return len(b.open) == 0 && t.Text == "}" && (b.function || !b.declaration), ""
+	case t.Is(";"):
+		return len(b.open) == 0, ""
+	}
+	return false, ""
+}
+
+func (p *parser) second() string {
+	if t := p.peek(1); t.Kind != token.Bad {
+		return fmt.Sprintf("%q", t.Text)
+	}
+	return "the end of the file"
+}
+
+func closing(open string) string { return map[string]string{"(": ")", "[": "]", "{": "}"}[open] }
+
+// declares reports whether a declaration begins here that goes on behind a brace, as that of
+// a structure does. A clause of D is over there.
+func (p *parser) declares() bool {
+	t := p.peek(0)
+	return t.Is("typedef") || t.Is("struct") || t.Is("union") || t.Is("enum")
+}
+
+// provider reads a provider.
+func (p *parser) provider() {
+	p.next()
+	name := p.next()
+	brace := p.next()
+	pr := p.byName[name.Text]
+	if pr == nil {
+		pr = &Provider{Name: name.Text, Pos: name.Pos}
+		p.byName[name.Text] = pr
+		p.file.Providers = append(p.file.Providers, pr)
+	}
+	for !p.take("}") {
+		if !p.more() {
+			p.fault(brace.Pos, "close it with };", "provider %s does not end", name.Text)
+			return
+		}
+		if p.atProvider() {
+			p.fault(p.peek(0).Pos, "close the one before with };", "provider %s stands inside of provider %s", p.peek(1).Text, name.Text)
+			return
+		}
+		if p.take(";") {
+			continue
+		}
+		if probe := p.probe(); probe != nil {
+			pr.Probes = append(pr.Probes, probe)
+		} else {
+			p.recover()
+		}
+	}
+	if !p.take(";") {
+		p.warn(p.last, "write };", "provider %s has no ; at its end, which DTrace refuses", name.Text)
+	}
+}
+
+// recover goes behind the next semicolon, or to what cannot be in the declaration of a probe.
+func (p *parser) recover() {
+	for p.more() && !p.peek(0).Is("}") && !p.peek(0).Is("probe") && !p.atProvider() {
+		if p.take(";") {
+			return
+		}
+		p.next()
+	}
+}
+
+// probe reads the declaration of a probe, or returns nil after an error.
+func (p *parser) probe() *Probe {
+	if !p.peek(0).Is("probe") {
+		p.fault(p.peek(0).Pos, "", "a provider holds probes, probe NAME(TYPE, ...);, and here is %s", p.found())
+		if p.more() {
+			p.next()
+		}
+		return nil
+	}
+	first := p.next()
+	if p.groups > 0 && !p.warned {
+		p.warned = true
+		p.warn(first.Pos, "give -C", "a probe stands between #if and #endif, which count as remarks without a preprocessor")
+	}
+	if p.peek(0).Kind != token.Name {
+		p.fault(p.peek(0).Pos, "", "a probe has a name, and here is %s", p.found())
+		return nil
+	}
+	name := p.next()
+	switch t := p.peek(0); {
+	case t.Is("-"):
+		p.fault(t.Pos, "write __ for a dash", "the name of a probe is one of C")
+		return nil
+	case t.Is(":"):
+		p.fault(t.Pos, "write probe "+name.Text+"(...);", "probes for functions of others are not supported")
+		return nil
+	case !t.Is("("):
+		p.fault(t.Pos, "write ("+")", "probe %s has no list of arguments: here is %s", name.Text, p.found())
+		return nil
+	}
+	probe := &Probe{Name: name.Text, Pos: name.Pos}
+	var ok bool
+	if probe.Args, ok = p.arguments(); !ok {
+		return nil
+	}
+	if p.take(":") {
+		if !p.peek(0).Is("(") {
+			p.fault(p.peek(0).Pos, "", "behind : comes the list of translated arguments, and here is %s", p.found())
+			return nil
+		}
+		if probe.Translated, ok = p.arguments(); !ok {
+			return nil
+		}
+	}
+	if !p.take(";") {
+		p.fault(p.peek(0).Pos, "write ;", "the declaration of probe %s does not end: here is %s", name.Text, p.found())
+		return nil
+	}
+	return probe
+}

@@ -1,0 +1,150 @@
+// Package provider reads provider files, by which the projects that have probes for DTrace
+// declare them (`dtrace -h -s probes.d`): the grammar of D as far as it declares, and what
+// other readers of such files take.
+//
+// No probe is lost: what cannot be understood where a probe may stand is an error with its
+// place. What stands beside providers, as declarations of C and clauses of D, is passed over.
+package provider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/provider/token"
+)
+
+// Provider is a provider with its probes, in the order of the file.
+type Provider struct {
+	Name   string
+	Pos    token.Pos
+	Probes []*Probe
+}
+
+// Probe is a probe as it is declared.
+type Probe struct {
+	Name string // as in the file: __ stands for a dash
+	Pos  token.Pos
+	Args []Arg
+	// Translated are the arguments that D programs see instead, nil where these are Args.
+	Translated []Arg
+}
+
+// Arg is an argument of a probe.
+type Arg struct {
+	Type string // in C, as "const char *"
+	Name string // "" where it has none
+}
+
+// Limits of names, in bytes: those of DTrace (DTRACE_PROVNAMELEN, DTRACE_NAMELEN).
+const (
+	maxName = 63
+	// MaxArgs is how many arguments the notes of a probe tell, as SystemTap's macros do.
+	MaxArgs = 12
+)
+
+// Macro is the macro that fires a probe; with _ENABLED behind it, it tests for tracers.
+func Macro(provider, probe string) string {
+	return strings.ToUpper(provider + "_" + strings.ReplaceAll(probe, "__", "_"))
+}
+
+// MacroEnabled is the macro that tells whether a probe is traced.
+func MacroEnabled(provider, probe string) string { return Macro(provider, probe) + "_ENABLED" }
+
+// Check applies the rules that hold for all providers of a run, whichever files they are
+// of. It returns every fault. Probes of stubs may have more arguments than notes tell.
+func Check(providers []*Provider, stubs bool) (faults []error) {
+	c := &checker{stubs: stubs, macros: map[string]*owner{}, symbols: map[string]*owner{}, probes: map[string]*Probe{}}
+	for _, p := range providers {
+		c.provider(p)
+		for _, probe := range p.Probes {
+			c.probe(p, probe)
+		}
+	}
+	return c.faults
+}
+
+// Warnings are what is worth knowing of providers, and no fault on Linux.
+func Warnings(providers []*Provider) (warnings []error) {
+	for _, p := range providers {
+		if token.IsDigit(p.Name[len(p.Name)-1]) {
+			warnings = append(warnings, &token.Error{
+				Pos: p.Pos, What: fmt.Sprintf("the name of provider %s ends in a digit", p.Name),
+				Cure: "DTrace puts the number of the process there and refuses it; choose another one",
+			})
+		}
+	}
+	return warnings
+}
+
+type checker struct {
+	stubs           bool
+	macros, symbols map[string]*owner
+	probes          map[string]*Probe // by provider and name
+	faults          []error
+}
+
+// owner is the probe that a name is made of.
+type owner struct {
+	provider string
+	*Probe
+}
+
+func (o *owner) String() string { return o.provider + ":::" + o.Name }
+
+func (c *checker) fault(pos token.Pos, cure, format string, args ...any) {
+	c.faults = append(c.faults, &token.Error{Pos: pos, What: fmt.Sprintf(format, args...), Cure: cure})
+}
+
+func (c *checker) provider(p *Provider) {
+	if len(p.Name) > maxName {
+		c.fault(p.Pos, "", "the name of provider %s has %d characters, and may have %d", p.Name, len(p.Name), maxName)
+	}
+}
+
+func (c *checker) probe(p *Provider, probe *Probe) {
+	if len(probe.Name) > maxName {
+		c.fault(probe.Pos, "", "the name of probe %s has %d characters, and may have %d", probe.Name, len(probe.Name), maxName)
+	}
+	key := p.Name + ":" + probe.Name
+	if old := c.probes[key]; old != nil {
+		c.fault(probe.Pos, "remove one", "probe %s is declared twice, first at %v", probe.Name, old.Pos)
+		return
+	}
+	c.probes[key] = probe
+	if len(probe.Args) > MaxArgs && !c.stubs {
+		c.fault(probe.Pos, "", "probe %s has %d arguments, and notes of probes tell %d at most", probe.Name, len(probe.Args), MaxArgs)
+	}
+	c.translation(probe)
+	me := &owner{p.Name, probe}
+	for _, macro := range []string{Macro(p.Name, probe.Name), MacroEnabled(p.Name, probe.Name)} {
+		if c.claim(c.macros, "macro", macro, me) {
+			return
+		}
+	}
+	c.claim(c.symbols, "semaphore", p.Name+"_"+probe.Name, me)
+}
+
+// claim gives a name to a probe, and reports whether another one has it.
+func (c *checker) claim(names map[string]*owner, what, name string, me *owner) (taken bool) {
+	if old := names[name]; old != nil {
+		c.fault(me.Pos, "rename one", "%v and %v (%v) would have one %s, %s", me, old, old.Pos, what, name)
+		return true
+	}
+	names[name] = me
+	return false
+}
+
+// translation checks that each argument of a translation stands for one of the probe.
+func (c *checker) translation(probe *Probe) {
+	named := slices.ContainsFunc(probe.Args, func(a Arg) bool { return a.Name != "" })
+	for i, a := range probe.Translated {
+		found := i < len(probe.Args)
+		if named && a.Name != "" {
+			found = slices.ContainsFunc(probe.Args, func(in Arg) bool { return in.Name == a.Name })
+		}
+		if !found {
+			c.fault(probe.Pos, "", "argument %d of the translation of probe %s stands for none of its %d arguments", i, probe.Name, len(probe.Args))
+		}
+	}
+}

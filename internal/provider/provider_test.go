@@ -1,0 +1,240 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/provider/cpp"
+	"sdtconvert/internal/provider/token"
+)
+
+func parse(text string) (*File, error) { return Parse(Lines{Scanner: token.New("x.d", text)}) }
+
+// shapes of declarations, one line each.
+func shapes(providers []*Provider) (all []string) {
+	for _, p := range providers {
+		for _, probe := range p.Probes {
+			var args []string
+			for _, a := range probe.Args {
+				args = append(args, strings.TrimSpace(a.Type+" : "+a.Name))
+			}
+			all = append(all, p.Name+" "+probe.Name+" ("+strings.Join(args, ", ")+")")
+		}
+	}
+	return all
+}
+
+func TestFiles(t *testing.T) {
+	want := map[string][]string{
+		"database.d": {
+			"store transaction__start (unsigned int :)", "store lock__wait__start (const char * :, int :)", "store query__parse__start (const char * :)",
+			"store buffer__read__start (int :, Block :, unsigned int :, unsigned int :, unsigned int :, int :, unsigned char :)",
+			"store buffer__read__done (int :, Block :, unsigned int :, unsigned int :, unsigned int :, int :, unsigned char :, unsigned char :)",
+			"store checkpoint__start (int :)", "store twophase__checkpoint__start ()",
+		},
+		"interpreter.d": {
+			"interp function__entry (const char * :, const char * :, int :)", "interp line (const char * : file, const char * : name, int : lineno)",
+			"interp gc__start (int : generation)", "interp import__find__load__done (const char * :, int :)", "interp audit (const char * :, void * :)",
+		},
+		"toolkit.d": {
+			"tk proc__entry (TkStr : name, int : objc, struct Tk_Obj ** : objv)",
+			"tk proc__args (TkStr : name, TkStr : arg1, TkStr : arg2, TkStr : arg3, TkStr : arg4, TkStr : arg5, TkStr : arg6, TkStr : arg7, TkStr : arg8, TkStr : arg9)",
+			"tk obj__create (struct Tk_Obj * : obj)", "tk event (int : errno, int : class, int : free, unsigned long long int : id)", "tk tk__probe (TkStr : arg0)",
+		},
+		"agent.d": {
+			"Agent request__start (string :, uint8_t :, uint16_t :, int :, void * :)", "Agent client__auth (int :, string :, pid_t :, zoneid_t :)",
+			"Agent monitorNotify (uintptr_t :, char * :, uintptr_t :)", "Agent translated (conn_t * : c, int : s)", "Agent nothing ()",
+			"Agent callbacks (int (*)(int, char *) : f, char ** : argv, const volatile struct s *const : p)",
+		},
+	}
+	names, err := filepath.Glob("testdata/*.d")
+	if err != nil || len(names) != len(want) {
+		t.Fatalf("%q, %v", names, err)
+	}
+	for _, name := range names {
+		base := filepath.Base(name)
+		r := &Reader{Preprocess: base != "agent.d", Options: cpp.Options{ReadFile: ReadFile}}
+		r.Definitions = []cpp.Definition{{Text: "_DTRACE_VERSION", Undef: true}}
+		f, err := r.Read(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(want[base], shapes(f.Providers)); diff != "" {
+			t.Errorf("%s: %s", base, diff)
+		}
+		if faults := Check(f.Providers, false); len(faults)+len(f.Warnings) > 0 {
+			t.Errorf("%s: %v, %v", base, faults, f.Warnings)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"BEGIN{}", nil},
+		{"provider libisc { };", nil},
+		{"provider p { probe a(void); };", []string{"p a ()"}},
+		{"provider p {; probe a(unsigned x, char unsigned u_char, foo);; };", []string{"p a (unsigned : x, char unsigned : u_char, foo :)"}},
+		{"typedef char unsigned u_char; provider p { probe a(u_char c); };", []string{"p a (u_char : c)"}},
+		{"provider p { probe a(); };\nprovider q { probe a(); };\nprovider p { probe b(); };", []string{"p a ()", "p b ()", "q a ()"}},
+		{"x:::y /a > (b)/ { trace(\"}\"); }\nprovider p { probe a(); };", []string{"p a ()"}},
+		{"static int f(int x) { return (x); }\nstruct s g(void) { }\nstruct s { int x; } v;\nprovider p { probe a(); };", []string{"p a ()"}},
+		{"translator t <s *x> { a = x->b; };\ninline int i = 3;\nprovider p { probe a(struct s, enum e x, union u *); };", []string{"p a (struct s :, enum e : x, union u * :)"}},
+		{"# 12 \"y.d\"\nprovider p { probe a(); };", []string{"p a ()"}},
+	} {
+		f, err := parse(c.text)
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, shapes(f.Providers)); diff != "" || len(f.Warnings) > 0 {
+			t.Errorf("%q: %s %v", c.text, diff, f.Warnings)
+		}
+	}
+}
+
+// All faults and warnings, in their order.
+func told(text string) (all []string) {
+	f, err := parse(text)
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range list.Unwrap() {
+			all = append(all, err.Error())
+		}
+		return all
+	}
+	for _, w := range append(f.Warnings, Warnings(f.Providers)...) {
+		all = append(all, "warning: "+w.Error())
+	}
+	for _, err := range Check(f.Providers, false) {
+		all = append(all, err.Error())
+	}
+	return all
+}
+
+func TestFaults(t *testing.T) {
+	long := strings.Repeat("n", 64)
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"provider p { probe a(); probe a(int); };", []string{"x.d:1:31: probe a is declared twice, first at x.d:1:20; remove one"}},
+		{"provider p { probe a_b(); probe a__b(); };", []string{"x.d:1:33: p:::a__b and p:::a_b (x.d:1:20) would have one macro, P_A_B; rename one"}},
+		{"provider p { probe a(); probe a__enabled(); };", []string{"x.d:1:31: p:::a__enabled and p:::a (x.d:1:20) would have one macro, P_A_ENABLED; rename one"}},
+		{"provider a_b { probe c(); }; provider a { probe b_c(); };", []string{"x.d:1:49: a:::b_c and a_b:::c (x.d:1:22) would have one macro, A_B_C; rename one"}},
+		{"provider a__ { probe c(); }; provider a { probe __c(); };", []string{"x.d:1:49: a:::__c and a__:::c (x.d:1:22) would have one semaphore, a___c; rename one"}},
+		{"provider " + long + " { probe a(); };", []string{"x.d:1:10: the name of provider " + long + " has 64 characters, and may have 63"}},
+		{"provider p { probe " + long + "(); };", []string{"x.d:1:20: the name of probe " + long + " has 64 characters, and may have 63"}},
+		{"provider p { probe a(" + strings.Repeat("int, ", 12) + "int); };", []string{"x.d:1:20: probe a has 13 arguments, and notes of probes tell 12 at most"}},
+		{"provider p { probe a(" + strings.Repeat("int, ", 255) + "int); };", []string{"x.d:1:1297: this is argument 256, and there may be 255"}},
+		{"provider p1 { probe a(); };", []string{"warning: x.d:1:10: the name of provider p1 ends in a digit; DTrace puts the number of the process there and refuses it; choose another one"}},
+		{"provider p { probe a(); }", []string{"warning: x.d:1:25: provider p has no ; at its end, which DTrace refuses; write };"}},
+		{"provider p {\n#if X\nprobe a();\n#endif\n};", []string{"warning: x.d:3:1: a probe stands between #if and #endif, which count as remarks without a preprocessor; give -C"}},
+		{"int x\nprovider p { probe a(); };", []string{"warning: x.d:1:5: what stands before provider p has no ; at its end"}},
+		{"provider p { probe a(T *x, U y) : (V *y, W *z); };", []string{"x.d:1:20: argument 1 of the translation of probe a stands for none of its 2 arguments"}},
+		{"provider p { probe a(T *) : (V *, W *); };", []string{"x.d:1:20: argument 1 of the translation of probe a stands for none of its 1 arguments"}},
+		{"#pragma D attributes Evolving/Evolving/Common provider q name\nprovider p { };", []string{"warning: x.d:1:1: there are attributes of a provider q, which is not declared here"}},
+		{"#pragma D attributes Good/Evolving/Common provider p name\nprovider p { };", []string{`x.d:1:1: "Good/Evolving/Common" is no stability; it is: #pragma D attributes Evolving/Evolving/Common provider NAME provider`}},
+		{"#pragma D attributes Evolving/Evolving/Common provider p probe\nprovider p { };", []string{"x.d:1:1: attributes are those of a part of a provider: provider, module, function, name, args; it is: #pragma D attributes Evolving/Evolving/Common provider NAME provider"}},
+		{"#pragma D colour red", []string{"warning: x.d:1:1: #pragma D colour is not known, and has no effect"}},
+		{"providre p { probe a(); };", []string{"x.d:1:14: probe a is in no provider; put it into provider NAME { ... };"}},
+		{"provider p { probe a()", []string{"x.d:1:22: the declaration of probe a does not end: here is the end of the file; write ;", "x.d:1:12: provider p does not end; close it with };"}},
+		{"provider p { probe a() probe b(); };", []string{`x.d:1:24: the declaration of probe a does not end: here is "probe"; write ;`}},
+		{"provider p { probe a(int; probe b(); };", []string{`x.d:1:21: this list of arguments ends at ";"; close it with )`}},
+		{"provider p { probe a(int,); probe b(,); };", []string{`x.d:1:26: an argument is missing before ")"`, `x.d:1:37: an argument is missing before ","`}},
+		{"provider p { probe a(1); };", []string{"x.d:1:22: an argument has a type, and here is 1"}},
+		{"provider p { probe a(const *); };", []string{"x.d:1:22: an argument has a type, and here is const *"}},
+		{"provider p { probe a(int = 3); };", []string{`x.d:1:26: "=" is no part of an argument's type`}},
+		{"provider p { probe a(int, ...); };", []string{`x.d:1:27: "..." is no part of an argument's type`}},
+		{"provider p { probe a(int, void); };", []string{"x.d:1:27: void is the type of no argument"}},
+		{"provider p { probe a-b(); };", []string{"x.d:1:21: the name of a probe is one of C; write __ for a dash"}},
+		{"provider p { probe a : f(); };", []string{"x.d:1:22: probes for functions of others are not supported; write probe a(...);"}},
+		{"provider p { probe a; };", []string{`x.d:1:21: probe a has no list of arguments: here is ";"; write ()`}},
+		{"provider p { probe 3(); };", []string{`x.d:1:20: a probe has a name, and here is "3"`}},
+		{"provider p { prob a(); probe b(); };", []string{`x.d:1:14: a provider holds probes, probe NAME(TYPE, ...);, and here is "prob"`}},
+		{"provider p { probe a(); provider q { probe b(); };", []string{"x.d:1:25: provider q stands inside of provider p; close the one before with };"}},
+		{"struct s { provider p { probe a(); }; };", []string{"x.d:1:12: provider p stands inside of what begins at x.d:1:10; close it with }", "x.d:1:25: probe a is in no provider; put it into provider NAME { ... };"}},
+		{"provider { probe a(); };", []string{`x.d:1:1: a provider begins here, and then comes "{"; it is: provider NAME { ... };`, "x.d:1:12: probe a is in no provider; put it into provider NAME { ... };"}},
+		{"typedef struct {", []string{`x.d:1:16: this "{" is not closed`}},
+		{"int f(];", []string{`x.d:1:7: "]" does not close the "(" of x.d:1:6`}},
+		{"};", []string{`x.d:1:1: "}" closes nothing`}},
+		{"provider p { probe a(); }; /* x", []string{"x.d:1:28: this comment does not end"}},
+		{"# 7 \"y.d\"\nprovider p { probe a(1); };", []string{"y.d:7:22: an argument has a type, and here is 1"}},
+	} {
+		if diff := cmp.Diff(c.want, told(c.text)); diff != "" {
+			t.Errorf("%q: %s", c.text, diff)
+		}
+	}
+}
+
+// A file that needs a compiler goes through it whole.
+func TestCompiler(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.d")
+	if err := os.WriteFile(path, []byte("#include <sys/types.h>\nprovider p { probe a(pid_t); };\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{Preprocess: true, Options: cpp.Options{ReadFile: ReadFile}}
+	r.Compiler = func(string) (string, error) { return "# 2 \"c.d\"\nprovider p { probe a(pid_t); };\n", nil }
+	f, err := r.Read(path)
+	if err != nil || len(f.Providers) != 1 || f.Providers[0].Pos.String() != "c.d:2:10" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	r.Compiler = func(string) (string, error) { return "", errors.New("cc: not found") }
+	want := path + ":1:1: the header sys/types.h is in no folder that -I names, so a compiler has to preprocess the file: cc: not found"
+	if _, err := r.Read(path); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// FuzzParse parses any text, with and without the preprocessor. Either there is an error with
+// its place, or each probe that is written where one may stand is told.
+func FuzzParse(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.d")
+	if err != nil || len(names) == 0 {
+		f.Fatal(names, err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add("#define f(x, ...) #x x##y __VA_ARGS__\n#if defined f && 1 ? 2 : (3)\nprovider p { probe f(a)(); };\n#elif 0\n#endif")
+	f.Fuzz(func(t *testing.T, text string) {
+		pre := cpp.New("x.d", text, cpp.Options{ReadFile: func(string) (string, error) { return "", os.ErrNotExist }})
+		for _, src := range []Source{Lines{Scanner: token.New("x.d", text)}, pre} {
+			file, err := Parse(src)
+			if src == Source(pre) && pre.Err() != nil {
+				continue
+			}
+			if (file == nil) != (err != nil) {
+				t.Fatalf("%v, %v", file, err)
+			}
+			if err != nil {
+				if e, ok := errors.AsType[*token.Error](err.(interface{ Unwrap() []error }).Unwrap()[0]); !ok || e.Pos.Line < 0 {
+					t.Fatalf("%v", err)
+				}
+				continue
+			}
+			Check(file.Providers, false)
+			Warnings(file.Providers)
+			for _, p := range file.Providers {
+				for _, probe := range p.Probes {
+					if p.Name == "" || probe.Name == "" || len(probe.Args) > maxArguments {
+						t.Fatal(fmt.Sprintf("%+v", probe))
+					}
+				}
+			}
+		}
+	})
+}

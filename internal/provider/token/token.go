@@ -1,0 +1,327 @@
+// Package token reads the words of provider files and of the C headers that they include:
+// names, numbers, strings and signs, each with its place.
+//
+// What D and C have in common at this level is all that is needed. What neither has, as a
+// quote that is not closed, becomes a token of its own, since it may stand where nobody
+// looks: in a group of lines that the preprocessor leaves out.
+package token
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Pos is a place in a file.
+type Pos struct {
+	File   string
+	Line   int // from 1
+	Column int // in bytes, from 1
+}
+
+func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
+// Error is a fault of a file: what it is, and what to do about it.
+type Error struct {
+	Pos  Pos
+	What string
+	Cure string // "" where What says it
+}
+
+func (e *Error) Error() string {
+	if e.Cure == "" {
+		return fmt.Sprintf("%v: %s", e.Pos, e.What)
+	}
+	return fmt.Sprintf("%v: %s; %s", e.Pos, e.What, e.Cure)
+}
+
+// Kind tells tokens apart.
+type Kind uint8
+
+const (
+	Name      Kind = iota
+	Number         // of C's preprocessor: a digit, and what may follow in any number
+	Text           // a string or a character constant, with its quotes
+	Sign           // an operator or a parenthesis, of one character unless it is in signs
+	Directive      // a line that begins with #: what follows that, without comments
+	Bad            // what is none: Text says why
+)
+
+// Token is a word of a file.
+type Token struct {
+	Kind  Kind
+	Text  string
+	Pos   Pos
+	Space bool // white space or a comment stands before it
+}
+
+// Is reports whether a token is a name or a sign of this spelling.
+func (t *Token) Is(text string) bool { return (t.Kind == Name || t.Kind == Sign) && t.Text == text }
+
+// IsName reports whether a name begins with a character.
+func IsName(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// IsDigit reports whether a character is a decimal digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// signs are the operators of more than one character that the preprocessor knows.
+var signs = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"}
+
+// Scanner reads the tokens of a text, one after the other.
+type Scanner struct {
+	text    string
+	at      int
+	line    int
+	start   int // of the line, in text
+	column  int // of the first character of text in its line
+	file    string
+	fresh   bool // nothing but white space stands before in the line
+	inLine  bool // the text is a part of a line, and has no directives
+	comment bool // behind a comment that does not end
+}
+
+// New reads a file.
+func New(file, text string) *Scanner {
+	return &Scanner{text: text, line: 1, column: 1, file: file, fresh: true}
+}
+
+// Line reads a part of a line, as that of a directive, which begins at pos.
+func Line(pos Pos, text string) *Scanner {
+	return &Scanner{text: text, line: pos.Line, column: pos.Column, file: pos.File, inLine: true}
+}
+
+// Rename makes the next line one of another file, or with another number: that is what
+// #line says. An empty name keeps the file's.
+func (s *Scanner) Rename(file string, line int) {
+	if file != "" {
+		s.file = file
+	}
+	s.line = line - 1 // the directive's line is to end yet
+}
+
+// Pos is the place of what comes next.
+func (s *Scanner) Pos() Pos { return s.pos(s.at) }
+
+func (s *Scanner) pos(at int) Pos {
+	column := at - s.start + 1
+	if s.start == 0 {
+		column += s.column - 1
+	}
+	return Pos{s.file, s.line, column}
+}
+
+func (s *Scanner) newline(at int) {
+	s.line++
+	s.start = at + 1
+}
+
+// Next returns the next token, and false at the end.
+func (s *Scanner) Next() (t Token, ok bool) {
+	space := s.space()
+	if s.at >= len(s.text) {
+		if s.comment {
+			s.comment = false
+			return s.bad(len(s.text), "this comment does not end"), true
+		}
+		return t, false
+	}
+	begin, c := s.at, s.text[s.at]
+	pos := s.pos(begin)
+	fresh := s.fresh
+	s.fresh = false
+	switch {
+	case c == '#' && fresh && !s.inLine:
+		s.at++
+		return Token{Directive, s.directive(), pos, space}, true
+	case IsName(c):
+		return Token{Name, s.run(begin), pos, space}, true
+	case IsDigit(c), c == '.' && begin+1 < len(s.text) && IsDigit(s.text[begin+1]):
+		return Token{Number, s.number(begin), pos, space}, true
+	case c == '"' || c == '\'':
+		return s.quoted(begin, c, pos, space), true
+	}
+	for _, sign := range signs {
+		if strings.HasPrefix(s.text[begin:], sign) {
+			s.at += len(sign)
+			return Token{Sign, sign, pos, space}, true
+		}
+	}
+	s.at++
+	return Token{Sign, s.text[begin:s.at], pos, space}, true
+}
+
+func (s *Scanner) bad(at int, why string) Token {
+	pos := s.pos(s.at)
+	s.at = at
+	return Token{Kind: Bad, Text: why, Pos: pos}
+}
+
+// run takes a name, or what goes on as one.
+func (s *Scanner) run(begin int) string {
+	for s.at < len(s.text) && (IsName(s.text[s.at]) || IsDigit(s.text[s.at])) {
+		s.at++
+	}
+	return s.text[begin:s.at]
+}
+
+// number takes a preprocessing number (C11, 6.4.8).
+func (s *Scanner) number(begin int) string {
+	for s.at < len(s.text) {
+		c := s.text[s.at]
+		sign := (c == '+' || c == '-') && s.at > begin && strings.IndexByte("eEpP", s.text[s.at-1]) >= 0
+		if !IsName(c) && !IsDigit(c) && c != '.' && !sign {
+			break
+		}
+		s.at++
+	}
+	return s.text[begin:s.at]
+}
+
+// quoted takes a string or a character constant, which end with their line.
+func (s *Scanner) quoted(begin int, quote byte, pos Pos, space bool) Token {
+	i := begin + 1
+	for ; i < len(s.text) && s.text[i] != '\n'; i++ {
+		switch s.text[i] {
+		case '\\':
+			if i+1 < len(s.text) && s.text[i+1] == '\n' {
+				s.newline(i + 1)
+			}
+			i++
+		case quote:
+			s.at = i + 1
+			return Token{Text, s.text[begin:s.at], pos, space}
+		}
+	}
+	s.at = min(i, len(s.text))
+	return Token{Bad, fmt.Sprintf("this %c is not closed in its line", quote), pos, space}
+}
+
+// space passes over white space, comments, and line ends that a backslash takes away.
+func (s *Scanner) space() (found bool) {
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; {
+		case c == '\n':
+			s.newline(s.at)
+			s.fresh = true
+		case c == ' ' || '\t' <= c && c <= '\r':
+		case s.joined() > 0:
+			s.at += s.joined() - 1
+			s.newline(s.at)
+		case strings.HasPrefix(s.text[s.at:], "//"):
+			end := strings.IndexByte(s.text[s.at:], '\n')
+			if end < 0 {
+				end = len(s.text) - s.at
+			}
+			s.at += end - 1
+		case strings.HasPrefix(s.text[s.at:], "/*"):
+			if !s.block() {
+				return true
+			}
+		default:
+			return found
+		}
+		found = true
+		s.at++
+	}
+	return found
+}
+
+// joined is the length of a backslash and the line end behind it, 0 where there is none.
+func (s *Scanner) joined() int {
+	switch rest := s.text[s.at:]; {
+	case strings.HasPrefix(rest, "\\\n"):
+		return 2
+	case strings.HasPrefix(rest, "\\\r\n"):
+		return 3
+	}
+	return 0
+}
+
+// block goes to the last character of a comment, and reports whether it has one.
+func (s *Scanner) block() bool {
+	end := strings.Index(s.text[s.at+2:], "*/")
+	if end < 0 {
+		s.comment = true
+		s.text = s.text[:s.at]
+		return false
+	}
+	end += s.at + 2
+	for i := s.at; i < end; i++ {
+		if s.text[i] == '\n' {
+			s.newline(i)
+		}
+	}
+	s.at = end + 1
+	return true
+}
+
+// Marker reads the text of a directive that says where the next line comes from: `line 12
+// "file"', or `12 "file"' as compilers write it.
+func Marker(text string) (file string, line int, ok bool) {
+	words := strings.Fields(text)
+	if len(words) > 0 && words[0] == "line" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return "", 0, false
+	}
+	line, err := strconv.Atoi(words[0])
+	if err != nil || line < 0 || line > 1<<30 {
+		return "", 0, false
+	}
+	if len(words) > 1 && len(words[1]) > 1 && words[1][0] == '"' {
+		_, rest, _ := strings.Cut(text, `"`)
+		file, _, _ = strings.Cut(rest, `"`)
+	}
+	return file, line, true
+}
+
+// directive takes the rest of the line, with those that are joined to it. Comments become
+// spaces, and quotes keep what looks like comments.
+func (s *Scanner) directive() string {
+	var b strings.Builder
+	quote := byte(0)
+	for s.at < len(s.text) && s.text[s.at] != '\n' {
+		c, rest := s.text[s.at], s.text[s.at:]
+		switch {
+		case s.joined() > 0:
+			s.at += s.joined() - 1
+			s.newline(s.at)
+			c = ' '
+		case quote != 0:
+			if c == '\\' && len(rest) > 1 && rest[1] != '\n' {
+				b.WriteByte(c)
+				s.at++
+				c = s.text[s.at]
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			if closes(rest) {
+				quote = c
+			}
+		case strings.HasPrefix(rest, "//"):
+			if end := strings.IndexByte(rest, '\n'); end >= 0 {
+				s.at += end
+			} else {
+				s.at = len(s.text)
+			}
+			return b.String()
+		case strings.HasPrefix(rest, "/*"):
+			if !s.block() {
+				return b.String()
+			}
+			c = ' '
+		}
+		b.WriteByte(c)
+		s.at++
+	}
+	return b.String()
+}
+
+// closes reports whether what begins with a quote has another of its kind in its line: in
+// a line that is a remark, an apostrophe may stand alone.
+func closes(text string) bool {
+	line, _, _ := strings.Cut(text[1:], "\n")
+	return strings.IndexByte(line, text[0]) >= 0
+}

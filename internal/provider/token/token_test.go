@@ -1,0 +1,73 @@
+package token
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func read(s *Scanner) (all []string) {
+	for {
+		t, ok := s.Next()
+		if !ok {
+			return all
+		}
+		all = append(all, fmt.Sprintf("%d:%d %d %s", t.Pos.Line, t.Pos.Column, t.Kind, t.Text))
+	}
+}
+
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"a b_1", []string{"1:1 0 a", "1:3 0 b_1"}},
+		{"1.5e+3x .5", []string{"1:1 1 1.5e+3x", "1:9 1 .5"}},
+		{"a/* x\ny */b // c\nd", []string{"1:1 0 a", "2:5 0 b", "3:1 0 d"}},
+		{"&&&=...", []string{"1:1 3 &&", "1:3 3 &", "1:4 3 =", "1:5 3 ..."}},
+		{`"a\"b" 'c'`, []string{`1:1 2 "a\"b"`, "1:8 2 'c'"}},
+		{"'abc\nd", []string{"1:1 5 this ' is not closed in its line", "2:1 0 d"}},
+		{"a /* b", []string{"1:1 0 a", "1:3 5 this comment does not end"}},
+		{"#define X /* a\n b */ Y // z\nc", []string{"1:1 4 define X   Y ", "3:1 0 c"}},
+		{"# file: it's here\nx", []string{"1:1 4  file: it's here", "2:1 0 x"}},
+		{"a # b", []string{"1:1 0 a", "1:3 3 #", "1:5 0 b"}},
+		{"#if A \\\n B\r\nx", []string{"1:1 4 if A   B\r", "3:1 0 x"}},
+		{"a\\\nb", []string{"1:1 0 a", "2:1 0 b"}},
+	} {
+		if got := read(New("f", c.text)); !slices.Equal(got, c.want) {
+			t.Errorf("%q:\ngot  %q\nwant %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	s := Line(Pos{"f", 7, 4}, "a b")
+	if got, want := read(s), []string{"7:4 0 a", "7:6 0 b"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s = New("f", "#\nx")
+	s.Next()
+	s.Rename("g", 12)
+	if x, _ := s.Next(); x.Pos != (Pos{"g", 12, 1}) {
+		t.Errorf("got %v", x.Pos)
+	}
+}
+
+func TestMarker(t *testing.T) {
+	for _, c := range []struct {
+		text, file string
+		line       int
+		ok         bool
+	}{
+		{` 12 "a b.d" 1 3`, "a b.d", 12, true},
+		{`line 3`, "", 3, true},
+		{` file: x`, "", 0, false},
+		{`line`, "", 0, false},
+		{` 99999999999 "x"`, "", 0, false},
+	} {
+		if file, line, ok := Marker(c.text); file != c.file || line != c.line || ok != c.ok {
+			t.Errorf("%q: %q, %d, %v", c.text, file, line, ok)
+		}
+	}
+}
