@@ -56,7 +56,7 @@ func eachLink(t *testing.T, test func(t *testing.T, exe string)) {
 				if c.Clang != (l.Family == "lld") || c.Clang && !m.clang || !c.Clang && !m.gcc {
 					continue
 				}
-				if strings.Contains(strings.Join(m.flags, " "), "-flto") && (!c.Clang && !l.Can(toolchains.GCCPlugin) || l.Name == "lld14") {
+				if strings.Contains(strings.Join(m.flags, " "), "-flto") && (!c.Clang && !l.Can(toolchains.GCCPlugin) || l.Name == "old-lld") {
 					continue // clang 19's code is not for lld 14
 				}
 				for _, more := range [][]string{nil, {object}} {
