@@ -45,7 +45,7 @@ var (
 	// branch matches what names a target: address, instruction without its
 	// prefixes, operands.
 	branch = regexp.MustCompile(
-		`^ *([0-9a-f]+):\s+(?:(?:addr32|bnd|notrack|data16) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>)(?:\s+//.*)?$`)
+		`^ *([0-9a-f]+):\s+(?:(?:addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>)(?:\s+//.*)?$`)
 	stubName  = regexp.MustCompile(`^__dtrace_(probe|isenabled)_(\w+)$`)
 	lastLabel = regexp.MustCompile(`<([^<>]*)>$`)
 	viaCode   = regexp.MustCompile(`[@$](?:plt|thunk)$`) // what linkers put between

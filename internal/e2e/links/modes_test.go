@@ -110,7 +110,7 @@ func (c combination) check(t *testing.T) {
 }
 
 // comparable is the machine, exact if sites are where the twin's calls are. Of
-// -fno-plt's calls mold makes `nop; call`, so the twin's stand one byte further.
+// -fno-plt's calls mold 1.10 makes `nop; call`, so the twin's stand one byte further.
 func (c combination) comparable() *machine {
 	if c.linker.Name != "mold" || !strings.Contains(c.compiler.String(), "-fno-plt") {
 		return c.compiler.machine
