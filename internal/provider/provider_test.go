@@ -2,7 +2,6 @@ package provider
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,7 +230,7 @@ func FuzzParse(f *testing.F) {
 			for _, p := range file.Providers {
 				for _, probe := range p.Probes {
 					if p.Name == "" || probe.Name == "" || len(probe.Args) > maxArguments {
-						t.Fatal(fmt.Sprintf("%+v", probe))
+						t.Fatalf("%+v", probe)
 					}
 				}
 			}
