@@ -2,12 +2,14 @@ package listing
 
 import (
 	"fmt"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 )
 
@@ -19,7 +21,8 @@ type lister struct {
 	probes     *linkerset.Probes
 	out        *Listing
 	lines      map[key]*Probe
-	semaphores *semaphores // nil when nobody wants them
+	semaphores *semaphores                    // nil when nobody wants them
+	noted      map[image.Addr]linkerset.Probe // by site, those that notes alone tell
 }
 
 // key is what makes a probe one line.
@@ -28,12 +31,13 @@ type key struct{ provider, module, function, name string }
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil}
+	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil, map[image.Addr]linkerset.Probe{}}
 	entries, found, err := l.records()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !found:
+	}
+	entries = l.notes(entries)
+	if !found && len(entries) == 0 {
 		return l.errNoRecords()
 	}
 	// Only now: most of what a process loads has no records.
@@ -51,8 +55,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	return nil
 }
 
-// records reads the records, sorted by their sites, and reports whether there are
-// any, be they right or wrong.
+// records reads the records, and reports whether there are any, be they right or wrong.
 func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 	for _, layout := range l.Layouts {
 		some, faults, err := layout.Read(l.memory)
@@ -65,13 +68,45 @@ func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 		}
 		found = found || len(some)+len(faults) > 0
 	}
-	linkerset.Sort(entries)
 	return entries, found, nil
+}
+
+// notes adds the sites that have no record and a note, as headers of provider files make
+// them, and sorts all. What is no disabled form in the file is no site of this program's:
+// SystemTap's header has others.
+func (l *lister) notes(entries []linkerset.Entry) []linkerset.Entry {
+	recorded := map[image.Addr]bool{}
+	for i := range entries {
+		recorded[entries[i].Site] = true
+	}
+	notes, _, err := stapnotes.Read(l.code.Object, l.code.Image) // -v tells what is wrong with them
+	if err != nil {
+		notes = nil
+	}
+	for _, n := range notes {
+		site := n.Site.Addr.Add(l.code.Base)
+		if n.Site.Undefined || recorded[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
+			continue
+		}
+		recorded[site] = true
+		l.noted[site] = linkerset.Probe{Provider: dashes(n.Provider), Name: dashes(n.Name)}
+		entries = append(entries, linkerset.Entry{Kind: arch.Probe, Site: site})
+	}
+	linkerset.Sort(entries)
+	return entries
+}
+
+// probe is what a record leads to, or a note says.
+func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
+	if p, ok := l.noted[e.Site]; ok {
+		return p, nil
+	}
+	return l.probes.Of(e.Probe)
 }
 
 // add puts a site into the line of its probe.
 func (l *lister) add(e *linkerset.Entry) error {
-	probe, err := l.probes.Of(e.Probe)
+	probe, err := l.probe(e)
 	if err != nil {
 		return err
 	}
@@ -141,3 +176,6 @@ func (l *lister) errNoRecords() error {
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }
+
+// dashes writes a name of a note as those of records are.
+func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }

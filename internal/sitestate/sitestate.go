@@ -48,6 +48,12 @@ func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state 
 	return kind, Unknown
 }
 
+// IsDisabled reports whether a file has a disabled form of a probe call at an address.
+func IsDisabled(file image.Image, at image.Addr) bool {
+	_, ok := file.Machine().Disabled(CodeAround(file, at), at.Offset, arch.Probe)
+	return ok
+}
+
 // isLive tells a call or a jump that is live from a disabled form that calls or jumps as
 // well: to a return thunk or a helper. It does so by the names of where it goes, and a
 // helper that is called by the load of a semaphore.

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -129,12 +130,47 @@ func TestForeign(t *testing.T) {
 				}
 				tools.Must(t, cc[0], slices.Concat(cc[1:], m.LinkFlags, []string{object, made, "-o", exe})...)
 				checkProgram(t, exe, 8)
+				checkList(t, exe)
 				run := m.Command(exe)
 				if out := tools.Output(t, run[0], run[1:]...); out != "3 rounds\n" {
 					t.Errorf("it prints %q", out)
 				}
 			})
 		}
+	}
+}
+
+// checkList looks at the listing: each probe in the function of its sites, once.
+func checkList(t *testing.T, exe string) {
+	t.Helper()
+	want := map[string]int{"order-placed": 5, "sent": 1, "empty": 1, "wide": 1}
+	var l struct {
+		Images []struct {
+			Probes []struct {
+				Provider, Function, Name string
+				Sites                    []struct {
+					State     string
+					Semaphore struct{ Symbol string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(tools.Output(t, converter, "list", "--json", exe)), &l); err != nil || len(l.Images) != 1 {
+		t.Fatal(err)
+	}
+	for _, p := range l.Images[0].Probes {
+		if p.Provider != "shop" || p.Function != "work" || len(p.Sites) != want[p.Name] {
+			t.Errorf("listed: %+v", p)
+		}
+		delete(want, p.Name)
+		for _, s := range p.Sites {
+			if s.State != "disabled" || s.Semaphore.Symbol != "shop_"+strings.ReplaceAll(p.Name, "-", "__")+"_semaphore" {
+				t.Errorf("%s: %+v", p.Name, s)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not listed: %v", want)
 	}
 }
 
