@@ -99,9 +99,9 @@ func TestSemaphoresLTO(t *testing.T) {
 	}{
 		{toolchains.GCC, "bfd", "-flto"},
 		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.OldClang, "lld14", "-flto=thin"},
-		{toolchains.Clang, "lld19", "-flto=thin"},
-		{toolchains.Clang, "lld19", "-flto"},
+		{toolchains.OldClang, "old-lld", "-flto=thin"},
+		{toolchains.Clang, "lld", "-flto=thin"},
+		{toolchains.Clang, "lld", "-flto"},
 	} {
 		w := way{linker: toolchains.AMD64.Linker(c.linker), mode: "-pie", gc: true}
 		chain := toolchain{toolchains.AMD64, c.cc, []string{"-O2", "-fPIE", c.mode}}
