@@ -52,8 +52,9 @@ var traits = arch.Traits{
 			{"%sil", "%si", "%esi", "%rsi"},
 			{"%dl", "%dx", "%edx", "%rdx"},
 			{"%cl", "%cx", "%ecx", "%rcx"},
-			{"%r8b", "%r8w", "%r8d", "%r8"},
-			{"%r9b", "%r9w", "%r9d", "%r9"},
+			// Of these gdb 16 knows no name of the low byte that assemblers know.
+			{"%r8", "%r8w", "%r8d", "%r8"},
+			{"%r9", "%r9w", "%r9d", "%r9"},
 		},
 		// A tail call finds the return address pushed.
 		Stack: &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},

@@ -118,8 +118,8 @@ var wantArgs = map[string]string{
 	"plain:declared": "8@%rdi 4@%esi -1@%dl 2@%cx",
 	"plain:file":     "-4@%edi 1@%sil",
 
-	"plain:wide":       "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9b -4@0(%rsp) 4@8(%rsp) -1@16(%rsp) 2@24(%rsp) -8@32(%rsp)",
-	"plain:wide__tail": "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9b -4@8(%rsp) 4@16(%rsp) -1@24(%rsp) 2@32(%rsp) -8@40(%rsp)",
+	"plain:wide":       "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9 -4@0(%rsp) 4@8(%rsp) -1@16(%rsp) 2@24(%rsp) -8@32(%rsp)",
+	"plain:wide__tail": "-4@%edi -8@%rsi -2@%dx 8@%rcx -4@%r8d 1@%r9 -4@8(%rsp) 4@16(%rsp) -1@24(%rsp) 2@32(%rsp) -8@40(%rsp)",
 
 	"app:half__way":             "-4@%edi",
 	"old__app:half__done":       "-4@%edi",
