@@ -3,6 +3,7 @@ package links
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"sdtconvert/internal/testkit/toolchains"
@@ -79,6 +80,9 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 		t.Skipf("unconverted: %v", err)
 	}
 	want := twin.examine(t, p.machine)
+	if slices.Contains(k.flags, "--stapsdt") {
+		want = withSemaphores(want)
+	}
 	objects := []string{p.probes, p.show, k.archive(t, p.machine, p.probed)}
 	if k.whole {
 		objects = []string{p.probes, p.show, "-Wl,--whole-archive", objects[2], "-Wl,--no-whole-archive"}

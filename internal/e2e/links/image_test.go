@@ -195,6 +195,7 @@ type site struct {
 	function string
 	offset   uint64 // from the function's start
 	addr     uint64
+	inverted bool // a conditional jump in the twin, of which addr is the end of the inverted one
 }
 
 func (s site) String() string {

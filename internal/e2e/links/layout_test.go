@@ -3,7 +3,8 @@ package links
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
+	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -80,16 +81,14 @@ func readPointer(t *testing.T, im *image, addr uint64) (probe, site word) {
 	return readPair(t, im, p.value)
 }
 
-// disabled tells whether bytes are what a site of a kind becomes. The forms are
-// written down again here, as hexadecimal beginnings.
+// disabled tells whether bytes are what a site of a kind becomes, or what the helper
+// begins with that it goes to. The forms are written down again here, as hexadecimal
+// beginnings; a dot is any digit.
 func disabled(machine, kind string, code []byte) bool {
 	text := fmt.Sprintf("%x", code)
-	for _, form := range disabledForms[machine+" "+kind] {
-		if strings.HasPrefix(text, form) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(disabledForms[machine+" "+kind], func(form string) bool {
+		return regexp.MustCompile("^" + form).MatchString(text)
+	})
 }
 
 var disabledForms = map[string][]string{
@@ -109,13 +108,18 @@ var disabledForms = map[string][]string{
 		"31c00f1f00",   // xor %eax, %eax; nopl (%rax)
 		"31c00f1f4000", // xor %eax, %eax; nopl 0(%rax)
 		"31c0c3cc",     // xor %eax, %eax; ret; int3...
+
+		// With --stapsdt, at the site and in the helper:
+		"8b05",             // mov semaphore(%rip), %eax
+		"0fb705........c3", // movzwl semaphore(%rip), %eax; ret
 	},
 	"arm64 probe": {
 		"1f2003d5", // nop
 		"c0035fd6", // ret
 	},
 	"arm64 isenabled": {
-		"00008052", // mov w0, #0
+		"00008052",              // mov w0, #0
+		"5f2403d5.0....[9bdf]0", // bti c; adrp x0, semaphore
 	},
 	"riscv64 probe": {
 		"1300000013000000", // nop; nop
@@ -124,5 +128,6 @@ var disabledForms = map[string][]string{
 	"riscv64 isenabled": {
 		"1305000013000000", // li a0, 0; nop
 		"1305000067800000", // li a0, 0; ret
+		"17.5....0355.5..", // auipc a0, semaphore; lhu a0, semaphore(a0)
 	},
 }
