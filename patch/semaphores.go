@@ -85,8 +85,8 @@ func (p *Plan) planSemaphores() error {
 	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
 		return nil
 	}
-	names := &noteWriter{p: p}
-	if err := names.findObjects(); err != nil {
+	names, err := p.knowledge()
+	if err != nil {
 		return err
 	}
 	byName := map[string]*semaphore{}
@@ -94,7 +94,7 @@ func (p *Plan) planSemaphores() error {
 		if s := p.semaphores.byID[id]; s != nil {
 			return s, nil
 		}
-		known, err := names.known(id)
+		known, err := names.probe(id)
 		if err != nil {
 			return nil, err
 		}
