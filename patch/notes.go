@@ -3,7 +3,6 @@ package patch
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -70,7 +69,7 @@ func (w *noteWriter) probe(site *Site) (probe, error) {
 	if err != nil {
 		return probe{}, err
 	}
-	p := probe{Probe: stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: site.Operands}}
+	p := probe{Probe: stapsdt.Probe{Provider: linkerset.InSource(known.Provider), Name: linkerset.InSource(known.Name), Args: site.Operands}}
 	if n := len(p.Provider) + len(p.Name); n > longestNames {
 		return probe{}, w.p.Scan.Object.OffsetError(site.Relocs.Target, site.Change.Site.Offset, fmt.Errorf(
 			"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
@@ -88,11 +87,6 @@ func (w *noteWriter) probe(site *Site) (probe, error) {
 	}
 	return p, nil
 }
-
-// inSource writes a name with the __ that stands for a dash in sources. perf takes no
-// dash in a note, and SystemTap, which replaces those that it is asked for, does not
-// find one.
-func inSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // types finds the types of a stub's arguments: what the program says of the probe,
 // else the declaration of the stub as the compiler has seen it, else what the

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/linkerset"
 )
 
 // Semaphores say which probes of an object get a semaphore, where there are notes.
@@ -98,7 +99,7 @@ func (p *Plan) planSemaphores() error {
 		if err != nil {
 			return nil, err
 		}
-		name := stapsdt.SemaphoreName(inSource(known.Provider), inSource(known.Name))
+		name := stapsdt.SemaphoreName(linkerset.InSource(known.Provider), linkerset.InSource(known.Name))
 		s := byName[name]
 		if s == nil {
 			s = &semaphore{name: name}

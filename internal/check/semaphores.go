@@ -67,13 +67,10 @@ func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 		return err
 	}
 	guard.finding = *f
-	key := scopedID{l.scope(), idOf(inNote(probe.Provider), inNote(probe.Name))}
+	key := scopedID{l.scope(), idOf(linkerset.InSource(probe.Provider), linkerset.InSource(probe.Name))}
 	l.link.guards[key] = append(l.link.guards[key], guard)
 	return nil
 }
-
-// inNote writes a name as notes have it.
-func inNote(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // place looks at where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of

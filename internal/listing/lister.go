@@ -2,7 +2,6 @@ package listing
 
 import (
 	"fmt"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -89,7 +88,7 @@ func (l *lister) notes(entries []linkerset.Entry) []linkerset.Entry {
 			continue
 		}
 		recorded[site] = true
-		l.noted[site] = linkerset.Probe{Provider: dashes(n.Provider), Name: dashes(n.Name)}
+		l.noted[site] = linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}
 		entries = append(entries, linkerset.Entry{Kind: arch.Probe, Site: site})
 	}
 	linkerset.Sort(entries)
@@ -176,6 +175,3 @@ func (l *lister) errNoRecords() error {
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }
-
-// dashes writes a name of a note as those of records are.
-func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }
