@@ -6,18 +6,14 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-const (
-	probesSection = ".probes"
-	semaphoreSize = 2 // bytes
-
-	// page is the size of the smallest pages of the machines that are known, in bytes.
-	// What shares one of these shares one of the larger ones.
-	page = 4096
-)
+// page is the size of the smallest pages of the machines that are known, in bytes.
+// What shares one of these shares one of the larger ones.
+const page = 4096
 
 // guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
@@ -87,8 +83,8 @@ func (l *looker) place(at image.Addr, probe string) error {
 	if why := unreachable(segments, at.Offset); why != "" {
 		return l.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
 	}
-	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != probesSection {
-		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, probesSection); err != nil {
+	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
+		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
 			return err
 		}
 	}
@@ -101,7 +97,7 @@ func (l *looker) place(at image.Addr, probe string) error {
 // loaded finds the segment that holds a semaphore.
 func loaded(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
 	for i := range segments {
-		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= semaphoreSize && addr-s.Vaddr <= s.Memsz-semaphoreSize {
+		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= stapsdt.SemaphoreSize && addr-s.Vaddr <= s.Memsz-stapsdt.SemaphoreSize {
 			return s
 		}
 	}
@@ -116,7 +112,7 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 		return "not in the image"
 	case s.Flags&elf.PF_W == 0:
 		return "in memory that cannot be written"
-	case s.Filesz < semaphoreSize || addr-s.Vaddr > s.Filesz-semaphoreSize:
+	case s.Filesz < stapsdt.SemaphoreSize || addr-s.Vaddr > s.Filesz-stapsdt.SemaphoreSize:
 		return "in no place of the file, by which tracers name it to the kernel"
 	}
 	for i := range segments {

@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
@@ -65,7 +66,7 @@ func (s *semaphores) show(ref image.Ref) (*Semaphore, error) {
 	if ref.Section != 0 {
 		out.Section = s.code.Object.Sections[ref.Section].Name
 	}
-	if b, err := s.memory.Bytes(ref.Addr, 2); err == nil {
+	if b, err := s.memory.Bytes(ref.Addr, stapsdt.SemaphoreSize); err == nil {
 		value := s.memory.Encoding().Order.Uint16(b)
 		out.Value = &value
 	}
