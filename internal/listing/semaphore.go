@@ -21,15 +21,8 @@ type semaphores struct {
 	noted  map[image.Addr]image.Ref // by site, as memory has it
 }
 
-func newSemaphores(code *locate.Code, memory image.Image, warn func(error)) *semaphores {
+func newSemaphores(code *locate.Code, memory image.Image, notes []stapnotes.Note) *semaphores {
 	s := &semaphores{code: code, memory: memory, tests: sitestate.NewTests(memory, code.Object), noted: map[image.Addr]image.Ref{}}
-	notes, faults, err := stapnotes.Read(code.Object, code.Image)
-	if err != nil {
-		faults = append(faults, err)
-	}
-	for _, fault := range faults {
-		warn(fault)
-	}
 	for _, n := range notes {
 		if !n.Semaphore.Null() {
 			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
