@@ -67,6 +67,7 @@ type Plan struct {
 	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
 	code       []byte               // what keep has kept
 	flow       arch.Flow            // for calls away from their relocations, once it is needed
+	known      *knowledge           // once knowledge has made it
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.

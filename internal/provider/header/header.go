@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/provider"
 )
 
@@ -136,7 +137,7 @@ func (w *writer) define(macro string, params int, is string) {
 }
 
 func (w *writer) notes(name string, probe *provider.Probe) {
-	semaphore := name + "_" + probe.Name + "_semaphore"
+	semaphore := stapsdt.SemaphoreName(name, probe.Name)
 	where, seen := "_sdtp_here", "_sdtp_hidden"
 	if w.form == Shared {
 		where, seen = "_sdtp_elsewhere", "_sdtp_visible"
