@@ -71,14 +71,16 @@ type Plan struct {
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
-// What cannot be disabled is in Refused; then the plan must not be applied. Calls in
-// an object of a machine that is not known are an error.
+// What cannot be disabled is in Refused; then the plan must not be applied. An object of
+// a machine that is not known is an error where it calls stubs, or names them in what is
+// not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
-	if len(s.Calls)+len(s.Refused) == 0 {
+	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
+	if len(s.Calls)+len(s.Refused) == 0 && !named {
 		return p, nil
 	}
 	if s.Machine == nil {
