@@ -25,6 +25,8 @@ type looker struct {
 	probes  *linkerset.Probes
 	tests   *sitestate.Tests
 	entries []linkerset.Entry // sorted by their sites
+	// noteSites are those without a record, sorted too.
+	noteSites []*noteSite
 
 	live      map[image.Addr]bool   // sites that live-call was said of
 	firstSite map[string]image.Addr // of each probe that has an id
