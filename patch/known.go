@@ -11,9 +11,8 @@ import (
 // need not define it. Several goroutines ask at once.
 type Known interface {
 	// Probe is what the definition of a probe object says, by the probe's ID, and
-	// whether there is one. An error says why it is not
-	// known which counts. The probe is shared between all calls, and not to be
-	// modified.
+	// whether there is one. An error says why it is not known which counts. The probe
+	// is shared between all calls, and not to be modified.
 	Probe(id string) (probe linkerset.Probe, ok bool, err error)
 }
 
