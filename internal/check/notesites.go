@@ -33,19 +33,23 @@ func (l *looker) findNoteSites(notes []stapnotes.Note) {
 	for i := range l.entries {
 		recorded[l.entries[i].Site] = true
 	}
-	found := map[image.Addr]*noteSite{}
+	type probeAt struct {
+		at image.Addr
+		id string
+	}
+	found, known := map[image.Addr]*noteSite{}, map[probeAt]bool{}
 	for i := range notes {
 		n := &notes[i]
 		at := n.Site.Addr
-		if n.Site.Undefined || recorded[at] || !l.hasCode(at) {
+		key := probeAt{at, n.ID()}
+		if n.Site.Undefined || recorded[at] || known[key] || !l.hasCode(at) {
 			continue
 		}
+		known[key] = true
 		if found[at] == nil {
 			found[at] = &noteSite{at: at}
 		}
-		if s := found[at]; !slices.Contains(s.ids(), n.ID()) {
-			s.notes = append(s.notes, n)
-		}
+		found[at].notes = append(found[at].notes, n)
 	}
 	l.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return image.Compare(a.at, b.at) })
 }
@@ -83,7 +87,7 @@ func (l *looker) noteSite(s *noteSite) error {
 	}
 	first := s.notes[0]
 	probe := shownID(first.Provider, first.Name)
-	if !place.Known() {
+	if !place.Known() && l.hasSymbols() { // others' programs may be stripped of all that tells
 		if err := l.add(UnanchoredSite, s.at, probe, "no function holds this site"); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (r *reached) add(l *looker) error {
 	if err := l.code.Read(); err != nil {
 		return err
 	}
-	if from := l.code.Functions().From(); from != resolve.Symtab && from != resolve.Debug {
+	if !l.hasSymbols() {
 		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", l.Name)
 	}
 	im := &imageSites{linked: !l.relocatable(), spare: map[string]int{}}
