@@ -196,23 +196,13 @@ func maySize(object, image uint64, relaxed bool) bool {
 	return object == image || relaxed && image < object && image >= object/4
 }
 
-// compare finds the sites of a copy in an instance.
+// compare finds the sites of a copy in an instance: where they were, or else anywhere.
 func compare(c *functionCopy, in *instance, relaxed bool) pair {
 	p := pair{copy: c, instance: in, sites: make([]*imageSite, len(c.sites)), same: true, sameSize: maySize(c.size, in.Size, relaxed)}
-	taken := make(map[*imageSite]bool, len(c.sites))
-	for _, exact := range []bool{true, false} {
-		for i := range c.sites {
-			if p.sites[i] != nil {
-				continue
-			}
-			for _, s := range in.sites {
-				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].Recorded()) {
-					p.sites[i], taken[s] = s, true
-					p.same = p.same && (exact || relaxed)
-					break
-				}
-			}
-		}
+	find(&p, (*manifest.Site).Recorded, func(s *imageSite) []uint64 { return []uint64{s.offset} })
+	if slices.Contains(p.sites, nil) {
+		p.same = relaxed
+		find(&p, func(want *manifest.Site) string { return want.Probe }, func(s *imageSite) []string { return s.ids })
 	}
 	for _, s := range p.sites {
 		if s == nil {
@@ -221,6 +211,39 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 		}
 	}
 	return p
+}
+
+// find gives to each site of the copy that has none yet the first one of the instance that
+// matches, is nobody else's, and has the key that is wanted: so it need not look at all.
+func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSite) []K) {
+	taken := make(map[*imageSite]bool, len(p.sites))
+	for _, s := range p.sites {
+		taken[s] = true
+	}
+	free := map[K][]*imageSite{}
+	for _, s := range p.instance.sites {
+		for _, k := range keys(s) {
+			if !taken[s] {
+				free[k] = append(free[k], s)
+			}
+		}
+	}
+	for i := range p.sites {
+		if p.sites[i] != nil {
+			continue
+		}
+		want := &p.copy.sites[i]
+		k := key(want)
+		for len(free[k]) > 0 && taken[free[k][0]] {
+			free[k] = free[k][1:]
+		}
+		for _, s := range free[k] {
+			if !taken[s] && s.matches(want) {
+				p.sites[i], taken[s] = s, true
+				break
+			}
+		}
+	}
 }
 
 // take notes that a copy has become an instance.
