@@ -55,6 +55,10 @@ type Traits struct {
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
 
+	// Nops are the no operations that headers of user space put where a probe is, as they
+	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
+	Nops [][]byte
+
 	// Mapping are the letters of the mapping symbols that assemblers make, the
 	// Encodings without Unmapped; "" where they make none.
 	Mapping string

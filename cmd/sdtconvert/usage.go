@@ -190,7 +190,8 @@ const usageCheck = `Usage: sdtconvert check [flags] FILE...
 
 Finds what is wrong with the probes of a build: of its converted objects, which
 are all to be those of one link, of programs, libraries and kernel modules, and of
-these in comparison with what was converted.
+these in comparison with what was converted. A site has a record, or a note alone,
+as those of provider files.
 
 What is wanted:
         --require PROBE     a site has to have this probe, provider:module:function:name

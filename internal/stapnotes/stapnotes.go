@@ -34,6 +34,9 @@ type Note struct {
 	Semaphore image.Ref
 }
 
+// ID is the id of the note's probe: what a stub's name would have.
+func (n *Note) ID() string { return n.Provider + "___" + n.Name }
+
 // Read returns the notes of an object or a linked file, in their order. What cannot be
 // read of them is in faults, each an *elfreloc.Error; err keeps a whole section from
 // being read.
