@@ -59,6 +59,7 @@ var traits = arch.Traits{
 		// A tail call finds the return address pushed.
 		Stack: &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
 	},
+	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
