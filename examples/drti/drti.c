@@ -1,6 +1,8 @@
 /*
  * Registers the probes of a program, or of a library, with a kernel that has DTrace, when
- * it is loaded: for FreeBSD and illumos, where no drti.o of the system is at hand.
+ * it is loaded: for FreeBSD and illumos, where no drti.o of the system is at hand. On
+ * Linux it registers them with the daemon of DTrace for Linux, which knows the format of
+ * illumos; DRTI_FREEBSD makes the calls of FreeBSD there, for tests.
  *
  *	cc -O2 -fPIC -c drti.c
  *	sdtconvert provider -G -s shop.d --drti drti.o -o provider.o objects
@@ -21,6 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#if defined(__FreeBSD__) || defined(DRTI_FREEBSD)
+#define FREEBSD 1
+#endif
+
 /* What is registered: -G defines it. */
 extern const unsigned char __SUNW_dof[] __attribute__((visibility("hidden")));
 
@@ -29,12 +35,12 @@ struct helper {
 	char module[64];
 	uint64_t base; /* of the module; 0 for what is not moved when it is loaded */
 	uint64_t dof;
-#ifndef __sun
+#ifdef FREEBSD
 	int32_t pid;
 	int32_t generation;
 #endif
 };
-#ifdef __sun
+#if defined(__sun)
 #ifdef _LP64
 typedef Elf64_Ehdr header;
 #else
@@ -42,9 +48,12 @@ typedef Elf32_Ehdr header;
 #endif
 #define ADD 0x64746803    /* DTRACEHIOC_ADDDOF */
 #define REMOVE 0x64746802 /* DTRACEHIOC_REMOVE */
-#else
+#elif defined(FREEBSD)
 #define ADD 0xc0587a03    /* _IOWR('z', 3, dof_helper_t) */
 #define REMOVE 0x80047a02 /* _IOW('z', 2, int) */
+#else
+#define ADD _IOW(0xd8, 3, struct helper)
+#define REMOVE _IOW(0xd8, 2, int)
 #endif
 
 static int generation = -1; /* what the kernel knows it by; -1 for nothing */
@@ -68,12 +77,25 @@ tell(const char *what, const char *module)
 		fprintf(stderr, "drti: %s: %s: %s\n", module, what, error == 0 ? "done" : strerror(error));
 }
 
+/* What loaders call the program itself may be "". */
+static const char *
+program(void)
+{
+#if defined(__linux__)
+	return (program_invocation_short_name);
+#elif defined(__sun)
+	return (getexecname());
+#else
+	return (getprogname());
+#endif
+}
+
 /* The module that the format is in. */
 static int
 find(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct helper *h = arg;
-	const char *name;
+	const char *path, *name;
 	int i;
 
 	(void) size;
@@ -82,8 +104,9 @@ find(struct dl_phdr_info *info, size_t size, void *arg)
 
 		if (info->dlpi_phdr[i].p_type != PT_LOAD || (uintptr_t) __SUNW_dof - start >= info->dlpi_phdr[i].p_memsz)
 			continue;
-		name = strrchr(info->dlpi_name, '/');
-		snprintf(h->module, sizeof h->module, "%s", name != NULL ? name + 1 : info->dlpi_name);
+		path = info->dlpi_name != NULL && *info->dlpi_name != '\0' ? info->dlpi_name : program();
+		name = strrchr(path, '/');
+		snprintf(h->module, sizeof h->module, "%s", name != NULL ? name + 1 : path);
 		h->base = info->dlpi_addr;
 #ifdef __sun
 		/* Here this is the first address of a program that is not moved, too. */
@@ -110,7 +133,7 @@ add(void)
 	if (dl_iterate_phdr(find, &h) == 0)
 		return;
 	h.dof = (uintptr_t) __SUNW_dof;
-#ifndef __sun
+#ifdef FREEBSD
 	h.pid = getpid();
 #endif
 	if ((fd = open_helper()) < 0) {
@@ -123,10 +146,10 @@ add(void)
 	close(fd);
 	if (result == -1)
 		return;
-#ifdef __sun
-	generation = result;
-#else
+#ifdef FREEBSD
 	generation = h.generation;
+#else
+	generation = result;
 #endif
 }
 
@@ -138,10 +161,10 @@ withdraw(void)
 	if (generation == -1 || (fd = open_helper()) < 0)
 		return;
 	errno = 0;
-#ifdef __sun
-	ioctl(fd, REMOVE, generation);
-#else
+#ifdef FREEBSD
 	ioctl(fd, REMOVE, &generation);
+#else
+	ioctl(fd, REMOVE, generation);
 #endif
 	tell("remove", "");
 	close(fd);

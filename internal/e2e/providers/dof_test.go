@@ -366,7 +366,7 @@ func TestDrti(t *testing.T) {
 	const triplet = "x86_64-unknown-freebsd14.0"
 	objects := dofObjects(t, folder, []string{"gcc"}, []string{"g++"}, triplet)
 	drti := filepath.Join(folder, "drti.o")
-	tools.Must(t, "gcc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
+	tools.Must(t, "gcc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DDRTI_FREEBSD", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
 	var made []string
 	for i, parts := range [][]string{objects[:1], objects[1:]} {
 		out := filepath.Join(folder, fmt.Sprintf("provider%d.o", i))
@@ -380,10 +380,10 @@ func TestDrti(t *testing.T) {
 		args    []string
 		modules []string
 	}{
-		{append([]string{"-no-pie"}, all...), []string{"", ""}},
-		{append([]string{"-pie"}, all...), []string{"", ""}},
-		{append([]string{"-pie", "-fuse-ld=gold"}, all...), []string{"", ""}},
-		{[]string{"-pie", objects[0], made[0], library}, []string{"libmore.so", ""}},
+		{append([]string{"-no-pie"}, all...), []string{"prog", "prog"}},
+		{append([]string{"-pie"}, all...), []string{"prog", "prog"}},
+		{append([]string{"-pie", "-fuse-ld=gold"}, all...), []string{"prog", "prog"}},
+		{[]string{"-pie", objects[0], made[0], library}, []string{"libmore.so", "prog"}},
 	} {
 		prog := filepath.Join(folder, "prog")
 		tools.Must(t, "gcc", slices.Concat([]string{"-o", prog, "-rdynamic", "-Wl,-rpath," + folder}, main, c.args)...)

@@ -92,6 +92,60 @@ func TestHeaderOfLinuxElsewhere(t *testing.T) {
 	}
 }
 
+// Where one object is compiled again, the sites of the others are still told of.
+func TestDOFAfterARebuild(t *testing.T) {
+	folder := t.TempDir()
+	target, objects, want := freebsd(t, folder)
+	provider, out := filepath.Join(folder, "provider.o"), filepath.Join(folder, "out")
+	fresh := bytesOf(t, objects[0])
+	args := slices.Concat([]string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
+	tools.Must(t, converter, args...)
+	before := bytesOf(t, objects...)
+	if err := os.WriteFile(objects[0], []byte(fresh["shop.o"][19:]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, converter, args...)
+	after := bytesOf(t, objects...)
+	if before["first.o"] != after["first.o"] || before["second.o"] != after["second.o"] || before["shop.o"][19:] != after["shop.o"][19:] {
+		t.Error("other objects have changed, or the same object has become another")
+	}
+	tools.Must(t, toolchains.AMD64.Linker("lld").Path, slices.Concat([]string{"-pie", "-e", "work", "-u", "first", "-u", "second", "-u", "__SUNW_dof", "-o", out, provider}, objects)...)
+	checkImage(t, out, target, want)
+}
+
+// drti.o is that of the target's tree, which is named here or to the compiler.
+func TestDrtiOfATree(t *testing.T) {
+	tools.Need(t, "gcc")
+	folder := t.TempDir()
+	_, objects, _ := freebsd(t, folder)
+	drti := filepath.Join(folder, "usr", "lib", "dtrace", "drti.o")
+	if err := os.MkdirAll(filepath.Dir(drti), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
+	provider := filepath.Join(folder, "provider.o")
+	args := slices.Concat([]string{"provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
+	for _, c := range []struct {
+		env, flags []string
+		registers  bool
+	}{
+		{nil, nil, false},
+		{nil, []string{"--sysroot", folder}, true},
+		{[]string{"CC=" + toolchains.Clang.Name + " --sysroot=" + folder}, nil, true},
+		{nil, []string{"--sysroot", folder, "-x", "lazyload"}, false},
+	} {
+		out := tools.Command{Env: c.env}.Must(t, converter, append(slices.Clone(args), c.flags...)...)
+		symbols := tools.Output(t, "nm", provider)
+		if strings.Contains(symbols, " t withdraw") != c.registers {
+			t.Errorf("%q, %q: %s", c.env, c.flags, symbols)
+		}
+		warned := strings.Contains(out, "provider.o: registers no probe when a program starts: there is no /usr/lib/dtrace/drti.o; --sysroot or --drti names one")
+		if lazy := slices.Contains(c.flags, "lazyload"); warned != (!c.registers && !lazy) || lazy != strings.Contains(symbols, " ___SUNW_dof\n") {
+			t.Errorf("%q, %q: %s, %s", c.env, c.flags, out, symbols)
+		}
+	}
+}
+
 // The path of an object is not in what is made of it.
 func TestDOFIsReproducible(t *testing.T) {
 	var made []map[string]string
