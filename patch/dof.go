@@ -120,7 +120,7 @@ func (p *Plan) DOFSites() ([]DOFSite, error) {
 type aliases struct {
 	p    *Plan
 	have map[spot]string // those of an earlier run
-	id   string           // of the object, "" until it is needed
+	id   string          // of the object, "" until it is needed
 }
 
 type spot struct {
@@ -181,6 +181,9 @@ func objectID(o *elfreloc.Object) (string, error) {
 
 // applyDOF queues a plan that has Options.DOF.
 func (p *Plan) applyDOF(e *elfreloc.Edit) error {
+	if len(p.Sites) == 0 {
+		return nil
+	}
 	sites, err := p.DOFSites()
 	if err != nil {
 		return err

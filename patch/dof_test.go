@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -160,4 +161,57 @@ func TestDOFRefusals(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// FuzzDOF converts objects: there is an error or a plan, and what is converted once is told
+// of again as it was, and stays.
+func FuzzDOF(f *testing.F) {
+	for _, file := range objects.Committed(f, 8<<10) {
+		f.Add(file.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+		if err != nil {
+			return
+		}
+		plan, err := patch.Examine(o, forDOF())
+		if (plan == nil) != (err != nil) {
+			t.Fatal(plan, err)
+		}
+		if err != nil || len(plan.Refused) > 0 {
+			return
+		}
+		before, err := plan.DOFSites()
+		if err != nil {
+			return
+		}
+		out, err := plan.Save()
+		if err != nil || out == nil {
+			return
+		}
+		converted, err := objects.Assemble(out, data)
+		if err != nil {
+			return // the file is not what its headers say
+		}
+		again, err := elfreloc.Open(bytes.NewReader(converted), int64(len(converted)), "a.o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err = patch.Examine(again, forDOF())
+		if err != nil || len(plan.Refused) > 0 {
+			t.Fatal(err, plan.Errors())
+		}
+		after, err := plan.DOFSites()
+		if err != nil || len(after) != len(before) {
+			t.Fatalf("%d sites, and %d before, %v", len(after), len(before), err)
+		}
+		for i := range after {
+			if a, b := after[i], before[i]; a.Function != b.Function || a.Offset != b.Offset || a.Alias != b.Alias || a.Stub.Name != b.Stub.Name {
+				t.Errorf("%+v, and %+v before", a, b)
+			}
+		}
+		if out, err := plan.Save(); out != nil || err != nil {
+			t.Errorf("converted twice: %v, %v", out != nil, err)
+		}
+	})
 }
