@@ -8,11 +8,13 @@ type DOFMachine interface {
 	Machine
 
 	// DisableDOF gives such a form of a site, or a *Refusal. Its Record is what DOF tells
-	// of the site, and its Target is TargetNone.
+	// of the site. Its Target is TargetNone but for tests that no kernel arms, of which
+	// nothing is told.
 	DisableDOF(s Site, k Kind) (Change, error)
 
 	// DisabledDOF finds a site of such a form of a kind whose relocated field is at
-	// offset field: the relocation has become one that does nothing, and stays.
+	// offset field: where there is no target, the relocation has become one that does
+	// nothing, and stays.
 	// DisableDOF of the site changes no byte.
 	DisabledDOF(t Text, field uint64, k Kind) (Site, bool)
 }

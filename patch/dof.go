@@ -19,6 +19,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
 	"sdtconvert/resolve"
 )
 
@@ -192,10 +193,17 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 		return err
 	}
 	none := p.Scan.Machine.Traits().None
+	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Reloc.Type == none {
 			continue // of an earlier run
+		}
+		if s.Change.Target != arch.TargetNone {
+			if err := a.disable(s, linkerset.Ref{}); err != nil {
+				return err
+			}
+			continue
 		}
 		e.Patch(s.Relocs.Target, s.Change.Site.Offset, s.Change.Site.Code, s.Change.New)
 		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})

@@ -9,13 +9,12 @@ import (
 
 // DisableDOF gives the usual forms, nop and ret for probes, which are those of dtrace -G.
 // That makes a nop of a test, too, and leaves its result to chance; no kernel arms one on
-// arm64, so tests are false here. A test that is a tail call would take two instructions.
-func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
-	code := forms[k][s.Form]
-	if code == nil || isBranch(code) || s.Form == arch.Nop {
-		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls", "%s, which DTrace has no form for", arch.One(k, s.Form))
+// arm64, so tests are false here.
+func (m Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
+	if s.Form == arch.Nop {
+		return arch.Change{}, arch.Refuse("call the stub", "%s, which DTrace has no form for", arch.One(k, s.Form))
 	}
-	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
+	return m.Disable(s, k, arch.Env{})
 }
 
 // DisabledDOF compares the word at the field, which is all of a site.

@@ -14,10 +14,14 @@ func TestDOFForms(t *testing.T) {
 		want []byte // nil for none
 	}{
 		{arch.Call, arch.Probe, nop}, {arch.Tail, arch.Probe, ret}, {arch.Call, arch.Enabled, zero},
-		{arch.Tail, arch.Enabled, nil}, {arch.Nop, arch.Probe, nil},
+		{arch.Tail, arch.Enabled, b}, {arch.Nop, arch.Probe, nil},
 	} {
+		target := arch.TargetNone
+		if bytes.Equal(c.want, b) {
+			target = arch.TargetHelper
+		}
 		got, err := Machine{}.DisableDOF(arch.Site{Offset: 16, Form: c.form, Code: bl}, c.kind)
-		if (err != nil) != (c.want == nil) || !bytes.Equal(got.New, c.want) || err == nil && got.Record != 16 {
+		if (err != nil) != (c.want == nil) || !bytes.Equal(got.New, c.want) || err == nil && (got.Record != 16 || got.Target != target) {
 			t.Errorf("%s: % x, recorded at %d, %v", arch.Describe(c.kind, c.form), got.New, got.Record, err)
 		}
 	}

@@ -164,3 +164,32 @@ func TestDOFIsReproducible(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What -G has made of arm64's code does as before, with every test false.
+func TestDOFOfARM64Runs(t *testing.T) {
+	m := toolchains.ARM64
+	m.Need(t)
+	folder := t.TempDir()
+	const triplet = "aarch64-unknown-freebsd14.0"
+	objects := dofObjects(t, folder, m.CC(toolchains.GCC), m.CXX(toolchains.GCC), triplet)
+	provider, prog := filepath.Join(folder, "provider.o"), filepath.Join(folder, "prog")
+	out := tools.Must(t, converter, slices.Concat([]string{"provider", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
+	if want := objects[0] + ": is-enabled tests are never true: no kernel with DTrace arms them on this machine"; !strings.Contains(out, want) {
+		t.Errorf("%s, want %s", out, want)
+	}
+	cc := m.CC(toolchains.GCC)
+	tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-static", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
+	run := m.Command(prog)
+	if got := tools.Output(t, run[0], run[1:]...); got != "192 7 9\n" {
+		t.Errorf("the program prints %q", got)
+	}
+	target := dofTargets()["freebsd-arm64"]
+	checkImage(t, prog, target, dofSitesOf(t, provider, target))
+}
+
+// dofSitesOf are the sites that the object of -G tells of.
+func dofSitesOf(t *testing.T, object string, target *dofTarget) []string {
+	t.Helper()
+	file, _, _ := readDOF(t, object, target.kernel)
+	return dofSites(file)
+}

@@ -36,6 +36,13 @@ tested(int n)
 	return n;
 }
 
+int
+armed(int n)
+{
+	count += n;
+	return SHOP_WIDE_ENABLED();
+}
+
 int work(int n);
 
 int
