@@ -49,6 +49,7 @@ type Traits struct {
 
 	Features  Features
 	Arguments Arguments
+	DOF       DOF // of a DOFMachine
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory. The first is

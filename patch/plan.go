@@ -29,6 +29,9 @@ type Options struct {
 	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
 	// same forms.
 	DTrace bool
+	// DOF, where it is not nil, has sites disabled for DTrace's object format, and nothing
+	// recorded: see Plan.DOFSites.
+	DOF *DOF
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
 	// load them then. Those that guards read get their names if Names.Guards says so.
 	Semaphores Semaphores
@@ -87,6 +90,11 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
 			s.Object.Machine, s.Object.Encoding.Class)}
 	}
+	if opts.DOF != nil {
+		if err := p.checkDOF(); err != nil {
+			return nil, err
+		}
+	}
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
@@ -131,7 +139,11 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	text.relocs = relocs
 	var change arch.Change
 	traits := p.Scan.Machine.Traits()
-	site, err := p.decode(ref, t, relocs)
+	decode := p.decode
+	if p.Options.DOF != nil {
+		decode = p.decodeDOF
+	}
+	site, err := decode(ref, t, relocs)
 	if err != nil && !isRefusal(err) {
 		return err
 	}
@@ -143,13 +155,10 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
-		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
-			if env.Returns, err = p.returns(ref.Relocs); err != nil {
-				return err
-			}
+		change, err = p.disable(ref, site, t)
+		if err != nil && !isRefusal(err) {
+			return err
 		}
-		change, err = p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 	}
 	if err == nil {
 		err = p.overlap(ref, site)
@@ -164,6 +173,20 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change, where})
 	return nil
+}
+
+// disable gives the disabled form of a site, with the text around it.
+func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
+	if p.Options.DOF != nil {
+		return p.disableDOF(ref, site)
+	}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
+	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
+		if env.Returns, err = p.returns(ref.Relocs); err != nil {
+			return change, err
+		}
+	}
+	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
 // refusal makes an error of a refusal, or nil of none.

@@ -42,6 +42,7 @@ var traits = arch.Traits{
 		Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"),
 		Stack:     &arch.Stack{Operand: "[sp, %d]"},
 	},
+	DOF:          traitsDOF,
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb

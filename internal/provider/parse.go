@@ -44,7 +44,9 @@ func Parse(src Source) (*File, error) {
 		p.external()
 	}
 	for _, a := range p.attributes {
-		if p.byName[a.provider] == nil {
+		if pr := p.byName[a.provider]; pr != nil {
+			pr.Attributes[a.part] = a.is
+		} else {
 			p.warn(a.pos, "", "there are attributes of a provider %s, which is not declared here", a.provider)
 		}
 	}
@@ -230,7 +232,7 @@ func (p *parser) provider() {
 	brace := p.next()
 	pr := p.byName[name.Text]
 	if pr == nil {
-		pr = &Provider{Name: name.Text, Pos: name.Pos}
+		pr = &Provider{Name: name.Text, Pos: name.Pos, Attributes: Attributes{unstated, unstated, unstated, unstated, unstated}}
 		p.byName[name.Text] = pr
 		p.file.Providers = append(p.file.Providers, pr)
 	}
@@ -309,6 +311,9 @@ func (p *parser) probe() *Probe {
 		}
 		if probe.Translated, ok = p.arguments(); !ok {
 			return nil
+		}
+		if probe.Translated == nil {
+			probe.Translated = []Arg{}
 		}
 	}
 	if !p.take(";") {
