@@ -28,3 +28,12 @@ tests() {
 		re/{pat,regexp,subst}.t lib/{croak,warnings}.t
 }
 summary() { grep --extended-regexp '^(Files=|Result)' | cut -d, -f1,2 | paste --serial --delimiters=' '; }
+
+# All depends on the header, so that it is as old as before.
+remake() {
+	touch --reference=perldtrace.h ../header.time
+	rm perldtrace.h
+	make DTRACE="$dtrace" perldtrace.h
+	touch --reference=../header.time perldtrace.h
+	make --jobs="$jobs" DTRACE="$dtrace" perl
+}

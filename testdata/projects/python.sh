@@ -24,3 +24,8 @@ tests() {
 		test_dis test_trace test_bdb test_audit test_capi test_grammar test_descr test_traceback
 }
 summary() { grep --extended-regexp '^(All )?[0-9]+ tests? |^Result' | paste --serial --delimiters=' '; }
+
+remake() {
+	rm Include/pydtrace_probes.h
+	make --silent --jobs="$jobs" DTRACE="$dtrace"
+}
