@@ -7,7 +7,8 @@ guarded=:postgresql:lwlock__
 configure() { "$source/configure" --quiet --enable-dtrace --without-readline --without-zlib CFLAGS=-O2; }
 build() { make --silent --jobs="$jobs"; }
 
-# It is installed so that it finds its files.
+# It is installed, so that it finds its files.
+export LD_LIBRARY_PATH=$job/usr/local/pgsql/lib
 ready() { make --silent DESTDIR="$job" install; }
 
 # A server of one process does the same each time, with data that is new.
@@ -19,3 +20,4 @@ job() { "$job/usr/local/pgsql/bin/postgres" --single -D "$job/data" postgres <"/
 
 suite="\`make check\`"
 tests() { make --silent check; }
+summary() { grep --only-matching --extended-regexp '(All )?[0-9]+ (of [0-9]+ )?tests (passed|failed)' | tail -n 1; }
