@@ -122,16 +122,10 @@ func checkProviders(o *providerOptions, all []*provider.Provider) error {
 		faults = append(faults, provider.CheckDOF(all)...)
 	}
 	if len(faults) > 0 {
-		return several(faults)
+		return provider.Faults(faults)
 	}
 	return nil
 }
-
-// several are errors that are told one after the other.
-type several []error
-
-func (s several) Error() string   { return s[0].Error() }
-func (s several) Unwrap() []error { return s }
 
 // isInput refuses an output that is an input.
 func (o *providerOptions) isInput(path string) error {
@@ -157,7 +151,7 @@ func (p *program) providerObject(o *providerOptions, providers []*provider.Provi
 		}
 	}
 	if len(faults) > 0 {
-		return nil, several(faults)
+		return nil, provider.Faults(faults)
 	}
 	if !t.Known() {
 		if err := p.nameTarget(t, o); err != nil {

@@ -54,7 +54,7 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 		}
 	}
 	if len(faults) > 0 {
-		return nil, several(faults)
+		return nil, provider.Faults(faults)
 	}
 	return set, nil
 }

@@ -51,16 +51,17 @@ func Parse(src Source) (*File, error) {
 		}
 	}
 	if p.faults != nil {
-		return nil, faults(p.faults)
+		return nil, Faults(p.faults)
 	}
 	return p.file, nil
 }
 
-// faults are errors that are told one after the other.
-type faults []error
+// Faults are errors that are told one after the other, one at least.
+type Faults []error
 
-func (f faults) Error() string   { return f[0].Error() }
-func (f faults) Unwrap() []error { return f }
+// Error is the first of them.
+func (f Faults) Error() string   { return f[0].Error() }
+func (f Faults) Unwrap() []error { return f }
 
 // maxFaults is how many faults of a file are told.
 const maxFaults = 20
