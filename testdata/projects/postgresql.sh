@@ -11,10 +11,11 @@ build() { make --silent --jobs="$jobs"; }
 export LD_LIBRARY_PATH=$job/usr/local/pgsql/lib
 ready() { make --silent DESTDIR="$job" install; }
 
-# A server of one process does the same each time, with data that is new.
+# A server of one process does the same each time, with a copy of the same data.
 fresh() {
+	[ -e ../data ] || "$job/usr/local/pgsql/bin/initdb" --no-sync --locale=C --pgdata=../data
 	rm -rf "$job/data"
-	"$job/usr/local/pgsql/bin/initdb" --no-sync --locale=C --pgdata="$job/data"
+	cp --archive ../data "$job/data"
 }
 job() { "$job/usr/local/pgsql/bin/postgres" --single -D "$job/data" postgres <"/opt/programs/projects/$project.sql"; }
 
