@@ -20,6 +20,19 @@ func (s *linkedStubs) inGOT(addr uint64) bool {
 	return false
 }
 
+// offsetTable is the address that _GLOBAL_OFFSET_TABLE_ has, 0 where there is no table. With
+// -z now, GNU ld makes one section of its two, which begins there.
+func (s *linkedStubs) offsetTable() uint64 {
+	for _, name := range []string{".got.plt", ".got"} {
+		for i := range s.Sections {
+			if s.Sections[i].Name == name {
+				return s.Sections[i].Addr
+			}
+		}
+	}
+	return 0
+}
+
 // throughSlots looks for code that calls stubs through slots of the global offset
 // table: calls themselves, and the entries of procedure linkage tables.
 func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) error {
@@ -30,8 +43,9 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 	if strings.HasPrefix(sec.Name, ".plt") {
 		found = s.entry
 	}
+	table := s.offsetTable()
 	return func(code []byte, pc uint64) (err error) {
-		s.Machine.Slots(code, pc, func(at, slot uint64) {
+		s.Machine.Slots(code, pc, table, func(at, slot uint64) {
 			if name := s.slots[slot]; name != "" && err == nil {
 				err = found(at, name)
 			}
