@@ -243,8 +243,8 @@ type Machine interface {
 
 	// Slots calls f with each place of code that calls, jumps to or loads what a slot of
 	// the global offset table holds, and with the slot's address. The entries of
-	// procedure linkage tables are such places. got is the table's own address, what
-	// _GLOBAL_OFFSET_TABLE_ names, which some code has in a register.
+	// procedure linkage tables are such places. got is the table's own address, which
+	// matters to machines with Traits.SlotsFromTable.
 	Slots(code []byte, pc, got uint64, f func(at, slot uint64))
 
 	// Stub is the code of a stub, or of the helper. It runs wherever it is put.

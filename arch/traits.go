@@ -29,6 +29,9 @@ type Traits struct {
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64
+	// SlotsFromTable tells that code has the address of the global offset table in a
+	// register, and names slots by their distance from there.
+	SlotsFromTable bool
 
 	// Relaxes tells that linkers delete code bytes, so that a site's address
 	// has to be a symbol at the site and not a section and an offset.
