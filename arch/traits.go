@@ -5,7 +5,7 @@ import "debug/elf"
 // Traits are a machine's constants. What is left zero means that the machine has no
 // such thing, unless it is said here that every machine has it.
 type Traits struct {
-	Name string // as in Go's GOARCH
+	Name string // as in Go's GOARCH, or as everyone says (i386)
 	ABIs []ABI  // what the headers of its objects say; at least one, all of one class
 
 	Model DataModel // of C
@@ -16,7 +16,11 @@ type Traits struct {
 	// it they are in the relocated fields (SHT_REL).
 	Rela bool
 	None uint32 // the relocation type that does nothing
-	Word uint32 // the type for an absolute address, of the class's word size
+	// NamedNone tells that None has to name symbols with names, and not sections'. Where
+	// addends are in the fields, -r changes them when it moves a section; GNU ld 2.40
+	// aborts on i386, when there is no field.
+	NamedNone bool
+	Word      uint32 // the type for an absolute address, of the class's word size
 	// LoadBase is the type of the dynamic relocation that adds the load base to
 	// an address, R_<machine>_RELATIVE.
 	LoadBase uint32
