@@ -130,6 +130,26 @@ var disabledForms = map[string][]string{
 		"00008052",              // mov w0, #0
 		"5f2403d5.0....[9bdf]0", // bti c; adrp x0, semaphore
 	},
+	"i386 probe": {
+		"3e8d742600",   // lea %ds:0(%esi,%eiz,1), %esi
+		"8db600000000", // lea 0(%esi), %esi
+		"c3cccccccc",   // ret; int3...
+		"c38d7600",     // the ret that an inverted jcc steps over
+
+		// With --stapsdt:
+		"908d742600",   // nop; lea 0(%esi,%eiz,1), %esi
+		"903e8d742600", // nop; lea %ds:0(%esi,%eiz,1), %esi
+		"90c3cccccc",   // nop; ret; int3...
+		"90c36690",     // the nop and the ret that an inverted jcc steps over
+	},
+	"i386 isenabled": {
+		"31c08d7600",   // xor %eax, %eax; lea 0(%esi), %esi
+		"31c08d742600", // xor %eax, %eax; lea 0(%esi,%eiz,1), %esi
+		"31c0c3cc",     // xor %eax, %eax; ret; int3...
+
+		// With --stapsdt, in the helper:
+		"e8090000000fb780", // call 1f; 0: movzwl semaphore-0b(%eax), %eax
+	},
 	"riscv64 probe": {
 		"1300000013000000", // nop; nop
 		"6780000013000000", // ret; nop

@@ -14,6 +14,7 @@ var OfEachMachine = []string{
 	"comdat.amd64-gcc12-Os.o",
 	"existing.amd64-gcc12-O2.o",
 	"existing.arm64-gcc12-O2.o",
+	"existing.i386-gcc12-O2.o",
 	"existing.riscv64-gcc12-O2.o",
 	"nops.amd64-gcc12-O2.o",
 	"nops.riscv64-gcc12-O2.o",
