@@ -243,8 +243,9 @@ type Machine interface {
 
 	// Slots calls f with each place of code that calls, jumps to or loads what a slot of
 	// the global offset table holds, and with the slot's address. The entries of
-	// procedure linkage tables are such places.
-	Slots(code []byte, pc uint64, f func(at, slot uint64))
+	// procedure linkage tables are such places. got is the table's own address, which
+	// matters to machines with Traits.SlotsFromTable.
+	Slots(code []byte, pc, got uint64, f func(at, slot uint64))
 
 	// Stub is the code of a stub, or of the helper. It runs wherever it is put.
 	Stub(s Stub) []Insn

@@ -5,7 +5,7 @@ import "debug/elf"
 // Traits are a machine's constants. What is left zero means that the machine has no
 // such thing, unless it is said here that every machine has it.
 type Traits struct {
-	Name string // as in Go's GOARCH
+	Name string // as in Go's GOARCH, or as everyone says (i386)
 	ABIs []ABI  // what the headers of its objects say; at least one, all of one class
 
 	Model DataModel // of C
@@ -16,7 +16,11 @@ type Traits struct {
 	// it they are in the relocated fields (SHT_REL).
 	Rela bool
 	None uint32 // the relocation type that does nothing
-	Word uint32 // the type for an absolute address, of the class's word size
+	// NamedNone tells that None has to name symbols with names, and not sections'. Where
+	// addends are in the fields, -r changes them when it moves a section; GNU ld 2.40
+	// aborts on i386, when there is no field.
+	NamedNone bool
+	Word      uint32 // the type for an absolute address, of the class's word size
 	// LoadBase is the type of the dynamic relocation that adds the load base to
 	// an address, R_<machine>_RELATIVE.
 	LoadBase uint32
@@ -29,6 +33,9 @@ type Traits struct {
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64
+	// SlotsFromTable tells that code has the address of the global offset table in a
+	// register, and names slots by their distance from there.
+	SlotsFromTable bool
 
 	// Relaxes tells that linkers delete code bytes, so that a site's address
 	// has to be a symbol at the site and not a section and an offset.

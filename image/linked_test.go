@@ -70,7 +70,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 		t.Fatal("no SHT_RELR")
 	}
 	command := machine.Command(program)
-	checkWords(t, open(t, path), tools.Output(t, command[0], command[1:]...))
+	checkWords(t, open(t, path), uint64(tools.OpenELF(t, path).Encoding.Word()), tools.Output(t, command[0], command[1:]...))
 	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
 }
 
@@ -99,8 +99,12 @@ func withoutSections(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(data[40:48]) // e_shoff
-	clear(data[60:64]) // e_shnum, e_shstrndx
+	shoff, shnum := data[40:48], data[60:64]
+	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
+		shoff, shnum = data[32:36], data[48:52]
+	}
+	clear(shoff) // e_shoff
+	clear(shnum) // e_shnum, e_shstrndx
 	path = filepath.Join(t.TempDir(), "stripped")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -136,7 +140,7 @@ var names = map[string][]string{
 	"sdt_instances_rel": {"inside", ""},
 }
 
-func checkWords(t *testing.T, im image.Image, out string) {
+func checkWords(t *testing.T, im image.Image, word uint64, out string) {
 	t.Helper()
 	bias, at, done := uint64(0), map[string]uint64{}, 0
 	for line := range strings.Lines(out) {
@@ -156,7 +160,7 @@ func checkWords(t *testing.T, im image.Image, out string) {
 		if want := section != "sdt_instances_rel"; ranges[0].Writable != want {
 			t.Errorf("%s: Writable is %v, want %v", section, ranges[0].Writable, want)
 		}
-		read, size := im.Word, uint64(8)
+		read, size := im.Word, word
 		if section == "sdt_instances_rel" {
 			read, size = im.Distance, 4
 		}

@@ -29,20 +29,24 @@ func TestObject(t *testing.T) {
 				}
 				command = append(command, "-O", "-c", "-DELSEWHERE", "-o", path, source(t, "words.c"))
 				tools.Output(t, command[0], command[1:]...)
-				checkObject(t, open(t, path))
+				word := tools.OpenELF(t, path).Encoding.Word()
+				checkObject(t, open(t, path), word)
+				if word == 4 {
+					return // its addends are implicit already
+				}
 				implicit := path + ".rel"
 				if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				if !m.Relaxes { // where fields have two relocations
-					checkObject(t, open(t, implicit))
+					checkObject(t, open(t, implicit), word)
 				}
 			})
 		}
 	}
 }
 
-func checkObject(t *testing.T, im image.Image) {
+func checkObject(t *testing.T, im image.Image, word int) {
 	t.Helper()
 	for section, want := range names {
 		ranges, err := im.Arrays(section)
@@ -54,7 +58,7 @@ func checkObject(t *testing.T, im image.Image) {
 			t.Errorf("Place is %s", got)
 		}
 		for i, name := range want {
-			read, size := im.Word, 8
+			read, size := im.Word, word
 			if section == "sdt_instances_rel" {
 				read, size = im.Distance, 4
 			}

@@ -31,11 +31,23 @@ func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection
 		s = w.add(d, records, s)
 	}
 	keep = make([]Ref, len(records))
-	sym := e.SectionSymbol(s.index)
+	sym := SectionMark(e, m, s.index)
 	for i := range keep {
 		keep[i] = Ref{sym, int64(i * s.entsize)}
 	}
 	return keep, w.err
+}
+
+// sectionMark is the name of symbols that SectionMark makes, local ones.
+const sectionMark = ".Lsdt_section"
+
+// SectionMark returns a symbol by which relocations that do nothing (Traits.None) name a
+// section, to keep it alive.
+func SectionMark(e *elfreloc.Edit, m arch.Machine, sec int) uint32 {
+	if !m.Traits().NamedNone {
+		return e.SectionSymbol(sec)
+	}
+	return e.AddSymbol(elfreloc.Symbol{Name: sectionMark, Bind: elf.STB_LOCAL, Section: sec})
 }
 
 // writer fills sections of records.

@@ -105,7 +105,7 @@ func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
 		}
 		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 			if r.Type == none && r.Sym != 0 {
-				if s := syms.At(int(r.Sym)); s.Type == elf.STT_SECTION && s.Section > 0 {
+				if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
 					kept[s.Section] = true
 				}
 			}

@@ -98,7 +98,7 @@ func (w *noteWriter) types(s *Stub, args []linkerset.Argument) (types []stapsdt.
 			if a.Index != i {
 				return types, false // one is missing, or there twice
 			}
-			types = append(types, stapsdt.Native(a.Native, m))
+			types = append(types, stapsdt.Passed(a.Native, m))
 		}
 		return types, true
 	}

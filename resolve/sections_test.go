@@ -47,16 +47,19 @@ func TestNoSectionHeaders(t *testing.T) {
 	}
 }
 
-// withoutSections opens a copy of an image of 64 bits and little-endian that has
-// no section headers.
+// withoutSections opens a copy of an image that has no section headers.
 func withoutSections(t *testing.T, image string) *elfreloc.Object {
 	t.Helper()
 	data, err := os.ReadFile(image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(data[40:48]) // e_shoff
-	clear(data[60:64]) // e_shnum, e_shstrndx
+	shoff, shnum := data[40:48], data[60:64]
+	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
+		shoff, shnum = data[32:36], data[48:52]
+	}
+	clear(shoff) // e_shoff
+	clear(shnum) // e_shnum, e_shstrndx
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), image)
 	if err != nil || len(o.Sections) > 0 {
 		t.Fatalf("%d sections, %v", len(o.Sections), err)

@@ -25,7 +25,7 @@ func TestSlots(t *testing.T) {
 		"ff 15 ef ff ff ff "+ // 40000b: call *400000(%rip)
 		"ff 35 00 00 00 00 ff 25 00") // push; cut off
 	var got [][2]uint64
-	Machine{}.Slots(code, 0x400000, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
+	Machine{}.Slots(code, 0x400000, 0, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
 	want := [][2]uint64{{0x400005, 0x401000}, {0x40000b, 0x400000}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

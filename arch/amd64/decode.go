@@ -163,7 +163,7 @@ func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 }
 
 // Slots reads call and jmp *disp32(%rip).
-func (Machine) Slots(code []byte, pc uint64, f func(at, slot uint64)) {
+func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 	const length = 2 + fieldLen
 	for i := 0; i+length <= len(code); i++ {
 		if code[i] == opGroup && (code[i+1] == modrmCallRIP || code[i+1] == modrmJmpRIP) {

@@ -38,7 +38,7 @@ func TestSlots(t *testing.T) {
 		code = binary.LittleEndian.AppendUint32(code, insn)
 	}
 	var got [][2]uint64
-	Machine{}.Slots(code, 0x400000, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
+	Machine{}.Slots(code, 0x400000, 0, func(at, slot uint64) { got = append(got, [2]uint64{at, slot}) })
 	if diff := cmp.Diff([][2]uint64{{0x400000, 0x410018}, {0x400008, 0x3ff000}}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -112,7 +112,7 @@ func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 
 // Slots reads adrp and, next to it, ldr of a doubleword from that page: what the
 // entries of procedure linkage tables begin with.
-func (Machine) Slots(code []byte, pc uint64, f func(at, slot uint64)) {
+func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 	for i := 0; i+2*insnLen <= len(code); i += insnLen {
 		adrp, ldr := binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+insnLen:])
 		if adrp&0x9f000000 != 0x90000000 || ldr&0xffc00000 != 0xf9400000 || ldr>>5&31 != adrp&31 {

@@ -38,6 +38,7 @@ type cases struct {
 type codeCase struct {
 	name  string
 	pc    uint64
+	table uint64 // where the global offset table is
 	code  []byte
 	asm   string      // "" where nobody says
 	found [][2]uint64 // where, and what it leads to
@@ -201,11 +202,13 @@ func (c *cases) begin(key, value string) error {
 	return nil
 }
 
-// add takes a line of code: pc, code, asm, or is, for what is found where.
+// add takes a line of code: pc, table, code, asm, or is, for what is found where.
 func (b *codeCase) add(key, value string) (err error) {
 	switch key {
 	case "pc":
 		b.pc, err = strconv.ParseUint(value, 0, 64)
+	case "table":
+		b.table, err = strconv.ParseUint(value, 0, 64)
 	case "code":
 		var more []byte
 		more, err = unhex(value)

@@ -142,7 +142,7 @@ func TestBranchesAndSlots(t *testing.T) {
 			checkFound(t, m, b, m.Branches)
 		}
 		for _, b := range c.slots {
-			checkFound(t, m, b, m.Slots)
+			checkFound(t, m, b, b.slotsOf(m))
 		}
 	})
 }
@@ -160,6 +160,11 @@ func checkFound(t *testing.T, m arch.Machine, b *codeCase, look func([]byte, uin
 			t.Errorf("%s: what is at %#x takes more than the %d bytes of Sizes.Branch", b.name, at, m.Traits().Branch)
 		}
 	}
+}
+
+// slotsOf is Slots of a machine with the case's global offset table.
+func (b *codeCase) slotsOf(m arch.Machine) func([]byte, uint64, func(at, to uint64)) {
+	return func(code []byte, pc uint64, f func(at, to uint64)) { m.Slots(code, pc, b.table, f) }
 }
 
 func (b *codeCase) wanted() map[uint64]uint64 {
@@ -180,7 +185,7 @@ func TestEntriesOfLinkageTables(t *testing.T) {
 		for _, b := range c.entries {
 			for start, slot := range b.wanted() {
 				ok := false
-				for at, to := range found(b.code, b.pc, m.Slots) {
+				for at, to := range found(b.code, b.pc, b.slotsOf(m)) {
 					if to == slot && slices.Contains(m.Traits().Entries, at-start) {
 						ok, used[at-start] = true, true
 					}

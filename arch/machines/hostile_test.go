@@ -49,7 +49,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 		}
 	}
 	m.Branches(code, start, within)
-	m.Slots(code, start, within)
+	m.Slots(code, start, off, within)
 	m.Disassemble(code, start)
 	m.RelocName(typ)
 	m.DataReloc(typ)

@@ -8,6 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/arm64"
+	"sdtconvert/arch/i386"
 	"sdtconvert/arch/riscv64"
 )
 
@@ -15,6 +16,7 @@ import (
 var all = []arch.Machine{
 	amd64.Machine{},
 	arm64.Machine{},
+	i386.Machine{},
 	riscv64.Machine{},
 }
 

@@ -38,7 +38,7 @@ func TestSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[uint64]uint64{}
-	Machine{}.Slots(code, 0x100000, func(at, slot uint64) { got[at] = slot })
+	Machine{}.Slots(code, 0x100000, 0, func(at, slot uint64) { got[at] = slot })
 	if diff := cmp.Diff(map[uint64]uint64{0x100000: 0x102018, 0x100008: 0xff000}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -159,7 +159,7 @@ func distanceCJ(half uint16) uint64 {
 
 // Slots reads auipc and, next to it, ld from there: what the entries of procedure
 // linkage tables begin with.
-func (Machine) Slots(code []byte, pc uint64, f func(at, slot uint64)) {
+func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 	const opLD, mask = 0x3003, 0x707f // ld rd, imm12(rs1)
 	for i := 0; i+pairLen <= len(code); i += 2 {
 		auipc, ld := binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+insnLen:])

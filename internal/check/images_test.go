@@ -171,6 +171,7 @@ type instructions struct {
 var codes = map[*toolchains.Machine]instructions{
 	toolchains.AMD64:   {"call", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
 	toolchains.ARM64:   {"bl", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
+	toolchains.I386:    {"call", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
 	toolchains.RISCV64: {"call", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
 }
 
@@ -254,7 +255,7 @@ func (b *build) siteOf(name, probe string) string {
 func TestDanglingRecord(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.relasdt_instances_set", "define.o", "broken.o")
+		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.relasdt_instances_set", "--remove-section=.relsdt_instances_set", "define.o", "broken.o")
 		b.finds([]string{"dangling-record broken.o  ", "unused-probe broken.o  app___stop"}, "fire.o", "broken.o")
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
 			b.link(l, "prog", objects("fire.o", "broken.o")...)

@@ -18,6 +18,9 @@ type linkedStubs struct {
 	slots map[uint64]string        // of the global offset table, by address
 	needs map[string]bool          // those that are not defined
 	said  map[image.Addr]bool
+
+	filled map[uint64]bool // the words that the loader puts the address of a symbol into
+	table  uint64          // where the global offset table is, for who names slots from there
 }
 
 // stubFunction is a function that is one stub, or thousands.
@@ -30,7 +33,7 @@ type stubFunction struct {
 // objects nothing is. That a stub is defined there is no fault as long as nobody
 // uses it.
 func (l *looker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}}
+	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	dynamic, err := l.DynamicSymbols()
 	if err != nil {
 		return err
@@ -54,6 +57,9 @@ func (l *looker) linkedStubs(mentioned bool) error {
 		return err
 	}
 	if len(s.slots) > 0 {
+		if err := s.findTable(); err != nil {
+			return err
+		}
 		if err := s.sections(s.throughSlots); err != nil {
 			return err
 		}
@@ -113,6 +119,9 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 				return s.address(at, s.at[uint64(r.Addend)])
 			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
 				return nil
+			}
+			if t.SlotsFromTable {
+				s.filled[r.Offset] = true
 			}
 			name := dynamic.Name(int(r.Sym))
 			switch {

@@ -46,6 +46,8 @@ var combinations = []toolchain{
 	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang, true},
 	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
+	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},
+	{"i386-clang-c", toolchains.I386, toolchains.Clang, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"debug/elf"
+	"slices"
 	"strings"
 
 	"sdtconvert/elfreloc"
@@ -20,6 +21,44 @@ func (s *linkedStubs) inGOT(addr uint64) bool {
 	return false
 }
 
+// findTable finds the address by which code names the slots of the global offset table:
+// the start of .got.plt, or that of .got, where there is no other or where mold links. It
+// is the one that makes what more of the code names a slot that the loader fills.
+func (s *linkedStubs) findTable() error {
+	if !s.Machine.Traits().SlotsFromTable {
+		return nil
+	}
+	most := -1
+	for _, name := range []string{".got.plt", ".got"} {
+		i := slices.IndexFunc(s.Sections, func(sec elfreloc.Section) bool { return sec.Name == name })
+		if i < 0 {
+			continue
+		}
+		table, filled := s.Sections[i].Addr, 0
+		count := func(_, slot uint64) {
+			if s.filled[slot] {
+				filled++
+			}
+		}
+		err := s.sections(func(sec *elfreloc.Section) func([]byte, uint64) error {
+			if sec.Flags&elf.SHF_EXECINSTR == 0 {
+				return nil
+			}
+			return func(code []byte, pc uint64) error {
+				s.Machine.Slots(code, pc, table, count)
+				return nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if filled > most {
+			most, s.table = filled, table
+		}
+	}
+	return nil
+}
+
 // throughSlots looks for code that calls stubs through slots of the global offset
 // table: calls themselves, and the entries of procedure linkage tables.
 func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) error {
@@ -31,7 +70,7 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 		found = s.entry
 	}
 	return func(code []byte, pc uint64) (err error) {
-		s.Machine.Slots(code, pc, func(at, slot uint64) {
+		s.Machine.Slots(code, pc, s.table, func(at, slot uint64) {
 			if name := s.slots[slot]; name != "" && err == nil {
 				err = found(at, name)
 			}

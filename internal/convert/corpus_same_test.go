@@ -164,13 +164,14 @@ func (p *pair) disableIn(code []byte, sec int) {
 				continue
 			}
 			switch p.old.Machine {
-			case elf.EM_X86_64:
-				if r.Type == uint32(elf.R_X86_64_NONE) {
+			case elf.EM_X86_64, elf.EM_386:
+				if r.Type == uint32(elf.R_X86_64_NONE) { // which is R_386_NONE, too
 					to++ // a nop of five bytes, which it marks
 					break
 				}
 				from--
-				if b := code[from]; b != 0xe8 && b != 0xe9 || r.Type == uint32(elf.R_X86_64_GOTPCRELX) {
+				throughSlot := r.Type == uint32(elf.R_X86_64_GOTPCRELX) || p.old.Machine == elf.EM_386 && r.Type == uint32(elf.R_386_GOT32X)
+				if b := code[from]; b != 0xe8 && b != 0xe9 || throughSlot {
 					from--
 				}
 			case elf.EM_RISCV:
@@ -232,7 +233,8 @@ func (p *pair) checkSymbols() {
 		section := elf.ST_TYPE(s.Info) == elf.STT_SECTION && s.Name == "" && s.Value == 0
 		p.seen["local symbol made"] = p.seen["local symbol made"] || n > 0 && section
 		field := s.Name == ".Lsdt_field" && s.Info == 0 && int(s.Section) >= len(p.old.Sections)
-		label := field || s.Name == ".Lsdt_site" && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_NOTYPE)
+		mark := s.Name == ".Lsdt_section" && s.Info == 0 && s.Value == 0
+		label := field || mark || s.Name == ".Lsdt_site" && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_NOTYPE)
 		global := s.Section == elf.SHN_UNDEF && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
 		probe := strings.HasPrefix(s.Name, "sdt_") && global
 		base := strings.HasSuffix(s.Name, ".stapsdt.base") && int(s.Section) >= len(p.old.Sections)

@@ -27,7 +27,7 @@ const source = `
 .macro record kind
 	.pushsection sdt_isenabled_set, "aw", %%progbits
 	.balign 8
-	.8byte sdt_app___\kind, 9b
+	.dc.a sdt_app___\kind, 9b
 	.popsection
 .endm
 .text
@@ -50,8 +50,8 @@ _start:
 .size sets, . - sets
 .section .data.probes, "aw", %%progbits
 .balign 8
-sdt_app___hit: .8byte 1
-sdt_app___zero: .8byte 2
+sdt_app___hit: .dc.a 1
+sdt_app___zero: .dc.a 2
 .section .probes, "aw", %%progbits
 .balign 4
 .weak app_hit_semaphore
@@ -99,6 +99,27 @@ record zero
 `,
 		loads: "loads: bti c\nadrp x0, app_hit_semaphore\nldrh w0, [x0, :lo12:app_hit_semaphore]\nret",
 		sets:  "sets: mov w0, #0\nret",
+	},
+	toolchains.I386: {
+		sites: `
+9: call loads
+record hit
+9: .byte 0x67, 0xe8
+.long loads - . - 4
+record hit
+9: jne loads
+record hit
+9: jmp loads
+record hit
+9: xor %eax, %eax
+.byte 0x8d, 0x76, 0
+record zero
+9: .byte 0xe9
+.long sets - . - 4
+record zero
+`,
+		loads: "loads: endbr32\ncall 1f\n0: movzwl app_hit_semaphore-0b(%eax), %eax\nret\nint3\n1: mov (%esp), %eax\nret\nint3",
+		sets:  "sets: xor %eax, %eax\nret\nint3",
 	},
 	toolchains.RISCV64: {
 		sites: `

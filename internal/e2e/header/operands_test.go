@@ -48,6 +48,9 @@ func TestOperands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range toolchains.Machines {
+		if m == toolchains.I386 {
+			continue // its trace points are calls
+		}
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			if m != toolchains.AMD64 && cc != toolchains.GCC {
 				continue

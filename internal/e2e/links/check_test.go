@@ -1,6 +1,7 @@
 package links
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"regexp"
 	"slices"
@@ -59,11 +60,12 @@ var (
 	// branch matches what names a target: address, instruction without its
 	// prefixes, operands.
 	branch = regexp.MustCompile(
-		`^ *([0-9a-f]+):\s+(?:(?:addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>)(?:\s+//.*)?$`)
+		`^ *([0-9a-f]+):\s+(?:(?:addr16|addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>|\*-?0x[0-9a-f]+\(%e[a-z]+\))(?:\s+//.*)?$`)
 	stubName  = regexp.MustCompile(`^__dtrace_(probe|isenabled)_(\w+)$`)
 	lastLabel = regexp.MustCompile(`<([^<>]*)>$`)
 	viaCode   = regexp.MustCompile(`[@$](?:plt|thunk)$`) // what linkers put between
 	viaGOT    = regexp.MustCompile(`^\*0x[0-9a-f]+\(%rip\)\s+# ([0-9a-f]+) <`)
+	fromGOT   = regexp.MustCompile(`^\*(-?0x[0-9a-f]+)\(%e`) // the table's address is in a register
 )
 
 // target is the name that an instruction branches to, or the empty string.
@@ -75,9 +77,18 @@ func (im *image) target(t *testing.T, operands string) string {
 		if err != nil {
 			t.Fatalf("%s: %q: %v", im.path, operands, err)
 		}
-		for _, name := range im.at(im.word(t, slot).value) {
-			if stubName.MatchString(name) {
-				return name
+		return im.stubAt(t, slot)
+	}
+	if match := fromGOT.FindStringSubmatch(operands); match != nil {
+		from, err := strconv.ParseInt(match[1], 0, 64)
+		if err != nil {
+			t.Fatalf("%s: %q: %v", im.path, operands, err)
+		}
+		for _, s := range im.file.Sections { // mold counts from .got, others from .got.plt if there is one
+			if slot := s.Addr + uint64(from); strings.HasPrefix(s.Name, ".got") && im.inGOT(slot) {
+				if name := im.stubAt(t, slot); name != "" {
+					return name
+				}
 			}
 		}
 		return ""
@@ -85,8 +96,25 @@ func (im *image) target(t *testing.T, operands string) string {
 	return viaCode.ReplaceAllString(lastLabel.FindStringSubmatch(operands)[1], "")
 }
 
+// stubAt is the name of the stub whose address is in a slot, or the empty string.
+func (im *image) stubAt(t *testing.T, slot uint64) string {
+	t.Helper()
+	for _, name := range im.at(im.word(t, slot).value) {
+		if stubName.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (im *image) inGOT(slot uint64) bool {
+	return slices.ContainsFunc(im.file.Sections, func(s *elf.Section) bool {
+		return strings.HasPrefix(s.Name, ".got") && slot >= s.Addr && slot < s.Addr+s.Size
+	})
+}
+
 func isConditional(m *machine, instruction string) bool {
-	return m.Machine == toolchains.AMD64 && instruction[0] == 'j' && instruction != "jmp"
+	return m.x86() && instruction[0] == 'j' && instruction != "jmp"
 }
 
 // compareSites fails a test where records and the twin's calls differ, as
@@ -156,10 +184,10 @@ func helperOf(m *machine, s site, code []byte) (to uint64, ok bool) {
 	}
 	le := binary.LittleEndian
 	switch {
-	case m.Machine == toolchains.AMD64 && (code[0] == 0xe8 || code[0] == 0xe9): // call, jmp
-		return s.addr + 5 + uint64(int32(le.Uint32(code[1:]))), true
-	case m.Machine == toolchains.AMD64 && (code[0] == 0x67 && code[1] == 0xe8 || code[0] == 0x0f && code[1]&0xf0 == 0x80): // addr32 call, jcc
-		return s.addr + 6 + uint64(int32(le.Uint32(code[2:]))), true
+	case m.x86() && (code[0] == 0xe8 || code[0] == 0xe9): // call, jmp
+		return m.address(s.addr + 5 + uint64(int32(le.Uint32(code[1:])))), true
+	case m.x86() && (code[0] == 0x67 && code[1] == 0xe8 || code[0] == 0x0f && code[1]&0xf0 == 0x80): // addr32 call, jcc
+		return m.address(s.addr + 6 + uint64(int32(le.Uint32(code[2:])))), true
 	case m.Machine == toolchains.ARM64 && code[3]&0x7c == 0x14: // b, bl
 		return s.addr + uint64(int64(int32(le.Uint32(code)<<6))>>4), true
 	case m.Machine == toolchains.RISCV64 && code[0]&0x7f == 0x17 && code[4]&0x7f == 0x67: // auipc and jalr

@@ -20,6 +20,22 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestI386 links what has conditional tail calls, and what calls through the global offset
+// table: code that is compiled for a fixed address, and code that is not.
+func TestI386(t *testing.T) {
+	fixed := []string{"-fno-pic", "-fno-pie"}
+	runCombinations(t, every([]compiler{
+		{machine: i386, cc: toolchains.GCC, flags: append([]string{"-O2"}, fixed...)},
+		{machine: i386, cc: toolchains.OldClang, flags: append([]string{"-Os"}, fixed...)},
+		{machine: i386, cc: toolchains.Clang, flags: append([]string{"-O2"}, fixed...)},
+	}, []layout{pairs}, []mode{modeExe, modeStatic}))
+	runCombinations(t, every([]compiler{
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"),
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fno-plt", "-DNO_REPEAT"),
+		crossCompiler(i386, toolchains.OldClang, "-O2"),
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
+}
+
 // TestRiscv64WithoutRelaxation links what compilers say must not be relaxed.
 func TestRiscv64WithoutRelaxation(t *testing.T) {
 	runCombinations(t, every([]compiler{

@@ -34,6 +34,7 @@ func TestGC(t *testing.T) {
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
+		crossCompiler(i386, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections"),
 	} {
 		for _, l := range layouts {

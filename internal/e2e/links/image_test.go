@@ -2,7 +2,6 @@ package links
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -56,8 +55,8 @@ func openImage(t *testing.T, path string) *image {
 // The dynamic relocations of data, by machine: what adds the load base, and
 // what adds a symbol's address.
 var (
-	relative = map[elf.Machine]uint32{elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3}
-	symbolic = map[elf.Machine]uint32{elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2}
+	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3}
+	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2}
 )
 
 // relocate does what the dynamic loader does to words of data, at load base 0.
@@ -68,26 +67,55 @@ func (im *image) relocate(t *testing.T) {
 		t.Fatalf("%s: %v", im.path, err)
 	}
 	for _, s := range im.file.Sections {
-		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
 		data, err := s.Data()
 		if err != nil {
 			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
 		}
-		for ; len(data) >= 24; data = data[24:] {
-			info := binary.LittleEndian.Uint64(data[8:])
-			w := word{value: binary.LittleEndian.Uint64(data[16:])}
-			switch uint32(info) {
-			case relative[im.file.Machine]:
-			case symbolic[im.file.Machine]:
-				w.symbol = names[info>>32-1].Name
-			default:
+		size := im.wordSize()
+		n := 2 * size
+		if s.Type == elf.SHT_RELA {
+			n += size
+		}
+		for ; len(data) >= n; data = data[n:] {
+			at, info := im.number(data[:size]), im.number(data[size:2*size])
+			typ, sym := uint32(info), info>>32
+			if size == 4 {
+				typ, sym = uint32(info&0xff), info>>8
+			}
+			if typ != relative[im.file.Machine] && typ != symbolic[im.file.Machine] {
 				continue
 			}
-			im.dynamic[binary.LittleEndian.Uint64(data)] = w
+			w := word{}
+			if s.Type == elf.SHT_RELA {
+				w.value = im.number(data[2*size : n])
+			} else {
+				w.value = im.number(im.bytes(t, at, size))
+			}
+			if typ == symbolic[im.file.Machine] {
+				w.symbol = names[sym-1].Name
+			}
+			im.dynamic[at] = w
 		}
 	}
+}
+
+// wordSize is the size of an address in bytes.
+func (im *image) wordSize() int {
+	if im.file.Class == elf.ELFCLASS32 {
+		return 4
+	}
+	return 8
+}
+
+// number reads a number of 4 or 8 bytes.
+func (im *image) number(b []byte) uint64 {
+	if len(b) == 4 {
+		return uint64(im.file.ByteOrder.Uint32(b))
+	}
+	return im.file.ByteOrder.Uint64(b)
 }
 
 // bytes are the bytes at an address, zero where the file holds none.
@@ -114,7 +142,7 @@ func (im *image) word(t *testing.T, addr uint64) word {
 	if w, ok := im.dynamic[addr]; ok {
 		return w
 	}
-	return word{value: binary.LittleEndian.Uint64(im.bytes(t, addr, 8))}
+	return word{value: im.number(im.bytes(t, addr, im.wordSize()))}
 }
 
 // header is the address of the ELF header.
@@ -208,10 +236,11 @@ func (im *image) records(t *testing.T, l layout) []site {
 	var sites []site
 	for _, kind := range kinds {
 		start, end := im.bounds(t, l.section[kind])
-		if (end-start)%l.size != 0 {
-			t.Errorf("%s: %s has %d bytes, not a multiple of %d", im.path, l.section[kind], end-start, l.size)
+		size := l.size(im)
+		if (end-start)%size != 0 {
+			t.Errorf("%s: %s has %d bytes, not a multiple of %d", im.path, l.section[kind], end-start, size)
 		}
-		for ; start < end; start += l.size {
+		for ; start < end; start += size {
 			probe, at := l.read(t, im, start)
 			if at.symbol != "" {
 				t.Errorf("%s: record %#x: the site is %s+%#x, which another module can take over", im.path, start, at.symbol, at.value)

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"encoding/binary"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,7 +14,7 @@ type layout struct {
 	name    string
 	show    string // LAYOUT of show.c
 	section map[string]string
-	size    uint64
+	words   uint64 // of a record, 0 for one of two distances
 	read    func(t *testing.T, im *image, addr uint64) (probe, site word)
 }
 
@@ -24,25 +23,32 @@ var (
 		name:    "pairs",
 		show:    "1",
 		section: map[string]string{"probe": "sdt_instances_set", "isenabled": "sdt_isenabled_set"},
-		size:    16,
+		words:   2,
 		read:    readPair,
 	}
 	relative32 = layout{
 		name:    "relative",
 		show:    "2",
 		section: map[string]string{"probe": "sdt_instances_rel", "isenabled": "sdt_isenabled_rel"},
-		size:    8,
 		read:    readRelative,
 	}
 	freebsd = layout{
 		name:    "freebsd",
 		show:    "3",
 		section: map[string]string{"probe": "set_sdt_instances_set", "isenabled": "set_sdt_isenabled_set"},
-		size:    8,
+		words:   1,
 		read:    readPointer,
 	}
 	layouts = []layout{pairs, relative32, freebsd}
 )
+
+// size is that of a record in bytes.
+func (l layout) size(im *image) uint64 {
+	if l.words == 0 {
+		return 8
+	}
+	return l.words * uint64(im.wordSize())
+}
 
 // flags are the converter's flags for a layout; the default is left unsaid.
 func (l layout) flags() []string {
@@ -54,7 +60,7 @@ func (l layout) flags() []string {
 
 func readPair(t *testing.T, im *image, addr uint64) (probe, site word) {
 	t.Helper()
-	return im.word(t, addr), im.word(t, addr+8)
+	return im.word(t, addr), im.word(t, addr+uint64(im.wordSize()))
 }
 
 // readRelative also sees to it that nothing is left to the dynamic loader.
@@ -66,8 +72,11 @@ func readRelative(t *testing.T, im *image, addr uint64) (probe, site word) {
 		}
 	}
 	distance := func(at uint64) word {
-		d := int32(binary.LittleEndian.Uint32(im.bytes(t, at, 4)))
-		return word{value: at + uint64(int64(d))}
+		to := at + uint64(int64(int32(im.number(im.bytes(t, at, 4)))))
+		if im.wordSize() == 4 {
+			to = uint64(uint32(to))
+		}
+		return word{value: to}
 	}
 	return distance(addr), distance(addr + 4)
 }
@@ -120,6 +129,26 @@ var disabledForms = map[string][]string{
 	"arm64 isenabled": {
 		"00008052",              // mov w0, #0
 		"5f2403d5.0....[9bdf]0", // bti c; adrp x0, semaphore
+	},
+	"i386 probe": {
+		"3e8d742600",   // lea %ds:0(%esi,%eiz,1), %esi
+		"8db600000000", // lea 0(%esi), %esi
+		"c3cccccccc",   // ret; int3...
+		"c38d7600",     // the ret that an inverted jcc steps over
+
+		// With --stapsdt:
+		"908d742600",   // nop; lea 0(%esi,%eiz,1), %esi
+		"903e8d742600", // nop; lea %ds:0(%esi,%eiz,1), %esi
+		"90c3cccccc",   // nop; ret; int3...
+		"90c36690",     // the nop and the ret that an inverted jcc steps over
+	},
+	"i386 isenabled": {
+		"31c08d7600",   // xor %eax, %eax; lea 0(%esi), %esi
+		"31c08d742600", // xor %eax, %eax; lea 0(%esi,%eiz,1), %esi
+		"31c0c3cc",     // xor %eax, %eax; ret; int3...
+
+		// With --stapsdt, in the helper:
+		"e8090000000fb780", // call 1f; 0: movzwl semaphore-0b(%eax), %eax
 	},
 	"riscv64 probe": {
 		"1300000013000000", // nop; nop

@@ -46,7 +46,7 @@ func checkLocals(t *testing.T, im *image, gcc bool) {
 	objects := map[uint64]bool{} // that probe calls have
 	for _, kind := range kinds {
 		start, end := im.bounds(t, pairs.section[kind])
-		for ; start < end; start += pairs.size {
+		for ; start < end; start += pairs.size(im) {
 			probe, at := readPair(t, im, start)
 			s := site{kind: kind, addr: at.value}
 			im.locate(t, &s)

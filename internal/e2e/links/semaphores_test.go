@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 		t.Errorf("%s has %d notes, want %d", path, len(named), notes)
 	}
 	for _, m := range named {
-		if m[1] != fmt.Sprintf("%#016x", syms[0].Value) && m[1] != fmt.Sprintf("0x%016x", syms[0].Value) {
+		if at, err := strconv.ParseUint(m[1], 0, 64); err != nil || at != syms[0].Value {
 			t.Errorf("%s: a note names a semaphore at %s, want %#x", path, m[1], syms[0].Value)
 		}
 	}
@@ -97,6 +98,8 @@ func TestSemaphores(t *testing.T) {
 		amd64Compiler(toolchains.GCC, "-O2", "-mfunction-return=thunk-extern", "-fcf-protection=none", "-DNO_JCC"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"),
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"),
+		crossCompiler(i386, toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
 		crossCompiler(riscv64, toolchains.GCC, "-O2"),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {

@@ -34,6 +34,8 @@ func siteCombinations() []combination {
 	for _, c := range []compiler{
 		crossCompiler(arm64, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
 		crossCompiler(arm64, toolchains.Clang, "-Os", "-fno-function-sections"),
+		{machine: i386, cc: toolchains.GCC, flags: append([]string{"-O2", "-fno-pic", "-fno-pie"}, nameable...)},
+		crossCompiler(i386, toolchains.Clang, "-Os", "-fno-function-sections"),
 		crossCompiler(riscv64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-mno-relax", "-fno-function-sections"),
 	} {
@@ -82,7 +84,7 @@ func TestSites(t *testing.T) {
 func behindConditions(t *testing.T, m *machine, im *image, records []site) []site {
 	t.Helper()
 	for i := range records {
-		if code := im.bytes(t, records[i].addr, 2); m.Machine == toolchains.AMD64 && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
+		if code := im.bytes(t, records[i].addr, 2); m.x86() && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
 			records[i].addr += 2
 			records[i].offset += 2
 		}

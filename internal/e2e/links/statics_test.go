@@ -68,7 +68,7 @@ func shortStatic(name string) string {
 func checkStatics(t *testing.T, im *image, l layout) {
 	t.Helper()
 	var got []string
-	for start, end := im.bounds(t, l.section["probe"]); start < end; start += l.size {
+	for start, end := im.bounds(t, l.section["probe"]); start < end; start += l.size(im) {
 		probe, at := l.read(t, im, start)
 		s := site{kind: "probe", addr: at.value}
 		im.locate(t, &s)

@@ -27,7 +27,18 @@ func of(m *toolchains.Machine) *machine {
 	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes}
 }
 
-var amd64, arm64, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.RISCV64)
+var amd64, arm64, i386, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.I386), of(toolchains.RISCV64)
+
+// x86 tells whether instructions are those of x86, of either class.
+func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine == toolchains.I386 }
+
+// address is one with as many bits as the machine has.
+func (m *machine) address(a uint64) uint64 {
+	if m.Machine == toolchains.I386 {
+		return uint64(uint32(a))
+	}
+	return a
+}
 
 // foreign are the machines whose programs run under an emulator.
 var foreign = func() (all []*machine) {

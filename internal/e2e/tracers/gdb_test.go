@@ -138,17 +138,40 @@ var arm64Args = map[string]string{
 	"plain__text:end__of__line": "-4@x0",
 }
 
-func TestARM64(t *testing.T) {
-	tools.Need(t, "gdb-multiarch", arm64.machine.QEMU)
-	p := compileProgram(t, arm64, "-g")
+// i386Args are the arguments of each probe on i386.
+var i386Args = map[string]string{
+	"app:done":       "-4@0(%esp) -4@4(%esp) 1@8(%esp) 4@12(%esp)",
+	"app:tail":       "-4@0(%esp)",
+	"app:dead":       "-4@0(%esp)",
+	"app:generic":    "-4@0(%esp) 4@4(%esp)",
+	"plain:declared": "4@0(%esp) 4@4(%esp) -1@8(%esp) 2@12(%esp)",
+	"plain:file":     "-4@0(%esp) 1@4(%esp)",
+
+	"plain:wide":       "-4@0(%esp) -4@4(%esp) -2@8(%esp) 4@12(%esp) -4@16(%esp) 1@20(%esp) -4@24(%esp) 4@28(%esp) -1@32(%esp) 2@36(%esp) -4@40(%esp)",
+	"plain:wide__tail": "-4@0(%esp) -4@4(%esp) -2@8(%esp) 4@12(%esp) -4@16(%esp) 1@20(%esp) -4@24(%esp) 4@28(%esp) -1@32(%esp) 2@36(%esp) -4@40(%esp)",
+
+	"app:half__way":             "-4@0(%esp)",
+	"old__app:half__done":       "-4@0(%esp)",
+	"plain__text:end__of__line": "-4@0(%esp)",
+}
+
+func TestARM64(t *testing.T) { underEmulator(t, arm64, arm64Args) }
+
+// TestI386 reads arguments that are on the stack.
+func TestI386(t *testing.T) { underEmulator(t, i386, i386Args) }
+
+// underEmulator compares notes with what arguments are to be, and has gdb stop at them.
+func underEmulator(t *testing.T, c compiler, args map[string]string) {
+	tools.Need(t, "gdb-multiarch", c.machine.QEMU)
+	p := compileProgram(t, c, "-g")
 	exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkArgs(t, checkNotes(t, p.executable(t)), arm64Args)
-	checkArgs(t, checkNotes(t, exe), arm64Args)
+	checkArgs(t, checkNotes(t, p.executable(t)), args)
+	checkArgs(t, checkNotes(t, exe), args)
 	socket := filepath.Join(t.TempDir(), "gdb")
-	cmd := exec.Command(arm64.machine.QEMU, "-g", socket, exe)
+	cmd := exec.Command(c.machine.QEMU, "-g", socket, exe)
 	cmd.Stdin = strings.NewReader("\n\n\n")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -164,7 +187,7 @@ func TestARM64(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	got := underGDB(t, "gdb-multiarch", "target remote "+socket+"\n"+commands()+"continue\n", exe)
-	want := p.twinUnder(t, 3, arm64.machine.QEMU)
+	want := p.twinUnder(t, 3, c.machine.QEMU)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

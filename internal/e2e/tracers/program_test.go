@@ -21,6 +21,7 @@ var (
 	gcc     = compiler{toolchains.AMD64, toolchains.GCC}
 	clang   = compiler{toolchains.AMD64, toolchains.Clang}
 	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
+	i386    = compiler{toolchains.I386, toolchains.GCC}
 	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
 	linkers = toolchains.AMD64.Newest()
 )

@@ -68,7 +68,7 @@ func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
 			return linkerset.Ref{}, err
 		}
 	}
-	return linkerset.Ref{Sym: w.e.SectionSymbol(sec)}, w.keep(text, n.rela)
+	return linkerset.Ref{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
 }
 
 // keep adds the section that keeps text alive in gold, once.
@@ -82,5 +82,5 @@ func (w *Writer) keep(text int, rela bool) error {
 		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
 		Relocs: true, Expect: 1, Rela: rela, Like: text,
 	})
-	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: w.e.SectionSymbol(text)})
+	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: linkerset.SectionMark(w.e, w.m, text)})
 }

@@ -53,7 +53,7 @@ func (n *Need) missing() []*probe {
 }
 
 func (n *Need) write(a assembly.Assembler) {
-	w := &writer{a, n.empty.Encoding.Word(), 0}
+	w := &writer{a, n.empty.Encoding.Word(), n.machine != nil && n.machine.Traits().NamedNone, 0}
 	probes := n.missing()
 	providers := map[string]bool{}
 	for _, p := range probes {
@@ -85,7 +85,8 @@ func (n *Need) write(a assembly.Assembler) {
 type writer struct {
 	assembly.Assembler
 	word  int
-	count int // of objects so far
+	named bool // entries of linker sets need symbols (Traits.NamedNone)
+	count int  // of objects so far
 }
 
 const data = elf.SHF_ALLOC | elf.SHF_WRITE
@@ -97,7 +98,13 @@ func (w *writer) begin(symbol assembly.Symbol, set string) (self, text string) {
 	self, text = fmt.Sprintf(".Lsdt_object%d", w.count), fmt.Sprintf(".Lsdt_string%d", w.count)
 	entry := fmt.Sprintf(".Lsdt_entry%d", w.count)
 	w.Section(assembly.Section{Name: set, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
-	w.Label(entry)
+	if w.named {
+		// Assemblers make sections and offsets of local symbols.
+		entry = "_." + set + "." + symbol.Name
+		w.Symbol(assembly.Symbol{Name: entry, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Hidden: true, Size: uint64(w.word)})
+	} else {
+		w.Label(entry)
+	}
 	w.Word(self, 0)
 	w.Section(assembly.Section{Name: ".data." + symbol.Name, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
 	w.Symbol(symbol)

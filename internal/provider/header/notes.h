@@ -66,6 +66,8 @@ template <class T> char (&tell(T))[type<T>::told];
 #endif
 #if defined(__x86_64__)
 #define _sdtp_nop "\t.byte 0x90,0x0f,0x1f,0x40,0x00\n"
+#elif defined(__i386__)
+#define _sdtp_nop "\t.byte 0x90,0x8d,0x74,0x26,0x00\n"
 #elif defined(__riscv)
 #define _sdtp_nop "\t.option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop\n"
 #elif defined(__s390__) || defined(__s390x__) || defined(__ia64__)

@@ -14,6 +14,7 @@ var OfEachMachine = []string{
 	"comdat.amd64-gcc12-Os.o",
 	"existing.amd64-gcc12-O2.o",
 	"existing.arm64-gcc12-O2.o",
+	"existing.i386-gcc12-O2.o",
 	"existing.riscv64-gcc12-O2.o",
 	"nops.amd64-gcc12-O2.o",
 	"nops.riscv64-gcc12-O2.o",
@@ -26,9 +27,14 @@ func Tables(t testing.TB, data []byte) [][2]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranges := [][2]int{{0, 64}}
-	at := int(o.Encoding.Order.Uint64(data[40:]))
-	ranges = append(ranges, [2]int{at, at + 64*len(o.Sections)})
+	// The file's header with e_shoff in it, and the size of a section's.
+	header, shoff, section := 52, 32, 40
+	at := int(o.Encoding.Order.Uint32(data[shoff:]))
+	if o.Encoding.Class == elf.ELFCLASS64 {
+		header, shoff, section = 64, 40, 64
+		at = int(o.Encoding.Order.Uint64(data[shoff:]))
+	}
+	ranges := [][2]int{{0, header}, {at, at + section*len(o.Sections)}}
 	for _, sec := range o.Sections {
 		switch sec.Type {
 		case elf.SHT_SYMTAB, elf.SHT_REL, elf.SHT_RELA, elf.SHT_GROUP:

@@ -26,21 +26,22 @@ type Machine struct {
 var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
+	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
+		cannot: map[Feature]string{StaticPIE: "what lld links does not start"}}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	Machines = []*Machine{AMD64, ARM64, RISCV64}
+	Machines = []*Machine{AMD64, ARM64, I386, RISCV64}
 )
 
 // Of these, symbols and lines are read, and nothing is converted: gcc alone makes
 // objects of them.
 var (
-	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu"}
 	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu"}
 
-	OnlyRead = []*Machine{I386, PPC64}
+	OnlyRead = []*Machine{PPC64}
 )
 
 // Foreign are the machines whose programs run under an emulator.

@@ -31,15 +31,18 @@ __attribute__((noinline)) int FUNCTION(_cond)(long a)
 	return -1;
 }
 
-__attribute__((noinline)) long FUNCTION(_twice)(long a)
+__attribute__((noinline)) long long FUNCTION(_twice)(long a)
 {
-	return (long)__dtrace_isenabled_shop___item(a) * 65536 + __dtrace_isenabled_shop___item(a + 1);
+	return (long long)__dtrace_isenabled_shop___item(a) * 65536 + __dtrace_isenabled_shop___item(a + 1);
 }
 
 #if defined(__x86_64__) && !defined(NO_JCC)
 /* A conditional tail call, which gcc makes none of. */
 __asm__(".text\n.globl " STRING "_jcc\n.type " STRING "_jcc,@function\n" STRING "_jcc:\n"
 	"cmpq $3, %rdi\njg __dtrace_isenabled_shop___item\nmovl $-1, %eax\nret\n.size " STRING "_jcc,.-" STRING "_jcc\n");
+#elif defined(__i386__)
+__asm__(".text\n.globl " STRING "_jcc\n.type " STRING "_jcc,@function\n" STRING "_jcc:\n"
+	"cmpl $3, 4(%esp)\njg __dtrace_isenabled_shop___item\nmovl $-1, %eax\nret\n.size " STRING "_jcc,.-" STRING "_jcc\n");
 #else
 int FUNCTION(_jcc)(long a)
 {

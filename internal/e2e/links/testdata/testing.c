@@ -8,10 +8,11 @@ extern unsigned short shop_item_semaphore __attribute__((visibility("hidden")));
 char sdt_shop___item;
 
 #define DECLARE(n) \
-	extern long n##_call(long, long, long), n##_twice(long); \
+	extern long n##_call(long, long, long); \
+	extern long long n##_twice(long); \
 	extern int n##_tail(long), n##_cond(long), n##_jcc(long)
 #define SHOW(n) \
-	printf(#n " %ld %d %d %d %d %d %ld\n", n##_call(1, 2, 3), n##_tail(1), n##_cond(4), n##_cond(2), n##_jcc(4), n##_jcc(2), n##_twice(1))
+	printf(#n " %ld %d %d %d %d %d %lld\n", n##_call(1, 2, 3), n##_tail(1), n##_cond(4), n##_cond(2), n##_jcc(4), n##_jcc(2), n##_twice(1))
 
 DECLARE(one);
 DECLARE(two);

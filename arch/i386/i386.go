@@ -1,0 +1,65 @@
+// Package i386 knows the instruction set of 32-bit x86 under the System V ABI.
+//
+// Sites are those of x86-64, and so are most of their disabled forms. What differs:
+// relocations have no addends (SHT_REL), so those of a site are in its bytes; arguments
+// are on the stack; the global offset table is reached through a register, or at its
+// address; and code cannot name its own place, so that a helper has to ask for it.
+// Callees that remove their arguments (stdcall, fastcall, -mrtd) are not known from
+// their calls: stubs may not be such. Encodings are from the Intel SDM, volume 2;
+// relocation types from the Intel386 psABI, section 4.2.
+package i386
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine.
+type Machine struct{}
+
+var traits = arch.Traits{
+	Name:      "i386",
+	ABIs:      []arch.ABI{{Machine: elf.EM_386, Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB}},
+	Model:     arch.ILP32,
+	None:      uint32(elf.R_386_NONE),
+	NamedNone: true,
+	Word:      uint32(elf.R_386_32),
+	LoadBase:  uint32(elf.R_386_RELATIVE),
+	Relative:  []arch.RelativeReloc{{Type: uint32(elf.R_386_PC32)}},
+	Sizes: arch.Sizes{
+		Window: 128 + 16, // the range of a short jump, and an instruction
+		Site:   6,
+		Skip:   condSkip,
+		Branch: 2 + fieldLen,
+		Load:   17, // endbr32, a call of 5 bytes, a load of 7, and the first of a return
+	},
+	Entries:        []uint64{0, 4, 9}, // endbr32 before the jump, and mold's load of an index, too
+	SlotsFromTable: true,
+	Gold:           true,
+	ReturnThunk: arch.ReturnThunk{
+		Symbol: "__x86_return_thunk",
+		Field:  1,
+		Near:   []arch.Form{arch.CondTail},
+	},
+	HelperAlign: 16,
+	Features: arch.Features{ // Intel386 psABI, "Program Property"
+		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
+		Known:      1 | 2,      // IBT and SHSTK
+		LandingPad: 1,
+	},
+	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
+	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
+	Breakpoints: [][]byte{{0xcc}}, // int3
+}
+
+func (Machine) Traits() *arch.Traits { return &traits }
+
+func (Machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	if elf.R_386(typ) == elf.R_386_32 {
+		return arch.DataReloc{Size: 4}
+	}
+	return arch.DataReloc{}
+}
