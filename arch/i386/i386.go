@@ -51,6 +51,7 @@ var traits = arch.Traits{
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
 	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
 	Breakpoints: [][]byte{{0xcc}}, // int3
+	Nops:        [][]byte{{0x90}}, // nop
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }
