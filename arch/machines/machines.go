@@ -34,14 +34,3 @@ func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) a
 	}
 	return nil
 }
-
-// ReturnThunk is the name that return thunks have where a machine has some: compilers
-// give them one.
-func ReturnThunk() string {
-	for _, m := range all {
-		if thunk := m.Traits().ReturnThunk.Symbol; thunk != "" {
-			return thunk
-		}
-	}
-	return ""
-}

@@ -19,8 +19,6 @@ import (
 var exceptions = map[string]string{
 	// The layout of relocations of mips64el is one of files, not of code.
 	"elfreloc/object.go": "elf.EM_MIPS",
-	// The help text says what the flag's default is.
-	"cmd/sdtconvert/usage.go": "__x86_return_thunk",
 }
 
 // A machine is a folder and a line: nothing else that is no test names one. What would
