@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/riscv64"
+	"sdtconvert/arch/s390x"
 )
 
 // all are the machines that probes can be disabled for, a line for each.
@@ -16,6 +17,7 @@ var all = []arch.Machine{
 	amd64.Machine{},
 	arm64.Machine{},
 	riscv64.Machine{},
+	s390x.Machine{},
 }
 
 // All returns the machines, for tests.

@@ -47,6 +47,7 @@ var combinations = []toolchain{
 	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
+	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
 }
 
 // compiler is the command of the compiler.

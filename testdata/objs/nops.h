@@ -6,6 +6,8 @@
 #define NOPS_NOP ".byte 0x0f,0x1f,0x44,0x00,0x00"
 #elif defined __aarch64__
 #define NOPS_NOP "nop"
+#elif defined __s390x__
+#define NOPS_NOP "brcl 0,."
 #else
 #define NOPS_NOP ".option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop"
 #endif

@@ -2,7 +2,6 @@ package links
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -56,8 +55,8 @@ func openImage(t *testing.T, path string) *image {
 // The dynamic relocations of data, by machine: what adds the load base, and
 // what adds a symbol's address.
 var (
-	relative = map[elf.Machine]uint32{elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3}
-	symbolic = map[elf.Machine]uint32{elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2}
+	relative = map[elf.Machine]uint32{elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3, elf.EM_S390: 12}
+	symbolic = map[elf.Machine]uint32{elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2, elf.EM_S390: 22}
 )
 
 // relocate does what the dynamic loader does to words of data, at load base 0.
@@ -76,8 +75,8 @@ func (im *image) relocate(t *testing.T) {
 			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
 		}
 		for ; len(data) >= 24; data = data[24:] {
-			info := binary.LittleEndian.Uint64(data[8:])
-			w := word{value: binary.LittleEndian.Uint64(data[16:])}
+			info := im.file.ByteOrder.Uint64(data[8:])
+			w := word{value: im.file.ByteOrder.Uint64(data[16:])}
 			switch uint32(info) {
 			case relative[im.file.Machine]:
 			case symbolic[im.file.Machine]:
@@ -85,7 +84,7 @@ func (im *image) relocate(t *testing.T) {
 			default:
 				continue
 			}
-			im.dynamic[binary.LittleEndian.Uint64(data)] = w
+			im.dynamic[im.file.ByteOrder.Uint64(data)] = w
 		}
 	}
 }
@@ -114,7 +113,7 @@ func (im *image) word(t *testing.T, addr uint64) word {
 	if w, ok := im.dynamic[addr]; ok {
 		return w
 	}
-	return word{value: binary.LittleEndian.Uint64(im.bytes(t, addr, 8))}
+	return word{value: im.file.ByteOrder.Uint64(im.bytes(t, addr, 8))}
 }
 
 // header is the address of the ELF header.
@@ -195,7 +194,7 @@ type site struct {
 	function string
 	offset   uint64 // from the function's start
 	addr     uint64
-	inverted bool // a conditional jump in the twin, of which addr is the end of the inverted one
+	skip     uint64 // of a conditional jump in the twin: addr is that many bytes behind it
 }
 
 func (s site) String() string {

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"encoding/binary"
 	"fmt"
 	"regexp"
 	"slices"
@@ -66,7 +65,7 @@ func readRelative(t *testing.T, im *image, addr uint64) (probe, site word) {
 		}
 	}
 	distance := func(at uint64) word {
-		d := int32(binary.LittleEndian.Uint32(im.bytes(t, at, 4)))
+		d := int32(im.file.ByteOrder.Uint32(im.bytes(t, at, 4)))
 		return word{value: at + uint64(int64(d))}
 	}
 	return distance(addr), distance(addr + 4)
@@ -129,5 +128,15 @@ var disabledForms = map[string][]string{
 		"1305000013000000", // li a0, 0; nop
 		"1305000067800000", // li a0, 0; ret
 		"17.5....0355.5..", // auipc a0, semaphore; lhu a0, semaphore(a0)
+	},
+	"s390x probe": {
+		"c00400000000", // brcl 0, .
+		"07fe07000700", // br %r14; nopr; nopr
+		"07fe",         // the br that an inverted brc steps over
+	},
+	"s390x isenabled": {
+		"a72900000700", // lghi %r2, 0; nopr
+		"a729000007fe", // lghi %r2, 0; br %r14
+		"c422",         // llhrl %r2, semaphore
 	},
 }

@@ -15,6 +15,7 @@ type machine struct {
 	*toolchains.Machine
 	linkers []toolchains.Linker
 	exact   bool // a linked site is where its twin's is
+	brief   bool // each linker links in each mode, but in one layout: others show what differs
 }
 
 // of is a machine with the linkers that its programs are linked with: all for the
@@ -24,10 +25,13 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X}
 }
 
-var amd64, arm64, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.RISCV64)
+var (
+	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
+	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
+)
 
 // foreign are the machines whose programs run under an emulator.
 var foreign = func() (all []*machine) {

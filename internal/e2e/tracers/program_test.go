@@ -22,6 +22,7 @@ var (
 	clang   = compiler{toolchains.AMD64, toolchains.Clang}
 	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
 	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
+	s390x   = compiler{toolchains.S390X, toolchains.GCC}
 	linkers = toolchains.AMD64.Newest()
 )
 
