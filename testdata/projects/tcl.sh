@@ -1,0 +1,23 @@
+# Tcl: a source that asks whether the header has been read, by the macro of its name, and
+# probes in a shared library.
+package=tcl8.6
+programs=(libtcl8.6.so)
+guarded=:tcl:
+
+configure() { "$source/unix/configure" --quiet --enable-dtrace --disable-load; }
+build() { make --silent --jobs="$jobs"; }
+
+job() {
+	LD_LIBRARY_PATH=. TCL_LIBRARY=$source/library ./tclsh <<-'END'
+		proc f {n} { if {$n < 2} { return $n } ; expr {[f [expr {$n - 1}]] + [f [expr {$n - 2}]]} }
+		puts [f 8]
+		oo::class create c { method m {x} { return $x } }
+		puts [[c new] m 3]
+		tcl::dtrace a b c
+		catch { error bad }
+	END
+}
+
+suite="\`make test\` of 12 files"
+tests() { make --silent test TESTFLAGS="-file {proc.test proc-old.test cmd*.test compile.test execute.test oo.test namespace.test upvar.test trace.test if.test}"; }
+summary() { grep --text '^all.tcl:'; }
