@@ -52,6 +52,7 @@ var traits = arch.Traits{
 		{0x00, 0x01}, // of gdb
 		{0x00, 0x02}, // of Linux's uprobes and kprobes
 	},
+	Nops:        [][]byte{{0x47, 0x00, 0x00, 0x00}}, // bc 0, 0
 	Conventions: arch.Conventions{WideHash: true},
 }
 

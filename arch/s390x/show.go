@@ -68,7 +68,11 @@ func showRR(code []byte) string {
 	return ""
 }
 
+// showRI shows what has 16 bits behind a register or a condition, and bc that does nothing.
 func showRI(code []byte, pc uint64) string {
+	if binary.BigEndian.Uint32(code) == 0x47000000 {
+		return "nop"
+	}
 	half, value := code[1]>>4, int64(int16(binary.BigEndian.Uint16(code[2:])))
 	to := pc + uint64(value*halfword)
 	switch op := uint16(code[0])<<4 | uint16(code[1]&0xf); op {
