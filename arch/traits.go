@@ -157,6 +157,19 @@ const (
 	Sub               // field -= S + A
 )
 
+// OwnThunk asks for the return thunk of the machine, whatever its name is. It is no name of
+// a symbol.
+const OwnThunk = "*"
+
+// Thunk is the symbol of the return thunk that is asked for: the name itself, or the
+// machine's for OwnThunk, if it has one.
+func (t *Traits) Thunk(asked string) string {
+	if asked == OwnThunk && t.ReturnThunk.Symbol != "" {
+		return t.ReturnThunk.Symbol
+	}
+	return asked
+}
+
 // CheckThunk refuses a return thunk on a machine without any. symbol is "" where none
 // is asked for.
 func (t *Traits) CheckThunk(symbol string) *Refusal {

@@ -31,6 +31,8 @@ func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
 		{false, []uint32{1, 3}, 0},
 		{true, []uint32{1, 0, 4, 0}, 1},
 		{true, []uint32{1, 0, 3, 0}, 0},
+		{true, []uint32{1, 4, 0, 0}, 1},
+		{true, []uint32{1, 3, 0, 0}, 0},
 	} {
 		m := newTiny()
 		m.dynamic[5].Tag, m.gnuHash = int64(elf.DT_HASH), c.table

@@ -3,7 +3,6 @@ package image_test
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,7 +106,8 @@ func withImplicitAddends(t *testing.T, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	le, headers := binary.LittleEndian, le64(data[40:])
+	order := f.ByteOrder
+	headers := order.Uint64(data[40:])
 	for i, s := range f.Sections {
 		if s.Type != elf.SHT_RELA {
 			continue
@@ -119,22 +119,20 @@ func withImplicitAddends(t *testing.T, path string) []byte {
 		for at := s.Offset; at < s.Offset+s.Size; at += 24 {
 			var r [24]byte
 			copy(r[:], data[at:])
-			field := data[target.Offset+le64(r[:]):]
+			field := data[target.Offset+order.Uint64(r[:]):]
 			if target.Name == "sdt_instances_rel" {
-				le.PutUint32(field, uint32(le64(r[16:])))
+				order.PutUint32(field, uint32(order.Uint64(r[16:])))
 			} else {
-				le.PutUint64(field, le64(r[16:]))
+				order.PutUint64(field, order.Uint64(r[16:]))
 			}
 			out = append(out, r[:16]...)
 		}
-		le.PutUint32(header[4:], uint32(elf.SHT_REL))
-		le.PutUint64(header[32:], uint64(len(out)))
-		le.PutUint64(header[56:], 16)
+		order.PutUint32(header[4:], uint32(elf.SHT_REL))
+		order.PutUint64(header[32:], uint64(len(out)))
+		order.PutUint64(header[56:], 16)
 	}
 	return data
 }
-
-func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
 // TestNoAddress asks for an address where a relocation makes none.
 func TestNoAddress(t *testing.T) {

@@ -64,7 +64,7 @@ struct sdt_argtype {
 
 /* Which forms trace points and is-enabled tests have. */
 #if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
-    (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
+    (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv) || defined(__s390x__))
 #ifndef SDT_CALLS
 #define SDT_NOPS_
 #endif
@@ -276,8 +276,10 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_NOP_ ".byte 0x0f,0x1f,0x44,0x00,0x00"
 #define SDT_ATT_(operands) "{" operands "|}"
 #else
-#ifdef __riscv
+#if defined(__riscv)
 #define SDT_NOP_ ".option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop"
+#elif defined(__s390x__)
+#define SDT_NOP_ "brcl 0,."
 #else
 #define SDT_NOP_ "nop"
 #endif

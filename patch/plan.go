@@ -20,8 +20,8 @@ type Options struct {
 	// DropRelocations deletes the relocations of disabled sites, instead of
 	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
-	// ReturnThunk is the symbol to jump to instead of returning. When it is
-	// "", the machine's own is used in objects that refer to it.
+	// ReturnThunk is the symbol to jump to instead of returning, or arch.OwnThunk for
+	// the machine's own. When it is "", that is used in objects that refer to it.
 	ReturnThunk string
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
@@ -90,6 +90,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
 			s.Object.Machine, s.Object.Encoding.Class)}
 	}
+	p.Thunk = s.Machine.Traits().Thunk(p.Thunk)
 	if opts.DOF != nil {
 		if err := p.checkDOF(); err != nil {
 			return nil, err

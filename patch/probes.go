@@ -286,8 +286,12 @@ func (f *probeFinder) choose(function resolve.Function, candidates []localProbe)
 
 // retireStubs removes the stubs that nobody calls any more, so that no linker
 // or loader looks for them. What is not loaded names them no more: debug information,
-// or who calls whom. It must not take the probe object for a function.
+// or who calls whom. It must not take the probe object for a function. On a machine that
+// is not known nothing is called, and nothing neutral is known either.
 func (f *probeFinder) retireStubs() {
+	if f.p.Scan.Machine == nil {
+		return
+	}
 	for _, stub := range f.p.Scan.Stubs {
 		if stub.Defined {
 			continue

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/i386"
 	"sdtconvert/arch/riscv64"
+	"sdtconvert/arch/s390x"
 )
 
 // all are the machines that probes can be disabled for, a line for each.
@@ -18,6 +19,7 @@ var all = []arch.Machine{
 	arm64.Machine{},
 	i386.Machine{},
 	riscv64.Machine{},
+	s390x.Machine{},
 }
 
 // All returns the machines, for tests.
@@ -35,15 +37,4 @@ func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) a
 		}
 	}
 	return nil
-}
-
-// ReturnThunk is the name that return thunks have where a machine has some: compilers
-// give them one.
-func ReturnThunk() string {
-	for _, m := range all {
-		if thunk := m.Traits().ReturnThunk.Symbol; thunk != "" {
-			return thunk
-		}
-	}
-	return ""
 }

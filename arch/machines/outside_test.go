@@ -21,8 +21,6 @@ var exceptions = map[string]string{
 	"elfreloc/object.go": "elf.EM_MIPS",
 	// A name that compilers define by themselves where they compile for one.
 	"cmd/sdtconvert/compiler.go": "i386",
-	// The help text says what the flag's default is.
-	"cmd/sdtconvert/usage.go": "__x86_return_thunk",
 }
 
 // A machine is a folder and a line: nothing else that is no test names one. What would

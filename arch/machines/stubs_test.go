@@ -90,7 +90,7 @@ func TestStubs(t *testing.T) {
 }
 
 // The helper is a stub, so a disabled is-enabled tail call and a stub of the same kind
-// do the same: what they execute up to their ends is what the form of a tail call is.
+// do the same: what they execute is what the form of a tail call begins with.
 func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
@@ -100,8 +100,7 @@ func TestStubsDoWhatDisabledTailCallsDo(t *testing.T) {
 				}
 				code, _ := codeOf(m.Stub(arch.Stub{Kind: d.kind}))
 				stub, site := m.Disassemble(code, 0), m.Disassemble(d.code, 0)
-				n := slices.IndexFunc(stub, func(s string) bool { return strings.HasPrefix(s, "ret") }) + 1
-				if n == 0 || n > len(site) || !slices.Equal(stub[:n], site[:n]) {
+				if n := len(stub); n == 0 || n > len(site) || !slices.Equal(stub, site[:n]) {
 					t.Errorf("%s: the stub is %q, the site %q", d.name, stub, site)
 				}
 			}
@@ -171,11 +170,15 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got, err := f.Section(".text").Data()
+	section := f.Section(".text")
+	got, err := section.Data()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, relocs := codeOf(m.Stub(stub))
+	if n := len(want); n < len(got) && uint64(len(got)-n) < section.Addralign {
+		got = got[:n] // clang fills some sections up to their alignment
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%+v, %q: %s", stub, text.String(), diff)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/arch/machines"
+	"sdtconvert/arch"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -73,7 +73,7 @@ func newConversionFlags(name string) *flags {
 
 func (f *flags) defineReturnThunk() {
 	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = machines.ReturnThunk()
+	f.Lookup("return-thunk").NoOptDefVal = arch.OwnThunk
 }
 
 // defineNames defines the flags that say what stubs, probe objects and records

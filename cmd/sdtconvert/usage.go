@@ -60,8 +60,9 @@ What is converted:
                             __dtrace_isenabled_; may be repeated
         --symbol NAME       NAME is a stub too, of probe NAME; may be repeated
         --return-thunk[=SYMBOL]
-                            jump to SYMBOL (default __x86_return_thunk) instead
-                            of returning; implied where an object refers to it
+                            jump to SYMBOL (default the machine's own, as gcc
+                            names it) instead of returning; implied where an
+                            object refers to that
 
 What is recorded:
         --layout LAYOUT     pairs (default), relative or freebsd

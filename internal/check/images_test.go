@@ -164,15 +164,17 @@ func TestStubAddressInImages(t *testing.T) {
 
 // instructions are some of a machine.
 type instructions struct {
-	branch     string // the mnemonic of a call
+	branch     string // a call, up to its target
+	ret        string // a return
 	trap, call []byte
 }
 
 var codes = map[*toolchains.Machine]instructions{
-	toolchains.AMD64:   {"call", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
-	toolchains.ARM64:   {"bl", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
-	toolchains.I386:    {"call", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
-	toolchains.RISCV64: {"call", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
+	toolchains.AMD64:   {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.ARM64:   {"bl", "ret", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
+	toolchains.I386:    {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.RISCV64: {"call", "ret", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
+	toolchains.S390X:   {"brasl %r14,", "br %r14", []byte{0, 0, 0, 0}, []byte{0xc0, 0xe5, 0, 0, 0, 0}},
 }
 
 func (b *build) code() instructions {
@@ -188,7 +190,7 @@ func (b *build) code() instructions {
 func TestUnanchoredSite(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.write("bare.s", "\t.text\n\t.zero 64\n\t"+b.code().branch+" __dtrace_probe_app___start\n\tret\n")
+		b.write("bare.s", "\t.text\n\t.zero 64\n\t"+b.code().branch+" __dtrace_probe_app___start\n\t"+b.code().ret+"\n")
 		b.run(b.machine.Tool("as"), "-o", "bare.o", "bare.s")
 		b.convert("bare.o")
 		b.finds([]string{"unanchored-site bare.o  app___start"}, "fire.o", "define.o", "bare.o")

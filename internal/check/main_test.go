@@ -49,6 +49,7 @@ var combinations = []toolchain{
 	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},
 	{"i386-clang-c", toolchains.I386, toolchains.Clang, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
+	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
 }
 
 // compiler is the command of the compiler.

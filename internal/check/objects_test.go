@@ -84,6 +84,7 @@ func TestRefusedCall(t *testing.T) {
 		"arm64-gcc-cxx":   "cbz x0, __dtrace_probe_x",
 		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
 		"riscv64-gcc-c":   "jal __dtrace_probe_x",
+		"s390x-gcc-c":     "bras %r14, __dtrace_probe_x",
 	} {
 		for _, tc := range combinations {
 			if tc.name != name {
@@ -91,7 +92,7 @@ func TestRefusedCall(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				b := newBuild(t, tc)
-				b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\tret\n\t.size odd, .-odd\n")
+				b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\t"+b.code().ret+"\n\t.size odd, .-odd\n")
 				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
 				b.finds([]string{"refused-call a.o odd x"}, "--allow=undefined-probe", "a.o")
 			})
@@ -259,14 +260,14 @@ marked:
 
 // A nop that is marked is a call that is still to be converted.
 func TestMarkedNop(t *testing.T) {
-	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "riscv64-gcc-c": ".option norvc; nop; nop"} {
+	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
 		for _, tc := range combinations {
 			if tc.name != name {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
 				b := newBuild(t, tc)
-				b.write("a.s", strings.Replace(markedNops, "\tnop\n", "\t"+nop+"\n", 1))
+				b.write("a.s", strings.NewReplacer("\tnop\n", "\t"+nop+"\n", "\tret\n", "\t"+b.code().ret+"\n").Replace(markedNops))
 				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
 				b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
 				b.convert("a.o")

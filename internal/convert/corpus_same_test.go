@@ -97,7 +97,7 @@ func (p *pair) checkSections() {
 		switch {
 		case old.Type == elf.SHT_SYMTAB, old.Type == elf.SHT_GROUP:
 			want.Info = got.Info // the first global, the signature
-		case old.Name == ".return_sites", old.Type == elf.SHT_STRTAB, isRelocSection(old), isAddrsig(old):
+		case slices.Contains(returnSites, old.Name), old.Type == elf.SHT_STRTAB, isRelocSection(old), isAddrsig(old):
 		default:
 			p.compareContents(i)
 			continue
@@ -176,6 +176,10 @@ func (p *pair) disableIn(code []byte, sec int) {
 				}
 			case elf.EM_RISCV:
 				to += 4
+			case elf.EM_S390:
+				if r.Type != uint32(elf.R_390_NONE) {
+					from -= 2
+				}
 			}
 			copy(code[from:to], p.new.data[sec][from:to])
 		}
@@ -304,22 +308,28 @@ func (p *pair) checkRelocations() {
 			at++
 		}
 		for ; at < len(new); at++ {
-			if !p.isOfSite(new[at]) && s.Name != ".rela.return_sites" {
+			if !p.isOfSite(new[at]) && !slices.Contains(returnSites, strings.TrimPrefix(s.Name, ".rela")) {
 				p.Errorf("%s: unexpected new %+v", s.Name, new[at])
 			}
 		}
 	}
 }
 
+// Return thunks, and the sections that list the jumps to them.
+var (
+	returnThunks = []string{"__x86_return_thunk", "__s390_indirect_jump_r14"}
+	returnSites  = []string{".return_sites", ".s390_return_reg"}
+)
+
 // isOfSite reports whether a relocation does nothing, or is a jump to the
 // return thunk or to a helper, or loads a semaphore.
 func (p *pair) isOfSite(r viewReloc) bool {
-	if r.Type == 0 { // R_*_NONE of all three machines
+	if r.Type == 0 { // R_*_NONE of all machines
 		return true
 	}
 	helper := int(r.Sym.Section) < len(p.new.Sections) && strings.HasPrefix(p.new.Sections[r.Sym.Section].Name, ".text.__sdt_")
 	load := p.new.Machine == elf.EM_RISCV && r.Sym.Name == ".Lsdt_site" || strings.HasSuffix(r.Sym.Name, "_semaphore")
-	return helper || load || r.Sym.Name == "__x86_return_thunk"
+	return helper || load || slices.Contains(returnThunks, r.Sym.Name)
 }
 
 // sameReloc compares relocations; one that named a stub, in debug information

@@ -58,7 +58,7 @@ sdt_app___zero: .dc.a 2
 .hidden app_hit_semaphore
 .type app_hit_semaphore, %%object
 .size app_hit_semaphore, 2
-app_hit_semaphore: .2byte 3, 0
+app_hit_semaphore: .byte 3, 0, 0, 0
 .section .note.GNU-stack, "", %%progbits
 `
 
@@ -139,6 +139,28 @@ record zero
 `,
 		loads: ".option norvc\nloads: auipc a0, %pcrel_hi(app_hit_semaphore)\nlhu a0, %pcrel_lo(loads)(a0)\nret",
 		sets:  "sets: li a0, 0\nret",
+	},
+	toolchains.S390X: {
+		sites: `
+9: llhrl %r2, app_hit_semaphore
+record hit
+9: jg loads
+record hit
+9: jge loads
+record hit
+9: lghi %r2, 0
+nopr %r0
+record zero
+9: lghi %r2, 0
+br %r14
+record zero
+9: jg sets
+record zero
+9: jgne sets
+record zero
+`,
+		loads: "loads: llhrl %r2, app_hit_semaphore\nbr %r14",
+		sets:  "sets: lghi %r2, 0\nbr %r14",
 	},
 }
 

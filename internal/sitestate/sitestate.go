@@ -27,7 +27,7 @@ const (
 func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
 	if site, ok := m.Disabled(text, at, e.Kind); ok {
-		if isLive(memory, text, e, site.Form) {
+		if isLive(memory, text, e, site) {
 			return arch.Describe(e.Kind, site.Form), Live
 		}
 		return arch.Describe(e.Kind, site.Form), Disabled
@@ -69,8 +69,8 @@ func OfNote(file image.Image, at image.Addr) string {
 
 // isLive tells a call or a jump that is live from a disabled form that calls or jumps as
 // well: to a return thunk or a helper. It does so by the names of where it goes, and a
-// helper that is called by the load of a semaphore.
-func isLive(im image.Image, text arch.Text, e *linkerset.Entry, form arch.Form) bool {
+// helper that is called, or jumped to on a condition, by what it does.
+func isLive(im image.Image, text arch.Text, e *linkerset.Entry, site arch.Site) bool {
 	m := im.Machine()
 	to, ok := m.Branch(text, e.Site.Offset)
 	if !ok || e.Site.Section != 0 {
@@ -80,11 +80,24 @@ func isLive(im image.Image, text arch.Text, e *linkerset.Entry, form arch.Form) 
 	if err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub) {
 		return true
 	}
-	if e.Kind != arch.Enabled || form == arch.Tail {
+	if e.Kind != arch.Enabled || site.Form == arch.Tail {
 		return false
 	}
-	_, loads := m.Load(codeFrom(im, image.Addr{Offset: to}, 0, m.Traits().Load), to)
-	return !loads
+	helper := codeFrom(im, image.Addr{Offset: to}, 0, m.Traits().Load)
+	_, loads := m.Load(helper, to)
+	return !loads && !(takesHelper(m, site) && setsResult(m, helper))
+}
+
+// takesHelper reports whether the disabled form of an is-enabled site goes to the helper.
+func takesHelper(m arch.Machine, site arch.Site) bool {
+	c, err := m.Disable(site, arch.Enabled, arch.Env{})
+	return err == nil && c.Target == arch.TargetHelper
+}
+
+// setsResult reports whether code begins as the helper does that sets the result.
+func setsResult(m arch.Machine, code arch.Text) bool {
+	first := m.Stub(arch.Stub{Kind: arch.Enabled})[0].Code
+	return bytes.HasPrefix(code.Code, first)
 }
 
 // shown is how many bytes messages show of a site.

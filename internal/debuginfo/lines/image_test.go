@@ -59,6 +59,7 @@ var builds = []build{
 	{"riscv64-gcc", toolchains.RISCV64, toolchains.GCC, false, "-O2 -g", ""},
 	{"riscv64-gcc-O0", toolchains.RISCV64, toolchains.GCC, false, "-O0 -g", ""},
 	{"riscv64-gcc-norelax", toolchains.RISCV64, toolchains.GCC, false, "-O2 -g -mno-relax", ""},
+	{"s390x-gcc", toolchains.S390X, toolchains.GCC, false, "-O2 -g", ""},
 }
 
 // make compiles and links, and returns the objects and the image.

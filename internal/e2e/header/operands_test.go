@@ -34,6 +34,7 @@ var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
 	"riscv64": regexp.MustCompile(`^(-?\d+|[ast]\d+)$`),
+	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
 }
 
 // TestOperands reads what trace points say of their arguments.

@@ -32,12 +32,10 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 		}
 		s := site{kind: stub[1], id: stub[2], addr: addr}
 		im.locate(t, &s)
-		if isConditional(m, match[2]) {
-			// The record names the return, behind the inverted branch.
-			s.addr += 2
-			s.offset += 2
-			s.inverted = true
-		}
+		// The record names the return, behind the inverted branch.
+		s.skip = inverted(m, match[2], s.kind)
+		s.addr += s.skip
+		s.offset += s.skip
 		sites = append(sites, s)
 	}
 	return sites
@@ -48,9 +46,9 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 func withSemaphores(sites []site) []site {
 	sites = slices.Clone(sites)
 	for i := range sites {
-		if s := &sites[i]; s.inverted && s.kind == "isenabled" {
-			s.addr -= 2
-			s.offset -= 2
+		if s := &sites[i]; s.kind == "isenabled" {
+			s.addr -= s.skip
+			s.offset -= s.skip
 		}
 	}
 	return sites
@@ -60,7 +58,7 @@ var (
 	// branch matches what names a target: address, instruction without its
 	// prefixes, operands.
 	branch = regexp.MustCompile(
-		`^ *([0-9a-f]+):\s+(?:(?:addr16|addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+)\s+(.*<.*>|\*-?0x[0-9a-f]+\(%e[a-z]+\))(?:\s+//.*)?$`)
+		`^ *([0-9a-f]+):\s+(?:(?:addr16|addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+|brasl)\s+(.*<.*>|\*-?0x[0-9a-f]+\(%e[a-z]+\))(?:\s+//.*)?$`)
 	stubName  = regexp.MustCompile(`^__dtrace_(probe|isenabled)_(\w+)$`)
 	lastLabel = regexp.MustCompile(`<([^<>]*)>$`)
 	viaCode   = regexp.MustCompile(`[@$](?:plt|thunk)$`) // what linkers put between
@@ -113,8 +111,16 @@ func (im *image) inGOT(slot uint64) bool {
 	})
 }
 
-func isConditional(m *machine, instruction string) bool {
-	return m.x86() && instruction[0] == 'j' && instruction != "jmp"
+// inverted is the length of the inverted jump that a site begins with which was a
+// conditional one, 0 where there is none.
+func inverted(m *machine, instruction, kind string) uint64 {
+	switch {
+	case m.x86() && instruction[0] == 'j' && instruction != "jmp":
+		return 2
+	case m.Machine == toolchains.S390X && strings.HasPrefix(instruction, "jg") && instruction != "jg" && kind == "probe":
+		return 4
+	}
+	return 0
 }
 
 // compareSites fails a test where records and the twin's calls differ, as
@@ -182,7 +188,7 @@ func helperOf(m *machine, s site, code []byte) (to uint64, ok bool) {
 	if s.kind != "isenabled" {
 		return 0, false
 	}
-	le := binary.LittleEndian
+	le, be := binary.LittleEndian, binary.BigEndian
 	switch {
 	case m.x86() && (code[0] == 0xe8 || code[0] == 0xe9): // call, jmp
 		return m.address(s.addr + 5 + uint64(int32(le.Uint32(code[1:])))), true
@@ -192,6 +198,8 @@ func helperOf(m *machine, s site, code []byte) (to uint64, ok bool) {
 		return s.addr + uint64(int64(int32(le.Uint32(code)<<6))>>4), true
 	case m.Machine == toolchains.RISCV64 && code[0]&0x7f == 0x17 && code[4]&0x7f == 0x67: // auipc and jalr
 		return s.addr + uint64(int64(int32(le.Uint32(code)&0xfffff000))) + uint64(int64(int32(le.Uint32(code[4:]))>>20)), true
+	case m.Machine == toolchains.S390X && code[0] == 0xc0 && code[1]&0xf == 4: // brcl
+		return s.addr + uint64(int64(int32(be.Uint32(code[2:])))*2), true
 	}
 	return 0, false
 }

@@ -30,24 +30,19 @@ func sameFile(t *testing.T, a, b string) {
 // both, because the program refers to __start_ and __stop_. None may keep a
 // record whose function is gone, nor lose one of a live function.
 func TestGC(t *testing.T) {
-	for _, c := range []compiler{
+	for _, c := range every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections"),
-	} {
-		for _, l := range layouts {
-			for _, ld := range c.machine.linkers {
-				for _, md := range []mode{modeExe, modePIE} {
-					t.Run(c.String()+"/"+l.name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
-						t.Parallel()
-						c.need(t)
-						checkGC(t, combination{c, l, ld, md})
-					})
-				}
-			}
-		}
+		crossCompiler(s390x, toolchains.Clang, "-O2", "-ffunction-sections"),
+	}, layouts, []mode{modeExe, modePIE}) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.compiler.need(t)
+			checkGC(t, c)
+		})
 	}
 }
 

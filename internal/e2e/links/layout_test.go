@@ -159,4 +159,14 @@ var disabledForms = map[string][]string{
 		"1305000067800000", // li a0, 0; ret
 		"17.5....0355.5..", // auipc a0, semaphore; lhu a0, semaphore(a0)
 	},
+	"s390x probe": {
+		"c00400000000", // brcl 0, .
+		"07fe07000700", // br %r14; nopr; nopr
+		"07fe",         // the br that an inverted brc steps over
+	},
+	"s390x isenabled": {
+		"a72900000700", // lghi %r2, 0; nopr
+		"a729000007fe", // lghi %r2, 0; br %r14
+		"c422",         // llhrl %r2, semaphore
+	},
 }

@@ -102,10 +102,14 @@ func TestSemaphores(t *testing.T) {
 		crossCompiler(i386, toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
 		crossCompiler(riscv64, toolchains.GCC, "-O2"),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-ffunction-sections"),
+		crossCompiler(s390x, toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {
-		for _, ld := range c.machine.linkers {
-			for _, md := range modes {
-				for _, how := range []string{"", "-r", "--gc-sections"} {
+		for i, ld := range c.machine.linkers {
+			for j, md := range modes {
+				for k, how := range []string{"", "-r", "--gc-sections"} {
+					if c.machine.brief && (i+j)%3 != k {
+						continue
+					}
 					t.Run(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), func(t *testing.T) {
 						t.Parallel()
 						c.need(t)

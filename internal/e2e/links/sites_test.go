@@ -38,6 +38,8 @@ func siteCombinations() []combination {
 		crossCompiler(i386, toolchains.Clang, "-Os", "-fno-function-sections"),
 		crossCompiler(riscv64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-mno-relax", "-fno-function-sections"),
+		crossCompiler(s390x, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
+		crossCompiler(s390x, toolchains.Clang, "-Os", "-fno-function-sections"),
 	} {
 		all = append(all, every([]compiler{c}, layouts, []mode{modeExe})...)
 	}
@@ -84,10 +86,15 @@ func TestSites(t *testing.T) {
 func behindConditions(t *testing.T, m *machine, im *image, records []site) []site {
 	t.Helper()
 	for i := range records {
-		if code := im.bytes(t, records[i].addr, 2); m.x86() && code[0] == 0x0f && code[1]&0xf0 == 0x80 {
-			records[i].addr += 2
-			records[i].offset += 2
+		skip, code := uint64(0), im.bytes(t, records[i].addr, 2)
+		switch {
+		case m.x86() && code[0] == 0x0f && code[1]&0xf0 == 0x80: // jcc
+			skip = 2
+		case m.Machine == toolchains.S390X && records[i].kind == "probe" && code[0] == 0xc0 && code[1]&0xf == 4 && code[1] != 0xf4: // brcl
+			skip = 4
 		}
+		records[i].addr += skip
+		records[i].offset += skip
 	}
 	return records
 }

@@ -35,6 +35,7 @@ func TestTCPListing(t *testing.T) {
 		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
 		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
+		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
 	}
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {

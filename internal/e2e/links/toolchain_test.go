@@ -15,6 +15,7 @@ type machine struct {
 	*toolchains.Machine
 	linkers []toolchains.Linker
 	exact   bool // a linked site is where its twin's is
+	brief   bool // each linker links in each mode, but in one layout: others show what differs
 }
 
 // of is a machine with the linkers that its programs are linked with: all for the
@@ -24,10 +25,14 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X}
 }
 
-var amd64, arm64, i386, riscv64 = of(toolchains.AMD64), of(toolchains.ARM64), of(toolchains.I386), of(toolchains.RISCV64)
+var (
+	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
+	i386           = of(toolchains.I386)
+	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
+)
 
 // x86 tells whether instructions are those of x86, of either class.
 func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine == toolchains.I386 }

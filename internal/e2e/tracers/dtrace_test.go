@@ -188,7 +188,7 @@ func TestDTraceRelocatable(t *testing.T) {
 
 // TestDTraceMachines links notes of both kinds for each machine.
 func TestDTraceMachines(t *testing.T) {
-	for _, c := range []compiler{gcc, arm64, i386, riscv64} {
+	for _, c := range []compiler{gcc, arm64, i386, riscv64, s390x} {
 		t.Run(c.machine.Name, func(t *testing.T) {
 			p := compileProgram(t, c, "-DSDT_CALLS")
 			for _, flags := range [][]string{{"--dtrace"}, {"--stapsdt", "--dtrace"}, {"--dtrace", "--layout=relative"}} {

@@ -155,23 +155,52 @@ var i386Args = map[string]string{
 	"plain__text:end__of__line": "-4@0(%esp)",
 }
 
-func TestARM64(t *testing.T) { underEmulator(t, arm64, arm64Args) }
+// s390xArgs are those on s390x. Narrow ones on the stack are the last bytes of their words.
+var s390xArgs = map[string]string{
+	"app:done":       "-4@%r2 -8@%r3 1@%r4 8@%r5",
+	"app:tail":       "-4@%r2",
+	"app:dead":       "-4@%r2",
+	"app:generic":    "-8@%r2 8@%r3",
+	"plain:declared": "8@%r2 4@%r3 -1@%r4 2@%r5",
+	"plain:file":     "-4@%r2 1@%r3",
 
-// TestI386 reads arguments that are on the stack.
-func TestI386(t *testing.T) { underEmulator(t, i386, i386Args) }
+	"plain:wide":       "-4@%r2 -8@%r3 -2@%r4 8@%r5 -4@%r6 1@167(%r15) -4@172(%r15) 4@180(%r15) -1@191(%r15) 2@198(%r15) -8@200(%r15)",
+	"plain:wide__tail": "-4@%r2 -8@%r3 -2@%r4 8@%r5 -4@%r6 1@167(%r15) -4@172(%r15) 4@180(%r15) -1@191(%r15) 2@198(%r15) -8@200(%r15)",
 
-// underEmulator compares notes with what arguments are to be, and has gdb stop at them.
-func underEmulator(t *testing.T, c compiler, args map[string]string) {
-	tools.Need(t, "gdb-multiarch", c.machine.QEMU)
-	p := compileProgram(t, c, "-g")
-	exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
-	if err != nil {
-		t.Fatal(err)
+	"app:half__way":             "-4@%r2",
+	"old__app:half__done":       "-4@%r2",
+	"plain__text:end__of__line": "-4@%r2",
+}
+
+// TestGDBRemotely has the arguments read in programs that are emulated.
+func TestGDBRemotely(t *testing.T) {
+	for _, c := range []struct {
+		compiler
+		args map[string]string
+	}{{arm64, arm64Args}, {i386, i386Args}, {s390x, s390xArgs}} {
+		t.Run(c.machine.Name, func(t *testing.T) {
+			tools.Need(t, "gdb-multiarch", c.machine.QEMU)
+			p := compileProgram(t, c.compiler, "-g")
+			exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkArgs(t, checkNotes(t, p.executable(t)), c.args)
+			checkArgs(t, checkNotes(t, exe), c.args)
+			got := underGDB(t, "gdb-multiarch", "target remote "+emulated(t, c.machine.QEMU, exe)+"\n"+commands()+"continue\n", exe)
+			want := p.twinUnder(t, 3, c.machine.QEMU)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
-	checkArgs(t, checkNotes(t, p.executable(t)), args)
-	checkArgs(t, checkNotes(t, exe), args)
-	socket := filepath.Join(t.TempDir(), "gdb")
-	cmd := exec.Command(c.machine.QEMU, "-g", socket, exe)
+}
+
+// emulated starts a program that waits for gdb at a socket.
+func emulated(t *testing.T, emulator, exe string) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "gdb")
+	cmd := exec.Command(emulator, "-g", socket, exe)
 	cmd.Stdin = strings.NewReader("\n\n\n")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -180,17 +209,13 @@ func underEmulator(t *testing.T, c compiler, args map[string]string) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	for i := 0; i < 100; i++ {
+	for range 100 {
 		if _, err := os.Stat(socket); err == nil {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	got := underGDB(t, "gdb-multiarch", "target remote "+socket+"\n"+commands()+"continue\n", exe)
-	want := p.twinUnder(t, 3, c.machine.QEMU)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	return socket
 }
 
 // TestRISCV compares notes with records where linkers move code.

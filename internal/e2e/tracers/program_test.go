@@ -23,6 +23,7 @@ var (
 	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
 	i386    = compiler{toolchains.I386, toolchains.GCC}
 	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
+	s390x   = compiler{toolchains.S390X, toolchains.GCC}
 	linkers = toolchains.AMD64.Newest()
 )
 

@@ -148,6 +148,9 @@ func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 		}
 	}
 	n.machine = m
+	if m != nil {
+		n.thunk = m.Traits().Thunk(n.thunk)
+	}
 	n.empty, err = o.Empty("")
 	return err
 }

@@ -70,7 +70,9 @@ template <class T> char (&tell(T))[type<T>::told];
 #define _sdtp_nop "\t.byte 0x90,0x8d,0x74,0x26,0x00\n"
 #elif defined(__riscv)
 #define _sdtp_nop "\t.option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop\n"
-#elif defined(__s390__) || defined(__s390x__) || defined(__ia64__)
+#elif defined(__s390x__)
+#define _sdtp_nop "\tbrcl 0,.\n"
+#elif defined(__s390__) || defined(__ia64__)
 #define _sdtp_nop "\tnop 0\n"
 #else
 #define _sdtp_nop "\tnop\n"

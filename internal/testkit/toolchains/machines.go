@@ -33,8 +33,19 @@ var (
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	Machines = []*Machine{AMD64, ARM64, I386, RISCV64}
+	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
+		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
+
+	Machines = []*Machine{AMD64, ARM64, I386, RISCV64, S390X}
 )
+
+// beforeLLD18 are the linkers of the suite that are an lld older than 18.
+func beforeLLD18() []string {
+	if since("sid") {
+		return nil
+	}
+	return []string{"old-lld"}
+}
 
 // Of these, symbols and lines are read, and nothing is converted: gcc alone makes
 // objects of them.

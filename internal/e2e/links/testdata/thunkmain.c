@@ -15,9 +15,16 @@ extern const char __start_sdt_instances_set[] __attribute__((weak));
 extern const char __start_sdt_isenabled_set[] __attribute__((weak));
 const char *thunk_records[] = { __start_sdt_instances_set, __start_sdt_isenabled_set };
 
-__asm__(".text\n.globl __x86_return_thunk\n.hidden __x86_return_thunk\n"
-	".type __x86_return_thunk, @function\n"
-	"__x86_return_thunk: ret\n.size __x86_return_thunk, .-__x86_return_thunk\n");
+#ifdef __s390x__
+#define THUNK "__s390_indirect_jump_r14"
+#define RETURN "br %r14"
+#else
+#define THUNK "__x86_return_thunk"
+#define RETURN "ret"
+#endif
+__asm__(".text\n.globl " THUNK "\n.hidden " THUNK "\n"
+	".type " THUNK ", @function\n"
+	THUNK ": " RETURN "\n.size " THUNK ", .-" THUNK "\n");
 
 extern volatile int thunk_sink;
 void thunk_tail(int a);

@@ -1,0 +1,89 @@
+// Package s390x knows the 64-bit instruction set of z/Architecture under the ELF
+// Application Binary Interface for it (the s390x ABI supplement, version 1.6).
+//
+// Instructions are of 2, 4 or 6 bytes, which the upper two bits of the first byte tell,
+// and big-endian. A site's form is decided by the opcode before the relocated field, and
+// not by the relocation type: calls, jumps and loads of an address (larl) have the same.
+// Fields of the *DBL types hold a distance in halfwords from where the instruction begins
+// (ABI, 3.2.2), 2 bytes before the field. Encodings are from the Principles of Operation
+// (SA22-7832), and all of them but the load of a semaphore, of z10, any 64-bit machine has.
+package s390x
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine.
+type Machine struct{}
+
+var traits = arch.Traits{
+	Name:     "s390x",
+	ABIs:     []arch.ABI{{Machine: elf.EM_S390, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB}},
+	Model:    arch.LP64,
+	Rela:     true,
+	None:     uint32(elf.R_390_NONE),
+	Word:     uint32(elf.R_390_64),
+	LoadBase: uint32(elf.R_390_RELATIVE),
+	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_390_PC32)}},
+	Sizes: arch.Sizes{
+		Window: siteLen,
+		Site:   siteLen,
+		Skip:   condSkip,
+		Branch: 2 * siteLen, // larl; lg
+		Load:   siteLen,
+	},
+	Entries: []uint64{0},
+	Gold:    true,
+	ReturnThunk: arch.ReturnThunk{ // gcc's -mfunction-return
+		Symbol: "__s390_indirect_jump_r14",
+		Field:  fieldAt,
+		Sites:  ".s390_return_reg", // of -mindirect-branch-table, for the Linux kernel to patch at boot
+	},
+	HelperAlign: 8,
+	Arguments: arch.Arguments{ // ABI, 1.2.4
+		Registers: arch.Registers("%r2", "%r3", "%r4", "%r5", "%r6"),
+		// Behind the caller's register save area, at a call and a tail call alike.
+		Stack: &arch.Stack{Operand: "%d(%%r15)", Call: 160, Tail: 160},
+	},
+	CharUnsigned: true,
+	Breakpoints: [][]byte{
+		{0x00, 0x01}, // of gdb
+		{0x00, 0x02}, // of Linux's uprobes and kprobes
+	},
+	Nops:        [][]byte{{0x47, 0x00, 0x00, 0x00}}, // bc 0, 0
+	Conventions: arch.Conventions{WideHash: true},
+}
+
+func (Machine) Traits() *arch.Traits { return &traits }
+
+// names are what debug/elf calls otherwise than the ABI, or does not know.
+var names = map[uint32]string{
+	13: "R_390_GOTOFF32",
+	34: "R_390_PLTOFF16",
+	35: "R_390_PLTOFF32",
+	36: "R_390_PLTOFF64",
+	61: "R_390_IRELATIVE",
+	62: "R_390_PC12DBL",
+	63: "R_390_PLT12DBL",
+	64: "R_390_PC24DBL",
+	65: "R_390_PLT24DBL",
+}
+
+func (Machine) RelocName(typ uint32) string {
+	if name := names[typ]; name != "" {
+		return name
+	}
+	return elf.R_390(typ).String()
+}
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	switch elf.R_390(typ) {
+	case elf.R_390_64:
+		return arch.DataReloc{Size: 8}
+	case elf.R_390_32:
+		return arch.DataReloc{Size: 4}
+	}
+	return arch.DataReloc{}
+}

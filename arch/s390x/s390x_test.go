@@ -1,0 +1,99 @@
+package s390x
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"sdtconvert/arch"
+)
+
+// branchCode is brcl, or brasl, with a distance of 0.
+func branchCode(op, half byte) []byte { return []byte{0xc0, half<<4 | op, 0, 0, 0, 0} }
+
+// Each condition is inverted, and those that are none are no conditional tail calls.
+func TestConditions(t *testing.T) {
+	for condition := range byte(16) {
+		code := branchCode(4, condition)
+		site, err := Machine{}.Decode(arch.Text{Code: code}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
+		if condition == never {
+			if err == nil {
+				t.Error("a branch that is never taken is a site")
+			}
+			continue
+		}
+		if want := map[bool]arch.Form{true: arch.Tail, false: arch.CondTail}[condition == always]; err != nil || site.Form != want {
+			t.Errorf("condition %d: %v, %v", condition, site.Form, err)
+		}
+		if site.Form != arch.CondTail {
+			continue
+		}
+		c, err := Machine{}.Disable(site, arch.Probe, arch.Env{})
+		want := []byte{0xa7, (15-condition)<<4 | 4, 0, 3, 0x07, 0xfe}
+		if err != nil || !bytes.Equal(c.New, want) || c.Record != 4 {
+			t.Errorf("condition %d: % x with the record at %d, %v", condition, c.New, c.Record, err)
+		}
+		c, err = Machine{}.Disable(site, arch.Enabled, arch.Env{})
+		if err != nil || !bytes.Equal(c.New, code) || c.Record != 0 || c.Target != arch.TargetHelper {
+			t.Errorf("condition %d of a test: %+v, %v", condition, c, err)
+		}
+	}
+}
+
+// A call links through the register of the ABI, or that of -mfentry.
+func TestLinkRegisters(t *testing.T) {
+	for reg := range byte(16) {
+		_, err := Machine{}.Decode(arch.Text{Code: branchCode(5, reg)}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
+		if ok := reg == 14 || reg == 0; ok != (err == nil) {
+			t.Errorf("%%r%d: %v", reg, err)
+		}
+	}
+}
+
+func TestDisabledIsNothingElse(t *testing.T) {
+	for _, c := range []struct {
+		code  string
+		kinds string // that it is taken for
+	}{
+		{"\xc0\x04\x00\x00\x00\x00", "0"},
+		{"\xc0\x04\x00\x00\x00\x03", ""}, // another no operation
+		{"\x07\xfe\x07\x00\x07\x00", "0"},
+		{"\x07\xfe\x07\x07\x07\x07", ""}, // a return, and what pads code
+		{"\x07\xfe", ""},
+		{"\xa7\x29\x00\x00\x07\x00", "1"},
+		{"\xa7\x29\x00\x00\x07\xfe", "1"},
+		{"\xa7\x29\x00\x01\x07\xfe", ""}, // lghi %r2, 1
+		{"\xa7\x39\x00\x00\x07\xfe", ""}, // lghi %r3, 0
+		{"\xa7\x28\x00\x00\x07\xfe", ""}, // lhi %r2, 0
+		{"\xc4\x22\x00\x00\x00\x08", "1"},
+		{"\xc4\x32\x00\x00\x00\x08", ""}, // llhrl %r3
+		{"\xc0\xf4\x00\x00\x00\x08", "01"},
+		{"\xc0\x84\x00\x00\x00\x08", "1"},
+		{"\xc0\xe5\x00\x00\x00\x08", ""},
+		{"\xc0\x20\x00\x00\x00\x08", ""},
+	} {
+		got := ""
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			if _, ok := (Machine{}).Disabled(arch.Text{Code: []byte(c.code)}, 0, k); ok {
+				got += fmt.Sprint(k)
+			}
+		}
+		if got != c.kinds {
+			t.Errorf("% x is taken for kinds %q, want %q", c.code, got, c.kinds)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300_000 {
+		code := make([]byte, 10)
+		for i := range code {
+			code[i] = byte(r.Uint32())
+		}
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			if site, ok := (Machine{}).Disabled(arch.Text{Code: code}, 4, k); ok && code[4] != 0xc0 && code[4] != 0xc4 {
+				t.Fatalf("% x is taken for %s", code, arch.Describe(k, site.Form))
+			}
+		}
+	}
+}
