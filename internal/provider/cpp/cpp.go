@@ -45,6 +45,8 @@ const (
 	maxExpanded = 1 << 18 // tokens that come of macros
 	maxHeaders  = 4096    // that are read, counting repetitions
 	maxRead     = 1 << 26 // bytes of all headers
+
+	maxParameters = 256 // of a macro; each name in it is compared with all of them
 )
 
 // Preprocessor reads the tokens of a file as C's phases 1 to 4 leave them. Directives
