@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/header"
@@ -139,12 +141,30 @@ func (o *providerOptions) isInput(path string) error {
 	return nil
 }
 
+// isMember refuses an output that is a member of an input, a thin archive. What keeps any
+// of them from being read is told by who reads them.
+func (o *providerOptions) isMember(path string) error {
+	out, err := input.Open(o.output)
+	if err != nil {
+		return nil
+	}
+	defer out.Close()
+	var found error
+	input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
+		if src.File != nil && input.SameFile(src.File.Info, out.Info) {
+			found = fmt.Errorf("%s: is the output as well, and would be lost", src.Name)
+		}
+		return found
+	})
+	return found
+}
+
 // providerObject makes the object, for the target that the objects of the link tell.
 func (p *program) providerObject(o *providerOptions, providers []*provider.Provider) ([]byte, error) {
 	t := &object.Target{System: o.system}
 	var faults []error
 	for _, path := range o.objects {
-		if err := o.isInput(path); err != nil {
+		if err := cmp.Or(o.isInput(path), o.isMember(path)); err != nil {
 			faults = append(faults, err)
 		} else if err := t.Add(path); err != nil {
 			faults = append(faults, err)

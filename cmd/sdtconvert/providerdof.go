@@ -19,6 +19,9 @@ import (
 func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
 	d := object.DOF{Lazy: o.lazy}
 	if path := p.drti(o); path != "" {
+		if err := o.isInput(path); err != nil {
+			return nil, err
+		}
 		if err := d.OpenDrti(path); err != nil {
 			return nil, err
 		}
