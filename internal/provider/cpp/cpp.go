@@ -27,6 +27,7 @@ type Options struct {
 	Folders     []string     // of headers, -I
 	Definitions []Definition // -D and -U, in their order
 	Headers     []string     // read before the file, -H
+	System      []string     // macros by which the target's system is known, nil for Linux
 	// ReadFile reads a header. What it returns is kept for as long as its tokens are.
 	ReadFile func(path string) (string, error)
 }

@@ -186,3 +186,17 @@ func TestBounds(t *testing.T) {
 		t.Error("a header that includes itself twice")
 	}
 }
+
+// Of a system that the options name no macro of Linux is there, and of FreeBSD's release
+// nothing is known.
+func TestSystem(t *testing.T) {
+	o := Options{System: []string{"__FreeBSD__"}}
+	got, err := preprocess("#ifdef __FreeBSD__\na\n#endif\n#if defined(__linux__) || defined(__sun)\nb\n#endif\n#ifdef __unix__\nc\n#endif", o, nil)
+	if got != "a c" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = preprocess("#if __FreeBSD__ >= 13\n#endif", o, nil)
+	if _, ok := errors.AsType[*NeedsCompiler](err); !ok {
+		t.Errorf("a release: %v", err)
+	}
+}
