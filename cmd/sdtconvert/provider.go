@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/header"
@@ -56,14 +58,27 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 	if o.system, err = o.targetSystem(); err != nil {
 		return false, err
 	}
+	var target *object.Target
+	if o.object { // whose system may be another
+		if target, err = p.objectTarget(o); err != nil {
+			return false, err
+		}
+		o.system = target.System
+	}
 	providers, err := p.readProviders(o)
 	if err != nil {
 		return false, err
 	}
 	var data []byte
-	if o.header {
+	switch {
+	case o.header:
 		data = header.Write(o.output, providers, o.form())
-	} else if data, err = p.providerObject(o, providers); err != nil {
+	case o.system.DOF():
+		data, err = p.dofObject(o, target, providers)
+	default:
+		data, err = target.Write(providers, o.shared())
+	}
+	if err != nil {
 		return false, err
 	}
 	return false, p.files.New(o.output, data)
@@ -89,7 +104,7 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 // readProviders reads all files, and tells what is wrong with them.
 func (p *program) readProviders(o *providerOptions) ([]*provider.Provider, error) {
 	r := &provider.Reader{Preprocess: o.preprocess, Options: o.Options}
-	r.ReadFile = provider.ReadFile
+	r.ReadFile, r.System = provider.ReadFile, o.system.Macros()
 	r.Compiler = func(path string) (string, error) { return p.compilerPreprocess(o, path) }
 	var all []*provider.Provider
 	for _, path := range o.sources {
@@ -139,12 +154,30 @@ func (o *providerOptions) isInput(path string) error {
 	return nil
 }
 
-// providerObject makes the object, for the target that the objects of the link tell.
-func (p *program) providerObject(o *providerOptions, providers []*provider.Provider) ([]byte, error) {
+// isMember refuses an output that is a member of an input, a thin archive. What keeps any
+// of them from being read is told by who reads them.
+func (o *providerOptions) isMember(path string) error {
+	out, err := input.Open(o.output)
+	if err != nil {
+		return nil
+	}
+	defer out.Close()
+	var found error
+	input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
+		if src.File != nil && input.SameFile(src.File.Info, out.Info) {
+			found = fmt.Errorf("%s: is the output as well, and would be lost", src.Name)
+		}
+		return found
+	})
+	return found
+}
+
+// objectTarget is what an object is made for, as the objects of the link tell it.
+func (p *program) objectTarget(o *providerOptions) (*object.Target, error) {
 	t := &object.Target{System: o.system}
 	var faults []error
 	for _, path := range o.objects {
-		if err := o.isInput(path); err != nil {
+		if err := cmp.Or(o.isInput(path), o.isMember(path)); err != nil {
 			faults = append(faults, err)
 		} else if err := t.Add(path); err != nil {
 			faults = append(faults, err)
@@ -158,14 +191,7 @@ func (p *program) providerObject(o *providerOptions, providers []*provider.Provi
 			return nil, err
 		}
 	}
-	if o.system = t.System; !o.system.DOF() {
-		return t.Write(providers, o.shared())
-	}
-	// Objects may have told the system.
-	if err := checkProviders(o, providers); err != nil {
-		return nil, err
-	}
-	return p.dofObject(o, t, providers)
+	return t, nil
 }
 
 // nameTarget says what the object is for where no object tells: what the command line

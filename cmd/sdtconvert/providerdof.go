@@ -19,6 +19,9 @@ import (
 func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
 	d := object.DOF{Lazy: o.lazy}
 	if path := p.drti(o); path != "" {
+		if err := o.isInput(path); err != nil {
+			return nil, err
+		}
 		if err := d.OpenDrti(path); err != nil {
 			return nil, err
 		}
@@ -26,21 +29,25 @@ func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*p
 	if err := t.CheckDOF(d); err != nil {
 		return nil, err
 	}
-	if _, err := p.siteSet(o, providers); err != nil {
-		return nil, err
-	}
-	if err := p.disableSites(o, providers); err != nil {
-		return nil, err
-	}
 	set, err := p.siteSet(o, providers)
 	if err != nil {
 		return nil, err
 	}
 	d.Providers = set.Providers(o.system.LongestFunction())
-	p.warnDOF(o, set, d)
 	if len(d.Providers) == 0 && o.strict {
 		return nil, fmt.Errorf("no object has a site of a probe")
 	}
+	if _, err := t.WriteDOF(d); err != nil { // for which there may be no room
+		return nil, err
+	}
+	if err := p.disableSites(o, providers); err != nil {
+		return nil, err
+	}
+	if set, err = p.siteSet(o, providers); err != nil {
+		return nil, err
+	}
+	d.Providers = set.Providers(o.system.LongestFunction())
+	p.warnDOF(o, set, d)
 	return t.WriteDOF(d)
 }
 

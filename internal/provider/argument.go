@@ -10,6 +10,9 @@ import (
 // maxArguments is how many arguments a list may have before anybody counts: DTrace's limit.
 const maxArguments = 255
 
+// maxWords is how many tokens an argument may have: its type is put together of them.
+const maxWords = 1000
+
 // arguments reads a list in parentheses.
 func (p *parser) arguments() (args []Arg, ok bool) {
 	open := p.next()
@@ -59,7 +62,10 @@ func (p *parser) words(open token.Token) (words []token.Token, ok bool) {
 		case t.Is(")") || t.Is("]"):
 			depth--
 		}
-		words = append(words, p.next())
+		if words = append(words, p.next()); len(words) > maxWords {
+			p.fault(words[0].Pos, "", "this argument has more than %d words", maxWords)
+			return nil, false
+		}
 	}
 }
 

@@ -135,6 +135,7 @@ func TestFaults(t *testing.T) {
 		{"provider p { probe " + long + "(); };", []string{"x.d:1:20: the name of probe " + long + " has 64 characters, and may have 63"}},
 		{"provider p { probe a(" + strings.Repeat("int, ", 12) + "int); };", []string{"x.d:1:20: probe a has 13 arguments, and notes of probes tell 12 at most"}},
 		{"provider p { probe a(" + strings.Repeat("int, ", 255) + "int); };", []string{"x.d:1:1297: this is argument 256, and there may be 255"}},
+		{"provider p { probe a(int " + strings.Repeat("*", 1000) + "); };", []string{"x.d:1:22: this argument has more than 1000 words"}},
 		{"provider p1 { probe a(); };", []string{"warning: x.d:1:10: the name of provider p1 ends in a digit; DTrace puts the number of the process there and refuses it; choose another one"}},
 		{"provider p { probe a(); }", []string{"warning: x.d:1:25: provider p has no ; at its end, which DTrace refuses; write };"}},
 		{"provider p {\n#if X\nprobe a();\n#endif\n};", []string{"warning: x.d:3:1: a probe stands between #if and #endif, which count as remarks without a preprocessor; give -C"}},
@@ -237,4 +238,21 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A file is read up to a size that no provider file has.
+func TestLargestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large.d")
+	for size, want := range map[int]string{maxSize: "", maxSize + 1: path + ": is larger than 4194304 bytes"} {
+		if err := os.WriteFile(path, []byte(strings.Repeat("\n", size)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := ReadFile(path); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d bytes: %q, want %q", size, got, want)
+		}
+	}
 }

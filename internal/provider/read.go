@@ -19,8 +19,8 @@ type Reader struct {
 	Compiler func(path string) (string, error)
 }
 
-// maxSize is the size of the largest file, in bytes.
-const maxSize = 64 << 20
+// maxSize is the size of the largest file, in bytes. Its tokens take some hundred times that.
+const maxSize = 4 << 20
 
 // ReadFile reads a file that is not too large, as Options.ReadFile does.
 func ReadFile(path string) (string, error) {

@@ -79,6 +79,25 @@ func TestDOFAllOrNothing(t *testing.T) {
 	}
 }
 
+// More sites than the format has room for keep the object as it is, too.
+func TestDOFNoRoom(t *testing.T) {
+	folder := t.TempDir()
+	text := ".type f,@function\nf:\n.rept 65536\ncall __dtrace_shop___empty\n.endr\n.size f,.-f\n"
+	many, provider := filepath.Join(folder, "many.o"), filepath.Join(folder, "provider.o")
+	tools.Must(t, toolchains.Clang.Name, "--target=x86_64-unknown-freebsd14.0", "-c", "-o", many, write(t, folder, "many.s", text))
+	before := bytesOf(t, many)
+	out, err := tools.Try(converter, "provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider, many)
+	if want := "probe empty has 65536 sites and 0 tests in function f, and there is room for 65535 each"; err == nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %s", err, out)
+	}
+	if diff := cmp.Diff(before, bytesOf(t, many)); diff != "" {
+		t.Error("the object has changed")
+	}
+	if _, err := os.Stat(provider); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}
+
 // The header for Linux does not compile for these systems, where its notes would be no
 // probes.
 func TestHeaderOfLinuxElsewhere(t *testing.T) {

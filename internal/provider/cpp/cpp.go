@@ -27,6 +27,7 @@ type Options struct {
 	Folders     []string     // of headers, -I
 	Definitions []Definition // -D and -U, in their order
 	Headers     []string     // read before the file, -H
+	System      []string     // macros by which the target's system is known, nil for Linux
 	// ReadFile reads a header. What it returns is kept for as long as its tokens are.
 	ReadFile func(path string) (string, error)
 }
@@ -45,6 +46,8 @@ const (
 	maxExpanded = 1 << 18 // tokens that come of macros
 	maxHeaders  = 4096    // that are read, counting repetitions
 	maxRead     = 1 << 26 // bytes of all headers
+
+	maxParameters = 256 // of a macro; each name in it is compared with all of them
 )
 
 // Preprocessor reads the tokens of a file as C's phases 1 to 4 leave them. Directives

@@ -2,6 +2,7 @@ package cpp
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -132,6 +133,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// parameters are a number of names.
+func parameters(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("a", i)
+	}
+	return strings.Join(names, ",")
+}
+
 // What a few lines make of themselves is bounded.
 func TestBounds(t *testing.T) {
 	double := "#define f0(x) x x\n"
@@ -161,7 +171,32 @@ func TestBounds(t *testing.T) {
 	if _, err := preprocess(double+"f39(a)", Options{}, nil); err == nil || !strings.Contains(err.Error(), "macros") {
 		t.Errorf("2^40 tokens: %v", err)
 	}
+	for text, want := range map[string]string{
+		"#define f(x) " + strings.Repeat("x ", 1000) + "\n" + strings.Repeat("f() ", 1000): "macros take more than 262144 tokens",
+		"#define g(" + parameters(257) + ")":                                               "x.d:1:10: the macro g has more than 256 parameters",
+	} {
+		if _, err := preprocess(text, Options{}, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := preprocess("#define g("+parameters(256)+")", Options{}, nil); err != nil {
+		t.Error(err)
+	}
 	if _, err := preprocess(`#include "t.h"`, Options{}, map[string]string{"t.h": "#if 1\n#include \"t.h\"\n#include \"t.h\"\n#endif"}); err == nil {
 		t.Error("a header that includes itself twice")
+	}
+}
+
+// Of a system that the options name no macro of Linux is there, and of FreeBSD's release
+// nothing is known.
+func TestSystem(t *testing.T) {
+	o := Options{System: []string{"__FreeBSD__"}}
+	got, err := preprocess("#ifdef __FreeBSD__\na\n#endif\n#if defined(__linux__) || defined(__sun)\nb\n#endif\n#ifdef __unix__\nc\n#endif", o, nil)
+	if got != "a c" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = preprocess("#if __FreeBSD__ >= 13\n#endif", o, nil)
+	if _, ok := errors.AsType[*NeedsCompiler](err); !ok {
+		t.Errorf("a release: %v", err)
 	}
 }

@@ -49,8 +49,13 @@ func (p *Preprocessor) define(words *token.Scanner) {
 			break
 		}
 		if first && t.Is("(") && !t.Space {
-			if !m.parameters(words) {
+			ok := m.parameters(words)
+			if len(m.params) > maxParameters {
+				p.fail(t.Pos, "", "the macro %s has more than %d parameters", m.name, maxParameters)
+			} else if !ok {
 				p.fail(t.Pos, "", "the parameters of the macro %s are no list of names", m.name)
+			}
+			if p.err != nil {
 				return
 			}
 		} else {
@@ -70,7 +75,7 @@ func (m *macro) parameters(words *token.Scanner) bool {
 	for {
 		t, ok := words.Next()
 		switch {
-		case !ok:
+		case !ok || len(m.params) > maxParameters:
 			return false
 		case t.Is(")") && len(m.params) == 0:
 			return true
@@ -121,6 +126,10 @@ func (p *Preprocessor) expand(i item) bool {
 	}
 	if from.depth > maxDepth {
 		p.fail(i.Pos, "", "macros are in each other, more than %d deep", maxDepth)
+		return true
+	}
+	if p.left -= len(m.body); p.left < 0 { // which is read even where nothing comes of it
+		p.fail(i.Pos, "", "macros take more than %d tokens", maxExpanded)
 		return true
 	}
 	body := p.substitute(m, args, i, from)

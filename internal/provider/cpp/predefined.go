@@ -7,9 +7,11 @@ import (
 	"sdtconvert/internal/provider/token"
 )
 
-// The macros that tell systems apart, as a compiler for Linux has them.
+// The macros that tell systems apart: those that all have which are known here, those of
+// Linux alone, and those that are of others, unless Options.System has them.
 var (
-	present = []string{"__STDC__", "__linux__", "__linux", "__gnu_linux__", "__unix__", "__unix", "__ELF__"}
+	present = []string{"__STDC__", "__unix__", "__unix", "__ELF__"}
+	linux   = []string{"__linux__", "__linux", "__gnu_linux__"}
 	absent  = []string{
 		"__APPLE__", "__MACH__", "__FreeBSD__", "__FreeBSD_kernel__", "__NetBSD__", "__OpenBSD__", "__DragonFly__",
 		"__sun", "__sun__", "__SVR4", "__svr4__", "_WIN32", "_WIN64", "__CYGWIN__", "__HAIKU__", "__QNX__",
@@ -18,11 +20,20 @@ var (
 	}
 )
 
+const freebsd = "__FreeBSD__"
+
 // predefine defines what is defined before the file begins.
 func (p *Preprocessor) predefine() {
 	one := token.Token{Kind: token.Number, Text: "1"}
-	for _, name := range present {
+	system := p.o.System
+	if system == nil {
+		system = linux
+	}
+	for _, name := range slices.Concat(present, system) {
 		p.macros[name] = &macro{name: name, body: []token.Token{one}}
+	}
+	if m := p.macros[freebsd]; m != nil { // its value is the release, which only a compiler knows
+		m.body[0] = token.Token{Kind: token.Name, Text: "__FreeBSD_version"}
 	}
 	for _, d := range p.o.Definitions {
 		name, value, ok := strings.Cut(d.Text, "=")
@@ -42,7 +53,7 @@ func (p *Preprocessor) predefine() {
 // of headers.
 func (p *Preprocessor) defined(t token.Token) bool {
 	_, ok := p.macros[t.Text]
-	if !ok && reserved(t.Text) && !slices.Contains(absent, t.Text) && !p.undefines(t.Text) {
+	if !ok && reserved(t.Text) && !slices.Contains(absent, t.Text) && !slices.Contains(linux, t.Text) && !p.undefines(t.Text) {
 		p.needsCompiler(t.Pos, "whether %s is defined only a compiler knows", t.Text)
 	}
 	return ok

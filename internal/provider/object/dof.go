@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"os"
+	"io"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/input"
 )
 
 // DOF is what an object with DTrace's object format is made of.
@@ -21,11 +22,16 @@ type DOF struct {
 	Lazy bool // the format is registered by other means
 }
 
-// OpenDrti reads Drti from a file.
+// OpenDrti reads Drti from a regular file.
 func (d *DOF) OpenDrti(path string) error {
-	data, err := os.ReadFile(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return err
+	}
+	defer f.Close()
+	data := make([]byte, f.Size())
+	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	d.Drti, err = elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
 	return err

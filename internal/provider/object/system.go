@@ -29,6 +29,7 @@ type system struct {
 	function   int    // the longest name of a function that the kernel takes, in bytes with its NUL
 	gnu        bool   // linkers read GNU's notes
 	drti       string // DTrace's own code that registers a program, of 64 bits
+	macros     []string
 }
 
 const (
@@ -40,9 +41,11 @@ const (
 // is left to do for a loader. illumos' linker knows the section, and does the same of
 // an address.
 var systems = [...]system{
-	Linux:   {name: "Linux", osABI: elf.ELFOSABI_NONE},
-	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: patch.DOF{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o"},
-	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: patch.DOF{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o"},
+	Linux: {name: "Linux", osABI: elf.ELFOSABI_NONE},
+	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: patch.DOF{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o",
+		macros: []string{"__FreeBSD__"}},
+	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: patch.DOF{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o",
+		macros: []string{"__sun", "__sun__", "__SVR4", "__svr4__"}},
 }
 
 func (s System) String() string   { return systems[s].name }
@@ -50,6 +53,9 @@ func (s System) osABI() elf.OSABI { return systems[s].osABI }
 
 // Patch is how objects of the system are converted.
 func (s System) Patch() patch.DOF { return systems[s].aliases }
+
+// Macros are those that compilers for the system have and others do not, nil for Linux.
+func (s System) Macros() []string { return systems[s].macros }
 
 // DOF reports whether probes are in DTrace's object format there.
 func (s System) DOF() bool { return s != Linux }

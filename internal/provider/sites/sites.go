@@ -34,6 +34,7 @@ type Set struct {
 	providers []*provider.Provider
 	options   patch.Options
 	functions map[*provider.Probe][]*function
+	known     map[functionKey]*function // these, without their names
 	// Untold are the objects with tests that DTrace does not arm, in their order.
 	Untold []string
 }
@@ -44,9 +45,15 @@ type function struct {
 	object string
 }
 
+// functionKey tells the functions with sites of a probe apart.
+type functionKey struct {
+	probe        *provider.Probe
+	symbol, name string
+}
+
 // New makes an empty set, for objects that are converted so.
 func New(providers []*provider.Provider, d patch.DOF) *Set {
-	s := &Set{providers: providers, functions: map[*provider.Probe][]*function{}}
+	s := &Set{providers: providers, functions: map[*provider.Probe][]*function{}, known: map[functionKey]*function{}}
 	s.options = patch.DefaultOptions()
 	s.options.NoRecords = true
 	s.options.DOF = &d
@@ -141,15 +148,18 @@ func (s *Set) unknown(plan *patch.Plan, ref *patch.Reference) error {
 // merge adds the sites of an object.
 func (s *Set) merge(object string, found []patch.DOFSite) error {
 	own := map[*provider.Probe][]*function{}
+	known := map[functionKey]*function{}
 	for i := range found {
 		f := &found[i]
 		probe := s.probe(f.Stub)
-		at := slices.IndexFunc(own[probe], func(have *function) bool { return have.Symbol == f.Alias && have.Name == f.Function })
-		if at < 0 {
-			at = len(own[probe])
-			own[probe] = append(own[probe], &function{Function: dof.Function{Name: f.Function, Symbol: f.Alias}, object: object})
+		key := functionKey{probe, f.Alias, f.Function}
+		into := known[key]
+		if into == nil {
+			into = &function{Function: dof.Function{Name: f.Function, Symbol: f.Alias}, object: object}
+			known[key] = into
+			own[probe] = append(own[probe], into)
 		}
-		if into := own[probe][at]; f.Stub.Kind == arch.Enabled {
+		if f.Stub.Kind == arch.Enabled {
 			into.Enabled = append(into.Enabled, f.Offset)
 		} else {
 			into.Offsets = append(into.Offsets, f.Offset)
@@ -170,16 +180,15 @@ func (s *Set) merge(object string, found []patch.DOFSite) error {
 // mergeFunction adds a function, unless another object has it as well: a weak one, of
 // which the linker keeps which it likes.
 func (s *Set) mergeFunction(probe *provider.Probe, f *function) error {
-	for _, have := range s.functions[probe] {
-		if have.Symbol != f.Symbol {
-			continue
-		}
+	key := functionKey{probe: probe, symbol: f.Symbol}
+	if have := s.known[key]; have != nil {
 		if !slices.Equal(have.Offsets, f.Offsets) || !slices.Equal(have.Enabled, f.Enabled) {
 			return &elfreloc.Error{File: f.object, Err: fmt.Errorf(
 				"function %s has its sites of probe %s elsewhere than in %s, and linkers keep one of the two; compile both with the same flags", f.Name, probe.Name, have.object)}
 		}
 		return nil
 	}
+	s.known[key] = f
 	s.functions[probe] = append(s.functions[probe], f)
 	return nil
 }
