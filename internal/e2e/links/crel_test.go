@@ -30,6 +30,12 @@ func crelCompilers() []compiler {
 	return all
 }
 
+// crelLinked are those whose objects lld links: versions 19 and 21 leave the fields of
+// SHT_CREL on s390x as they are, and say nothing, in unconverted objects too; 23 does not.
+func crelLinked() []compiler {
+	return slices.DeleteFunc(crelCompilers(), func(c compiler) bool { return c.machine.Machine == toolchains.S390X })
+}
+
 // withoutCREL is the compiler without crelFlag.
 func (c compiler) withoutCREL() compiler {
 	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return f == crelFlag })
@@ -54,7 +60,7 @@ func crelTest(t *testing.T, name string, c compiler, test func(t *testing.T)) {
 
 // TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
 func TestCREL(t *testing.T) {
-	for _, c := range crelCompilers() {
+	for _, c := range crelLinked() {
 		for _, l := range layouts {
 			ld := c.machine.linkers[0]
 			for _, md := range modes {
@@ -65,14 +71,14 @@ func TestCREL(t *testing.T) {
 			crelTest(t, gc.String()+"/gc", c, func(t *testing.T) { checkGC(t, gc) })
 		}
 	}
-	c := crelCompilers()[0]
+	c := crelLinked()[0]
 	crelTest(t, "icf", c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") })
 }
 
 // TestMergeCREL converts objects and merges them, and the other way round; with some of
 // SHT_RELA lld makes SHT_CREL of both.
 func TestMergeCREL(t *testing.T) {
-	for _, c := range crelCompilers() {
+	for _, c := range crelLinked() {
 		for name, md := range map[string]mode{"pie": modePIE, "shared": modeShared} {
 			ld := c.machine.linkers[0]
 			crelTest(t, c.String()+"/"+name, c, func(t *testing.T) {
