@@ -49,11 +49,16 @@ type Traits struct {
 
 	Features  Features
 	Arguments Arguments
+	DOF       DOF // of a DOFMachine
 
 	// Breakpoints are the instructions that debuggers and kernels put over the
 	// first bytes of a site when they arm it, as they stand in memory. The first is
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
+
+	// Nops are the no operations that headers of user space put where a probe is, as they
+	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
+	Nops [][]byte
 
 	// Mapping are the letters of the mapping symbols that assemblers make, the
 	// Encodings without Unmapped; "" where they make none.

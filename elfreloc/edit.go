@@ -20,18 +20,18 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  [][]patch         // by section
-	appended map[int][]byte    // by section
-	relocs   []*relocEdit      // by relocation section, nil where nothing changes
-	members  map[int][]int     // new members by group section
-	sections []newSection      // behind the last of the object
-	slots    map[uint32]Symbol // new contents of symbols
-	removed  map[uint32]uint32 // removed symbols, and what takes their place
-	unnamed  map[uint32]uint32 // symbols that Forget has, and the type for what named them
-	added    []Symbol          // behind the last of the object
-	sectSyms map[int]uint32    // nameless section symbols by section
-	groups   map[int]int       // group section by member
-	targets  []*RelocSection   // relocation section by target, nil for none
+	patches   [][]patch         // by section
+	appended  map[int][]byte    // by section
+	relocs    []*relocEdit      // by relocation section, nil where nothing changes
+	members   map[int][]int     // new members by group section
+	sections  []newSection      // behind the last of the object
+	slots     map[uint32]Symbol // new contents of symbols
+	removed   map[uint32]uint32 // removed symbols, and what takes their place
+	forgotten map[uint32]uint32 // by Forget: symbols, and the type for what named them
+	added     []Symbol          // behind the last of the object
+	sectSyms  map[int]uint32    // nameless section symbols by section
+	groups    map[int]int       // group section by member
+	targets   []*RelocSection   // relocation section by target, nil for none
 }
 
 type patch struct {
@@ -92,7 +92,7 @@ func (o *Object) Edit() (*Edit, error) {
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
 		patches: make([][]patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
-		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, unnamed: map[uint32]uint32{},
+		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, forgotten: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
 	for i := range rels {
@@ -106,7 +106,7 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.unnamed)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.forgotten)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(ps []patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -225,7 +225,7 @@ func (e *Edit) RemoveSymbol(i, by uint32) { e.removed[i] = by }
 // Forget has nothing that is not loaded name symbol i any more: relocations of such
 // sections of the object become of type none, against no symbol and with no addend.
 // Where SHT_RELA leaves the field zero, as assemblers write it, no address is told.
-func (e *Edit) Forget(i, none uint32) { e.unnamed[i] = none }
+func (e *Edit) Forget(i, none uint32) { e.forgotten[i] = none }
 
 // AddSymbol adds a symbol and returns its index, which holds for this Edit alone.
 func (e *Edit) AddSymbol(s Symbol) uint32 {

@@ -13,7 +13,7 @@ type saver struct {
 	e        *Edit
 	o        *Object
 	numbers  numbering
-	unnamed  []uint32   // numbers.final for what is not loaded, once it is needed
+	unloaded []uint32   // numbers.final for what is not loaded, once it is needed
 	sections []Section  // the new section header table
 	content  [][]Extent // by section, nil for those that do not change
 	strings  map[int]*stringTable

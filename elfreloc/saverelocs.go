@@ -36,7 +36,7 @@ func (s *saver) writeRelocations() error {
 
 // forgets reports whether a section may name what Forget has.
 func (s *saver) forgets(rs RelocSection) bool {
-	return len(s.e.unnamed) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
+	return len(s.e.forgotten) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
 // finalSymbols are the new indexes of symbols, as the relocations of a section name them.
@@ -44,23 +44,25 @@ func (s *saver) finalSymbols(rs RelocSection) []uint32 {
 	if !s.forgets(rs) {
 		return s.numbers.final
 	}
-	if s.unnamed == nil {
-		s.unnamed = slices.Clone(s.numbers.final)
-		for i := range s.e.unnamed {
-			s.unnamed[i] = 0
+	if s.unloaded == nil {
+		s.unloaded = slices.Clone(s.numbers.final)
+		for i := range s.e.forgotten {
+			s.unloaded[i] = 0
 		}
 	}
-	return s.unnamed
+	return s.unloaded
 }
 
 // renumber gives a relocation its new symbol.
 func (s *saver) renumber(r *Relocation, final []uint32) {
-	if none, ok := s.e.unnamed[r.Sym]; ok && final[r.Sym] == 0 {
+	if none, ok := s.e.forgotten[r.Sym]; ok && final[r.Sym] == 0 {
 		r.Type, r.Addend = none, 0
 	}
 	r.Sym = final[r.Sym]
 }
 
+// writeRelocSection queues a section of entries of one size: block by block where each
+// that was there keeps its place, else all of it anew, in memory.
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	if len(re.deleted) > 0 {
 		var kept []byte

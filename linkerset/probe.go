@@ -119,7 +119,7 @@ func mangledID(before, id string, prefix int) string {
 // FromID makes a probe of its id.
 func FromID(id string) Probe {
 	provider, name := SplitID(id)
-	return Probe{ID: id, Provider: dashes(provider), Name: dashes(name)}
+	return Probe{ID: id, Provider: WithDashes(provider), Name: WithDashes(name)}
 }
 
 // SplitID takes an id apart, <provider>___<name>, or else a name alone of the
@@ -132,8 +132,14 @@ func SplitID(id string) (provider, name string) {
 	return provider, name
 }
 
-// dashes writes a name as people read it.
-func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }
+// WithDashes writes a name as a Probe has it, and people read it: with a dash for each
+// __ of C identifiers and of notes.
+func WithDashes(name string) string { return strings.ReplaceAll(name, "__", "-") }
+
+// InSource writes a name with the __ that stands for a dash in sources, and so in notes:
+// perf takes no dash in a note, and SystemTap, which replaces those that it is asked for,
+// does not find one.
+func InSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // IDs returns the ids of a probe object by all its names: two objects may stand at
 // one address.

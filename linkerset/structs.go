@@ -71,7 +71,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 			*f.to = s
 		}
 	}
-	probe.Provider, probe.Name, probe.Told = dashes(probe.Provider), dashes(probe.Name), true
+	probe.Provider, probe.Name, probe.Told = WithDashes(probe.Provider), WithDashes(probe.Name), true
 	if p.args == nil {
 		if err := p.readArguments(); err != nil {
 			return err

@@ -32,6 +32,9 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Scan.Stubs)+len(p.semaphores.all) == 0 {
 		return nil
 	}
+	if p.Options.DOF != nil {
+		return p.applyDOF(e)
+	}
 	probes, err := newProbeFinder(p, e)
 	if err != nil {
 		return err

@@ -10,13 +10,12 @@ import (
 // a sentence: "argument 2, a floating-point number, and those behind it". What notes
 // tell in full is not there.
 func (p *Plan) LeftOut() (map[*Stub]string, error) {
-	// The warnings are those of Apply.
-	w := &noteWriter{p: &Plan{Scan: p.Scan, Options: p.Options}}
 	out := map[*Stub]string{}
 	if len(p.Sites) == 0 || p.Scan.Machine == nil {
 		return out, nil
 	}
-	if err := w.findObjects(); err != nil {
+	known, err := p.knowledge()
+	if err != nil {
 		return nil, err
 	}
 	for i := range p.Sites {
@@ -24,7 +23,7 @@ func (p *Plan) LeftOut() (map[*Stub]string, error) {
 		if _, done := out[s]; done || s.Kind != arch.Probe {
 			continue
 		}
-		text, err := w.leftOut(s)
+		text, err := known.leftOut(s)
 		if err != nil {
 			return nil, err
 		}
@@ -37,12 +36,13 @@ func (p *Plan) LeftOut() (map[*Stub]string, error) {
 
 // leftOut tells what notes leave out of a stub's arguments, "" for nothing. Only debug
 // information tells of any: other types are those of integers and pointers.
-func (w *noteWriter) leftOut(s *Stub) (string, error) {
-	known, err := w.known(s.ID)
+func (k *knowledge) leftOut(s *Stub) (string, error) {
+	known, err := k.probe(s.ID)
 	if err != nil || len(known.Args) > 0 {
 		return "", err
 	}
-	params, _ := w.declaration(s)
+	declared, _ := k.prototypes() // the warning is Apply's
+	params := declared[s.Name]
 	for i, param := range params {
 		if param.Size != 0 {
 			continue

@@ -3,11 +3,9 @@ package patch
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/emit/sitenotes"
 	"sdtconvert/internal/emit/stapsdt"
@@ -17,75 +15,38 @@ import (
 
 // noteWriter adds the notes of probe calls to an object.
 type noteWriter struct {
-	stapsdt  *stapsdt.Writer // nil when there are to be none for SystemTap's readers
-	usdt     *usdt.Writer    // nil when there are to be none for DTrace
-	p        *Plan
-	objects  map[string]image.Ref         // probe objects that this object defines, by name
-	probes   *linkerset.Probes            // what they say
-	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
-	silent   map[string][]*Stub           // whose probes have no notes for DTrace, by the reason
+	stapsdt *stapsdt.Writer // nil when there are to be none for SystemTap's readers
+	usdt    *usdt.Writer    // nil when there are to be none for DTrace
+	p       *Plan
+	known   *knowledge
+	warned  bool               // of what debug information says
+	silent  map[string][]*Stub // whose probes have no notes for DTrace, by the reason
 }
 
 func newNoteWriter(p *Plan, e *elfreloc.Edit) (*noteWriter, error) {
-	w, sections := &noteWriter{p: p}, sitenotes.NewWriter(e, p.Scan.Machine)
+	known, err := p.knowledge()
+	if err != nil {
+		return nil, err
+	}
+	w, sections := &noteWriter{p: p, known: known}, sitenotes.NewWriter(e, p.Scan.Machine)
 	if p.Options.Stapsdt {
 		w.stapsdt = stapsdt.NewWriter(e, sections)
 	}
 	if p.Options.DTrace {
 		w.usdt = usdt.NewWriter(e, sections)
 	}
-	return w, w.findObjects()
-}
-
-// findObjects finds the probe objects of stubs, as far as this object defines
-// them for all of a program.
-func (w *noteWriter) findObjects() error {
-	o, prefix := w.p.Scan.Object, w.p.Options.ProbePrefix
-	im, err := w.p.Scan.Image()
-	if err != nil {
-		return err
-	}
-	w.objects, w.probes = map[string]image.Ref{}, linkerset.NewProbes(im, prefix)
-	syms, err := o.Symbols()
-	if err != nil || !syms.Mentions(prefix) {
-		return err
-	}
-	wanted := map[string]bool{}
-	for _, s := range w.p.Scan.Stubs {
-		wanted[prefix+s.ID] = true
-	}
-	for _, g := range w.p.Scan.Guards {
-		wanted[prefix+g.ID] = true
-	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		name := syms.Name(i)
-		if s := syms.Nameless(i); wanted[name] && s.Defined() {
-			w.objects[name] = image.Ref{Symbol: name, Addr: image.Addr{Section: s.Section, Offset: s.Value}}
-		}
-	}
-	return nil
+	return w, nil
 }
 
 // declaration returns the parameters of a stub that debug information declares.
 // What is wrong with that is no reason not to convert an object.
 func (w *noteWriter) declaration(s *Stub) ([]lines.Parameter, bool) {
-	if w.declared == nil {
-		names := map[string]bool{}
-		for _, s := range w.p.Scan.Stubs {
-			names[s.Name] = true
-		}
-		table, err := lines.New(w.p.Scan.Object, w.p.Scan.Machine)
-		if err == nil {
-			w.declared, err = table.Prototypes(func(name string) bool { return names[name] })
-		}
-		if err != nil {
-			w.p.Warnings = append(w.p.Warnings, err)
-		}
-		if w.declared == nil {
-			w.declared = map[string][]lines.Parameter{}
-		}
+	declared, fault := w.known.prototypes()
+	if fault != nil && !w.warned {
+		w.p.Warnings = append(w.p.Warnings, fault)
+		w.warned = true
 	}
-	params, ok := w.declared[s.Name]
+	params, ok := declared[s.Name]
 	return params, ok
 }
 
@@ -104,11 +65,11 @@ type probe struct {
 // probe describes the probe of a site: as a listing does, but for dashes.
 func (w *noteWriter) probe(site *Site) (probe, error) {
 	s := site.Stub
-	known, err := w.known(s.ID)
+	known, err := w.known.probe(s.ID)
 	if err != nil {
 		return probe{}, err
 	}
-	p := probe{Probe: stapsdt.Probe{Provider: inSource(known.Provider), Name: inSource(known.Name), Args: site.Operands}}
+	p := probe{Probe: stapsdt.Probe{Provider: linkerset.InSource(known.Provider), Name: linkerset.InSource(known.Name), Args: site.Operands}}
 	if n := len(p.Provider) + len(p.Name); n > longestNames {
 		return probe{}, w.p.Scan.Object.OffsetError(site.Relocs.Target, site.Change.Site.Offset, fmt.Errorf(
 			"provider and name of the probe have %d bytes, and a note has at most %d; choose shorter ones", n, longestNames))
@@ -126,19 +87,6 @@ func (w *noteWriter) probe(site *Site) (probe, error) {
 	}
 	return p, nil
 }
-
-// known is what is known of a probe: by this object, else by others, else by its ID.
-func (w *noteWriter) known(id string) (linkerset.Probe, error) {
-	if ref, ok := w.objects[w.p.Options.ProbePrefix+id]; ok {
-		return w.probes.Of(ref)
-	}
-	return w.p.Options.elsewhere(w.p.Scan.Object, id)
-}
-
-// inSource writes a name with the __ that stands for a dash in sources. perf takes no
-// dash in a note, and SystemTap, which replaces those that it is asked for, does not
-// find one.
-func inSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // types finds the types of a stub's arguments: what the program says of the probe,
 // else the declaration of the stub as the compiler has seen it, else what the

@@ -3,6 +3,9 @@ package patch_test
 import (
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 // What no tracer was tried with is not written.
@@ -21,5 +24,36 @@ func TestNamesTooLongForNotes(t *testing.T) {
 	}
 	if _, err := convertBytes(t, data, defaults()); err != nil {
 		t.Errorf("without notes: %v", err)
+	}
+}
+
+// LeftOut reads what Apply reads, and only Apply tells what is wrong with it.
+func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
+	data := assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___sale\n\tcall __dtrace_probe_shop___refund\n\tret\n"+
+		"\t.section .debug_info,\"\",@progbits\n\t.long 0x100\n\t.section .debug_abbrev,\"\",@progbits\n\t.byte 0\n")
+	o := objects.Open(t, data)
+	plan, err := patch.Examine(o, withNotes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaveOut := func() {
+		if out, err := plan.LeftOut(); err != nil || len(out) > 0 {
+			t.Errorf("left out: %v, %v", out, err)
+		}
+	}
+	leaveOut()
+	if len(plan.Warnings) > 0 {
+		t.Errorf("before Apply: %v", plan.Warnings)
+	}
+	e, err := o.Edit()
+	if err == nil {
+		err = plan.Apply(e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaveOut()
+	if len(plan.Warnings) != 1 || !strings.HasPrefix(plan.Warnings[0].Error(), "a.o: debug information: .debug_info+0x0: ") {
+		t.Errorf("after Apply: %v", plan.Warnings)
 	}
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
 	// same forms.
 	DTrace bool
+	// DOF, where it is not nil, has sites disabled for DTrace's object format, and nothing
+	// recorded: see Plan.DOFSites.
+	DOF *DOF
 	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
 	// load them then. Those that guards read get their names if Names.Guards says so.
 	Semaphores Semaphores
@@ -67,22 +70,30 @@ type Plan struct {
 	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
 	code       []byte               // what keep has kept
 	flow       arch.Flow            // for calls away from their relocations, once it is needed
+	known      *knowledge           // once knowledge has made it
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
-// What cannot be disabled is in Refused; then the plan must not be applied. Calls in
-// an object of a machine that is not known are an error.
+// What cannot be disabled is in Refused; then the plan must not be applied. An object of
+// a machine that is not known is an error where it calls stubs, or names them in what is
+// not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
-	if len(s.Calls)+len(s.Refused) == 0 {
+	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
+	if len(s.Calls)+len(s.Refused) == 0 && !named {
 		return p, nil
 	}
 	if s.Machine == nil {
 		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
 			s.Object.Machine, s.Object.Encoding.Class)}
+	}
+	if opts.DOF != nil {
+		if err := p.checkDOF(); err != nil {
+			return nil, err
+		}
 	}
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
@@ -128,7 +139,11 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	text.relocs = relocs
 	var change arch.Change
 	traits := p.Scan.Machine.Traits()
-	site, err := p.decode(ref, t, relocs)
+	decode := p.decode
+	if p.Options.DOF != nil {
+		decode = p.decodeDOF
+	}
+	site, err := decode(ref, t, relocs)
 	if err != nil && !isRefusal(err) {
 		return err
 	}
@@ -140,13 +155,10 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
-		if env.ReturnThunk && slices.Contains(traits.ReturnThunk.Near, site.Form) {
-			if env.Returns, err = p.returns(ref.Relocs); err != nil {
-				return err
-			}
+		change, err = p.disable(ref, site, t)
+		if err != nil && !isRefusal(err) {
+			return err
 		}
-		change, err = p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 	}
 	if err == nil {
 		err = p.overlap(ref, site)
@@ -161,6 +173,20 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 	}
 	p.Sites = append(p.Sites, Site{*ref, change, where})
 	return nil
+}
+
+// disable gives the disabled form of a site, with the text around it.
+func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
+	if p.Options.DOF != nil {
+		return p.disableDOF(ref, site)
+	}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
+	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
+		if env.Returns, err = p.returns(ref.Relocs); err != nil {
+			return change, err
+		}
+	}
+	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
 // refusal makes an error of a refusal, or nil of none.

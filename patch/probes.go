@@ -90,21 +90,11 @@ func (f *probeFinder) findGlobals(syms *elfreloc.Symbols, prefix string, wanted 
 func (f *probeFinder) findLocals(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) {
 	file := 0
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		name := syms.Name(i)
-		at := strings.Index(name, prefix)
-		if at < 0 {
-			if syms.At(i).Type == elf.STT_FILE {
-				file = i
-			}
-			continue
-		}
-		s := syms.At(i)
-		if s.Type == elf.STT_FILE {
+		switch typ := elf.ST_TYPE(syms.Info(i)); {
+		case typ == elf.STT_FILE:
 			file = i
-			continue
-		}
-		if s.Type != elf.STT_SECTION {
-			f.addLocal(localProbe{symbol: i, file: file}, s, prefix, wanted)
+		case typ != elf.STT_SECTION && strings.Contains(syms.Name(i), prefix):
+			f.addLocal(localProbe{symbol: i, file: file}, syms.At(i), prefix, wanted)
 		}
 	}
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
@@ -152,10 +142,12 @@ func trimNumber(name string, wanted map[string]bool) string {
 	return name
 }
 
+// readFiles notes which source file each local symbol is of: its STT_FILE symbol precedes
+// it (gABI, "Symbol Table").
 func (f *probeFinder) readFiles(syms *elfreloc.Symbols) {
 	file := 0
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		if syms.At(i).Type == elf.STT_FILE {
+		if elf.ST_TYPE(syms.Info(i)) == elf.STT_FILE {
 			file = i
 		}
 		f.files[i] = file
@@ -207,11 +199,21 @@ func (f *probeFinder) hide(sym uint32) {
 	if f.p.Options.Layout.Format != linkerset.Relative {
 		return
 	}
-	s := f.e.Symbol(sym)
-	if s.Visibility() == elf.STV_DEFAULT || s.Visibility() == elf.STV_PROTECTED {
-		s.Other = s.Other&^3 | byte(elf.STV_HIDDEN)
-		f.e.SetSymbol(sym, s)
+	if s := f.e.Symbol(sym); isVisible(s) {
+		f.e.SetSymbol(sym, hidden(s))
 	}
+}
+
+// isVisible reports whether other modules may see a symbol.
+func isVisible(s elfreloc.Symbol) bool {
+	v := s.Visibility()
+	return v == elf.STV_DEFAULT || v == elf.STV_PROTECTED
+}
+
+// hidden is a symbol with STV_HIDDEN as its visibility, the low bits of st_other.
+func hidden(s elfreloc.Symbol) elfreloc.Symbol {
+	s.Other = s.Other&^3 | byte(elf.STV_HIDDEN)
+	return s
 }
 
 // local chooses among the local probe objects of one name: that of the site's
@@ -246,6 +248,14 @@ func (f *probeFinder) local(s *Site, name string, candidates []localProbe) (link
 	return ref, nil
 }
 
+// isOf reports whether the name of a probe object tells that it is local to a function. A
+// clone or a part of a function uses the probe objects of its source.
+func (l *localProbe) isOf(function resolve.Function) bool {
+	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
+}
+
+// choose returns the candidate for a function, nil where several files have one and
+// nothing tells which is its file.
 func (f *probeFinder) choose(function resolve.Function, candidates []localProbe) *localProbe {
 	file, known := f.files[function.Symbol]
 	var own, same *localProbe
@@ -256,8 +266,7 @@ func (f *probeFinder) choose(function resolve.Function, candidates []localProbe)
 			files[c.file] = true
 		}
 		sameFile := !known || c.global || c.file == file
-		// A clone or a part of a function uses the probe objects of its source.
-		if own == nil && c.function != "" && (sameFunction(c.function, function.Name) || sameFunction(c.function, function.Raw)) && sameFile {
+		if own == nil && sameFile && c.isOf(function) {
 			own = c
 		}
 		if same == nil && sameFile {

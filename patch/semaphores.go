@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/linkerset"
 )
 
 // Semaphores say which probes of an object get a semaphore, where there are notes.
@@ -70,7 +71,7 @@ type semaphore struct {
 	defined bool     // by the object
 	foreign bool     // the symbol has the name already, so there may be a definition of 2 bytes
 	tested  bool     // by a call
-	noted   bool
+	noted   bool     // by a call that gets a note
 }
 
 // semaphores are those of an object.
@@ -85,8 +86,8 @@ func (p *Plan) planSemaphores() error {
 	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
 		return nil
 	}
-	names := &noteWriter{p: p}
-	if err := names.findObjects(); err != nil {
+	names, err := p.knowledge()
+	if err != nil {
 		return err
 	}
 	byName := map[string]*semaphore{}
@@ -94,11 +95,11 @@ func (p *Plan) planSemaphores() error {
 		if s := p.semaphores.byID[id]; s != nil {
 			return s, nil
 		}
-		known, err := names.known(id)
+		known, err := names.probe(id)
 		if err != nil {
 			return nil, err
 		}
-		name := stapsdt.SemaphoreName(inSource(known.Provider), inSource(known.Name))
+		name := stapsdt.SemaphoreName(linkerset.InSource(known.Provider), linkerset.InSource(known.Name))
 		s := byName[name]
 		if s == nil {
 			s = &semaphore{name: name}
@@ -150,32 +151,16 @@ func (p *Plan) useNamed(byName map[string]*semaphore) error {
 // guards before they are renamed and after it, as ld -r may bring them together, or
 // references and a definition, it uses the definition that linkers keep.
 func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
-	o := p.Scan.Object
-	syms, err := o.Symbols()
+	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
 		return err
 	}
 	sym := syms.At(int(i))
-	is := ""
-	switch {
-	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && o.Sections[sym.Section].Executable():
-		is = "code"
-	case sym.Type == elf.STT_TLS:
-		is = "local to threads"
-	case sym.Type != elf.STT_OBJECT && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_COMMON:
-		is = fmt.Sprintf("of type %v", sym.Type)
-	case sym.Bind == elf.STB_LOCAL:
-		is = "local"
-	case sym.Section == elfreloc.SectionAbs:
-		is = "absolute"
-	case s.defined && sym.Section != 0 && !(p.isOurs(s.symbol) && p.isOurs(i)):
-		is = fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
-	}
-	if is != "" {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
+	if is := p.misuse(syms, s, i, &sym); is != "" {
+		return &elfreloc.Error{File: p.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
 	}
 	s.foreign = s.foreign || named
-	better, err := p.isBetter(s, i)
+	better, err := p.isBetter(syms, s, i)
 	switch {
 	case err != nil:
 		return err
@@ -190,14 +175,29 @@ func (p *Plan) useSymbol(s *semaphore, i uint32, named bool) error {
 	return nil
 }
 
+// misuse says what keeps a symbol from being that of a semaphore, "" for nothing.
+func (p *Plan) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym *elfreloc.Symbol) string {
+	switch {
+	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.Scan.Object.Sections[sym.Section].Executable():
+		return "code"
+	case sym.Type == elf.STT_TLS:
+		return "local to threads"
+	case sym.Type != elf.STT_OBJECT && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_COMMON:
+		return fmt.Sprintf("of type %v", sym.Type)
+	case sym.Bind == elf.STB_LOCAL:
+		return "local"
+	case sym.Section == elfreloc.SectionAbs:
+		return "absolute"
+	case s.defined && sym.Section != 0 && !(p.isOurs(syms, s.symbol) && p.isOurs(syms, i)):
+		return fmt.Sprintf("defined beside %q", syms.Name(int(s.symbol)))
+	}
+	return ""
+}
+
 // isBetter reports whether another symbol is to be that of a semaphore instead of the one
 // it has. Of two definitions each is in a COMDAT group, which now get the same name: so
 // linkers drop the second group, and what it defines.
-func (p *Plan) isBetter(s *semaphore, i uint32) (bool, error) {
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return false, err
-	}
+func (p *Plan) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint32) (bool, error) {
 	section := syms.At(int(i)).Section
 	if section == 0 || !s.defined {
 		return section != 0, nil
@@ -208,11 +208,7 @@ func (p *Plan) isBetter(s *semaphore, i uint32) (bool, error) {
 
 // isOurs reports whether a symbol is that of a semaphore as guards and conversions define
 // it.
-func (p *Plan) isOurs(i uint32) bool {
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return false
-	}
+func (p *Plan) isOurs(syms *elfreloc.Symbols, i uint32) bool {
 	sym := syms.At(int(i))
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.Scan.Object.Sections[sym.Section])
 }
@@ -265,8 +261,8 @@ func (a *applier) useSemaphore(s *semaphore) {
 	old := a.e.Symbol(s.symbol)
 	sym := old
 	sym.Name = s.name
-	if v := sym.Visibility(); s.tested && (v == elf.STV_DEFAULT || v == elf.STV_PROTECTED) {
-		sym.Other = sym.Other&^3 | byte(elf.STV_HIDDEN)
+	if s.tested && isVisible(sym) {
+		sym = hidden(sym)
 	}
 	if sym != old {
 		a.e.SetSymbol(s.symbol, sym)

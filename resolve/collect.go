@@ -93,9 +93,9 @@ func (c *collector) find(section int, off uint64) int {
 // mayName reports whether a function may be called by a name; rest begins with
 // it and goes on behind its NUL. Mapping symbols (ELF for the Arm Architecture,
 // 5.5.5, and RISC-V's) and the labels of compilers and of assemblers name places
-// in functions.
+// in functions. dtrace -G adds a name of its own to functions.
 func mayName(rest string, typ elf.SymType) bool {
-	if rest == "" || rest[0] == 0 || strings.HasPrefix(rest, ".L") {
+	if rest == "" || rest[0] == 0 || strings.HasPrefix(rest, ".L") || strings.HasPrefix(rest, "$dtrace") {
 		return false
 	}
 	if typ != elf.STT_NOTYPE {

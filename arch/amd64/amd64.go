@@ -59,7 +59,9 @@ var traits = arch.Traits{
 		// A tail call finds the return address pushed.
 		Stack: &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
 	},
+	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
+	Nops:        [][]byte{{0x90}}, // nop
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	},

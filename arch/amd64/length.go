@@ -6,8 +6,9 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// decode decodes an instruction, endbr64 too, of which x86asm knows the prefix alone. n is its length in bytes, 0 for what is none or is not
-// known. What has a VEX or EVEX prefix has no Op: it neither jumps nor calls.
+// decode decodes an instruction, endbr64 too, of which x86asm knows the prefix alone. n
+// is its length in bytes, 0 for what is none or is not known. What has a VEX or EVEX
+// prefix has no Op: it neither jumps nor calls.
 func decode(code []byte) (inst x86asm.Inst, n int) {
 	if bytes.HasPrefix(code, endbr64) {
 		return x86asm.Inst{Op: x86asm.NOP}, len(endbr64)

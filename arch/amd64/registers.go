@@ -118,16 +118,11 @@ func (h *holdings) live() string {
 
 // pass goes over an instruction. why tells what keeps the call from being disabled.
 func (h *holdings) pass(inst x86asm.Inst) (why string) {
-	dst, src := inst.Args[0], inst.Args[1]
-	held := h.holds(src)
 	switch {
 	case branches(inst.Op):
 		return "in another basic block"
-	case inst.Op == x86asm.ADD && h.fromGOT() && whole(dst) != noReg && whole(src) != noReg &&
-		(held == offset && h.holds(dst) == nothing || held == nothing && h.holds(dst) == offset),
-		inst.Op == x86asm.LEA && h.fromGOT() && whole(dst) != noReg && h.isSum(src),
-		inst.Op == x86asm.MOV && h.typ == elf.R_X86_64_GOT64 && whole(dst) != noReg && h.isSum(src):
-		h.in[whole(dst)] = address
+	case h.makesAddress(inst):
+		h.in[whole(inst.Args[0])] = address
 		return ""
 	case !h.knows(inst):
 		return whyUnknown
@@ -135,6 +130,25 @@ func (h *holdings) pass(inst x86asm.Inst) (why string) {
 		return "whose register has another use"
 	}
 	return ""
+}
+
+// makesAddress reports whether an instruction makes the stub's address of the offset and
+// the global offset table's address, or loads it from there, into a register.
+func (h *holdings) makesAddress(inst x86asm.Inst) bool {
+	dst, src := inst.Args[0], inst.Args[1]
+	if whole(dst) == noReg {
+		return false
+	}
+	switch inst.Op {
+	case x86asm.ADD:
+		a, b := h.holds(dst), h.holds(src)
+		return h.fromGOT() && whole(src) != noReg && (a == nothing && b == offset || a == offset && b == nothing)
+	case x86asm.LEA:
+		return h.fromGOT() && h.isSum(src)
+	case x86asm.MOV:
+		return h.typ == elf.R_X86_64_GOT64 && h.isSum(src)
+	}
+	return false
 }
 
 // branches reports whether an instruction ends a basic block, or calls.

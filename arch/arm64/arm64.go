@@ -42,11 +42,13 @@ var traits = arch.Traits{
 		Registers: arch.Registers("x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"),
 		Stack:     &arch.Stack{Operand: "[sp, %d]"},
 	},
+	DOF:          traitsDOF,
 	CharUnsigned: true,
 	Breakpoints: [][]byte{
 		{0x00, 0x00, 0x20, 0xd4}, // brk #0, of gdb
 		{0xa0, 0x00, 0x20, 0xd4}, // brk #5, of Linux's uprobes
 	},
+	Nops:    [][]byte{{0x1f, 0x20, 0x03, 0xd5}}, // nop
 	Mapping: "xd",
 }
 

@@ -93,6 +93,10 @@ func TestTraitsAreComplete(t *testing.T) {
 		for _, b := range tr.Breakpoints {
 			check(len(b) > 0 && uint64(len(b)) <= tr.Site, "a breakpoint does not fit a site")
 		}
+		check(len(tr.Nops) > 0, "no nop")
+		for _, b := range tr.Nops {
+			check(strings.HasSuffix(asm(m, b), "nop"), "a nop that is none")
+		}
 		check(strings.Trim(tr.Mapping, "atdx") == "" && (tr.Mapping == "" || strings.Contains(tr.Mapping, "d")), "Mapping")
 		check((tr.Descriptors == "") == (tr.Descriptor == nil), "function descriptors without one")
 		check(len(tr.Arguments.Registers) > 0 || tr.Arguments.Stack != nil, "no arguments")

@@ -48,6 +48,10 @@ var traits = arch.Traits{
 		{0x02, 0x90},             // c.ebreak
 		{0x73, 0x00, 0x10, 0x00}, // ebreak
 	},
+	Nops: [][]byte{
+		{0x01, 0x00},             // c.nop
+		{0x13, 0x00, 0x00, 0x00}, // nop
+	},
 	Mapping: "xd",
 }
 

@@ -154,6 +154,9 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	if rec := site.Record; rec != nil {
 		detail("record", "%s: %s, %s+%#x", rec.Section, message.OrDash(rec.Probe), site.Section, rec.Offset)
 	}
+	if n := site.Note; n != nil {
+		detail("note", "%s, %s, semaphore %s", n.Provider, n.Name, message.OrDash(n.Semaphore))
+	}
 	if site.Refused != "" {
 		detail("refused", "%s", site.Refused)
 	}

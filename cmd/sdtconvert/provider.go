@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,7 +53,7 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 	for _, warning := range o.warnings {
 		message.Warning(p.Stderr, warning)
 	}
-	if err := p.checkSystem(o); err != nil {
+	if o.system, err = o.targetSystem(); err != nil {
 		return false, err
 	}
 	providers, err := p.readProviders(o)
@@ -65,40 +64,26 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 	if o.header {
 		data = header.Write(o.output, providers, o.form())
 	} else if data, err = p.providerObject(o, providers); err != nil {
-		return false, dofStatus(err)
+		return false, err
 	}
 	return false, p.files.New(o.output, data)
 }
 
-// dofStatus makes a fault of the command line of what is asked for a system whose form of
-// probes is not there.
-func dofStatus(err error) error {
-	if errors.Is(err, object.ErrDOF) {
-		return &statusError{exitUsage, err}
-	}
-	return err
-}
-
-// checkSystem refuses systems other than Linux. Stubs are the same everywhere.
-func (p *program) checkSystem(o *providerOptions) error {
-	system := runtime.GOOS
+// targetSystem is the system that the command line names, or else the host's. Objects may
+// tell another. Stubs are the same everywhere.
+func (o *providerOptions) targetSystem() (object.System, error) {
+	name := runtime.GOOS
 	if o.target != "" {
-		system = o.target
+		name = o.target
 	}
-	if o.header && o.stubs {
-		return nil
+	system, err := object.ParseSystem(name)
+	if err != nil && o.header && o.stubs {
+		return object.Linux, nil
 	}
-	for _, dof := range []string{"freebsd", "solaris", "illumos", "sunos"} {
-		if strings.Contains(system, dof) {
-			return dofStatus(fmt.Errorf("%s: %w", system, object.ErrDOF))
-		}
+	if err != nil {
+		return system, &statusError{exitUsage, err}
 	}
-	for _, other := range []string{"darwin", "apple", "windows", "mingw", "cygwin", "netbsd", "openbsd", "dragonfly", "aix"} {
-		if strings.Contains(system, other) {
-			return &statusError{exitUsage, fmt.Errorf("%s: has no form of probes that is known here; --target names a system that has", system)}
-		}
-	}
-	return nil
+	return system, nil
 }
 
 // readProviders reads all files, and tells what is wrong with them.
@@ -115,24 +100,32 @@ func (p *program) readProviders(o *providerOptions) ([]*provider.Provider, error
 		if err != nil {
 			return nil, err
 		}
-		for _, warning := range append(file.Warnings, provider.Warnings(file.Providers)...) {
+		warnings := file.Warnings
+		if !o.system.DOF() { // where what these are about is a fault
+			warnings = append(warnings, provider.Warnings(file.Providers)...)
+		}
+		for _, warning := range warnings {
 			if !o.quiet {
 				message.Warning(p.Stderr, warning)
 			}
 		}
 		all = append(all, file.Providers...)
 	}
-	if faults := provider.Check(all, o.header && o.stubs); len(faults) > 0 {
-		return nil, several(faults)
-	}
-	return all, nil
+	return all, checkProviders(o, all)
 }
 
-// several are errors that are told one after the other.
-type several []error
-
-func (s several) Error() string   { return s[0].Error() }
-func (s several) Unwrap() []error { return s }
+// checkProviders applies the rules that hold for what is made of providers.
+func checkProviders(o *providerOptions, all []*provider.Provider) error {
+	dof := o.system.DOF() && !o.stubs
+	faults := provider.Check(all, o.header && o.stubs || dof)
+	if dof {
+		faults = append(faults, provider.CheckDOF(all)...)
+	}
+	if len(faults) > 0 {
+		return provider.Faults(faults)
+	}
+	return nil
+}
 
 // isInput refuses an output that is an input.
 func (o *providerOptions) isInput(path string) error {
@@ -148,7 +141,7 @@ func (o *providerOptions) isInput(path string) error {
 
 // providerObject makes the object, for the target that the objects of the link tell.
 func (p *program) providerObject(o *providerOptions, providers []*provider.Provider) ([]byte, error) {
-	t := &object.Target{}
+	t := &object.Target{System: o.system}
 	var faults []error
 	for _, path := range o.objects {
 		if err := o.isInput(path); err != nil {
@@ -158,14 +151,21 @@ func (p *program) providerObject(o *providerOptions, providers []*provider.Provi
 		}
 	}
 	if len(faults) > 0 {
-		return nil, several(faults)
+		return nil, provider.Faults(faults)
 	}
 	if !t.Known() {
 		if err := p.nameTarget(t, o); err != nil {
 			return nil, err
 		}
 	}
-	return t.Write(providers, o.shared())
+	if o.system = t.System; !o.system.DOF() {
+		return t.Write(providers, o.shared())
+	}
+	// Objects may have told the system.
+	if err := checkProviders(o, providers); err != nil {
+		return nil, err
+	}
+	return p.dofObject(o, t, providers)
 }
 
 // nameTarget says what the object is for where no object tells: what the command line
@@ -175,6 +175,13 @@ func (p *program) nameTarget(t *object.Target, o *providerOptions) error {
 	name := o.target
 	if name == "" {
 		name = p.compilerTarget(words)
+		system, err := object.ParseSystem(name)
+		if err != nil {
+			return &statusError{exitUsage, err}
+		}
+		if name != "" {
+			t.System = system
+		}
 	}
 	if name == "" {
 		name = runtime.GOARCH

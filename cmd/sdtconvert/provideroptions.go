@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/provider/cpp"
 	"sdtconvert/internal/provider/header"
+	"sdtconvert/internal/provider/object"
 )
 
 // providerOptions are the command line of dtrace(1), as far as it makes files.
@@ -19,6 +20,9 @@ type providerOptions struct {
 	stubs            bool
 	sources, objects []string
 	output, target   string
+	drti, sysroot    string
+	lazy, strict     bool
+	system           object.System
 	machineFlags     []string // -32 and such, which compilers know as well
 	warnings         []error
 	cpp.Options
@@ -82,16 +86,18 @@ func (o *providerOptions) long(arg string, args []string) ([]string, error) {
 	case "--version":
 		o.version = true
 		return args, nil
-	case "--target":
-		if !joined && len(args) > 0 {
-			value, args = args[0], args[1:]
-		}
-		if o.target = value; value == "" {
-			return nil, usagef("--target takes a triplet")
-		}
-		return args, nil
 	}
-	return nil, usagef("unknown option %s", arg)
+	into, ok := map[string]*string{"--target": &o.target, "--drti": &o.drti, "--sysroot": &o.sysroot}[name]
+	if !ok {
+		return nil, usagef("unknown option %s", arg)
+	}
+	if !joined && len(args) > 0 {
+		value, args = args[0], args[1:]
+	}
+	if *into = value; value == "" {
+		return nil, usagef("%s takes %s", name, map[string]string{"--target": "a triplet", "--drti": "an object", "--sysroot": "a folder"}[name])
+	}
+	return args, nil
 }
 
 // short reads an argument of options of one letter.
@@ -159,7 +165,11 @@ func (o *providerOptions) extension(text string) error {
 	switch name, _, _ := strings.Cut(text, "="); name {
 	case "stubs":
 		o.stubs = true
-	case "nolibs", "libdir", "lazyload", "linktype", "linkmode", "cpp", "cpppath", "cppargs", "cpphdrs", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
+	case "lazyload":
+		o.lazy = true
+	case "strict":
+		o.strict = true
+	case "nolibs", "libdir", "linktype", "linkmode", "cpp", "cpppath", "cppargs", "cpphdrs", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
 	default:
 		o.warnings = append(o.warnings, fmt.Errorf("-x %s is not known, and has no effect", name))
 	}
@@ -171,6 +181,8 @@ func (o *providerOptions) form() header.Form {
 	switch {
 	case o.stubs:
 		return header.Stubs
+	case o.system.DOF():
+		return header.Calls
 	case o.shared():
 		return header.Shared
 	}

@@ -190,7 +190,8 @@ const usageCheck = `Usage: sdtconvert check [flags] FILE...
 
 Finds what is wrong with the probes of a build: of its converted objects, which
 are all to be those of one link, of programs, libraries and kernel modules, and of
-these in comparison with what was converted.
+these in comparison with what was converted. A site has a record, or a note alone,
+as those of provider files.
 
 What is wanted:
         --require PROBE     a site has to have this probe, provider:module:function:name
@@ -283,12 +284,14 @@ const usageProvider = `Usage: sdtconvert provider -h -s FILE.d [-o OUT.h] [flags
        dtrace ..., TRIPLET-dtrace ...
 
 Makes of a provider file the header with the macros of its probes, or the object
-that a link needs for them, for Linux. It takes the command line of dtrace, in any
-order, also under that name.
+that a link needs for them, for Linux, FreeBSD and illumos. It takes the command
+line of dtrace, in any order, also under that name.
 
     -h                      make a header: FILE.h, if there is no -o
     -G                      make an object: FILE.o, if there is no -o; OBJECTs and
-                            archives say for which machine, and stay as they are
+                            archives say for which machine, and stay as they are,
+                            but for FreeBSD and illumos: there calls of stubs in
+                            them are disabled, in place, and the object tells of them
     -s FILE.d               the provider file; may be repeated
     -o OUT                  write to OUT
     -C                      preprocess the file as C
@@ -297,9 +300,14 @@ order, also under that name.
                             that is read first
     -x stubs                with -h: macros that call stubs, which sdtconvert
                             disables and records as any others
-    -32, -64, -m32, -m64, --target TRIPLET
-                            with -G and no OBJECT: the machine, instead of that of
+    --target TRIPLET        the system, and with -G and no OBJECT the machine
+    -32, -64, -m32, -m64    with -G and no OBJECT: the machine, instead of that of
                             CC, or of the host
+    --sysroot DIR           with -G for FreeBSD or illumos: where usr/lib/dtrace/drti.o
+                            is, which registers a program's probes when it starts
+    --drti OBJECT           such code, instead of that
+    -x lazyload             leave that code out
+    -x strict               fail where there is nothing to register
     -q, -w                  do not print warnings
     -V, --version, --help   show the version, or this
 

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
+	"sdtconvert/resolve"
 )
 
 // looker looks at one file.
@@ -25,6 +26,8 @@ type looker struct {
 	probes  *linkerset.Probes
 	tests   *sitestate.Tests
 	entries []linkerset.Entry // sorted by their sites
+	// noteSites are those without a record, sorted too.
+	noteSites []*noteSite
 
 	live      map[image.Addr]bool   // sites that live-call was said of
 	firstSite map[string]image.Addr // of each probe that has an id
@@ -79,6 +82,13 @@ func (l *looker) look() error {
 }
 
 func (l *looker) relocatable() bool { return l.Type == elf.ET_REL }
+
+// hasSymbols reports whether the symbols of functions are there, of the file or of its
+// separate debug file. The code has to be read.
+func (l *looker) hasSymbols() bool {
+	from := l.code.Functions().From()
+	return from == resolve.Symtab || from == resolve.Debug
+}
 
 // finding makes a finding at a place.
 func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {

@@ -2,7 +2,9 @@ package check
 
 import (
 	"io"
+	"slices"
 
+	"sdtconvert/image"
 	"sdtconvert/internal/manifest"
 )
 
@@ -32,7 +34,7 @@ type functionCopy struct {
 // again replaces what was said before.
 func (m *Manifest) Read(r io.Reader) error { return manifest.Read(r, m.add) }
 
-// add takes in the sites of one object that were recorded.
+// add takes in the sites of one object that have a record or a note.
 func (m *Manifest) add(o *manifest.Object) {
 	if m.byFile == nil {
 		m.byFile, m.names = map[string][]*functionCopy{}, map[string]bool{}
@@ -44,7 +46,7 @@ func (m *Manifest) add(o *manifest.Object) {
 	byKey := map[key]*functionCopy{}
 	var copies []*functionCopy
 	for _, s := range o.Sites {
-		if s.Record == nil || s.State == manifest.Refused {
+		if s.Record == nil && s.Note == nil || s.State == manifest.Refused {
 			continue
 		}
 		symbol := s.Symbol
@@ -64,22 +66,16 @@ func (m *Manifest) add(o *manifest.Object) {
 
 // imageSite is a site of an image.
 type imageSite struct {
+	at      image.Addr
 	ids     []string // of the probe object's names
 	enabled bool
+	noted   bool   // by a note alone
 	offset  uint64 // from the function's start
 	index   int    // among all sites of the image
 }
 
-// matches reports whether a site of an image is one of a manifest, but for its
-// place.
+// matches reports whether a site of an image is one of a manifest, but for its place. A
+// record tells more than a note does.
 func (s *imageSite) matches(want *manifest.Site) bool {
-	if s.enabled != want.Enabled() {
-		return false
-	}
-	for _, id := range s.ids {
-		if id == want.Probe {
-			return true
-		}
-	}
-	return false
+	return s.enabled == want.Enabled() && (want.Note != nil || !s.noted) && slices.Contains(s.ids, want.Probe)
 }

@@ -45,6 +45,10 @@ func (l *looker) notes() error {
 	for _, fault := range faults {
 		l.addWhole(BrokenNote, "", "%s", placed(fault))
 	}
+	l.findNoteSites(all)
+	if err := l.lookAtNoteSites(); err != nil {
+		return err
+	}
 	found := map[image.Addr]bool{}
 	for i := range all {
 		n := &all[i]

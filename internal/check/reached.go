@@ -8,7 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
-	"sdtconvert/linkerset"
+	"sdtconvert/internal/manifest"
 	"sdtconvert/resolve"
 )
 
@@ -68,7 +68,7 @@ func newReached(m *Manifest) *reached {
 	return r
 }
 
-// add compares the manifest with the records of a file.
+// add compares the manifest with the sites of a file.
 func (r *reached) add(l *looker) error {
 	if r == nil {
 		return nil
@@ -76,11 +76,11 @@ func (r *reached) add(l *looker) error {
 	if err := l.code.Read(); err != nil {
 		return err
 	}
-	if from := l.code.Functions().From(); from != resolve.Symtab && from != resolve.Debug {
+	if !l.hasSymbols() {
 		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", l.Name)
 	}
 	im := &imageSites{linked: !l.relocatable(), spare: map[string]int{}}
-	byStart, err := im.read(l, l.entries)
+	byStart, err := im.read(l)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,9 @@ func (r *reached) add(l *looker) error {
 	}
 	for i, used := range im.used {
 		if !used {
-			for _, id := range im.sites[i].ids {
-				im.spare[spareKey(id, im.sites[i].enabled)]++
+			s := &im.sites[i]
+			for _, id := range s.ids {
+				im.spare[spareKey(id, s.enabled, s.noted)]++
 			}
 		}
 	}
@@ -105,26 +106,36 @@ func (r *reached) add(l *looker) error {
 	return nil
 }
 
-func spareKey(id string, enabled bool) string { return fmt.Sprintf("%v %s", enabled, id) }
+func spareKey(id string, enabled, noted bool) string {
+	return fmt.Sprintf("%v %v %s", enabled, noted, id)
+}
 
 // read lists the sites of a file, and finds those of each function by its start.
-func (im *imageSites) read(l *looker, entries []linkerset.Entry) (map[image.Addr][]*imageSite, error) {
-	im.sites, im.used = make([]imageSite, len(entries)), make([]bool, len(entries))
-	byStart := map[image.Addr][]*imageSite{}
-	for i := range entries {
-		e := &entries[i]
+func (im *imageSites) read(l *looker) (map[image.Addr][]*imageSite, error) {
+	all := len(l.entries) + len(l.noteSites)
+	im.sites, im.used = make([]imageSite, 0, all), make([]bool, all)
+	for i := range l.entries {
+		e := &l.entries[i]
 		ids, err := l.probes.IDs(e.Probe)
 		if err != nil {
 			return nil, err
 		}
-		im.sites[i] = imageSite{ids: ids, enabled: e.Kind == arch.Enabled, index: i}
-		f, ok := l.code.Functions().Lookup(e.Site.Section, e.Site.Offset)
+		im.sites = append(im.sites, imageSite{at: e.Site, ids: ids, enabled: e.Kind == arch.Enabled})
+	}
+	for _, s := range l.noteSites {
+		im.sites = append(im.sites, imageSite{at: s.at, ids: s.ids(), noted: true})
+	}
+	byStart := map[image.Addr][]*imageSite{}
+	for i := range im.sites {
+		s := &im.sites[i]
+		s.index = i
+		f, ok := l.code.Functions().Lookup(s.at.Section, s.at.Offset)
 		if !ok {
 			continue
 		}
-		im.sites[i].offset = e.Site.Offset - f.Start
+		s.offset = s.at.Offset - f.Start
 		start := image.Addr{Section: f.Section, Offset: f.Start}
-		byStart[start] = append(byStart[start], &im.sites[i])
+		byStart[start] = append(byStart[start], s)
 	}
 	return byStart, nil
 }
@@ -185,23 +196,13 @@ func maySize(object, image uint64, relaxed bool) bool {
 	return object == image || relaxed && image < object && image >= object/4
 }
 
-// compare finds the sites of a copy in an instance.
+// compare finds the sites of a copy in an instance: where they were, or else anywhere.
 func compare(c *functionCopy, in *instance, relaxed bool) pair {
 	p := pair{copy: c, instance: in, sites: make([]*imageSite, len(c.sites)), same: true, sameSize: maySize(c.size, in.Size, relaxed)}
-	taken := make(map[*imageSite]bool, len(c.sites))
-	for _, exact := range []bool{true, false} {
-		for i := range c.sites {
-			if p.sites[i] != nil {
-				continue
-			}
-			for _, s := range in.sites {
-				if !taken[s] && s.matches(&c.sites[i]) && (!exact || s.offset == c.sites[i].Recorded()) {
-					p.sites[i], taken[s] = s, true
-					p.same = p.same && (exact || relaxed)
-					break
-				}
-			}
-		}
+	find(&p, (*manifest.Site).Recorded, func(s *imageSite) []uint64 { return []uint64{s.offset} })
+	if slices.Contains(p.sites, nil) {
+		p.same = relaxed
+		find(&p, func(want *manifest.Site) string { return want.Probe }, func(s *imageSite) []string { return s.ids })
 	}
 	for _, s := range p.sites {
 		if s == nil {
@@ -210,6 +211,39 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 		}
 	}
 	return p
+}
+
+// find gives to each site of the copy that has none yet the first one of the instance that
+// matches, is nobody else's, and has the key that is wanted: so it need not look at all.
+func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSite) []K) {
+	taken := make(map[*imageSite]bool, len(p.sites))
+	for _, s := range p.sites {
+		taken[s] = true
+	}
+	free := map[K][]*imageSite{}
+	for _, s := range p.instance.sites {
+		for _, k := range keys(s) {
+			if !taken[s] {
+				free[k] = append(free[k], s)
+			}
+		}
+	}
+	for i := range p.sites {
+		if p.sites[i] != nil {
+			continue
+		}
+		want := &p.copy.sites[i]
+		k := key(want)
+		for len(free[k]) > 0 && taken[free[k][0]] {
+			free[k] = free[k][1:]
+		}
+		for _, s := range free[k] {
+			if !taken[s] && s.matches(want) {
+				p.sites[i], taken[s] = s, true
+				break
+			}
+		}
+	}
 }
 
 // take notes that a copy has become an instance.
@@ -233,7 +267,7 @@ func (im *imageSites) take(l *looker, p *pair) error {
 		if p.instance.Size > 0 && site.Recorded() >= p.instance.Size {
 			at.Offset = p.instance.Start
 		}
-		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no record", site.Kind, p.copy.object, site.Section, site.Offset)
+		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))
 		if err != nil {
 			return err
 		}
@@ -241,6 +275,14 @@ func (im *imageSites) take(l *looker, p *pair) error {
 	}
 	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
 	return nil
+}
+
+// told names what tells of a site.
+func told(site *manifest.Site) string {
+	if site.Note != nil {
+		return "note"
+	}
+	return "record"
 }
 
 // compare reports what has become of the manifest's sites.
@@ -286,7 +328,7 @@ func (c *functionCopy) note(o outcome) {
 func (s *Set) absent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled())) {
+		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil)) {
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"

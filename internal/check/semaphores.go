@@ -6,18 +6,14 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-const (
-	probesSection = ".probes"
-	semaphoreSize = 2 // bytes
-
-	// page is the size of the smallest pages of the machines that are known, in bytes.
-	// What shares one of these shares one of the larger ones.
-	page = 4096
-)
+// page is the size of the smallest pages of the machines that are known, in bytes.
+// What shares one of these shares one of the larger ones.
+const page = 4096
 
 // guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
@@ -67,13 +63,10 @@ func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 		return err
 	}
 	guard.finding = *f
-	key := scopedID{l.scope(), idOf(inNote(probe.Provider), inNote(probe.Name))}
+	key := scopedID{l.scope(), idOf(linkerset.InSource(probe.Provider), linkerset.InSource(probe.Name))}
 	l.link.guards[key] = append(l.link.guards[key], guard)
 	return nil
 }
-
-// inNote writes a name as notes have it.
-func inNote(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // place looks at where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
@@ -90,8 +83,8 @@ func (l *looker) place(at image.Addr, probe string) error {
 	if why := unreachable(segments, at.Offset); why != "" {
 		return l.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
 	}
-	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != probesSection {
-		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, probesSection); err != nil {
+	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
+		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
 			return err
 		}
 	}
@@ -104,7 +97,7 @@ func (l *looker) place(at image.Addr, probe string) error {
 // loaded finds the segment that holds a semaphore.
 func loaded(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
 	for i := range segments {
-		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= semaphoreSize && addr-s.Vaddr <= s.Memsz-semaphoreSize {
+		if s := &segments[i]; s.Type == elf.PT_LOAD && addr >= s.Vaddr && s.Memsz >= stapsdt.SemaphoreSize && addr-s.Vaddr <= s.Memsz-stapsdt.SemaphoreSize {
 			return s
 		}
 	}
@@ -119,7 +112,7 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 		return "not in the image"
 	case s.Flags&elf.PF_W == 0:
 		return "in memory that cannot be written"
-	case s.Filesz < semaphoreSize || addr-s.Vaddr > s.Filesz-semaphoreSize:
+	case s.Filesz < stapsdt.SemaphoreSize || addr-s.Vaddr > s.Filesz-stapsdt.SemaphoreSize:
 		return "in no place of the file, by which tracers name it to the kernel"
 	}
 	for i := range segments {

@@ -2,9 +2,14 @@ package convert
 
 import (
 	"debug/elf"
+	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 // What is not loaded names no stub any more, and no probe object instead of one: its
@@ -38,4 +43,16 @@ func TestWhatIsNotLoadedNamesNoStub(t *testing.T) {
 // namesStub reports whether a relocation is against a stub that is defined elsewhere.
 func namesStub(r viewReloc) bool {
 	return stubID(r.Sym.Name) != "" && r.Sym.Section == elf.SHN_UNDEF
+}
+
+// Of a machine that is not known, nobody knows which relocation names nothing.
+func TestWhatIsNotLoadedOfUnknownMachines(t *testing.T) {
+	data := objects.Read(t, "notloaded.amd64-clang19.o")
+	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_LOONGARCH))
+	text := headerAt(t, data, func(typ elf.SectionType, size uint64) bool { return typ == elf.SHT_PROGBITS && size > 0 })
+	binary.LittleEndian.PutUint64(text[8:], 0) // its flags: nothing that is loaded names a stub
+	run, err := newScratch(t).convert(data, patch.DefaultOptions())
+	if err == nil || !strings.HasSuffix(err.Error(), "holds probes, and EM_LOONGARCH of class ELFCLASS64 is not supported") {
+		t.Errorf("got %+v and error %v", run, err)
+	}
 }

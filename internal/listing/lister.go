@@ -2,7 +2,6 @@ package listing
 
 import (
 	"fmt"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -36,7 +35,11 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err != nil {
 		return err
 	}
-	entries = l.notes(entries)
+	notes, faults, err := stapnotes.Read(code.Object, code.Image)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	entries = l.withNotes(entries, notes)
 	if !found && len(entries) == 0 {
 		return l.errNoRecords()
 	}
@@ -45,7 +48,10 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		return err
 	}
 	if o.Semaphores {
-		l.semaphores = newSemaphores(code, memory, o.Warn)
+		for _, fault := range faults {
+			o.Warn(fault)
+		}
+		l.semaphores = newSemaphores(code, memory, notes)
 	}
 	for i := range entries {
 		if err := l.add(&entries[i]); err != nil {
@@ -71,17 +77,13 @@ func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 	return entries, found, nil
 }
 
-// notes adds the sites that have no record and a note, as headers of provider files make
+// withNotes adds the sites that have no record and a note, as headers of provider files make
 // them, and sorts all. What is no disabled form in the file is no site of this program's:
 // SystemTap's header has others.
-func (l *lister) notes(entries []linkerset.Entry) []linkerset.Entry {
+func (l *lister) withNotes(entries []linkerset.Entry, notes []stapnotes.Note) []linkerset.Entry {
 	recorded := map[image.Addr]bool{}
 	for i := range entries {
 		recorded[entries[i].Site] = true
-	}
-	notes, _, err := stapnotes.Read(l.code.Object, l.code.Image) // -v tells what is wrong with them
-	if err != nil {
-		notes = nil
 	}
 	for _, n := range notes {
 		site := n.Site.Addr.Add(l.code.Base)
@@ -89,7 +91,7 @@ func (l *lister) notes(entries []linkerset.Entry) []linkerset.Entry {
 			continue
 		}
 		recorded[site] = true
-		l.noted[site] = linkerset.Probe{Provider: dashes(n.Provider), Name: dashes(n.Name)}
+		l.noted[site] = linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}
 		entries = append(entries, linkerset.Entry{Kind: arch.Probe, Site: site})
 	}
 	linkerset.Sort(entries)
@@ -176,6 +178,3 @@ func (l *lister) errNoRecords() error {
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }
-
-// dashes writes a name of a note as those of records are.
-func dashes(name string) string { return strings.ReplaceAll(name, "__", "-") }

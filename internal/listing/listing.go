@@ -77,7 +77,7 @@ type Options struct {
 	ProbePrefix string // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Filter      Filter
-	Semaphores  bool // of sites; without them no notes are read
+	Semaphores  bool // of sites; without them nobody is warned of notes
 }
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }

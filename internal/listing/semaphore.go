@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/stapnotes"
@@ -20,15 +21,8 @@ type semaphores struct {
 	noted  map[image.Addr]image.Ref // by site, as memory has it
 }
 
-func newSemaphores(code *locate.Code, memory image.Image, warn func(error)) *semaphores {
+func newSemaphores(code *locate.Code, memory image.Image, notes []stapnotes.Note) *semaphores {
 	s := &semaphores{code: code, memory: memory, tests: sitestate.NewTests(memory, code.Object), noted: map[image.Addr]image.Ref{}}
-	notes, faults, err := stapnotes.Read(code.Object, code.Image)
-	if err != nil {
-		faults = append(faults, err)
-	}
-	for _, fault := range faults {
-		warn(fault)
-	}
 	for _, n := range notes {
 		if !n.Semaphore.Null() {
 			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
@@ -65,7 +59,7 @@ func (s *semaphores) show(ref image.Ref) (*Semaphore, error) {
 	if ref.Section != 0 {
 		out.Section = s.code.Object.Sections[ref.Section].Name
 	}
-	if b, err := s.memory.Bytes(ref.Addr, 2); err == nil {
+	if b, err := s.memory.Bytes(ref.Addr, stapsdt.SemaphoreSize); err == nil {
 		value := s.memory.Encoding().Order.Uint16(b)
 		out.Value = &value
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // Describe lists the sites of an object: those of a plan that was made of the scan, or
-// nil, and those of records that the object holds already, in any of the layouts. Their
-// probe objects' names begin with prefix. leftOut is what notes leave out, or would, or
-// nil where nobody asks (patch.Plan.LeftOut).
+// nil, those of records that the object holds already, in any of the layouts, and those of
+// notes without records. The names of probe objects begin with prefix. leftOut is what
+// notes leave out, or would, or nil where nobody asks (patch.Plan.LeftOut).
 func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
 	entries, err := earlier(scan, layouts)
 	if err != nil {
@@ -25,28 +25,26 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch
 	if scan.Machine != nil {
 		m.Machine = scan.Machine.Traits().Name
 	}
-	if plan == nil && len(entries) == 0 {
-		return nil
-	}
-	functions, err := scan.Functions()
-	if err != nil {
-		return err
-	}
 	if plan != nil {
-		for i := range plan.Sites {
-			site := planned(plan, &plan.Sites[i])
-			site.LeftOut = leftOut[plan.Sites[i].Stub]
-			m.Sites = append(m.Sites, site)
-		}
-		for i := range plan.Refused {
-			m.Sites = append(m.Sites, refused(plan, &plan.Refused[i]))
-		}
+		m.plan(plan, leftOut)
 	}
 	done, err := recorded(scan, prefix, entries)
 	if err != nil {
 		return err
 	}
 	m.Sites = append(m.Sites, done...)
+	more, err := noted(scan, m.Sites)
+	if err != nil {
+		return err
+	}
+	m.Sites = append(m.Sites, more...)
+	if len(m.Sites) == 0 {
+		return nil
+	}
+	functions, err := scan.Functions()
+	if err != nil {
+		return err
+	}
 	slices.SortStableFunc(m.Sites, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.Offset, b.Offset))
 	})
@@ -55,6 +53,18 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch
 		m.Sites[i].findFunction(functions)
 	}
 	return nil
+}
+
+// plan lists the sites of a plan.
+func (m *Object) plan(plan *patch.Plan, leftOut map[*patch.Stub]string) {
+	for i := range plan.Sites {
+		site := planned(plan, &plan.Sites[i])
+		site.LeftOut = leftOut[plan.Sites[i].Stub]
+		m.Sites = append(m.Sites, site)
+	}
+	for i := range plan.Refused {
+		m.Sites = append(m.Sites, refused(plan, &plan.Refused[i]))
+	}
 }
 
 func (m *Site) findFunction(functions *resolve.Table) {

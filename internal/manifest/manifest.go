@@ -48,6 +48,7 @@ type Site struct {
 	Probe          string  `json:"probe"` // its id
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
+	Note           *Note   `json:"note,omitempty"` // of a site without a record
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line
@@ -57,9 +58,14 @@ type Site struct {
 	text int // index of Section
 }
 
-// Recorded is the distance of the recorded instruction from the start of the site's
-// function. The site must have a record.
-func (s *Site) Recorded() uint64 { return s.FunctionOffset + (s.Record.Offset - s.Offset) }
+// Recorded is the distance of the instruction that the record or the note of a site names
+// from the start of its function. The site must have one of them.
+func (s *Site) Recorded() uint64 {
+	if s.Record == nil {
+		return s.FunctionOffset
+	}
+	return s.FunctionOffset + (s.Record.Offset - s.Offset)
+}
 
 // Enabled reports whether a site is an is-enabled test.
 func (s *Site) Enabled() bool {
@@ -79,6 +85,14 @@ type Record struct {
 	Section string `json:"section"`
 	Probe   string `json:"probe"`  // the symbol of the probe object
 	Offset  uint64 `json:"offset"` // of the recorded instruction, in the site's section
+}
+
+// Note is what the note of SystemTap's readers says of a site: names as it has them, where
+// __ is no dash.
+type Note struct {
+	Provider  string `json:"provider"`
+	Name      string `json:"name"`
+	Semaphore string `json:"semaphore,omitempty"` // its symbol, "" for none
 }
 
 // Code is bytes of instructions, in hexadecimal.

@@ -70,8 +70,8 @@ var (
 		"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool", "_Complex",
 		"__signed__", "__int128", "string", "userland",
 	}
-	tagWords  = []string{"struct", "union", "enum"}
-	qualifier = []string{"const", "volatile", "restrict", "__restrict", "__const", "__volatile__", "__extension__", "register"}
+	tagWords   = []string{"struct", "union", "enum"}
+	qualifiers = []string{"const", "volatile", "restrict", "__restrict", "__const", "__volatile__", "__extension__", "register"}
 )
 
 // argument divides a declaration into its type and its name.
@@ -122,7 +122,7 @@ func nameOf(words []token.Token) int {
 		case t.Is("("):
 			return -1
 		case t.Kind != token.Name:
-		case slices.Contains(qualifier, t.Text):
+		case slices.Contains(qualifiers, t.Text):
 		case tag:
 			typed, tag = true, false
 		case slices.Contains(tagWords, t.Text):
@@ -139,7 +139,7 @@ func nameOf(words []token.Token) int {
 // pointerName finds the name in a pointer to a function or to an array, (*name)(...).
 func pointerName(words []token.Token, i int) int {
 	for ; i < len(words) && !words[i].Is(")"); i++ {
-		if words[i].Kind == token.Name && !slices.Contains(qualifier, words[i].Text) {
+		if words[i].Kind == token.Name && !slices.Contains(qualifiers, words[i].Text) {
 			return i
 		}
 	}
@@ -157,7 +157,7 @@ func decay(words []token.Token) []token.Token {
 
 // hasType reports whether there is anything but qualifiers and signs.
 func hasType(words []token.Token) bool {
-	return slices.ContainsFunc(words, func(t token.Token) bool { return t.Kind == token.Name && !slices.Contains(qualifier, t.Text) })
+	return slices.ContainsFunc(words, func(t token.Token) bool { return t.Kind == token.Name && !slices.Contains(qualifiers, t.Text) })
 }
 
 // spell writes a type as C people do: a space between words and before the first star.

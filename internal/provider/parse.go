@@ -44,21 +44,24 @@ func Parse(src Source) (*File, error) {
 		p.external()
 	}
 	for _, a := range p.attributes {
-		if p.byName[a.provider] == nil {
+		if pr := p.byName[a.provider]; pr != nil {
+			pr.Attributes[a.part] = a.is
+		} else {
 			p.warn(a.pos, "", "there are attributes of a provider %s, which is not declared here", a.provider)
 		}
 	}
 	if p.faults != nil {
-		return nil, faults(p.faults)
+		return nil, Faults(p.faults)
 	}
 	return p.file, nil
 }
 
-// faults are errors that are told one after the other.
-type faults []error
+// Faults are errors that are told one after the other, one at least.
+type Faults []error
 
-func (f faults) Error() string   { return f[0].Error() }
-func (f faults) Unwrap() []error { return f }
+// Error is the first of them.
+func (f Faults) Error() string   { return f[0].Error() }
+func (f Faults) Unwrap() []error { return f }
 
 // maxFaults is how many faults of a file are told.
 const maxFaults = 20
@@ -124,11 +127,14 @@ func (p *parser) take(text string) bool {
 }
 
 // found describes what stands where something else was wanted.
-func (p *parser) found() string {
-	if !p.more() {
-		return "the end of the file"
+func (p *parser) found() string { return p.describe(0) }
+
+// describe shows the token n places ahead in a message.
+func (p *parser) describe(n int) string {
+	if t := p.peek(n); t.Kind != token.Bad {
+		return fmt.Sprintf("%q", t.Text)
 	}
-	return fmt.Sprintf("%q", p.peek(0).Text)
+	return "the end of the file"
 }
 
 // atProvider reports whether a provider begins here.
@@ -148,7 +154,7 @@ func (p *parser) external() {
 		return
 	}
 	if t := p.peek(0); t.Is("provider") {
-		p.fault(t.Pos, "it is: provider NAME { ... };", "a provider begins here, and then comes %s", p.second())
+		p.fault(t.Pos, "it is: provider NAME { ... };", "a provider begins here, and then comes %s", p.describe(1))
 	}
 	b := brackets{declaration: p.declares()}
 	for p.more() {
@@ -210,13 +216,7 @@ func (b *brackets) add(t token.Token) (over bool, wrong string) {
 	return false, ""
 }
 
-func (p *parser) second() string {
-	if t := p.peek(1); t.Kind != token.Bad {
-		return fmt.Sprintf("%q", t.Text)
-	}
-	return "the end of the file"
-}
-
+// closing is the bracket that closes one.
 func closing(open string) string { return map[string]string{"(": ")", "[": "]", "{": "}"}[open] }
 
 // declares reports whether a declaration begins here that goes on behind a brace, as that of
@@ -233,7 +233,7 @@ func (p *parser) provider() {
 	brace := p.next()
 	pr := p.byName[name.Text]
 	if pr == nil {
-		pr = &Provider{Name: name.Text, Pos: name.Pos}
+		pr = &Provider{Name: name.Text, Pos: name.Pos, Attributes: Attributes{unstated, unstated, unstated, unstated, unstated}}
 		p.byName[name.Text] = pr
 		p.file.Providers = append(p.file.Providers, pr)
 	}
@@ -297,7 +297,7 @@ func (p *parser) probe() *Probe {
 		p.fault(t.Pos, "write probe "+name.Text+"(...);", "probes for functions of others are not supported")
 		return nil
 	case !t.Is("("):
-		p.fault(t.Pos, "write ("+")", "probe %s has no list of arguments: here is %s", name.Text, p.found())
+		p.fault(t.Pos, "write ()", "probe %s has no list of arguments: here is %s", name.Text, p.found())
 		return nil
 	}
 	probe := &Probe{Name: name.Text, Pos: name.Pos}
@@ -312,6 +312,9 @@ func (p *parser) probe() *Probe {
 		}
 		if probe.Translated, ok = p.arguments(); !ok {
 			return nil
+		}
+		if probe.Translated == nil {
+			probe.Translated = []Arg{}
 		}
 	}
 	if !p.take(";") {

@@ -11,7 +11,22 @@ import (
 type attribute struct {
 	pos      token.Pos
 	provider string
+	part     int // an index of partsOf
+	is       Attribute
 }
+
+// Attribute is how stable a part of a provider is, in DTrace's numbers.
+type Attribute struct {
+	Name, Data byte // from 0, Internal, to 7, Standard
+	Class      byte // from 0, Unknown, to 5, Common
+}
+
+// Attributes are those of the provider itself, and of the names of its modules, functions and probes,
+// and of arguments.
+type Attributes [5]Attribute
+
+// unstated is what is true of a part that no pragma tells of: Private/Private/Unknown.
+var unstated = Attribute{Name: 1, Data: 1}
 
 // The words of stability attributes (Solaris Dynamic Tracing Guide, chapter 39).
 var (
@@ -55,16 +70,28 @@ func (p *parser) pragma(pos token.Pos, words []string) {
 		return // of something else than a provider
 	}
 	stability := strings.Split(words[1], "/")
-	if len(stability) != 3 || !known(stabilities, stability[0]) || !known(stabilities, stability[1]) || !known(classes, stability[2]) {
+	a := attribute{pos: pos, provider: words[3]}
+	if len(stability) == 3 {
+		name, data, class := number(stabilities, stability[0]), number(stabilities, stability[1]), number(classes, stability[2])
+		if min(name, data, class) < 0 {
+			stability = nil
+		}
+		a.is = Attribute{Name: byte(name), Data: byte(data), Class: byte(class)}
+	}
+	if len(stability) != 3 {
 		p.fault(pos, form, "%q is no stability", words[1])
 	}
-	if len(words) != 5 || !slices.Contains(partsOf, words[4]) {
-		p.fault(pos, form, "attributes are those of a part of a provider: %s", strings.Join(partsOf, ", "))
+	if len(words) == 5 {
+		a.part = slices.Index(partsOf, words[4])
 	}
-	p.attributes = append(p.attributes, attribute{pos, words[3]})
+	if len(words) != 5 || a.part < 0 {
+		p.fault(pos, form, "attributes are those of a part of a provider: %s", strings.Join(partsOf, ", "))
+		return
+	}
+	p.attributes = append(p.attributes, a)
 }
 
-// known compares as DTrace does, which does not care for capitals.
-func known(all []string, word string) bool {
-	return slices.ContainsFunc(all, func(s string) bool { return strings.EqualFold(s, word) })
+// number finds a word as DTrace does, which does not care for capitals; -1 if it is none.
+func number(all []string, word string) int {
+	return slices.IndexFunc(all, func(s string) bool { return strings.EqualFold(s, word) })
 }

@@ -19,6 +19,7 @@ type Provider struct {
 	Name   string
 	Pos    token.Pos
 	Probes []*Probe
+	Attributes
 }
 
 // Probe is a probe as it is declared.
@@ -39,6 +40,8 @@ type Arg struct {
 // Limits of names, in bytes: those of DTrace (DTRACE_PROVNAMELEN, DTRACE_NAMELEN).
 const (
 	maxName = 63
+	// maxType is how long the type of an argument may be with its NUL (DTRACE_ARGTYPELEN).
+	maxType = 128
 	// MaxArgs is how many arguments the notes of a probe tell, as SystemTap's macros do.
 	MaxArgs = 12
 )
@@ -59,6 +62,24 @@ func Check(providers []*Provider, stubs bool) (faults []error) {
 		c.provider(p)
 		for _, probe := range p.Probes {
 			c.probe(p, probe)
+		}
+	}
+	return c.faults
+}
+
+// CheckDOF applies the rules for what is told to kernels with DTrace, besides those of Check.
+func CheckDOF(providers []*Provider) (faults []error) {
+	c := &checker{}
+	for _, p := range providers {
+		if token.IsDigit(p.Name[len(p.Name)-1]) {
+			c.fault(p.Pos, "choose another one", "the name of provider %s ends in a digit, where DTrace puts the number of the process", p.Name)
+		}
+		for _, probe := range p.Probes {
+			for _, a := range slices.Concat(probe.Args, probe.Translated) {
+				if len(a.Type) >= maxType {
+					c.fault(probe.Pos, "give it a name with typedef", "a type of probe %s has %d characters, and may have %d: %s", probe.Name, len(a.Type), maxType-1, a.Type)
+				}
+			}
 		}
 	}
 	return c.faults
@@ -137,14 +158,33 @@ func (c *checker) claim(names map[string]*owner, what, name string, me *owner) (
 
 // translation checks that each argument of a translation stands for one of the probe.
 func (c *checker) translation(probe *Probe) {
-	named := slices.ContainsFunc(probe.Args, func(a Arg) bool { return a.Name != "" })
-	for i, a := range probe.Translated {
-		found := i < len(probe.Args)
-		if named && a.Name != "" {
-			found = slices.ContainsFunc(probe.Args, func(in Arg) bool { return in.Name == a.Name })
-		}
-		if !found {
+	for i, from := range probe.Mapping() {
+		if from < 0 {
 			c.fault(probe.Pos, "", "argument %d of the translation of probe %s stands for none of its %d arguments", i, probe.Name, len(probe.Args))
 		}
 	}
+}
+
+// Mapping tells which argument of the probe each that D programs see is, by index; -1 for
+// none. A translation names arguments or, where those of the probe have no names, lists
+// them in their order.
+func (p *Probe) Mapping() []int {
+	if p.Translated == nil {
+		same := make([]int, len(p.Args))
+		for i := range same {
+			same[i] = i
+		}
+		return same
+	}
+	named := slices.ContainsFunc(p.Args, func(a Arg) bool { return a.Name != "" })
+	from := make([]int, len(p.Translated))
+	for i, a := range p.Translated {
+		if from[i] = i; i >= len(p.Args) {
+			from[i] = -1
+		}
+		if named && a.Name != "" {
+			from[i] = slices.IndexFunc(p.Args, func(in Arg) bool { return in.Name == a.Name })
+		}
+	}
+	return from
 }

@@ -167,6 +167,7 @@ func TestFaults(t *testing.T) {
 		{"int f(];", []string{`x.d:1:7: "]" does not close the "(" of x.d:1:6`}},
 		{"};", []string{`x.d:1:1: "}" closes nothing`}},
 		{"provider p { probe a(); }; /* x", []string{"x.d:1:28: this comment does not end"}},
+		{"int x;\n#0 /* x", []string{"x.d:2:4: this comment does not end"}},
 		{"# 7 \"y.d\"\nprovider p { probe a(1); };", []string{"y.d:7:22: an argument has a type, and here is 1"}},
 	} {
 		if diff := cmp.Diff(c.want, told(c.text)); diff != "" {

@@ -54,6 +54,19 @@ func IsDisabled(file image.Image, at image.Addr) bool {
 	return ok
 }
 
+// OfNote tells the state of the site of a probe call, in a file, that a note alone tells of.
+// Headers of user space put a no operation there, which need be no disabled form: it is
+// Disabled all the same.
+func OfNote(file image.Image, at image.Addr) string {
+	text := CodeAround(file, at)
+	isThere := func(nop []byte) bool { return bytes.Equal(text.At(at.Offset, len(nop)), nop) }
+	if slices.ContainsFunc(file.Machine().Traits().Nops, isThere) {
+		return Disabled
+	}
+	_, state := Of(&linkerset.Entry{Kind: arch.Probe, Site: at}, file, file, 0)
+	return state
+}
+
 // isLive tells a call or a jump that is live from a disabled form that calls or jumps as
 // well: to a return thunk or a helper. It does so by the names of where it goes, and a
 // helper that is called by the load of a semaphore.

@@ -17,17 +17,12 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 )
 
-const (
-	section     = ".note.stapsdt"
-	baseSection = ".stapsdt.base"
-	owner       = "stapsdt\x00"
-	noteType    = 3
-	headerSize  = 12 // three words of 32 bits: the sizes of owner and descriptor, and the type
-
-	semaphoreSuffix = "_semaphore"
-)
+// headerSize is the size of a note's header in bytes: three words of 32 bits, the sizes of
+// owner and descriptor, and the type.
+const headerSize = 12
 
 // Note is the note of one site.
 type Note struct {
@@ -39,6 +34,9 @@ type Note struct {
 	Semaphore image.Ref
 }
 
+// ID is the id of the note's probe: what a stub's name would have.
+func (n *Note) ID() string { return n.Provider + "___" + n.Name }
+
 // Read returns the notes of an object or a linked file, in their order. What cannot be
 // read of them is in faults, each an *elfreloc.Error; err keeps a whole section from
 // being read.
@@ -49,14 +47,14 @@ type Note struct {
 func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err error) {
 	r := &reader{o: o, im: im}
 	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Name == baseSection && o.Type != elf.ET_REL && r.base == nil {
+		if s := &o.Sections[i]; s.Name == stapsdt.BaseSection && o.Type != elf.ET_REL && r.base == nil {
 			r.base = &s.Addr
 		}
 	}
 	left := uint64(o.Size())
 	for i := range o.Sections {
 		s := &o.Sections[i]
-		if s.Type != elf.SHT_NOTE || s.Name != section {
+		if s.Type != elf.SHT_NOTE || s.Name != stapsdt.Section {
 			continue
 		}
 		if s.Size > left {
@@ -73,7 +71,7 @@ func Read(o *elfreloc.Object, im image.Image) (notes []Note, faults []error, err
 type reader struct {
 	o      *elfreloc.Object
 	im     image.Image
-	base   *uint64 // where baseSection is; nil where nothing tells
+	base   *uint64 // where stapsdt.BaseSection is; nil where nothing tells
 	notes  []Note
 	faults []error
 }
@@ -99,7 +97,7 @@ func (r *reader) section(sec int) error {
 			r.fault(sec, at, "a note ends %d bytes behind its section", end-size)
 			return nil
 		}
-		if typ == noteType && string(data[at+headerSize:at+headerSize+name]) == owner {
+		if typ == stapsdt.NoteType && string(data[at+headerSize:at+headerSize+name]) == stapsdt.Owner+"\x00" {
 			if err := r.note(sec, start, data[start:end]); err != nil {
 				r.fault(sec, start, "%w", err)
 			}
@@ -187,6 +185,6 @@ func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, semaphoreSuffix) })
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, stapsdt.SemaphoreSuffix) })
 	return names[max(i, 0)], nil
 }

@@ -37,7 +37,8 @@ bad:
 	.reloc	., R_X86_64_PC8, __dtrace_probe_bad___form - 1
 	.byte	0
 #elif defined BND
-	bnd call __dtrace_probe_bad___form
+	.byte	0xf2 /* bnd, which current assemblers do not know */
+	call	__dtrace_probe_bad___form
 #elif defined OPCODE
 	/* A call's relocation where no call is. */
 	.byte	0x90

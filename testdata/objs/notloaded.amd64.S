@@ -14,7 +14,7 @@ f:
 	.cg_profile f, __dtrace_probe_notloaded___call, 10
 	.cg_profile f, g, 10
 
-	.section .llvm.callgraph, "o", @0x6fff4c14, .text
+	.section .llvm.callgraph, "o", @0x6fff4c0f, .text
 	.byte	0		/* version */
 	.byte	2		/* has direct callees */
 	.quad	f

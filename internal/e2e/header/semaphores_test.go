@@ -93,22 +93,13 @@ func checkSection(t *testing.T, path string, names ...string) {
 
 // TestSemaphoresLTO has semaphores defined by code that is generated in the link.
 func TestSemaphoresLTO(t *testing.T) {
-	for _, c := range []struct {
-		cc           toolchains.Compiler
-		linker, mode string
-	}{
-		{toolchains.GCC, "bfd", "-flto"},
-		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.OldClang, "old-lld", "-flto=thin"},
-		{toolchains.Clang, "lld", "-flto=thin"},
-		{toolchains.Clang, "lld", "-flto"},
-	} {
-		w := way{linker: toolchains.AMD64.Linker(c.linker), mode: "-pie", gc: true}
-		chain := toolchain{toolchains.AMD64, c.cc, []string{"-O2", "-fPIE", c.mode}}
+	for _, lto := range toolchains.LTOs() {
+		w := way{linker: lto.Linker, mode: "-pie", gc: true}
+		chain := toolchain{toolchains.AMD64, lto.Compiler, []string{"-O2", "-fPIE", lto.Flag}}
 		t.Run(chain.String()+"/"+w.String(), func(t *testing.T) {
 			t.Parallel()
 			chain.need(t, w.linker)
-			link := append(append(chain.machine.CC(c.cc), w.flags(t)...), c.mode)
+			link := append(append(chain.machine.CC(lto.Compiler), w.flags(t)...), lto.Flag)
 			exe := output(t, "semaphores", append(link, chain.object(t, "semaphores.c"), chain.object(t, "semaphores.cc"))...)
 			if got := tools.Must(t, exe); got != raised {
 				t.Errorf("it prints\n%s, not\n%s", got, raised)

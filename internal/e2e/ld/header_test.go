@@ -34,24 +34,15 @@ void other(int n) { if (SDT_PROBE_ENABLED(shop, , , sent)) SDT_PROBE1(shop, , , 
 
 // The stubs of sdt.h are hidden, which lld does not let pass as undefined if they are called.
 func TestHeaderLTO(t *testing.T) {
-	for _, c := range []struct {
-		cc           toolchains.Compiler
-		linker, mode string
-	}{
-		{toolchains.GCC, "bfd", "-flto"},
-		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.OldClang, "old-lld", "-flto=thin"},
-		{toolchains.Clang, "lld", "-flto=thin"},
-		{toolchains.Clang, "lld", "-flto"},
-	} {
-		l, compiler := toolchains.AMD64.Linker(c.linker), c.cc.Name
-		t.Run(compiler+l.Path+c.mode, func(t *testing.T) {
+	for _, lto := range toolchains.LTOs() {
+		l, compiler := lto.Linker, lto.Compiler.Name
+		t.Run(compiler+l.Path+lto.Flag, func(t *testing.T) {
 			tools.Need(t, compiler, l.Path)
 			enter(t, l.Path)
 			write(t, "shop.c", withHeader)
 			write(t, "other.c", otherWithHeader)
 			write(t, "show.c", "#include \"show.h\"\nvoid show_all(void) { show(\"main\"); }\n")
-			args := []string{"-B" + wrappers, l.Use(), c.mode, "-O2", "-I" + tools.Root("include"), "shop.c", "other.c", "show.c"}
+			args := []string{"-B" + wrappers, l.Use(), lto.Flag, "-O2", "-I" + tools.Root("include"), "shop.c", "other.c", "show.c"}
 			for _, more := range []string{"", "-Wl,--fatal-warnings", "-Wl,--gc-sections", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"} {
 				tools.Must(t, compiler, append(args, strings.Fields(more+" -o program")...)...)
 				expectAll(t, "program", "main:shop:placed main:shop:sent")

@@ -22,35 +22,27 @@ var (
 // operands of the assembly.
 func TestNopsLTO(t *testing.T) {
 	tracers := tools.Root("internal", "e2e", "tracers", "testdata")
-	for _, c := range []struct {
-		cc           toolchains.Compiler
-		linker, mode string
-	}{
-		{toolchains.GCC, "bfd", "-flto"},
-		{toolchains.GCC, "bfd", "-flto -ffat-lto-objects"},
-		{toolchains.GCC, "gold", "-flto"},
-		{toolchains.OldClang, "old-lld", "-flto"},
-		{toolchains.OldClang, "old-lld", "-flto=thin"},
-		{toolchains.Clang, "lld", "-flto"},
-		{toolchains.Clang, "lld", "-flto=thin"},
-	} {
+	for _, lto := range append(toolchains.LTOs(),
+		toolchains.LTO{Compiler: toolchains.GCC, Linker: toolchains.AMD64.Linker("bfd"), Flag: "-flto -ffat-lto-objects"},
+		toolchains.LTO{Compiler: toolchains.OldClang, Linker: toolchains.AMD64.Linker("old-lld"), Flag: "-flto"},
+	) {
 		for _, mode := range []string{"-fPIC -pie", "-fno-pic -no-pie", "-fPIC -shared", "-fPIE -pie -Wl,--gc-sections"} {
-			l := toolchains.AMD64.Linker(c.linker)
-			t.Run(c.cc.Name+l.Path+c.mode+mode, func(t *testing.T) {
-				tools.Need(t, c.cc.Name, c.cc.CXX, l.Path, "readelf", "nm")
+			l := lto.Linker
+			t.Run(lto.Compiler.Name+l.Path+lto.Flag+mode, func(t *testing.T) {
+				tools.Need(t, lto.Compiler.Name, lto.Compiler.CXX, l.Path, "readelf", "nm")
 				enter(t, l.Path)
-				flags := strings.Fields(fmt.Sprintf("-O2 %s %s -I%s", c.mode, mode, tracers))
+				flags := strings.Fields(fmt.Sprintf("-O2 %s %s -I%s", lto.Flag, mode, tracers))
 				var objects []string
 				for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc", "main.c"} {
-					compiler, object := c.cc.Name, strings.Split(source, ".")[0]+".o"
+					compiler, object := lto.Compiler.Name, strings.Split(source, ".")[0]+".o"
 					if strings.HasSuffix(source, ".cc") {
-						compiler = c.cc.CXX
+						compiler = lto.Compiler.CXX
 					}
 					tools.Must(t, compiler, append(flags[:len(flags):len(flags)], "-c", "-o", object, tracers+"/"+source)...)
 					objects = append(objects, object)
 				}
 				for _, converts := range []bool{false, true} {
-					checkNopsLTO(t, c.cc.CXX, l, append(flags[:len(flags):len(flags)], objects...), converts)
+					checkNopsLTO(t, lto.Compiler.CXX, l, append(flags[:len(flags):len(flags)], objects...), converts)
 				}
 			})
 		}

@@ -22,14 +22,8 @@ func TestLocals(t *testing.T) {
 					tools.Need(t, ld.Path)
 					plain := compiler{machine: m, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 					o := convert(t, c.object(t, "locals.c"))
-					exe, err := link(m, ld, "locals", []string{"-pie"}, o, plain.object(t, "localsmain.c"))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := run(m, exe); err != nil {
-						t.Error(err)
-					}
-					checkLocals(t, openImage(t, exe), cc == toolchains.GCC)
+					im := linkAndRun(t, m, ld, "locals", []string{"-pie"}, o, plain.object(t, "localsmain.c"))
+					checkLocals(t, im, cc == toolchains.GCC)
 				})
 			}
 		}

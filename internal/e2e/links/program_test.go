@@ -126,6 +126,19 @@ func expected(t *testing.T) string {
 	return string(text)
 }
 
+// linkAndRun links a program that has to run, and opens it.
+func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) *image {
+	t.Helper()
+	exe, err := link(m, ld, base, flags, objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(m, exe); err != nil {
+		t.Error(err)
+	}
+	return openImage(t, exe)
+}
+
 // checkRun runs a converted program and compares the records that it sees with
 // those of the images on disk.
 func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []site) {

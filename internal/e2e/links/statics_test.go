@@ -26,14 +26,7 @@ func TestStatics(t *testing.T) {
 						tools.Need(t, ld.Path)
 						first, second := c.object(t, "statics.cc"), c.object(t, "statics.cc", "-DSECOND")
 						objects := convertAll(t, []string{first, second}, "--layout="+l.name, "--stapsdt")
-						exe, err := link(m, ld, "statics", []string{"-pie", "-Wl,--gc-sections"}, objects...)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if _, err := run(m, exe); err != nil {
-							t.Error(err)
-						}
-						checkStatics(t, openImage(t, exe), l)
+						checkStatics(t, linkAndRun(t, m, ld, "statics", []string{"-pie", "-Wl,--gc-sections"}, objects...), l)
 					})
 				}
 			}

@@ -131,6 +131,7 @@ func TestForeign(t *testing.T) {
 				tools.Must(t, cc[0], slices.Concat(cc[1:], m.LinkFlags, []string{object, made, "-o", exe})...)
 				checkProgram(t, exe, 8)
 				checkList(t, exe)
+				checkAnchored(t, object, exe)
 				run := m.Command(exe)
 				if out := tools.Output(t, run[0], run[1:]...); out != "3 rounds\n" {
 					t.Errorf("it prints %q", out)
@@ -171,6 +172,22 @@ func checkList(t *testing.T, exe string) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
+	}
+}
+
+// checkAnchored asks the other commands about the sites of an object, and of what was linked
+// of it.
+func checkAnchored(t *testing.T, object, exe string) {
+	t.Helper()
+	if out := tools.Output(t, converter, "inspect", object); strings.Count(out, "      note    shop, ") != 8 || !strings.Contains(out, "shop, sent, semaphore shop_sent_semaphore\n") {
+		t.Errorf("inspected: %s", out)
+	}
+	sites := write(t, t.TempDir(), "sites.json", tools.Output(t, converter, "--json", object))
+	for _, file := range []string{object, exe} {
+		out := tools.Must(t, converter, "check", "--manifest", sites, "--require", "shop::work:sent", "--require", "order-placed", file)
+		if strings.Contains(out, ": error: ") || strings.Contains(out, "[dropped-site]") {
+			t.Errorf("%s: %s", file, out)
+		}
 	}
 }
 

@@ -19,20 +19,8 @@ var counted = []string{":shop:order__placed]: 15", ":shop:sent]: 3", ":shop:empt
 // Traced from before it starts, a program counts each probe, and its tests are true; without
 // bpftrace they are not.
 func TestBPFTrace(t *testing.T) {
-	tools.Need(t, "bpftrace")
-	asked, works := false, false
+	needUprobes(t)
 	eachLink(t, func(t *testing.T, exe string) {
-		if !asked {
-			asked = true
-			out, err := tools.Try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
-			works = err == nil && strings.Contains(out, "attached")
-			if !works {
-				t.Logf("no uprobes on this machine: %v %s", err, out)
-			}
-		}
-		if !works {
-			t.SkipNow()
-		}
 		if name := t.Name(); !strings.Contains(name, "/plain/") && !strings.Contains(name, "/lto/") {
 			return // linked as above; each start of bpftrace takes a second
 		}

@@ -79,20 +79,26 @@ func TestGDB(t *testing.T) {
 	tools.Need(t, "gdb")
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-g")
-		want := p.calls(t, 3)
-		input := filepath.Join(t.TempDir(), "input")
-		if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		lib, _ := p.library(t)
-		for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
-			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
-				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
-				if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
-					t.Error(diff)
-				}
-			})
-		}
+		p.underGDB(t, p.calls(t, 3))
+	}
+}
+
+// underGDB compares what gdb sees of three rounds of the program, and of its library,
+// with what is wanted.
+func (p program) underGDB(t *testing.T, want []string) {
+	t.Helper()
+	input := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	lib, _ := p.library(t)
+	for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
+		t.Run(p.cc.Name+"/"+name, func(t *testing.T) {
+			script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
+			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

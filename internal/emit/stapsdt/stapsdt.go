@@ -17,9 +17,10 @@ import (
 // Section is the name of the sections of notes.
 const Section = ".note.stapsdt"
 
+// Owner and NoteType are what the notes of probes are among those of the section.
 const (
-	owner    = "stapsdt"
-	noteType = 3
+	Owner    = "stapsdt"
+	NoteType = 3
 )
 
 // Probe is one site as its note describes it.
@@ -32,13 +33,13 @@ type Probe struct {
 	Semaphore linkerset.Ref
 }
 
-// The section of one byte whose address each note holds beside that of its site,
-// so that gdb sees how far prelink has moved a program. Without it gdb ignores
+// BaseSection is the section of one byte whose address each note holds beside that of
+// its site, so that gdb sees how far prelink has moved a program. Without it gdb ignores
 // the notes.
-const (
-	baseSection = ".stapsdt.base"
-	baseSymbol  = "_.stapsdt.base"
-)
+const BaseSection = ".stapsdt.base"
+
+// baseSymbol is the symbol of BaseSection.
+const baseSymbol = "_.stapsdt.base"
 
 // Ours reports whether a section holds notes that a Writer has made.
 func Ours(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
@@ -47,7 +48,7 @@ func Ours(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
 type Writer struct {
 	e    *elfreloc.Edit
 	w    *sitenotes.Writer
-	base uint32 // the symbol of baseSection, once it is needed
+	base uint32 // the symbol of BaseSection, once it is needed
 }
 
 // NewWriter starts to add notes, by w, to the object of e.
@@ -62,7 +63,7 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 	}
 	n := w.w.Notes(rela)
 	for _, p := range probes {
-		n.Add(owner, noteType, func(n *sitenotes.Notes) {
+		n.Add(Owner, NoteType, func(n *sitenotes.Notes) {
 			n.Word(p.Site)
 			n.Word(linkerset.Ref{Sym: base})
 			n.Word(p.Semaphore)
@@ -86,7 +87,7 @@ func (w *Writer) baseSymbol() (uint32, error) {
 		return w.base, err
 	}
 	sec := w.e.AddComdat(elfreloc.NewSection{
-		Name: baseSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: make([]byte, 1),
+		Name: BaseSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: make([]byte, 1),
 	})
 	w.base = w.e.AddSymbol(elfreloc.Symbol{
 		Name: baseSymbol, Bind: elf.STB_WEAK, Other: byte(elf.STV_HIDDEN), Section: sec, Size: 1,

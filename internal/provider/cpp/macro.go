@@ -182,25 +182,14 @@ func (p *Preprocessor) substitute(m *macro, args [][]item, at item, from *origin
 			paste = !empty
 			continue
 		}
-		var part []item
-		param := -1
-		if m.params != nil && t.Is("#") && n+1 < len(m.body) && slices.Contains(m.params, m.body[n+1].Text) {
-			n++
-			part = []item{{Token: p.quote(args[slices.Index(m.params, m.body[n].Text)])}}
-		} else if param = slices.Index(m.params, t.Text); param >= 0 && t.Kind == token.Name {
-			part = args[param]
-			if !paste && !(n+1 < len(m.body) && m.body[n+1].Is("##")) {
-				part = p.expandAll(part)
-			}
-		} else {
-			part = []item{{Token: t}}
-		}
+		part, ofArgument, last := p.piece(m, args, n, paste)
+		n = last
 		for k, i := range part {
 			i.Pos = at.Pos
 			if k == 0 {
 				i.Space = t.Space
 			}
-			if param < 0 {
+			if !ofArgument {
 				i.from = from
 			}
 			if paste && k == 0 {
@@ -215,6 +204,27 @@ func (p *Preprocessor) substitute(m *macro, args [][]item, at item, from *origin
 		}
 	}
 	return out
+}
+
+// piece is what the token n of a macro's body stands for: an argument, the text of one, or
+// itself. It says which token it ends with. What ## joins is not expanded by itself.
+func (p *Preprocessor) piece(m *macro, args [][]item, n int, pasted bool) (part []item, ofArgument bool, last int) {
+	t := m.body[n]
+	next := token.Token{}
+	if n+1 < len(m.body) {
+		next = m.body[n+1]
+	}
+	if m.params != nil && t.Is("#") && slices.Contains(m.params, next.Text) {
+		return []item{{Token: p.quote(args[slices.Index(m.params, next.Text)])}}, false, n + 1
+	}
+	param := slices.Index(m.params, t.Text)
+	if param < 0 || t.Kind != token.Name {
+		return []item{{Token: t}}, false, n
+	}
+	if pasted || next.Is("##") {
+		return args[param], true, n
+	}
+	return p.expandAll(args[param]), true, n
 }
 
 // paste joins a token with the last one of a list, from which it takes that.

@@ -48,10 +48,13 @@ func (p *Preprocessor) defined(t token.Token) bool {
 	return ok
 }
 
+// undefines reports whether the command line says that a name is no macro.
 func (p *Preprocessor) undefines(name string) bool {
 	return slices.Contains(p.o.Definitions, Definition{name, true})
 }
 
+// reserved reports whether a name is one that compilers define (C11, 7.1.3), and no guard of
+// a header.
 func reserved(name string) bool {
 	if len(name) < 2 || name[0] != '_' || name[1] != '_' && (name[1] < 'A' || name[1] > 'Z') {
 		return false

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/provider"
 )
 
@@ -31,6 +32,8 @@ const (
 	Shared
 	// Stubs makes calls of stubs, which a conversion disables.
 	Stubs
+	// Calls is Stubs with the names that DTrace's own headers have for them.
+	Calls
 )
 
 //go:embed notes.h
@@ -55,7 +58,7 @@ func Write(path string, providers []*provider.Provider, form Form) []byte {
 	b.WriteString("/* Made by sdtconvert from a provider file: changes are lost. */\n")
 	guard := guardName(path)
 	fmt.Fprintf(&b, "#ifndef %s\n#define %s\n#endif\n\n", guard, guard)
-	if form == Stubs {
+	if form == Stubs || form == Calls {
 		b.WriteString(stubsText)
 	} else {
 		b.WriteString(macros())
@@ -122,7 +125,7 @@ type writer struct {
 func (w *writer) provider(p *provider.Provider) {
 	for _, probe := range p.Probes {
 		fmt.Fprintf(&w.out, "\n/* %s:::%s(%s) */\n", p.Name, probe.Name, each(len(probe.Args), ", ", func(i int) string { return probe.Args[i-1].Type }))
-		if w.form == Stubs {
+		if w.form == Stubs || w.form == Calls {
 			w.stubs(p.Name, probe)
 		} else {
 			w.notes(p.Name, probe)
@@ -136,7 +139,7 @@ func (w *writer) define(macro string, params int, is string) {
 }
 
 func (w *writer) notes(name string, probe *provider.Probe) {
-	semaphore := name + "_" + probe.Name + "_semaphore"
+	semaphore := stapsdt.SemaphoreName(name, probe.Name)
 	where, seen := "_sdtp_here", "_sdtp_hidden"
 	if w.form == Shared {
 		where, seen = "_sdtp_elsewhere", "_sdtp_visible"
@@ -154,9 +157,13 @@ func (w *writer) stubs(name string, probe *provider.Probe) {
 	if n > 0 {
 		words = each(n, ", ", func(int) string { return "_sdtp_word_type" })
 	}
-	fmt.Fprintf(&w.out, "_sdtp_stub(void, __dtrace_probe_%s, (%s))\n", id, words)
-	fmt.Fprintf(&w.out, "_sdtp_stub(int, __dtrace_isenabled_%s, (void))\n", id)
-	w.define(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("__builtin_expect(__dtrace_isenabled_%s(), 0)", id))
-	w.define(provider.Macro(name, probe.Name), n, fmt.Sprintf("__dtrace_probe_%s(%s)", id,
+	fire, test := "__dtrace_probe_"+id, "__dtrace_isenabled_"+id
+	if w.form == Calls {
+		fire, test = "__dtrace_"+id, "__dtraceenabled_"+id
+	}
+	fmt.Fprintf(&w.out, "_sdtp_stub(void, %s, (%s))\n", fire, words)
+	fmt.Fprintf(&w.out, "_sdtp_stub(int, %s, (void))\n", test)
+	w.define(provider.MacroEnabled(name, probe.Name), 0, fmt.Sprintf("__builtin_expect(%s(), 0)", test))
+	w.define(provider.Macro(name, probe.Name), n, fmt.Sprintf("%s(%s)", fire,
 		each(n, ", ", func(i int) string { return fmt.Sprintf("_sdtp_word_of(arg%d)", i) })))
 }

@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 	}
 	for _, path := range paths {
 		providers := read(t, path)
-		for _, form := range []Form{Notes, Shared, Stubs} {
+		for _, form := range []Form{Notes, Shared, Stubs, Calls} {
 			text := string(Write("some/probes.h.tmp", providers, form))
 			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
 				t.Errorf("%s: other bytes in another folder", path)

@@ -1,5 +1,8 @@
 #ifndef _sdtp_notes
 #define _sdtp_notes 1
+#if defined(__FreeBSD__) || defined(__sun)
+#error "this header has probes of Linux: make it for the system, with --target"
+#endif
 #if defined(__ELF__) && defined(__GNUC__)
 /* An argument is told as its size, negative if it is signed, 0x4000 more for a floating-point number, and a place. */
 #ifdef __cplusplus

@@ -25,14 +25,13 @@ import (
 
 // Target is what an object is made for, as objects of the same link tell it.
 type Target struct {
+	System System // objects may tell that, too
+
 	empty   *elfreloc.Object
 	name    string // of the object that told it
 	machine arch.Machine
 	notes   notes.Common
 }
-
-// ErrDOF says that a target has its probes in another form.
-var ErrDOF = errors.New("DTrace's own format of probes (DOF) is not supported yet")
 
 // Known reports whether anything has told the target.
 func (t *Target) Known() bool { return t.empty != nil }
@@ -57,9 +56,8 @@ func (t *Target) add(o *elfreloc.Object) error {
 	if o.Type != elf.ET_REL {
 		return fail(errors.New("is no object, but what a linker has made"))
 	}
-	switch o.OSABI() {
-	case elf.ELFOSABI_FREEBSD, elf.ELFOSABI_SOLARIS:
-		return fail(fmt.Errorf("is of %v: %w", o.OSABI(), ErrDOF))
+	if err := t.addSystem(o.OSABI()); err != nil {
+		return fail(err)
 	}
 	if !t.Known() {
 		empty, err := o.Empty("")
@@ -98,7 +96,7 @@ func (t *Target) Name(name string, flags []string) error {
 }
 
 func (t *Target) set(abi arch.ABI) error {
-	o, err := blank(abi)
+	o, err := blank(abi, t.System.osABI())
 	if err != nil {
 		return err
 	}
@@ -108,12 +106,12 @@ func (t *Target) set(abi arch.ABI) error {
 }
 
 // blank is an object of nothing but a header (gABI, "ELF Header").
-func blank(abi arch.ABI) (*elfreloc.Object, error) {
+func blank(abi arch.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {
 		order = binary.BigEndian
 	}
-	b := append([]byte(elf.ELFMAG), byte(abi.Class), byte(abi.Data), byte(elf.EV_CURRENT))
+	b := append([]byte(elf.ELFMAG), byte(abi.Class), byte(abi.Data), byte(elf.EV_CURRENT), byte(osABI))
 	b = append(b, make([]byte, elf.EI_NIDENT-len(b))...)
 	b = order.AppendUint16(b, uint16(elf.ET_REL))
 	b = order.AppendUint16(b, uint16(abi.Machine))

@@ -3,7 +3,6 @@ package object
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,21 +180,22 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		paths []string
 		want  string
-		dof   bool
+		of    System
 	}{
-		{[]string{file(t, one, nil), file(t, "calls.arm64-gcc12-O2.o", nil)}, "they are not of one link", false},
-		{[]string{file(t, one, osabi)}, "is of ELFOSABI_FREEBSD: DTrace's own format of probes (DOF) is not supported yet", true},
-		{[]string{file(t, one, linked)}, "is no object, but what a linker has made", false},
-		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", false},
+		{[]string{file(t, one, nil), file(t, "calls.arm64-gcc12-O2.o", nil)}, "they are not of one link", Linux},
+		{[]string{file(t, one, nil), file(t, one, osabi)}, "does not say so: they are not of one link, unless --target says FreeBSD", Linux},
+		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", Illumos},
+		{[]string{file(t, one, linked)}, "is no object, but what a linker has made", Linux},
+		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", Linux},
 	} {
-		target := &Target{}
+		target := &Target{System: c.of}
 		var err error
 		for _, path := range c.paths {
 			if err = target.Add(path); err != nil {
 				break
 			}
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrDOF) != c.dof {
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.paths, err, c.want)
 		}
 	}

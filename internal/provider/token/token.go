@@ -69,15 +69,17 @@ var signs = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"
 
 // Scanner reads the tokens of a text, one after the other.
 type Scanner struct {
-	text    string
-	at      int
-	line    int
-	start   int // of the line, in text
-	column  int // of the first character of text in its line
-	file    string
-	fresh   bool // nothing but white space stands before in the line
-	inLine  bool // the text is a part of a line, and has no directives
-	comment bool // behind a comment that does not end
+	text   string
+	at     int
+	line   int
+	start  int // of the line, in text
+	column int // of the first character of text in its line
+	file   string
+	fresh  bool // nothing but white space stands before in the line
+	inLine bool // the text is a part of a line, and has no directives
+	// unclosed is where a comment begins that does not end, nil where there is none or
+	// that was told.
+	unclosed *Pos
 }
 
 // New reads a file.
@@ -119,9 +121,9 @@ func (s *Scanner) newline(at int) {
 func (s *Scanner) Next() (t Token, ok bool) {
 	space := s.space()
 	if s.at >= len(s.text) {
-		if s.comment {
-			s.comment = false
-			return s.bad(len(s.text), "this comment does not end"), true
+		if at := s.unclosed; at != nil {
+			s.unclosed = nil
+			return Token{Kind: Bad, Text: "this comment does not end", Pos: *at}, true
 		}
 		return t, false
 	}
@@ -148,12 +150,6 @@ func (s *Scanner) Next() (t Token, ok bool) {
 	}
 	s.at++
 	return Token{Sign, s.text[begin:s.at], pos, space}, true
-}
-
-func (s *Scanner) bad(at int, why string) Token {
-	pos := s.pos(s.at)
-	s.at = at
-	return Token{Kind: Bad, Text: why, Pos: pos}
 }
 
 // run takes a name, or what goes on as one.
@@ -241,7 +237,8 @@ func (s *Scanner) joined() int {
 func (s *Scanner) block() bool {
 	end := strings.Index(s.text[s.at+2:], "*/")
 	if end < 0 {
-		s.comment = true
+		at := s.Pos()
+		s.unclosed = &at
 		s.text = s.text[:s.at]
 		return false
 	}

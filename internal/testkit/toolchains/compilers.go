@@ -17,6 +17,16 @@ var (
 	Compilers = []Compiler{GCC, NamedGCC, OldClang, Clang}
 )
 
+// CallGraph has Clang write who calls whom, "" where it cannot.
+var CallGraph = callGraph()
+
+func callGraph() string {
+	if !since("sid") {
+		return ""
+	}
+	return "-fexperimental-call-graph-section"
+}
+
 // CC is the command of a machine's C compiler: its program, and the flags that
 // choose the machine.
 func (m *Machine) CC(c Compiler) []string { return m.compiler(c, c.Name) }

@@ -1,0 +1,30 @@
+package arch
+
+// DOFMachine is a Machine for which DTrace has disabled forms of its own: those that
+// kernels arm which are told of sites by DTrace's object format (DOF). They differ from
+// those of Disable where a kernel asks for more: a test is armed by a trap that sets the
+// result and goes on behind one instruction, so there has to be one that is recorded.
+type DOFMachine interface {
+	Machine
+
+	// DisableDOF gives such a form of a site, or a *Refusal. Its Record is what DOF tells
+	// of the site. Its Target is TargetNone but for tests that no kernel arms, of which
+	// nothing is told.
+	DisableDOF(s Site, k Kind) (Change, error)
+
+	// DisabledDOF finds a site of such a form of a kind whose relocated field is at
+	// offset field: where there is no target, the relocation has become one that does
+	// nothing, and stays.
+	// DisableDOF of the site changes no byte.
+	DisabledDOF(t Text, field uint64, k Kind) (Site, bool)
+}
+
+// DOF are the traits of a DOFMachine.
+type DOF struct {
+	// Distance is the relocation type for the distance from a field of 8 bytes to what
+	// the relocation names, plus its addend.
+	Distance uint32
+	// Tests tells that kernels with DTrace arm is-enabled tests. Elsewhere these stay
+	// false, and there is nothing to tell of them.
+	Tests bool
+}

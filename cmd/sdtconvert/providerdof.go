@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/provider"
+	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider/sites"
+)
+
+// dofObject disables the sites in the objects, and makes the object that tells DTrace's
+// kernel of them. All objects are looked at before any of them is changed.
+func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
+	d := object.DOF{Lazy: o.lazy}
+	if path := p.drti(o); path != "" {
+		if err := d.OpenDrti(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.CheckDOF(d); err != nil {
+		return nil, err
+	}
+	if _, err := p.siteSet(o, providers); err != nil {
+		return nil, err
+	}
+	if err := p.disableSites(o, providers); err != nil {
+		return nil, err
+	}
+	set, err := p.siteSet(o, providers)
+	if err != nil {
+		return nil, err
+	}
+	d.Providers = set.Providers(o.system.LongestFunction())
+	p.warnDOF(o, set, d)
+	if len(d.Providers) == 0 && o.strict {
+		return nil, fmt.Errorf("no object has a site of a probe")
+	}
+	return t.WriteDOF(d)
+}
+
+// siteSet collects the sites of all objects.
+func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*sites.Set, error) {
+	set := sites.New(providers, o.system.Patch())
+	var faults []error
+	for _, path := range o.objects {
+		if err := set.Add(path); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, provider.Faults(faults)
+	}
+	return set, nil
+}
+
+// disableSites converts the objects in their places. They keep their times, so that make
+// does not take what was linked of them for old.
+func (p *program) disableSites(o *providerOptions, providers []*provider.Provider) error {
+	c := convert.New(convert.Options{
+		Patch: sites.New(providers, o.system.Patch()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true, KeepTime: true,
+	}, p.files)
+	failed := false
+	for _, path := range o.objects {
+		r := c.File(path, path)
+		p.Stderr.Write(r.Messages.Bytes())
+		failed = failed || r.Failed
+	}
+	if failed {
+		return errors.New(o.output + ": not written")
+	}
+	return nil
+}
+
+// warnDOF says what does not work of what is made.
+func (p *program) warnDOF(o *providerOptions, set *sites.Set, d object.DOF) {
+	if o.quiet || len(d.Providers) == 0 && len(set.Untold) == 0 {
+		return
+	}
+	if len(set.Untold) > 0 {
+		message.Warning(p.Stderr, fmt.Errorf("%s: is-enabled tests are never true: no kernel with DTrace arms them on this machine", strings.Join(set.Untold, ", ")))
+	}
+	if len(d.Providers) > 0 && d.Drti == nil && !o.lazy {
+		message.Warning(p.Stderr, fmt.Errorf("%s: registers no probe when a program starts: there is no %s; --sysroot or --drti names one",
+			o.output, o.system.Drti("/")))
+	}
+}
+
+// drti is the file with the code that registers a program: the one that is named, or that
+// of the target's tree. It is "" where there is none.
+func (p *program) drti(o *providerOptions) string {
+	sysroot := p.sysroot(o)
+	if o.drti != "" || o.lazy || sysroot == "" {
+		return o.drti
+	}
+	path := o.system.Drti(sysroot)
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return ""
+	}
+	return path
+}
+
+// sysroot is the tree of the target: one that is named here or to the compiler, or that
+// of the host if it is of the same system.
+func (p *program) sysroot(o *providerOptions) string {
+	if o.sysroot != "" {
+		return o.sysroot
+	}
+	for _, word := range p.compilerWords() {
+		if dir, ok := strings.CutPrefix(word, "--sysroot="); ok {
+			return dir
+		}
+	}
+	if host, err := object.ParseSystem(runtime.GOOS); err == nil && host == o.system {
+		return "/"
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
+	"sdtconvert/linkerset"
+)
+
+// noteSite is a site of a probe call that notes tell of and no record: headers of provider
+// files make them, and SystemTap's.
+type noteSite struct {
+	at    image.Addr
+	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
+}
+
+// ids are the ids of the probes.
+func (s *noteSite) ids() []string {
+	ids := make([]string, len(s.notes))
+	for i, n := range s.notes {
+		ids[i] = n.ID()
+	}
+	return ids
+}
+
+// findNoteSites collects them, sorted. Notes of functions that a linker has dropped are in
+// some images all the same: what they name is no code, and no site.
+func (l *looker) findNoteSites(notes []stapnotes.Note) {
+	recorded := make(map[image.Addr]bool, len(l.entries))
+	for i := range l.entries {
+		recorded[l.entries[i].Site] = true
+	}
+	type probeAt struct {
+		at image.Addr
+		id string
+	}
+	found, known := map[image.Addr]*noteSite{}, map[probeAt]bool{}
+	for i := range notes {
+		n := &notes[i]
+		at := n.Site.Addr
+		key := probeAt{at, n.ID()}
+		if n.Site.Undefined || recorded[at] || known[key] || !l.hasCode(at) {
+			continue
+		}
+		known[key] = true
+		if found[at] == nil {
+			found[at] = &noteSite{at: at}
+		}
+		found[at].notes = append(found[at].notes, n)
+	}
+	l.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return image.Compare(a.at, b.at) })
+}
+
+// hasCode reports whether code is at an address, and in the file: a separate debug file has
+// the notes without it.
+func (l *looker) hasCode(at image.Addr) bool {
+	if !l.code.Image.Executable(at) {
+		return false
+	}
+	_, ok := l.code.Image.FileOffset(at)
+	return ok
+}
+
+// lookAtNoteSites applies the rules for sites to those without records.
+func (l *looker) lookAtNoteSites() error {
+	if len(l.noteSites) == 0 {
+		return nil
+	}
+	if err := l.code.Read(); err != nil {
+		return err
+	}
+	for _, s := range l.noteSites {
+		if err := l.noteSite(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *looker) noteSite(s *noteSite) error {
+	place := l.code.Function(s.at)
+	for _, n := range s.notes {
+		l.site(linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}, s.at, place.Function)
+	}
+	first := s.notes[0]
+	probe := shownID(first.Provider, first.Name)
+	if !place.Known() && l.hasSymbols() { // others' programs may be stripped of all that tells
+		if err := l.add(UnanchoredSite, s.at, probe, "no function holds this site"); err != nil {
+			return err
+		}
+	}
+	for _, other := range s.notes[1:] {
+		if err := l.add(DuplicateRecord, s.at, shownID(other.Provider, other.Name), "this site has a note already, of %s", probe); err != nil {
+			return err
+		}
+	}
+	switch state := sitestate.OfNote(l.code.Image, s.at); state {
+	case sitestate.Disabled:
+	case sitestate.Armed:
+		return l.add(UnknownSite, s.at, probe, "a breakpoint is at this site, in the file")
+	default:
+		text := sitestate.CodeAround(l.code.Image, s.at)
+		return l.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", text.At(s.at.Offset, 4))
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+)
+
+// sells compiles a source with the probes of a provider file to sell.o, and main.o beside it.
+func (b *build) sells(flags ...string) {
+	b.Helper()
+	b.write("shop.d", "provider shop { probe sold(int); probe order__placed(int, char *); probe dead(int); };\n")
+	b.run(converter, "provider", "-h", "-s", "shop.d")
+	b.write("main.c", "#include \"program.h\"\nC int sell(int);\nint main(void) { return sell(1); }\n")
+	b.compile("sell.o", "sell.c", append([]string{"-I."}, flags...)...)
+	b.compile("main.o", "main.c", flags...)
+}
+
+// Probes of provider files are there for --require, in objects and in what is linked of them,
+// stripped or not.
+func TestNoteSites(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.sells()
+		require := []string{"--require", "shop:::sold", "--require", "shop::*sell*:order-placed", "--require", "dead"}
+		b.clean(append(require, "sell.o", "main.o")...)
+		b.finds([]string{"missing-probe   shop:::so", "missing-probe   shop::dead:sold"}, "--require", "shop:::so", "--require", "shop::dead:sold", "sell.o")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			all := objects("sell.o", "main.o")
+			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
+				b.link(l, "prog", append(all, mode)...)
+				b.clean(append(require, "--require=shop:prog::sold", "prog")...)
+			}
+			b.run(b.machine.Tool("strip"), "prog") // the library: its dynamic symbols are left
+			b.clean("--require=shop:prog::sold", "prog")
+		})
+	})
+}
+
+// SystemTap's macros make a bare nop on some machines.
+func TestTheirNoteSites(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.theirs("one.o", "one", definedIn("", ".probes")...)
+		b.clean("--require", "app:::hit", "one.o")
+		b.programs([]string{"one.o"}, nil, func(b *build, l toolchains.Linker) {
+			b.clean("--require", "app:prog:one:hit", "--allow=early-semaphore", "prog")
+		})
+	})
+}
+
+// A note that a linker keeps of a dropped function names no site.
+func TestNotesOfDroppedFunctions(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.sells("-ffunction-sections")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			if l.Family == "gold" {
+				return // which refuses notes of dropped functions
+			}
+			b.link(l, "prog", append(objects("sell.o", "main.o"), "-Wl,--gc-sections")...)
+			b.clean("--require=shop:::sold", "prog")
+			want := []string{}
+			if !b.defines("prog", "dead") {
+				want = append(want, "missing-probe   shop:::dead")
+			} else if l.Family != "bfd" {
+				b.Error("it keeps a dead function, so this test tests nothing")
+			}
+			b.finds(want, "--require=shop:::dead", "prog")
+		})
+	})
+}
+
+// What is left of the note of a large section that a linker drops is a place in other code.
+func TestNoteInOtherCode(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("dead.s", noteMacro+".text\n.zero 0x20000\n1: nop\nnote sold\n")
+		b.write("pad.s", ".text\n.globl pad\n.type pad, %function\npad: .fill 0x10000, 4, -1\n.size pad, . - pad\n")
+		b.write("main.c", "#include \"program.h\"\nC int pad(int);\nint main(int n, char **v) { return n < 9 || pad(n); }\n")
+		for _, name := range []string{"dead", "pad"} {
+			b.run(b.machine.Tool("as"), "-o", name+".o", name+".s")
+		}
+		b.compile("main.o", "main.c")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			if l.Family == "bfd" || l.Family == "gold" {
+				return // one keeps the section for its note, the other refuses the link
+			}
+			b.link(l, "prog", append(objects("main.o", "pad.o", "dead.o"), "-pie", "-Wl,--gc-sections")...)
+			want := []string{"unknown-site prog pad app:::sold"}
+			if b.machine == toolchains.RISCV64 { // whose assemblers have a symbol at each site, and so 0 is left
+				want = []string{}
+			}
+			b.finds(want, "prog")
+		})
+	})
+}
+
+// What is at the site of a note, and around it.
+func TestBrokenNoteSites(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.sells()
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			b.link(l, "prog", append(objects("sell.o", "main.o"), "-no-pie")...)
+			at := b.siteOf("prog", "shop:::sold")
+			for _, code := range [][]byte{b.code().trap, b.code().call} {
+				b.overwrite("prog", at, code)
+				for _, f := range b.finds([]string{"unknown-site prog sell shop:::sold"}, "--require=shop:::sold", "prog") {
+					if !strings.HasPrefix(f.Message, fmt.Sprintf("a note names this site, which holds % x", code[:2])) || f.Address != at || f.Line == 0 {
+						b.Errorf("%+v", f)
+					}
+				}
+			}
+		})
+	})
+}
+
+// noteMacro makes a note of what is at 1.
+const noteMacro = `
+.macro note name
+.pushsection .note.stapsdt, "", %note
+.balign 4
+.4byte 8, 9f - 8f, 3
+.asciz "stapsdt"
+8: .dc.a 1b, 0, 0
+.asciz "app"
+.asciz "\name"
+.byte 0
+9: .balign 4
+.popsection
+.endm
+`
+
+// Assembly that is in no function, and a site that two probes have.
+func TestNoteSitesOfAssembly(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.write("note.s", noteMacro+`
+.text
+1: nop
+note lonely
+.globl one
+.type one, %function
+one:
+1: nop
+note first
+note second
+note first
+.size one, . - one
+`)
+		b.run(b.machine.Tool("as"), "-o", "note.o", "note.s")
+		b.finds([]string{"duplicate-record note.o one app:::second", "unanchored-site note.o  app:::lonely"},
+			"--require=app::one:first", "--require=app::one:second", "--require=lonely", "note.o")
+	})
+}
+
+// The manifest tells of the sites of objects that nothing has to be converted in, and check
+// which of them have come into the image.
+func TestManifestOfNotes(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.sells("-ffunction-sections")
+		b.manifest("m.json", "sell.o", "main.o")
+		b.checkNotes("m.json")
+		b.clean("--manifest", "m.json", "sell.o", "main.o")
+		b.compile("lost.o", "sell.c", "-I.", "-ffunction-sections", "-DNO_PROBES")
+		manifest := b.path("m.json")
+		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			b.link(l, "prog", objects("sell.o", "main.o")...)
+			b.clean("--manifest", manifest, "prog")
+			if l.Family != "mold" { // -r fails an assertion there, of weak symbols that are hidden
+				b.link(l, "all.o", append(objects("sell.o", "main.o"), "-r", "-nostdlib")...)
+				b.clean("--manifest", manifest, "all.o")
+			}
+			if l.Family != "gold" {
+				b.link(l, "prog", append(objects("sell.o", "main.o"), "-Wl,--gc-sections")...)
+				want := []string{}
+				if !b.defines("prog", "dead") {
+					want = append(want, "dropped-site sell.o dead shop___dead")
+				}
+				b.finds(want, "--manifest", manifest, "prog")
+			}
+			b.link(l, "prog", objects("lost.o", "main.o")...)
+			for _, f := range b.finds([]string{"lost-site prog sell shop___sold"}, "--manifest", manifest, "prog") {
+				if !strings.HasPrefix(f.Message, "the call of sell.o at .text.sell+0x") || !strings.HasSuffix(f.Message, " has no note") {
+					b.Errorf("%+v", f)
+				}
+			}
+			b.link(l, "prog", objects("sell.o", "main.o")...)
+			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog")
+			b.finds([]string{"lost-site prog dead shop___dead", "lost-site prog sell shop___order__placed", "lost-site prog sell shop___sold"},
+				"--manifest", manifest, "prog")
+		})
+	})
+}
+
+// checkNotes looks at what a manifest says of the sites of sells.
+func (b *build) checkNotes(name string) {
+	b.Helper()
+	var m struct {
+		Objects []struct {
+			Status string
+			Sites  []struct {
+				Function, Kind, State, Probe string
+				Record                       *struct{}
+				Note                         struct{ Provider, Name, Semaphore string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(b.output("cat", name)), &m); err != nil || len(m.Objects) != 2 || len(m.Objects[0].Sites) != 3 {
+		b.Fatalf("%v %+v", err, m)
+	}
+	for _, s := range m.Objects[0].Sites {
+		n := s.Note
+		if m.Objects[0].Status != "unchanged" || s.Function == "" || s.Kind != "call" || s.State != "disabled" || s.Record != nil ||
+			n.Provider != "shop" || s.Probe != "shop___"+n.Name || n.Semaphore != "shop_"+n.Name+"_semaphore" {
+			b.Errorf("%+v", s)
+		}
+	}
+}
+
+// A site that has a record and a note is one, and its record tells of it.
+func TestNotesOfRecords(t *testing.T) {
+	eachToolchain(t, func(b *build) {
+		b.compile("fire.o", "fire.c")
+		b.compile("define.o", "define.c")
+		b.convert("--stapsdt", "fire.o", "define.o")
+		b.write("m.json", b.output(converter, "inspect", "--json", "fire.o", "define.o"))
+		if m := b.output("cat", "m.json"); strings.Contains(m, `"note"`) || !strings.Contains(m, `"record"`) {
+			b.Errorf("a recorded site has a note: %s", m)
+		}
+		b.clean("--manifest", "m.json", "--require", "app:::start", "fire.o", "define.o")
+	})
+}

@@ -1,0 +1,134 @@
+package providers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What test suites of other programs that make headers and objects of provider files expect,
+// as far as it is about building: each test has the name that it has there.
+
+// Probes by the macros of <sys/sdt.h> alone, and the object of their provider.
+func TestLinkpriv(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov { probe zero(); probe one(int); probe five(int, int, int, int, int); };\n")
+	b.write(t, "test.c", `#include <sys/sdt.h>
+int main(int n, char **v)
+{
+	DTRACE_PROBE(test_prov, zero);
+	DTRACE_PROBE1(test_prov, one, n);
+	DTRACE_PROBE5(test_prov, five, 1, 2, 3, 4, 5);
+	return 0;
+}
+`)
+	b.Must(t, "gcc", "-c", "test.c")
+	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
+	b.Must(t, "./test")
+	want := []string{"test_prov five -4@ -4@ -4@ -4@ -4@", "test_prov one -4@", "test_prov zero"}
+	if diff := cmp.Diff(want, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A source that only tests whether a probe is traced, without the object and with it.
+func TestOnlyenabled(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov { probe go(int); };\n")
+	b.write(t, "test.c", "#include \"prov.h\"\nint main(void) { return TEST_PROV_GO_ENABLED() ? 2 : 0; }\n")
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	b.Must(t, "gcc", "-c", "test.c")
+	b.Must(t, "gcc", "test.o", "-o", "alone")
+	b.Must(t, "./alone")
+	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
+	b.Must(t, "./test")
+	if got := forms(t, filepath.Join(b.Folder, "test")); len(got) > 0 {
+		t.Errorf("notes of no probe: %q", got)
+	}
+}
+
+// The object is made again after it was removed, and the probes are those of before: that of
+// a local function, too.
+func TestStatic2(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov { probe probe1(); probe probe2(); };\n")
+	b.write(t, "test.c", `#include "prov.h"
+static __attribute__((noinline)) void local(void) { TEST_PROV_PROBE2(); }
+int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
+`)
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	b.Must(t, "gcc", "-O2", "-c", "test.c")
+	for range 2 {
+		b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+		b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
+		b.Must(t, converter, "check", "--require", "test_prov:test:main:probe1", "--require", "test_prov:test:local:probe2", "test")
+		for _, symbol := range strings.Fields(b.Output(t, "nm", "test")) {
+			if strings.Contains(symbol, "dtrace") {
+				t.Errorf("the program has a symbol %s", symbol)
+			}
+		}
+		if err := os.Remove(filepath.Join(b.Folder, "prov.o")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A program that spoils its environment before anything of it is read.
+func TestCorruptenv(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov { probe go(int); };\n")
+	b.write(t, "test.c", `#include <unistd.h>
+#include "prov.h"
+static void spoil(int argc, char **argv, char **envp) { if (envp[0]) envp[0] = (char *)1; }
+__attribute__((section(".preinit_array"), used)) static void (*first)(int, char **, char **) = spoil;
+int main(void) { TEST_PROV_GO(1); return TEST_PROV_GO_ENABLED(); }
+`)
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	b.Must(t, "gcc", "-c", "test.c")
+	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
+	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
+	b.Env = []string{"ANY=1"}
+	b.Must(t, "./test")
+}
+
+// Several providers in a file; one provider in several files, each with a header and an
+// object; and probes that nothing fires.
+func TestMultiprov(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "two.d", "provider a { probe x(); probe dead(); }; provider b { probe x(int); };\n")
+	b.write(t, "more.d", "provider a { probe y(int); };\n")
+	b.write(t, "test.c", `#include "two.h"
+#include "more.h"
+int main(int n, char **v) { A_X(); B_X(n); A_Y(n); return A_X_ENABLED() + B_X_ENABLED() + A_Y_ENABLED() + A_DEAD_ENABLED(); }
+`)
+	for _, name := range []string{"two", "more"} {
+		b.Must(t, b.dtrace, "-h", "-s", name+".d")
+		b.Must(t, b.dtrace, "-G", "-s", name+".d")
+	}
+	b.Must(t, "gcc", "-Wall", "-Werror", "test.c", "two.o", "more.o", "-o", "test")
+	b.Must(t, "./test")
+	b.Must(t, converter, "check", "--require", "a:::x", "--require", "b:::x", "--require", "a::main:y", "test")
+	if out, err := b.Try(converter, "check", "--require", "a:::dead", "test"); err == nil || !strings.Contains(out, "[missing-probe]") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if diff := cmp.Diff([]string{"a x", "a y -4@", "b x -4@"}, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A translation says what D programs see: notes tell the arguments of the source.
+func TestArgmap(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "prov.d", "provider test_prov { probe place(int i, int j) : (int j, int i, int i, int j); };\n")
+	b.write(t, "test.c", "#include \"prov.h\"\nint main(int n, char **v) { TEST_PROV_PLACE(10, n); return 0; }\n")
+	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
+	b.Must(t, "gcc", "test.c", "-o", "test")
+	if diff := cmp.Diff([]string{"test_prov place -4@ -4@"}, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,161 @@
+package providers
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// What test suites of others expect of probes that are traced.
+
+// peer is a program with the probes of a file, and what tracing it shows.
+type peer struct {
+	name, probes, source string
+	flags                []string // of the compiler
+	untraced, traced     string   // what it prints
+	counts               string   // of its probes
+}
+
+// The source of each begins with the header, and prints through printf.
+var peers = []peer{
+	{"static", "probe probe1(); probe probe2();", `
+static __attribute__((noinline)) void local(void) { P_PROBE2(); }
+int main(void) { P_PROBE1(); local(); return 0; }`,
+		[]string{"-static"}, "", "", "probe1 1 probe2 1"},
+	{"pie", "probe probe1(); probe probe2();", `
+static __attribute__((noinline)) void local(void) { P_PROBE2(); }
+int main(void) { P_PROBE1(); local(); return 0; }`,
+		[]string{"-fPIE", "-pie"}, "", "", "probe1 1 probe2 1"},
+	{"multiple", "probe go(); probe stop();", `
+int main(void) { P_GO(); P_GO(); P_STOP(); for (int i = 0; i < 2; i++) P_GO(); P_STOP(); return 0; }`,
+		nil, "", "", "go 4 stop 2"},
+	{"enabled", "probe go(); probe other();", `
+int main(void) { if (P_GO_ENABLED()) { printf("taken\n"); P_GO(); } return 0; }`,
+		nil, "", "taken\n", "go 1"},
+	{"enabled2", "probe go(int, int, int);", `
+static __attribute__((noinline)) int same(int a, int b, int c) { P_GO_ENABLED(); if (P_GO_ENABLED()) P_GO(a, b, c); return printf("%d %d %d\n", a, b, c); }
+int main(int n, char **v) { return same(23 + n, 23 + n, 23 + n) != 9; }`,
+		nil, "24 24 24\n", "24 24 24\n", "go 1"},
+	{"tailcall", "probe foo(int); probe bar(int);", `
+static __attribute__((noinline)) int bar(int n) { P_BAR(n); return 2 * n; }
+static __attribute__((noinline)) int foo(int n) { P_FOO(n); return bar(n + 1); }
+static __attribute__((noinline)) void last(int n) { P_FOO(n); }
+int main(int n, char **v) { last(n); printf("%d\n", foo(n)); return 0; }`,
+		nil, "4\n", "4\n", "bar 1 foo 2"},
+	{"enable", "probe go(); probe stop();", `
+static int and(int x) { return P_GO_ENABLED() && x; }
+static int and2(int x) { return x && P_GO_ENABLED(); }
+static int or(int x) { return P_GO_ENABLED() || x; }
+static int or2(int x) { return x || P_GO_ENABLED(); }
+static int returned(void) { return P_GO_ENABLED(); }
+static int both(void) { return P_GO_ENABLED() && !P_STOP_ENABLED(); }
+int main(void)
+{
+	P_GO_ENABLED();
+	P_GO();
+	printf("%d%d %d%d %d%d %d%d %d %d %d\n", and(0), and(1), and2(0), and2(1), or(0), or(1), or2(0), or2(1), !!returned(), both(), P_GO_ENABLED() ? 5 : 6);
+	return 0;
+}`,
+		nil, "00 00 01 01 0 0 6\n", "01 01 11 11 1 1 5\n", "go 1"},
+	{"entryreturn", "probe entry(); probe __entry(); probe foo__entry(); probe return(); probe __return(); probe foo__return();", `
+int main(void) { P_ENTRY(); P__ENTRY(); P_FOO_ENTRY(); P_RETURN(); P__RETURN(); P_FOO_RETURN(); return 0; }`,
+		nil, "", "", "__entry 1 __return 1 entry 1 foo__entry 1 foo__return 1 return 1"},
+}
+
+// make makes the program of a peer in a folder, with the object of its provider.
+func (p *peer) make(t *testing.T, b build) (exe string) {
+	t.Helper()
+	b.write(t, "p.d", "provider p { "+p.probes+" };\n")
+	b.write(t, "p.c", "#include \"p.h\"\n#include <stdio.h>\n"+p.source+"\n")
+	b.Must(t, b.dtrace, "-h", "-s", "p.d")
+	b.Must(t, "gcc", append([]string{"-O2", "-c", "p.c", "-o", "main.o"}, p.flags...)...)
+	b.Must(t, b.dtrace, "-G", "-s", "p.d", "main.o")
+	b.Must(t, "gcc", append([]string{"main.o", "p.o", "-ldl", "-o", "prog"}, p.flags...)...)
+	return filepath.Join(b.Folder, "prog")
+}
+
+// countEach is a script of bpftrace that counts the probes of a file by their names.
+func countEach(exe string, names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "usdt:%s:p:%s { @%s = count(); } ", exe, name, name)
+	}
+	return b.String()
+}
+
+// counts reads what bpftrace prints of counters: their names and values.
+func counts(out string) string {
+	var all []string
+	for line := range strings.Lines(out) {
+		if name, n, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasPrefix(name, "@") {
+			all = append(all, name[1:], n)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func TestPeers(t *testing.T) {
+	needUprobes(t)
+	for i := range peers {
+		p := &peers[i]
+		t.Run(p.name, func(t *testing.T) {
+			exe := p.make(t, newBuild(t))
+			if out := tools.Output(t, exe); out != p.untraced {
+				t.Errorf("untraced it prints %q", out)
+			}
+			var names []string
+			for i, word := range strings.Fields(p.counts) {
+				if i%2 == 0 {
+					names = append(names, word)
+				}
+			}
+			out := tools.Must(t, "bpftrace", "-e", countEach(exe, names...), "-c", exe)
+			if got := counts(out); got != p.counts || !strings.Contains(out, p.traced) {
+				t.Errorf("got %q, want %q and %q: %s", got, p.counts, p.traced, out)
+			}
+		})
+	}
+}
+
+// Values as gdb reads them from registers, the stack and code, whatever their number.
+func TestAllargs(t *testing.T) {
+	tools.Need(t, "gdb")
+	p := peer{probes: "probe place(int i, int j, int, int, int, int, int, int, int, int); probe most(int, int, int, int, int, int, int, int, int, int, int, int); probe none();",
+		source: `
+static __attribute__((noinline)) void all(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j)
+{
+	P_PLACE(a, b, c, d, e, f, g, h, i, j);
+	P_MOST(a, b, c, d, e, f, g, h, i, j, 100, a + b);
+	P_NONE();
+}
+int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); return 0; }`}
+	exe := p.make(t, newBuild(t))
+	var commands strings.Builder
+	commands.WriteString("set pagination off\nset debuginfod enabled off\n")
+	for _, probe := range []struct {
+		name string
+		args int
+	}{{"place", 10}, {"most", 12}, {"none", 0}} {
+		fmt.Fprintf(&commands, "break -probe-stap p:%s\ncommands\nsilent\nprintf \"> %s %%d\", $_probe_argc\n", probe.name, probe.name)
+		for i := range probe.args {
+			fmt.Fprintf(&commands, "printf \" %%d\", $_probe_arg%d\n", i)
+		}
+		commands.WriteString("printf \"\\n\"\ncontinue\nend\n")
+	}
+	script := write(t, t.TempDir(), "script.gdb", commands.String()+"run\n")
+	var got []string
+	for line := range strings.Lines(tools.Must(t, "gdb", "-nx", "-batch", "-x", script, exe)) {
+		if text, ok := strings.CutPrefix(line, "> "); ok {
+			got = append(got, strings.TrimSpace(text))
+		}
+	}
+	want := []string{"place 10 10 4 20 30 40 50 60 70 80 90", "most 12 10 4 20 30 40 50 60 70 80 90 100 14", "none 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,77 @@
+package manifest
+
+import (
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
+	"sdtconvert/patch"
+)
+
+// noted describes the sites that notes alone tell of, as the headers of provider files make
+// them: those that are not among others. Notes that cannot be read tell of none; check
+// finds them.
+func noted(scan *patch.Scan, others []Site) ([]Site, error) {
+	if scan.Machine == nil || !slices.ContainsFunc(scan.Object.Sections, isNotes) {
+		return nil, nil
+	}
+	im, err := scan.Image()
+	if err != nil {
+		return nil, err
+	}
+	notes, _, err := stapnotes.Read(scan.Object, im)
+	if err != nil {
+		return nil, nil
+	}
+	known := make(map[image.Addr]bool, len(others))
+	for i := range others {
+		known[others[i].recorded()] = true
+	}
+	var sites []Site
+	for i := range notes {
+		n := &notes[i]
+		if n.Site.Undefined || known[n.Site.Addr] || !im.Executable(n.Site.Addr) {
+			continue
+		}
+		known[n.Site.Addr] = true
+		site, err := ofNote(im, n)
+		if err != nil {
+			return nil, err
+		}
+		sites = append(sites, site)
+	}
+	return sites, nil
+}
+
+func isNotes(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
+
+// recorded is the place of the instruction that the record of a site names, or will name.
+func (m *Site) recorded() image.Addr {
+	if m.Record == nil {
+		return image.Addr{Section: m.text, Offset: m.Offset}
+	}
+	return image.Addr{Section: m.text, Offset: m.Record.Offset}
+}
+
+// ofNote describes the site of a note.
+func ofNote(im image.Image, n *stapnotes.Note) (Site, error) {
+	note := &Note{Provider: n.Provider, Name: n.Name}
+	if !n.Semaphore.Null() {
+		var err error
+		if note.Semaphore, err = stapnotes.SemaphoreName(im, n.Semaphore); err != nil {
+			return Site{}, err
+		}
+	}
+	m := Site{
+		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
+		Probe: n.ID(), Note: note,
+	}
+	if sitestate.OfNote(im, n.Site.Addr) == sitestate.Disabled {
+		m.State = Disabled
+	}
+	return m, nil
+}

@@ -1,0 +1,118 @@
+package object
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// assembled is an object of amd64.
+func assembled(t *testing.T, text string) string {
+	t.Helper()
+	tools.Need(t, "as")
+	path := filepath.Join(t.TempDir(), "drti.s")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "as", "--64", "-o", path+".o", path)
+	return path + ".o"
+}
+
+func freebsd(t *testing.T) *Target {
+	t.Helper()
+	target := &Target{System: FreeBSD}
+	if err := target.Name("x86_64-unknown-freebsd", nil); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func one() []dof.Provider {
+	return []dof.Provider{{Name: "p", Probes: []dof.Probe{{Name: "x", Functions: []dof.Function{{Name: "f", Symbol: "$dtrace1.f", Offsets: []uint32{3}}}}}}}
+}
+
+// What is hidden in drti becomes local, what it needs of others stays, and what it
+// registers is the format.
+func TestDrtiIsPartOfTheObject(t *testing.T) {
+	d := DOF{Providers: one()}
+	if err := d.OpenDrti(assembled(t, ".globl shown, kept\n.hidden kept\nshown: call kept\ncall other\nkept: lea __SUNW_dof(%rip), %rax\nret\n")); err != nil {
+		t.Fatal(err)
+	}
+	target := freebsd(t)
+	if err := target.CheckDOF(d); err != nil {
+		t.Fatal(err)
+	}
+	data, err := target.WriteDOF(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range syms {
+		if s.Name != "" {
+			got[s.Name] += strings.TrimPrefix(elf.ST_BIND(s.Info).String(), "STB_") + " " + f.Sections[s.Section].Name
+		}
+	}
+	for name, want := range map[string]string{"shown": "GLOBAL .text", "kept": "LOCAL .text", "__SUNW_dof": "LOCAL .SUNW_dof", "other": "GLOBAL ", "$dtrace1.f": "GLOBAL "} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	// Nothing but what drti holds itself if there is nothing to register.
+	if data, err = target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {
+		t.Errorf("without providers: %v", err)
+	}
+}
+
+func TestUselessDrti(t *testing.T) {
+	arm64 := filepath.Join(objects.Folder(), "calls.arm64-gcc12-O2.o")
+	for path, want := range map[string]string{
+		assembled(t, "nop\n"):                                "does not register __SUNW_dof",
+		assembled(t, ".globl __SUNW_dof\n__SUNW_dof: nop\n"): "defines __SUNW_dof, which is what it is to register",
+		arm64: "is no object of EM_X86_64, ELFCLASS64",
+	} {
+		d := DOF{}
+		if err := d.OpenDrti(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := freebsd(t).CheckDOF(d); err == nil || err.Error() != path+": "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	d := DOF{}
+	if err := d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")); err != nil {
+		t.Fatal(err)
+	}
+	d.Lazy = true
+	if err := freebsd(t).CheckDOF(d); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSystems(t *testing.T) {
+	for name, want := range map[string]System{
+		"linux": Linux, "": Linux, "x86_64-linux-gnu": Linux, "freebsd": FreeBSD, "aarch64-unknown-freebsd14.0": FreeBSD,
+		"x86_64-pc-solaris2.11": Illumos, "illumos": Illumos, "x86_64-unknown-illumos": Illumos,
+	} {
+		if got, err := ParseSystem(name); got != want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := ParseSystem("x86_64-apple-darwin"); err == nil || err.Error() != "x86_64-apple-darwin: has no form of probes that is known here; --target names a system that has" {
+		t.Error(err)
+	}
+}

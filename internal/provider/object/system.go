@@ -1,0 +1,107 @@
+package object
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sdtconvert/internal/emit/dof"
+	"sdtconvert/patch"
+)
+
+// System is a system that has probes.
+type System uint8
+
+const (
+	Linux   System = iota // notes, semaphores
+	FreeBSD               // DOF
+	Illumos               // DOF; Solaris, too
+)
+
+// system is what systems differ in.
+type system struct {
+	name       string
+	osABI      elf.OSABI
+	relocation dof.Relocation
+	aliases    patch.DOF
+	function   int    // the longest name of a function that the kernel takes, in bytes with its NUL
+	gnu        bool   // linkers read GNU's notes
+	drti       string // DTrace's own code that registers a program, of 64 bits
+}
+
+const (
+	stvEliminate = 6                // STV_ELIMINATE: hidden, and not in the symbol table of what is linked
+	shnIgnore    = 0xff3f - 0x10000 // SHN_SUNW_IGNORE
+)
+
+// On FreeBSD a linker stores the distance of a function from the field, so that nothing
+// is left to do for a loader. illumos' linker knows the section, and does the same of
+// an address.
+var systems = [...]system{
+	Linux:   {name: "Linux", osABI: elf.ELFOSABI_NONE},
+	FreeBSD: {name: "FreeBSD", osABI: elf.ELFOSABI_FREEBSD, relocation: dof.Relative, aliases: patch.DOF{Visibility: byte(elf.STV_HIDDEN)}, function: 192, gnu: true, drti: "usr/lib/dtrace/drti.o"},
+	Illumos: {name: "illumos", osABI: elf.ELFOSABI_NONE, relocation: dof.SetX, aliases: patch.DOF{Visibility: stvEliminate, Ignored: shnIgnore}, function: 128, drti: "usr/lib/dtrace/64/drti.o"},
+}
+
+func (s System) String() string   { return systems[s].name }
+func (s System) osABI() elf.OSABI { return systems[s].osABI }
+
+// Patch is how objects of the system are converted.
+func (s System) Patch() patch.DOF { return systems[s].aliases }
+
+// DOF reports whether probes are in DTrace's object format there.
+func (s System) DOF() bool { return s != Linux }
+
+// LongestFunction is how long the name of a function may be, in bytes with its NUL.
+func (s System) LongestFunction() int { return systems[s].function }
+
+// Drti is where DTrace's code that registers a program is, in a tree of the system.
+func (s System) Drti(sysroot string) string {
+	return filepath.Join(sysroot, filepath.FromSlash(systems[s].drti))
+}
+
+// ErrSystem says that nobody here knows how a system has probes.
+var ErrSystem = errors.New("has no form of probes that is known here; --target names a system that has")
+
+// ParseSystem finds the system that a triplet, or a name that Go has for one, tells of. One
+// without a system is of Linux.
+func ParseSystem(name string) (System, error) {
+	for _, known := range []struct {
+		word string
+		System
+	}{{"freebsd", FreeBSD}, {"solaris", Illumos}, {"illumos", Illumos}, {"sunos", Illumos}} {
+		if strings.Contains(name, known.word) {
+			return known.System, nil
+		}
+	}
+	for _, other := range []string{"darwin", "apple", "windows", "mingw", "cygwin", "netbsd", "openbsd", "dragonfly", "aix"} {
+		if strings.Contains(name, other) {
+			return Linux, fmt.Errorf("%s: %w", name, ErrSystem)
+		}
+	}
+	return Linux, nil
+}
+
+// addSystem takes in what an object tells of its system: illumos' compilers tell nothing,
+// or that it is Solaris.
+func (t *Target) addSystem(abi elf.OSABI) error {
+	told := Linux
+	switch abi {
+	case elf.ELFOSABI_FREEBSD:
+		told = FreeBSD
+	case elf.ELFOSABI_SOLARIS:
+		told = Illumos
+	}
+	switch {
+	case told == Linux || told == t.System:
+	case t.System != Linux:
+		return fmt.Errorf("is of %v, and the link of %v", told, t.System)
+	case t.Known():
+		return fmt.Errorf("is of %v, and %s does not say so: they are not of one link, unless --target says %v", told, t.name, told)
+	default:
+		t.System = told
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package sites collects the sites of providers' probes from the objects of a link, as
+// DTrace's object format knows them.
+//
+// A stub's name tells its probe: __dtrace_<provider>___<probe> and __dtraceenabled_...,
+// which the headers of every dtrace -h declare (libdtrace, dt_link.c), and those of
+// include/sdt.h, __dtrace_probe_... and __dtrace_isenabled_....
+package sites
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/provider"
+	"sdtconvert/patch"
+)
+
+// Prefixes of stubs, by kind: DTrace's first.
+var prefixes = [...][]string{
+	arch.Probe:   {"__dtrace_", "__dtrace_probe_"},
+	arch.Enabled: {"__dtraceenabled_", "__dtrace_isenabled_"},
+}
+
+// separator is what stands between the names of a provider and of a probe.
+const separator = "___"
+
+// Set are the sites of the probes of some providers.
+type Set struct {
+	providers []*provider.Provider
+	options   patch.Options
+	functions map[*provider.Probe][]*function
+	// Untold are the objects with tests that DTrace does not arm, in their order.
+	Untold []string
+}
+
+// function is a function with sites of a probe, and the object that they are in.
+type function struct {
+	dof.Function
+	object string
+}
+
+// New makes an empty set, for objects that are converted so.
+func New(providers []*provider.Provider, d patch.DOF) *Set {
+	s := &Set{providers: providers, functions: map[*provider.Probe][]*function{}}
+	s.options = patch.DefaultOptions()
+	s.options.NoRecords = true
+	s.options.DOF = &d
+	s.options.Names = patch.Names{
+		Prefixes: slices.Clone(prefixes[arch.Probe]), EnabledPrefixes: slices.Clone(prefixes[arch.Enabled]),
+	}
+	// A provider may be called isenabled_x. The longest prefix of a name counts.
+	for _, p := range providers {
+		s.options.Names.Prefixes = append(s.options.Names.Prefixes, prefixes[arch.Probe][0]+p.Name+separator)
+	}
+	return s
+}
+
+// Options are how the objects are converted.
+func (s *Set) Options() patch.Options { return s.options }
+
+// Add adds the sites of a file, converted or not: an object, or an archive of some. What
+// is neither, and holds no probes, has none. Where there are errors, they are joined.
+func (s *Set) Add(path string) error {
+	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
+		o, err := src.Relocatable(s.options.Names)
+		if errors.Is(err, input.ErrPassedOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if mentions, err := o.MentionsStub(s.options.Names); err != nil || !mentions {
+			return err
+		}
+		return s.add(o.Object)
+	})
+}
+
+func (s *Set) add(o *elfreloc.Object) error {
+	plan, err := patch.Examine(o, s.options)
+	if err != nil {
+		return err
+	}
+	faults := plan.Errors()
+	for i := range plan.Scan.Calls {
+		if stub := plan.Scan.Calls[i].Stub; s.probe(stub) == nil {
+			faults = append(faults, s.unknown(plan, &plan.Scan.Calls[i]))
+		}
+	}
+	if len(faults) > 0 {
+		return several(faults)
+	}
+	found, err := plan.DOFSites()
+	if err != nil {
+		return err
+	}
+	if len(found) < len(plan.Sites) {
+		s.Untold = append(s.Untold, o.Name)
+	}
+	return s.merge(o.Name, found)
+}
+
+// several are errors that are told one after the other.
+type several []error
+
+func (s several) Error() string   { return s[0].Error() }
+func (s several) Unwrap() []error { return s }
+
+// probe finds the probe that a stub is of, nil where the providers have none.
+func (s *Set) probe(stub *patch.Stub) *provider.Probe {
+	for _, prefix := range prefixes[stub.Kind] {
+		for _, p := range s.providers {
+			name, ok := strings.CutPrefix(stub.Name, prefix+p.Name+separator)
+			if !ok {
+				continue
+			}
+			if i := slices.IndexFunc(p.Probes, func(q *provider.Probe) bool { return q.Name == name }); i >= 0 {
+				return p.Probes[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Set) unknown(plan *patch.Plan, ref *patch.Reference) error {
+	where := ""
+	if functions, err := plan.Scan.Functions(); err == nil {
+		if place := functions.Place(ref.Relocs.Target, ref.Reloc.Offset); place != "" {
+			where = "in " + place + ": "
+		}
+	}
+	return plan.Scan.Object.OffsetError(ref.Relocs.Target, ref.Reloc.Offset,
+		fmt.Errorf("%sno provider file has a probe of %q; give the file that declares it with another -s", where, ref.Stub.Name))
+}
+
+// merge adds the sites of an object.
+func (s *Set) merge(object string, found []patch.DOFSite) error {
+	own := map[*provider.Probe][]*function{}
+	for i := range found {
+		f := &found[i]
+		probe := s.probe(f.Stub)
+		at := slices.IndexFunc(own[probe], func(have *function) bool { return have.Symbol == f.Alias && have.Name == f.Function })
+		if at < 0 {
+			at = len(own[probe])
+			own[probe] = append(own[probe], &function{Function: dof.Function{Name: f.Function, Symbol: f.Alias}, object: object})
+		}
+		if into := own[probe][at]; f.Stub.Kind == arch.Enabled {
+			into.Enabled = append(into.Enabled, f.Offset)
+		} else {
+			into.Offsets = append(into.Offsets, f.Offset)
+		}
+	}
+	for _, p := range s.providers {
+		for _, probe := range p.Probes {
+			for _, f := range own[probe] {
+				if err := s.mergeFunction(probe, f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mergeFunction adds a function, unless another object has it as well: a weak one, of
+// which the linker keeps which it likes.
+func (s *Set) mergeFunction(probe *provider.Probe, f *function) error {
+	for _, have := range s.functions[probe] {
+		if have.Symbol != f.Symbol {
+			continue
+		}
+		if !slices.Equal(have.Offsets, f.Offsets) || !slices.Equal(have.Enabled, f.Enabled) {
+			return &elfreloc.Error{File: f.object, Err: fmt.Errorf(
+				"function %s has its sites of probe %s elsewhere than in %s, and linkers keep one of the two; compile both with the same flags", f.Name, probe.Name, have.object)}
+		}
+		return nil
+	}
+	s.functions[probe] = append(s.functions[probe], f)
+	return nil
+}
+
+// Providers are the providers that have sites, with the probes that have some. Names of
+// functions are cut to less than a number of bytes, the NUL among them.
+func (s *Set) Providers(function int) []dof.Provider {
+	var all []dof.Provider
+	for _, p := range s.providers {
+		out := dof.Provider{Name: p.Name}
+		for i, a := range p.Attributes {
+			out.Attributes[i] = dof.Attribute(a)
+		}
+		for _, probe := range p.Probes {
+			if len(s.functions[probe]) > 0 {
+				out.Probes = append(out.Probes, s.describe(probe, function))
+			}
+		}
+		if len(out.Probes) > 0 {
+			all = append(all, out)
+		}
+	}
+	return all
+}
+
+func (s *Set) describe(probe *provider.Probe, longest int) dof.Probe {
+	out := dof.Probe{Name: strings.ReplaceAll(probe.Name, "__", "-")}
+	translated := probe.Translated
+	if translated == nil {
+		translated = probe.Args
+	}
+	for _, a := range probe.Args {
+		out.Native = append(out.Native, a.Type)
+	}
+	for i, from := range probe.Mapping() {
+		out.Translated = append(out.Translated, translated[i].Type)
+		out.Mapping = append(out.Mapping, byte(from))
+	}
+	for _, f := range s.functions[probe] {
+		g := f.Function
+		g.Name = g.Name[:min(len(g.Name), longest-1)]
+		out.Functions = append(out.Functions, g)
+	}
+	return out
+}

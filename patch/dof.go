@@ -1,0 +1,267 @@
+package patch
+
+// DTrace's object format (DOF) names a site by a symbol of its function and a distance,
+// and is made anew from all objects of a link each time one of them changes. So what
+// `dtrace -G` does to an object has to be found again: relocations of sites stay, as ones
+// that do nothing, against symbols of their stubs' names.
+//
+// DTrace makes these symbols absolute. GNU ld links no such object into what may be loaded
+// anywhere, and a program whose other objects call a stub links, and calls address 0. Here
+// they are weak, hidden and undefined, or what a system's linker ignores: linkers drop
+// them, and others that call a stub still need it.
+
+import (
+	"debug/elf"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"path/filepath"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+	"sdtconvert/resolve"
+)
+
+// DOF has sites disabled as `dtrace -G` disables them. There are no records then, no
+// notes and no semaphores.
+type DOF struct {
+	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
+	Visibility byte
+	// Ignored is the section index of symbols that a system's linker passes over (one of
+	// the negative ones, as in elfreloc.Symbol), 0 for none: stubs get it then.
+	Ignored int
+}
+
+// DOFSite is where a site is as DOF tells it.
+type DOFSite struct {
+	Stub     *Stub
+	Function string // that holds it, as its symbol has it
+	Alias    string // a global symbol at the same place
+	Offset   uint32 // of the recorded instruction, from there, in bytes
+}
+
+// aliasPrefix is what aliases begin with; a number, ".", and the function's name follow.
+const aliasPrefix = "$dtrace"
+
+// decodeDOF finds the site of a call, or of one that an earlier run has disabled.
+func (p *Plan) decodeDOF(ref *Reference, t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	m := p.Scan.Machine.(arch.DOFMachine)
+	if ref.Reloc.Type != m.Traits().None {
+		return p.decode(ref, t, relocs)
+	}
+	site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
+	if !ok {
+		return site, arch.Refuse("compile it again", "a mark of what is no site of an earlier dtrace -G")
+	}
+	return site, nil
+}
+
+// disableDOF gives the form of a site that DTrace arms, and finds its function.
+func (p *Plan) disableDOF(ref *Reference, site arch.Site) (arch.Change, error) {
+	change, err := p.Scan.Machine.(arch.DOFMachine).DisableDOF(site, ref.Stub.Kind)
+	if err != nil {
+		return change, err
+	}
+	if _, ok, err := p.functionOf(ref.Relocs.Target, change.Record); err != nil || ok {
+		return change, err
+	}
+	return change, arch.Refuse("give it a symbol with .type and .size", "code of no function, which DTrace has no name for")
+}
+
+// functionOf finds the function with a symbol that holds a place.
+func (p *Plan) functionOf(section int, off uint64) (resolve.Function, bool, error) {
+	functions, err := p.Scan.Functions()
+	if err != nil {
+		return resolve.Function{}, false, err
+	}
+	f, ok := functions.Lookup(section, off)
+	return f, ok && f.Symbol != 0, nil
+}
+
+// checkDOF refuses objects of machines that DTrace does not know.
+func (p *Plan) checkDOF() error {
+	if _, ok := p.Scan.Machine.(arch.DOFMachine); !ok {
+		return &elfreloc.Error{File: p.Scan.Object.Name, Err: fmt.Errorf("holds probes, and DTrace has no form of them for %v", p.Scan.Object.Machine)}
+	}
+	return nil
+}
+
+// DOFSites tells of the sites of a plan that has Options.DOF and no refusals, in its
+// order, those of earlier runs too. Tests are left out where no kernel arms any.
+func (p *Plan) DOFSites() ([]DOFSite, error) {
+	a, err := p.newAliases()
+	if err != nil {
+		return nil, err
+	}
+	var sites []DOFSite
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
+			continue
+		}
+		f, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
+		if err != nil {
+			return nil, err
+		}
+		distance := s.Change.Record - f.Start
+		if !ok || uint64(uint32(distance)) != distance {
+			return nil, p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
+		}
+		alias, err := a.name(f)
+		if err != nil {
+			return nil, err
+		}
+		sites = append(sites, DOFSite{Stub: s.Stub, Function: f.Raw, Alias: alias, Offset: uint32(distance)})
+	}
+	return sites, nil
+}
+
+// aliases are the names that DOF knows functions of an object by.
+type aliases struct {
+	p    *Plan
+	have map[spot]string // those of an earlier run
+	id   string          // of the object, "" until it is needed
+}
+
+type spot struct {
+	section int
+	off     uint64
+}
+
+func (p *Plan) newAliases() (*aliases, error) {
+	a := &aliases{p: p, have: map[spot]string{}}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil || !syms.Mentions(aliasPrefix) {
+		return a, err
+	}
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		if s := syms.At(i); s.Defined() && len(s.Name) > len(aliasPrefix) && s.Name[:len(aliasPrefix)] == aliasPrefix {
+			a.have[spot{s.Section, s.Value}] = s.Name
+		}
+	}
+	return a, nil
+}
+
+// name is the alias of a function. That of a weak function is the same in all objects, as
+// linkers keep one of them: what they keep defines it.
+func (a *aliases) name(f resolve.Function) (string, error) {
+	if name := a.have[spot{f.Section, f.Start}]; name != "" {
+		return name, nil
+	}
+	syms, err := a.p.Scan.Object.Symbols()
+	if err != nil {
+		return "", err
+	}
+	if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
+		return aliasPrefix + "." + f.Raw, nil
+	}
+	if a.id == "" {
+		if a.id, err = objectID(a.p.Scan.Object); err != nil {
+			return "", err
+		}
+	}
+	return aliasPrefix + a.id + "." + f.Raw, nil
+}
+
+// objectID is a number for an object that others of its link do not have: of its name
+// without folders, and of what is in it. DTrace takes its path, which differs from
+// machine to machine.
+func objectID(o *elfreloc.Object) (string, error) {
+	h := fnv.New64a()
+	io.WriteString(h, filepath.Base(o.Name))
+	for off := int64(0); off < o.Size(); off += elfreloc.BlockSize {
+		block, err := o.ReadFile(off, min(elfreloc.BlockSize, o.Size()-off))
+		if err != nil {
+			return "", err
+		}
+		h.Write(block)
+	}
+	return fmt.Sprint(h.Sum64()), nil
+}
+
+// applyDOF queues a plan that has Options.DOF.
+func (p *Plan) applyDOF(e *elfreloc.Edit) error {
+	if len(p.Sites) == 0 {
+		return nil
+	}
+	sites, err := p.DOFSites()
+	if err != nil {
+		return err
+	}
+	if err := p.addAliases(e, sites); err != nil {
+		return err
+	}
+	none := p.Scan.Machine.Traits().None
+	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Reloc.Type == none {
+			continue // of an earlier run
+		}
+		if s.Change.Target != arch.TargetNone {
+			if err := a.disable(s, linkerset.Ref{}); err != nil {
+				return err
+			}
+			continue
+		}
+		e.Patch(s.Relocs.Target, s.Change.Site.Offset, s.Change.Site.Code, s.Change.New)
+		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
+		for j := range s.Paired {
+			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
+		}
+	}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return err
+	}
+	for _, stub := range p.Scan.Stubs {
+		old := syms.At(int(stub.Symbol))
+		if stub.Defined || old.Bind == elf.STB_WEAK {
+			continue
+		}
+		retired := elfreloc.Symbol{Name: stub.Name, Bind: elf.STB_GLOBAL, Section: p.Options.DOF.Ignored}
+		if retired.Section == 0 {
+			retired.Bind, retired.Other = elf.STB_WEAK, old.Other&^3|byte(elf.STV_HIDDEN)
+		}
+		e.SetSymbol(stub.Symbol, retired)
+	}
+	return nil
+}
+
+// addAliases adds the aliases that an object does not have.
+func (p *Plan) addAliases(e *elfreloc.Edit, sites []DOFSite) error {
+	a, err := p.newAliases()
+	if err != nil {
+		return err
+	}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return err
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
+			continue
+		}
+		alias := sites[0].Alias
+		sites = sites[1:]
+		f, _, err := p.functionOf(s.Relocs.Target, s.Change.Record)
+		if err != nil {
+			return err
+		}
+		at := spot{f.Section, f.Start}
+		if a.have[at] != "" {
+			continue
+		}
+		a.have[at] = alias
+		bind := elf.STB_GLOBAL
+		if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
+			bind = elf.STB_WEAK
+		}
+		e.AddSymbol(elfreloc.Symbol{
+			Name: alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Options.DOF.Visibility, Section: f.Section, Value: f.Start, Size: f.Size,
+		})
+	}
+	return nil
+}

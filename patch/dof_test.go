@@ -1,0 +1,216 @@
+package patch_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+func forDOF() patch.Options {
+	o := defaults()
+	o.NoRecords, o.DOF = true, &patch.DOF{Visibility: byte(elf.STV_HIDDEN)}
+	return o
+}
+
+// told is what DOF is told of an object, without the stubs' symbols.
+func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
+	t.Helper()
+	plan, err := patch.Examine(objects.Open(t, data), forDOF())
+	if err != nil || len(plan.Refused) > 0 {
+		t.Fatal(err, plan.Errors())
+	}
+	if sites, err = plan.DOFSites(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sites {
+		sites[i].Stub = &patch.Stub{Name: sites[i].Stub.Name, Kind: sites[i].Stub.Kind}
+	}
+	return sites
+}
+
+// An object that was converted for DOF tells of the same sites again, and stays as it is.
+func TestDOFIsFoundAgain(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/objs/calls.*.o")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	converted := map[string]int{}
+	for _, path := range paths {
+		name := filepath.Base(path)
+		data := objects.Read(t, name)
+		if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
+			continue // bitcode
+		}
+		o := objects.Open(t, data)
+		m, ok := machines.Lookup(o.ABI()).(arch.DOFMachine)
+		out, err := convertBytes(t, data, forDOF())
+		if !ok {
+			if err == nil || !strings.Contains(err.Error(), "DTrace has no form of them for") && !strings.Contains(err.Error(), "is not supported") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), "which dtrace -G has no form for") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if out == nil {
+			continue // all of it is code for link-time optimisation
+		}
+		before := told(t, data)
+		if diff := cmp.Diff(before, told(t, out)); diff != "" || len(before) == 0 {
+			t.Errorf("%s: %d sites, %s", name, len(before), diff)
+		}
+		if again, err := convertBytes(t, out, forDOF()); again != nil || err != nil {
+			t.Errorf("%s: converted twice: %v, %v", name, again != nil, err)
+		}
+		converted[m.Traits().Name]++
+		checkAliases(t, name, out, before)
+	}
+	t.Log(converted)
+	if converted["amd64"] == 0 || converted["arm64"] == 0 {
+		t.Errorf("objects were converted: %v", converted)
+	}
+}
+
+// checkAliases compares the aliases with the functions that they stand for.
+func checkAliases(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
+	t.Helper()
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]elf.Symbol{}
+	for _, s := range syms {
+		byName[s.Name] = s
+		if strings.HasPrefix(s.Name, "__dtrace_") && s.Section == elf.SHN_UNDEF && (elf.ST_BIND(s.Info) != elf.STB_WEAK || elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	for _, site := range sites {
+		alias, function := byName[site.Alias], byName[site.Function]
+		if alias.Value != function.Value || alias.Section != function.Section || alias.Size != function.Size ||
+			elf.ST_BIND(alias.Info) == elf.STB_LOCAL || elf.ST_VISIBILITY(alias.Other) != elf.STV_HIDDEN || elf.ST_TYPE(alias.Info) != elf.STT_FUNC {
+			t.Errorf("%s: %+v stands for %+v", name, alias, function)
+		}
+		if uint64(site.Offset) >= function.Size {
+			t.Errorf("%s: %+v of %d bytes", name, site, function.Size)
+		}
+	}
+}
+
+// A weak function has the same alias in every object, a weak one too; others do not.
+func TestDOFAliases(t *testing.T) {
+	text := func(bind, body string) string {
+		return "\t.text\n\t" + bind + " f\n\t.type f,@function\nf:\n\tcall __dtrace_probe_p___n\n" + body + "\tret\n\t.size f,.-f\n"
+	}
+	alias := func(source string) (string, elf.SymBind) {
+		data := assemble(t, source)
+		out, err := convertBytes(t, data, forDOF())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := elf.NewFile(bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		syms, _ := f.Symbols()
+		for _, s := range syms {
+			if strings.HasPrefix(s.Name, "$dtrace") {
+				return s.Name, elf.ST_BIND(s.Info)
+			}
+		}
+		t.Fatal("no alias")
+		return "", 0
+	}
+	one, bind := alias(text(".local", ""))
+	two, _ := alias(text(".local", "\tnop\n"))
+	if one == two || bind != elf.STB_GLOBAL || !strings.HasSuffix(one, ".f") {
+		t.Errorf("%s and %s, %v", one, two, bind)
+	}
+	if name, bind := alias(text(".weak", "")); name != "$dtrace.f" || bind != elf.STB_WEAK {
+		t.Errorf("%s, %v", name, bind)
+	}
+}
+
+func TestDOFRefusals(t *testing.T) {
+	for want, source := range map[string]string{
+		`code of no function, which DTrace has no name for; give it a symbol with .type and .size`:                                         "\t.text\n\tcall __dtrace_probe_p___n\n",
+		`a mark of what is no site of an earlier dtrace -G; compile it again`:                                                              "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
+		`a call that is no call or jump of its own, which dtrace -G has no form for; compile without -mcmodel=large, and without -fno-plt`: "\t.text\n\t.globl f\nf:\n\tmovabs $__dtrace_probe_p___n, %rax\n\tcall *%rax\n\tret\n",
+	} {
+		data := assemble(t, source)
+		if out, err := convertBytes(t, data, forDOF()); out != nil || err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// FuzzDOF converts objects: there is an error or a plan, and what is converted once is told
+// of again as it was, and stays.
+func FuzzDOF(f *testing.F) {
+	for _, file := range objects.Committed(f, 8<<10) {
+		f.Add(file.Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
+		if err != nil {
+			return
+		}
+		plan, err := patch.Examine(o, forDOF())
+		if (plan == nil) != (err != nil) {
+			t.Fatal(plan, err)
+		}
+		if err != nil || len(plan.Refused) > 0 {
+			return
+		}
+		before, err := plan.DOFSites()
+		if err != nil {
+			return
+		}
+		out, err := plan.Save()
+		if err != nil || out == nil {
+			return
+		}
+		converted, err := objects.Assemble(out, data)
+		if err != nil {
+			return // the file is not what its headers say
+		}
+		again, err := elfreloc.Open(bytes.NewReader(converted), int64(len(converted)), "a.o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err = patch.Examine(again, forDOF())
+		if err != nil || len(plan.Refused) > 0 {
+			t.Fatal(err, plan.Errors())
+		}
+		after, err := plan.DOFSites()
+		if err != nil || len(after) != len(before) {
+			t.Fatalf("%d sites, and %d before, %v", len(after), len(before), err)
+		}
+		for i := range after {
+			if a, b := after[i], before[i]; a.Function != b.Function || a.Offset != b.Offset || a.Alias != b.Alias || a.Stub.Name != b.Stub.Name {
+				t.Errorf("%+v, and %+v before", a, b)
+			}
+		}
+		if out, err := plan.Save(); out != nil || err != nil {
+			t.Errorf("converted twice: %v, %v", out != nil, err)
+		}
+	})
+}
