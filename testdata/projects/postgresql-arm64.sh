@@ -12,7 +12,7 @@ configure() {
 }
 
 # What these two programs need.
-parts="src/backend src/backend/utils/mb/conversion_procs src/backend/snowball src/pl/plpgsql/src src/timezone src/bin/initdb"
+parts="src/interfaces/libpq src/backend src/backend/utils/mb/conversion_procs src/backend/snowball src/pl/plpgsql/src src/timezone src/bin/initdb"
 build() {
 	local part
 	for part in $parts; do
@@ -28,13 +28,14 @@ ready() {
 	done
 	for name in initdb postgres; do
 		mv "$bin/$name" "$bin/$name.arm64"
-		printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu -0 "$0" "$0.arm64" "$@"\n' >"$bin/$name"
+		printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=%s -0 "$0" "$0.arm64" "$@"\n' "${bin%/bin}/lib" >"$bin/$name"
 		chmod +x "$bin/$name"
 	done
 }
 
 tests() {
+	rm -rf "$job/data"
 	"$job/usr/local/pgsql/bin/initdb" --no-sync --locale=C --pgdata="$job/data"
 	"$job/usr/local/pgsql/bin/postgres" --single -D "$job/data" postgres <"/opt/programs/projects/postgresql.sql"
 }
-summary() { grep --count '^	----$'; }
+summary() { echo "$(grep --count '^	----$') rows"; }
