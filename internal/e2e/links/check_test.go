@@ -239,7 +239,11 @@ func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 			continue // The source line.
 		}
 		names, _ := im.around(where[i/2])
-		if strings.HasPrefix(name, ".Lsdt_") || m.exact && names != nil && !slices.Contains(names, name) {
+		own, _ := im.around(sites[i/2/3].addr)
+		// What stands behind the function may be a C library's, where tools do not agree
+		// on the names of what is resolved when the program starts.
+		known := m.exact && names != nil && slices.Equal(names, own)
+		if strings.HasPrefix(name, ".Lsdt_") || known && !slices.Contains(names, name) {
 			t.Errorf("%s: addr2line calls %#x %q, not %q", im.path, where[i/2], name, names)
 			return
 		}
