@@ -22,7 +22,7 @@ job() {
 # But for what compares sources that Debian has changed with sums of those it has not.
 suite="\`make test_harness\`"
 tests() { make --silent test_harness TEST_JOBS="$jobs" TEST_ARGS="-nre customized"; }
-summary() { grep --extended-regexp '^(Files=|Result)' | cut -d, -f1,2 | paste --serial --delimiters=' '; }
+summary() { grep --extended-regexp '^(Files=|Result)' | cut -d, -f1,2 | paste --serial --delimiters=, | sed "s|,|, |g; s|,  *|, |g"; }
 
 # All depends on the header, so that it is as old as before.
 remake() {
