@@ -60,7 +60,7 @@ func decodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		site = arch.Site{Offset: r.Offset - 1, Form: arch.Call, Code: op}
 	case op != nil && op[0] == opJmp:
 		site = arch.Site{Offset: r.Offset - 1, Form: arch.Tail, Code: op}
-	case op2 != nil && op2[0] == opTwo && op2[1]&0xf0 == 0x80:
+	case op2 != nil && isJccRel32(op2):
 		site = arch.Site{Offset: r.Offset - 2, Form: arch.CondTail, Code: op2}
 	default:
 		return site, arch.RefuseAddress(fixDirect, "no call and no jump but %s", before(t, r))
@@ -123,9 +123,11 @@ func (Machine) Live(t arch.Text, record uint64) bool {
 		return true
 	}
 	b := t.At(record, 6)
-	return b != nil && (b[0] == opTwo && b[1]&0xf0 == 0x80 || // jcc rel32
-		b[0] == prefixAddr16 && b[1] == opCall) // addr16 call rel32
+	return b != nil && (isJccRel32(b) || b[0] == prefixAddr16 && b[1] == opCall) // addr16 call rel32
 }
+
+// isJccRel32 recognises the opcodes 0f 80 to 0f 8f.
+func isJccRel32(code []byte) bool { return code[0] == opTwo && code[1]&0xf0 == 0x80 }
 
 // Branch reads call, jmp and jcc rel32, and a call with the prefix.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
@@ -154,7 +156,7 @@ func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 		n := 1 + fieldLen
 		switch {
 		case code[i] == opCall || code[i] == opJmp:
-		case code[i] == opTwo && code[i+1]&0xf0 == 0x80 && i+2+fieldLen <= len(code):
+		case isJccRel32(code[i:]) && i+2+fieldLen <= len(code):
 			n++
 		default:
 			continue

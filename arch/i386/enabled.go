@@ -40,7 +40,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	case b == nil:
 	case b[0] == call6[0] && b[1] == call6[1]:
 		return arch.Site{Offset: record, Form: arch.Call, GOT: true, Code: b}, true
-	case b[0] == opTwo && b[1]&0xf0 == 0x80:
+	case isJccRel32(b):
 		return arch.Site{Offset: record, Form: arch.CondTail, Code: b}, true
 	}
 	return arch.Site{}, false
