@@ -90,31 +90,40 @@ func (p *Plan) checkDOF() error {
 // DOFSites tells of the sites of a plan that has Options.DOF and no refusals, in its
 // order, those of earlier runs too. Tests are left out where no kernel arms any.
 func (p *Plan) DOFSites() ([]DOFSite, error) {
-	a, err := p.newAliases()
+	var sites []DOFSite
+	err := p.eachDOFSite(func(s DOFSite, _ resolve.Function) { sites = append(sites, s) })
 	if err != nil {
 		return nil, err
 	}
-	var sites []DOFSite
+	return sites, nil
+}
+
+// eachDOFSite calls f with the sites of DOFSites, and their functions.
+func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
+	a, err := p.newAliases()
+	if err != nil {
+		return err
+	}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}
-		f, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
+		in, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		distance := s.Change.Record - f.Start
+		distance := s.Change.Record - in.Start
 		if !ok || uint64(uint32(distance)) != distance {
-			return nil, p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
+			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
 		}
-		alias, err := a.name(f)
+		alias, err := a.name(in)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		sites = append(sites, DOFSite{Stub: s.Stub, Function: f.Raw, Alias: alias, Offset: uint32(distance)})
+		f(DOFSite{Stub: s.Stub, Function: in.Raw, Alias: alias, Offset: uint32(distance)}, in)
 	}
-	return sites, nil
+	return nil
 }
 
 // aliases are the names that DOF knows functions of an object by.
@@ -185,11 +194,7 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 	if len(p.Sites) == 0 {
 		return nil
 	}
-	sites, err := p.DOFSites()
-	if err != nil {
-		return err
-	}
-	if err := p.addAliases(e, sites); err != nil {
+	if err := p.addAliases(e); err != nil {
 		return err
 	}
 	none := p.Scan.Machine.Traits().None
@@ -211,6 +216,11 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
 		}
 	}
+	return p.retireStubs(e)
+}
+
+// retireStubs makes symbols of the stubs that linkers pass over.
+func (p *Plan) retireStubs(e *elfreloc.Edit) error {
 	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
 		return err
@@ -230,7 +240,7 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 }
 
 // addAliases adds the aliases that an object does not have.
-func (p *Plan) addAliases(e *elfreloc.Edit, sites []DOFSite) error {
+func (p *Plan) addAliases(e *elfreloc.Edit) error {
 	a, err := p.newAliases()
 	if err != nil {
 		return err
@@ -239,29 +249,18 @@ func (p *Plan) addAliases(e *elfreloc.Edit, sites []DOFSite) error {
 	if err != nil {
 		return err
 	}
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
-			continue
-		}
-		alias := sites[0].Alias
-		sites = sites[1:]
-		f, _, err := p.functionOf(s.Relocs.Target, s.Change.Record)
-		if err != nil {
-			return err
-		}
+	return p.eachDOFSite(func(s DOFSite, f resolve.Function) {
 		at := spot{f.Section, f.Start}
 		if a.have[at] != "" {
-			continue
+			return
 		}
-		a.have[at] = alias
+		a.have[at] = s.Alias
 		bind := elf.STB_GLOBAL
 		if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
 			bind = elf.STB_WEAK
 		}
 		e.AddSymbol(elfreloc.Symbol{
-			Name: alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Options.DOF.Visibility, Section: f.Section, Value: f.Start, Size: f.Size,
+			Name: s.Alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Options.DOF.Visibility, Section: f.Section, Value: f.Start, Size: f.Size,
 		})
-	}
-	return nil
+	})
 }

@@ -43,6 +43,7 @@ func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*p
 	if err := p.disableSites(o, providers); err != nil {
 		return nil, err
 	}
+	// Read again: an object that was given by two names has the aliases of one.
 	if set, err = p.siteSet(o, providers); err != nil {
 		return nil, err
 	}
