@@ -3,13 +3,11 @@ package links
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -90,7 +88,7 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	if !m.Native() {
 		// gdb takes a stop that QEMU tells of for one of a software breakpoint before it.
 		gdb, stop, run = "gdb-multiarch", "hbreak", "continue\n"
-		fmt.Fprintf(&script, "target remote %s\n", stub(t, m, exe))
+		fmt.Fprintf(&script, "target remote %s\n", m.WaitForGDB(t, exe, ""))
 	}
 	tools.Need(t, gdb)
 	numbers := map[int]uint64{}
@@ -121,28 +119,6 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 		}
 	}
 	return count
-}
-
-// stub starts a program under its emulator, which waits for gdb at a socket.
-func stub(t *testing.T, m *machine, exe string) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "gdb")
-	cmd := exec.Command(m.QEMU, "-g", socket, exe)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	for range 100 {
-		if _, err := os.Stat(socket); err == nil {
-			return socket
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("%s makes no socket", m.QEMU)
-	return ""
 }
 
 var (

@@ -3,13 +3,11 @@ package tracers
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -187,35 +185,13 @@ func TestGDBRemotely(t *testing.T) {
 			}
 			checkArgs(t, checkNotes(t, p.executable(t)), c.args)
 			checkArgs(t, checkNotes(t, exe), c.args)
-			got := underGDB(t, "gdb-multiarch", "target remote "+emulated(t, c.machine.QEMU, exe)+"\n"+commands()+"continue\n", exe)
+			got := underGDB(t, "gdb-multiarch", "target remote "+c.machine.WaitForGDB(t, exe, "\n\n\n")+"\n"+commands()+"continue\n", exe)
 			want := p.twinUnder(t, 3, c.machine.QEMU)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-}
-
-// emulated starts a program that waits for gdb at a socket.
-func emulated(t *testing.T, emulator, exe string) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "gdb")
-	cmd := exec.Command(emulator, "-g", socket, exe)
-	cmd.Stdin = strings.NewReader("\n\n\n")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	for range 100 {
-		if _, err := os.Stat(socket); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return socket
 }
 
 // TestRISCV compares notes with records where linkers move code.
