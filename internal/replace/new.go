@@ -27,13 +27,18 @@ func (w *Writer) New(path string, data []byte) error {
 		return err
 	}
 	defer temp.discard()
+	return temp.named(temp.becomeNew(target, data), target)
+}
+
+// becomeNew writes the file and puts it in the place of target.
+func (t *temporary) becomeNew(target string, data []byte) error {
 	if old, err := os.Stat(target); err == nil {
-		if err := temp.Chmod(old.Mode() & fs.ModePerm); err != nil {
+		if err := t.Chmod(old.Mode() & fs.ModePerm); err != nil {
 			return err
 		}
 	}
-	if _, err := temp.Write(data); err != nil {
+	if _, err := t.Write(data); err != nil {
 		return err
 	}
-	return temp.rename(target)
+	return t.rename(target)
 }

@@ -79,17 +79,22 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Optio
 		return err
 	}
 	defer temp.discard()
-	if err := write(temp.File, in, out, o.Draft, o.Workers); err != nil {
+	return temp.named(temp.become(target, in, out, o), target)
+}
+
+// become writes the file and puts it in the place of target.
+func (t *temporary) become(target string, in *input.File, out *elfreloc.Output, o Options) error {
+	if err := write(t.File, in, out, o.Draft, o.Workers); err != nil {
 		return err
 	}
-	if err := temp.adopt(in, o.KeepTime); err != nil {
+	if err := t.adopt(in, o.KeepTime); err != nil {
 		return err
 	}
 	if err := in.Unchanged(); err != nil {
 		return err
 	}
 	in.CloseFile() // Windows replaces no file that is open
-	return temp.rename(target)
+	return t.rename(target)
 }
 
 // fresh writes a file that has its name at once.

@@ -26,7 +26,7 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 	defer w.mu.RUnlock()
 	f, err := createUnused(target, mode)
 	if err != nil {
-		return nil, err
+		return nil, unplaced(err, target)
 	}
 	w.begun.Store(f.Name(), nil)
 	return &temporary{File: f, writer: w}, nil
@@ -54,6 +54,28 @@ func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 		}
 	}
 	return f, err
+}
+
+// unplaced says of an error in making a temporary file that its folder is at fault: the
+// file's name is nothing that anybody knows.
+func unplaced(err error, target string) error {
+	if p, ok := err.(*fs.PathError); ok {
+		return &fs.PathError{Op: "make a file in", Path: filepath.Dir(target), Err: p.Err}
+	}
+	return err
+}
+
+// named says of an error in writing the temporary file what it was to become.
+func (t *temporary) named(err error, target string) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		if e.Path == t.Name() {
+			return &fs.PathError{Op: e.Op, Path: target, Err: e.Err}
+		}
+	case *os.LinkError:
+		return &fs.PathError{Op: "replace", Path: target, Err: e.Err}
+	}
+	return err
 }
 
 // adopt gives the file the mode and, where permitted, the owner of another, and its

@@ -292,7 +292,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(folder, 0o755)
-	asNobody(t, path).failed(t, ": permission denied")
+	asNobody(t, path).failed(t, "sdtconvert: make a file in "+folder+": permission denied")
 	wantBytes(t, path, s.old)
 	wantOnly(t, folder, "a.o")
 }
@@ -335,7 +335,7 @@ func TestFullDisk(t *testing.T) {
 		folder := mountFull(t, len(s.old)+len(s.new)/2)
 		path := s.place(t, folder)
 		was := identify(t, path)
-		run(t, path).failed(t, ": no space left on device")
+		run(t, path).failed(t, path+": no space left on device") // and not a name that nobody knows
 		wantBytes(t, path, s.old)
 		if now := identify(t, path); now != was {
 			t.Errorf("the file was %+v and is %+v", was, now)
@@ -351,7 +351,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}
-	run(t, path).failed(t, ": read-only file system")
+	run(t, path).failed(t, "make a file in "+folder+": read-only file system")
 	wantBytes(t, path, s.old)
 	wantOnly(t, folder, "a.o")
 }
