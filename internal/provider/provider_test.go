@@ -243,7 +243,7 @@ func FuzzParse(f *testing.F) {
 // A file is read up to a size that no provider file has.
 func TestLargestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.d")
-	for size, want := range map[int]string{maxSize: "", maxSize + 1: path + ": is larger than 4194304 bytes"} {
+	for size, want := range map[int]string{maxSize: "", maxSize + 1: path + ": is too large: more than 4194304 bytes"} {
 		if err := os.WriteFile(path, []byte(strings.Repeat("\n", size)), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func ReadFile(path string) (string, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err == nil && len(text) > maxSize {
-		err = fmt.Errorf("%s: is larger than %d bytes", path, maxSize)
+		err = fmt.Errorf("%s: %w: more than %d bytes", path, cpp.ErrTooLarge, maxSize)
 	}
 	return string(text), err
 }

@@ -9,6 +9,7 @@
 package cpp
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -28,9 +29,14 @@ type Options struct {
 	Definitions []Definition // -D and -U, in their order
 	Headers     []string     // read before the file, -H
 	System      []string     // macros by which the target's system is known, nil for Linux
-	// ReadFile reads a header. What it returns is kept for as long as its tokens are.
+	// ReadFile reads a header. What it returns is kept for as long as its tokens are. An
+	// error that is ErrTooLarge ends the reading; all others mean that the header is not
+	// there.
 	ReadFile func(path string) (string, error)
 }
+
+// ErrTooLarge says that nothing is to read a file, no compiler either.
+var ErrTooLarge = errors.New("is too large")
 
 // NeedsCompiler says what only a compiler knows.
 type NeedsCompiler struct {
@@ -175,6 +181,10 @@ func (p *Preprocessor) include(pos token.Pos, name string, angled bool) {
 			return
 		}
 		text, err := p.o.ReadFile(path)
+		if errors.Is(err, ErrTooLarge) {
+			p.fail(pos, "", "%v", err)
+			return
+		}
 		if err != nil {
 			continue
 		}
