@@ -1,10 +1,8 @@
 package links
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -92,18 +90,16 @@ type outcome struct {
 // run runs a program, with preloaded libraries where there are any.
 func run(m *machine, path string, preload ...string) (outcome, error) {
 	args := m.Command(path)
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "LINKTEST_SHOW=1")
+	env := []string{"LINKTEST_SHOW=1"}
 	if preload != nil {
-		cmd.Env = append(cmd.Env, "LD_PRELOAD="+strings.Join(preload, ":"))
+		env = append(env, "LD_PRELOAD="+strings.Join(preload, ":"))
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return outcome{}, fmt.Errorf("%s: %w\n%s", path, err, tools.Shortened(stderr.String()))
+	stdout, stderr, err := tools.Command{Env: env}.Apart(args[0], args[1:]...)
+	if err != nil {
+		return outcome{}, err
 	}
-	o := outcome{stdout: stdout.String()}
-	for _, match := range shown.FindAllStringSubmatch(stderr.String(), -1) {
+	o := outcome{stdout: stdout}
+	for _, match := range shown.FindAllStringSubmatch(stderr, -1) {
 		id := strings.ReplaceAll(match[3], "-", "__")
 		if match[2] != "sdt" {
 			id = match[2] + "___" + id

@@ -84,11 +84,19 @@ func (c Command) Must(t testing.TB, name string, args ...string) string {
 func (c Command) Output(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
-	var stdout, stderr bytes.Buffer
-	if err := explain(c.run(&stdout, &stderr, name, args), name, args, stderr.String()); err != nil {
+	stdout, _, err := c.Apart(name, args...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return stdout.String()
+	return stdout
+}
+
+// Apart runs a command and returns what it wrote to each output; a failure names the
+// command and holds its standard error.
+func (c Command) Apart(name string, args ...string) (stdout, stderr string, err error) {
+	var out, messages bytes.Buffer
+	err = c.run(&out, &messages, name, args)
+	return out.String(), messages.String(), explain(err, name, args, messages.String())
 }
 
 func (c Command) run(stdout, stderr io.Writer, name string, args []string) error {
