@@ -17,6 +17,9 @@ type DOFMachine interface {
 	// nothing, and stays.
 	// DisableDOF of the site changes no byte.
 	DisabledDOF(t Text, field uint64, k Kind) (Site, bool)
+
+	// RecordedDOF finds one by what DOF tells of it, the Record of DisableDOF.
+	RecordedDOF(t Text, record uint64, k Kind) (Site, bool)
 }
 
 // DOF are the traits of a DOFMachine.

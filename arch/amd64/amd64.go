@@ -28,7 +28,7 @@ var traits = arch.Traits{
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   6,
-		Skip:   condSkip,
+		Skip:   condSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
 		Branch: 2 + fieldLen,
 		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},

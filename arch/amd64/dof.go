@@ -14,15 +14,15 @@ import (
 // and then does the same, so what is recorded is the nop or the return behind xor.
 // Sites of 5 bytes are as DTrace itself makes them, the others (calls through the global
 // offset table and conditional jumps, which it refuses) of the same instructions.
-const opNop = 0x90
+const (
+	opNop      = 0x90
+	opJccShort = 0x70 // and a condition in the lower half
+)
 
 var (
 	zeroRAX = []byte{0x48, 0x33, 0xc0} // xor %rax,%rax
 	zeroEAX = []byte{0x33, 0xc0}       // xor %eax,%eax
 )
-
-// fieldsDOF are the distances from a site's first byte to its relocated field.
-var fieldsDOF = []uint64{1, 2}
 
 const fixDOFRegister = "compile without -mcmodel=large, and without -fno-plt"
 
@@ -38,7 +38,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	}
 	if s.Form == arch.CondTail {
 		if code[0] = s.Code[0]; s.Code[0] == opTwo {
-			code[0] = 0x70 | (s.Code[1]&0x0f ^ 1) // jcc over what is done if the probe is reached
+			code[0] = opJccShort | (s.Code[1]&0x0f ^ 1) // jcc over what is done if the probe is reached
 		}
 		code[1] = byte(len(code) - condSkip)
 		code, c.Record = code[condSkip:], c.Record+condSkip
@@ -56,28 +56,46 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	return c, nil
 }
 
+// shapesDOF are what DisableDOF fills. The relocated field is at the end.
+var shapesDOF = []struct {
+	form arch.Form
+	size int
+}{{arch.Call, 5}, {arch.Tail, 5}, {arch.Call, 6}, {arch.Tail, 6}, {arch.CondTail, 6}}
+
 // DisabledDOF compares what is around the field with each form.
 func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, bool) {
-	for _, before := range fieldsDOF {
-		if field < before {
-			continue
+	for _, shape := range shapesDOF {
+		off := field - uint64(shape.size-fieldLen)
+		if s, _, ok := m.shapedDOF(t, off, k, shape.form, shape.size); ok {
+			return s, true
 		}
-		code := t.At(field-before, int(before)+fieldLen)
-		if code == nil {
-			continue
-		}
-		for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
-			isCond := form == arch.CondTail
-			if isCond && (len(code) != len(condRet) || code[0]&0xf0 != 0x70) {
-				continue
-			}
-			s := arch.Site{Offset: field - before, Form: form, GOT: !isCond && before > 1, Code: slices.Clone(code)}
-			if c, err := m.DisableDOF(s, k); err == nil && bytes.Equal(c.New, code) {
+	}
+	return arch.Site{}, false
+}
+
+// RecordedDOF compares what is around the record with each form. Sites that begin farther
+// before it come first: a conditional tail call ends as a tail call begins.
+func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	for before := len(zeroEAX) + condSkip; before >= 0; before-- {
+		for _, shape := range shapesDOF {
+			if s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size); ok && c.Record == record {
 				return s, true
 			}
 		}
 	}
 	return arch.Site{}, false
+}
+
+// shapedDOF reports whether a site of a form and size is at off, as DisableDOF makes it.
+func (m Machine) shapedDOF(t arch.Text, off uint64, k arch.Kind, form arch.Form, size int) (arch.Site, arch.Change, bool) {
+	code := t.At(off, size)
+	isCond := form == arch.CondTail
+	if code == nil || isCond && code[0]&0xf0 != opJccShort {
+		return arch.Site{}, arch.Change{}, false
+	}
+	s := arch.Site{Offset: off, Form: form, GOT: !isCond && size > len(nop5), Code: slices.Clone(code)}
+	c, err := m.DisableDOF(s, k)
+	return s, c, err == nil && bytes.Equal(c.New, code)
 }
 
 var traitsDOF = arch.DOF{Distance: uint32(elf.R_X86_64_PC64), Tests: true}

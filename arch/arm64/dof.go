@@ -28,4 +28,12 @@ func (Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, b
 	return arch.Site{}, false
 }
 
+// RecordedDOF knows those of probe calls, as nothing is told of tests.
+func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	if k != arch.Probe {
+		return arch.Site{}, false
+	}
+	return m.DisabledDOF(t, record, k)
+}
+
 var traitsDOF = arch.DOF{Distance: uint32(elf.R_AARCH64_PREL64)}

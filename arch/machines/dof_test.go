@@ -70,6 +70,12 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 	if again, err := d.DisableDOF(found, k); err != nil || !bytes.Equal(again.New, change.New) || again.Record != change.Record {
 		t.Errorf("%s: % x at %#x becomes % x at %#x, %v", s.name, change.New, change.Record, again.New, again.Record, err)
 	}
+	if k == arch.Probe || d.Traits().DOF.Tests {
+		recorded, ok := d.RecordedDOF(text, change.Record, k)
+		if !ok || recorded.Offset != off || recorded.Form != s.form || !bytes.Equal(recorded.Code, change.New) {
+			t.Errorf("%s as % x: %#x is of %+v, %v", s.name, change.New, change.Record, recorded, ok)
+		}
+	}
 	for _, other := range kinds {
 		if _, ok := d.DisabledDOF(text, field, other); ok && other != k {
 			t.Errorf("%s: % x is of both kinds", s.name, change.New)

@@ -40,6 +40,9 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 			t.Fatalf("% x at %#x: taken for a site with % x at %#x", code, start, site.Code, site.Offset)
 		}
 	}
+	if d, ok := m.(arch.DOFMachine); ok {
+		surviveDOF(t, d, text, off)
+	}
 	m.Live(text, off)
 	m.Branch(text, off)
 	m.Load(text, off)
@@ -53,6 +56,19 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 	m.Disassemble(code, start)
 	m.RelocName(typ)
 	m.DataReloc(typ)
+}
+
+// surviveDOF is survive for what only some machines have.
+func surviveDOF(t testing.TB, m arch.DOFMachine, text arch.Text, off uint64) {
+	t.Helper()
+	for _, find := range []func(arch.Text, uint64, arch.Kind) (arch.Site, bool){m.DisabledDOF, m.RecordedDOF} {
+		for _, k := range kinds {
+			site, ok := find(text, off, k)
+			if ok && !slices.Equal(text.At(site.Offset, len(site.Code)), site.Code) {
+				t.Fatalf("% x at %#x: taken for a site with % x at %#x", text.Code, text.Start, site.Code, site.Offset)
+			}
+		}
+	}
 }
 
 func TestMachinesSurviveWhatTheyDoNotExpect(t *testing.T) {
