@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/dofprobes"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/sitestate"
@@ -20,8 +21,14 @@ type lister struct {
 	probes     *linkerset.Probes
 	out        *Listing
 	lines      map[key]*Probe
-	semaphores *semaphores                    // nil when nobody wants them
-	noted      map[image.Addr]linkerset.Probe // by site, those that notes alone tell
+	semaphores *semaphores         // nil when nobody wants them
+	told       map[image.Addr]told // by site, those that no record tells
+}
+
+// told is what a note says of a site, or DTrace's object format.
+type told struct {
+	linkerset.Probe
+	dof bool
 }
 
 // key is what makes a probe one line.
@@ -30,7 +37,7 @@ type key struct{ provider, module, function, name string }
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil, map[image.Addr]linkerset.Probe{}}
+	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil, map[image.Addr]told{}}
 	entries, found, err := l.records()
 	if err != nil {
 		return err
@@ -40,7 +47,10 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		faults = append(faults, err)
 	}
 	entries = l.withNotes(entries, notes)
-	if !found && len(entries) == 0 {
+	if entries, err = l.withDOF(entries); err != nil {
+		return err
+	}
+	if !found && len(entries)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
 	// Only now: most of what a process loads has no records.
@@ -91,17 +101,45 @@ func (l *lister) withNotes(entries []linkerset.Entry, notes []stapnotes.Note) []
 			continue
 		}
 		recorded[site] = true
-		l.noted[site] = linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}
+		l.told[site] = told{Probe: linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}}
 		entries = append(entries, linkerset.Entry{Kind: arch.Probe, Site: site})
 	}
 	linkerset.Sort(entries)
 	return entries
 }
 
+// withDOF adds the sites that only DTrace's object format tells of, and sorts all.
+func (l *lister) withDOF(entries []linkerset.Entry) ([]linkerset.Entry, error) {
+	probes, faults, err := dofprobes.Read(l.code.Object, l.code.Image)
+	if err != nil {
+		return nil, err
+	}
+	for _, fault := range faults {
+		l.out.fail(fault)
+	}
+	known := map[image.Addr]bool{}
+	for i := range entries {
+		known[entries[i].Site] = true
+	}
+	for _, p := range probes {
+		for _, s := range p.Sites {
+			site := s.Addr.Add(l.code.Base)
+			if known[site] {
+				continue
+			}
+			known[site] = true
+			l.told[site] = told{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
+			entries = append(entries, linkerset.Entry{Kind: s.Kind, Site: site})
+		}
+	}
+	linkerset.Sort(entries)
+	return entries, nil
+}
+
 // probe is what a record leads to, or a note says.
 func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
-	if p, ok := l.noted[e.Site]; ok {
-		return p, nil
+	if t, ok := l.told[e.Site]; ok {
+		return t.Probe, nil
 	}
 	return l.probes.Of(e.Probe)
 }
@@ -117,13 +155,14 @@ func (l *lister) add(e *linkerset.Entry) error {
 		p.Module = l.code.Module
 	}
 	place := l.code.Function(e.Site)
-	if p.Function == "" {
+	dof := l.told[e.Site].dof // which names the function also where symbols are stripped
+	if p.Function == "" || dof && place.Known() && !place.NoSymbol {
 		p.Function = message.OrDash(place.Function)
 	}
 	if !l.Filter.match(&p) {
 		return nil
 	}
-	if !place.Known() {
+	if !place.Known() && !dof {
 		l.fault(e, "no function holds this site of %s", p.String())
 	}
 	l.code.Complete(&place)
@@ -158,7 +197,11 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) Site {
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	s.Kind, s.State = sitestate.Of(e, l.memory, l.code.Image, l.code.Base)
+	of := sitestate.Of
+	if l.told[e.Site].dof {
+		of = sitestate.OfDOF
+	}
+	s.Kind, s.State = of(e, l.memory, l.code.Image, l.code.Base)
 	if s.State == sitestate.Unknown {
 		text := sitestate.CodeAround(l.memory, e.Site)
 		l.fault(e, "this site of %s holds % x: no disabled form, no call and no breakpoint", p.String(), text.At(e.Site.Offset, 4))

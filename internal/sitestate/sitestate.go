@@ -25,8 +25,22 @@ const (
 // base bytes below: the form of a site that is armed in memory is that of the
 // file.
 func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
+	return of(e, memory, file, base, memory.Machine().Disabled)
+}
+
+// OfDOF is Of for a site that DTrace's object format tells of.
+func OfDOF(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
+	m, ok := memory.Machine().(arch.DOFMachine)
+	if !ok {
+		return Of(e, memory, file, base)
+	}
+	return of(e, memory, file, base, m.RecordedDOF)
+}
+
+// of is Of, with what knows the disabled forms.
+func of(e *linkerset.Entry, memory, file image.Image, base uint64, disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)) (kind, state string) {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
-	if site, ok := m.Disabled(text, at, e.Kind); ok {
+	if site, ok := disabledForm(text, at, e.Kind); ok {
 		if isLive(memory, text, e, site) {
 			return arch.Describe(e.Kind, site.Form), Live
 		}
@@ -34,7 +48,7 @@ func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state 
 	}
 	kind = arch.Describe(e.Kind, arch.Call)
 	inFile := image.Addr{Section: e.Site.Section, Offset: at - base}
-	linked, disabled := m.Disabled(CodeAround(file, inFile), inFile.Offset, e.Kind)
+	linked, disabled := disabledForm(CodeAround(file, inFile), inFile.Offset, e.Kind)
 	if disabled {
 		kind = arch.Describe(e.Kind, linked.Form)
 	}
@@ -108,12 +122,11 @@ const shown = 4
 func CodeAround(im image.Image, site image.Addr) arch.Text {
 	sizes := &im.Machine().Traits().Sizes
 	most := max(sizes.Site, shown)
-	for _, before := range []uint64{min(sizes.Skip, site.Offset), 0} {
-		if text := codeFrom(im, site, before, most); text.Code != nil {
+	for before := min(sizes.Skip, site.Offset); ; before-- { // less where code begins
+		if text := codeFrom(im, site, before, most); text.Code != nil || before == 0 {
 			return text
 		}
 	}
-	return arch.Text{Start: site.Offset}
 }
 
 // codeFrom reads so many bytes before an address, and up to so many from there on.

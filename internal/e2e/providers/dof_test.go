@@ -159,6 +159,7 @@ func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkListDOF(t, image, f.Machine, file, sec.Addr)
 	at := map[string]bool{}
 	for _, s := range syms {
 		at[fmt.Sprint(s.Name, s.Value)] = true

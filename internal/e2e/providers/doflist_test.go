@@ -1,0 +1,80 @@
+package providers
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/slurp"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// checkListDOF looks at the listing of an image whose format is at an address, and at that
+// of the image without symbols: each site is disabled, where the kernel looks for it.
+func checkListDOF(t *testing.T, image string, m elf.Machine, file *slurp.File, addr uint64) {
+	t.Helper()
+	strip := map[elf.Machine]string{elf.EM_X86_64: toolchains.AMD64.Tool("strip"), elf.EM_AARCH64: toolchains.ARM64.Tool("strip")}[m]
+	tools.Need(t, strip)
+	// A compiler's clones are listed by the name of the source, while their symbols are there.
+	var want, wantStripped []string
+	for i := range file.Probes {
+		p := &file.Probes[i]
+		source, _, _ := strings.Cut(p.Function, ".")
+		for enabled, offsets := range map[string][]uint32{"": p.Offsets, " enabled": p.Enabled} {
+			for _, off := range offsets {
+				behind := fmt.Sprintf(":%s%s at %#x", p.Name, enabled, p.Start(addr, 0)+uint64(off))
+				want = append(want, p.Provider+":"+source+behind)
+				wantStripped = append(wantStripped, p.Provider+":"+p.Function+behind)
+			}
+		}
+	}
+	stripped := filepath.Join(t.TempDir(), "stripped")
+	tools.Must(t, strip, "--strip-all", "-o", stripped, image)
+	for path, want := range map[string][]string{image: want, stripped: wantStripped} {
+		slices.Sort(want)
+		if diff := cmp.Diff(want, listedDOF(t, path)); diff != "" {
+			t.Errorf("%s: %s", filepath.Base(path), diff)
+		}
+	}
+}
+
+// listedDOF are the sites of a listing.
+func listedDOF(t *testing.T, image string) (sites []string) {
+	t.Helper()
+	var l struct {
+		Images []struct {
+			Probes []struct {
+				Provider, Function, Name string
+				Arguments                []struct{ Native, Translated string }
+				Sites                    []struct{ Address, Kind, State string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(tools.Output(t, converter, "list", "--json", image)), &l); err != nil || len(l.Images) != 1 {
+		t.Fatal(l, err)
+	}
+	for _, p := range l.Images[0].Probes {
+		if want := map[string]string{"weighed": "[{long } {int } {int }]", "order-placed": "[{int } {char * }]"}[p.Name]; want != "" && fmt.Sprint(p.Arguments) != want {
+			t.Errorf("%s: arguments %v, want %s", p.Name, p.Arguments, want)
+		}
+		for _, s := range p.Sites {
+			if s.State != "disabled" {
+				t.Errorf("%s at %s is %s", p.Name, s.Address, s.State)
+			}
+			enabled := ""
+			if strings.HasPrefix(s.Kind, "isenabled") {
+				enabled = " enabled"
+			}
+			sites = append(sites, fmt.Sprintf("%s:%s:%s%s at %s", p.Provider, p.Function, p.Name, enabled, s.Address))
+		}
+	}
+	slices.Sort(sites)
+	return sites
+}
