@@ -19,6 +19,7 @@ type Machine struct {
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
 	without   []string           // the linkers that do not know it
+	lacks     []string           // the compilers that the suite has none of for it
 	cannot    map[Feature]string // what it has not, whatever links, and why
 }
 
@@ -29,6 +30,9 @@ var (
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: "what lld links does not start"}}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
+	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
+		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64()}
+
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
@@ -36,8 +40,42 @@ var (
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
 		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	Machines = []*Machine{AMD64, ARM64, I386, RISCV64, S390X}
+	all = []*Machine{AMD64, ARM64, I386, LOONG64, RISCV64, S390X}
 )
+
+// Machines are those that the suite has gcc and a C library for. Of the others, which are
+// Freestanding, clang and lld make images that run by themselves.
+var Machines, Freestanding = hosted()
+
+func hosted() (with, without []*Machine) {
+	for _, m := range all {
+		if m.Has(GCC) {
+			with = append(with, m)
+		} else {
+			without = append(without, m)
+		}
+	}
+	return with, without
+}
+
+// All are Machines and Freestanding.
+func All() []*Machine { return slices.Clone(all) }
+
+// notLoong64 are the linkers of the suite that do not know loong64.
+func notLoong64() []string {
+	if since("trixie") {
+		return []string{"gold"}
+	}
+	return []string{"bfd", "gold", "old-lld", "mold"}
+}
+
+// noLoong64 are the compilers of the suite that do not know loong64.
+func noLoong64() []string {
+	if since("trixie") {
+		return nil
+	}
+	return []string{GCC.Name, NamedGCC.Name, OldClang.Name}
+}
 
 // beforeLLD18 are the linkers of the suite that are an lld older than 18.
 func beforeLLD18() []string {
@@ -100,7 +138,9 @@ func (m *Machine) Command(program string, args ...string) []string {
 // Need is tools.Need of what compiles and links for the machine, and runs it.
 func (m *Machine) Need(t testing.TB) {
 	t.Helper()
-	tools.Need(t, m.Tools("gcc", "g++")...)
+	if m.Has(GCC) {
+		tools.Need(t, m.Tools("gcc", "g++")...)
+	}
 	if m.QEMU != "" {
 		tools.Need(t, m.QEMU)
 	}
@@ -113,6 +153,14 @@ func (m *Machine) Cannot(l Linker, f Feature) string {
 		return why
 	}
 	return m.cannot[f]
+}
+
+// Has tells whether the suite has a compiler for the machine.
+func (m *Machine) Has(c Compiler) bool { return !slices.Contains(m.lacks, c.Name) }
+
+// Compilers are those of Compilers that the suite has for the machine.
+func (m *Machine) Compilers() []Compiler {
+	return slices.DeleteFunc(slices.Clone(Compilers), func(c Compiler) bool { return !m.Has(c) })
 }
 
 // Linkers are the linkers that know the machine.
