@@ -47,7 +47,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	case code == nil:
 		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
 	case k == arch.Enabled && env.Semaphore != 0:
-		return test(s), nil
+		return jump(s, arch.TargetTest), nil
 	case k == arch.Enabled && s.Form == arch.Tail && len(s.Code) == insnLen:
 		return jump(s, arch.TargetHelper), nil
 	}

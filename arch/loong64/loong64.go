@@ -27,8 +27,11 @@ const (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:     "loong64",
-	ABIs:     []arch.ABI{{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Mask: objABI, Flags: objV1}},
+	Name: "loong64",
+	ABIs: []arch.ABI{
+		{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Mask: objABI, Flags: objV1},
+		{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Mask: ^uint32(0)}, // of images that mold makes
+	},
 	Model:    arch.LP64,
 	Rela:     true,
 	None:     uint32(elf.R_LARCH_NONE),

@@ -22,6 +22,7 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_AARCH64, elf.ELFCLASS64, big, 0, "arm64"},
 		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x43, "loong64"}, // double floats
 		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x41, "loong64"}, // soft floats
+		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0, "loong64"},    // images of mold 2
 		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x03, ""},        // version 0 of the ABI of objects
 		{elf.EM_LOONGARCH, elf.ELFCLASS32, little, 0x43, ""},        // ILP32
 		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"},        // with C, and double floats

@@ -3,6 +3,7 @@
 package toolchains
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,9 +19,10 @@ type Machine struct {
 	Emulation string // by which the option -m of linkers calls it
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
-	without   []string           // the linkers that do not know it
-	lacks     []string           // the compilers that the suite has none of for it
-	cannot    map[Feature]string // what it has not, whatever links, and why
+	without   []string                      // the linkers that do not know it
+	lacks     []string                      // the compilers that the suite has none of for it
+	cannot    map[Feature]string            // what it has not, whatever links, and why
+	linker    map[string]map[Feature]string // what a linker cannot do for it, and why
 }
 
 // A machine in package arch is a line here, and a line here is one there.
@@ -28,10 +30,11 @@ var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
-		cannot: map[Feature]string{StaticPIE: "what lld links does not start"}}
+		cannot: map[Feature]string{StaticPIE: notStarted}}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
-		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64()}
+		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64(),
+		linker: map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}}
 
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
@@ -42,6 +45,8 @@ var (
 
 	all = []*Machine{AMD64, ARM64, I386, LOONG64, RISCV64, S390X}
 )
+
+const notStarted = "what lld links does not start"
 
 // Machines are those that the suite has gcc and a C library for. Of the others, which are
 // Freestanding, clang and lld make images that run by themselves.
@@ -149,10 +154,7 @@ func (m *Machine) Need(t testing.TB) {
 // Cannot says why an image with a feature is not made for the machine by a linker,
 // "" where it is.
 func (m *Machine) Cannot(l Linker, f Feature) string {
-	if why := l.Cannot[f]; why != "" {
-		return why
-	}
-	return m.cannot[f]
+	return cmp.Or(l.Cannot[f], m.linker[l.Name][f], m.cannot[f])
 }
 
 // Has tells whether the suite has a compiler for the machine.
