@@ -149,6 +149,9 @@ type DataReloc struct {
 	Op   DataOp
 }
 
+// ULEB128 is the Size of fields that are such numbers, as long as they are.
+const ULEB128 = -1
+
 type DataOp uint8
 
 const (

@@ -64,7 +64,7 @@ struct sdt_argtype {
 
 /* Which forms trace points and is-enabled tests have. */
 #if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
-    (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv) || defined(__s390x__))
+    (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) || defined(__riscv) || defined(__s390x__))
 #ifndef SDT_CALLS
 #define SDT_NOPS_
 #endif

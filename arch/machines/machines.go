@@ -4,11 +4,13 @@ package machines
 
 import (
 	"debug/elf"
+	"fmt"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/i386"
+	"sdtconvert/arch/loong64"
 	"sdtconvert/arch/riscv64"
 	"sdtconvert/arch/s390x"
 )
@@ -18,6 +20,7 @@ var all = []arch.Machine{
 	amd64.Machine{},
 	arm64.Machine{},
 	i386.Machine{},
+	loong64.Machine{},
 	riscv64.Machine{},
 	s390x.Machine{},
 }
@@ -37,4 +40,17 @@ func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) a
 		}
 	}
 	return nil
+}
+
+// Unsupported names what the header of an object says that Lookup has no Machine for, as far
+// as it matters: byte order and flags where another ABI of the same e_machine is known.
+func Unsupported(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) string {
+	for _, m := range all {
+		for _, abi := range m.Traits().ABIs {
+			if abi.Machine == machine && abi.Class == class {
+				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", machine, class, data, flags)
+			}
+		}
+	}
+	return fmt.Sprintf("%v of class %v", machine, class)
 }

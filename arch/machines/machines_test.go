@@ -20,8 +20,13 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_X86_64, elf.ELFCLASS64, little, 0, "amd64"},
 		{elf.EM_AARCH64, elf.ELFCLASS64, little, 0, "arm64"},
 		{elf.EM_AARCH64, elf.ELFCLASS64, big, 0, "arm64"},
-		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"}, // with C, and double floats
-		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, ""},       // x32
+		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x43, "loong64"}, // double floats
+		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x41, "loong64"}, // soft floats
+		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0, "loong64"},    // images of mold 2
+		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x03, ""},        // version 0 of the ABI of objects
+		{elf.EM_LOONGARCH, elf.ELFCLASS32, little, 0x43, ""},        // ILP32
+		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"},        // with C, and double floats
+		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, ""},              // x32
 		{elf.EM_X86_64, elf.ELFCLASS64, big, 0, ""},
 		{elf.EM_AARCH64, elf.ELFCLASS32, little, 0, ""}, // ILP32
 		{elf.EM_RISCV, elf.ELFCLASS32, little, 0, ""},   // RV32
@@ -34,6 +39,20 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%v of %v, %v and flags %#x is %q, want %q", c.machine, c.class, c.data, c.flags, got, c.want)
+		}
+	}
+}
+
+// What is not known is named as far as it differs from what is.
+func TestUnsupported(t *testing.T) {
+	for want, got := range map[string]string{
+		"EM_SPARC of class ELFCLASS32":                                  machines.Unsupported(elf.EM_SPARC, elf.ELFCLASS32, big, 3),
+		"EM_RISCV of class ELFCLASS32":                                  machines.Unsupported(elf.EM_RISCV, elf.ELFCLASS32, little, 4),
+		"EM_LOONGARCH of class ELFCLASS64, ELFDATA2LSB and e_flags 0x3": machines.Unsupported(elf.EM_LOONGARCH, elf.ELFCLASS64, little, 3),
+		"EM_X86_64 of class ELFCLASS64, ELFDATA2MSB and e_flags 0x0":    machines.Unsupported(elf.EM_X86_64, elf.ELFCLASS64, big, 0),
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

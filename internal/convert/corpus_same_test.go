@@ -146,7 +146,7 @@ func (p *pair) compareContents(i int) {
 
 // disableIn overwrites, with the converted bytes, the instructions around the
 // relocations against stubs: an opcode of at most two bytes before the field, four bytes
-// behind a RISC-V call's first half, or a nop.
+// behind the first half of a RISC-V or LoongArch call, or a nop.
 func (p *pair) disableIn(code []byte, sec int) {
 	for i, s := range p.old.Sections {
 		if !isRelocSection(s) || int(s.Info) != sec {
@@ -173,6 +173,10 @@ func (p *pair) disableIn(code []byte, sec int) {
 				throughSlot := r.Type == uint32(elf.R_X86_64_GOTPCRELX) || p.old.Machine == elf.EM_386 && r.Type == uint32(elf.R_386_GOT32X)
 				if b := code[from]; b != 0xe8 && b != 0xe9 || throughSlot {
 					from--
+				}
+			case elf.EM_LOONGARCH:
+				if r.Type == uint32(elf.R_LARCH_CALL36) {
+					to += 4
 				}
 			case elf.EM_RISCV:
 				to += 4

@@ -2,6 +2,8 @@ package lines
 
 import (
 	"debug/elf"
+	"encoding/binary"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -57,13 +59,16 @@ func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data
 	}
 	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 		rel := m.DataReloc(r.Type)
-		if rel.Size == 0 || r.Offset > uint64(len(data)) || uint64(len(data))-r.Offset < uint64(rel.Size) {
+		if rel.Size == 0 || r.Offset > uint64(len(data)) {
+			return nil
+		}
+		field := begin(data[r.Offset:], rel.Size)
+		if field == nil {
 			return nil
 		}
 		sym := syms.At(int(r.Sym))
 		value := base[sym.Section] + sym.Value + uint64(r.Addend)
-		field := data[r.Offset:][:rel.Size]
-		old := get(o, field)
+		old := get(o, rel.Size, field)
 		switch {
 		case rel.Op == arch.Add:
 			value = old + value
@@ -72,13 +77,27 @@ func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data
 		case r.Implicit:
 			value += old
 		}
-		put(o, field, value)
+		put(o, rel.Size, field, value)
 		return nil
 	})
 }
 
-func get(o *elfreloc.Object, b []byte) uint64 {
-	switch len(b) {
+// begin is the field of a size that data begins with, nil where data ends before it does.
+func begin(data []byte, size int) []byte {
+	if size == arch.ULEB128 {
+		size = 1 + slices.IndexFunc(data[:min(len(data), binary.MaxVarintLen64)], func(b byte) bool { return b < 0x80 })
+	}
+	if size == 0 || size > len(data) {
+		return nil
+	}
+	return data[:size]
+}
+
+func get(o *elfreloc.Object, size int, b []byte) uint64 {
+	switch size {
+	case arch.ULEB128:
+		value, _ := binary.Uvarint(b)
+		return value
 	case 1:
 		return uint64(b[0])
 	case 2:
@@ -89,8 +108,12 @@ func get(o *elfreloc.Object, b []byte) uint64 {
 	return o.Encoding.Order.Uint64(b)
 }
 
-func put(o *elfreloc.Object, b []byte, v uint64) {
-	switch len(b) {
+func put(o *elfreloc.Object, size int, b []byte, v uint64) {
+	switch size {
+	case arch.ULEB128: // whose length stays, whatever the value takes
+		for i := range b {
+			b[i] = b[i]&0x80 | byte(v>>(7*i))&0x7f
+		}
 	case 1:
 		b[0] = byte(v)
 	case 2:

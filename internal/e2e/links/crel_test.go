@@ -64,6 +64,9 @@ func TestCREL(t *testing.T) {
 		for _, l := range layouts {
 			ld := c.machine.linkers[0]
 			for _, md := range modes {
+				if md.cannot(c.machine, ld) != "" {
+					continue
+				}
 				way := combination{c, l, ld, md}
 				crelTest(t, way.String(), c, way.check)
 			}

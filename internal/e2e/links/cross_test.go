@@ -36,6 +36,16 @@ func TestI386(t *testing.T) {
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }
 
+// TestLoong64 links what has calls of two instructions, which linkers may make one of, and
+// what compilers say must not be relaxed.
+func TestLoong64(t *testing.T) {
+	runCombinations(t, every([]compiler{
+		crossCompiler(loong64, toolchains.GCC, "-O2", "-mcmodel=medium"),
+		crossCompiler(loong64, toolchains.GCC, "-Os", "-mno-relax"),
+		crossCompiler(loong64, toolchains.Clang, "-O2", "-mcmodel=medium"),
+	}, layouts, []mode{modePIE, modeStatic, modeShared}))
+}
+
 // TestRiscv64WithoutRelaxation links what compilers say must not be relaxed.
 func TestRiscv64WithoutRelaxation(t *testing.T) {
 	runCombinations(t, every([]compiler{

@@ -35,6 +35,7 @@ func TestGC(t *testing.T) {
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-ffunction-sections"),
+		crossCompiler(loong64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections"),
 		crossCompiler(s390x, toolchains.Clang, "-O2", "-ffunction-sections"),
 	}, layouts, []mode{modeExe, modePIE}) {

@@ -16,12 +16,13 @@ import (
 // TestBreakpoints counts what stops at each recorded address, per probe: as
 // often as the stubs of the unconverted twin are entered.
 func TestBreakpoints(t *testing.T) {
-	for _, c := range []compiler{
+	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.Clang, "-Os"), // with conditional tail calls
+		crossCompiler(loong64, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.Clang, "-Os"),
-	} {
+	) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.need(t)

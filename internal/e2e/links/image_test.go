@@ -55,8 +55,8 @@ func openImage(t *testing.T, path string) *image {
 // The dynamic relocations of data, by machine: what adds the load base, and
 // what adds a symbol's address.
 var (
-	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_RISCV: 3, elf.EM_S390: 12}
-	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_RISCV: 2, elf.EM_S390: 22}
+	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_LOONGARCH: 3, elf.EM_RISCV: 3, elf.EM_S390: 12}
+	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_LOONGARCH: 2, elf.EM_RISCV: 2, elf.EM_S390: 22}
 )
 
 // relocate does what the dynamic loader does to words of data, at load base 0.

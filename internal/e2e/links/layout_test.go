@@ -150,6 +150,14 @@ var disabledForms = map[string][]string{
 		// With --stapsdt, in the helper:
 		"e8090000000fb780", // call 1f; 0: movzwl semaphore-0b(%eax), %eax
 	},
+	"loong64 probe": {
+		"00004003", // nop
+		"2000004c", // ret
+	},
+	"loong64 isenabled": {
+		"04001500",            // move $a0, $zero
+		".4....1[ab]84....2a", // pcalau12i $a0, semaphore; ld.hu $a0, $a0, semaphore
+	},
 	"riscv64 probe": {
 		"1300000013000000", // nop; nop
 		"6780000013000000", // ret; nop

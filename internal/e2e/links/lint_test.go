@@ -59,7 +59,8 @@ func complaints(tool []string, path string) map[string]bool {
 		}
 		line = strings.ReplaceAll(line, path, "FILE")
 		if line = strings.TrimSpace(numbers.ReplaceAllString(line, "#")); line != "" {
-			found[unknownSection.ReplaceAllString(line, "section $1 is of an unknown type")] = true
+			line = unknownSection.ReplaceAllString(line, "section $1 is of an unknown type")
+			found[unknownRelocation.ReplaceAllString(line, "relocations are of unknown types")] = true
 		}
 	}
 	return found
@@ -71,6 +72,8 @@ var (
 	// A row of readelf's table, of a section of a type that it does not know, as binutils
 	// 2.40 does not know SHT_CREL. The rest of the row are places and sizes.
 	unknownSection = regexp.MustCompile(`^\[ *#\] (\S+) +#: <unknown> .*`)
+	// What elflint 0.188 says of all relocations of LoongArch.
+	unknownRelocation = regexp.MustCompile(`^section \[ *#\] '[^']+': relocation #: invalid type$`)
 	// What elflint says of a relocation of type 0, whatever it is called.
 	noneRelocation = regexp.MustCompile(`^section \[ *#\] '\.rela?\..*': relocation #: relocation type invalid for the file type$`)
 	// What elflint says of the notes of any object: it knows them in linked files.

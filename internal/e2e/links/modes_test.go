@@ -31,6 +31,17 @@ type linked struct {
 	image, exe string
 }
 
+// cannot says why a linker links nothing for a machine in a mode, "" where it does.
+func (md mode) cannot(m *machine, ld toolchains.Linker) string {
+	switch md.name {
+	case modeStatic.name:
+		return m.Cannot(ld, toolchains.Static)
+	case modeStaticPIE.name:
+		return m.Cannot(ld, toolchains.StaticPIE)
+	}
+	return ""
+}
+
 // link links a program's objects in a mode, with more flags.
 func (md mode) link(p program, ld toolchains.Linker, flags []string, objects []string) (linked, error) {
 	flags = append(append([]string{}, md.flags...), flags...)
@@ -134,11 +145,11 @@ func runCombinations(t *testing.T, all []combination) {
 // every makes all combinations of lists, or those that a machine's tests are brief with.
 func every(compilers []compiler, layouts []layout, modes []mode) []combination {
 	var all []combination
-	for _, c := range compilers {
+	for _, c := range here(compilers...) {
 		for i, l := range layouts {
 			for j, ld := range c.machine.linkers {
 				for k, md := range modes {
-					if !c.machine.brief || (j+k)%len(layouts) == i {
+					if md.cannot(c.machine, ld) == "" && (!c.machine.brief || (j+k)%len(layouts) == i) {
 						all = append(all, combination{c, l, ld, md})
 					}
 				}

@@ -67,7 +67,8 @@ func link(m *machine, ld toolchains.Linker, base string, flags []string, objects
 	}
 	args := slices.Concat([]string{"-B" + dir}, flags, m.LinkFlags, objects)
 	return files.Make(base, append([]string{"link", m.Name}, args...), func(out string) error {
-		_, err := tools.Try(m.Tool("g++"), append(args, "-o", out)...)
+		driver := m.driver()
+		_, err := tools.Try(driver[0], slices.Concat(driver[1:], args, []string{"-o", out})...)
 		return err
 	})
 }

@@ -91,7 +91,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 // TestSemaphores has tests in each form load one semaphore, in all that linkers make of
 // several objects and an archive.
 func TestSemaphores(t *testing.T) {
-	for _, c := range []compiler{
+	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
@@ -100,14 +100,16 @@ func TestSemaphores(t *testing.T) {
 		crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
+		crossCompiler(loong64, toolchains.GCC, "-O2"),
+		crossCompiler(loong64, toolchains.GCC, "-O2", "-mcmodel=medium"),
 		crossCompiler(riscv64, toolchains.GCC, "-O2"),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-ffunction-sections"),
 		crossCompiler(s390x, toolchains.Clang, "-Os", "-ffunction-sections"),
-	} {
+	) {
 		for i, ld := range c.machine.linkers {
 			for j, md := range modes {
 				for k, how := range []string{"", "-r", "--gc-sections"} {
-					if c.machine.brief && (i+j)%3 != k {
+					if c.machine.brief && (i+j)%3 != k || md.cannot(c.machine, ld) != "" {
 						continue
 					}
 					t.Run(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), func(t *testing.T) {

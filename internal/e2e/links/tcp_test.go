@@ -33,6 +33,7 @@ func TestTCPListing(t *testing.T) {
 		{machine: amd64, cc: toolchains.Clang, flags: []string{"-Os", "-fPIC"}},
 		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
+		{machine: loong64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
 		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},

@@ -3,6 +3,7 @@ package links
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,12 +26,12 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.LOONG64 || m == toolchains.S390X}
 }
 
 var (
 	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
-	i386           = of(toolchains.I386)
+	i386, loong64  = of(toolchains.I386), of(toolchains.LOONG64)
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 
@@ -45,6 +46,22 @@ func (m *machine) address(a uint64) uint64 {
 	return a
 }
 
+// objdump is that of binutils, or LLVM's where there are no binutils.
+func (m *machine) objdump() string {
+	if m.Has(toolchains.GCC) {
+		return m.Tool("objdump")
+	}
+	return toolchains.LLVM("llvm-objdump")
+}
+
+// driver is the compiler that links, clang where there is no gcc.
+func (m *machine) driver() []string {
+	if m.Has(toolchains.GCC) {
+		return m.CXX(toolchains.GCC)
+	}
+	return m.CXX(toolchains.Clang)
+}
+
 // foreign are the machines whose programs run under an emulator.
 var foreign = func() (all []*machine) {
 	for _, m := range toolchains.Foreign() {
@@ -57,7 +74,7 @@ var foreign = func() (all []*machine) {
 func (m *machine) need(t *testing.T) {
 	t.Helper()
 	m.Need(t)
-	tools.Need(t, m.Tool("objdump"), "nm", "addr2line")
+	tools.Need(t, m.objdump(), "nm", "addr2line")
 }
 
 // compiler is a C and a C++ compiler with flags for both.
@@ -77,6 +94,11 @@ func (c compiler) String() string {
 func (c compiler) with(flags ...string) compiler {
 	c.flags = append(append([]string{}, c.flags...), flags...)
 	return c
+}
+
+// here leaves out what is compiled for machines that the suite has no C library for.
+func here(all ...compiler) []compiler {
+	return slices.DeleteFunc(all, func(c compiler) bool { return !c.machine.Has(toolchains.GCC) })
 }
 
 func (c compiler) need(t *testing.T) {

@@ -5,6 +5,7 @@ type Feature int
 
 const (
 	StaticPIE       Feature = iota // -static-pie
+	Static                         // -static, with a C library
 	RELR                           // -z pack-relative-relocs
 	DynamicRELR                    // the same, with a dynamic loader
 	Scripts                        // SECTIONS in linker scripts

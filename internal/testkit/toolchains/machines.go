@@ -3,6 +3,7 @@
 package toolchains
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,8 +19,10 @@ type Machine struct {
 	Emulation string // by which the option -m of linkers calls it
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
-	without   []string           // the linkers that do not know it
-	cannot    map[Feature]string // what it has not, whatever links, and why
+	without   []string                      // the linkers that do not know it
+	lacks     []string                      // the compilers that the suite has none of for it
+	cannot    map[Feature]string            // what it has not, whatever links, and why
+	linker    map[string]map[Feature]string // what a linker cannot do for it, and why
 }
 
 // A machine in package arch is a line here, and a line here is one there.
@@ -27,8 +30,12 @@ var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
-		cannot: map[Feature]string{StaticPIE: "what lld links does not start"}}
+		cannot: map[Feature]string{StaticPIE: notStarted}}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
+	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
+		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64(),
+		linker: map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}}
+
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
@@ -36,8 +43,44 @@ var (
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
 		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	Machines = []*Machine{AMD64, ARM64, I386, RISCV64, S390X}
+	all = []*Machine{AMD64, ARM64, I386, LOONG64, RISCV64, S390X}
 )
+
+const notStarted = "what lld links does not start"
+
+// Machines are those that the suite has gcc and a C library for. Of the others, which are
+// Freestanding, clang and lld make images that run by themselves.
+var Machines, Freestanding = hosted()
+
+func hosted() (with, without []*Machine) {
+	for _, m := range all {
+		if m.Has(GCC) {
+			with = append(with, m)
+		} else {
+			without = append(without, m)
+		}
+	}
+	return with, without
+}
+
+// All are Machines and Freestanding.
+func All() []*Machine { return slices.Clone(all) }
+
+// notLoong64 are the linkers of the suite that do not know loong64.
+func notLoong64() []string {
+	if since("trixie") {
+		return []string{"gold"}
+	}
+	return []string{"bfd", "gold", "old-lld", "mold"}
+}
+
+// noLoong64 are the compilers of the suite that do not know loong64.
+func noLoong64() []string {
+	if since("trixie") {
+		return nil
+	}
+	return []string{GCC.Name, NamedGCC.Name, OldClang.Name}
+}
 
 // beforeLLD18 are the linkers of the suite that are an lld older than 18.
 func beforeLLD18() []string {
@@ -100,7 +143,9 @@ func (m *Machine) Command(program string, args ...string) []string {
 // Need is tools.Need of what compiles and links for the machine, and runs it.
 func (m *Machine) Need(t testing.TB) {
 	t.Helper()
-	tools.Need(t, m.Tools("gcc", "g++")...)
+	if m.Has(GCC) {
+		tools.Need(t, m.Tools("gcc", "g++")...)
+	}
 	if m.QEMU != "" {
 		tools.Need(t, m.QEMU)
 	}
@@ -109,10 +154,15 @@ func (m *Machine) Need(t testing.TB) {
 // Cannot says why an image with a feature is not made for the machine by a linker,
 // "" where it is.
 func (m *Machine) Cannot(l Linker, f Feature) string {
-	if why := l.Cannot[f]; why != "" {
-		return why
-	}
-	return m.cannot[f]
+	return cmp.Or(l.Cannot[f], m.linker[l.Name][f], m.cannot[f])
+}
+
+// Has tells whether the suite has a compiler for the machine.
+func (m *Machine) Has(c Compiler) bool { return !slices.Contains(m.lacks, c.Name) }
+
+// Compilers are those of Compilers that the suite has for the machine.
+func (m *Machine) Compilers() []Compiler {
+	return slices.DeleteFunc(slices.Clone(Compilers), func(c Compiler) bool { return !m.Has(c) })
 }
 
 // Linkers are the linkers that know the machine.

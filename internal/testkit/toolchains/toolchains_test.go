@@ -33,7 +33,7 @@ func known() map[string]arch.Machine {
 // is of such a machine and says of it what its traits do.
 func TestTableHasTheMachinesOfArch(t *testing.T) {
 	left := known()
-	for _, m := range toolchains.Machines {
+	for _, m := range toolchains.All() {
 		a := left[m.Name]
 		if a == nil {
 			t.Errorf("%s is no machine in arch/machines, or stands twice in the table", m.Name)
@@ -64,12 +64,16 @@ func TestTableIsTrueOfTheTools(t *testing.T) {
 	if err := os.WriteFile(source, []byte("int a;\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range toolchains.Machines {
+	for _, m := range toolchains.All() {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			m.Need(t)
 			var object string
 			for _, c := range toolchains.Compilers {
+				if !m.Has(c) {
+					checkLacks(t, m, c, source)
+					continue
+				}
 				for _, command := range [][]string{m.CC(c), m.CXX(c)} {
 					object = filepath.Join(t.TempDir(), "a.o")
 					tools.Need(t, command[0])
@@ -92,6 +96,22 @@ func TestTableIsTrueOfTheTools(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkLacks fails where a compiler makes objects that the table says it does not make.
+func checkLacks(t *testing.T, m *toolchains.Machine, c toolchains.Compiler, source string) {
+	t.Helper()
+	command := m.CC(c)
+	if !c.Clang {
+		if path, err := exec.LookPath(command[0]); err == nil {
+			t.Errorf("%s is installed: %s", command[0], path)
+		}
+		return
+	}
+	tools.Need(t, command[0])
+	if _, err := tools.Try(command[0], append(command[1:], "-c", "-o", filepath.Join(t.TempDir(), "a.o"), source)...); err == nil {
+		t.Errorf("%s makes objects of %s", command[0], m.Name)
 	}
 }
 
@@ -166,8 +186,8 @@ func packages(t *testing.T) []string {
 // named are the tools of the table with their packages.
 func named() map[string]string {
 	all := map[string]string{}
-	for _, m := range toolchains.Machines {
-		for _, c := range toolchains.Compilers {
+	for _, m := range toolchains.All() {
+		for _, c := range m.Compilers() {
 			cc, cxx := m.Packages(c)
 			all[m.CC(c)[0]], all[m.CXX(c)[0]] = cc, cxx
 		}

@@ -1,0 +1,217 @@
+package loong64
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+
+	"sdtconvert/arch"
+)
+
+const (
+	insnLen = 4
+	pairLen = 8
+
+	// A branch is an opcode in the upper 6 bits. Offsets are in words; b and bl have the
+	// upper 10 bits of theirs below the lower 16 (LoongArch reference manual, 2.2.5).
+	branchMask = 0xfc000000
+	opB        = 0x50000000 // b offs26
+	opBL       = 0x54000000 // bl offs26
+	opJIRL     = 0x4c000000 // jirl rd, rj, offs16
+
+	// Of these the opcode is in the upper 7 bits, and rd in the lower 5.
+	pcMask      = 0xfe000000
+	opPCALAU12I = 0x1a000000 // pcalau12i rd, si20
+	opPCADDU12I = 0x1c000000 // pcaddu12i rd, si20
+	opPCADDU18I = 0x1e000000 // pcaddu18i rd, si20
+
+	loadMask = 0xffc00000
+	opLDD    = 0x28c00000 // ld.d rd, rj, si12
+	opLDHU   = 0x2a400000 // ld.hu rd, rj, si12
+
+	regZero = 0 // the link register of a jump
+	regRA   = 1 // the link register of a call
+	regA0   = 4
+
+	call30 = 127 // R_LARCH_CALL30, which debug/elf does not know
+)
+
+const (
+	fixPLT    = "compile without -fno-plt and -mcmodel=extreme, and do not take the stub's address"
+	fixDirect = "call the stub directly, and do not take its address"
+	fixPair   = "use the call36 or tail36 pseudoinstruction"
+	fixNop    = "mark a nop"
+)
+
+// Decode recognises bl and b, the pairs that gcc's and clang's medium code model has in
+// their place, and marked nops.
+func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	r := relocs[0]
+	if typ := elf.R_LARCH(r.Type); typ >= elf.R_LARCH_MARK_LA && typ <= elf.R_LARCH_SOP_POP_32_U {
+		return arch.Site{}, arch.Refuse("assemble with binutils 2.40 or later, or with clang",
+			"%s, of version 0 of the ABI of objects", Machine{}.RelocName(r.Type))
+	}
+	for _, other := range relocs[1:] {
+		if elf.R_LARCH(other.Type) != elf.R_LARCH_RELAX {
+			return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(other.Type))
+		}
+	}
+	switch elf.R_LARCH(r.Type) {
+	case elf.R_LARCH_B26:
+		return decodeBranch(t, r)
+	case elf.R_LARCH_CALL36:
+		return decodePair(t, r)
+	case elf.R_LARCH_NONE:
+		return decodeNop(t, r)
+	case elf.R_LARCH_B16, elf.R_LARCH_B21:
+		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional or indirect branch to the stub")
+	case elf.R_LARCH_PCALA_HI20, elf.R_LARCH_PCALA_LO12:
+		return arch.Site{}, arch.RefuseAddress("compile without -mcmodel=medium, or with gcc 14 or clang 18; "+fixDirect, "the stub's address, from its page")
+	case elf.R_LARCH_GOT_PC_HI20, elf.R_LARCH_GOT_PC_LO12, elf.R_LARCH_GOT64_PC_LO20, elf.R_LARCH_GOT64_PC_HI12:
+		return arch.Site{}, arch.RefuseAddress(fixPLT, "a load of the stub's address from the GOT")
+	case elf.R_LARCH_32, elf.R_LARCH_64:
+		return arch.Site{}, arch.RefuseAddress(fixDirect, "an absolute address")
+	case call30:
+		return arch.Site{}, arch.Refuse("compile with -mcmodel=normal or medium", "a call by pcaddu12i and jirl")
+	}
+	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+}
+
+func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, insnLen)
+	if code == nil {
+		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")
+	}
+	site := arch.Site{Offset: r.Offset, Code: code}
+	switch insn := binary.LittleEndian.Uint32(code); insn & branchMask {
+	case opBL:
+		site.Form = arch.Call
+	case opB:
+		site.Form = arch.Tail
+	default:
+		return site, arch.Refuse(fixDirect, "no bl and no b but instruction %08x", insn)
+	}
+	return site, placed(r)
+}
+
+func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, pairLen)
+	if code == nil {
+		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
+	}
+	site := arch.Site{Offset: r.Offset, Code: code}
+	first, second := pair(code)
+	if !isPair(first, second) {
+		return site, arch.Refuse(fixDirect, "no pcaddu18i and jirl but instructions %08x %08x", first, second)
+	}
+	switch link := second & 31; link {
+	case regRA:
+		site.Form = arch.Call
+	case regZero:
+		site.Form = arch.Tail
+	default:
+		return site, arch.Refuse(fixPair, "a call that links through $r%d", link)
+	}
+	return site, placed(r)
+}
+
+// placed refuses what is not where an instruction can be, or goes to somewhere else.
+func placed(r arch.Reloc) error {
+	switch {
+	case r.Offset%insnLen != 0:
+		return arch.Refuse("", "a branch that is not aligned")
+	case r.Addend != 0:
+		return arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
+	}
+	return nil
+}
+
+// pair are two instructions.
+func pair(code []byte) (first, second uint32) {
+	return binary.LittleEndian.Uint32(code), binary.LittleEndian.Uint32(code[insnLen:])
+}
+
+// isPair reports whether two instructions are pcaddu18i and jirl through its register.
+func isPair(first, second uint32) bool {
+	return first&pcMask == opPCADDU18I && second&branchMask == opJIRL && second>>5&31 == first&31
+}
+
+func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, pairLen)
+	cut := code == nil && t.At(r.Offset, insnLen+1) != nil // in the second instruction
+	if !bytes.Equal(code, pairs[arch.Probe][arch.Nop]) {
+		code = t.At(r.Offset, insnLen)
+	}
+	switch {
+	case code == nil || cut:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case len(code) == insnLen && !bytes.Equal(code, nop):
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
+	case r.Offset%insnLen != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
+// Live recognises bl and b, also as linkers make them of a pair, and the pair.
+func (Machine) Live(t arch.Text, record uint64) bool {
+	_, ok := Machine{}.Branch(t, record)
+	return ok
+}
+
+// Branch reads what Branches does.
+func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	code := t.At(at, pairLen)
+	if code == nil {
+		code = t.At(at, insnLen)
+	}
+	Machine{}.Branches(code, at, func(from, dest uint64) {
+		if from == at {
+			to, ok = dest, true
+		}
+	})
+	return to, ok
+}
+
+// Branches reads bl, b and the pair.
+func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
+	for i := 0; i+insnLen <= len(code); i += insnLen {
+		insn, at := binary.LittleEndian.Uint32(code[i:]), pc+uint64(i)
+		switch {
+		case insn&branchMask == opBL, insn&branchMask == opB:
+			words := int64(int32(insn<<22)>>6) | int64(insn>>10&0xffff) // offs[25:16], signed, and offs[15:0]
+			f(at, at+uint64(words)*insnLen)
+		case i+pairLen <= len(code):
+			if first, second := pair(code[i:]); isPair(first, second) {
+				f(at, at+signed20(first)<<18+uint64(int64(int32(second<<6)>>16)*insnLen))
+			}
+		}
+	}
+}
+
+// signed20 is the immediate of an instruction of 20 bits, behind rd.
+func signed20(insn uint32) uint64 { return uint64(int64(int32(insn<<7) >> 12)) }
+
+// signed12 is the immediate of a load, behind rj and rd.
+func signed12(insn uint32) uint64 { return uint64(int64(int32(insn<<10) >> 20)) }
+
+// Slots reads ld.d from an address that the instruction before it begins: pcaddu12i is
+// what the entries of procedure linkage tables have, and pcalau12i code that loads what is
+// in the global offset table.
+func (Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
+	for i := 0; i+pairLen <= len(code); i += insnLen {
+		first, load := pair(code[i:])
+		if load&loadMask != opLDD || load>>5&31 != first&31 {
+			continue
+		}
+		at := pc + uint64(i)
+		switch first & pcMask {
+		case opPCADDU12I:
+			f(at, at+signed20(first)<<12+signed12(load))
+		case opPCALAU12I:
+			f(at, at&^0xfff+signed20(first)<<12+signed12(load))
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package loong64
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+)
+
+func words(insns ...uint32) []byte {
+	var b []byte
+	for _, i := range insns {
+		b = binary.LittleEndian.AppendUint32(b, i)
+	}
+	return b
+}
+
+// What is behind a site of one instruction is none of it, whatever it is.
+func TestSitesOfOneInstructionEndThere(t *testing.T) {
+	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for _, form := range []arch.Form{arch.Call, arch.Tail} {
+			for _, next := range [][]byte{nop, ret, zero, b, bl} {
+				code := join(single[k][form], next)
+				if bytes.Equal(code, pairs[k][arch.Tail]) {
+					continue // nobody returns right behind a call, which has changed $ra
+				}
+				want := arch.Site{Offset: 0x40, Form: form, Code: single[k][form]}
+				got, ok := Machine{}.Disabled(arch.Text{Code: code, Start: 0x40}, 0x40, k)
+				if diff := cmp.Diff(want, got); !ok || diff != "" {
+					t.Errorf("% x: %v %s", code, ok, diff)
+				}
+			}
+		}
+	}
+}
+
+// A call that links, and that linkers have made one instruction of, is one to a helper.
+func TestRelaxedCallsOfHelpers(t *testing.T) {
+	for insn, form := range map[uint32]arch.Form{0x54010000: arch.Call, 0x53ff03ff: arch.Tail} {
+		code := words(insn, 0x03400000)
+		want := arch.Site{Form: form, Code: code[:4]}
+		got, ok := Machine{}.Disabled(arch.Text{Code: code}, 0, arch.Enabled)
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%08x: %v %s", insn, ok, diff)
+		}
+		if _, ok := (Machine{}).Disabled(arch.Text{Code: code}, 0, arch.Probe); ok {
+			t.Errorf("%08x is taken for a disabled probe call", insn)
+		}
+	}
+}
+
+// The ends of what an offset of 26 bits and a pair reach.
+func TestBranchesThatReachFar(t *testing.T) {
+	for _, c := range []struct {
+		code []byte
+		to   uint64
+	}{
+		{words(0x57fffdff), 0x10000000000 + 1<<27 - 4},
+		{words(0x54000200), 0x10000000000 - 1<<27},
+		{words(0x1effffe1, 0x4dfffc21), 0x10000000000 + (1<<19-1)<<18 + 1<<17 - 4},
+		{words(0x1f000001, 0x4e000021), 0x10000000000 - 1<<37 - 1<<17},
+	} {
+		if to, ok := (Machine{}).Branch(arch.Text{Code: c.code, Start: 0x10000000000}, 0x10000000000); !ok || to != c.to {
+			t.Errorf("% x: %#x %v, want %#x", c.code, to, ok, c.to)
+		}
+	}
+}
+
+// Every relocation of version 0 of the ABI of objects is named.
+func TestStackMachinesAreRefused(t *testing.T) {
+	for typ := uint32(elf.R_LARCH_MARK_LA); typ <= uint32(elf.R_LARCH_SOP_POP_32_U); typ++ {
+		_, err := Machine{}.Decode(arch.Text{Code: bl}, []arch.Reloc{{Type: typ}})
+		want := "got " + elf.R_LARCH(typ).String() + ", of version 0 of the ABI of objects; assemble with binutils 2.40 or later, or with clang"
+		if err == nil || err.Error() != want {
+			t.Errorf("%d: got %v, want %s", typ, err, want)
+		}
+	}
+}
+
+func TestDisabledIsNothingElse(t *testing.T) {
+	known := map[string]bool{}
+	for _, forms := range [][2][arch.Forms][]byte{single, pairs} {
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			for _, code := range forms[k] {
+				known[string(code)] = true
+			}
+		}
+	}
+	parts := [][]byte{nop, ret, zero, fill, pcalau12i, ldhu, {0x0c, 0, 0, 0x1e}, {0x80, 0x01, 0, 0x4c}, {0}}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300_000 {
+		var code []byte
+		for range r.IntN(4) {
+			code = append(code, parts[r.IntN(len(parts))]...)
+		}
+		text, k := arch.Text{Code: code}, arch.Kind(r.IntN(2))
+		got, ok := Machine{}.Disabled(text, uint64(r.IntN(9)), k)
+		if !ok || known[string(got.Code)] {
+			continue
+		}
+		_, loads := Machine{}.Load(text, got.Offset)
+		_, jumps := Machine{}.Branch(text, got.Offset)
+		if k != arch.Enabled || !loads && !jumps {
+			t.Fatalf("% x is taken for %s", got.Code, arch.Describe(k, got.Form))
+		}
+	}
+}
+
+func TestDisassembleShowsWhatIsNoInstructionAsData(t *testing.T) {
+	got := Machine{}.Disassemble(append(words(0xffffffff, 0x03400000), 1, 2, 3), 0)
+	if diff := cmp.Diff([]string{".word 0xffffffff", "nop"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
