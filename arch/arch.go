@@ -69,6 +69,9 @@ type Text struct {
 	// Map is what mapping symbols say of the whole section, sorted by offset; nil
 	// where there are none. The texts of linked images have none.
 	Map []Mapping
+	// Attributes are the object's build attributes (Traits.Attributes), nil where it has
+	// none. The texts of linked images have none.
+	Attributes []byte
 }
 
 // Mapping says what the bytes of a section are, from an offset up to the next one.

@@ -106,6 +106,9 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	if text.text.Attributes, err = s.attributes(); err != nil {
+		return nil, err
+	}
 	found, err := s.readOperands()
 	if err != nil {
 		return nil, err
@@ -312,7 +315,7 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}
 	if m := t.maps[section]; m != nil {
 		t.text.Map = *m
 	}
