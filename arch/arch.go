@@ -273,6 +273,8 @@ type Refusal struct {
 	Fix string // what to compile differently, "" when there is no such thing
 	// Address tells that the stub is not called there at all: its address is taken.
 	Address bool
+	// Object tells that it is the object that does not fit, which need be said once.
+	Object bool
 }
 
 func (r *Refusal) Error() string {

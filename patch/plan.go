@@ -2,6 +2,7 @@ package patch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -172,7 +173,9 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 		where, err = found.of(ref)
 	}
 	if err != nil {
-		p.Refused = append(p.Refused, Refusal{*ref, err})
+		if !p.isSaid(err) {
+			p.Refused = append(p.Refused, Refusal{*ref, err})
+		}
 		return nil
 	}
 	p.Sites = append(p.Sites, Site{*ref, change, where})
@@ -191,6 +194,16 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 		}
 	}
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
+}
+
+// isSaid reports whether an error is of the whole object, and another one of these is among
+// what is refused.
+func (p *Plan) isSaid(err error) bool {
+	ofObject := func(err error) bool {
+		var r *arch.Refusal
+		return errors.As(err, &r) && r.Object
+	}
+	return ofObject(err) && slices.ContainsFunc(p.Refused, func(r Refusal) bool { return ofObject(r.Err) })
 }
 
 // refusal makes an error of a refusal, or nil of none.

@@ -50,14 +50,13 @@ var traits = [...]arch.Traits{little: little.traits(), big: big.traits(), be8: b
 
 func (o order) traits() arch.Traits {
 	return arch.Traits{
-		Name:      "arm",
-		ABIs:      []arch.ABI{abis[o]},
-		Model:     arch.ILP32,
-		None:      uint32(elf.R_ARM_NONE),
-		NamedNone: false,
-		Word:      uint32(elf.R_ARM_ABS32),
-		LoadBase:  uint32(elf.R_ARM_RELATIVE),
-		Relative:  []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
+		Name:     "arm",
+		ABIs:     []arch.ABI{abis[o]},
+		Model:    arch.ILP32,
+		None:     uint32(elf.R_ARM_NONE),
+		Word:     uint32(elf.R_ARM_ABS32),
+		LoadBase: uint32(elf.R_ARM_RELATIVE),
+		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
 		Sizes: arch.Sizes{
 			Window: insnLen + itReach,
 			Site:   insnLen,
@@ -68,7 +67,7 @@ func (o order) traits() arch.Traits {
 		Entries:     []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
 		Gold:        true,
 		HelperAlign: insnLen,
-		CodeMark:  "$a",
+		CodeMark:    "$a",
 		Arguments: arch.Arguments{ // AAPCS32, 6.4
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},

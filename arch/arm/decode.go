@@ -70,7 +70,9 @@ func (o order) at(t arch.Text, r arch.Reloc, set arch.Encoding) ([]byte, error) 
 		return nil, arch.Refuse(fixMapping, "a branch of the other instruction set than the code's")
 	}
 	if old := o.beforeT2(t.Attributes); set == arch.Thumb && old != "" {
-		return nil, arch.Refuse(fixThumb1, "Thumb of %s (.ARM.attributes, Tag_CPU_arch), which has no nop.w", old)
+		r := arch.Refuse(fixThumb1, "Thumb of %s (.ARM.attributes, Tag_CPU_arch), which has no nop.w", old)
+		r.Object = true
+		return nil, r
 	}
 	return code, nil
 }

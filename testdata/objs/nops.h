@@ -8,6 +8,10 @@
 #define NOPS_NOP ".byte 0x3e,0x8d,0x74,0x26,0x00"
 #elif defined __aarch64__
 #define NOPS_NOP "nop"
+#elif defined __thumb__
+#define NOPS_NOP "nop.w"
+#elif defined __arm__
+#define NOPS_NOP "nop"
 #elif defined __s390x__
 #define NOPS_NOP "brcl 0,."
 #else
