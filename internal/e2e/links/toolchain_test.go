@@ -25,12 +25,12 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X || m == toolchains.ARM}
 }
 
 var (
 	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
-	i386           = of(toolchains.I386)
+	arm, i386      = of(toolchains.ARM), of(toolchains.I386)
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 
@@ -39,7 +39,7 @@ func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine
 
 // address is one with as many bits as the machine has.
 func (m *machine) address(a uint64) uint64 {
-	if m.Machine == toolchains.I386 {
+	if m.Machine == toolchains.I386 || m.Machine == toolchains.ARM {
 		return uint64(uint32(a))
 	}
 	return a
@@ -57,7 +57,7 @@ var foreign = func() (all []*machine) {
 func (m *machine) need(t *testing.T) {
 	t.Helper()
 	m.Need(t)
-	tools.Need(t, m.Tool("objdump"), "nm", "addr2line")
+	tools.Need(t, m.Tool("objdump"), "nm", m.Tool("addr2line"))
 }
 
 // compiler is a C and a C++ compiler with flags for both.
