@@ -69,6 +69,9 @@ type Text struct {
 	// Map is what mapping symbols say of the whole section, sorted by offset; nil
 	// where there are none. The texts of linked images have none.
 	Map []Mapping
+	// Attributes are the object's build attributes (Traits.Attributes), nil where it has
+	// none. The texts of linked images have none.
+	Attributes []byte
 }
 
 // Mapping says what the bytes of a section are, from an offset up to the next one.
@@ -270,6 +273,8 @@ type Refusal struct {
 	Fix string // what to compile differently, "" when there is no such thing
 	// Address tells that the stub is not called there at all: its address is taken.
 	Address bool
+	// Object tells that it is the object that does not fit, which need be said once.
+	Object bool
 }
 
 func (r *Refusal) Error() string {

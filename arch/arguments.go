@@ -33,6 +33,8 @@ type Stack struct {
 	// Call and Tail are the offsets of the first one at the site of a call, and of a
 	// tail call: some machines push the return address.
 	Call, Tail int
+	// Aligned tells that arguments of more than a word are aligned to their size.
+	Aligned bool
 }
 
 // Operands tells where arguments of the given sizes in bytes are at a site of a form,
@@ -53,6 +55,9 @@ func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 			}
 			ops, regs = append(ops, name), regs[1:]
 		case t.Arguments.Stack != nil:
+			if t.Arguments.Stack.Aligned {
+				slot = (slot + size - 1) &^ (size - 1)
+			}
 			ops = append(ops, t.onStack(form, data, slot, size))
 			slot += max(size, t.WordSize())
 		default:

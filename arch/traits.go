@@ -48,6 +48,10 @@ type Traits struct {
 	ReturnThunk ReturnThunk
 	// HelperAlign is the alignment of helpers in bytes.
 	HelperAlign uint64
+	// CodeMark is the mapping symbol of stubs and helpers, which linkers have to find there.
+	// They also ask the symbol of a function which instruction set it is of, so where there
+	// is a mark helpers have such symbols. "" where linkers need neither.
+	CodeMark string
 	// Veneers tells that linkers reach what is far through code of their own, which
 	// branches indirectly: helpers need a landing pad.
 	Veneers bool
@@ -70,6 +74,9 @@ type Traits struct {
 	// Mapping are the letters of the mapping symbols that assemblers make, the
 	// Encodings without Unmapped; "" where they make none.
 	Mapping string
+	// Attributes is the type of the section that tells for which processors an object is,
+	// where sites depend on it.
+	Attributes elf.SectionType
 
 	Conventions
 }

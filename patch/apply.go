@@ -17,7 +17,7 @@ type applier struct {
 	probes *probeFinder
 	notes  *noteWriter // nil when there are to be none
 	thunk  *uint32     // symbol of the return thunk, once it is needed
-	helper *uint32     // symbol of the helper's section, once it is needed
+	helper *uint32     // symbol of the helper or of its section, once it is needed
 
 	semaphores map[*semaphore]uint32 // their symbols, 0 for none
 	tests      map[*semaphore]uint32 // the symbols of helpers that load them, once they are needed
@@ -189,18 +189,25 @@ func (a *applier) target(s *Site) (uint32, error) {
 		return a.test(s)
 	}
 	if a.helper == nil {
-		sec, _, err := a.addStub(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
+		sec, size, err := a.addStub(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
 		if err != nil {
 			return 0, err
 		}
 		sym := a.e.SectionSymbol(sec)
+		if a.m.Traits().CodeMark != "" {
+			sym = a.e.AddSymbol(elfreloc.Symbol{Name: helperName, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC, Section: sec, Size: size})
+		}
 		a.helper = &sym
 	}
 	return *a.helper, nil
 }
 
-// helperSection is the section of the helper.
-const helperSection = ".text.__sdt_return_0"
+// helperName is what the helper is called where it has a symbol, and helperSection is its
+// section.
+const (
+	helperName    = "__sdt_return_0"
+	helperSection = ".text." + helperName
+)
 
 // addStub adds a section with the code of a stub, and returns it and its size. symbols
 // are those that the code names, but for the return thunk.
@@ -220,6 +227,9 @@ func (a *applier) addStub(name string, rela bool, symbols map[string]uint32, s a
 		Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
 		Data: code, Relocs: len(insns) > 0, Rela: rela,
 	})
+	if t.CodeMark != "" {
+		a.e.AddSymbol(elfreloc.Symbol{Name: t.CodeMark, Bind: elf.STB_LOCAL, Section: sec})
+	}
 	for _, insn := range insns {
 		r := insn.Reloc
 		sym, ok := symbols[insn.Symbol]

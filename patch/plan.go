@@ -2,6 +2,7 @@ package patch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -106,6 +107,9 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	if text.text.Attributes, err = s.attributes(); err != nil {
+		return nil, err
+	}
 	found, err := s.readOperands()
 	if err != nil {
 		return nil, err
@@ -169,7 +173,9 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 		where, err = found.of(ref)
 	}
 	if err != nil {
-		p.Refused = append(p.Refused, Refusal{*ref, err})
+		if !p.isSaid(err) {
+			p.Refused = append(p.Refused, Refusal{*ref, err})
+		}
 		return nil
 	}
 	p.Sites = append(p.Sites, Site{*ref, change, where})
@@ -188,6 +194,16 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 		}
 	}
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
+}
+
+// isSaid reports whether an error is of the whole object, and another one of these is among
+// what is refused.
+func (p *Plan) isSaid(err error) bool {
+	ofObject := func(err error) bool {
+		var r *arch.Refusal
+		return errors.As(err, &r) && r.Object
+	}
+	return ofObject(err) && slices.ContainsFunc(p.Refused, func(r Refusal) bool { return ofObject(r.Err) })
 }
 
 // refusal makes an error of a refusal, or nil of none.
@@ -312,7 +328,7 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 	if err != nil {
 		return arch.Text{}, err
 	}
-	t.section, t.text = section, arch.Text{Code: code, Start: from}
+	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}
 	if m := t.maps[section]; m != nil {
 		t.text.Map = *m
 	}

@@ -237,6 +237,17 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	return maps, err
 }
 
+// attributes are the object's build attributes, where sites depend on them.
+func (s *Scan) attributes() ([]byte, error) {
+	typ := s.Machine.Traits().Attributes
+	for i := range s.Object.Sections {
+		if typ != elf.SHT_NULL && s.Object.Sections[i].Type == typ {
+			return s.Object.Data(i)
+		}
+	}
+	return nil, nil
+}
+
 // compareMappings sorts by offset. Of those at one place, where a piece of a section is
 // empty, the last counts: that which is no data, as far as they tell.
 func compareMappings(a, b arch.Mapping) int {

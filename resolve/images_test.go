@@ -38,7 +38,9 @@ func TestImages(t *testing.T) {
 						args := append([]string{"-B" + tools.Driver(t, l.Path), "-Wl,--build-id", "-o", image}, flags...)
 						tools.Output(t, m.Tool("gcc"), append(args, objects...)...)
 						checkImage(t, m, image)
-						checkStripped(t, m, image)
+						if m != toolchains.ARM { // which has no .eh_frame
+							checkStripped(t, m, image)
+						}
 					})
 				}
 			}
@@ -124,7 +126,9 @@ func checkImage(t *testing.T, m *toolchains.Machine, image string) {
 		}
 	}
 	agree(t, table, addresses, image, functions, m.Tool("addr2line"))
-	agree(t, table, addresses, image, functions, "eu-addr2line")
+	if m != toolchains.ARM { // elfutils 0.188 takes functions of Thumb to begin at odd addresses
+		agree(t, table, addresses, image, functions, "eu-addr2line")
+	}
 }
 
 // agree compares with a tool that prints two lines for each address, the first

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
+	"sdtconvert/arch/arm"
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/i386"
 	"sdtconvert/arch/loong64"
@@ -18,12 +19,17 @@ import (
 // all are the machines that probes can be disabled for, a line for each.
 var all = []arch.Machine{
 	amd64.Machine{},
+	arm.Machine{},
 	arm64.Machine{},
 	i386.Machine{},
 	loong64.Machine{},
 	riscv64.Machine{},
 	s390x.Machine{},
 }
+
+// orders are the same machines in files of another byte order, where what is known of them
+// depends on it.
+var orders = arm.Others
 
 // All returns the machines, for tests.
 func All() []arch.Machine { return all }
@@ -32,10 +38,12 @@ func All() []arch.Machine { return all }
 // are e_machine, EI_CLASS, EI_DATA and e_flags: ABIs of several machines share an
 // e_machine, as x32 does with that of x86-64.
 func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Machine {
-	for _, m := range all {
-		for _, abi := range m.Traits().ABIs {
-			if abi.Matches(machine, class, data, flags) {
-				return m
+	for _, known := range [...][]arch.Machine{all, orders} {
+		for _, m := range known {
+			for _, abi := range m.Traits().ABIs {
+				if abi.Matches(machine, class, data, flags) {
+					return m
+				}
 			}
 		}
 	}

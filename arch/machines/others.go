@@ -12,12 +12,6 @@ var others = []struct {
 	arch.ABI
 	arch.Conventions
 }{
-	// ELF for the Arm Architecture, 5.5.3: bit 0 of a function means Thumb. And 5.3.3.
-	{arch.ABI{Machine: elf.EM_ARM, Class: elf.ELFCLASS32}, arch.Conventions{
-		Mode:        1,
-		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_ARM_EXIDX
-		UnwindNames: []string{".ARM.extab"},
-	}},
 	// MIPS16 and microMIPS functions are odd where st_other does not say so.
 	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS32}, arch.Conventions{Mode: 1}},
 	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS64}, arch.Conventions{Mode: 1}},

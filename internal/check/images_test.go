@@ -171,6 +171,7 @@ type instructions struct {
 
 var codes = map[*toolchains.Machine]instructions{
 	toolchains.AMD64:   {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.ARM:     {"bl", "bx lr", []byte{0, 0, 0, 0}, []byte{0, 0, 0, 0xeb}},
 	toolchains.ARM64:   {"bl", "ret", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
 	toolchains.I386:    {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
 	toolchains.RISCV64: {"call", "ret", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},

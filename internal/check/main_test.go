@@ -44,6 +44,8 @@ type toolchain struct {
 var combinations = []toolchain{
 	{"amd64-gcc-c", toolchains.AMD64, toolchains.GCC, false},
 	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang, true},
+	{"arm-gcc-c", toolchains.ARM, toolchains.GCC, false},
+	{"arm-clang-cxx", toolchains.ARM, toolchains.Clang, true},
 	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},

@@ -242,6 +242,9 @@ func (p *pair) checkSymbols() {
 		p.seen["local symbol made"] = p.seen["local symbol made"] || n > 0 && section
 		field := s.Name == ".Lsdt_field" && s.Info == 0 && int(s.Section) >= len(p.old.Sections)
 		mark := s.Name == ".Lsdt_section" && s.Info == 0 && s.Value == 0
+		// The mapping symbol of a helper, and its name.
+		mark = mark || s.Name == "$a" && s.Info == 0 && s.Value == 0 && p.new.Machine == elf.EM_ARM
+		mark = mark || s.Name == "__sdt_return_0" && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_FUNC) && p.new.Machine == elf.EM_ARM
 		label := field || mark || s.Name == ".Lsdt_site" && s.Info == elf.ST_INFO(elf.STB_LOCAL, elf.STT_NOTYPE)
 		global := s.Section == elf.SHN_UNDEF && s.Info == elf.ST_INFO(elf.STB_GLOBAL, elf.STT_NOTYPE)
 		probe := strings.HasPrefix(s.Name, "sdt_") && global

@@ -10,6 +10,10 @@
 #define NOPS_NOP "nop"
 #elif defined __loongarch__
 #define NOPS_NOP "nop"
+#elif defined __thumb__
+#define NOPS_NOP "nop.w"
+#elif defined __arm__
+#define NOPS_NOP "nop"
 #elif defined __s390x__
 #define NOPS_NOP "brcl 0,."
 #else

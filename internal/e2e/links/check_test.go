@@ -79,14 +79,15 @@ var (
 	// branch matches what names a target: address, instruction without its
 	// prefixes, operands.
 	branch = regexp.MustCompile(
-		`^ *([0-9a-f]+):\s+(?:(?:addr16|addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|bl?|b\.[a-z]+|brasl)\s+(.*<.*>|\*-?0x[0-9a-f]+\(%e[a-z]+\))(?:\s+//.*)?$`)
+		`^ *([0-9a-f]+):\s+(?:(?:addr16|addr32|bnd|notrack|data16|rex) )*(call|j[a-z]*|b[a-z]*(?:\.[a-z]+)?)\s+(.*<.*>|\*-?0x[0-9a-f]+\(%e[a-z]+\))(?:\s+//.*)?$`)
 	pcaddu18i = regexp.MustCompile(`^ *([0-9a-f]+):\s+pcaddu18i\s+(\$\w+), (-?\d+)$`)
 	jirl      = regexp.MustCompile(`:\s+(?:jr|jirl\s+\$\w+,)\s+(\$\w+)(?:, (-?\d+))?$`)
 	stubName  = regexp.MustCompile(`^__dtrace_(probe|isenabled)_(\w+)$`)
 	lastLabel = regexp.MustCompile(`<([^<>]*)>$`)
-	viaCode   = regexp.MustCompile(`[@$](?:plt|thunk)$`) // what linkers put between
-	viaGOT    = regexp.MustCompile(`^\*0x[0-9a-f]+\(%rip\)\s+# ([0-9a-f]+) <`)
-	fromGOT   = regexp.MustCompile(`^\*(-?0x[0-9a-f]+)\(%e`) // the table's address is in a register
+	// viaCode matches what linkers put between, of which they make a name from another.
+	viaCode = regexp.MustCompile(`[@$](?:plt|thunk)$|^__(.+)_from_(?:arm|thumb)$|^__(?:ARM|Thumb)[vV]7(?:ABS|PI)LongThunk_`)
+	viaGOT  = regexp.MustCompile(`^\*0x[0-9a-f]+\(%rip\)\s+# ([0-9a-f]+) <`)
+	fromGOT = regexp.MustCompile(`^\*(-?0x[0-9a-f]+)\(%e`) // the table's address is in a register
 )
 
 // target is the name that an instruction branches to, or the empty string.
@@ -114,7 +115,7 @@ func (im *image) target(t *testing.T, operands string) string {
 		}
 		return ""
 	}
-	return viaCode.ReplaceAllString(lastLabel.FindStringSubmatch(operands)[1], "")
+	return viaCode.ReplaceAllString(lastLabel.FindStringSubmatch(operands)[1], "$1")
 }
 
 // stubAt is the name of the stub whose address is in a slot, or the empty string.
@@ -197,7 +198,11 @@ func checkCode(t *testing.T, m *machine, im *image, sites []site) {
 	t.Helper()
 	for _, s := range sites {
 		code := im.bytes(t, s.addr, 8)
-		if to, ok := helperOf(m, s, code); ok {
+		to, ok := helperOf(m, s, code)
+		if m.Machine == toolchains.ARM && s.kind == "isenabled" {
+			to, ok = armHelper(t, im, s, code)
+		}
+		if ok {
 			code = im.bytes(t, to, 8)
 		}
 		if !disabled(m.Name, s.kind, code) {
@@ -250,7 +255,8 @@ func nmDynamic(t *testing.T, im *image) []string {
 }
 
 // checkResolvers asks addr2line and objdump in which function a site is, and
-// what stands just after it: no label of a record may pass for a function.
+// what stands just after it: no label of a record may pass for a function. addr2line is the
+// machine's, which knows of addresses that have bits besides.
 func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 	t.Helper()
 	args := []string{"-f", "-e", im.path}
@@ -261,7 +267,7 @@ func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 			args = append(args, "0x"+strconv.FormatUint(addr, 16))
 		}
 	}
-	for i, name := range tools.Lines(t, "addr2line", args...) {
+	for i, name := range tools.Lines(t, m.addr2line(), args...) {
 		if i%2 == 1 {
 			continue // The source line.
 		}

@@ -19,7 +19,7 @@ const crelFlag = "-Wa,--crel,--allow-experimental-crel"
 func crelCompilers() []compiler {
 	var all []compiler
 	for _, m := range toolchains.Machines {
-		if m == toolchains.I386 {
+		if m == toolchains.I386 || m == toolchains.ARM {
 			continue // clang's SHT_CREL has addends there, which are refused
 		}
 		with := of(m)

@@ -33,6 +33,7 @@ func TestGC(t *testing.T) {
 	for _, c := range every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
+		crossCompiler(arm, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(loong64, toolchains.GCC, "-O2", "-ffunction-sections"),

@@ -18,7 +18,9 @@ import (
 func TestBreakpoints(t *testing.T) {
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"),
-		amd64Compiler(toolchains.Clang, "-Os"), // with conditional tail calls
+		amd64Compiler(toolchains.Clang, "-Os"),      // with conditional tail calls
+		crossCompiler(arm, toolchains.GCC, "-O2"),   // of Thumb
+		crossCompiler(arm, toolchains.Clang, "-Os"), // of A32
 		crossCompiler(loong64, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.Clang, "-Os"),

@@ -16,6 +16,7 @@ type image struct {
 	symbols []elf.Symbol
 	funcs   []elf.Symbol // by address
 	dynamic map[uint64]word
+	thumb   map[uint64]bool // where functions of Thumb begin
 }
 
 // word is what a dynamic relocation puts at an address: a value, or where the
@@ -32,12 +33,13 @@ func openImage(t *testing.T, path string) *image {
 		t.Fatalf("%s: %v", path, err)
 	}
 	t.Cleanup(func() { f.Close() })
-	im := &image{path: path, file: f, dynamic: map[uint64]word{}}
+	im := &image{path: path, file: f, dynamic: map[uint64]word{}, thumb: map[uint64]bool{}}
 	if im.symbols, err = f.Symbols(); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	for _, s := range im.symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF {
+			im.evenFunction(&s)
 			im.funcs = append(im.funcs, s)
 		}
 	}
@@ -55,8 +57,8 @@ func openImage(t *testing.T, path string) *image {
 // The dynamic relocations of data, by machine: what adds the load base, and
 // what adds a symbol's address.
 var (
-	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_LOONGARCH: 3, elf.EM_RISCV: 3, elf.EM_S390: 12}
-	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_LOONGARCH: 2, elf.EM_RISCV: 2, elf.EM_S390: 22}
+	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_ARM: 23, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_LOONGARCH: 3, elf.EM_RISCV: 3, elf.EM_S390: 12}
+	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_ARM: 2, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_LOONGARCH: 2, elf.EM_RISCV: 2, elf.EM_S390: 22}
 )
 
 // relocate does what the dynamic loader does to words of data, at load base 0.

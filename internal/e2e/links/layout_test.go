@@ -122,6 +122,18 @@ var disabledForms = map[string][]string{
 		"8b05",             // mov semaphore(%rip), %eax
 		"0fb705........c3", // movzwl semaphore(%rip), %eax; ret
 	},
+	"arm probe": {
+		"00f020.3", // nop
+		"1eff2f.1", // bx lr
+		"aff30080", // nop.w
+		"704700bf", // bx lr; nop
+	},
+	"arm isenabled": {
+		"0000a0.3",         // mov r0, #0
+		"4ff00000",         // mov.w r0, #0
+		"00207047",         // movs r0, #0; bx lr
+		"..0.0.e3..0.4.e3", // movw r0, movt r0, of the semaphore's distance
+	},
 	"arm64 probe": {
 		"1f2003d5", // nop
 		"c0035fd6", // ret

@@ -43,7 +43,7 @@ func compileProgram(t *testing.T, c compiler, l layout, library bool) program {
 		show:   base.object(t, "show.c", "-DLAYOUT="+l.show),
 		idle:   base.object(t, "show.c", "-DLAYOUT="+pairs.show),
 		// Hidden, so that every linker calls them directly.
-		stubs:   base.object(t, "stubs.c", "-fvisibility=hidden"),
+		stubs:   base.with(c.ofSameSet()...).object(t, "stubs.c", "-fvisibility=hidden"),
 		starter: base.object(t, "main.c"),
 	}
 }

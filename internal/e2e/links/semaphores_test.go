@@ -96,6 +96,8 @@ func TestSemaphores(t *testing.T) {
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 		amd64Compiler(toolchains.GCC, "-O2", "-mfunction-return=thunk-extern", "-fcf-protection=none", "-DNO_JCC"),
+		crossCompiler(arm, toolchains.GCC, "-O2", "-ffunction-sections"),
+		crossCompiler(arm, toolchains.Clang, "-Os"),
 		crossCompiler(arm64, toolchains.GCC, "-O2", "-ffunction-sections"),
 		crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"),
 		crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"),

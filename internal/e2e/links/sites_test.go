@@ -32,6 +32,8 @@ func siteCombinations() []combination {
 	clang := amd64Compiler(toolchains.Clang, "-Os", "-fno-function-sections")
 	all := every([]compiler{gcc, clang}, layouts, []mode{modeExe, modePIE, modeStatic})
 	for _, c := range []compiler{
+		crossCompiler(arm, toolchains.GCC, append([]string{"-O2", "-marm"}, nameable...)...),
+		crossCompiler(arm, toolchains.Clang, "-Os", "-fno-function-sections"),
 		crossCompiler(arm64, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
 		crossCompiler(arm64, toolchains.Clang, "-Os", "-fno-function-sections"),
 		{machine: i386, cc: toolchains.GCC, flags: append([]string{"-O2", "-fno-pic", "-fno-pie"}, nameable...)},

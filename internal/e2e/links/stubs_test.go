@@ -113,7 +113,7 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // TestStubsLeaveRealDefinitions links with definitions that the object was not
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
-	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
+	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
 			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
@@ -216,6 +216,7 @@ func TestStubsAreTheSameInAssembly(t *testing.T) {
 	for object, c := range map[string]compiler{
 		"calls.amd64-gcc12-cf.o": {machine: amd64}, "calls.amd64-clang19-O2.o": {machine: amd64}, "calls.amd64-clang19-thunk.o": {machine: amd64},
 		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
+		"calls.arm-clang19-O2.o": {machine: arm}, "calls.thumb-gcc12-O2.o": {machine: arm},
 		"calls.i386-gcc12-cf.o": {machine: i386}, "calls.i386-gcc12-thunk.o": {machine: i386},
 		"calls.loong64-clang19-O2.o": {machine: loong64}, "calls.s390x-gcc12-O2.o": {machine: s390x},
 	} {
@@ -288,6 +289,7 @@ func TestStubsKeepPromises(t *testing.T) {
 		{amd64Compiler(toolchains.Clang, "-O2", "-fcf-protection=full"), lld, []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
 		{crossCompiler(arm64, toolchains.GCC, "-O2", "-mbranch-protection=standard"), arm64.Linker("bfd"), []string{"-Wl,-z,force-bti", "-Wl,--fatal-warnings"}},
 		{crossCompiler(arm64, toolchains.Clang, "-O2", "-mbranch-protection=standard"), lld, []string{"-Wl,-z,bti-report=error", "-Wl,--fatal-warnings"}},
+		{crossCompiler(arm, toolchains.GCC, "-O2"), arm.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"), i386.Linker("bfd"), []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
 		{crossCompiler(loong64, toolchains.Clang, "-O2"), lld, []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.GCC, "-O2"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},

@@ -31,6 +31,7 @@ func TestTCPListing(t *testing.T) {
 		{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: amd64, cc: toolchains.OldClang, flags: []string{"-O2"}},
 		{machine: amd64, cc: toolchains.Clang, flags: []string{"-Os", "-fPIC"}},
+		{machine: arm, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
 		{machine: loong64, cc: toolchains.GCC, flags: []string{"-O2"}},

@@ -19,6 +19,8 @@ type machine struct {
 	brief   bool // each linker links in each mode, but in one layout: others show what differs
 }
 
+var brief = []*toolchains.Machine{toolchains.ARM, toolchains.LOONG64, toolchains.S390X}
+
 // of is a machine with the linkers that its programs are linked with: all for the
 // native one, for others the newest.
 func of(m *toolchains.Machine) *machine {
@@ -26,12 +28,13 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.LOONG64 || m == toolchains.S390X}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: slices.Contains(brief, m)}
 }
 
 var (
-	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
-	i386, loong64  = of(toolchains.I386), of(toolchains.LOONG64)
+	amd64, arm     = of(toolchains.AMD64), of(toolchains.ARM)
+	arm64, i386    = of(toolchains.ARM64), of(toolchains.I386)
+	loong64        = of(toolchains.LOONG64)
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 
@@ -40,7 +43,7 @@ func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine
 
 // address is one with as many bits as the machine has.
 func (m *machine) address(a uint64) uint64 {
-	if m.Machine == toolchains.I386 {
+	if m.Machine == toolchains.I386 || m.Machine == toolchains.ARM {
 		return uint64(uint32(a))
 	}
 	return a
@@ -52,6 +55,14 @@ func (m *machine) objdump() string {
 		return m.Tool("objdump")
 	}
 	return toolchains.LLVM("llvm-objdump")
+}
+
+// addr2line is that of the machine, which knows its relocations, or the native one.
+func (m *machine) addr2line() string {
+	if m.Has(toolchains.GCC) {
+		return m.Tool("addr2line")
+	}
+	return "addr2line"
 }
 
 // driver is the compiler that links, clang where there is no gcc.
@@ -74,7 +85,7 @@ var foreign = func() (all []*machine) {
 func (m *machine) need(t *testing.T) {
 	t.Helper()
 	m.Need(t)
-	tools.Need(t, m.objdump(), "nm", "addr2line")
+	tools.Need(t, m.objdump(), "nm", m.addr2line())
 }
 
 // compiler is a C and a C++ compiler with flags for both.

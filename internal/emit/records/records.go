@@ -52,6 +52,7 @@ type section struct {
 	bases     []base   // sorted by value; the best of equals is the last
 	sifted    bool     // whether bases has only what can be used
 	foreign   string   // a symbol that could not, "" for none
+	moded     string   // a function whose symbol has bits that are no address, "" for none
 	deletions []uint64 // places where linkers may delete code, sorted
 	sites     []site
 }
@@ -155,7 +156,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 		}
 		sec.sites = append(sec.sites, site{off, s.Stub.Kind, objects.Name(s.Stub), functions.Place(target, off)})
 	}
-	return findBases(o, syms, own)
+	return findBases(o, syms, own, l.machine.Traits().Mode)
 }
 
 // signature is the name of a group; linkers keep one group of each name.
@@ -183,7 +184,9 @@ func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []ui
 }
 
 // findBases finds the global symbols of sections, and the groups they are in.
-func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section) error {
+// Those of functions in another instruction set than the usual one are none: what is named
+// by its distance from such a one gets the bits that choose it, too.
+func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section, mode uint64) error {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		in, _ := syms.Place(i)
 		s := own[in]
@@ -191,6 +194,10 @@ func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section)
 			continue
 		}
 		sym := syms.At(i)
+		if sym.Type == elf.STT_FUNC && sym.Value&mode != 0 {
+			s.moded = strings.Clone(sym.Name)
+			continue
+		}
 		switch sym.Type {
 		case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT:
 			if sym.Name != "" && sym.Value <= o.Sections[in].Size {

@@ -1,9 +1,15 @@
 package records
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
 )
 
 // sectionOf makes a section with symbols at offsets; a weak one's name ends in ?.
@@ -59,5 +65,23 @@ func TestBaseInGroups(t *testing.T) {
 	s.signature = "copied"
 	if b, err := l.base(s, 100); err != nil || b.name != "copied" {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// A function of another instruction set than the usual one names nothing but itself.
+func TestBaseOfAnotherInstructionSet(t *testing.T) {
+	data := objects.Read(t, "existing.thumb-clang19-O2.o")
+	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(patch.DefaultOptions())
+	if err := l.Add(o, machines.Lookup(o.ABI())); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := l.Source()
+	const want = `thumb.o: .text+0x4: in existing_user+0x4: a site of "sdt_existing___probe" that no other object can name: what is named by "existing_user" is not of the usual instruction set; compile for that, or convert the object`
+	if len(errs) != 4 || errs[0].Error() != want {
+		t.Errorf("%q", errs)
 	}
 }

@@ -13,6 +13,7 @@ import (
 var OfEachMachine = []string{
 	"comdat.amd64-gcc12-Os.o",
 	"existing.amd64-gcc12-O2.o",
+	"existing.thumb-clang19-O2.o",
 	"existing.arm64-gcc12-O2.o",
 	"existing.i386-gcc12-O2.o",
 	"existing.loong64-clang19-O2.o",

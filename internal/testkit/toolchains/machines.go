@@ -19,6 +19,7 @@ type Machine struct {
 	Emulation string // by which the option -m of linkers calls it
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
+	Assembler []string                      // options that gcc starts the assembler with
 	without   []string                      // the linkers that do not know it
 	lacks     []string                      // the compilers that the suite has none of for it
 	cannot    map[Feature]string            // what it has not, whatever links, and why
@@ -28,6 +29,8 @@ type Machine struct {
 // A machine in package arch is a line here, and a line here is one there.
 var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
+	ARM   = &Machine{Name: "arm", Triplet: "arm-linux-gnueabihf", QEMU: QEMU("arm"), Emulation: "armelf_linux_eabi", Assembler: []string{"-march=armv7-a"},
+		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: notStarted}}
@@ -43,7 +46,7 @@ var (
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
 		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	all = []*Machine{AMD64, ARM64, I386, LOONG64, RISCV64, S390X}
+	all = []*Machine{AMD64, ARM, ARM64, I386, LOONG64, RISCV64, S390X}
 )
 
 const notStarted = "what lld links does not start"

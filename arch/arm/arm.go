@@ -1,0 +1,158 @@
+// Package arm knows the instruction sets A32 and T32, which everyone calls Thumb, of
+// 32-bit Arm under version 5 of its EABI.
+//
+// An object may hold both. Relocation types tell which one a site is in, and once it is
+// disabled its bytes do. Relocations have no addends (SHT_REL), so those of a site are in
+// its bytes. Instructions of A32 are words, those of Thumb one halfword or two, of which
+// that with the opcode comes first; words and halfwords have the byte order of the data,
+// but in images of BE8, of which the linker has swapped the code of big-endian objects, and
+// says so in e_flags (ELF for the Arm Architecture, 5.2). Encodings are from the Arm
+// Architecture Reference Manual, ARMv7-A and ARMv7-R edition (DDI 0406C), relocation types
+// from ELF for the Arm Architecture, 5.6.
+package arm
+
+import (
+	"debug/elf"
+	"encoding/binary"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine, of little-endian code and data. The others differ from it
+// by the byte order of either.
+type Machine struct{ order order }
+
+// order says which byte order code and data have.
+type order uint8
+
+const (
+	little order = iota
+	big          // of objects, and of images before ARMv6 (BE32)
+	be8          // of images: big-endian data, little-endian code
+)
+
+// Others are the machines of big-endian files.
+var Others = []arch.Machine{Machine{big}, Machine{be8}}
+
+const (
+	eabiMask = 0xff000000 // EF_ARM_EABIMASK
+	eabi5    = 0x05000000 // EF_ARM_EABI_VER5
+	flagBE8  = 0x00800000 // EF_ARM_BE8
+)
+
+var abis = [...]arch.ABI{
+	little: {Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB, Mask: eabiMask, Flags: eabi5},
+	big:    {Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Data: elf.ELFDATA2MSB, Mask: eabiMask | flagBE8, Flags: eabi5},
+	be8:    {Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Data: elf.ELFDATA2MSB, Mask: eabiMask | flagBE8, Flags: eabi5 | flagBE8},
+}
+
+var traits = [...]arch.Traits{little: little.traits(), big: big.traits(), be8: be8.traits()}
+
+func (o order) traits() arch.Traits {
+	return arch.Traits{
+		Name:     "arm",
+		ABIs:     []arch.ABI{abis[o]},
+		Model:    arch.ILP32,
+		None:     uint32(elf.R_ARM_NONE),
+		Word:     uint32(elf.R_ARM_ABS32),
+		LoadBase: uint32(elf.R_ARM_RELATIVE),
+		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
+		Sizes: arch.Sizes{
+			Window: insnLen + itReach,
+			Site:   insnLen,
+			Skip:   condSkip,
+			Branch: veneerLen,
+			Load:   loadLen,
+		},
+		Entries:     []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
+		Gold:        true,
+		HelperAlign: insnLen,
+		CodeMark:    "$a",
+		Arguments: arch.Arguments{ // AAPCS32, 6.4
+			// Those of 8 bytes are in two registers.
+			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
+			Stack:     &arch.Stack{Operand: "[sp, #%d]", Aligned: true},
+		},
+		CharUnsigned: true,
+		Breakpoints: [][]byte{
+			o.a32(0xe7f001f0),   // udf, of gdb
+			o.a32(0xe7f001f9),   // udf, of Linux's uprobes
+			o.thumb(0xf7f0a000), // udf.w, of gdb
+			o.thumb(0xde01),     // udf
+		},
+		Nops:       [][]byte{o.a32(nop), o.a32(oldNop), o.thumb(nopT), o.thumb(oldNopT)},
+		Mapping:    "atd",
+		Attributes: elf.SHT_LOPROC + 3, // SHT_ARM_ATTRIBUTES
+		Conventions: arch.Conventions{
+			Mode:        1,                                     // ELF for the Arm Architecture, 5.5.3: bit 0 of a function means Thumb
+			UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // 5.3.3, SHT_ARM_EXIDX
+			UnwindNames: []string{".ARM.extab"},
+		},
+	}
+}
+
+func (m Machine) Traits() *arch.Traits { return &traits[m.order] }
+
+func (o order) code() binary.ByteOrder {
+	if o == big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// a32 are the bytes of an instruction of A32.
+func (o order) a32(insn uint32) []byte {
+	b := make([]byte, insnLen)
+	o.code().PutUint32(b, insn)
+	return b
+}
+
+// thumb are the bytes of an instruction of Thumb, of one halfword or of two, the first of
+// which is in the upper bits.
+func (o order) thumb(insn uint32) []byte {
+	if insn>>16 == 0 {
+		b := make([]byte, halfword)
+		o.code().PutUint16(b, uint16(insn))
+		return b
+	}
+	b := make([]byte, insnLen)
+	o.code().PutUint16(b, uint16(insn>>16))
+	o.code().PutUint16(b[halfword:], uint16(insn))
+	return b
+}
+
+// pair are the bytes of two instructions of Thumb, of a halfword each.
+func (o order) pair(first, second uint32) []byte { return append(o.thumb(first), o.thumb(second)...) }
+
+// readA32 reads an instruction of A32, of 4 bytes.
+func (o order) readA32(b []byte) uint32 { return o.code().Uint32(b) }
+
+// readThumb reads two halfwords of Thumb, the first into the upper bits.
+func (o order) readThumb(b []byte) uint32 {
+	return uint32(o.code().Uint16(b))<<16 | uint32(o.code().Uint16(b[halfword:]))
+}
+
+// names are what debug/elf calls otherwise than readelf, or does not know.
+var names = map[uint32]string{
+	4:  "R_ARM_LDR_PC_G0",
+	10: "R_ARM_THM_CALL",
+	12: "R_ARM_BREL_ADJ",
+	13: "R_ARM_TLS_DESC",
+	24: "R_ARM_GOTOFF32",
+	25: "R_ARM_BASE_PREL",
+	26: "R_ARM_GOT_BREL",
+}
+
+func (Machine) RelocName(typ uint32) string {
+	if name := names[typ]; name != "" {
+		return name
+	}
+	return elf.R_ARM(typ).String()
+}
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	if elf.R_ARM(typ) == elf.R_ARM_ABS32 {
+		return arch.DataReloc{Size: 4}
+	}
+	return arch.DataReloc{}
+}
