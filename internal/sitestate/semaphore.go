@@ -37,20 +37,24 @@ func (t *Tests) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, err
 	m, at := t.im.Machine(), e.Site.Offset
 	text := t.load(e.Site)
 	addr, ok := m.Load(text, at)
-	if !ok {
+	for range hops {
 		to, branches := m.Branch(text, at)
-		if !branches {
-			return image.Ref{}, false, nil
+		if ok || !branches {
+			break
 		}
-		addr, ok = m.Load(t.load(image.Addr{Offset: to}), to)
+		text, at = t.load(image.Addr{Offset: to}), to
+		addr, ok = m.Load(text, at)
 	}
 	return image.Ref{Addr: image.Addr{Offset: addr}}, ok, nil
 }
 
+// hops are the branches from a site to its helper: one, and one that linkers put between.
+const hops = 2
+
 // load reads what may be a load of a semaphore, or a branch to one.
 func (t *Tests) load(at image.Addr) arch.Text {
 	sizes := &t.im.Machine().Traits().Sizes
-	return codeFrom(t.im, at, 0, max(sizes.Load, sizes.Site))
+	return codeFrom(t.im, at, 0, max(sizes.Load, sizes.Site, sizes.Branch))
 }
 
 // relocated follows a site of an object, where relocations tell what code refers to.

@@ -86,6 +86,43 @@ record zero
 		loads: "loads: endbr64\nmovzwl app_hit_semaphore(%rip), %eax\nret\nint3",
 		sets:  "sets: xor %eax, %eax\nret\nint3",
 	},
+	toolchains.ARM: {
+		sites: `
+.syntax unified
+.arch armv7-a
+.arm
+9: bl loads
+record hit
+9: b loads
+record hit
+9: blne loads
+record hit
+9: bne loads
+record hit
+9: mov r0, #0
+record zero
+9: b sets
+record zero
+9: bne sets
+record zero
+.thumb
+9: bl loads
+record hit
+9: b.w loads
+record hit
+9: mov.w r0, #0
+record zero
+9: movs r0, #0
+bx lr
+record zero
+nop
+9: b.w sets
+record zero
+.arm
+`,
+		loads: ".arm\nloads: movw r0, #:lower16:(app_hit_semaphore - . - 16)\nmovt r0, #:upper16:(app_hit_semaphore - . - 12)\nadd r0, pc, r0\nldrh r0, [r0]\nbx lr",
+		sets:  ".arm\nsets: mov r0, #0\nbx lr",
+	},
 	toolchains.ARM64: {
 		sites: `
 9: bl loads

@@ -97,9 +97,17 @@ func isLive(im image.Image, text arch.Text, e *linkerset.Entry, site arch.Site) 
 	if e.Kind != arch.Enabled || site.Form == arch.Tail {
 		return false
 	}
-	helper := codeFrom(im, image.Addr{Offset: to}, 0, m.Traits().Load)
-	_, loads := m.Load(helper, to)
-	return !loads && !(takesHelper(m, site) && setsResult(m, helper))
+	takes := takesHelper(m, site)
+	for range hops {
+		helper := codeFrom(im, image.Addr{Offset: to}, 0, max(m.Traits().Load, m.Traits().Branch))
+		if _, loads := m.Load(helper, to); loads || takes && setsResult(m, helper) {
+			return false
+		}
+		if to, ok = m.Branch(helper, to); !ok {
+			break
+		}
+	}
+	return true
 }
 
 // takesHelper reports whether the disabled form of an is-enabled site goes to the helper.

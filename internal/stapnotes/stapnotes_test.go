@@ -171,6 +171,10 @@ func TestObjects(t *testing.T) {
 					if code, err := o.Data(n.Site.Section); err != nil || code[n.Site.Offset] != 0x90 {
 						t.Errorf("no nop at %#x: %v", n.Site.Offset, err)
 					}
+				} else if m == toolchains.ARM {
+					if code, err := o.Data(n.Site.Section); err != nil || !bytes.Equal(code[n.Site.Offset:][:2], []byte{0x00, 0xbf}) {
+						t.Errorf("no nop of Thumb at %#x: %v", n.Site.Offset, err)
+					}
 				} else if !m.Relaxes && !want.MatchString(tools.Must(t, "readelf", "-rW", objects[1])) {
 					t.Errorf("no relocation leads to %#x", n.Site.Offset)
 				}

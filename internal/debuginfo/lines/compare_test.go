@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 )
 
@@ -114,6 +115,7 @@ func functions(t *testing.T, s *subject) map[string]elfreloc.Symbol {
 	found := make(map[string]elfreloc.Symbol)
 	for i := range syms.Len() {
 		if sym := syms.At(i); sym.Type == elf.STT_FUNC && sym.Defined() {
+			sym.Value &^= machines.Conventions(s.o.ABI()).Mode
 			found[sym.Name] = sym
 		}
 	}

@@ -49,6 +49,7 @@ var builds = []build{
 	{"g++-O0-gc", toolchains.AMD64, toolchains.GCC, true, "-O0 -g -ffunction-sections", "-Wl,--gc-sections"},
 	{"clang++-O1-lld", toolchains.AMD64, toolchains.Clang, true, "-O1 -g", "-fuse-ld=lld -Wl,--gc-sections"},
 	{"old-clang++-O2-4", toolchains.AMD64, toolchains.OldClang, true, "-O2 -gdwarf-4", ""},
+	{"arm-gcc", toolchains.ARM, toolchains.GCC, false, "-O2 -g", ""},
 	{"arm64-gcc", toolchains.ARM64, toolchains.GCC, false, "-O2 -g", ""},
 	{"arm64-g++", toolchains.ARM64, toolchains.GCC, true, "-O2 -g", ""},
 	{"arm64be-gcc", toolchains.ARM64, toolchains.GCC, false, "-O2 -g -mbig-endian", "-mbig-endian -nostdlib -shared"},

@@ -119,6 +119,23 @@ func TestGDBLists(t *testing.T) {
 	}
 }
 
+// armArgs are the arguments of each probe on arm.
+var armArgs = map[string]string{
+	"app:done":       "-4@r0 -4@r1 1@r2 4@r3",
+	"app:tail":       "-4@r0",
+	"app:dead":       "-4@r0",
+	"app:generic":    "-4@r0 4@r1",
+	"plain:declared": "4@r0 4@r1 -1@r2 2@r3",
+	"plain:file":     "-4@r0 1@r1",
+
+	"plain:wide":       "-4@r0 -4@r1 -2@r2 4@r3 -4@[sp, #0] 1@[sp, #4] -4@[sp, #8] 4@[sp, #12] -1@[sp, #16] 2@[sp, #20] -4@[sp, #24]",
+	"plain:wide__tail": "-4@r0 -4@r1 -2@r2 4@r3 -4@[sp, #0] 1@[sp, #4] -4@[sp, #8] 4@[sp, #12] -1@[sp, #16] 2@[sp, #20] -4@[sp, #24]",
+
+	"app:half__way":             "-4@r0",
+	"old__app:half__done":       "-4@r0",
+	"plain__text:end__of__line": "-4@r0",
+}
+
 // arm64Args are the arguments of each probe on arm64.
 var arm64Args = map[string]string{
 	"app:done":       "-4@x0 -8@x1 1@x2 8@x3",
@@ -175,8 +192,8 @@ func TestGDBRemotely(t *testing.T) {
 	for _, c := range []struct {
 		compiler
 		args map[string]string
-	}{{arm64, arm64Args}, {i386, i386Args}, {s390x, s390xArgs}} {
-		t.Run(c.machine.Name, func(t *testing.T) {
+	}{{arm, armArgs}, {armClang, armArgs}, {arm64, arm64Args}, {i386, i386Args}, {s390x, s390xArgs}} {
+		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
 			tools.Need(t, "gdb-multiarch", c.machine.QEMU)
 			p := compileProgram(t, c.compiler, "-g")
 			exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)

@@ -18,13 +18,14 @@ type compiler struct {
 }
 
 var (
-	gcc     = compiler{toolchains.AMD64, toolchains.GCC}
-	clang   = compiler{toolchains.AMD64, toolchains.Clang}
-	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
-	i386    = compiler{toolchains.I386, toolchains.GCC}
-	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
-	s390x   = compiler{toolchains.S390X, toolchains.GCC}
-	linkers = toolchains.AMD64.Newest()
+	gcc           = compiler{toolchains.AMD64, toolchains.GCC}
+	clang         = compiler{toolchains.AMD64, toolchains.Clang}
+	arm, armClang = compiler{toolchains.ARM, toolchains.GCC}, compiler{toolchains.ARM, toolchains.Clang}
+	arm64         = compiler{toolchains.ARM64, toolchains.GCC}
+	i386          = compiler{toolchains.I386, toolchains.GCC}
+	riscv64       = compiler{toolchains.RISCV64, toolchains.GCC}
+	s390x         = compiler{toolchains.S390X, toolchains.GCC}
+	linkers       = toolchains.AMD64.Newest()
 )
 
 func (c compiler) driver() string { return c.machine.Tool("g++") }
