@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/i386"
+	"sdtconvert/arch/ppc64"
 	"sdtconvert/arch/riscv64"
 	"sdtconvert/arch/s390x"
 )
@@ -18,6 +19,9 @@ var all = []arch.Machine{
 	amd64.Machine{},
 	arm64.Machine{},
 	i386.Machine{},
+	ppc64.ELFv1,
+	ppc64.ELFv2,
+	ppc64.Little,
 	riscv64.Machine{},
 	s390x.Machine{},
 }

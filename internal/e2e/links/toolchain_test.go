@@ -3,6 +3,7 @@ package links
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,9 @@ type machine struct {
 	brief   bool // each linker links in each mode, but in one layout: others show what differs
 }
 
+// briefly are the machines whose tests are brief.
+var briefly = []*toolchains.Machine{toolchains.PPC64, toolchains.PPC64LE, toolchains.S390X}
+
 // of is a machine with the linkers that its programs are linked with: all for the
 // native one, for others the newest.
 func of(m *toolchains.Machine) *machine {
@@ -25,12 +29,13 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: m == toolchains.S390X}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: slices.Contains(briefly, m)}
 }
 
 var (
 	amd64, arm64   = of(toolchains.AMD64), of(toolchains.ARM64)
 	i386           = of(toolchains.I386)
+	ppc64, ppc64le = of(toolchains.PPC64), of(toolchains.PPC64LE)
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 

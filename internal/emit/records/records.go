@@ -52,6 +52,7 @@ type section struct {
 	bases     []base   // sorted by value; the best of equals is the last
 	sifted    bool     // whether bases has only what can be used
 	foreign   string   // a symbol that could not, "" for none
+	described bool     // symbols of functions stand for descriptors
 	deletions []uint64 // places where linkers may delete code, sorted
 	sites     []site
 }
@@ -147,7 +148,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 		}
 		sec := own[target]
 		if sec == nil {
-			sec = &section{object: o, index: target}
+			sec = &section{object: o, index: target, described: plan.Scan.Machine.Traits().Descriptors != ""}
 			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
 				return err
 			}

@@ -87,6 +87,8 @@ func (l *List) base(s *section, off uint64) (*base, error) {
 		return nil, errors.New("linkers may delete code between it and every global symbol; compile with -mno-relax")
 	case foreign != "":
 		return nil, fmt.Errorf("%q is defined in several objects", foreign)
+	case s.described:
+		return nil, errors.New("the symbols of functions stand for their descriptors, and none for code; convert the object instead")
 	}
 	return nil, errors.New("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
 }

@@ -4,6 +4,7 @@ package toolchains
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -15,11 +16,14 @@ type Machine struct {
 	Name      string // as arch.Traits has it
 	Triplet   string // GNU's, by which Debian calls the cross tools; "" for the native one
 	QEMU      string // the emulator of its programs, "" where they run by themselves
+	CPU       string // the processor that is emulated, "" for the emulator's own choice
 	Emulation string // by which the option -m of linkers calls it
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
 	without   []string           // the linkers that do not know it
 	cannot    map[Feature]string // what it has not, whatever links, and why
+	// lacks is what a linker has not for it, by the linker's name, and why.
+	lacks map[string]map[Feature]string
 }
 
 // A machine in package arch is a line here, and a line here is one there.
@@ -28,6 +32,10 @@ var (
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: "what lld links does not start"}}
+	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu", QEMU: QEMU("ppc64"), Emulation: "elf64ppc",
+		without: []string{"old-lld", "lld"}, cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, lacks: noREL32}
+	PPC64LE = &Machine{Name: "ppc64le", Triplet: "powerpc64le-linux-gnu", QEMU: QEMU("ppc64le"), CPU: "power10", Emulation: "elf64lppc",
+		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, lacks: noREL32}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
@@ -36,8 +44,10 @@ var (
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
 		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	Machines = []*Machine{AMD64, ARM64, I386, RISCV64, S390X}
+	Machines = []*Machine{AMD64, ARM64, I386, PPC64, PPC64LE, RISCV64, S390X}
 )
+
+var noREL32 = map[string]map[Feature]string{"mold": {Distances: "mold knows R_PPC64_REL32 in unwind tables alone"}}
 
 // beforeLLD18 are the linkers of the suite that are an lld older than 18.
 func beforeLLD18() []string {
@@ -46,14 +56,6 @@ func beforeLLD18() []string {
 	}
 	return []string{"old-lld"}
 }
-
-// Of these, symbols and lines are read, and nothing is converted: gcc alone makes
-// objects of them.
-var (
-	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu"}
-
-	OnlyRead = []*Machine{PPC64}
-)
 
 // Foreign are the machines whose programs run under an emulator.
 func Foreign() []*Machine {
@@ -93,6 +95,9 @@ func (m *Machine) Command(program string, args ...string) []string {
 	var words []string
 	if m.QEMU != "" {
 		words = []string{m.QEMU, "-L", m.Sysroot()}
+		if m.CPU != "" {
+			words = append(words, "-cpu", m.CPU)
+		}
 	}
 	return append(append(words, program), args...)
 }
@@ -146,6 +151,10 @@ func (m *Machine) own(l Linker) Linker {
 	if l.Package == binutils || l.Package == Debian.gold {
 		l.Path = m.Tool(l.Path)
 		l.Package = m.packageOf(l.Package)
+	}
+	if lacks := m.lacks[l.Name]; lacks != nil {
+		l.Cannot = maps.Clone(l.Cannot)
+		maps.Copy(l.Cannot, lacks)
 	}
 	return l
 }
