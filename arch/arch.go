@@ -138,7 +138,9 @@ type Env struct {
 	// tracers count up, and says how many bytes of it may be loaded: 2, the whole of it,
 	// or 4, where the next 2 stay zero. 0 means that tests load none, and return 0.
 	Semaphore int
-	Text      Text // around the site
+	// Reloc is the type of the relocation against the stub.
+	Reloc uint32
+	Text  Text // around the site
 	// Returns are the relocations against the return thunk in the section of a site
 	// of one of the forms in ReturnThunk.Near, sorted by offset.
 	Returns []Reloc
@@ -185,14 +187,14 @@ type Stub struct {
 type Insn struct {
 	Code   []byte
 	Text   string // GNU's and clang's syntax, lines separated by "; "; with %s for Symbol, or that follows
-	Symbol string // what Reloc names
+	Symbol string // what Reloc names, "" for nothing
 	Reloc  *Reloc // from the start of Code, nil for none
 }
 
 // Source is the instruction as assemblers take it, with a name for Symbol.
 func (i Insn) Source(symbol string) string {
 	switch {
-	case i.Reloc == nil:
+	case i.Reloc == nil || i.Symbol == "":
 		return i.Text
 	case strings.Contains(i.Text, "%s"):
 		return strings.Replace(i.Text, "%s", symbol, 1)

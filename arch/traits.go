@@ -33,6 +33,8 @@ type Traits struct {
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64
+	// EntriesInText tells that linkers put such entries among the code.
+	EntriesInText bool
 	// SlotsFromTable tells that code has the address of the global offset table in a
 	// register, and names slots by their distance from there.
 	SlotsFromTable bool
@@ -44,6 +46,10 @@ type Traits struct {
 	Deletes []uint32
 	// Gold tells that GNU gold links for the machine.
 	Gold bool
+
+	// Pool is the section of addresses that code loads and calls through where compilers
+	// are told to, and PoolFix what to compile differently.
+	Pool, PoolFix string
 
 	ReturnThunk ReturnThunk
 	// HelperAlign is the alignment of helpers in bytes.
@@ -189,6 +195,9 @@ func (t *Traits) CheckThunk(symbol string) *Refusal {
 	return Refuse("do not give --return-thunk", "a machine without return thunks")
 }
 
+// OwnCode is what a function's descriptor calls its code. It is no name of a symbol.
+const OwnCode = "*"
+
 // Conventions are what must be known of a machine to find functions in its objects
 // and images. It is known of more machines than those that probes can be disabled
 // for. The zero value is that of most: the value of a symbol is an address.
@@ -200,7 +209,7 @@ type Conventions struct {
 	// Descriptors is the section of function descriptors: a symbol in it stands
 	// for the code whose address is the first word there. "" means none.
 	Descriptors string
-	// Descriptor makes one. A relocation without a Symbol is against the code.
+	// Descriptor makes one. A relocation with the Symbol OwnCode is against the code.
 	Descriptor []Insn
 	// Absolute is the type of the relocation that stores an address in a word of
 	// an object, and Loaded of the one that adds the load base to it in an image.
@@ -210,6 +219,10 @@ type Conventions struct {
 	// and UnwindNames what the names of some begin with, besides .eh_frame.
 	UnwindTypes []elf.SectionType
 	UnwindNames []string
+
+	// Glue are names that linkers give to code of their own, and to places where there is
+	// none of it.
+	Glue []string
 
 	// WideHash tells that the entries of DT_HASH are of 8 bytes, and not of 4.
 	WideHash bool

@@ -187,7 +187,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.returns(ref.Relocs); err != nil {
 			return change, err

@@ -184,7 +184,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
-			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress(fixAddress, "a reference from data")})
+			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress(s.fixData(target), "a reference from data")})
 			return nil
 		}
 		if s.Calls == nil {
@@ -193,6 +193,16 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		s.Calls = append(s.Calls, ref)
 		return nil
 	})
+}
+
+// fixData is what to do about a reference from a section of data.
+func (s *Scan) fixData(sec *elfreloc.Section) string {
+	if s.Machine != nil {
+		if t := s.Machine.Traits(); t.Pool != "" && sec.Name == t.Pool {
+			return t.PoolFix
+		}
+	}
+	return fixAddress
 }
 
 // isUnwindTable reports whether a section describes functions to unwinders. It

@@ -56,7 +56,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 		return
 	}
 	code := c.find(section, start)
-	if code < 0 || !mayName(c.syms.Tail(i), s.Type) {
+	if code < 0 || !mayName(c.syms.Tail(i), s.Type) || s.Type == elf.STT_NOTYPE && c.isGlue(c.syms.Tail(i)) {
 		return
 	}
 	c.entries = append(c.entries, entry{
@@ -114,6 +114,14 @@ func shortName(rest string) string {
 		return rest[:end]
 	}
 	return rest
+}
+
+// isGlue reports whether a linker may have given a name to what is no code of its own.
+func (c *collector) isGlue(rest string) bool {
+	return slices.ContainsFunc(c.conventions.Glue, func(name string) bool {
+		behind, ok := strings.CutPrefix(rest, name)
+		return ok && (behind == "" || behind[0] == 0)
+	})
 }
 
 // rank orders the symbols of one place; the least is chosen.

@@ -1,10 +1,12 @@
 package machines_test
 
 import (
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +98,7 @@ const namedTypes = 1100
 // readCases reads the cases of a machine, which must have some.
 func readCases(t testing.TB, m arch.Machine) *cases {
 	t.Helper()
-	path := filepath.Join("..", m.Traits().Name, "testdata", "cases.txt")
+	path := filepath.Join("..", filepath.Base(packageOf(m)), "testdata", "cases.txt")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("a machine brings its own cases: %v", err)
@@ -105,16 +107,42 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	for typ := range uint32(namedTypes) {
 		c.types[m.RelocName(typ)] = typ
 	}
+	others := false // whether the lines are of other machines of the folder
 	for i, line := range strings.Split(string(text), "\n") {
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case key == "only":
+			others = value != "" && !slices.ContainsFunc(m.Traits().ABIs, func(a arch.ABI) bool { return fmt.Sprint(a.Flags, " ", a.Data) == value })
+			continue
+		case others:
+			continue
+		case key == "words":
+			key, value = "code", words(t, m, value)
+		}
 		if err := c.add(line[0] == '\t', key, strings.TrimSpace(value)); err != nil {
 			t.Fatalf("%s:%d: %v", path, i+1, err)
 		}
 	}
 	return c
+}
+
+// packageOf is the folder of a machine, which others may share.
+func packageOf(m arch.Machine) string { return reflect.TypeOf(m).PkgPath() }
+
+// words are numbers of 32 bits as the bytes of a machine.
+func words(t testing.TB, m arch.Machine, value string) string {
+	t.Helper()
+	b, err := unhex(value)
+	if err != nil || len(b)%4 != 0 {
+		t.Fatalf("%s are no words: %v", value, err)
+	}
+	for i := 0; m.Traits().ABIs[0].Data == elf.ELFDATA2LSB && i < len(b); i += 4 {
+		slices.Reverse(b[i : i+4])
+	}
+	return hex.EncodeToString(b)
 }
 
 var errUnknown = fmt.Errorf("is not known")

@@ -22,7 +22,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 		t.Fatalf("%s: %v", s.name, err)
 	}
 	env := d.env
-	env.Text = text
+	env.Reloc, env.Text = s.relocs[0].Type, text
 	if d.near != nil {
 		r := d.nearReloc
 		r.Offset += off + uint64(len(s.code))

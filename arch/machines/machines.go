@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch/arm64"
 	"sdtconvert/arch/i386"
 	"sdtconvert/arch/loong64"
+	"sdtconvert/arch/ppc64"
 	"sdtconvert/arch/riscv64"
 	"sdtconvert/arch/s390x"
 )
@@ -23,6 +24,9 @@ var all = []arch.Machine{
 	arm64.Machine{},
 	i386.Machine{},
 	loong64.Machine{},
+	ppc64.ELFv1,
+	ppc64.ELFv2,
+	ppc64.Little,
 	riscv64.Machine{},
 	s390x.Machine{},
 }

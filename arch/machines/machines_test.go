@@ -25,8 +25,15 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0, "loong64"},    // images of mold 2
 		{elf.EM_LOONGARCH, elf.ELFCLASS64, little, 0x03, ""},        // version 0 of the ABI of objects
 		{elf.EM_LOONGARCH, elf.ELFCLASS32, little, 0x43, ""},        // ILP32
-		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"},        // with C, and double floats
-		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, ""},              // x32
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 0, "ppc64"},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 1, "ppc64"},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 2, "ppc64"},
+		{elf.EM_PPC64, elf.ELFCLASS64, big, 3, ""},
+		{elf.EM_PPC64, elf.ELFCLASS64, little, 0, "ppc64le"},
+		{elf.EM_PPC64, elf.ELFCLASS64, little, 1, ""}, // ELFv1
+		{elf.EM_PPC64, elf.ELFCLASS64, little, 2, "ppc64le"},
+		{elf.EM_RISCV, elf.ELFCLASS64, little, 5, "riscv64"}, // with C, and double floats
+		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, ""},       // x32
 		{elf.EM_X86_64, elf.ELFCLASS64, big, 0, ""},
 		{elf.EM_AARCH64, elf.ELFCLASS32, little, 0, ""}, // ILP32
 		{elf.EM_RISCV, elf.ELFCLASS32, little, 0, ""},   // RV32

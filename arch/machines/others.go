@@ -15,22 +15,10 @@ var others = []struct {
 	// MIPS16 and microMIPS functions are odd where st_other does not say so.
 	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS32}, arch.Conventions{Mode: 1}},
 	{arch.ABI{Machine: elf.EM_MIPS, Class: elf.ELFCLASS64}, arch.Conventions{Mode: 1}},
-	// 64-bit PowerPC ELF ABI 1.9, 3.2.5. e_flags tell the version of the ABI (64-Bit
-	// ELF V2 ABI, 4.1); 0 is one without use of either. The second has no descriptors.
-	{arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Mask: ppc64ABI, Flags: 0}, descriptors},
-	{arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Mask: ppc64ABI, Flags: 1}, descriptors},
 	// x32: x86-64 psABI, chapter 10.
 	{arch.ABI{Machine: elf.EM_X86_64, Class: elf.ELFCLASS32}, arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	}},
-}
-
-const ppc64ABI = 3 // EF_PPC64_ABI
-
-var descriptors = arch.Conventions{
-	Descriptors: ".opd",
-	Absolute:    uint32(elf.R_PPC64_ADDR64),
-	Loaded:      uint32(elf.R_PPC64_RELATIVE),
 }
 
 // Conventions returns what is known of how functions are found in an object or image.

@@ -31,8 +31,8 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 	packages := []string{}
 	var words []string
 	for _, m := range machines.All() {
-		folders = append(folders, "arch/"+m.Traits().Name)
-		packages = append(packages, "sdtconvert/arch/"+m.Traits().Name)
+		folders = append(folders, strings.TrimPrefix(packageOf(m), "sdtconvert/"))
+		packages = append(packages, packageOf(m))
 		words = append(words, m.Traits().Name)
 		if symbol := m.Traits().ReturnThunk.Symbol; symbol != "" {
 			words = append(words, symbol)

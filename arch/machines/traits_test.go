@@ -98,6 +98,7 @@ func TestTraitsAreComplete(t *testing.T) {
 			check(strings.HasSuffix(asm(m, b), "nop"), "a nop that is none")
 		}
 		check(strings.Trim(tr.Mapping, "atdx") == "" && (tr.Mapping == "" || strings.Contains(tr.Mapping, "d")), "Mapping")
+		check((tr.Pool == "") == (tr.PoolFix == ""), "Pool and PoolFix")
 		check((tr.Descriptors == "") == (tr.Descriptor == nil), "function descriptors without one")
 		check(len(tr.Arguments.Registers) > 0 || tr.Arguments.Stack != nil, "no arguments")
 	})

@@ -67,6 +67,9 @@ func TestCleanLayouts(t *testing.T) {
 			manifest := b.path("m.json")
 			b.clean(section, "fire.o", "define.o")
 			b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+				if why := l.Cannot[toolchains.Distances]; why != "" && flags[0] == "--layout=relative" {
+					b.Skip(why)
+				}
 				b.link(l, "prog", append(objects("fire.o", "define.o"), "-pie")...)
 				b.clean(section, "--manifest", manifest, "prog")
 			})
@@ -141,6 +144,9 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 					b.Errorf("%s: %+v", flags, found)
 				}
 			}
+			if b.machine == toolchains.PPC64 || b.machine == toolchains.PPC64LE {
+				return // whose instructions that load an address and call there are apart
+			}
 			b.link(l, "lib.so", append(objects("got.o"), "-shared")...)
 			b.finds([]string{"live-call lib.so import app___imported"}, "lib.so")
 		})
@@ -174,6 +180,8 @@ var codes = map[*toolchains.Machine]instructions{
 	toolchains.ARM:     {"bl", "bx lr", []byte{0, 0, 0, 0}, []byte{0, 0, 0, 0xeb}},
 	toolchains.ARM64:   {"bl", "ret", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
 	toolchains.I386:    {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.PPC64:   {"bl", "blr", []byte{0, 0, 0, 0}, []byte{0x48, 0, 0, 1}},
+	toolchains.PPC64LE: {"bl", "blr", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x48}},
 	toolchains.RISCV64: {"call", "ret", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
 	toolchains.S390X:   {"brasl %r14,", "br %r14", []byte{0, 0, 0, 0}, []byte{0xc0, 0xe5, 0, 0, 0, 0}},
 }
@@ -270,6 +278,9 @@ func TestDanglingRecord(t *testing.T) {
 // Records that were written as assembly and by a conversion too.
 func TestDuplicateRecord(t *testing.T) {
 	eachToolchain(t, func(b *build) {
+		if b.machine == toolchains.PPC64 {
+			b.Skip("no symbol stands for code that assembly could name")
+		}
 		b.compile("fire.o", "fire.c")
 		b.compile("define.o", "define.c")
 		b.write("records.s", b.output(converter, "sites", "--asm", "define.o"))
@@ -339,8 +350,10 @@ func TestMixedImages(t *testing.T) {
 		b.convert("--layout=relative", "relative.o")
 		b.run(toolchains.LLVM("llvm-objcopy"), "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "layouts", objects("fire.o", "relative.o")...)
-			b.finds([]string{"mixed-layout layouts  "}, "layouts")
+			if l.Can(toolchains.Distances) {
+				b.link(l, "layouts", objects("fire.o", "relative.o")...)
+				b.finds([]string{"mixed-layout layouts  "}, "layouts")
+			}
 
 			// mold makes two sections of one name; other linkers merge them.
 			b.link(l, "flags", append(objects("fire.o", "flags.o"), "-no-pie")...)

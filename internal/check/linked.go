@@ -14,7 +14,7 @@ import (
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
 	*looker
-	at    map[uint64]*stubFunction // where they are defined, or entered
+	at    map[uint64]*stubFunction // where they are defined, or entered, and described
 	slots map[uint64]string        // of the global offset table, by address
 	needs map[string]bool          // those that are not defined
 	said  map[image.Addr]bool
@@ -84,19 +84,55 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 			continue
 		}
 		sym := syms.At(i)
-		sym.Name = strings.TrimSuffix(sym.Name, "$plt") // of mold, for an entry of the procedure linkage table
+		// Of mold, for an entry of the procedure linkage table.
+		sym.Name = strings.TrimSuffix(strings.TrimSuffix(sym.Name, "$plt"), "$thunk")
 		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0:
 			s.needs[sym.Name] = true
-		case sym.Section > 0 && s.code.Image.Executable(image.Addr{Offset: sym.Value}):
-			if s.at[sym.Value] == nil {
-				s.at[sym.Value] = &stubFunction{}
-			}
-			s.at[sym.Value].names = append(s.at[sym.Value].names, sym.Name)
+		case sym.Section > 0:
+			s.define(&sym)
 		}
 	}
+}
+
+// define notes a stub where its code is, and where its descriptor is if it has one.
+func (s *linkedStubs) define(sym *elfreloc.Symbol) {
+	code := image.Addr{Offset: sym.Value}
+	if s.isDescriptors(sym.Section) {
+		ref, err := s.code.Image.Word(code)
+		if err != nil || ref.Undefined {
+			return
+		}
+		code = ref.Addr
+	}
+	if !s.code.Image.Executable(code) {
+		return
+	}
+	f := s.at[code.Offset]
+	if f == nil {
+		f = &stubFunction{}
+		s.at[code.Offset] = f
+	}
+	f.names = append(f.names, sym.Name)
+	s.at[sym.Value] = f
+}
+
+// isDescriptors reports whether a section is of function descriptors.
+func (s *linkedStubs) isDescriptors(section int) bool {
+	name := s.Machine.Traits().Descriptors
+	return name != "" && section < len(s.Sections) && s.Sections[section].Name == name
+}
+
+// describes reports whether an address is in a function's descriptor.
+func (s *linkedStubs) describes(addr uint64) bool {
+	for i := range s.Sections {
+		if sec := &s.Sections[i]; s.isDescriptors(i) && addr-sec.Addr < sec.Size {
+			return true
+		}
+	}
+	return false
 }
 
 // relocations looks at what the loader does with stubs: it puts their addresses
@@ -115,6 +151,8 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 		err = o.ReadDynamic(data, sec.Type == elf.SHT_RELA, func(r elfreloc.Relocation) error {
 			at := image.Addr{Offset: r.Offset}
 			switch {
+			case r.Type == t.LoadBase && s.describes(r.Offset):
+				return nil
 			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)] != nil:
 				return s.address(at, s.at[uint64(r.Addend)])
 			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
@@ -188,7 +226,7 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 	switch {
 	case sec.Flags&elf.SHF_EXECINSTR != 0:
 		return s.branches
-	case isGOT(sec): // which code may load from, and nobody else
+	case isGOT(sec), s.describes(sec.Addr): // which code may load from, and nobody else
 		return nil
 	}
 	switch sec.Type {

@@ -50,6 +50,8 @@ var combinations = []toolchain{
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},
 	{"i386-clang-c", toolchains.I386, toolchains.Clang, false},
+	{"ppc64-gcc-c", toolchains.PPC64, toolchains.GCC, false},
+	{"ppc64le-gcc-c", toolchains.PPC64LE, toolchains.GCC, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
 }

@@ -66,7 +66,7 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 		return nil
 	}
 	found := s.indirect
-	if strings.HasPrefix(sec.Name, ".plt") {
+	if strings.HasPrefix(sec.Name, ".plt") || s.Machine.Traits().EntriesInText {
 		found = s.entry
 	}
 	return func(code []byte, pc uint64) (err error) {

@@ -158,6 +158,34 @@ record zero
 		loads: "loads: endbr32\ncall 1f\n0: movzwl app_hit_semaphore-0b(%eax), %eax\nret\nint3\n1: mov (%esp), %eax\nret\nint3",
 		sets:  "sets: xor %eax, %eax\nret\nint3",
 	},
+	toolchains.PPC64: {
+		sites: `
+9: bl loads
+record hit
+9: b loads
+record hit
+9: li 3, 0
+record zero
+9: b sets
+record zero
+`,
+		loads: "loads: mflr 0\nbcl 20, 31, 1f\n1: mflr 3\nmtlr 0\naddis 3, 3, app_hit_semaphore-1b@ha\nlhz 3, app_hit_semaphore-1b@l(3)\nblr",
+		sets:  "sets: li 3, 0\nblr",
+	},
+	toolchains.PPC64LE: {
+		sites: `
+9: bl loads
+record hit
+9: b loads
+record hit
+9: li 3, 0
+record zero
+9: b sets
+record zero
+`,
+		loads: "loads: mflr 0\nbcl 20, 31, 1f\n1: mflr 3\nmtlr 0\naddis 3, 3, app_hit_semaphore-1b@ha\nlhz 3, app_hit_semaphore-1b@l(3)\nblr",
+		sets:  "sets: li 3, 0\nblr",
+	},
 	toolchains.RISCV64: {
 		sites: `
 .option norvc

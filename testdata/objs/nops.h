@@ -6,7 +6,7 @@
 #define NOPS_NOP ".byte 0x0f,0x1f,0x44,0x00,0x00"
 #elif defined __i386__
 #define NOPS_NOP ".byte 0x3e,0x8d,0x74,0x26,0x00"
-#elif defined __aarch64__
+#elif defined __aarch64__ || defined __powerpc64__
 #define NOPS_NOP "nop"
 #elif defined __loongarch__
 #define NOPS_NOP "nop"

@@ -37,6 +37,8 @@ func openImage(t *testing.T, path string) *image {
 	if im.symbols, err = f.Symbols(); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	im.relocate(t)
+	im.followDescriptors(t)
 	for _, s := range im.symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF {
 			im.evenFunction(&s)
@@ -50,15 +52,14 @@ func openImage(t *testing.T, path string) *image {
 		}
 		return a.Name < b.Name
 	})
-	im.relocate(t)
 	return im
 }
 
 // The dynamic relocations of data, by machine: what adds the load base, and
 // what adds a symbol's address.
 var (
-	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_ARM: 23, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_LOONGARCH: 3, elf.EM_RISCV: 3, elf.EM_S390: 12}
-	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_ARM: 2, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_LOONGARCH: 2, elf.EM_RISCV: 2, elf.EM_S390: 22}
+	relative = map[elf.Machine]uint32{elf.EM_386: 8, elf.EM_ARM: 23, elf.EM_X86_64: 8, elf.EM_AARCH64: 1027, elf.EM_LOONGARCH: 3, elf.EM_PPC64: 22, elf.EM_RISCV: 3, elf.EM_S390: 12}
+	symbolic = map[elf.Machine]uint32{elf.EM_386: 1, elf.EM_ARM: 2, elf.EM_X86_64: 1, elf.EM_AARCH64: 257, elf.EM_LOONGARCH: 2, elf.EM_PPC64: 38, elf.EM_RISCV: 2, elf.EM_S390: 22}
 )
 
 // relocate does what the dynamic loader does to words of data, at load base 0.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
 )
 
 var kinds = []string{"probe", "isenabled"}
@@ -41,6 +43,11 @@ var (
 	}
 	layouts = []layout{pairs, relative32, freebsd}
 )
+
+// linkedBy tells whether a linker links the records.
+func (l layout) linkedBy(ld toolchains.Linker) bool {
+	return l.words != 0 || ld.Can(toolchains.Distances)
+}
 
 // size is that of a record in bytes.
 func (l layout) size(im *image) uint64 {
@@ -169,6 +176,22 @@ var disabledForms = map[string][]string{
 	"loong64 isenabled": {
 		"04001500",            // move $a0, $zero
 		".4....1[ab]84....2a", // pcalau12i $a0, semaphore; ld.hu $a0, $a0, semaphore
+	},
+	"ppc64 probe": {
+		"60000000", // nop
+		"4e800020", // blr
+	},
+	"ppc64 isenabled": {
+		"38600000",         // li r3, 0
+		"7c0802a6429f0005", // mflr r0; bcl 20, 31, $+4: a helper
+	},
+	"ppc64le probe": {
+		"00000060", // nop
+		"2000804e", // blr
+	},
+	"ppc64le isenabled": {
+		"00006038",         // li r3, 0
+		"a602087c05009f42", // mflr r0; bcl 20, 31, $+4: a helper
 	},
 	"riscv64 probe": {
 		"1300000013000000", // nop; nop

@@ -149,7 +149,7 @@ func every(compilers []compiler, layouts []layout, modes []mode) []combination {
 		for i, l := range layouts {
 			for j, ld := range c.machine.linkers {
 				for k, md := range modes {
-					if md.cannot(c.machine, ld) == "" && (!c.machine.brief || (j+k)%len(layouts) == i) {
+					if md.cannot(c.machine, ld) == "" && l.linkedBy(ld) && (!c.machine.brief || (j+k)%len(layouts) == i) {
 						all = append(all, combination{c, l, ld, md})
 					}
 				}

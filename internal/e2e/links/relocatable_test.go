@@ -132,7 +132,7 @@ func TestConvertAgain(t *testing.T) {
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
-				if !ld.Can(toolchains.GroupsWithR) {
+				if !ld.Can(toolchains.GroupsWithR) || !l.linkedBy(ld) {
 					continue
 				}
 				t.Run(c.String()+"/"+l.name+"/"+ld.Name, func(t *testing.T) {

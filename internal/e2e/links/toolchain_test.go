@@ -19,7 +19,8 @@ type machine struct {
 	brief   bool // each linker links in each mode, but in one layout: others show what differs
 }
 
-var brief = []*toolchains.Machine{toolchains.ARM, toolchains.LOONG64, toolchains.S390X}
+// briefly are the machines whose tests are brief.
+var briefly = []*toolchains.Machine{toolchains.ARM, toolchains.LOONG64, toolchains.PPC64, toolchains.PPC64LE, toolchains.S390X}
 
 // of is a machine with the linkers that its programs are linked with: all for the
 // native one, for others the newest.
@@ -28,13 +29,14 @@ func of(m *toolchains.Machine) *machine {
 	if m.Native() {
 		linkers = m.Linkers()
 	}
-	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: slices.Contains(brief, m)}
+	return &machine{Machine: m, linkers: linkers, exact: !m.Relaxes, brief: slices.Contains(briefly, m)}
 }
 
 var (
 	amd64, arm     = of(toolchains.AMD64), of(toolchains.ARM)
 	arm64, i386    = of(toolchains.ARM64), of(toolchains.I386)
 	loong64        = of(toolchains.LOONG64)
+	ppc64, ppc64le = of(toolchains.PPC64), of(toolchains.PPC64LE)
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 

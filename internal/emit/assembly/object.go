@@ -220,6 +220,9 @@ func (o *Object) store(data []byte, r elfreloc.Relocation) {
 // resolve finds the symbol of a relocation. A local label is its section's symbol
 // and an offset.
 func (o *Object) resolve(r *pending, indexes []int) {
+	if r.name == "" {
+		return
+	}
 	if !isLocal(r.name) {
 		r.Sym = o.symbol(r.name)
 		return

@@ -53,6 +53,7 @@ type section struct {
 	sifted    bool     // whether bases has only what can be used
 	foreign   string   // a symbol that could not, "" for none
 	moded     string   // a function whose symbol has bits that are no address, "" for none
+	described bool     // symbols of functions stand for descriptors
 	deletions []uint64 // places where linkers may delete code, sorted
 	sites     []site
 }
@@ -148,7 +149,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 		}
 		sec := own[target]
 		if sec == nil {
-			sec = &section{object: o, index: target}
+			sec = &section{object: o, index: target, described: plan.Scan.Machine.Traits().Descriptors != ""}
 			if sec.deletions, err = l.deletions(o, s.Relocs); err != nil {
 				return err
 			}

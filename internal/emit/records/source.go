@@ -89,6 +89,8 @@ func (l *List) base(s *section, off uint64) (*base, error) {
 		return nil, fmt.Errorf("%q is defined in several objects", foreign)
 	case s.moded != "":
 		return nil, fmt.Errorf("what is named by %q is not of the usual instruction set; compile for that, or convert the object", s.moded)
+	case s.described:
+		return nil, errors.New("the symbols of functions stand for their descriptors, and none for code; convert the object instead")
 	}
 	return nil, errors.New("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
 }

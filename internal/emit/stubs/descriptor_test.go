@@ -5,32 +5,20 @@ import (
 	"debug/elf"
 	"testing"
 
-	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/testkit/objects"
 )
 
-// described is a machine whose functions have descriptors of two words.
-type described struct{ arch.Machine }
-
-func (m described) Traits() *arch.Traits {
-	t := *m.Machine.Traits()
-	word := arch.Insn{Code: make([]byte, 8), Text: ".quad", Reloc: &arch.Reloc{Type: t.Word}}
-	toc := word
-	toc.Symbol = ".TOC."
-	t.Descriptors, t.Descriptor = ".opd", []arch.Insn{word, toc}
-	return &t
-}
-
+// What is called is the code, and what has the name its descriptor: of the address of the
+// code, the pointer to the table of contents, which no symbol stands for, and a word more.
 func TestStubsStandForTheirDescriptors(t *testing.T) {
-	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
-	o, err := open(data, "a.o")
+	o, err := open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := stubs.New(options())
-	if err := n.Add(o, described{machines.Lookup(o.ABI())}); err != nil {
+	if err := n.Add(o, machines.Lookup(o.ABI())); err != nil {
 		t.Fatal(err)
 	}
 	made, err := n.Object()
@@ -45,28 +33,35 @@ func TestStubsStandForTheirDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions := 0
+	entries := map[uint64]bool{}
 	for _, s := range syms {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
-			functions++
+			entries[s.Value] = true
 			if name := f.Sections[s.Section].Name; name != ".opd" {
 				t.Errorf("%s is in %s", s.Name, name)
 			}
 		}
 	}
 	opd, rela := f.Section(".opd"), f.Section(".rela.opd")
-	if functions == 0 || opd == nil || rela == nil {
-		t.Fatalf("%d functions, sections %v %v", functions, opd, rela)
+	if len(entries) != 2 || !entries[0] || !entries[24] || opd == nil || opd.Size != 48 || rela == nil {
+		t.Fatalf("entries %v, sections %v %v", entries, opd, rela)
 	}
 	relocs, err := rela.Data()
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(relocs) != 4*24 {
+		t.Fatalf("%d bytes of relocations: %v", len(relocs), err)
 	}
 	for i := range len(relocs) / 24 {
-		sym := syms[f.ByteOrder.Uint32(relocs[24*i+12:])-1]
-		toCode := elf.ST_TYPE(sym.Info) == elf.STT_SECTION && f.Sections[sym.Section].Flags&elf.SHF_EXECINSTR != 0
-		if i%2 == 0 != toCode || i%2 == 1 && sym.Name != ".TOC." {
-			t.Errorf("word %d of the descriptors refers to %+v", i, sym)
+		off, typ, sym := f.ByteOrder.Uint64(relocs[24*i:]), elf.R_PPC64(f.ByteOrder.Uint32(relocs[24*i+12:])), f.ByteOrder.Uint32(relocs[24*i+8:])
+		switch {
+		case off != uint64(i/2*24+i%2*8):
+			t.Errorf("relocation %d is at %d", i, off)
+		case i%2 == 1 && (typ != elf.R_PPC64_TOC || sym != 0), i%2 == 0 && (typ != elf.R_PPC64_ADDR64 || sym == 0):
+			t.Errorf("relocation %d is %v of symbol %d", i, typ, sym)
+		case i%2 == 0:
+			s := syms[sym-1]
+			if elf.ST_TYPE(s.Info) != elf.STT_SECTION || f.Sections[s.Section].Flags&elf.SHF_EXECINSTR == 0 {
+				t.Errorf("descriptor %d is of %+v", i/2, s)
+			}
 		}
 	}
 }

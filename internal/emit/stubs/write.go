@@ -53,7 +53,7 @@ func (n *Need) missing() []*probe {
 }
 
 func (n *Need) write(a assembly.Assembler) {
-	w := &writer{a, n.empty.Encoding.Word(), n.machine != nil && n.machine.Traits().NamedNone, 0}
+	w := &writer{Assembler: a, word: n.empty.Encoding.Word(), named: n.machine != nil && n.machine.Traits().NamedNone}
 	probes := n.missing()
 	providers := map[string]bool{}
 	for _, p := range probes {
@@ -79,6 +79,9 @@ func (n *Need) write(a assembly.Assembler) {
 			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
 		}
 	}
+	if n.machine != nil {
+		w.descriptors(&n.machine.Traits().Conventions)
+	}
 	n.notes.Write(a, w.word)
 }
 
@@ -87,6 +90,14 @@ type writer struct {
 	word  int
 	named bool // entries of linker sets need symbols (Traits.NamedNone)
 	count int  // of objects so far
+	code  []described
+}
+
+// described is a function's code that is still to be given a descriptor.
+type described struct {
+	label string
+	size  uint64
+	names []string
 }
 
 const data = elf.SHF_ALLOC | elf.SHF_WRITE
@@ -149,7 +160,7 @@ func (w *writer) end(label, text string) {
 var functions = [...]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
 
 // function writes a function that has all the names. Where functions have descriptors
-// the names are those of its descriptor.
+// descriptors has them.
 func (w *writer) function(kind arch.Kind, c *arch.Conventions, code []arch.Insn, names []string) {
 	size := 0
 	for _, i := range code {
@@ -166,9 +177,19 @@ func (w *writer) function(kind arch.Kind, c *arch.Conventions, code []arch.Insn,
 	w.Section(text)
 	w.Label(label)
 	w.insns(code, "")
+	w.code = append(w.code, described{label, uint64(size), names})
+}
+
+// descriptors writes those of functions, whose names are theirs.
+func (w *writer) descriptors(c *arch.Conventions) {
+	if len(w.code) == 0 {
+		return
+	}
 	w.Section(assembly.Section{Name: c.Descriptors, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word)})
-	w.symbols(names, uint64(size))
-	w.insns(c.Descriptor, label)
+	for _, f := range w.code {
+		w.symbols(f.names, f.size)
+		w.insns(c.Descriptor, f.label)
+	}
 }
 
 func (w *writer) symbols(names []string, size uint64) {
@@ -177,10 +198,10 @@ func (w *writer) symbols(names []string, size uint64) {
 	}
 }
 
-// insns writes instructions. A relocation without a symbol is against a label.
+// insns writes instructions, or a descriptor of what is at a label.
 func (w *writer) insns(insns []arch.Insn, label string) {
 	for _, i := range insns {
-		if i.Reloc != nil && i.Symbol == "" {
+		if i.Symbol == arch.OwnCode {
 			i.Symbol = label
 		}
 		w.Insn(i)

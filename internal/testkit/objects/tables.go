@@ -17,6 +17,8 @@ var OfEachMachine = []string{
 	"existing.arm64-gcc12-O2.o",
 	"existing.i386-gcc12-O2.o",
 	"existing.loong64-clang19-O2.o",
+	"existing.ppc64-gcc12-O2.o",
+	"existing.ppc64le-gcc12-O2.o",
 	"existing.riscv64-gcc12-O2.o",
 	"existing.s390x-gcc12-O2.o",
 	"nops.amd64-gcc12-O2.o",

@@ -14,6 +14,7 @@ const (
 	PluginWithR                    // the same with -r
 	GroupsWithR                    // what -r makes of COMDAT groups can be linked
 	RetainWithR                    // what -r makes of SHF_GNU_RETAIN is retained
+	Distances                      // distances of 4 bytes in data
 )
 
 // Linker is a linker of others.

@@ -5,6 +5,7 @@ package toolchains
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -16,6 +17,7 @@ type Machine struct {
 	Name      string // as arch.Traits has it
 	Triplet   string // GNU's, by which Debian calls the cross tools; "" for the native one
 	QEMU      string // the emulator of its programs, "" where they run by themselves
+	CPU       string // the processor that is emulated, "" for the emulator's own choice
 	Emulation string // by which the option -m of linkers calls it
 	Relaxes   bool   // linkers shorten its code, so that nothing stays where it was
 	LinkFlags []string
@@ -23,7 +25,7 @@ type Machine struct {
 	without   []string                      // the linkers that do not know it
 	lacks     []string                      // the compilers that the suite has none of for it
 	cannot    map[Feature]string            // what it has not, whatever links, and why
-	linker    map[string]map[Feature]string // what a linker cannot do for it, and why
+	linker    map[string]map[Feature]string // what a linker cannot do for it, by its name, and why
 }
 
 // A machine in package arch is a line here, and a line here is one there.
@@ -34,6 +36,10 @@ var (
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: notStarted}}
+	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu", QEMU: QEMU("ppc64"), Emulation: "elf64ppc",
+		without: []string{"old-lld", "lld"}, cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32}
+	PPC64LE = &Machine{Name: "ppc64le", Triplet: "powerpc64le-linux-gnu", QEMU: QEMU("ppc64le"), CPU: "power10", Emulation: "elf64lppc",
+		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64(),
@@ -46,8 +52,10 @@ var (
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
 		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
 
-	all = []*Machine{AMD64, ARM, ARM64, I386, LOONG64, RISCV64, S390X}
+	all = []*Machine{AMD64, ARM, ARM64, I386, LOONG64, PPC64, PPC64LE, RISCV64, S390X}
 )
+
+var noREL32 = map[string]map[Feature]string{"mold": {Distances: "mold knows R_PPC64_REL32 in unwind tables alone"}}
 
 const notStarted = "what lld links does not start"
 
@@ -93,14 +101,6 @@ func beforeLLD18() []string {
 	return []string{"old-lld"}
 }
 
-// Of these, symbols and lines are read, and nothing is converted: gcc alone makes
-// objects of them.
-var (
-	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu"}
-
-	OnlyRead = []*Machine{PPC64}
-)
-
 // Foreign are the machines whose programs run under an emulator.
 func Foreign() []*Machine {
 	return slices.DeleteFunc(slices.Clone(Machines), (*Machine).Native)
@@ -139,6 +139,9 @@ func (m *Machine) Command(program string, args ...string) []string {
 	var words []string
 	if m.QEMU != "" {
 		words = []string{m.QEMU, "-L", m.Sysroot()}
+		if m.CPU != "" {
+			words = append(words, "-cpu", m.CPU)
+		}
 	}
 	return append(append(words, program), args...)
 }
@@ -157,7 +160,7 @@ func (m *Machine) Need(t testing.TB) {
 // Cannot says why an image with a feature is not made for the machine by a linker,
 // "" where it is.
 func (m *Machine) Cannot(l Linker, f Feature) string {
-	return cmp.Or(l.Cannot[f], m.linker[l.Name][f], m.cannot[f])
+	return cmp.Or(l.Cannot[f], m.cannot[f])
 }
 
 // Has tells whether the suite has a compiler for the machine.
@@ -199,6 +202,10 @@ func (m *Machine) own(l Linker) Linker {
 	if l.Package == binutils || l.Package == Debian.gold {
 		l.Path = m.Tool(l.Path)
 		l.Package = m.packageOf(l.Package)
+	}
+	if lacks := m.linker[l.Name]; lacks != nil {
+		l.Cannot = maps.Clone(l.Cannot)
+		maps.Copy(l.Cannot, lacks)
 	}
 	return l
 }

@@ -1,0 +1,135 @@
+package ppc64
+
+import (
+	"debug/elf"
+
+	"sdtconvert/arch"
+)
+
+const (
+	insnLen = 4
+
+	opBC = 16 // bc bo, bi, distance
+	opB  = 18 // b distance
+
+	linkBit     = 1 // of a branch that sets the link register
+	absoluteBit = 2 // of one whose field is an address and no distance
+)
+
+const (
+	fixDirect = "call the stub directly, and do not take its address"
+	fixNoPLT  = "compile without -fno-plt and -mlongcall, and do not take the stub's address"
+	fixBranch = "branch around an unconditional b instead"
+	fixNop    = "mark ori 0, 0, 0"
+)
+
+// opcode is the primary one.
+func opcode(insn uint32) uint32 { return insn >> 26 }
+
+// Decode recognises bl, b and marked nops.
+func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+	r := relocs[0]
+	if len(relocs) > 1 {
+		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", m.RelocName(relocs[1].Type))
+	}
+	switch elf.R_PPC64(r.Type) {
+	case elf.R_PPC64_REL24, elf.R_PPC64_REL24_NOTOC, elf.R_PPC64_REL24_P9NOTOC:
+		return m.decodeBranch(t, r)
+	case elf.R_PPC64_NONE:
+		return m.decodeNop(t, r)
+	case elf.R_PPC64_REL14, elf.R_PPC64_REL14_BRTAKEN, elf.R_PPC64_REL14_BRNTAKEN,
+		elf.R_PPC64_ADDR14, elf.R_PPC64_ADDR14_BRTAKEN, elf.R_PPC64_ADDR14_BRNTAKEN:
+		return arch.Site{}, arch.Refuse(fixBranch, "a conditional branch to the stub")
+	case elf.R_PPC64_ADDR24:
+		return arch.Site{}, arch.Refuse("use bl or b", "a branch to an absolute address")
+	case elf.R_PPC64_PLT16_HA, elf.R_PPC64_PLT16_HI, elf.R_PPC64_PLT16_LO, elf.R_PPC64_PLT16_LO_DS,
+		elf.R_PPC64_PLTSEQ, elf.R_PPC64_PLTCALL, elf.R_PPC64_PLTSEQ_NOTOC, elf.R_PPC64_PLTCALL_NOTOC,
+		elf.R_PPC64_PLT_PCREL34, elf.R_PPC64_PLT_PCREL34_NOTOC:
+		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a call through a register")
+	case elf.R_PPC64_GOT16, elf.R_PPC64_GOT16_DS, elf.R_PPC64_GOT16_LO_DS, elf.R_PPC64_GOT16_HA, elf.R_PPC64_GOT_PCREL34:
+		return arch.Site{}, arch.RefuseAddress(fixNoPLT, "a load of the stub's address from the GOT")
+	case elf.R_PPC64_ADDR64, elf.R_PPC64_ADDR32, elf.R_PPC64_UADDR64:
+		return arch.Site{}, arch.RefuseAddress("compile without -fno-plt and -mlongcall; "+fixDirect, "an absolute address")
+	}
+	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
+}
+
+func (m Machine) decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, insnLen)
+	if code == nil {
+		return arch.Site{}, arch.Refuse("", "an instruction that the section's end cuts off")
+	}
+	site := arch.Site{Offset: r.Offset, Code: code}
+	insn := m.insn(code)
+	if opcode(insn) != opB || insn&absoluteBit != 0 {
+		return site, arch.RefuseAddress(fixDirect, "no bl and no b but instruction %08x", insn)
+	}
+	if insn&linkBit == 0 {
+		site.Form = arch.Tail
+	}
+	if r.Offset%insnLen != 0 {
+		return site, arch.Refuse("", "a branch that is not aligned")
+	}
+	if r.Addend != 0 {
+		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend)
+	}
+	return site, nil
+}
+
+func (m Machine) decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code := t.At(r.Offset, insnLen)
+	switch {
+	case code == nil:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
+	case m.insn(code) != insnNop:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but instruction %08x", m.insn(code))
+	case r.Offset%insnLen != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
+// Live recognises what Branch does.
+func (m Machine) Live(t arch.Text, record uint64) bool {
+	_, ok := m.Branch(t, record)
+	return ok
+}
+
+// Branch reads b and bc, with and without link.
+func (m Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	code := t.At(at, insnLen)
+	if code == nil {
+		return 0, false
+	}
+	return target(m.insn(code), at)
+}
+
+// target is where a branch at an address leads: the field is of words, but in place.
+func target(insn uint32, at uint64) (to uint64, ok bool) {
+	field := int64(0)
+	switch opcode(insn) {
+	case opB:
+		field = int64(int32(insn<<6)) >> 6
+	case opBC:
+		field = int64(int16(insn))
+	default:
+		return 0, false
+	}
+	field &^= linkBit | absoluteBit
+	if insn&absoluteBit != 0 {
+		return uint64(field), true
+	}
+	return at + uint64(field), true
+}
+
+// Branches reads what Branch does.
+func (m Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
+	for i := 0; i+insnLen <= len(code); i += insnLen {
+		at := pc + uint64(i)
+		if to, ok := target(m.insn(code[i:]), at); ok {
+			f(at, to)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+// Package ppc64 knows the 64-bit PowerPC instruction set under both versions of its ELF
+// ABI: the 64-bit PowerPC ELF ABI Supplement 1.9 (ELFv1, big-endian) and the 64-Bit ELF
+// V2 ABI Specification 1.5 (ELFv2, of either byte order).
+//
+// Instructions are words of 4 bytes in the byte order of the object. A call is bl, whose
+// next instruction is a nop where linkers may have to restore the table of contents'
+// pointer: they do so for the sake of the call's relocation alone, so it stays a nop when
+// the call goes. Code for processors that name places by their distance (power10) has
+// neither, but tail calls, which other code has not: they would lose the pointer. A helper
+// uses neither the pointer nor register 12, so it is called as the stub was, from any code.
+// Encodings are from the Power ISA 3.1, book I.
+package ppc64
+
+import (
+	"debug/elf"
+	"encoding/binary"
+
+	"sdtconvert/arch"
+)
+
+// Machine implements arch.Machine, for objects of one ABI and byte order.
+type Machine uint8
+
+const (
+	ELFv1  Machine = iota // big-endian
+	ELFv2                 // big-endian
+	Little                // ELFv2
+)
+
+// abiMask are the bits of e_flags that tell the version of the ABI (EF_PPC64_ABI, 64-Bit
+// ELF V2 ABI, 4.1). 0 is of objects that depend on neither, and of those of compilers from
+// before there were two.
+const abiMask = 3
+
+// descriptors are those of ELFv1 (64-bit PowerPC ELF ABI 1.9, 3.2.5): of the address of
+// the code, the pointer to the table of contents, and one that C does not use.
+var descriptors = arch.Conventions{
+	Descriptors: ".opd",
+	Descriptor: []arch.Insn{
+		{Code: make([]byte, 8), Text: ".quad", Symbol: arch.OwnCode, Reloc: &arch.Reloc{Type: uint32(elf.R_PPC64_ADDR64)}},
+		{Code: make([]byte, 8), Text: ".quad .TOC.@tocbase", Reloc: &arch.Reloc{Type: uint32(elf.R_PPC64_TOC)}},
+		{Code: make([]byte, 8), Text: ".quad 0"},
+	},
+	Absolute: uint32(elf.R_PPC64_ADDR64),
+	Loaded:   uint32(elf.R_PPC64_RELATIVE),
+}
+
+var traits = [...]arch.Traits{
+	// The stack has the first argument that is in no register behind the caller's frame
+	// header, and behind the room for those that are (ELFv1 3.2.3; ELFv2 2.2.4).
+	ELFv1:  of("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
+	ELFv2:  of("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
+	Little: of("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
+}
+
+func abi(data elf.Data, version uint32) arch.ABI {
+	return arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Data: data, Mask: abiMask, Flags: version}
+}
+
+// of are the traits of a machine with a name, the offset of arguments on the stack, and
+// what is special about its functions.
+func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
+	t := arch.Traits{
+		Name:     name,
+		ABIs:     abis,
+		Model:    arch.LP64,
+		Rela:     true,
+		None:     uint32(elf.R_PPC64_NONE),
+		Word:     uint32(elf.R_PPC64_ADDR64),
+		LoadBase: uint32(elf.R_PPC64_RELATIVE),
+		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_PPC64_REL32)}},
+		Sizes: arch.Sizes{
+			Window: insnLen,
+			Site:   insnLen,
+			Branch: 5 * insnLen, // bcl; mflr; mtlr; addis; ld
+			Load:   loadLen,
+		},
+		Entries:        []uint64{0, insnLen, 2 * insnLen}, // what saves registers may come first
+		EntriesInText:  true,
+		SlotsFromTable: true,
+		Gold:           true,
+		Pool:           ".toc",
+		PoolFix:        fixNoPLT,
+		HelperAlign:    insnLen,
+		Arguments: arch.Arguments{
+			Registers: arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
+			Stack:     &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
+		},
+		CharUnsigned: true,
+		Conventions:  conventions,
+	}
+	t.Glue = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
+	order := binary.ByteOrder(binary.BigEndian)
+	if abis[0].Data == elf.ELFDATA2LSB {
+		order = binary.LittleEndian
+	}
+	t.Breakpoints = [][]byte{
+		word(order, 0x7fe00008), // trap, of Linux's uprobes and kprobes
+		word(order, 0x7d821008), // twge r2, r2, of gdb
+	}
+	t.Nops = [][]byte{word(order, insnNop)}
+	return t
+}
+
+func word(order binary.ByteOrder, insn uint32) []byte {
+	b := make([]byte, insnLen)
+	order.PutUint32(b, insn)
+	return b
+}
+
+func (m Machine) Traits() *arch.Traits { return &traits[m] }
+
+// insn is the instruction that code begins with.
+func (m Machine) insn(code []byte) uint32 {
+	if m == Little {
+		return binary.LittleEndian.Uint32(code)
+	}
+	return binary.BigEndian.Uint32(code)
+}
+
+// code are instructions as they stand in memory.
+func (m Machine) code(insns ...uint32) []byte {
+	b := make([]byte, 0, len(insns)*insnLen)
+	for _, i := range insns {
+		if m == Little {
+			b = binary.LittleEndian.AppendUint32(b, i)
+		} else {
+			b = binary.BigEndian.AppendUint32(b, i)
+		}
+	}
+	return b
+}
+
+// half is the offset of the 16-bit field in an instruction, its last bits.
+func (m Machine) half() uint64 {
+	if m == Little {
+		return 0
+	}
+	return insnLen / 2
+}
+
+func (Machine) RelocName(typ uint32) string {
+	if elf.R_PPC64(typ) == elf.R_PPC64_PLTGOT_LO_DS {
+		return "R_PPC64_PLTGOT16_LO_DS" // which debug/elf calls otherwise than the ABI
+	}
+	return elf.R_PPC64(typ).String()
+}
+
+func (Machine) DataReloc(typ uint32) arch.DataReloc {
+	switch elf.R_PPC64(typ) {
+	case elf.R_PPC64_ADDR64, elf.R_PPC64_UADDR64:
+		return arch.DataReloc{Size: 8}
+	case elf.R_PPC64_ADDR32, elf.R_PPC64_UADDR32:
+		return arch.DataReloc{Size: 4}
+	case elf.R_PPC64_ADDR16, elf.R_PPC64_UADDR16:
+		return arch.DataReloc{Size: 2}
+	}
+	return arch.DataReloc{}
+}

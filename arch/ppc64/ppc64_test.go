@@ -1,0 +1,106 @@
+package ppc64
+
+import (
+	"debug/elf"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"sdtconvert/arch"
+)
+
+// all are the machines of this folder.
+var all = []Machine{ELFv1, ELFv2, Little}
+
+// What differs between the ABIs, and what is the same.
+func TestABIs(t *testing.T) {
+	for _, c := range []struct {
+		machine   Machine
+		name, opd string
+		stack     int
+	}{{ELFv1, "ppc64", ".opd", 112}, {ELFv2, "ppc64", "", 96}, {Little, "ppc64le", "", 96}} {
+		traits := c.machine.Traits()
+		if traits.Name != c.name || traits.Descriptors != c.opd || traits.Arguments.Stack.Call != c.stack || traits.Arguments.Stack.Tail != c.stack {
+			t.Errorf("machine %d: %+v", c.machine, traits)
+		}
+	}
+}
+
+// A site that goes to a helper keeps the type of its relocation, which tells linkers
+// whether code between the two may use the table of contents.
+func TestHelpersAreReachedAsStubsWere(t *testing.T) {
+	for typ, want := range map[elf.R_PPC64]elf.R_PPC64{
+		elf.R_PPC64_REL24:         elf.R_PPC64_REL24,
+		elf.R_PPC64_REL24_NOTOC:   elf.R_PPC64_REL24_NOTOC,
+		elf.R_PPC64_REL24_P9NOTOC: elf.R_PPC64_REL24_P9NOTOC,
+		elf.R_PPC64_NONE:          elf.R_PPC64_REL24, // where nobody says
+	} {
+		for _, form := range []arch.Form{arch.Call, arch.Tail} {
+			site := arch.Site{Offset: 8, Form: form, Code: ELFv2.code(insnBL)}
+			c, err := ELFv2.Disable(site, arch.Enabled, arch.Env{Semaphore: 2, Reloc: uint32(typ)})
+			if err != nil || elf.R_PPC64(c.Reloc.Type) != want || c.Reloc.Offset != 8 || c.Reloc.Addend != 0 {
+				t.Errorf("%v: %+v, %v", typ, c, err)
+			}
+		}
+	}
+}
+
+func TestDisabledIsNothingElse(t *testing.T) {
+	for insn, kinds := range map[uint32]string{
+		insnNop:    "0",
+		0x60210000: "", // ori r1, r1, 0: another no operation
+		0x60000001: "",
+		insnRet:    "0",
+		0x4e800021: "", // blrl
+		0x4e800420: "", // bctr
+		0x4d820020: "", // beqlr
+		insnZero:   "1",
+		0x38600001: "", // li r3, 1
+		0x38800000: "", // li r4, 0
+		0x3c600000: "", // lis r3, 0
+		insnB:      "1",
+		0x4bfffffc: "1",
+		insnBL:     "1",
+		0x48000002: "", // ba
+		0x41820010: "", // beq
+		0x7fe00008: "", // trap
+	} {
+		for _, m := range all {
+			got := ""
+			for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+				if _, ok := m.Disabled(arch.Text{Code: m.code(insn)}, 0, k); ok {
+					got += fmt.Sprint(k)
+				}
+			}
+			if got != kinds {
+				t.Errorf("%08x is taken for kinds %q, want %q", insn, got, kinds)
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300_000 {
+		insn := r.Uint32()
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			if site, ok := Little.Disabled(arch.Text{Code: Little.code(insn)}, 0, k); ok && opcode(insn) != opB {
+				t.Fatalf("%08x is taken for %s", insn, arch.Describe(k, site.Form))
+			}
+		}
+	}
+}
+
+// A helper that was changed in one bit, but for those of the distance, loads nothing.
+func TestLoadIsAsItWasMade(t *testing.T) {
+	for _, m := range all {
+		code := m.code(load[:]...)
+		for bit := range 8 * len(code) {
+			code[bit/8] ^= 1 << (bit % 8)
+			changed := m.insn(code[bit/8/insnLen*insnLen:]) ^ load[bit/8/insnLen]
+			at := bit / 8 / insnLen * insnLen
+			distance := (at == highAt || at == lowAt) && changed&0xffff != 0
+			if addr, ok := m.Load(arch.Text{Code: code}, 0); ok != distance || ok && addr == hereAt {
+				t.Errorf("bit %d of %d: %#x, %v", bit, m, addr, ok)
+			}
+			code[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+}
