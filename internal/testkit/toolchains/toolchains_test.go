@@ -138,7 +138,7 @@ func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cc := m.CC(toolchains.GCC)
+	cc := m.CC(m.Compilers()[0])
 	tools.Must(t, cc[0], append(cc[1:], "-c", "-fvisibility=hidden", "-o", object, source)...)
 	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(folder, "a.so"), object)
 	if l.Can(toolchains.Distances) != (err == nil) {
