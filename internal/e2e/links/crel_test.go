@@ -19,8 +19,8 @@ const crelFlag = "-Wa,--crel,--allow-experimental-crel"
 func crelCompilers() []compiler {
 	var all []compiler
 	for _, m := range toolchains.Machines {
-		if m == toolchains.I386 {
-			continue // clang's SHT_CREL has addends there, which are refused
+		if m == toolchains.I386 || m == toolchains.PPC64 {
+			continue // clang's SHT_CREL has addends there, which are refused; lld does not know the ABI
 		}
 		with := of(m)
 		with.linkers = []toolchains.Linker{m.Linker("lld")}

@@ -19,6 +19,8 @@ func TestBreakpoints(t *testing.T) {
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.Clang, "-Os"), // with conditional tail calls
+		crossCompiler(ppc64, toolchains.GCC, "-O2"),
+		crossCompiler(ppc64le, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.Clang, "-Os"),
 	} {
