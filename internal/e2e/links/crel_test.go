@@ -19,8 +19,8 @@ const crelFlag = "-Wa,--crel,--allow-experimental-crel"
 func crelCompilers() []compiler {
 	var all []compiler
 	for _, m := range toolchains.Machines {
-		if m == toolchains.I386 || m == toolchains.ARM {
-			continue // clang's SHT_CREL has addends there, which are refused
+		if slices.Contains([]*toolchains.Machine{toolchains.ARM, toolchains.I386, toolchains.PPC64}, m) {
+			continue // clang's SHT_CREL has addends there, which are refused; lld does not know the ABI
 		}
 		with := of(m)
 		with.linkers = []toolchains.Linker{m.Linker("lld")}

@@ -22,6 +22,8 @@ func TestBreakpoints(t *testing.T) {
 		crossCompiler(arm, toolchains.GCC, "-O2"),   // of Thumb
 		crossCompiler(arm, toolchains.Clang, "-Os"), // of A32
 		crossCompiler(loong64, toolchains.GCC, "-O2"),
+		crossCompiler(ppc64, toolchains.GCC, "-O2"),
+		crossCompiler(ppc64le, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.GCC, "-O2"),
 		crossCompiler(s390x, toolchains.Clang, "-Os"),
 	) {

@@ -129,7 +129,7 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 // TestConvertAgain merges converted objects with others that are not, and
 // converts the result: the old sites stay, the new ones come.
 func TestConvertAgain(t *testing.T) {
-	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
+	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.Clang, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
 				if !ld.Can(toolchains.GroupsWithR) || !l.linkedBy(ld) {

@@ -39,6 +39,8 @@ func siteCombinations() []combination {
 		{machine: i386, cc: toolchains.GCC, flags: append([]string{"-O2", "-fno-pic", "-fno-pie"}, nameable...)},
 		crossCompiler(i386, toolchains.Clang, "-Os", "-fno-function-sections"),
 		crossCompiler(loong64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
+		crossCompiler(ppc64le, toolchains.GCC, append([]string{"-O2"}, nameable...)...),
+		crossCompiler(ppc64le, toolchains.Clang, "-Os", "-fno-function-sections", "-mcpu=pwr10"),
 		crossCompiler(riscv64, toolchains.GCC, append([]string{"-O2", "-mno-relax"}, nameable...)...),
 		crossCompiler(riscv64, toolchains.Clang, "-Os", "-mno-relax", "-fno-function-sections"),
 		crossCompiler(s390x, toolchains.GCC, append([]string{"-O2"}, nameable...)...),

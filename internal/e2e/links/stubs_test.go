@@ -113,7 +113,7 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // TestStubsLeaveRealDefinitions links with definitions that the object was not
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
-	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
+	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
 			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
@@ -218,7 +218,8 @@ func TestStubsAreTheSameInAssembly(t *testing.T) {
 		"calls.arm64-clang19-bp.o": {machine: arm64}, "calls.arm64-gcc12-O2.o": {machine: arm64}, "calls.riscv64-gcc12-O2.o": {machine: riscv64},
 		"calls.arm-clang19-O2.o": {machine: arm}, "calls.thumb-gcc12-O2.o": {machine: arm},
 		"calls.i386-gcc12-cf.o": {machine: i386}, "calls.i386-gcc12-thunk.o": {machine: i386},
-		"calls.loong64-clang19-O2.o": {machine: loong64}, "calls.s390x-gcc12-O2.o": {machine: s390x},
+		"calls.loong64-clang19-O2.o": {machine: loong64},
+		"calls.ppc64-gcc12-O2.o": {machine: ppc64}, "calls.ppc64le-gcc12-power10.o": {machine: ppc64le}, "calls.s390x-gcc12-O2.o": {machine: s390x},
 	} {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			if !c.machine.Has(cc) {
@@ -251,7 +252,7 @@ func contents(t *testing.T, object string) []content {
 	im := openImage(t, object)
 	var all []content
 	for _, s := range im.symbols {
-		if typ := elf.ST_TYPE(s.Info); typ == elf.STT_SECTION || strings.HasPrefix(s.Name, ".L") || strings.HasPrefix(s.Name, "$") {
+		if typ := elf.ST_TYPE(s.Info); typ == elf.STT_SECTION || strings.HasPrefix(s.Name, ".L") || s.Name == ".TOC." || strings.HasPrefix(s.Name, "$") {
 			continue
 		}
 		c := content{Symbol: s}
@@ -292,6 +293,9 @@ func TestStubsKeepPromises(t *testing.T) {
 		{crossCompiler(arm, toolchains.GCC, "-O2"), arm.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(i386, toolchains.GCC, "-O2", "-fcf-protection=full"), i386.Linker("bfd"), []string{"-Wl,-z,cet-report=error", "-Wl,--fatal-warnings"}},
 		{crossCompiler(loong64, toolchains.Clang, "-O2"), lld, []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(ppc64, toolchains.GCC, "-O2"), ppc64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(ppc64le, toolchains.GCC, "-O2"), ppc64le.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
+		{crossCompiler(ppc64le, toolchains.Clang, "-O2", "-mcpu=pwr10"), lld, []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.GCC, "-O2"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.GCC, "-O2", "-march=rv64gc", "-mabi=lp64"), riscv64.Linker("bfd"), []string{"-Wl,--fatal-warnings"}},
 		{crossCompiler(riscv64, toolchains.Clang, "-O2", "-march=rv64ima", "-mabi=lp64"), lld, []string{"-Wl,--fatal-warnings"}},

@@ -35,6 +35,8 @@ func TestTCPListing(t *testing.T) {
 		{machine: arm64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: arm64, cc: toolchains.Clang, flags: []string{"-O1"}},
 		{machine: loong64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: ppc64, cc: toolchains.GCC, flags: []string{"-O2"}},
+		{machine: ppc64le, cc: toolchains.Clang, flags: []string{"-O2"}},
 		{machine: riscv64, cc: toolchains.GCC, flags: []string{"-O2"}},
 		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
 		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
