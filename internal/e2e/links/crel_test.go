@@ -19,8 +19,11 @@ const crelFlag = "-Wa,--crel,--allow-experimental-crel"
 func crelCompilers() []compiler {
 	var all []compiler
 	for _, m := range toolchains.Machines {
-		if slices.Contains([]*toolchains.Machine{toolchains.ARM, toolchains.I386, toolchains.PPC64}, m) {
-			continue // clang's SHT_CREL has addends there, which are refused; lld does not know the ABI
+		switch m {
+		case toolchains.ARM, toolchains.I386: // clang's SHT_CREL has addends there, which are refused
+			continue
+		case toolchains.PPC64: // lld does not know version 1 of the ABI
+			continue
 		}
 		with := of(m)
 		with.linkers = []toolchains.Linker{m.Linker("lld")}

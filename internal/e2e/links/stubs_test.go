@@ -219,7 +219,7 @@ func TestStubsAreTheSameInAssembly(t *testing.T) {
 		"calls.arm-clang19-O2.o": {machine: arm}, "calls.thumb-gcc12-O2.o": {machine: arm},
 		"calls.i386-gcc12-cf.o": {machine: i386}, "calls.i386-gcc12-thunk.o": {machine: i386},
 		"calls.loong64-clang19-O2.o": {machine: loong64},
-		"calls.ppc64-gcc12-O2.o": {machine: ppc64}, "calls.ppc64le-gcc12-power10.o": {machine: ppc64le}, "calls.s390x-gcc12-O2.o": {machine: s390x},
+		"calls.ppc64-gcc12-O2.o":     {machine: ppc64}, "calls.ppc64le-gcc12-power10.o": {machine: ppc64le}, "calls.s390x-gcc12-O2.o": {machine: s390x},
 	} {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			if !c.machine.Has(cc) {
