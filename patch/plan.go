@@ -73,6 +73,8 @@ type Plan struct {
 	code       []byte               // what keep has kept
 	flow       arch.Flow            // for calls away from their relocations, once it is needed
 	known      *knowledge           // once knowledge has made it
+
+	objectRefused bool // one of Refused is of the whole object
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -173,9 +175,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
 		where, err = found.of(ref)
 	}
 	if err != nil {
-		if !p.isSaid(err) {
-			p.Refused = append(p.Refused, Refusal{*ref, err})
-		}
+		p.refuse(ref, err)
 		return nil
 	}
 	p.Sites = append(p.Sites, Site{*ref, change, where})
@@ -196,14 +196,15 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
-// isSaid reports whether an error is of the whole object, and another one of these is among
-// what is refused.
-func (p *Plan) isSaid(err error) bool {
-	ofObject := func(err error) bool {
-		var r *arch.Refusal
-		return errors.As(err, &r) && r.Object
+// refuse notes what is refused: once, where it is the whole object that does not fit.
+func (p *Plan) refuse(ref *Reference, err error) {
+	r, ok := errors.AsType[*arch.Refusal](err)
+	ofObject := ok && r.Object
+	if ofObject && p.objectRefused {
+		return
 	}
-	return ofObject(err) && slices.ContainsFunc(p.Refused, func(r Refusal) bool { return ofObject(r.Err) })
+	p.objectRefused = p.objectRefused || ofObject
+	p.Refused = append(p.Refused, Refusal{*ref, err})
 }
 
 // refusal makes an error of a refusal, or nil of none.

@@ -247,11 +247,19 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	return maps, err
 }
 
+// maxAttributes is the size of the largest build attributes in bytes. They are read for each
+// site, and those of compilers have some 50 bytes.
+const maxAttributes = 4096
+
 // attributes are the object's build attributes, where sites depend on them.
 func (s *Scan) attributes() ([]byte, error) {
 	typ := s.Machine.Traits().Attributes
 	for i := range s.Object.Sections {
-		if typ != elf.SHT_NULL && s.Object.Sections[i].Type == typ {
+		switch sec := &s.Object.Sections[i]; {
+		case typ == elf.SHT_NULL || sec.Type != typ:
+		case sec.Size > maxAttributes:
+			return nil, s.Object.SectionError(i, fmt.Errorf("has %d bytes, and build attributes at most %d", sec.Size, maxAttributes))
+		default:
 			return s.Object.Data(i)
 		}
 	}

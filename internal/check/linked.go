@@ -21,6 +21,8 @@ type linkedStubs struct {
 
 	filled map[uint64]bool // the words that the loader puts the address of a symbol into
 	table  uint64          // where the global offset table is, for who names slots from there
+
+	descriptors []*elfreloc.Section // of functions
 }
 
 // stubFunction is a function that is one stub, or thousands.
@@ -34,6 +36,7 @@ type stubFunction struct {
 // uses it.
 func (l *looker) linkedStubs(mentioned bool) error {
 	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
+	s.findDescriptors()
 	dynamic, err := l.DynamicSymbols()
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 // define notes a stub where its code is, and where its descriptor is if it has one.
 func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	code := image.Addr{Offset: sym.Value}
-	if s.isDescriptors(sym.Section) {
+	if s.describes(sym.Value) {
 		ref, err := s.code.Image.Word(code)
 		if err != nil || ref.Undefined {
 			return
@@ -119,16 +122,22 @@ func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	s.at[sym.Value] = f
 }
 
-// isDescriptors reports whether a section is of function descriptors.
-func (s *linkedStubs) isDescriptors(section int) bool {
+// mostDescriptors is how many sections of descriptors are looked at: linkers make one.
+const mostDescriptors = 4
+
+func (s *linkedStubs) findDescriptors() {
 	name := s.Machine.Traits().Descriptors
-	return name != "" && section < len(s.Sections) && s.Sections[section].Name == name
+	for i := range s.Sections {
+		if name != "" && s.Sections[i].Name == name && len(s.descriptors) < mostDescriptors {
+			s.descriptors = append(s.descriptors, &s.Sections[i])
+		}
+	}
 }
 
 // describes reports whether an address is in a function's descriptor.
 func (s *linkedStubs) describes(addr uint64) bool {
-	for i := range s.Sections {
-		if sec := &s.Sections[i]; s.isDescriptors(i) && addr-sec.Addr < sec.Size {
+	for _, sec := range s.descriptors {
+		if addr-sec.Addr < sec.Size {
 			return true
 		}
 	}
