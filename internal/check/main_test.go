@@ -41,16 +41,18 @@ type toolchain struct {
 	cxx     bool // compiles as C++
 }
 
-var combinations = []toolchain{
+// combinations are those that the suite has gcc for.
+var combinations = slices.DeleteFunc([]toolchain{
 	{"amd64-gcc-c", toolchains.AMD64, toolchains.GCC, false},
 	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang, true},
 	{"arm64-gcc-cxx", toolchains.ARM64, toolchains.GCC, true},
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},
 	{"i386-clang-c", toolchains.I386, toolchains.Clang, false},
+	{"loong64-gcc-c", toolchains.LOONG64, toolchains.GCC, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
-}
+}, func(tc toolchain) bool { return !tc.machine.Has(toolchains.GCC) })
 
 // compiler is the command of the compiler.
 func (tc toolchain) compiler() []string {

@@ -83,6 +83,7 @@ func TestRefusedCall(t *testing.T) {
 		"amd64-clang-cxx": "call __dtrace_probe_x+4",
 		"arm64-gcc-cxx":   "cbz x0, __dtrace_probe_x",
 		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
+		"loong64-gcc-c":   "beqz $a0, __dtrace_probe_x",
 		"riscv64-gcc-c":   "jal __dtrace_probe_x",
 		"s390x-gcc-c":     "bras %r14, __dtrace_probe_x",
 	} {
@@ -260,7 +261,7 @@ marked:
 
 // A nop that is marked is a call that is still to be converted.
 func TestMarkedNop(t *testing.T) {
-	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
+	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm64-gcc-cxx": "nop", "loong64-gcc-c": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
 		for _, tc := range combinations {
 			if tc.name != name {
 				continue
