@@ -28,6 +28,8 @@ type Traits struct {
 	// distance: all of them name the target but those with Sub, which name
 	// the field itself.
 	Relative []RelativeReloc
+	// AlsoRelative are types that do so alone, which some assemblers write instead.
+	AlsoRelative []uint32
 
 	Sizes
 	// Entries are the distances back from a place that Slots finds to where an

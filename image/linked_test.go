@@ -34,6 +34,7 @@ var modes = []mode{
 
 // needs are the features that a mode takes.
 var needs = map[string][]toolchains.Feature{
+	"static":          {toolchains.Static},
 	"static-pie":      {toolchains.StaticPIE},
 	"relr-pie":        {toolchains.RELR, toolchains.DynamicRELR},
 	"relr-static-pie": {toolchains.RELR, toolchains.StaticPIE},

@@ -217,6 +217,9 @@ func (b *Object) kind(r elfreloc.Relocation) (what fieldKind, ok bool) {
 	if r.Type == t.Word {
 		what = fieldWord
 	}
+	if slices.Contains(t.AlsoRelative, r.Type) {
+		what = fieldDistance
+	}
 	for _, rel := range t.Relative {
 		if rel.Type == r.Type {
 			if rel.Sub {

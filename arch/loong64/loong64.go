@@ -41,6 +41,7 @@ var traits = arch.Traits{
 		{Type: uint32(elf.R_LARCH_ADD32)},
 		{Type: uint32(elf.R_LARCH_SUB32), Sub: true},
 	},
+	AlsoRelative: []uint32{uint32(elf.R_LARCH_32_PCREL)}, // clang's, of what another section of the object has
 	Sizes: arch.Sizes{
 		Window: pairLen,
 		Site:   pairLen,

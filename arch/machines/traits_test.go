@@ -78,8 +78,9 @@ func TestTraitsAreComplete(t *testing.T) {
 			}
 		}
 		check(names == 1 && !tr.Relative[0].Sub, "Relative names its target once, and first")
+		types = append(types, tr.AlsoRelative...)
 		slices.Sort(types)
-		check(len(slices.Compact(types)) == 3+len(tr.Relative), "types of relocations are equal")
+		check(len(slices.Compact(types)) == 3+len(tr.Relative)+len(tr.AlsoRelative), "types of relocations are equal")
 		check(tr.Window > 0 && tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
 		check(slices.Contains(tr.Entries, 0) && slices.IsSorted(tr.Entries), "Entries")
 		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes are for who Relaxes")

@@ -180,6 +180,7 @@ var codes = map[*toolchains.Machine]instructions{
 	toolchains.ARM:     {"bl", "bx lr", []byte{0, 0, 0, 0}, []byte{0, 0, 0, 0xeb}},
 	toolchains.ARM64:   {"bl", "ret", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x94}},
 	toolchains.I386:    {"call", "ret", []byte{0x0f, 0x0b}, []byte{0xe8, 0, 0, 0, 0}},
+	toolchains.LOONG64: {"bl", "ret", []byte{0, 0, 0, 0}, []byte{0, 0, 0, 0x54}},
 	toolchains.PPC64:   {"bl", "blr", []byte{0, 0, 0, 0}, []byte{0x48, 0, 0, 1}},
 	toolchains.PPC64LE: {"bl", "blr", []byte{0, 0, 0, 0}, []byte{1, 0, 0, 0x48}},
 	toolchains.RISCV64: {"call", "ret", []byte{0, 0, 0, 0}, []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}},
@@ -297,6 +298,9 @@ func TestNullProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
 		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			if b.machine == toolchains.LOONG64 && l.Family == "bfd" {
+				return // it fails an assertion over the C library's own undefined weak functions
+			}
 			b.link(l, "prog", append(objects("fire.o"), "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all")...)
 			for _, f := range b.check("prog").Findings {
 				if f.Rule != "undefined-probe" || !strings.Contains(f.Message, "null pointer") || f.Line == 0 {

@@ -41,7 +41,8 @@ type toolchain struct {
 	cxx     bool // compiles as C++
 }
 
-var combinations = []toolchain{
+// combinations are those that the suite has gcc for.
+var combinations = slices.DeleteFunc([]toolchain{
 	{"amd64-gcc-c", toolchains.AMD64, toolchains.GCC, false},
 	{"amd64-clang-cxx", toolchains.AMD64, toolchains.Clang, true},
 	{"arm-gcc-c", toolchains.ARM, toolchains.GCC, false},
@@ -50,11 +51,12 @@ var combinations = []toolchain{
 	{"arm64-clang-c", toolchains.ARM64, toolchains.Clang, false},
 	{"i386-gcc-cxx", toolchains.I386, toolchains.GCC, true},
 	{"i386-clang-c", toolchains.I386, toolchains.Clang, false},
+	{"loong64-gcc-c", toolchains.LOONG64, toolchains.GCC, false},
 	{"ppc64-gcc-c", toolchains.PPC64, toolchains.GCC, false},
 	{"ppc64le-gcc-c", toolchains.PPC64LE, toolchains.GCC, false},
 	{"riscv64-gcc-c", toolchains.RISCV64, toolchains.GCC, false},
 	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
-}
+}, func(tc toolchain) bool { return !tc.machine.Has(toolchains.GCC) })
 
 // compiler is the command of the compiler.
 func (tc toolchain) compiler() []string {

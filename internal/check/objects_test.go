@@ -84,6 +84,7 @@ func TestRefusedCall(t *testing.T) {
 		"arm-gcc-c":       "ldr r0, =__dtrace_probe_x",
 		"arm64-gcc-cxx":   "cbz x0, __dtrace_probe_x",
 		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
+		"loong64-gcc-c":   "beqz $a0, __dtrace_probe_x",
 		"ppc64-gcc-c":     "beq __dtrace_probe_x",
 		"ppc64le-gcc-c":   "bdnz __dtrace_probe_x",
 		"riscv64-gcc-c":   "jal __dtrace_probe_x",
@@ -263,7 +264,7 @@ marked:
 
 // A nop that is marked is a call that is still to be converted.
 func TestMarkedNop(t *testing.T) {
-	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm-gcc-c": "nop", "arm64-gcc-cxx": "nop", "ppc64-gcc-c": "nop", "ppc64le-gcc-c": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
+	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm-gcc-c": "nop", "arm64-gcc-cxx": "nop", "loong64-gcc-c": "nop", "ppc64-gcc-c": "nop", "ppc64le-gcc-c": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
 		for _, tc := range combinations {
 			if tc.name != name {
 				continue

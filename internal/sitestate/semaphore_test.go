@@ -158,6 +158,32 @@ record zero
 		loads: "loads: endbr32\ncall 1f\n0: movzwl app_hit_semaphore-0b(%eax), %eax\nret\nint3\n1: mov (%esp), %eax\nret\nint3",
 		sets:  "sets: xor %eax, %eax\nret\nint3",
 	},
+	toolchains.LOONG64: {
+		sites: `
+9: bl loads
+record hit
+9: b loads
+record hit
+9: pcaddu18i $ra, %call36(loads)
+jirl $ra, $ra, 0
+record hit
+9: pcaddu18i $t8, %call36(loads)
+jr $t8
+record hit
+9: move $a0, $zero
+record zero
+9: move $a0, $zero
+move $zero, $zero
+record zero
+9: move $a0, $zero
+ret
+record zero
+9: b sets
+record zero
+`,
+		loads: "loads: pcalau12i $a0, %pc_hi20(app_hit_semaphore)\nld.hu $a0, $a0, %pc_lo12(app_hit_semaphore)\nret",
+		sets:  "sets: move $a0, $zero\nret",
+	},
 	toolchains.PPC64: {
 		sites: `
 9: bl loads

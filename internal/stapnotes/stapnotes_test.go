@@ -116,6 +116,9 @@ func readelf(t testing.TB, path string) []string {
 func TestImages(t *testing.T) {
 	for _, m := range toolchains.Machines {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+			if !m.TakesMemory(cc) {
+				continue
+			}
 			t.Run(m.Name+"-"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				objects := compiled(t, m, cc)

@@ -19,7 +19,8 @@ type build struct {
 	link     string
 }
 
-var builds = []build{
+// builds are those that the suite has gcc for.
+var builds = slices.DeleteFunc([]build{
 	{"gcc-O0", toolchains.AMD64, toolchains.GCC, false, "-O0 -gdwarf-5", ""},
 	{"gcc-O2", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-5", ""},
 	{"gcc-O2-4", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-4", ""},
@@ -56,11 +57,13 @@ var builds = []build{
 	{"i386-gcc-4", toolchains.I386, toolchains.GCC, false, "-O2 -gdwarf-4 -fPIC", "-nostdlib -shared"},
 	{"ppc64-gcc", toolchains.PPC64, toolchains.GCC, false, "-O2 -g", "-nostdlib -shared"},
 	{"ppc64-gcc-3-64", toolchains.PPC64, toolchains.GCC, false, "-O2 -gdwarf-3 -gdwarf64", "-nostdlib -shared"},
+	{"loong64-gcc", toolchains.LOONG64, toolchains.GCC, false, "-O2 -g", ""},
+	{"loong64-gcc-norelax", toolchains.LOONG64, toolchains.GCC, false, "-O2 -g -mno-relax", ""},
 	{"riscv64-gcc", toolchains.RISCV64, toolchains.GCC, false, "-O2 -g", ""},
 	{"riscv64-gcc-O0", toolchains.RISCV64, toolchains.GCC, false, "-O0 -g", ""},
 	{"riscv64-gcc-norelax", toolchains.RISCV64, toolchains.GCC, false, "-O2 -g -mno-relax", ""},
 	{"s390x-gcc", toolchains.S390X, toolchains.GCC, false, "-O2 -g", ""},
-}
+}, func(b build) bool { return !b.machine.Has(toolchains.GCC) })
 
 // make compiles and links, and returns the objects and the image.
 func (b build) make(t *testing.T, folder string) (objects []string, image string) {

@@ -95,7 +95,7 @@ func TestAssemblers(t *testing.T) {
 		"gcc -masm=intel", toolchains.OldLLVM("clang") + " -masm=intel", toolchains.LLVM("clang") + " -masm=intel", toolchains.LLVM("clang") + " -fno-integrated-as",
 		toolchains.OldLLVM("clang") + " --target=riscv64-linux-gnu -ffreestanding", toolchains.LLVM("clang") + " --target=aarch64-linux-gnu -ffreestanding",
 		toolchains.OldLLVM("clang") + " --target=aarch64-linux-gnu", toolchains.LLVM("clang") + " --target=aarch64_be-linux-gnu", toolchains.OldLLVM("clang") + " --target=s390x-linux-gnu", toolchains.LLVM("clang") + " -mx32",
-		toolchains.LLVM("clang") + " --target=powerpc64le-linux-gnu -ffreestanding", toolchains.LLVM("clang") + " -m32 -ffreestanding", toolchains.LLVM("clang") + " -m32",
+		toolchains.LLVM("clang") + " --target=loongarch64-linux-gnu", toolchains.LLVM("clang") + " --target=powerpc64le-linux-gnu -ffreestanding", toolchains.LLVM("clang") + " -m32 -ffreestanding", toolchains.LLVM("clang") + " -m32",
 	} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()

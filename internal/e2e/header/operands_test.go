@@ -33,6 +33,7 @@ func sizes(compiler, language string) []string {
 var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
+	"loong64": regexp.MustCompile(`^(-?\d+|\$r\d+)$`),
 	"riscv64": regexp.MustCompile(`^(-?\d+|[ast]\d+)$`),
 	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
 }

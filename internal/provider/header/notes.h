@@ -42,6 +42,9 @@ template <class T> char (&tell(T))[type<T>::told];
 #elif defined(__arm__)
 #define _sdtp_in "g"
 #define _sdtp_place(n) "%[a" #n "]"
+#elif defined(__loongarch__) && defined(__clang__) /* which crashes over others, to version 23 at least */
+#define _sdtp_in "nr"
+#define _sdtp_place(n) "%[a" #n "]"
 #elif defined(__i386__)
 #define _sdtp_in "nor"
 #define _sdtp_place(n) "%k[a" #n "]"

@@ -23,6 +23,7 @@ type Machine struct {
 	LinkFlags []string
 	Assembler []string                      // options that gcc starts the assembler with
 	without   []string                      // the linkers that do not know it
+	registers bool                          // clang crashes over operands of inline assembly in memory (constraint o)
 	lacks     []string                      // the compilers that the suite has none of for it
 	cannot    map[Feature]string            // what it has not, whatever links, and why
 	linker    map[string]map[Feature]string // what a linker cannot do for it, by its name, and why
@@ -42,7 +43,7 @@ var (
 		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
-		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: notLoong64(), lacks: noLoong64(),
+		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, registers: true, without: notLoong64(), lacks: noLoong64(),
 		linker: map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}}
 
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
@@ -170,6 +171,10 @@ func (m *Machine) Has(c Compiler) bool { return !slices.Contains(m.lacks, c.Name
 func (m *Machine) Compilers() []Compiler {
 	return slices.DeleteFunc(slices.Clone(Compilers), func(c Compiler) bool { return !m.Has(c) })
 }
+
+// TakesMemory tells whether inline assembly of a compiler takes operands in memory, as
+// SystemTap's macros name them.
+func (m *Machine) TakesMemory(c Compiler) bool { return !c.Clang || !m.registers }
 
 // Linkers are the linkers that know the machine.
 func (m *Machine) Linkers() []Linker {
