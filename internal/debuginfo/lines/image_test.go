@@ -2,6 +2,7 @@ package lines_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
