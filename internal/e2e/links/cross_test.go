@@ -43,7 +43,7 @@ func TestLoong64(t *testing.T) {
 		crossCompiler(loong64, toolchains.GCC, "-O2", "-mcmodel=medium"),
 		crossCompiler(loong64, toolchains.GCC, "-Os", "-mno-relax"),
 		crossCompiler(loong64, toolchains.Clang, "-O2", "-mcmodel=medium"),
-	}, layouts, []mode{modePIE, modeStatic, modeShared}))
+	}, layouts, []mode{modePIE, modeShared}))
 }
 
 // TestRiscv64WithoutRelaxation links what compilers say must not be relaxed.

@@ -89,7 +89,7 @@ func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 // Of every machine and byte order, the structures say what the ids say.
 func TestProbesReadBack(t *testing.T) {
 	for _, name := range []string{
-		"calls.amd64-gcc12-O2.o", "calls.arm64-gcc12-O2.o", "calls.arm64be-clang19-O2.o", "calls.riscv64-gcc12-O2.o", "calls.amd64-clang19-freebsd.o",
+		"calls.amd64-gcc12-O2.o", "calls.arm64-gcc12-O2.o", "calls.arm64be-clang19-O2.o", "calls.loong64-clang19-O2.o", "calls.riscv64-gcc12-O2.o", "calls.amd64-clang19-freebsd.o",
 	} {
 		in := objects.File{Name: name, Data: objects.Read(t, name)}
 		out := objectOf(t, in)

@@ -154,6 +154,7 @@ func TestOfObjects(t *testing.T) {
 	for name, want := range map[string]arch.ABI{
 		"calls.amd64-gcc12-O2.o":     {Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB},
 		"calls.arm64be-clang19-O2.o": {Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB},
+		"calls.loong64-clang19-O2.o": {Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Flags: 0x43},
 		"calls.riscv64-gcc12-O2.o":   {Machine: elf.EM_RISCV, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Flags: 5},
 	} {
 		text := filepath.Join(t.TempDir(), "a.lo")

@@ -44,7 +44,7 @@ var (
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, registers: true, without: notLoong64(), lacks: noLoong64(),
-		linker: map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}}
+		linker: loong64Linkers()}
 
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
@@ -84,6 +84,14 @@ func notLoong64() []string {
 		return []string{"gold"}
 	}
 	return []string{"bfd", "gold", "old-lld", "mold"}
+}
+
+// loong64Linkers says what lld 19 cannot do for loong64, and 23 can.
+func loong64Linkers() map[string]map[Feature]string {
+	if since("sid") {
+		return nil
+	}
+	return map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}
 }
 
 // noLoong64 are the compilers of the suite that do not know loong64.

@@ -17,6 +17,9 @@
 #elif defined __aarch64__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nor"
+#elif defined __loongarch__
+#define NOPS_NOP "nop"
+#define NOPS_OPERAND "nr"
 #elif defined __s390x__
 #define NOPS_NOP "brcl 0,."
 #define NOPS_OPERAND "nor"
