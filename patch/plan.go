@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
 )
@@ -88,8 +89,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return p, nil
 	}
 	if s.Machine == nil {
-		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported",
-			s.Object.Machine, s.Object.Encoding.Class)}
+		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unknown(s.Object.ABI()))}
 	}
 	p.Thunk = s.Machine.Traits().Thunk(p.Thunk)
 	if opts.DOF != nil {

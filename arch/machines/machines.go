@@ -4,6 +4,7 @@ package machines
 
 import (
 	"debug/elf"
+	"fmt"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
@@ -30,6 +31,19 @@ var orders = arm.Others
 
 // All returns the machines, for tests.
 func All() []arch.Machine { return all }
+
+// Unknown says which machine an object is of that Lookup does not know: its e_machine and
+// class, and where another ABI of the same is known, its e_flags.
+func Unknown(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) string {
+	for _, m := range all {
+		for _, abi := range m.Traits().ABIs {
+			if abi.Mask != 0 && abi.Matches(machine, class, data, abi.Flags) {
+				return fmt.Sprintf("%v of class %v with e_flags %#x", machine, class, flags)
+			}
+		}
+	}
+	return fmt.Sprintf("%v of class %v", machine, class)
+}
 
 // Lookup returns the Machine for an object, or nil when there is none. The parameters
 // are e_machine, EI_CLASS, EI_DATA and e_flags: ABIs of several machines share an

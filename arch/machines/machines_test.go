@@ -25,6 +25,10 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_X86_64, elf.ELFCLASS64, big, 0, ""},
 		{elf.EM_AARCH64, elf.ELFCLASS32, little, 0, ""}, // ILP32
 		{elf.EM_RISCV, elf.ELFCLASS32, little, 0, ""},   // RV32
+		{elf.EM_ARM, elf.ELFCLASS32, little, 0x5000400, "arm"},
+		{elf.EM_ARM, elf.ELFCLASS32, big, 0x5000000, "arm"},
+		{elf.EM_ARM, elf.ELFCLASS32, big, 0x5800000, "arm"}, // BE8
+		{elf.EM_ARM, elf.ELFCLASS32, little, 0x4000000, ""}, // EABI version 4
 		{elf.EM_SPARC, elf.ELFCLASS32, big, 0, ""},
 		{elf.EM_NONE, elf.ELFCLASSNONE, elf.ELFDATANONE, 0, ""},
 	} {
@@ -63,5 +67,17 @@ func TestConventionsOfMachinesWithAndWithoutProbes(t *testing.T) {
 		if got.Mode != c.mode || got.Descriptors != c.descriptors || len(got.UnwindTypes) != c.unwind {
 			t.Errorf("%v of %v, %v and flags %#x: got %+v", c.machine, c.class, c.data, c.flags, got)
 		}
+	}
+}
+
+// What is not known is told by its flags where others are.
+func TestUnknown(t *testing.T) {
+	for want, flags := range map[string]uint32{"EM_ARM of class ELFCLASS32 with e_flags 0x4000000": 0x4000000, "EM_ARM of class ELFCLASS32 with e_flags 0x0": 0} {
+		if got := machines.Unknown(elf.EM_ARM, elf.ELFCLASS32, little, flags); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := machines.Unknown(elf.EM_X86_64, elf.ELFCLASS32, little, 0); got != "EM_X86_64 of class ELFCLASS32" {
+		t.Errorf("got %s", got)
 	}
 }

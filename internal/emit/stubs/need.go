@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/notes"
@@ -183,7 +184,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 		return nil
 	}
 	if n.machine == nil {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %v of class %v is not supported", o.Machine, o.Encoding.Class)}
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unknown(o.ABI()))}
 	}
 	if n.thunk == "" && scan.ReturnsThroughThunk {
 		n.thunk = n.machine.Traits().ReturnThunk.Symbol
