@@ -98,6 +98,9 @@ func mayName(rest string, typ elf.SymType) bool {
 	if rest == "" || rest[0] == 0 || strings.HasPrefix(rest, ".L") || strings.HasPrefix(rest, "$dtrace") {
 		return false
 	}
+	if rest[0] == '$' && len(rest) > 2 && rest[2] == 0 && strings.IndexByte("adtx", rest[1]) >= 0 { // mold's, which are of STT_FUNC
+		return false
+	}
 	if typ != elf.STT_NOTYPE {
 		return true
 	}

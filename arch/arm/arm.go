@@ -121,9 +121,6 @@ func (o order) thumb(insn uint32) []byte {
 	return b
 }
 
-// pair are the bytes of two instructions of Thumb, of a halfword each.
-func (o order) pair(first, second uint32) []byte { return append(o.thumb(first), o.thumb(second)...) }
-
 // readA32 reads an instruction of A32, of 4 bytes.
 func (o order) readA32(b []byte) uint32 { return o.code().Uint32(b) }
 

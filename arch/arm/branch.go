@@ -58,9 +58,9 @@ func branchThumb(insn uint32) (branch, bool) {
 }
 
 // find reads the branch at an offset, in one instruction set or the other. What may be one
-// of both is the one that goes less far: of a Thumb branch whose second halfword is like the
-// upper half of an A32 branch, the first is like the lower half of a distance of
-// 245 KiB at least, but for conditions that are few. Big-endian code has no such branches.
+// of both is the one that goes less far: the first halfword of a Thumb branch is like the
+// lower half of a distance in A32 of 240 KiB at least, if it is not between 8 and 16 KiB
+// back. Big-endian code has no such branches.
 func (m Machine) find(t arch.Text, at uint64) (b branch, to uint64, ok bool) {
 	code := t.At(at, insnLen)
 	if code == nil || at%halfword != 0 || m.isNop(code) || m.order.readThumb(code)>>16 == trapT {
@@ -110,7 +110,7 @@ func (m Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 	return to, ok
 }
 
-// Branches reads what is a branch of either instruction set, and veneers.
+// Branches reads what is a branch of either instruction set.
 func (m Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 	for i := int(pc & 1); i+insnLen <= len(code); i += halfword {
 		at, insn := pc+uint64(i), code[i:]
@@ -123,9 +123,6 @@ func (m Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 		}
 		if b, ok := branchA32(m.order.readA32(insn)); ok && aligned {
 			f(at, wrap(at+aheadA32+uint64(b.distance)))
-		}
-		if to, ok := m.readVeneer(insn[:min(len(insn), veneerLen)], at); ok {
-			f(at, to)
 		}
 	}
 }

@@ -10,46 +10,61 @@ import (
 // veneer, code of their own in Thumb that goes on to A32.
 const veneerLen = 5 * insnLen // the longest
 
+// Bridges reads veneers.
+func (m Machine) Bridges(code []byte, pc uint64, f func(at, size, to uint64)) {
+	for i := int(pc & 1); i+2*insnLen <= len(code); i += halfword {
+		if to, size, ok := m.readVeneer(code[i:], pc+uint64(i)); ok {
+			f(pc+uint64(i), size, to)
+		}
+	}
+}
+
 // veneer reads one.
 func (m Machine) veneer(t arch.Text, at uint64) (to uint64, ok bool) {
 	for n := veneerLen; n >= 2*insnLen; n -= insnLen {
 		if code := t.At(at, n); code != nil {
-			return m.readVeneer(code, at)
+			to, _, ok = m.readVeneer(code, at)
+			return to, ok
 		}
 	}
 	return 0, false
 }
 
 // readVeneer reads what code at an address begins with.
-func (m Machine) readVeneer(code []byte, at uint64) (to uint64, ok bool) {
+func (m Machine) readVeneer(code []byte, at uint64) (to, size uint64, ok bool) {
 	switch first := m.order.readThumb(code); {
+	case at%halfword != 0:
 	case at%insnLen == 0 && (first == 0x4778e7fd || first == 0x477846c0 || first == 0x4778bf00): // bx pc; and what is not reached
 		return m.afterSwitch(code[insnLen:], at+insnLen)
-	case at%insnLen == 0 && first == 0x46fc4760 && len(code) >= veneerLen: // mov ip, pc; bx ip
-		return m.load12(code[insnLen:], at+insnLen, 0xe59fc004, 0xe08cc00f, 0xe12fff1c) // ldr ip, [pc, #4]; add ip, ip, pc; bx ip
+	case at%insnLen == 0 && first == 0x46fc4760: // mov ip, pc; bx ip
+		to, ok = m.load12(code[insnLen:], at+insnLen, 0xe59fc004, 0xe08cc00f, 0xe12fff1c) // ldr ip, [pc, #4]; add ip, ip, pc; bx ip
+		return to, veneerLen, ok
 	case first&0xfbf08f00 == 0xf2400c00: // movw ip, #
 		return m.movedAddress(code, at)
 	}
-	return 0, false
+	return 0, 0, false
 }
 
 // afterSwitch reads b, and of code that is independent of its position a distance.
-func (m Machine) afterSwitch(code []byte, at uint64) (to uint64, ok bool) {
+func (m Machine) afterSwitch(code []byte, at uint64) (to, size uint64, ok bool) {
 	if len(code) < insnLen {
-		return 0, false
+		return 0, 0, false
 	}
 	if b, ok := branchA32(m.order.readA32(code)); ok && b.form == arch.Tail {
-		return wrap(at + aheadA32 + uint64(b.distance)), true
+		return wrap(at + aheadA32 + uint64(b.distance)), 2 * insnLen, true
 	}
 	if len(code) < 3*insnLen || m.order.readA32(code) != 0xe59fc000 || m.order.readA32(code[insnLen:]) != 0xe08cf00f { // ldr ip, [pc]; add pc, ip, pc
-		return 0, false
+		return 0, 0, false
 	}
-	return wrap(at + insnLen + aheadA32 + uint64(m.order.word(code[2*insnLen:]))), true
+	return wrap(at + insnLen + aheadA32 + uint64(m.order.word(code[2*insnLen:]))), 4 * insnLen, true
 }
 
 // load12 reads three instructions, of which the second adds the program counter to the word
 // behind them.
 func (m Machine) load12(code []byte, at uint64, insns ...uint32) (to uint64, ok bool) {
+	if len(code) < (len(insns)+1)*insnLen {
+		return 0, false
+	}
 	for i, insn := range insns {
 		if m.order.readA32(code[i*insnLen:]) != insn {
 			return 0, false
@@ -60,19 +75,19 @@ func (m Machine) load12(code []byte, at uint64, insns ...uint32) (to uint64, ok 
 
 // movedAddress reads movw ip and movt ip of Thumb, and bx ip, before which the program
 // counter is added where code is independent of its position.
-func (m Machine) movedAddress(code []byte, at uint64) (to uint64, ok bool) {
+func (m Machine) movedAddress(code []byte, at uint64) (to, size uint64, ok bool) {
 	const add, bx = 0x44fc, 0x4760 // add ip, pc; bx ip
 	if len(code) < 3*insnLen || m.order.readThumb(code[insnLen:])&0xfbf08f00 != 0xf2c00c00 {
-		return 0, false
+		return 0, 0, false
 	}
 	value := uint64(immediateThumb(m.order.readThumb(code[insnLen:]))<<16 | immediateThumb(m.order.readThumb(code)))
 	switch last := m.order.readThumb(code[2*insnLen:]); {
 	case last>>16 == bx:
-		return value &^ 1, true
+		return value &^ 1, 2*insnLen + halfword, true
 	case last == add<<16|bx:
-		return wrap(at+2*insnLen+aheadThumb+value) &^ 1, true
+		return wrap(at+2*insnLen+aheadThumb+value) &^ 1, 3 * insnLen, true
 	}
-	return 0, false
+	return 0, 0, false
 }
 
 // immediateThumb are the 16 bits in movw or movt of Thumb (DDI 0406C, A8.8.102).
@@ -96,10 +111,8 @@ func (m Machine) Slots(code []byte, pc, _ uint64, f func(at, slot uint64)) {
 		insns := code[i:min(len(code), i+veneerLen)]
 		if slot, ok := m.added(insns, at); ok {
 			f(at, slot)
-		} else if len(insns) >= 4*insnLen {
-			if slot, ok := m.load12(insns, at, 0xe59fc004, 0xe08cc00f, 0xe59cf000); ok { // ldr ip, [pc, #4]; add ip, ip, pc; ldr pc, [ip]
-				f(at, slot)
-			}
+		} else if slot, ok := m.load12(insns, at, 0xe59fc004, 0xe08cc00f, 0xe59cf000); ok { // ldr ip, [pc, #4]; add ip, ip, pc; ldr pc, [ip]
+			f(at, slot)
 		}
 	}
 }

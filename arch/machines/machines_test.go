@@ -37,6 +37,10 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_X86_64, elf.ELFCLASS64, big, 0, ""},
 		{elf.EM_AARCH64, elf.ELFCLASS32, little, 0, ""}, // ILP32
 		{elf.EM_RISCV, elf.ELFCLASS32, little, 0, ""},   // RV32
+		{elf.EM_ARM, elf.ELFCLASS32, little, 0x5000400, "arm"},
+		{elf.EM_ARM, elf.ELFCLASS32, big, 0x5000000, "arm"},
+		{elf.EM_ARM, elf.ELFCLASS32, big, 0x5800000, "arm"}, // BE8
+		{elf.EM_ARM, elf.ELFCLASS32, little, 0x4000000, ""}, // EABI version 4
 		{elf.EM_SPARC, elf.ELFCLASS32, big, 0, ""},
 		{elf.EM_NONE, elf.ELFCLASSNONE, elf.ELFDATANONE, 0, ""},
 	} {
@@ -56,6 +60,7 @@ func TestUnsupported(t *testing.T) {
 		"EM_SPARC of class ELFCLASS32":                                  machines.Unsupported(elf.EM_SPARC, elf.ELFCLASS32, big, 3),
 		"EM_RISCV of class ELFCLASS32":                                  machines.Unsupported(elf.EM_RISCV, elf.ELFCLASS32, little, 4),
 		"EM_LOONGARCH of class ELFCLASS64, ELFDATA2LSB and e_flags 0x3": machines.Unsupported(elf.EM_LOONGARCH, elf.ELFCLASS64, little, 3),
+		"EM_ARM of class ELFCLASS32, ELFDATA2LSB and e_flags 0x4000000": machines.Unsupported(elf.EM_ARM, elf.ELFCLASS32, little, 0x4000000),
 		"EM_X86_64 of class ELFCLASS64, ELFDATA2MSB and e_flags 0x0":    machines.Unsupported(elf.EM_X86_64, elf.ELFCLASS64, big, 0),
 	} {
 		if got != want {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 )
@@ -68,6 +69,9 @@ func (l *looker) linkedStubs(mentioned bool) error {
 		}
 	}
 	if len(s.at) > 0 {
+		if err := s.sections(s.bridges); err != nil {
+			return err
+		}
 		if err := s.sections(s.direct); err != nil {
 			return err
 		}
@@ -162,8 +166,8 @@ func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 			switch {
 			case r.Type == t.LoadBase && s.describes(r.Offset):
 				return nil
-			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)] != nil:
-				return s.address(at, s.at[uint64(r.Addend)])
+			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)&^t.Mode] != nil:
+				return s.address(at, s.at[uint64(r.Addend)&^t.Mode])
 			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
 				return nil
 			}
@@ -228,6 +232,28 @@ func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr
 		}
 	}
 	return nil
+}
+
+// bridges looks for code of linkers that goes on to a stub: who enters it calls the stub, and
+// not what is in it.
+func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
+	m, ok := s.Machine.(arch.Bridger)
+	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
+		return nil
+	}
+	return func(code []byte, pc uint64) error {
+		m.Bridges(code, pc, func(at, size, to uint64) {
+			f := s.at[to]
+			if f == nil || s.at[at] != nil {
+				return
+			}
+			s.at[at] = f
+			for inside := range size {
+				s.said[image.Addr{Offset: at + inside}] = true
+			}
+		})
+		return nil
+	}
 }
 
 // direct looks for calls of stubs in code, and for their addresses in data.
@@ -299,7 +325,7 @@ func (f *stubFunction) String() string {
 func (s *linkedStubs) words(data []byte, addr uint64) error {
 	word := uint64(s.Encoding.Word())
 	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if f := s.at[s.Encoding.GetWord(data[off:])]; f != nil {
+		if f := s.at[s.Encoding.GetWord(data[off:])&^s.Machine.Traits().Mode]; f != nil {
 			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
 				return err
 			}

@@ -50,6 +50,12 @@ func TestTheirNoteSites(t *testing.T) {
 	})
 }
 
+// keepsUnused tells whether a linker keeps functions that nobody needs: GNU ld for their
+// notes, mold for .ARM.exidx, and all that have descriptors.
+func keepsUnused(l toolchains.Linker, m *toolchains.Machine) bool {
+	return l.Family == "bfd" || l.Family == "mold" && (m == toolchains.ARM || m == toolchains.PPC64)
+}
+
 // A note that a linker keeps of a dropped function names no site.
 func TestNotesOfDroppedFunctions(t *testing.T) {
 	eachToolchain(t, func(b *build) {
@@ -63,7 +69,7 @@ func TestNotesOfDroppedFunctions(t *testing.T) {
 			want := []string{}
 			if !b.defines("prog", "dead") {
 				want = append(want, "missing-probe   shop:::dead")
-			} else if l.Family != "bfd" && !(l.Family == "mold" && b.machine == toolchains.PPC64) { // all of whose descriptors it keeps
+			} else if !keepsUnused(l, b.machine) {
 				b.Error("it keeps a dead function, so this test tests nothing")
 			}
 			b.finds(want, "--require=shop:::dead", "prog")

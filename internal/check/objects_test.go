@@ -81,7 +81,7 @@ func TestRefusedCall(t *testing.T) {
 	for name, code := range map[string]string{
 		"amd64-gcc-c":     "call __dtrace_probe_x+4",
 		"amd64-clang-cxx": "call __dtrace_probe_x+4",
-		"arm-gcc-c":       "ldr r0, =__dtrace_probe_x",
+		"arm-gcc-c":       "bl __dtrace_probe_x+4",
 		"arm64-gcc-cxx":   "cbz x0, __dtrace_probe_x",
 		"arm64-clang-c":   "tbz x0, #1, __dtrace_probe_x",
 		"loong64-gcc-c":   "beqz $a0, __dtrace_probe_x",

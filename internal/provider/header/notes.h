@@ -75,6 +75,8 @@ template <class T> char (&tell(T))[type<T>::told];
 #define _sdtp_nop "\t.option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop\n"
 #elif defined(__s390x__)
 #define _sdtp_nop "\tbrcl 0,.\n"
+#elif defined(__thumb2__)
+#define _sdtp_nop "\tnop.w\n"
 #elif defined(__s390__) || defined(__ia64__)
 #define _sdtp_nop "\tnop 0\n"
 #else

@@ -1,0 +1,233 @@
+package arm
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/arch"
+)
+
+var kinds = []arch.Kind{arch.Probe, arch.Enabled}
+
+// swapped reverses the bytes of instructions of a set.
+func swapped(code []byte, set arch.Encoding) []byte {
+	n := insnLen
+	if set == arch.Thumb {
+		n = halfword
+	}
+	code = bytes.Clone(code)
+	for i := 0; i+n <= len(code); i += n {
+		slices.Reverse(code[i : i+n])
+	}
+	return code
+}
+
+// sites are branches as assemblers write them, in little-endian code.
+var sites = []struct {
+	code string
+	typ  elf.R_ARM
+	set  arch.Encoding
+}{
+	{"feffffeb", elf.R_ARM_CALL, arch.A32},
+	{"feffff1b", elf.R_ARM_JUMP24, arch.A32},
+	{"fefffffa", elf.R_ARM_CALL, arch.A32},
+	{"feffffea", elf.R_ARM_JUMP24, arch.A32},
+	{"feffff9a", elf.R_ARM_JUMP24, arch.A32},
+	{"00f020e3", elf.R_ARM_NONE, arch.A32},
+	{"fff7feff", elf.R_ARM_THM_PC22, arch.Thumb},
+	{"fff7feef", elf.R_ARM_THM_PC22, arch.Thumb},
+	{"fff7febf", elf.R_ARM_THM_JUMP24, arch.Thumb},
+	{"7ff4feaf", elf.R_ARM_THM_JUMP19, arch.Thumb},
+	{"aff30080", elf.R_ARM_NONE, arch.Thumb},
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Big-endian code has the same forms, and little-endian code of BE8 is read as any other.
+func TestByteOrders(t *testing.T) {
+	for _, s := range sites {
+		code := unhex(t, s.code)
+		reloc := []arch.Reloc{{Type: uint32(s.typ), Implicit: true}}
+		for _, k := range kinds {
+			for _, env := range []arch.Env{{}, {Armable: true}, {Semaphore: 2}} {
+				want, err := disable(Machine{}, code, reloc, k, env)
+				same, errSame := disable(Machine{be8}, code, reloc, k, env)
+				got, errGot := disable(Machine{big}, swapped(code, s.set), reloc, k, env)
+				if (err == nil) != (errGot == nil) || (err == nil) != (errSame == nil) {
+					t.Errorf("%s: %v, %v, %v", s.code, err, errGot, errSame)
+				}
+				if err != nil {
+					continue
+				}
+				if diff := cmp.Diff(want, same); diff != "" {
+					t.Errorf("%s: BE8: %s", s.code, diff)
+				}
+				for _, form := range []*[]byte{&got.New, &got.Site.Code} {
+					*form = swapped(*form, s.set)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: big-endian: %s", s.code, diff)
+				}
+				found, ok := Machine{big}.Disabled(arch.Text{Code: swapped(got.New, s.set)}, want.Record, k)
+				if ok != (want.Target == arch.TargetNone || k == arch.Enabled) {
+					t.Errorf("%s is read back as %+v, %v", s.code, found, ok)
+				}
+			}
+		}
+	}
+}
+
+func disable(m Machine, code []byte, relocs []arch.Reloc, k arch.Kind, env arch.Env) (arch.Change, error) {
+	env.Text = arch.Text{Code: code}
+	site, err := m.Decode(env.Text, relocs)
+	if err != nil {
+		return arch.Change{}, err
+	}
+	return m.Disable(site, k, env)
+}
+
+// An is-enabled tail call that may be in an IT block goes to the helper, from as far as such a
+// block may begin; of what is like one all count.
+func TestTailCallsInITBlocks(t *testing.T) {
+	site := unhex(t, "fff7febf")
+	for back := 2; back <= 20; back += 2 {
+		for it, in := range map[string]bool{"08bf": true, "1ebf": true, "00bf": false, "08be": false, "0abf": true} {
+			text := arch.Text{Code: bytes.Repeat([]byte{0}, 20)}
+			text.Code = append(text.Code, site...)
+			copy(text.Code[20-back:], unhex(t, it))
+			s, err := Machine{}.Decode(text, []arch.Reloc{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Machine{}.Disable(s, arch.Enabled, arch.Env{Text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if helper := c.Target == arch.TargetHelper; helper != (in && back <= itReach) {
+				t.Errorf("%s %d bytes before: goes to the helper: %v", it, back, helper)
+			}
+		}
+	}
+}
+
+// attributes are a section with Tag_CPU_arch behind other tags, as assemblers write it.
+func attributes(o order, arch byte) []byte {
+	tags := append([]byte("\x05name\x00"), tagCPUArch, arch, 9, 2)
+	size := func(n int) []byte { return o.data(uint32(n)) }
+	file := append([]byte{tagFile}, size(5+len(tags))...)
+	file = append(file, tags...)
+	vendor := append([]byte("aeabi\x00"), file...)
+	all := append([]byte{'A'}, size(4+len(vendor))...)
+	return append(all, vendor...)
+}
+
+// data are the bytes of a word of data.
+func (o order) data(v uint32) []byte {
+	if o == little {
+		return []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}
+	}
+	return []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}
+}
+
+// What ARMv6T2 brought is not used for processors before it.
+func TestOldProcessors(t *testing.T) {
+	for _, o := range []order{little, big} {
+		for arch, want := range map[byte]string{4: "v5TE", 6: "v6", 9: "v6K", 11: "v6-M", 8: "", 10: "", 14: "", 22: ""} {
+			section := attributes(o, arch)
+			if got := o.beforeT2(section); got != want {
+				t.Errorf("%d is %q, want %q", arch, got, want)
+			}
+			for n := range section { // cut off anywhere
+				if got := o.beforeT2(section[:n]); got != "" {
+					t.Errorf("%d bytes are %q", n, got)
+				}
+			}
+		}
+	}
+	text := arch.Text{Code: unhex(t, "feffffeb"), Attributes: attributes(little, 4)}
+	c, err := Machine{}.Disable(arch.Site{Code: text.Code}, arch.Probe, arch.Env{Text: text})
+	if err != nil || !bytes.Equal(c.New, unhex(t, "0000a0e1")) { // mov r0, r0
+		t.Errorf("% x, %v", c.New, err)
+	}
+	if s, ok := (Machine{}).Disabled(arch.Text{Code: c.New}, 0, arch.Probe); !ok || s.Form != arch.Call {
+		t.Errorf("%+v, %v", s, ok)
+	}
+	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Env{Text: text, Semaphore: 2})
+	wantRefusal(t, err, "got an is-enabled test of a semaphore, for v5TE (.ARM.attributes, Tag_CPU_arch), which has no movw; compile for ARMv6T2 or later")
+	text.Code = unhex(t, "fff7feff")
+	_, err = Machine{}.Decode(text, []arch.Reloc{{Type: uint32(elf.R_ARM_THM_PC22), Implicit: true}})
+	wantRefusal(t, err, "got Thumb of v5TE (.ARM.attributes, Tag_CPU_arch), which has no nop.w; compile for ARMv6T2 or later, or with -marm")
+}
+
+func wantRefusal(t *testing.T, err error, want string) {
+	t.Helper()
+	if !errors.As(err, new(*arch.Refusal)) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Branches of Thumb are like some of A32: what goes less far is meant. objdump tells where
+// they go.
+func TestBranchesOfBothSets(t *testing.T) {
+	for code, want := range map[string]uint64{
+		"00f000ba": 0x10404,    // b.w, and not blt 0x4c008
+		"00f0feff": 0x11000,    // bl, which is no instruction of A32
+		"fffff7ea": 0xffe10004, // b, which is none of Thumb
+		"fff7feea": 0xf600,     // blx, and not b 0xfffce004
+		"fef7f0eb": 0xe7e4,     // blx, and not bl 0xffc4e000
+		"00f002e8": 0x10008,    // blx, which is no branch of A32
+	} {
+		if to, ok := (Machine{}).Branch(arch.Text{Code: unhex(t, code), Start: 0x10000}, 0x10000); !ok || to != want {
+			t.Errorf("%s goes to %#x, %v, want %#x", code, to, ok, want)
+		}
+	}
+}
+
+// Only the forms themselves are recognised among random bytes.
+func TestDisabledIsNotRandomBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"\x00\xf0", "\x20\xe3", "\x20\x13", "\xa0\xe1", "\xa0\xe3", "\x1e\xff", "\x2f\xe1", "\x2f\xf1", "\xaf\xf3", "\x00\x80", "\x70\x47", "\x00\xbf", "\x00\x20", "\x4f\xf0", "\x00\x00", "\x00\xd1", "\x00\xdf"}
+	forms := map[arch.Kind][]string{
+		arch.Probe:   {"00f020.3", "0000a0.1", "1eff2f.1", "aff30080", "704700bf", "00d.7047"},
+		arch.Enabled: {"0000a0.3", "4ff00000", "00207047"},
+	}
+	found := 0
+	for range 300_000 {
+		var code []byte
+		for range 2 + r.IntN(3) {
+			code = append(code, parts[r.IntN(len(parts))]...)
+		}
+		record, k := uint64(r.IntN(len(code)+2)), kinds[r.IntN(2)]
+		site, ok := Machine{}.Disabled(arch.Text{Code: code}, record, k)
+		if _, jumps := (Machine{}).Branch(arch.Text{Code: code}, record); !ok || jumps {
+			continue
+		}
+		found++
+		text := hex.EncodeToString(site.Code)
+		is := func(form string) bool {
+			dot := strings.IndexByte(form, '.')
+			return dot < 0 && text == form || dot >= 0 && text[:dot] == form[:dot] && text[dot] != 'f' && text[dot+1:] == form[dot+1:]
+		}
+		if !slices.ContainsFunc(forms[k], is) {
+			t.Fatalf("% x at %d is taken for %s, %s", code, record, arch.Describe(k, site.Form), text)
+		}
+	}
+	if found == 0 {
+		t.Error("no form among all these bytes")
+	}
+}
