@@ -138,7 +138,7 @@ func TestNops(t *testing.T) {
 
 // TestNopsOfCompilers are operands as compilers write them by other flags.
 func TestNopsOfCompilers(t *testing.T) {
-	for _, c := range []compiler{gcc, oldClang, clang, arm64, riscv64, {toolchains.ARM64, toolchains.Clang}, {toolchains.RISCV64, toolchains.Clang}, s390x, {toolchains.S390X, toolchains.Clang}} {
+	for _, c := range []compiler{gcc, oldClang, clang, arm64, ppc64, ppc64le, riscv64, {toolchains.ARM64, toolchains.Clang}, {toolchains.PPC64LE, toolchains.Clang}, {toolchains.RISCV64, toolchains.Clang}, s390x, {toolchains.S390X, toolchains.Clang}} {
 		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
 			t.Run(c.machine.Name+"/"+c.cc.Name+flags, func(t *testing.T) {
 				t.Parallel()

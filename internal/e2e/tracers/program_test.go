@@ -22,6 +22,8 @@ var (
 	clang   = compiler{toolchains.AMD64, toolchains.Clang}
 	arm64   = compiler{toolchains.ARM64, toolchains.GCC}
 	i386    = compiler{toolchains.I386, toolchains.GCC}
+	ppc64   = compiler{toolchains.PPC64, toolchains.GCC}
+	ppc64le = compiler{toolchains.PPC64LE, toolchains.GCC}
 	riscv64 = compiler{toolchains.RISCV64, toolchains.GCC}
 	s390x   = compiler{toolchains.S390X, toolchains.GCC}
 	linkers = toolchains.AMD64.Newest()

@@ -66,6 +66,8 @@ var byDefinition = map[*toolchains.Machine][]string{
 	toolchains.AMD64:   {"icmp:pkt__receive -4@%edi 1@%sil", "icmp:pkt__send -8@%rdi"},
 	toolchains.ARM64:   {"icmp:pkt__receive -4@x0 1@x1", "icmp:pkt__send -8@x0"},
 	toolchains.I386:    {"icmp:pkt__receive -4@0(%esp) 1@4(%esp)", "icmp:pkt__send -4@0(%esp)"},
+	toolchains.PPC64:   {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
+	toolchains.PPC64LE: {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
 	toolchains.RISCV64: {"icmp:pkt__receive -4@a0 1@a1", "icmp:pkt__send -8@a0"},
 	toolchains.S390X:   {"icmp:pkt__receive -4@%r2 1@%r3", "icmp:pkt__send -8@%r2"},
 }
@@ -73,7 +75,7 @@ var byDefinition = map[*toolchains.Machine][]string{
 // TestNamesOfOtherFiles converts together what belongs together: notes are called as
 // the definition says, wherever it is, and as records of the linked program are.
 func TestNamesOfOtherFiles(t *testing.T) {
-	for _, c := range []compiler{gcc, clang, arm64, i386, riscv64, s390x} {
+	for _, c := range []compiler{gcc, clang, arm64, i386, ppc64, ppc64le, riscv64, s390x} {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
 			want := byDefinition[c.machine]
 			for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
