@@ -54,6 +54,7 @@ var builds = []build{
 	{"i386-gcc", toolchains.I386, toolchains.GCC, false, "-O2 -g -fPIC", "-nostdlib -shared"},
 	{"i386-gcc-4", toolchains.I386, toolchains.GCC, false, "-O2 -gdwarf-4 -fPIC", "-nostdlib -shared"},
 	{"ppc64-gcc", toolchains.PPC64, toolchains.GCC, false, "-O2 -g", "-nostdlib -shared"},
+	{"ppc64le-gcc", toolchains.PPC64LE, toolchains.GCC, false, "-O2 -g", ""},
 	{"ppc64-gcc-3-64", toolchains.PPC64, toolchains.GCC, false, "-O2 -gdwarf-3 -gdwarf64", "-nostdlib -shared"},
 	{"riscv64-gcc", toolchains.RISCV64, toolchains.GCC, false, "-O2 -g", ""},
 	{"riscv64-gcc-O0", toolchains.RISCV64, toolchains.GCC, false, "-O0 -g", ""},
