@@ -11,6 +11,9 @@ import (
 type Arguments struct {
 	Registers []Register // of the first ones
 	Stack     *Stack     // of those behind them; nil where they are not told
+	// Numbers tells that assemblers call registers by numbers alone, so that who does not
+	// know the machine takes one for a constant.
+	Numbers bool
 }
 
 // Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of

@@ -64,7 +64,8 @@ struct sdt_argtype {
 
 /* Which forms trace points and is-enabled tests have. */
 #if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
-    (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) || defined(__riscv) || defined(__s390x__))
+    (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) || defined(__powerpc64__) ||		\
+     defined(__riscv) || defined(__s390x__))
 #ifndef SDT_CALLS
 #define SDT_NOPS_
 #endif
@@ -285,6 +286,11 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #endif
 #define SDT_ATT_(operands) operands
 #endif
+#ifdef __powerpc64__ /* where registers are numbers, and numbers have an i before them */
+#define SDT_PLACE_(n) "%I" #n "%" #n
+#else
+#define SDT_PLACE_(n) "%" #n
+#endif
 #define SDT_CALL_(id, n, words) do {									\
 	SDT_LET_STUB_(id, n) words									\
 	SDT_ASM_("8808:	" SDT_NOP_ "\n"									\
@@ -296,14 +302,14 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 } while (0)
 
 #define SDT_STRING_0_ ""
-#define SDT_STRING_1_ "%n0@%1"
-#define SDT_STRING_2_ SDT_STRING_1_ " %n2@%3"
-#define SDT_STRING_3_ SDT_STRING_2_ " %n4@%5"
-#define SDT_STRING_4_ SDT_STRING_3_ " %n6@%7"
-#define SDT_STRING_5_ SDT_STRING_4_ " %n8@%9"
-#define SDT_STRING_6_ SDT_STRING_5_ " %n10@%11"
-#define SDT_STRING_7_ SDT_STRING_6_ " %n12@%13"
-#define SDT_STRING_8_ SDT_STRING_7_ " %n14@%15"
+#define SDT_STRING_1_ "%n0@" SDT_PLACE_(1)
+#define SDT_STRING_2_ SDT_STRING_1_ " %n2@" SDT_PLACE_(3)
+#define SDT_STRING_3_ SDT_STRING_2_ " %n4@" SDT_PLACE_(5)
+#define SDT_STRING_4_ SDT_STRING_3_ " %n6@" SDT_PLACE_(7)
+#define SDT_STRING_5_ SDT_STRING_4_ " %n8@" SDT_PLACE_(9)
+#define SDT_STRING_6_ SDT_STRING_5_ " %n10@" SDT_PLACE_(11)
+#define SDT_STRING_7_ SDT_STRING_6_ " %n12@" SDT_PLACE_(13)
+#define SDT_STRING_8_ SDT_STRING_7_ " %n14@" SDT_PLACE_(15)
 #define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), "nr"(v)
 #define SDT_OPERANDS_0_
 #define SDT_OPERANDS_1_ SDT_OPERAND_(sdt_0_),

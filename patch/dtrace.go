@@ -20,7 +20,7 @@ func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, err
 	var notes []usdt.Probe
 	for i, s := range sites {
 		p := &probes[i]
-		if fault := unreadable(p); fault != "" {
+		if fault := w.unreadable(p); fault != "" {
 			w.withoutDTrace(s.Stub, fault)
 			continue
 		}
@@ -37,7 +37,7 @@ func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, err
 }
 
 // unreadable says why DTrace would not read the arguments of a probe, or "".
-func unreadable(p *probe) string {
+func (w *noteWriter) unreadable(p *probe) string {
 	told, bad := usdt.Operands(p.operands)
 	switch {
 	case !p.known:
@@ -46,6 +46,8 @@ func unreadable(p *probe) string {
 		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
 	case told < p.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
+	case told > 0 && w.p.Scan.Machine.Traits().Arguments.Numbers:
+		return "it takes registers that are called by numbers for constants"
 	case bad != "":
 		return fmt.Sprintf("it does not read %s", bad)
 	}

@@ -85,6 +85,7 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		Arguments: arch.Arguments{
 			Registers: arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
 			Stack:     &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
+			Numbers:   true,
 		},
 		CharUnsigned: true,
 		Conventions:  conventions,

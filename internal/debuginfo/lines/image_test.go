@@ -57,6 +57,7 @@ var builds = slices.DeleteFunc([]build{
 	{"i386-gcc", toolchains.I386, toolchains.GCC, false, "-O2 -g -fPIC", "-nostdlib -shared"},
 	{"i386-gcc-4", toolchains.I386, toolchains.GCC, false, "-O2 -gdwarf-4 -fPIC", "-nostdlib -shared"},
 	{"ppc64-gcc", toolchains.PPC64, toolchains.GCC, false, "-O2 -g", "-nostdlib -shared"},
+	{"ppc64le-gcc", toolchains.PPC64LE, toolchains.GCC, false, "-O2 -g", ""},
 	{"ppc64-gcc-3-64", toolchains.PPC64, toolchains.GCC, false, "-O2 -gdwarf-3 -gdwarf64", "-nostdlib -shared"},
 	{"loong64-gcc", toolchains.LOONG64, toolchains.GCC, false, "-O2 -g", ""},
 	{"loong64-gcc-norelax", toolchains.LOONG64, toolchains.GCC, false, "-O2 -g -mno-relax", ""},

@@ -18,7 +18,7 @@ func TestLibrariesOfTheSystem(t *testing.T) {
 		library, stub string
 	}{
 		{toolchains.AMD64, "libc.a", "abort"}, {toolchains.AMD64, "libstdc++.a", "free"},
-		{toolchains.ARM, "libc.a", "abort"}, {toolchains.ARM64, "libc.a", "memset"}, {toolchains.I386, "libc.a", "abort"}, {toolchains.LOONG64, "libc.a", "abort"}, {toolchains.RISCV64, "libc.a", "abort"}, {toolchains.S390X, "libc.a", "abort"},
+		{toolchains.ARM, "libc.a", "abort"}, {toolchains.ARM64, "libc.a", "memset"}, {toolchains.I386, "libc.a", "abort"}, {toolchains.LOONG64, "libc.a", "abort"}, {toolchains.PPC64, "libc.a", "abort"}, {toolchains.PPC64LE, "libc.a", "abort"}, {toolchains.RISCV64, "libc.a", "abort"}, {toolchains.S390X, "libc.a", "abort"},
 	}
 	var covered []*toolchains.Machine
 	for _, c := range libraries {

@@ -34,6 +34,8 @@ var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
 	"loong64": regexp.MustCompile(`^(-?\d+|\$r\d+)$`),
+	"ppc64":   regexp.MustCompile(`^(i-?\d+|\d+)$`),
+	"ppc64le": regexp.MustCompile(`^(i-?\d+|\d+)$`),
 	"riscv64": regexp.MustCompile(`^(-?\d+|[ast]\d+)$`),
 	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
 }

@@ -186,7 +186,8 @@ func TestDTraceRelocatable(t *testing.T) {
 	}
 }
 
-// TestDTraceMachines links notes of both kinds for each machine.
+// TestDTraceMachines links notes of both kinds for each machine whose registers DTrace
+// does not take for numbers.
 func TestDTraceMachines(t *testing.T) {
 	for _, c := range []compiler{gcc, arm64, i386, riscv64, s390x} {
 		t.Run(c.machine.Name, func(t *testing.T) {

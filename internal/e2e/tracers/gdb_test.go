@@ -2,6 +2,7 @@ package tracers
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -170,6 +171,32 @@ var i386Args = map[string]string{
 	"plain__text:end__of__line": "-4@0(%esp)",
 }
 
+// ppc64Args are those on ppc64, where arguments on the stack are behind the room that the
+// caller leaves for those in registers. ppc64le has the room nearer, and narrow ones first.
+var ppc64Args = map[string]string{
+	"app:done":       "-4@3 -8@4 1@5 8@6",
+	"app:tail":       "-4@3",
+	"app:dead":       "-4@3",
+	"app:generic":    "-8@3 8@4",
+	"plain:declared": "8@3 4@4 -1@5 2@6",
+	"plain:file":     "-4@3 1@4",
+
+	"plain:wide":       "-4@3 -8@4 -2@5 8@6 -4@7 1@8 -4@9 4@10 -1@119(1) 2@126(1) -8@128(1)",
+	"plain:wide__tail": "-4@3 -8@4 -2@5 8@6 -4@7 1@8 -4@9 4@10 -1@119(1) 2@126(1) -8@128(1)",
+
+	"app:half__way":             "-4@3",
+	"old__app:half__done":       "-4@3",
+	"plain__text:end__of__line": "-4@3",
+}
+
+var ppc64leArgs = func() map[string]string {
+	args := maps.Clone(ppc64Args)
+	for _, name := range []string{"plain:wide", "plain:wide__tail"} {
+		args[name] = "-4@3 -8@4 -2@5 8@6 -4@7 1@8 -4@9 4@10 -1@96(1) 2@104(1) -8@112(1)"
+	}
+	return args
+}()
+
 // s390xArgs are those on s390x. Narrow ones on the stack are the last bytes of their words.
 var s390xArgs = map[string]string{
 	"app:done":       "-4@%r2 -8@%r3 1@%r4 8@%r5",
@@ -192,7 +219,7 @@ func TestGDBRemotely(t *testing.T) {
 	for _, c := range []struct {
 		compiler
 		args map[string]string
-	}{{arm, armArgs}, {armClang, armArgs}, {arm64, arm64Args}, {i386, i386Args}, {s390x, s390xArgs}} {
+	}{{arm, armArgs}, {armClang, armArgs}, {arm64, arm64Args}, {i386, i386Args}, {ppc64, ppc64Args}, {ppc64le, ppc64leArgs}, {s390x, s390xArgs}} {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
 			tools.Need(t, "gdb-multiarch", c.machine.QEMU)
 			p := compileProgram(t, c.compiler, "-g")

@@ -42,7 +42,7 @@ void f(int n, double d, struct three *s, struct pair p, union word w, struct mix
 
 // TestLeftOut has arguments that no note can tell, and what is said of them.
 func TestLeftOut(t *testing.T) {
-	for _, c := range []compiler{gcc, clang, arm64, {toolchains.LOONG64, toolchains.Clang}, riscv64, s390x} {
+	for _, c := range []compiler{gcc, clang, arm64, {toolchains.LOONG64, toolchains.Clang}, ppc64, ppc64le, riscv64, s390x} {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
 			command := c.machine.CC(c.cc)
 			tools.Need(t, command[0], "readelf")
@@ -72,9 +72,9 @@ func TestLeftOut(t *testing.T) {
 			if diff := cmp.Diff(want, told); diff != "" {
 				t.Errorf("-v: %s", diff)
 			}
-			first := map[string]string{"amd64": "-4@%edi", "arm64": "-4@x0", "loong64": "-4@$r4", "riscv64": "-4@a0", "s390x": "-4@%r2"}[c.machine.Name]
-			second := map[string]string{"amd64": " 8@%rsi", "arm64": " 8@x1", "loong64": " 8@$r5", "riscv64": " 8@a1", "s390x": " 8@%r3"}[c.machine.Name]
-			pair := map[string]string{"amd64": " 8@%rdx -1@%cl", "arm64": " 8@x2 1@x3", "loong64": " 8@$r6 -1@$r7", "riscv64": " 8@a2 1@a3", "s390x": " 8@%r4 1@%r5"}[c.machine.Name]
+			first := map[string]string{"amd64": "-4@%edi", "arm64": "-4@x0", "loong64": "-4@$r4", "ppc64": "-4@3", "ppc64le": "-4@3", "riscv64": "-4@a0", "s390x": "-4@%r2"}[c.machine.Name]
+			second := map[string]string{"amd64": " 8@%rsi", "arm64": " 8@x1", "loong64": " 8@$r5", "ppc64": " 8@4", "ppc64le": " 8@4", "riscv64": " 8@a1", "s390x": " 8@%r3"}[c.machine.Name]
+			pair := map[string]string{"amd64": " 8@%rdx -1@%cl", "arm64": " 8@x2 1@x3", "loong64": " 8@$r6 -1@$r7", "ppc64": " 8@5 1@6", "ppc64le": " 8@5 1@6", "riscv64": " 8@a2 1@a3", "s390x": " 8@%r4 1@%r5"}[c.machine.Name]
 			args := map[string]string{"sdt:pair": first + second + pair, "sdt:real": first, "sdt:wide": first, "sdt:many": "", "sdt:whole": first + second}
 			notes := notesOf(t, object)
 			if len(notes) != 8 {

@@ -138,7 +138,7 @@ func TestNops(t *testing.T) {
 
 // TestNopsOfCompilers are operands as compilers write them by other flags.
 func TestNopsOfCompilers(t *testing.T) {
-	for _, c := range here(gcc, oldClang, clang, arm64, loong64, riscv64, compiler{toolchains.ARM64, toolchains.Clang}, compiler{toolchains.LOONG64, toolchains.Clang}, compiler{toolchains.RISCV64, toolchains.Clang}, s390x, compiler{toolchains.S390X, toolchains.Clang}) {
+	for _, c := range here(gcc, oldClang, clang, arm64, loong64, ppc64, ppc64le, riscv64, compiler{toolchains.ARM64, toolchains.Clang}, compiler{toolchains.LOONG64, toolchains.Clang}, compiler{toolchains.PPC64LE, toolchains.Clang}, compiler{toolchains.RISCV64, toolchains.Clang}, s390x, compiler{toolchains.S390X, toolchains.Clang}) {
 		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
 			t.Run(c.machine.Name+"/"+c.cc.Name+flags, func(t *testing.T) {
 				t.Parallel()

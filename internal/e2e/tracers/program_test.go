@@ -25,6 +25,8 @@ var (
 	arm64         = compiler{toolchains.ARM64, toolchains.GCC}
 	i386          = compiler{toolchains.I386, toolchains.GCC}
 	loong64       = compiler{toolchains.LOONG64, toolchains.GCC}
+	ppc64         = compiler{toolchains.PPC64, toolchains.GCC}
+	ppc64le       = compiler{toolchains.PPC64LE, toolchains.GCC}
 	riscv64       = compiler{toolchains.RISCV64, toolchains.GCC}
 	s390x         = compiler{toolchains.S390X, toolchains.GCC}
 	linkers       = toolchains.AMD64.Newest()

@@ -68,6 +68,8 @@ var byDefinition = map[*toolchains.Machine][]string{
 	toolchains.ARM64:   {"icmp:pkt__receive -4@x0 1@x1", "icmp:pkt__send -8@x0"},
 	toolchains.I386:    {"icmp:pkt__receive -4@0(%esp) 1@4(%esp)", "icmp:pkt__send -4@0(%esp)"},
 	toolchains.LOONG64: {"icmp:pkt__receive -4@$r4 1@$r5", "icmp:pkt__send -8@$r4"},
+	toolchains.PPC64:   {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
+	toolchains.PPC64LE: {"icmp:pkt__receive -4@3 1@4", "icmp:pkt__send -8@3"},
 	toolchains.RISCV64: {"icmp:pkt__receive -4@a0 1@a1", "icmp:pkt__send -8@a0"},
 	toolchains.S390X:   {"icmp:pkt__receive -4@%r2 1@%r3", "icmp:pkt__send -8@%r2"},
 }
@@ -75,7 +77,7 @@ var byDefinition = map[*toolchains.Machine][]string{
 // TestNamesOfOtherFiles converts together what belongs together: notes are called as
 // the definition says, wherever it is, and as records of the linked program are.
 func TestNamesOfOtherFiles(t *testing.T) {
-	for _, c := range here(gcc, clang, arm, arm64, i386, loong64, riscv64, s390x) {
+	for _, c := range here(gcc, clang, arm, arm64, i386, loong64, ppc64, ppc64le, riscv64, s390x) {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
 			want := byDefinition[c.machine]
 			for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {

@@ -20,6 +20,9 @@
 #elif defined __loongarch__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nr"
+#elif defined __powerpc64__
+#define NOPS_NOP "nop"
+#define NOPS_OPERAND "nZr"
 #elif defined __s390x__
 #define NOPS_NOP "brcl 0,."
 #define NOPS_OPERAND "nor"
@@ -33,11 +36,16 @@
 
 #define NOPS_SIZE(x) (((__typeof__(x))-1 < (__typeof__(x))1 ? -1 : 1) * (int)sizeof(x))
 #define NOPS_ARG(n, x) [s##n] "n" (NOPS_SIZE(x)), [a##n] NOPS_OPERAND (x)
-#define NOPS_1 "%c[s1]@%[a1]"
-#define NOPS_2 NOPS_1 " %c[s2]@%[a2]"
-#define NOPS_3 NOPS_2 " %c[s3]@%[a3]"
-#define NOPS_4 NOPS_3 " %c[s4]@%[a4]"
-#define NOPS_6 NOPS_4 " %c[s5]@%[a5] %c[s6]@%[a6]"
+#ifdef __powerpc64__ /* where registers are numbers, and numbers have an i before them */
+#define NOPS_PLACE(a) "%I[" #a "]%[" #a "]"
+#else
+#define NOPS_PLACE(a) "%[" #a "]"
+#endif
+#define NOPS_1 "%c[s1]@" NOPS_PLACE(a1)
+#define NOPS_2 NOPS_1 " %c[s2]@" NOPS_PLACE(a2)
+#define NOPS_3 NOPS_2 " %c[s3]@" NOPS_PLACE(a3)
+#define NOPS_4 NOPS_3 " %c[s4]@" NOPS_PLACE(a4)
+#define NOPS_6 NOPS_4 " %c[s5]@" NOPS_PLACE(a5) " %c[s6]@" NOPS_PLACE(a6)
 
 #ifdef SAY
 #define NOPS_PROBE(id, format, operands, list, ...) printf("nops:" #id " " format "\n", __VA_ARGS__)
