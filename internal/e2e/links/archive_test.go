@@ -58,7 +58,7 @@ func TestArchives(t *testing.T) {
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"), amd64Compiler(toolchains.Clang, "-O2", "-ffunction-sections"),
 		crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"),
-		crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2"),
+		crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2"),
 	) {
 		for _, ld := range c.machine.linkers {
 			for _, k := range collections {

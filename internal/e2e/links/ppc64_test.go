@@ -97,8 +97,7 @@ var power10 = func() *machine {
 // slots for the pointer to the table of contents, with code that has none and all.
 func TestPower10(t *testing.T) {
 	runCombinations(t, every([]compiler{
-		crossCompiler(power10, toolchains.GCC, "-O2", "-mcpu=power10"),
 		crossCompiler(power10, toolchains.Clang, "-Os", "-mcpu=pwr10"),
 		{machine: power10, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}, calls: []string{"-mcpu=power10"}},
-	}, []layout{pairs, relative32}, modes))
+	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }
