@@ -82,8 +82,14 @@ func (p *Probes) Symbol(ref image.Ref) (string, error) {
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, p.prefix) })
+	i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, p.prefix) && !isBound(name) })
 	return names[max(i, 0)], nil
+}
+
+// isBound reports whether a symbol is one that linkers make where a section begins or ends:
+// an object may stand right behind a section of records.
+func isBound(name string) bool {
+	return strings.HasPrefix(name, "__start_") || strings.HasPrefix(name, "__stop_")
 }
 
 // probeID cuts what compilers add to the name of a probe object that is local to
