@@ -38,9 +38,9 @@ var (
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: notStarted}}
 	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu", QEMU: QEMU("ppc64"), Emulation: "elf64ppc",
-		without: []string{"old-lld", "lld"}, cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32}
+		without: []string{"old-lld", "lld"}, cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32()}
 	PPC64LE = &Machine{Name: "ppc64le", Triplet: "powerpc64le-linux-gnu", QEMU: QEMU("ppc64le"), CPU: "power10", Emulation: "elf64lppc",
-		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32}
+		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32()}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, registers: true, without: notLoong64(), lacks: noLoong64(),
@@ -56,7 +56,13 @@ var (
 	all = []*Machine{AMD64, ARM, ARM64, I386, LOONG64, PPC64, PPC64LE, RISCV64, S390X}
 )
 
-var noREL32 = map[string]map[Feature]string{"mold": {Distances: "mold knows R_PPC64_REL32 in unwind tables alone"}}
+// noREL32 is mold's, of before version 2, on 64-bit PowerPC.
+func noREL32() map[string]map[Feature]string {
+	if since("trixie") {
+		return nil
+	}
+	return map[string]map[Feature]string{"mold": {Distances: "it knows R_PPC64_REL32 in unwind tables alone"}}
+}
 
 const notStarted = "what lld links does not start"
 
