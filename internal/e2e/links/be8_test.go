@@ -24,9 +24,9 @@ func TestArmBigEndian(t *testing.T) {
 				t.Parallel()
 				b := bigEndian{t, t.TempDir(), append(strings.Fields(cc), set, "-Os", "-ffreestanding", "-fno-builtin", "-fno-stack-protector", "-fno-pic")}
 				tools.Need(t, b.cc[0], toolchains.QEMU("armeb"), arm.Tool("ld.bfd"), toolchains.LLVM("ld.lld"))
-				program := b.compile("program.o", filepath.Join("testdata", "bigendian.c"), "-DRECORDS")
+				program := b.compile("program.o", filepath.Join("testdata", "be8.c"), "-DRECORDS")
 				b.write("stubs.c", "void __dtrace_probe_a(int x) {}\nint __dtrace_isenabled_b(void) { return 0; }\n")
-				twin := b.link(bfd+" --be8", b.compile("twin.o", filepath.Join("testdata", "bigendian.c")), b.compile("stubs.o", filepath.Join(b.folder, "stubs.c")))
+				twin := b.link(bfd+" --be8", b.compile("twin.o", filepath.Join("testdata", "be8.c")), b.compile("stubs.o", filepath.Join(b.folder, "stubs.c")))
 				want := tools.Must(t, toolchains.QEMU("armeb"), twin)
 				converted := convert(t, program)
 				for _, ld := range []string{bfd + " --be8", lld, bfd} {
