@@ -18,6 +18,8 @@ const (
 	modrmCallRIP = 0x15
 	modrmJmpRIP  = 0x25
 
+	opJccShort = 0x70 // jcc rel8, with a condition in the lower half
+
 	// endAddend is the addend of a field at the instruction's end that is to
 	// hold a distance from the next instruction to the symbol itself.
 	endAddend = -4

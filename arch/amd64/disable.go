@@ -68,6 +68,10 @@ var condThunk = [...][]byte{
 	arch.Enabled: {0x70, 0x04, 0x31, 0xc0, 0xeb, 0x00}, // jcc over; xor %eax,%eax; jmp return; over:
 }
 
+// inverted is the opcode of the short jcc on the inverse of the condition of jcc rel32: the
+// condition is the low nibble, and its lowest bit inverts it.
+func inverted(jcc []byte) byte { return opJccShort | (jcc[1]&0x0f ^ 1) }
+
 // condSkip is the length of the short jcc before the instruction that executes
 // only when the probe is reached.
 const condSkip = 2
@@ -123,8 +127,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		}
 		c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
 		if s.Form == arch.CondTail {
-			// The condition is the low nibble; its lowest bit inverts it.
-			c.New[0] = 0x70 | (s.Code[1]&0x0f ^ 1)
+			c.New[0] = inverted(s.Code)
 			c.Record += condSkip
 		}
 		return c, nil

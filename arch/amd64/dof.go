@@ -14,10 +14,7 @@ import (
 // and then does the same, so what is recorded is the nop or the return behind xor.
 // Sites of 5 bytes are as DTrace itself makes them, the others (calls through the global
 // offset table and conditional jumps, which it refuses) of the same instructions.
-const (
-	opNop      = 0x90
-	opJccShort = 0x70 // and a condition in the lower half
-)
+const opNop = 0x90
 
 var (
 	zeroRAX = []byte{0x48, 0x33, 0xc0} // xor %rax,%rax
@@ -38,7 +35,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	}
 	if s.Form == arch.CondTail {
 		if code[0] = s.Code[0]; s.Code[0] == opTwo {
-			code[0] = opJccShort | (s.Code[1]&0x0f ^ 1) // jcc over what is done if the probe is reached
+			code[0] = inverted(s.Code) // jcc over what is done if the probe is reached
 		}
 		code[1] = byte(len(code) - condSkip)
 		code, c.Record = code[condSkip:], c.Record+condSkip

@@ -273,7 +273,7 @@ func (f *flow) addShortJumps(from, to uint64) {
 	code := f.text.Code[:to]
 	for at := from; at+1 < to; at++ {
 		switch op := code[at]; {
-		case op&0xf0 == 0x70, op == opJmpShort, op&^3 == 0xe0:
+		case op&0xf0 == opJccShort, op == opJmpShort, op&^3 == 0xe0:
 			f.entries.add(at + 2 + uint64(int64(int8(code[at+1]))))
 		case op == 0x8d && code[at+1]&0xc7 == 5 && at+2+fieldLen <= to && !f.fields.has(at+2):
 			f.take(at + 2 + fieldLen + uint64(int64(int32(binary.LittleEndian.Uint32(code[at+2:])))))
