@@ -5,6 +5,7 @@ package machines
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
@@ -31,9 +32,9 @@ var all = []arch.Machine{
 	s390x.Machine{},
 }
 
-// orders are the same machines in files of another byte order, where what is known of them
-// depends on it.
-var orders = arm.Others
+// known are all, and the same machines in files of another byte order, where what is known
+// of them depends on it.
+var known = slices.Concat(all, arm.Others)
 
 // All returns the machines, for tests.
 func All() []arch.Machine { return all }
@@ -42,12 +43,10 @@ func All() []arch.Machine { return all }
 // are e_machine, EI_CLASS, EI_DATA and e_flags: ABIs of several machines share an
 // e_machine, as x32 does with that of x86-64.
 func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Machine {
-	for _, known := range [...][]arch.Machine{all, orders} {
-		for _, m := range known {
-			for _, abi := range m.Traits().ABIs {
-				if abi.Matches(machine, class, data, flags) {
-					return m
-				}
+	for _, m := range known {
+		for _, abi := range m.Traits().ABIs {
+			if abi.Matches(machine, class, data, flags) {
+				return m
 			}
 		}
 	}
