@@ -46,10 +46,11 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err != nil {
 		faults = append(faults, err)
 	}
-	entries = l.withNotes(entries, notes)
-	if entries, err = l.withDOF(entries); err != nil {
+	probes, err := l.dofProbes()
+	if err != nil {
 		return err
 	}
+	entries = l.withTold(entries, notes, probes)
 	if !found && len(entries)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
@@ -87,53 +88,46 @@ func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 	return entries, found, nil
 }
 
-// withNotes adds the sites that have no record and a note, as headers of provider files make
-// them, and sorts all. What is no disabled form in the file is no site of this program's:
-// SystemTap's header has others.
-func (l *lister) withNotes(entries []linkerset.Entry, notes []stapnotes.Note) []linkerset.Entry {
-	recorded := map[image.Addr]bool{}
-	for i := range entries {
-		recorded[entries[i].Site] = true
-	}
-	for _, n := range notes {
-		site := n.Site.Addr.Add(l.code.Base)
-		if n.Site.Undefined || recorded[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
-			continue
-		}
-		recorded[site] = true
-		l.told[site] = told{Probe: linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}}
-		entries = append(entries, linkerset.Entry{Kind: arch.Probe, Site: site})
-	}
-	linkerset.Sort(entries)
-	return entries
-}
-
-// withDOF adds the sites that only DTrace's object format tells of, and sorts all.
-func (l *lister) withDOF(entries []linkerset.Entry) ([]linkerset.Entry, error) {
+// dofProbes reads what DTrace's object format tells.
+func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 	probes, faults, err := dofprobes.Read(l.code.Object, l.code.Image)
-	if err != nil {
-		return nil, err
-	}
 	for _, fault := range faults {
 		l.out.fail(fault)
 	}
+	return probes, err
+}
+
+// withTold adds the sites that have no record, and sorts all: those that have a note, as
+// headers of provider files make them, and those that DTrace's object format tells of. Of
+// notes, what is no disabled form in the file is no site of this program's: SystemTap's
+// header has others.
+func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
 	known := map[image.Addr]bool{}
 	for i := range entries {
 		known[entries[i].Site] = true
 	}
+	tell := func(site image.Addr, kind arch.Kind, what told) {
+		known[site] = true
+		l.told[site] = what
+		entries = append(entries, linkerset.Entry{Kind: kind, Site: site})
+	}
+	for _, n := range notes {
+		site := n.Site.Addr.Add(l.code.Base)
+		if n.Site.Undefined || known[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
+			continue
+		}
+		tell(site, arch.Probe, told{Probe: linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}})
+	}
 	for _, p := range probes {
+		what := told{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
 		for _, s := range p.Sites {
-			site := s.Addr.Add(l.code.Base)
-			if known[site] {
-				continue
+			if site := s.Addr.Add(l.code.Base); !known[site] {
+				tell(site, s.Kind, what)
 			}
-			known[site] = true
-			l.told[site] = told{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
-			entries = append(entries, linkerset.Entry{Kind: s.Kind, Site: site})
 		}
 	}
 	linkerset.Sort(entries)
-	return entries, nil
+	return entries
 }
 
 // probe is what a record leads to, or a note says.
