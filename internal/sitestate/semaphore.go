@@ -35,14 +35,14 @@ func (t *Tests) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, err
 		return t.relocated(e.Site)
 	}
 	m, at := t.im.Machine(), e.Site.Offset
-	text := t.load(e.Site)
+	text := jumpOrLoad(t.im, e.Site)
 	addr, ok := m.Load(text, at)
 	for range hops {
 		to, branches := m.Branch(text, at)
 		if ok || !branches {
 			break
 		}
-		text, at = t.load(image.Addr{Offset: to}), to
+		text, at = jumpOrLoad(t.im, image.Addr{Offset: to}), to
 		addr, ok = m.Load(text, at)
 	}
 	return image.Ref{Addr: image.Addr{Offset: addr}}, ok, nil
@@ -51,16 +51,16 @@ func (t *Tests) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, err
 // hops are the branches from a site to its helper: one, and one that linkers put between.
 const hops = 2
 
-// load reads what may be a load of a semaphore, or a branch to one.
-func (t *Tests) load(at image.Addr) arch.Text {
-	sizes := &t.im.Machine().Traits().Sizes
-	return codeFrom(t.im, at, 0, max(sizes.Load, sizes.Site, sizes.Branch))
+// jumpOrLoad reads what may be a load of a semaphore, or a branch to one.
+func jumpOrLoad(im image.Image, at image.Addr) arch.Text {
+	sizes := &im.Machine().Traits().Sizes
+	return codeFrom(im, at, 0, max(sizes.Load, sizes.Site, sizes.Branch))
 }
 
 // relocated follows a site of an object, where relocations tell what code refers to.
 func (t *Tests) relocated(site image.Addr) (semaphore image.Ref, ok bool, err error) {
 	m := t.im.Machine()
-	text := t.load(site)
+	text := jumpOrLoad(t.im, site)
 	if _, loads := m.Load(text, site.Offset); loads {
 		return t.target(site)
 	}
@@ -71,7 +71,7 @@ func (t *Tests) relocated(site image.Addr) (semaphore image.Ref, ok bool, err er
 	if err != nil || !ok || helper.Undefined || !t.im.Executable(helper.Addr) {
 		return image.Ref{}, false, err
 	}
-	if _, loads := m.Load(t.load(helper.Addr), helper.Offset); !loads {
+	if _, loads := m.Load(jumpOrLoad(t.im, helper.Addr), helper.Offset); !loads {
 		return image.Ref{}, false, nil
 	}
 	return t.target(helper.Addr)

@@ -62,8 +62,27 @@ app_hit_semaphore: .byte 3, 0, 0, 0
 .section .note.GNU-stack, "", %%progbits
 `
 
-// code are sites and helpers of a machine, in the forms that Disable and Stub give.
-var code = map[*toolchains.Machine]struct{ sites, loads, sets string }{
+// forms are sites and helpers, as Disable and Stub give them.
+type forms struct{ sites, loads, sets string }
+
+// ppc64Forms are those of both byte orders.
+var ppc64Forms = forms{
+	sites: `
+9: bl loads
+record hit
+9: b loads
+record hit
+9: li 3, 0
+record zero
+9: b sets
+record zero
+`,
+	loads: "loads: mflr 0\nbcl 20, 31, 1f\n1: mflr 3\nmtlr 0\naddis 3, 3, app_hit_semaphore-1b@ha\nlhz 3, app_hit_semaphore-1b@l(3)\nblr",
+	sets:  "sets: li 3, 0\nblr",
+}
+
+// code are the forms of each machine.
+var code = map[*toolchains.Machine]forms{
 	toolchains.AMD64: {
 		sites: `
 9: call loads
@@ -184,34 +203,8 @@ record zero
 		loads: "loads: pcalau12i $a0, %pc_hi20(app_hit_semaphore)\nld.hu $a0, $a0, %pc_lo12(app_hit_semaphore)\nret",
 		sets:  "sets: move $a0, $zero\nret",
 	},
-	toolchains.PPC64: {
-		sites: `
-9: bl loads
-record hit
-9: b loads
-record hit
-9: li 3, 0
-record zero
-9: b sets
-record zero
-`,
-		loads: "loads: mflr 0\nbcl 20, 31, 1f\n1: mflr 3\nmtlr 0\naddis 3, 3, app_hit_semaphore-1b@ha\nlhz 3, app_hit_semaphore-1b@l(3)\nblr",
-		sets:  "sets: li 3, 0\nblr",
-	},
-	toolchains.PPC64LE: {
-		sites: `
-9: bl loads
-record hit
-9: b loads
-record hit
-9: li 3, 0
-record zero
-9: b sets
-record zero
-`,
-		loads: "loads: mflr 0\nbcl 20, 31, 1f\n1: mflr 3\nmtlr 0\naddis 3, 3, app_hit_semaphore-1b@ha\nlhz 3, app_hit_semaphore-1b@l(3)\nblr",
-		sets:  "sets: li 3, 0\nblr",
-	},
+	toolchains.PPC64:   ppc64Forms,
+	toolchains.PPC64LE: ppc64Forms,
 	toolchains.RISCV64: {
 		sites: `
 .option norvc

@@ -99,7 +99,7 @@ func isLive(im image.Image, text arch.Text, e *linkerset.Entry, site arch.Site) 
 	}
 	takes := takesHelper(m, site)
 	for range hops {
-		helper := codeFrom(im, image.Addr{Offset: to}, 0, max(m.Traits().Load, m.Traits().Branch))
+		helper := jumpOrLoad(im, image.Addr{Offset: to})
 		if _, loads := m.Load(helper, to); loads || takes && setsResult(m, helper) {
 			return false
 		}
