@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
 )
@@ -91,7 +90,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return p, nil
 	}
 	if s.Machine == nil {
-		return nil, &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unsupported(s.Object.ABI()))}
+		return nil, s.Unsupported()
 	}
 	p.Thunk = s.Machine.Traits().Thunk(p.Thunk)
 	if opts.DOF != nil {

@@ -247,6 +247,11 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	return maps, err
 }
 
+// Unsupported is the error of an object that calls stubs, of a machine that is not known.
+func (s *Scan) Unsupported() error {
+	return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unsupported(s.Object.ABI()))}
+}
+
 // maxAttributes is the size of the largest build attributes in bytes. They are read for each
 // site, and those of compilers have some 50 bytes.
 const maxAttributes = 4096
@@ -254,16 +259,17 @@ const maxAttributes = 4096
 // attributes are the object's build attributes, where sites depend on them.
 func (s *Scan) attributes() ([]byte, error) {
 	typ := s.Machine.Traits().Attributes
-	for i := range s.Object.Sections {
-		switch sec := &s.Object.Sections[i]; {
-		case typ == elf.SHT_NULL || sec.Type != typ:
-		case sec.Size > maxAttributes:
-			return nil, s.Object.SectionError(i, fmt.Errorf("has %d bytes, and build attributes at most %d", sec.Size, maxAttributes))
-		default:
-			return s.Object.Data(i)
-		}
+	if typ == elf.SHT_NULL {
+		return nil, nil
 	}
-	return nil, nil
+	i := slices.IndexFunc(s.Object.Sections, func(sec elfreloc.Section) bool { return sec.Type == typ })
+	if i < 0 {
+		return nil, nil
+	}
+	if size := s.Object.Sections[i].Size; size > maxAttributes {
+		return nil, s.Object.SectionError(i, fmt.Errorf("has %d bytes, and build attributes at most %d", size, maxAttributes))
+	}
+	return s.Object.Data(i)
 }
 
 // compareMappings sorts by offset. Of those at one place, where a piece of a section is

@@ -131,8 +131,11 @@ const mostDescriptors = 4
 
 func (s *linkedStubs) findDescriptors() {
 	name := s.Machine.Traits().Descriptors
+	if name == "" {
+		return
+	}
 	for i := range s.Sections {
-		if name != "" && s.Sections[i].Name == name && len(s.descriptors) < mostDescriptors {
+		if s.Sections[i].Name == name && len(s.descriptors) < mostDescriptors {
 			s.descriptors = append(s.descriptors, &s.Sections[i])
 		}
 	}

@@ -28,7 +28,6 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
-	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/notes"
@@ -184,7 +183,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 		return nil
 	}
 	if n.machine == nil {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unsupported(o.ABI()))}
+		return scan.Unsupported()
 	}
 	if n.thunk == "" && scan.ReturnsThroughThunk {
 		n.thunk = n.machine.Traits().ReturnThunk.Symbol
