@@ -33,14 +33,14 @@ type Machine struct {
 var (
 	AMD64 = &Machine{Name: "amd64", Emulation: "elf_x86_64"}
 	ARM   = &Machine{Name: "arm", Triplet: "arm-linux-gnueabihf", QEMU: QEMU("arm"), Emulation: "armelf_linux_eabi", Assembler: []string{"-march=armv7-a"},
-		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
+		cannot: noStartFile}
 	ARM64 = &Machine{Name: "arm64", Triplet: "aarch64-linux-gnu", QEMU: QEMU("aarch64"), Emulation: "aarch64linux"}
 	I386  = &Machine{Name: "i386", Triplet: "i686-linux-gnu", QEMU: QEMU("i386"), Emulation: "elf_i386",
 		cannot: map[Feature]string{StaticPIE: notStarted}}
 	PPC64 = &Machine{Name: "ppc64", Triplet: "powerpc64-linux-gnu", QEMU: QEMU("ppc64"), Emulation: "elf64ppc",
-		without: []string{"old-lld", "lld"}, cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32()}
+		without: []string{"old-lld", "lld"}, cannot: noStartFile, linker: noREL32()}
 	PPC64LE = &Machine{Name: "ppc64le", Triplet: "powerpc64le-linux-gnu", QEMU: QEMU("ppc64le"), CPU: "power10", Emulation: "elf64lppc",
-		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}, linker: noREL32()}
+		cannot: noStartFile, linker: noREL32()}
 	// As clang's driver does, -X: lld keeps labels named .L otherwise.
 	LOONG64 = &Machine{Name: "loong64", Triplet: "loongarch64-linux-gnu", QEMU: QEMU("loongarch64"), Emulation: "elf64loongarch",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, registers: true, without: notLoong64(), lacks: noLoong64(),
@@ -48,10 +48,10 @@ var (
 
 	RISCV64 = &Machine{Name: "riscv64", Triplet: "riscv64-linux-gnu", QEMU: QEMU("riscv64"), Emulation: "elf64lriscv",
 		Relaxes: true, LinkFlags: []string{"-Wl,-X"}, without: []string{"gold"},
-		cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
+		cannot: noStartFile}
 
 	S390X = &Machine{Name: "s390x", Triplet: "s390x-linux-gnu", QEMU: QEMU("s390x"), Emulation: "elf64_s390",
-		without: beforeLLD18(), cannot: map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}}
+		without: beforeLLD18(), cannot: noStartFile}
 
 	all = []*Machine{AMD64, ARM, ARM64, I386, LOONG64, PPC64, PPC64LE, RISCV64, S390X}
 )
@@ -63,6 +63,8 @@ func noREL32() map[string]map[Feature]string {
 	}
 	return map[string]map[Feature]string{"mold": {Distances: "it knows R_PPC64_REL32 in unwind tables alone"}}
 }
+
+var noStartFile = map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}
 
 const notStarted = "what lld links does not start"
 
