@@ -73,17 +73,27 @@ func (p *program) runCheck(s *checkSettings) *report.Report {
 	return r
 }
 
-func parseCheck(args []string) (*checkSettings, error) {
-	s := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}
-	var require, manifests []string
-	var format, known string
+// checkFlags are the values of the flags of check, before they are checked.
+type checkFlags struct {
+	require, manifests []string
+	format, baseline   string
+}
+
+// newCheckFlags defines the flags of check.
+func newCheckFlags() (*checkSettings, *checkFlags) {
+	s, values := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}, &checkFlags{}
 	s.defineNames()
-	s.Var(&repeated{to: &require}, "require", "")
+	s.Var(&repeated{to: &values.require}, "require", "")
 	s.Var(&repeated{to: &s.allowed}, "allow", "")
-	s.Var(&repeated{to: &manifests}, "manifest", "")
-	s.StringVar(&known, "baseline", "", "")
+	s.Var(&repeated{to: &values.manifests}, "manifest", "")
+	s.StringVar(&values.baseline, "baseline", "", "")
 	s.StringVar(&s.write, "write-baseline", "", "")
-	s.StringVar(&format, "format", report.Default, "")
+	s.StringVar(&values.format, "format", report.Default, "")
+	return s, values
+}
+
+func parseCheck(args []string) (*checkSettings, error) {
+	s, values := newCheckFlags()
 	if err := parseFlags(s.FlagSet, args); err != nil {
 		return nil, err
 	}
@@ -101,7 +111,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 	s.options = check.Options{
 		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
 	}
-	for _, text := range require {
+	for _, text := range values.require {
 		t, err := listing.ParsePattern(text)
 		if err != nil {
 			return nil, usageError{err}
@@ -115,13 +125,13 @@ func parseCheck(args []string) (*checkSettings, error) {
 			return nil, usagef("--allow %s is no rule; sdtconvert help check lists them", name)
 		}
 	}
-	if s.format = report.Named(format); s.format == nil {
-		return nil, usagef("unknown format %q; known are %s", format, report.Names())
+	if s.format = report.Named(values.format); s.format == nil {
+		return nil, usagef("unknown format %q; known are %s", values.format, report.Names())
 	}
-	if s.options.Manifest, err = readManifests(manifests); err != nil {
+	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
 		return nil, err
 	}
-	s.known, err = report.ReadBaseline(known)
+	s.known, err = report.ReadBaseline(values.baseline)
 	return s, err
 }
 

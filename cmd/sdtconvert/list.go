@@ -20,10 +20,11 @@ import (
 // listSettings are what the flags of list say.
 type listSettings struct {
 	listing.Options
-	verbose bool
-	json    bool
-	pid     int
-	files   []string // unless pid is given
+	verbose         bool
+	json            bool
+	pid             int
+	layout, section string
+	files           []string // unless pid is given
 }
 
 // defineShown defines the flags that say how functions are shown.
@@ -49,9 +50,9 @@ func (p *program) list(args []string) (bool, error) {
 	return out.close(nil)
 }
 
-func parseList(args []string) (*listSettings, error) {
+// listFlags defines the flags of list.
+func listFlags() (*pflag.FlagSet, *listSettings) {
 	s := &listSettings{}
-	var format, section string
 	f := newFlagSet("list")
 	defineShown(f, &s.Options.Options)
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "")
@@ -61,10 +62,15 @@ func parseList(args []string) (*listSettings, error) {
 	f.StringVarP(&s.Filter.All.Module, "module", "m", "", "")
 	f.StringVarP(&s.Filter.All.Function, "function", "f", "", "")
 	f.StringVarP(&s.Filter.All.Name, "name", "n", "", "")
-	f.StringVar(&format, "layout", "", "")
-	f.StringVar(&section, "section", "", "")
+	f.StringVar(&s.layout, "layout", "", "")
+	f.StringVar(&s.section, "section", "", "")
 	f.StringVar(&s.ProbePrefix, "probe-object-prefix", "sdt_", "")
 	defineFollow(f, &s.FollowThin)
+	return f, s
+}
+
+func parseList(args []string) (*listSettings, error) {
+	f, s := listFlags()
 	if err := parseFlags(f, args); err != nil {
 		return nil, err
 	}
@@ -75,7 +81,7 @@ func parseList(args []string) (*listSettings, error) {
 	if s.Filter.Alternatives, s.files, err = splitProbes(f.Args()); err != nil {
 		return nil, usageError{err}
 	}
-	if s.Layouts, err = listedLayouts(format, section); err != nil {
+	if s.Layouts, err = listedLayouts(s.layout, s.section); err != nil {
 		return nil, usageError{err}
 	}
 	s.Lines = s.verbose || s.json

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 )
@@ -44,12 +46,18 @@ func (p *program) resolve(args []string) (failed bool, err error) {
 	return failed, errors.Join(err, out.close())
 }
 
-func parseResolve(args []string) (*resolveSettings, error) {
+// resolveFlags defines the flags of resolve.
+func resolveFlags() (*pflag.FlagSet, *resolveSettings) {
 	s := &resolveSettings{Options: locate.Options{Lines: true}}
 	f := newFlagSet("resolve")
 	defineShown(f, &s.Options)
 	f.BoolVar(&s.json, "json", false, "")
 	f.IntVar(&s.pid, "pid", 0, "")
+	return f, s
+}
+
+func parseResolve(args []string) (*resolveSettings, error) {
+	f, s := resolveFlags()
 	if err := parseFlags(f, args); err != nil {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/spf13/pflag"
-
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
@@ -58,64 +56,7 @@ func (p *program) run(name string, args []string) int {
 	if triplet, ok := dtraceName(name); ok {
 		return p.runAsDtrace(triplet, args)
 	}
-	if len(args) > 0 && args[0] == "ld" { // its response files are the linker's
-		return p.runLinker(args[1:])
-	}
-	isCheck := len(args) > 0 && args[0] == "check"
-	args, err := expandResponseFiles(args)
-	if err != nil && isCheck {
-		err = checkError(err)
-	}
-	if err != nil {
-		return p.report(err)
-	}
-	name = "convert"
-	if len(args) > 0 && commandNamed(args[0]) != nil {
-		name, args = args[0], args[1:]
-	}
-	failed, err := commandNamed(name)(p, args)
-	if errors.Is(err, pflag.ErrHelp) {
-		_, err = p.help([]string{name})
-	}
-	if err != nil {
-		return p.report(err)
-	}
-	if failed {
-		return exitFailed
-	}
-	return exitOK
-}
-
-// command runs with its arguments, and tells whether anything failed that it
-// has reported itself.
-type command func(p *program, args []string) (failed bool, err error)
-
-// commandNamed returns nil where there is no such command. That of a linker is not
-// among them: see run.
-func commandNamed(name string) command {
-	switch name {
-	case "check":
-		return (*program).check
-	case "convert":
-		return (*program).convert
-	case "inspect":
-		return (*program).inspect
-	case "list":
-		return (*program).list
-	case "provider":
-		return (*program).provider
-	case "resolve":
-		return (*program).resolve
-	case "sites":
-		return (*program).sites
-	case "stubs":
-		return (*program).stubs
-	case "version", "--version", "-V":
-		return (*program).version
-	case "help":
-		return (*program).help
-	}
-	return nil
+	return p.runCommand(args)
 }
 
 func (p *program) report(err error) int {
