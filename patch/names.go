@@ -12,7 +12,7 @@ import (
 
 // Names says which symbols are stubs. No string in it may be "". The longest prefix
 // of a name counts, and of equals the one of is-enabled tests; a whole name counts
-// only where no prefix does.
+// only where no prefix does. Without any prefix or symbol it stands for DefaultNames.
 type Names struct {
 	Prefixes        []string // of probe calls; the probe id follows
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
@@ -25,6 +25,15 @@ type Names struct {
 // DefaultNames are the stubs of the SDT(9) macros.
 func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
+}
+
+// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
+func (n Names) orDefault() Names {
+	if len(n.Prefixes)+len(n.EnabledPrefixes)+len(n.Symbols) == 0 {
+		d := DefaultNames()
+		n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
+	}
+	return n
 }
 
 // matcher finds the stub that a symbol's name makes it.
@@ -42,6 +51,7 @@ type prefix struct {
 // newMatcher sorts the prefixes so that the first to match wins: the longest,
 // and of equals the is-enabled one.
 func newMatcher(n Names) *matcher {
+	n = n.orDefault()
 	m := &matcher{whole: n.Symbols}
 	for _, p := range n.Prefixes {
 		m.prefixes = append(m.prefixes, prefix{p, arch.Probe})
@@ -110,6 +120,7 @@ func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 
 // MayBeStub reports whether a name that some string begins with may be a stub's.
 func (n Names) MayBeStub(s string) bool {
+	n = n.orDefault()
 	for _, list := range [][]string{n.Prefixes, n.EnabledPrefixes, n.Symbols} {
 		for _, p := range list {
 			if strings.HasPrefix(s, p) {
@@ -124,6 +135,7 @@ func (n Names) MayBeStub(s string) bool {
 // (elfreloc.Object.NamesContain), the likely ones first: who names a symbol knows that
 // it is there.
 func (n Names) Needles() [][]byte {
+	n = n.orDefault()
 	var out [][]byte
 	for _, list := range [][]string{n.Symbols, n.Prefixes, n.EnabledPrefixes} {
 		for _, s := range list {

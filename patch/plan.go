@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Names       Names
 	Layout      linkerset.Layout // of records
-	ProbePrefix string           // of probe objects' names; the probe id follows; not ""
+	ProbePrefix string           // of probe objects' names; the probe id follows; "" for sdt_
 	NoRecords   bool             // only disable
 	// DropRelocations deletes the relocations of disabled sites, instead of
 	// making them R_*_NONE. Then no linker keeps records and text together.
@@ -42,6 +42,16 @@ type Options struct {
 	// Known tells these notes what other files of the link say of probes that an
 	// object does not define; nil for nothing.
 	Known Known
+}
+
+// defaultProbePrefix begins the names of FreeBSD's probe objects.
+const defaultProbePrefix = "sdt_"
+
+// withDefaults returns opts with a default in the place of what is required and missing.
+func (opts Options) withDefaults() Options {
+	opts.Names = opts.Names.orDefault()
+	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
+	return opts
 }
 
 // Noted reports whether there are notes of any kind.
@@ -81,6 +91,7 @@ type Plan struct {
 // a machine that is not known is an error where it calls stubs, or names them in what is
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
+	opts = opts.withDefaults()
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
 	if err := p.planSemaphores(); err != nil {
 		return nil, err

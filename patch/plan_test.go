@@ -152,3 +152,30 @@ func TestProbeObjectsTakeThePlaceOfStubs(t *testing.T) {
 }
 
 func sorted(in []string) []string { return slices.Sorted(slices.Values(in)) }
+
+// Zero Options convert as the default ones, and so do those that only say something else.
+func TestZeroOptionsAreTheDefaults(t *testing.T) {
+	convert := func(opts patch.Options) []byte {
+		t.Helper()
+		data := objects.Read(t, "calls.amd64-gcc12-O2.o")
+		out, err := patch.Convert(objects.Open(t, data), opts)
+		if err != nil || out == nil {
+			t.Fatalf("%+v: converted to %v, %v", opts, out, err)
+		}
+		var converted bytes.Buffer
+		if err := out.Write(&converted, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+		return converted.Bytes()
+	}
+	want := convert(patch.DefaultOptions())
+	if !bytes.Equal(convert(patch.Options{}), want) {
+		t.Error("zero options make another object")
+	}
+	if bytes.Contains(convert(patch.Options{DropRelocations: true}), []byte("__dtrace_")) {
+		t.Error("a stub is left")
+	}
+	if (patch.Names{}).IsStub("__dtrace_probe_x") != patch.DefaultNames().IsStub("__dtrace_probe_x") {
+		t.Error("no names are not the default ones")
+	}
+}

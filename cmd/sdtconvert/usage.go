@@ -28,10 +28,12 @@ Usage:
     sdtconvert version, --version, -V       show the version
     sdtconvert help [COMMAND]               show this, or help on a command
 
-An argument @FILE stands for the arguments that FILE holds.
+Flags may precede the command. An argument @FILE stands for the arguments that FILE
+holds.
 
 Exit status: 0 all is well, 1 something was wrong with a file (it is left as it
-was, and the others are done), 2 the command line is wrong; of check, 1 it has
+was, and the others are done), 2 the command line is wrong and nothing was done, as
+where the first word is neither a command nor a file; of check, 1 it has
 found an error, 3 it could not look at a file.
 `
 

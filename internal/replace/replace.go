@@ -118,7 +118,8 @@ func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, worker
 func resolve(path string) (target string, regular bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, true, nil // a link that leads nowhere is replaced itself
+		target, err = followDangling(path)
+		return target, true, err
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return path, false, err
@@ -128,6 +129,27 @@ func resolve(path string) (target string, regular bool, err error) {
 		return path, false, nil
 	}
 	return target, true, nil
+}
+
+// maxLinks is how many symbolic links Linux follows in a path.
+const maxLinks = 40
+
+// followDangling returns the path that symbolic links lead to although there is no file,
+// where open(2) would make one.
+func followDangling(path string) (string, error) {
+	for range maxLinks {
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // not a link: the file is made here
+		}
+		if !filepath.IsAbs(link) {
+			// As text, so that .. leads where the kernel says.
+			folder, _ := filepath.Split(path)
+			link = folder + link
+		}
+		path = link
+	}
+	return "", &fs.PathError{Op: "follow", Path: path, Err: errors.New("too many symbolic links")}
 }
 
 // temporaryFor makes the file that is to become target, or takes the one that
