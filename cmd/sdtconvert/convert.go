@@ -25,7 +25,7 @@ func (p *program) convert(args []string) (bool, error) {
 	c := convert.New(o, p.files)
 	return p.runAll(s, func(file string) *result {
 		r := c.File(file, s.target(file))
-		return &result{lines: r.Lines.Bytes(), messages: r.Messages.Bytes(), failed: r.Failed, objects: r.Objects}
+		return &result{lines: r.Lines.Bytes(), messages: r.Messages.Bytes(), warnings: r.Warnings, failed: r.Failed, objects: r.Objects}
 	})
 }
 

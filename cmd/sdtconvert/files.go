@@ -14,6 +14,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 )
 
@@ -21,6 +22,7 @@ import (
 type result struct {
 	lines    []byte // for standard output, unless there is a manifest
 	messages []byte // for standard error
+	warnings []message.FileWarning
 	failed   bool
 	objects  []*manifest.Object // of a manifest
 }
@@ -35,6 +37,7 @@ func (p *program) runAll(s *settings, work func(file string) *result) (failed bo
 	defer progress.stop()
 	stdout, stderr := outlet{p.Stdout, p}, outlet{p.Stderr, p}
 	out := &resultPrinter{w: stdout}
+	var warnings message.Tally
 	if s.json {
 		out.manifest = manifest.NewWriter(stdout)
 	}
@@ -43,10 +46,13 @@ func (p *program) runAll(s *settings, work func(file string) *result) (failed bo
 		if len(r.messages) > 0 {
 			stderr.Write(r.messages)
 		}
+		warnings.Add(r.warnings...)
 		out.print(r)
 		failed = failed || r.failed
 		progress.resume(i + 1)
 	})
+	progress.stop()
+	warnings.Print(stderr)
 	return failed, out.close()
 }
 

@@ -73,12 +73,15 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 	c := convert.New(convert.Options{
 		Patch: sites.New(providers, o.system.Patch()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true, KeepTime: true,
 	}, p.files)
+	var warnings message.Tally
 	failed := false
 	for _, path := range o.objects {
 		r := c.File(path, path)
 		p.Stderr.Write(r.Messages.Bytes())
+		warnings.Add(r.Warnings...)
 		failed = failed || r.Failed
 	}
+	warnings.Print(p.Stderr)
 	if failed {
 		return errors.New(o.output + ": not written")
 	}

@@ -59,7 +59,7 @@ func New(o Options, w *replace.Writer) *Converter {
 func (c *Converter) File(path, target string) *Result {
 	var r *Result
 	err := retry(func() error {
-		r = &Result{path: path, manifest: c.Manifest}
+		r = &Result{path: path, manifest: c.Manifest, verbose: c.Verbose}
 		return c.file(path, target, r)
 	})
 	if err != nil && err != errMember {

@@ -2,24 +2,40 @@ package convert
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
 )
 
 // Result is what came of one file.
 type Result struct {
-	Lines    bytes.Buffer // of text for standard output
-	Messages bytes.Buffer // for standard error
-	Failed   bool         // and the messages say why
+	Lines    bytes.Buffer          // of text for standard output
+	Messages bytes.Buffer          // for standard error
+	Warnings []message.FileWarning // that are not among the messages
+	Failed   bool                  // and the messages say why
 	// Objects are for a manifest, if one is wanted: the file, or the members of an
 	// archive.
 	Objects []*manifest.Object
 
 	path     string
+	verbose  bool               // whether warnings are among the messages
 	manifest bool               // whether one is wanted
 	own      *manifest.Object   // of the file itself, or nil
 	changed  []*manifest.Object // those that are converted once the file is written
+}
+
+// warn takes in a warning, which begins with the name of its file if it is an
+// *elfreloc.Error.
+func (r *Result) warn(err error) {
+	located := (*elfreloc.Error)(nil)
+	if r.verbose || !errors.As(err, &located) {
+		message.Warning(&r.Messages, err)
+		return
+	}
+	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
 // take takes in what became of the file in memory, but for its error.
@@ -38,7 +54,7 @@ func (r *Result) member(made *conversion) {
 
 func (r *Result) add(made *conversion) {
 	for _, err := range made.warnings {
-		message.Warning(&r.Messages, err)
+		r.warn(err)
 	}
 	if made.entry == nil {
 		return

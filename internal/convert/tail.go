@@ -4,6 +4,7 @@ package convert
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"sdtconvert/elfreloc"
@@ -38,7 +39,7 @@ func tail(o *input.Object, out *elfreloc.Output) (warning, err error) {
 			what = "the module's signature is dropped, because it no longer fits; sign the module again"
 		}
 	}
-	return fmt.Errorf("%s: %s", o.Name, what), nil
+	return &elfreloc.Error{File: o.Name, Err: errors.New(what)}, nil
 }
 
 // memberPadding is what LLVM's ar makes the size of a member a multiple of where it

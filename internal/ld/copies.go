@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/patch"
 )
@@ -65,6 +66,7 @@ func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, erro
 		o.Planned = notes.add
 	}
 	c, failed := convert.New(o, l.session.files), false
+	var warnings message.Tally
 	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result {
 		target := files[i]
 		if !l.InPlace {
@@ -77,8 +79,10 @@ func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, erro
 				l.Stderr.Write(text)
 			}
 		}
+		warnings.Add(r.Warnings...)
 		failed = failed || r.Failed
 	})
+	warnings.Print(l.Stderr)
 	if failed {
 		return converted{}, errTold
 	}
