@@ -4,7 +4,7 @@ programs=(memcached)
 guarded=
 
 configure() {
-	cp -r "$source/." .
+	cp -r --preserve=timestamps "$source/." . # or make wants to run the autotools
 	./configure --quiet --enable-dtrace
 }
 build() { make --silent --jobs="$jobs"; }

@@ -5,7 +5,7 @@ programs=(perl miniperl)
 guarded=:perl:
 
 configure() {
-	cp -r "$source/." .
+	cp -r --preserve=timestamps "$source/." .
 	sh Configure -des -Doptimize=-O2 -Dusedtrace="$dtrace"
 }
 build() { make --jobs="$jobs"; }
