@@ -53,7 +53,7 @@ func (m Machine) afterSwitch(code []byte, at uint64) (to, size uint64, ok bool) 
 	if b, ok := branchA32(m.order.readA32(code)); ok && b.form == arch.Tail {
 		return wrap(at + aheadA32 + uint64(b.distance)), 2 * insnLen, true
 	}
-	if len(code) < 3*insnLen || m.order.readA32(code) != 0xe59fc000 || m.order.readA32(code[insnLen:]) != 0xe08cf00f { // ldr ip, [pc]; add pc, ip, pc
+	if len(code) < 2*insnLen+halfword || m.order.readA32(code) != 0xe59fc000 || m.order.readA32(code[insnLen:]) != 0xe08cf00f { // ldr ip, [pc]; add pc, ip, pc
 		return 0, 0, false
 	}
 	return wrap(at + insnLen + aheadA32 + uint64(m.order.word(code[2*insnLen:]))), 4 * insnLen, true
@@ -81,10 +81,11 @@ func (m Machine) movedAddress(code []byte, at uint64) (to, size uint64, ok bool)
 		return 0, 0, false
 	}
 	value := uint64(immediateThumb(m.order.readThumb(code[insnLen:]))<<16 | immediateThumb(m.order.readThumb(code)))
-	switch last := m.order.readThumb(code[2*insnLen:]); {
-	case last>>16 == bx:
+	last := code[2*insnLen:]
+	switch {
+	case m.order.code().Uint16(last) == bx:
 		return value &^ 1, 2*insnLen + halfword, true
-	case last == add<<16|bx:
+	case len(last) >= insnLen && m.order.readThumb(last) == add<<16|bx:
 		return wrap(at+2*insnLen+aheadThumb+value) &^ 1, 3 * insnLen, true
 	}
 	return 0, 0, false

@@ -63,9 +63,13 @@ func parseList(args []string) (*listSettings, error) {
 	f.StringVarP(&s.Filter.All.Name, "name", "n", "", "")
 	f.StringVar(&format, "layout", "", "")
 	f.StringVar(&section, "section", "", "")
+	defineStubNames(f, &s.Names)
 	f.StringVar(&s.ProbePrefix, "probe-object-prefix", "sdt_", "")
 	defineFollow(f, &s.FollowThin)
 	if err := parseFlags(f, args); err != nil {
+		return nil, err
+	}
+	if err := checkStubNames(&s.Names); err != nil {
 		return nil, err
 	}
 	if err := s.Filter.All.Compile(); err != nil {

@@ -21,6 +21,7 @@ type lister struct {
 	probes     *linkerset.Probes
 	out        *Listing
 	lines      map[key]*Probe
+	states     *sitestate.Reader
 	semaphores *semaphores         // nil when nobody wants them
 	told       map[image.Addr]told // by site, those that no record tells
 }
@@ -37,7 +38,10 @@ type key struct{ provider, module, function, name string }
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil, map[image.Addr]told{}}
+	l := &lister{
+		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},
+		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), told: map[image.Addr]told{},
+	}
 	entries, found, err := l.records()
 	if err != nil {
 		return err
@@ -62,7 +66,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		for _, fault := range faults {
 			o.Warn(fault)
 		}
-		l.semaphores = newSemaphores(code, memory, notes)
+		l.semaphores = newSemaphores(code, memory, l.states, notes)
 	}
 	for i := range entries {
 		if err := l.add(&entries[i]); err != nil {
@@ -160,7 +164,10 @@ func (l *lister) add(e *linkerset.Entry) error {
 		l.fault(e, "no function holds this site of %s", p.String())
 	}
 	l.code.Complete(&place)
-	site := l.site(e, &p, place)
+	site, err := l.site(e, &p, place)
+	if err != nil {
+		return err
+	}
 	if site.Semaphore, err = l.semaphores.of(e); err != nil {
 		return err
 	}
@@ -186,21 +193,22 @@ func (l *lister) fault(e *linkerset.Entry, format string, args ...any) {
 	l.out.fail(fmt.Errorf("%s: %s: %w", l.memory.Name(), l.memory.Place(e.Site), fmt.Errorf(format, args...)))
 }
 
-func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) Site {
+func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, error) {
 	s := Site{Address: fmt.Sprintf("%#x", e.Site.Offset), Place: place}
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	of := sitestate.Of
+	of := l.states.Of
 	if l.told[e.Site].dof {
-		of = sitestate.OfDOF
+		of = l.states.OfDOF
 	}
-	s.Kind, s.State = of(e, l.memory, l.code.Image, l.code.Base)
+	found, err := of(e)
+	s.Kind, s.State = found.Kind, found.State
 	if s.State == sitestate.Unknown {
 		text := sitestate.CodeAround(l.memory, e.Site)
-		l.fault(e, "this site of %s holds % x: no disabled form, no call and no breakpoint", p.String(), text.At(e.Site.Offset, 4))
+		l.fault(e, "this site of %s %s", p.String(), found.Unexplained(text.At(e.Site.Offset, 4)))
 	}
-	return s
+	return s, err
 }
 
 // errNoRecords explains an image without records, by those that it has in
