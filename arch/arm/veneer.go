@@ -21,7 +21,7 @@ func (m Machine) Bridges(code []byte, pc uint64, f func(at, size, to uint64)) {
 
 // veneer reads one.
 func (m Machine) veneer(t arch.Text, at uint64) (to uint64, ok bool) {
-	for n := veneerLen; n >= 2*insnLen; n -= insnLen {
+	for n := veneerLen; n >= 2*insnLen; n -= halfword {
 		if code := t.At(at, n); code != nil {
 			to, _, ok = m.readVeneer(code, at)
 			return to, ok

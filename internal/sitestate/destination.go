@@ -50,9 +50,6 @@ func shown(im image.Image, to image.Ref) string {
 func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size uint64) (ref image.Ref, ok bool, err error) {
 	to, ok := im.Machine().Branch(text, at.Offset)
 	if !ok {
-		to, ok = bridge(im.Machine(), text, at.Offset)
-	}
-	if !ok {
 		return image.Ref{}, false, nil
 	}
 	if at.Section != 0 {
@@ -68,20 +65,6 @@ func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size
 		}
 	}
 	return image.Ref{Addr: image.Addr{Section: at.Section, Offset: to}}, true, nil
-}
-
-// bridge is where code goes that a linker has put between two instruction sets.
-func bridge(m arch.Machine, text arch.Text, at uint64) (to uint64, ok bool) {
-	b, isBridger := m.(arch.Bridger)
-	if !isBridger || at < text.Start || at-text.Start >= uint64(len(text.Code)) {
-		return 0, false
-	}
-	b.Bridges(text.Code[at-text.Start:], at, func(from, _, goes uint64) {
-		if from == at {
-			to, ok = goes, true
-		}
-	})
-	return to, ok
 }
 
 // meaning tells what a site of a kind is that goes to some place: Live where that is a
