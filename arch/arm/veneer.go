@@ -53,7 +53,7 @@ func (m Machine) afterSwitch(code []byte, at uint64) (to, size uint64, ok bool) 
 	if b, ok := branchA32(m.order.readA32(code)); ok && b.form == arch.Tail {
 		return wrap(at + aheadA32 + uint64(b.distance)), 2 * insnLen, true
 	}
-	if len(code) < 2*insnLen+halfword || m.order.readA32(code) != 0xe59fc000 || m.order.readA32(code[insnLen:]) != 0xe08cf00f { // ldr ip, [pc]; add pc, ip, pc
+	if len(code) < 3*insnLen || m.order.readA32(code) != 0xe59fc000 || m.order.readA32(code[insnLen:]) != 0xe08cf00f { // ldr ip, [pc]; add pc, ip, pc
 		return 0, 0, false
 	}
 	return wrap(at + insnLen + aheadA32 + uint64(m.order.word(code[2*insnLen:]))), 4 * insnLen, true
@@ -77,7 +77,7 @@ func (m Machine) load12(code []byte, at uint64, insns ...uint32) (to uint64, ok 
 // counter is added where code is independent of its position.
 func (m Machine) movedAddress(code []byte, at uint64) (to, size uint64, ok bool) {
 	const add, bx = 0x44fc, 0x4760 // add ip, pc; bx ip
-	if len(code) < 3*insnLen || m.order.readThumb(code[insnLen:])&0xfbf08f00 != 0xf2c00c00 {
+	if len(code) < 2*insnLen+halfword || m.order.readThumb(code[insnLen:])&0xfbf08f00 != 0xf2c00c00 {
 		return 0, 0, false
 	}
 	value := uint64(immediateThumb(m.order.readThumb(code[insnLen:]))<<16 | immediateThumb(m.order.readThumb(code)))
