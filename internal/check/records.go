@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
@@ -14,7 +16,11 @@ import (
 func (l *looker) records() (found bool, err error) {
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
-	for _, layout := range l.set.opts.Layouts {
+	foreign, err := linkerset.Foreign(l.Object.Object, l.Machine, l.set.opts.Layouts, []string{l.set.opts.ProbePrefix})
+	if err != nil {
+		return false, err
+	}
+	for _, layout := range slices.Concat(l.set.opts.Layouts, foreign) {
 		some, faults, err := layout.Read(l.code.Image)
 		if err != nil {
 			return false, err

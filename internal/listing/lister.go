@@ -58,6 +58,9 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if !found && len(entries)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
+	if err := l.warnOfOthers(); err != nil {
+		return err
+	}
 	// Only now: most of what a process loads has no records.
 	if err := code.Read(); err != nil {
 		return err
@@ -211,11 +214,37 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	return s, err
 }
 
-// errNoRecords explains an image without records, by those that it has in
-// another layout if there are some.
+// others are the layouts of records in sections of names that are not asked for.
+func (l *lister) others() ([]linkerset.Layout, error) {
+	var known []linkerset.Layout
+	for _, layout := range l.Layouts {
+		known = append(known, layout.Candidates()...)
+	}
+	return linkerset.Foreign(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
+}
+
+// warnOfOthers tells that there are records which are not listed.
+func (l *lister) warnOfOthers() error {
+	others, err := l.others()
+	for _, other := range others {
+		l.Warn(fmt.Errorf("%s: holds records of layout %v in the section %s too, which are not listed; see --section",
+			l.memory.Name(), other.Format, other.Section(arch.Probe)))
+	}
+	return err
+}
+
+// errNoRecords explains an image without records, by those that it has in another layout or
+// in a section of another name, if there are some.
 func (l *lister) errNoRecords() error {
+	var all []linkerset.Layout
 	for _, f := range linkerset.Formats() {
-		other := linkerset.Layout{Format: f}
+		all = append(all, linkerset.Layout{Format: f})
+	}
+	others, err := l.others()
+	if err != nil {
+		return err
+	}
+	for _, other := range append(all, others...) {
 		if entries, faults, err := other.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
 				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))
