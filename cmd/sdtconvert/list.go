@@ -168,7 +168,7 @@ func (p *listPrinter) print(l *listing.Listing) {
 const rowFormat = "%5v %10s %17s %33s %s"
 
 func (p *listPrinter) probe(w io.Writer, probe *listing.Probe) {
-	message.Line(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
+	message.Line(w, rowFormat, probe.Number, message.OrDash(probe.Provider), probe.Module, probe.Function, message.OrDash(probe.Name))
 	if !p.verbose {
 		return
 	}

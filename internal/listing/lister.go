@@ -23,6 +23,7 @@ type lister struct {
 	lines      map[key]*Probe
 	states     *sitestate.Reader
 	semaphores *semaphores         // nil when nobody wants them
+	warned     bool                // of the prefix of probe objects
 	told       map[image.Addr]told // by site, those that no record tells
 }
 
@@ -151,6 +152,9 @@ func (l *lister) add(e *linkerset.Entry) error {
 	if err != nil {
 		return err
 	}
+	if err := l.warnOfPrefix(e, &probe); err != nil {
+		return err
+	}
 	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
 	if p.Module == "" {
 		p.Module = l.code.Module
@@ -189,6 +193,20 @@ func (l *lister) add(e *linkerset.Entry) error {
 	}
 	line.Sites = append(line.Sites, site)
 	return nil
+}
+
+// warnOfPrefix tells, once, that a probe object has a symbol which is not named as those of
+// probe objects are.
+func (l *lister) warnOfPrefix(e *linkerset.Entry, probe *linkerset.Probe) error {
+	if l.warned || probe.Provider != "" || probe.Name != "" {
+		return nil
+	}
+	symbol, err := l.probes.Symbol(e.Probe)
+	if err == nil && symbol != "" {
+		l.warned = true
+		l.Warn(fmt.Errorf("%s: the probe object %s does not begin with %s; see --probe-object-prefix", l.memory.Name(), symbol, l.ProbePrefix))
+	}
+	return err
 }
 
 // fault notes an error of a site.
