@@ -108,7 +108,7 @@ func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args .
 			return nil, err
 		}
 		place := l.code.Function(at)
-		f.Function, f.FunctionOffset, f.Symbol = place.Function, place.FunctionOffset, place.Symbol
+		f.Function, f.FunctionOffset, f.Symbol, f.Unsized = place.Function, place.FunctionOffset, place.Symbol, place.Unsized
 		f.Source, f.Line = l.code.Source(at)
 	}
 	return &f, nil
