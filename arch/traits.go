@@ -56,6 +56,10 @@ type Traits struct {
 	ReturnThunk ReturnThunk
 	// HelperAlign is the alignment of helpers in bytes.
 	HelperAlign uint64
+	// HelperMark is an instruction that conversions put behind the code of a helper. It is
+	// never executed. It tells helpers from stubs that have the same code, where no symbol
+	// does.
+	HelperMark Insn
 	// CodeMark is the mapping symbol of stubs and helpers, which linkers have to find there.
 	// They also ask the symbol of a function which instruction set it is of, so where there
 	// is a mark helpers have such symbols. "" where linkers need neither.
@@ -140,7 +144,9 @@ type RelativeReloc struct {
 // faults ask for it.
 type ReturnThunk struct {
 	Symbol string
-	Field  uint64 // offset of the relocated field in the jump, bytes
+	// Code is what gcc makes of the thunk with -mfunction-return=thunk.
+	Code  []byte
+	Field uint64 // offset of the relocated field in the jump, bytes
 	// Near are the forms of sites that have no room for such a jump, and jump to one
 	// that is near.
 	Near []Form

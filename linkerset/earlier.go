@@ -13,41 +13,35 @@ import (
 
 // Earlier reports whether the object holds records of this layout from an
 // earlier conversion. Records of another layout are an error: a program reads
-// one kind. It looks at section headers, and only for a section of another
-// name that has the shape of records at what refers to it, for which m must not be
-// nil. Errors are of type *elfreloc.Error.
+// one kind. It looks at section headers, and at what sections of other names hold that have
+// the flags of records, for which m must not be nil. Errors are of type *elfreloc.Error.
 func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
-	var suspects []int
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		if !isIdentifier(sec.Name) {
 			continue
 		}
-		other, ok := l.madeWith(sec)
-		switch {
+		switch other, ok := l.madeWith(sec); {
 		case ok && other == "":
 			found = true
 		case ok:
 			return false, l.conflict(o, i, other)
-		case l.looksLikeRecords(o, sec):
-			suspects = append(suspects, i)
 		}
 	}
-	if len(suspects) == 0 || m == nil {
-		return found, nil
-	}
-	kept, err := KeptAlive(o, m)
+	others, err := foreign(o, m, l.Candidates(), []string{probePrefix})
 	if err != nil {
 		return false, err
 	}
-	for _, i := range suspects {
-		if kept[i] {
-			return false, l.conflict(o, i, "another --section")
-		}
+	if len(others) > 0 {
+		return false, l.conflict(o, others[0].index, "another --section")
 	}
 	return found, nil
 }
+
+// probePrefix is what the symbols of probe objects begin with, unless conversions are told
+// otherwise.
+const probePrefix = "sdt_"
 
 // madeWith tells the command-line flags that make record sections like one, ""
 // for those of l itself.
@@ -72,15 +66,6 @@ func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 
 func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
-}
-
-// looksLikeRecords reports whether a section with a proper name has the shape of
-// a section of records.
-func (l Layout) looksLikeRecords(o *elfreloc.Object, sec *elfreloc.Section) bool {
-	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
-	word := uint64(o.Encoding.Word())
-	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 &&
-		(sec.Entsize == 2*word || sec.Entsize == word)
 }
 
 // KeptAlive returns the sections, by index, that code refers to by relocations

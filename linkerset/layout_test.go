@@ -88,7 +88,7 @@ sdt_instances_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
 sdt_isenabled_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
   0x0 R_AARCH64_ABS64 sdt_large___call+0
   0x8 R_AARCH64_ABS64 [.text]+36
-.text.__sdt_return_0 SHT_PROGBITS SHF_ALLOC+SHF_EXECINSTR align 4 entry 0 size 8
+.text.__sdt_return_0 SHT_PROGBITS SHF_ALLOC+SHF_EXECINSTR align 4 entry 0 size 12
 `},
 		{"large.arm64-gcc12-large.o", "relative", "", `
 sdt_instances_rel SHT_PROGBITS SHF_ALLOC align 4 entry 8 size 8
@@ -97,7 +97,7 @@ sdt_instances_rel SHT_PROGBITS SHF_ALLOC align 4 entry 8 size 8
 sdt_isenabled_rel SHT_PROGBITS SHF_ALLOC align 4 entry 8 size 8
   0x0 R_AARCH64_PREL32 sdt_large___call+0
   0x4 R_AARCH64_PREL32 [.text]+36
-.text.__sdt_return_0 SHT_PROGBITS SHF_ALLOC+SHF_EXECINSTR align 4 entry 0 size 8
+.text.__sdt_return_0 SHT_PROGBITS SHF_ALLOC+SHF_EXECINSTR align 4 entry 0 size 12
 `},
 		{"gotload.amd64-gcc12-noplt.o", "freebsd", "", `
 sdt_instances SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 48

@@ -122,8 +122,11 @@ func mangledID(before, id string, prefix int) string {
 	return id
 }
 
-// FromID makes a probe of its id.
+// FromID makes a probe of its id, and one without names where that is "".
 func FromID(id string) Probe {
+	if id == "" {
+		return Probe{}
+	}
 	provider, name := SplitID(id)
 	return Probe{ID: id, Provider: WithDashes(provider), Name: WithDashes(name)}
 }

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"debug/elf"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -189,7 +190,7 @@ func (a *applier) target(s *Site) (uint32, error) {
 		return a.test(s)
 	}
 	if a.helper == nil {
-		sec, size, err := a.addStub(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
+		sec, size, err := a.addHelper(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
 		if err != nil {
 			return 0, err
 		}
@@ -209,9 +210,16 @@ const (
 	helperSection = ".text." + helperName
 )
 
-// addStub adds a section with the code of a stub, and returns it and its size. symbols
-// are those that the code names, but for the return thunk.
-func (a *applier) addStub(name string, rela bool, symbols map[string]uint32, s arch.Stub) (sec int, size uint64, err error) {
+// IsHelper reports whether a name is one that conversions give to helpers, the functions
+// that disabled is-enabled tests go to. Some helpers have no symbol.
+func IsHelper(name string) bool {
+	return name == helperName || strings.HasPrefix(name, testPrefix)
+}
+
+// addHelper adds a section with the code of a helper, which is that of a stub and the
+// mark, and returns it and its size. symbols are those that the code names, but for the
+// return thunk.
+func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s arch.Stub) (sec int, size uint64, err error) {
 	t := a.m.Traits()
 	var code []byte
 	var insns []arch.Insn // those with relocations, which are from the start of the code
@@ -223,6 +231,7 @@ func (a *applier) addStub(name string, rela bool, symbols map[string]uint32, s a
 		}
 		code = append(code, insn.Code...)
 	}
+	code = append(code, t.HelperMark.Code...)
 	sec = a.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
 		Data: code, Relocs: len(insns) > 0, Rela: rela,

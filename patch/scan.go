@@ -57,6 +57,7 @@ type Refusal struct {
 type Scan struct {
 	Object  *elfreloc.Object
 	Machine arch.Machine // nil for one that is not known
+	Names   Names        // of stubs
 	Stubs   []*Stub      // in the order of their symbols
 	Calls   []Reference  // from code, sorted by section and offset
 	Refused []Refusal    // from other sections that are loaded
@@ -74,7 +75,7 @@ type Scan struct {
 // loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
 // relocations in a format that nobody here reads, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
-	s := &Scan{Object: o, Machine: m}
+	s := &Scan{Object: o, Machine: m, Names: n}
 	if err := s.findGuards(n.Guards); err != nil {
 		return s, err
 	}

@@ -286,7 +286,7 @@ func (a *applier) test(s *Site) (uint32, error) {
 	t := a.m.Traits()
 	name := testPrefix + strings.TrimSuffix(of.name, stapsdt.SemaphoreSuffix)
 	sym := a.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC})
-	sec, size, err := a.addStub(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: a.semaphores[of], selfSymbol: sym}, arch.Stub{
+	sec, size, err := a.addHelper(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: a.semaphores[of], selfSymbol: sym}, arch.Stub{
 		Kind: arch.Enabled, LandingPad: t.Veneers && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
 	})
 	function := a.e.Symbol(sym)

@@ -134,7 +134,7 @@ func rank(s elfreloc.Symbol) uint32 {
 		r += 8
 	}
 	if s.Type == elf.STT_NOTYPE {
-		r += 4
+		r += rankTypeless
 	}
 	switch s.Bind {
 	case elf.STB_LOCAL:
@@ -143,23 +143,6 @@ func rank(s elfreloc.Symbol) uint32 {
 		r++
 	}
 	return r
-}
-
-// limit gives the functions of unknown size one, from unwind tables: .dynsym does
-// not have the function that begins next, so what they hold must not reach up to
-// the next symbol.
-func (c *collector) limit(unwound *spans) {
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.size != 0 || unwound.len() == 0 {
-			continue
-		}
-		if own := unwound.at(e.code(), e.start); own != nil {
-			e.size = own.size
-		} else {
-			e.size = unwound.after(e.code(), e.start) - e.start
-		}
-	}
 }
 
 // sort sorts by code range, start, rank, name and index.

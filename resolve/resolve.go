@@ -57,6 +57,9 @@ type Function struct {
 	Section int    // of an object: the section that holds it
 	Start   uint64 // offset in Section, or the address
 	Size    uint64 // bytes; 0 when unknown: it ends where the next one starts
+	// Unsized tells that a symbol without a size was taken for the function of an address,
+	// and that nothing else says that the function reaches that far.
+	Unsized bool
 }
 
 // Options say where else than in an image to look.
@@ -187,9 +190,6 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 	if err := c.collect(); err != nil {
 		return err
 	}
-	if from == Dynsym {
-		c.limit(t.unwound())
-	}
 	t.from, t.symbols, t.files = from, syms, c.files
 	c.sort()
 	t.named = makeSpans(code, c.entries)
@@ -203,18 +203,54 @@ func (t *Table) DebugFile() string { return t.debugPath }
 // Lookup returns the innermost function that holds offset off of a section, or of
 // an image, where the section is 0, the address off. false means that none does.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
-	if e := t.named.find(section, off); e != nil {
-		raw := t.symbols.Name(int(e.symbol))
-		return Function{
-			Name: fold(raw, t.golang), Raw: raw, From: t.from,
-			Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
-		}, true
+	e := t.named.find(section, off)
+	if e != nil && e.size == 0 {
+		return t.unsized(e, section, off)
+	}
+	if e != nil {
+		return t.function(e, section), true
 	}
 	if e := t.unwound().find(section, off); e != nil {
-		name := fmt.Sprintf("sub_%x", e.start)
-		return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}, true
+		return unnamed(e, section), true
 	}
 	return Function{}, false
+}
+
+// unsized is Lookup where all that is found is a symbol without a size. Unwind tables tell
+// whether its function reaches as far as the address.
+func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
+	f, unwound := t.function(e, section), t.unwound()
+	u := unwound.find(section, off)
+	if u == nil || u.start < e.start && !e.typeless() { // whose functions have other entries
+		f.Unsized = true
+		if unwound.at(e.code(), e.start) != nil || unwound.len() > 0 && unwound.after(e.code(), e.start) <= off {
+			return Function{}, false // it has ended, or another one has begun and ended
+		}
+		return f, true
+	}
+	if u.start == e.start {
+		return f, true
+	}
+	// Another function begins behind the symbol, or the symbol is a label in another.
+	if other := t.named.at(u.code(), u.start); other != nil {
+		return t.function(other, section), true
+	}
+	return unnamed(u, section), true
+}
+
+// function is the function of an entry of a symbol.
+func (t *Table) function(e *entry, section int) Function {
+	raw := t.symbols.Name(int(e.symbol))
+	return Function{
+		Name: fold(raw, t.golang), Raw: raw, From: t.from,
+		Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
+	}
+}
+
+// unnamed is the function of an entry of an unwind table.
+func unnamed(e *entry, section int) Function {
+	name := fmt.Sprintf("sub_%x", e.start)
+	return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}
 }
 
 // Place shows an address as symbol+offset, by the symbol's own name and in
@@ -257,10 +293,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 		e := &t.named.entries[i]
 		raw := t.symbols.Name(int(e.symbol))
 		if wanted(raw) {
-			all = append(all, Function{
-				Name: fold(raw, t.golang), Raw: raw, From: t.from, Symbol: int(e.symbol),
-				Section: t.named.code[e.code()].Section, Start: e.start, Size: e.size,
-			})
+			all = append(all, t.function(e, t.named.code[e.code()].Section))
 		}
 	}
 	return all

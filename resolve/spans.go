@@ -15,9 +15,15 @@ type entry struct {
 	key         uint32 // its code range, and in the low bits its rank
 }
 
-const rankBits = 4
+const (
+	rankBits     = 4
+	rankTypeless = 4 // the bit of symbols without a type
+)
 
 func (e *entry) code() int { return int(e.key >> rankBits) }
+
+// typeless reports whether the entry is of a symbol without a type.
+func (e *entry) typeless() bool { return e.key&rankTypeless != 0 }
 
 // spans says which of its entries holds an address: the innermost, that is, of
 // those that hold it, the one that starts last.
@@ -181,7 +187,7 @@ func (w *sweep) emit(start uint64, entry uint32) {
 }
 
 // after returns the start of the first entry behind an address of a code range,
-// or the range's end. The entries must be all of different starts.
+// or the range's end.
 func (s *spans) after(code int, addr uint64) uint64 {
 	i := sort.Search(len(s.entries), func(i int) bool {
 		e := &s.entries[i]
@@ -193,7 +199,7 @@ func (s *spans) after(code int, addr uint64) uint64 {
 	return s.code[code].End
 }
 
-// at returns the entry that starts at an address, or nil.
+// at returns the first entry that starts at an address, or nil.
 func (s *spans) at(code int, addr uint64) *entry {
 	i, found := slices.BinarySearchFunc(s.entries, addr, func(e entry, addr uint64) int {
 		switch {

@@ -115,3 +115,36 @@ func buildID(t *testing.T, image string) string {
 	}
 	return hex.EncodeToString(id)
 }
+
+// A static function whose symbol was stripped is not said to be in the symbol without a
+// size before it, which is the start files'.
+func TestFunctionsBehindStartFiles(t *testing.T) {
+	const program = "__attribute__((noinline)) static int hidden(int x) { return x * 3; }\n" +
+		"int main(int argc, char **argv) { return hidden(argc) + hidden(argc + 2); }\n"
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, m.Tools("gcc", "objcopy")...)
+			folder := t.TempDir()
+			path := func(name string) string { return filepath.Join(folder, name) }
+			if err := os.WriteFile(path("in.c"), []byte(program), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			tools.Must(t, m.Tool("gcc"), append([]string{"-O2", "-fasynchronous-unwind-tables", "-o", path("whole"), path("in.c")}, m.LinkFlags...)...)
+			tools.Must(t, m.Tool("objcopy"), "--strip-symbol=hidden", path("whole"), path("image"))
+			named := tableOf(t, path("whole"), nowhere).Named(func(name string) bool { return name == "hidden" })
+			if len(named) != 1 {
+				t.Fatal(named)
+			}
+			start := named[0].Start
+			got, ok := tableOf(t, path("image"), nowhere).Lookup(0, start)
+			if m == toolchains.ARM { // which has unwind tables of its own
+				if ok && !got.Unsized {
+					t.Errorf("%#x is in %+v", start, got)
+				}
+			} else if want := fmt.Sprintf("sub_%x", start); !ok || got.Raw != want || got.From != resolve.EhFrame {
+				t.Errorf("%#x is in %+v, %v, want %s", start, got, ok, want)
+			}
+		})
+	}
+}

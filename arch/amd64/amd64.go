@@ -36,11 +36,20 @@ var traits = arch.Traits{
 	Gold:    true,
 	ReturnThunk: arch.ReturnThunk{
 		Symbol: "__x86_return_thunk",
-		Field:  1,
-		Near:   []arch.Form{arch.CondTail},
-		Sites:  ".return_sites", // of objtool, for the Linux kernel to patch at boot
+		Code: []byte{
+			0xe8, 0x07, 0x00, 0x00, 0x00, // call 1f
+			0xf3, 0x90, // 0: pause
+			0x0f, 0xae, 0xe8, // lfence
+			0xeb, 0xf9, // jmp 0b
+			0x48, 0x8d, 0x64, 0x24, 0x08, // 1: lea 8(%rsp),%rsp
+			0xc3, // ret
+		},
+		Field: 1,
+		Near:  []arch.Form{arch.CondTail},
+		Sites: ".return_sites", // of objtool, for the Linux kernel to patch at boot
 	},
 	HelperAlign: 16,
+	HelperMark:  arch.Insn{Code: []byte{0x0f, 0x1f, 0x80, 's', 'd', 't', 0}, Text: "nopl 0x746473(%rax)"},
 	Features: arch.Features{ // x86-64 psABI, "Program Property"
 		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
 		Known:      1 | 2,      // IBT and SHSTK

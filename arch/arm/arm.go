@@ -67,6 +67,7 @@ func (o order) traits() arch.Traits {
 		Entries:     []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
 		Gold:        true,
 		HelperAlign: insnLen,
+		HelperMark:  arch.Insn{Code: o.a32(0xe7f736f4), Text: ".arm; udf #0x7364"},
 		CodeMark:    "$a",
 		Arguments: arch.Arguments{ // AAPCS32, 6.4
 			// Those of 8 bytes are in two registers.

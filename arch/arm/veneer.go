@@ -21,7 +21,7 @@ func (m Machine) Bridges(code []byte, pc uint64, f func(at, size, to uint64)) {
 
 // veneer reads one.
 func (m Machine) veneer(t arch.Text, at uint64) (to uint64, ok bool) {
-	for n := veneerLen; n >= 2*insnLen; n -= insnLen {
+	for n := veneerLen; n >= 2*insnLen; n -= halfword {
 		if code := t.At(at, n); code != nil {
 			to, _, ok = m.readVeneer(code, at)
 			return to, ok
@@ -77,14 +77,15 @@ func (m Machine) load12(code []byte, at uint64, insns ...uint32) (to uint64, ok 
 // counter is added where code is independent of its position.
 func (m Machine) movedAddress(code []byte, at uint64) (to, size uint64, ok bool) {
 	const add, bx = 0x44fc, 0x4760 // add ip, pc; bx ip
-	if len(code) < 3*insnLen || m.order.readThumb(code[insnLen:])&0xfbf08f00 != 0xf2c00c00 {
+	if len(code) < 2*insnLen+halfword || m.order.readThumb(code[insnLen:])&0xfbf08f00 != 0xf2c00c00 {
 		return 0, 0, false
 	}
 	value := uint64(immediateThumb(m.order.readThumb(code[insnLen:]))<<16 | immediateThumb(m.order.readThumb(code)))
-	switch last := m.order.readThumb(code[2*insnLen:]); {
-	case last>>16 == bx:
+	last := code[2*insnLen:]
+	switch {
+	case m.order.code().Uint16(last) == bx:
 		return value &^ 1, 2*insnLen + halfword, true
-	case last == add<<16|bx:
+	case len(last) >= insnLen && m.order.readThumb(last) == add<<16|bx:
 		return wrap(at+2*insnLen+aheadThumb+value) &^ 1, 3 * insnLen, true
 	}
 	return 0, 0, false

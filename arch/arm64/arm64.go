@@ -32,6 +32,7 @@ var traits = arch.Traits{
 	Entries:     []uint64{0, insnLen}, // bti c before the rest
 	Gold:        true,
 	HelperAlign: insnLen,
+	HelperMark:  arch.Insn{Code: []byte{0x80, 0x6c, 0x2e, 0xd4}, Text: "brk #0x7364"},
 	Veneers:     true,
 	Features: arch.Features{ // AAELF64, 6.2
 		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND

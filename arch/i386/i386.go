@@ -39,10 +39,19 @@ var traits = arch.Traits{
 	Gold:           true,
 	ReturnThunk: arch.ReturnThunk{
 		Symbol: "__x86_return_thunk",
-		Field:  1,
-		Near:   []arch.Form{arch.CondTail},
+		Code: []byte{
+			0xe8, 0x07, 0x00, 0x00, 0x00, // call 1f
+			0xf3, 0x90, // 0: pause
+			0x0f, 0xae, 0xe8, // lfence
+			0xeb, 0xf9, // jmp 0b
+			0x8d, 0x64, 0x24, 0x04, // 1: lea 4(%esp),%esp
+			0xc3, // ret
+		},
+		Field: 1,
+		Near:  []arch.Form{arch.CondTail},
 	},
 	HelperAlign: 16,
+	HelperMark:  arch.Insn{Code: []byte{0x8d, 0xb6, 's', 'd', 't', 0}, Text: "leal 0x746473(%esi), %esi"},
 	Features: arch.Features{ // Intel386 psABI, "Program Property"
 		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
 		Known:      1 | 2,      // IBT and SHSTK

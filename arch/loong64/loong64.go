@@ -49,6 +49,7 @@ var traits = arch.Traits{
 		Load:   pairLen,
 	},
 	HelperAlign: insnLen,
+	HelperMark:  arch.Insn{Code: []byte{'d', 's', 0x2a, 0x00}, Text: "break 0x7364"},
 	Entries:     []uint64{0},
 	Relaxes:     true,
 	Deletes:     []uint32{uint32(elf.R_LARCH_RELAX), uint32(elf.R_LARCH_ALIGN)},

@@ -152,7 +152,11 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 			if !ok || got.Offset != c.Site.Offset || got.Form != form || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
-			if _, jumps := m.Branch(in, c.Record); !jumps {
+			_, jumps := m.Branch(in, c.Record)
+			if !jumps && d.target != arch.TargetNone && d.target != arch.TargetSemaphore {
+				t.Errorf("%s: goes elsewhere, and Branch does not tell where", d.name)
+			}
+			if !jumps {
 				if got, ok := m.Disabled(in, c.Record, 1-d.kind); ok {
 					t.Errorf("%s: taken for %s", d.name, arch.Describe(1-d.kind, got.Form))
 				}

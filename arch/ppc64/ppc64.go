@@ -100,6 +100,7 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		word(order, 0x7d821008), // twge r2, r2, of gdb
 	}
 	t.Nops = [][]byte{word(order, insnNop)}
+	t.HelperMark = arch.Insn{Code: word(order, 0x0fe07364), Text: "twi 31, 0, 0x7364"}
 	return t
 }
 

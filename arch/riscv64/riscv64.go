@@ -35,6 +35,7 @@ var traits = arch.Traits{
 		Load:   pairLen,
 	},
 	HelperAlign:   insnLen,
+	HelperMark:    arch.Insn{Code: []byte{'7', 'p', 'd', 's'}, Text: "lui zero, 0x73647"},
 	SelfReference: true,
 	Entries:       []uint64{0},
 	Relaxes:       true,

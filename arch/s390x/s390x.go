@@ -38,10 +38,16 @@ var traits = arch.Traits{
 	Gold:    true,
 	ReturnThunk: arch.ReturnThunk{ // gcc's -mfunction-return
 		Symbol: "__s390_indirect_jump_r14",
-		Field:  fieldAt,
-		Sites:  ".s390_return_reg", // of -mindirect-branch-table, for the Linux kernel to patch at boot
+		Code: []byte{
+			0xc6, 0x00, 0x00, 0x00, 0x00, 0x05, // exrl %r0, 1f
+			0xa7, 0xf4, 0x00, 0x00, // 0: j 0b
+			0x07, 0xfe, // 1: br %r14
+		},
+		Field: fieldAt,
+		Sites: ".s390_return_reg", // of -mindirect-branch-table, for the Linux kernel to patch at boot
 	},
 	HelperAlign: 8,
+	HelperMark:  arch.Insn{Code: []byte{0xa7, 0x09, 's', 'd'}, Text: "lghi %r0, 0x7364"},
 	Arguments: arch.Arguments{ // ABI, 1.2.4
 		Registers: arch.Registers("%r2", "%r3", "%r4", "%r5", "%r6"),
 		// Behind the caller's register save area, at a call and a tail call alike.

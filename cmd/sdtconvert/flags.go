@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -79,13 +80,28 @@ func (f *flags) defineReturnThunk() {
 // defineNames defines the flags that say what stubs, probe objects and records
 // are called.
 func (f *flags) defineNames() {
-	f.patch.Names = patch.DefaultNames()
-	f.Var(&repeated{to: &f.patch.Names.Prefixes}, "prefix", "")
-	f.Var(&repeated{to: &f.patch.Names.EnabledPrefixes}, "enabled-prefix", "")
-	f.Var(&repeated{to: &f.patch.Names.Symbols}, "symbol", "")
+	defineStubNames(f.FlagSet, &f.patch.Names)
 	f.StringVar(&f.section, "section", "", "")
 	f.StringVar(&f.patch.ProbePrefix, "probe-object-prefix", "sdt_", "")
 	defineFollow(f.FlagSet, &f.follow)
+}
+
+// defineStubNames defines the flags that say what stubs are called.
+func defineStubNames(f *pflag.FlagSet, n *patch.Names) {
+	*n = patch.DefaultNames()
+	f.Var(&repeated{to: &n.Prefixes}, "prefix", "")
+	f.Var(&repeated{to: &n.EnabledPrefixes}, "enabled-prefix", "")
+	f.Var(&repeated{to: &n.Symbols}, "symbol", "")
+}
+
+// checkStubNames checks what defineStubNames has defined.
+func checkStubNames(n *patch.Names) error {
+	for _, s := range slices.Concat(n.Prefixes, n.EnabledPrefixes, n.Symbols) {
+		if s == "" {
+			return usagef("an empty prefix or symbol would match every name")
+		}
+	}
+	return nil
 }
 
 // defineFollow defines the flag for thin archives.
@@ -93,12 +109,8 @@ func defineFollow(f *pflag.FlagSet, follow *bool) { f.BoolVar(follow, "follow-th
 
 // checkNames checks what defineNames has defined, and that there are files.
 func (f *flags) checkNames() error {
-	for _, list := range [][]string{f.patch.Names.Prefixes, f.patch.Names.EnabledPrefixes, f.patch.Names.Symbols} {
-		for _, s := range list {
-			if s == "" {
-				return usagef("an empty prefix or symbol would match every name")
-			}
-		}
+	if err := checkStubNames(&f.patch.Names); err != nil {
+		return err
 	}
 	switch {
 	case len(f.files) == 0 && !f.forLinker:

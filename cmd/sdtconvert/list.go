@@ -64,6 +64,7 @@ func listFlags() (*pflag.FlagSet, *listSettings) {
 	f.StringVarP(&s.Filter.All.Name, "name", "n", "", "")
 	f.StringVar(&s.layout, "layout", "", "")
 	f.StringVar(&s.section, "section", "", "")
+	defineStubNames(f, &s.Names)
 	f.StringVar(&s.ProbePrefix, "probe-object-prefix", "sdt_", "")
 	defineFollow(f, &s.FollowThin)
 	return f, s
@@ -72,6 +73,9 @@ func listFlags() (*pflag.FlagSet, *listSettings) {
 func parseList(args []string) (*listSettings, error) {
 	f, s := listFlags()
 	if err := parseFlags(f, args); err != nil {
+		return nil, err
+	}
+	if err := checkStubNames(&s.Names); err != nil {
 		return nil, err
 	}
 	if err := s.Filter.All.Compile(); err != nil {
@@ -170,7 +174,7 @@ func (p *listPrinter) print(l *listing.Listing) {
 const rowFormat = "%5v %10s %17s %33s %s"
 
 func (p *listPrinter) probe(w io.Writer, probe *listing.Probe) {
-	message.Line(w, rowFormat, probe.Number, probe.Provider, probe.Module, probe.Function, probe.Name)
+	message.Line(w, rowFormat, probe.Number, message.OrDash(probe.Provider), probe.Module, probe.Function, message.OrDash(probe.Name))
 	if !p.verbose {
 		return
 	}

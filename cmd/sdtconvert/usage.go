@@ -161,6 +161,10 @@ Where they are:
         --probe-object-prefix P
                             probe objects are named P<id>, instead of sdt_<id>
 
+What stubs are called, which tells live calls of them from disabled forms:
+        --prefix P, --enabled-prefix P, --symbol NAME
+                            as for convert
+
 How functions are shown:
         --demangle          write the names of C++ and Rust as in the source
         --inlines           show the chain of inlined functions of each site

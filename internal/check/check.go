@@ -34,6 +34,7 @@ type Finding struct {
 	Function       string // as the source has it, "" when there is none
 	Symbol         string // the symbol, where its name differs from Function
 	FunctionOffset uint64
+	Unsized        bool   // as in resolve.Function
 	Source         string // the path of the source file, as the compiler has it
 	Line           int    // 0 when not known
 
@@ -52,7 +53,11 @@ func (f *Finding) Where() string {
 	if symbol == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s+%#x", symbol, f.FunctionOffset)
+	where := fmt.Sprintf("%s+%#x", symbol, f.FunctionOffset)
+	if f.Unsized {
+		where += " (no size)"
+	}
+	return where
 }
 
 // Options say what probes are called, and what has to be there.

@@ -24,12 +24,13 @@ type looker struct {
 	index   int          // of the file in the set
 	code    *locate.Code // nil for a machine that is not known
 	probes  *linkerset.Probes
-	tests   *sitestate.Tests
+	states  *sitestate.Reader
 	entries []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
 	noteSites []*noteSite
 
-	live      map[image.Addr]bool   // sites that live-call was said of
+	live      map[image.Addr]bool // sites that live-call was said of
+	untold    []untoldSite
 	firstSite map[string]image.Addr // of each probe that has an id
 }
 
@@ -53,7 +54,7 @@ func (l *looker) look() error {
 		return nil // then nobody has converted it
 	}
 	l.probes = linkerset.NewProbes(l.code.Image, s.opts.ProbePrefix)
-	l.tests = sitestate.NewTests(l.code.Image, l.Object.Object)
+	l.states = sitestate.New(l.Object.Object, l.code.Image, l.code.Image, 0, s.opts.Names)
 	if err := l.definitions(); err != nil {
 		return err
 	}
@@ -74,6 +75,9 @@ func (l *looker) look() error {
 		if err := l.linkedStubs(mentioned); err != nil {
 			return err
 		}
+	}
+	if err := l.untoldSites(); err != nil {
+		return err
 	}
 	if recorded || stubs != nil && len(stubs.Calls) > 0 {
 		return l.prototypes()
@@ -104,7 +108,7 @@ func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args .
 			return nil, err
 		}
 		place := l.code.Function(at)
-		f.Function, f.FunctionOffset, f.Symbol = place.Function, place.FunctionOffset, place.Symbol
+		f.Function, f.FunctionOffset, f.Symbol, f.Unsized = place.Function, place.FunctionOffset, place.Symbol, place.Unsized
 		f.Source, f.Line = l.code.Source(at)
 	}
 	return &f, nil

@@ -298,6 +298,7 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
 	if err := s.stubSite(id, at); err != nil {
 		return err
 	}
+	s.live[at] = true
 	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 

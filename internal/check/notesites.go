@@ -97,11 +97,19 @@ func (l *looker) noteSite(s *noteSite) error {
 			return err
 		}
 	}
-	switch state := sitestate.OfNote(l.code.Image, s.at); state {
+	found, err := l.states.OfNote(s.at)
+	if err != nil {
+		return err
+	}
+	switch found.State {
 	case sitestate.Disabled:
 	case sitestate.Armed:
 		return l.add(UnknownSite, s.at, probe, "a breakpoint is at this site, in the file")
 	default:
+		if found.To != "" {
+			l.untold = append(l.untold, untoldSite{s.at, probe, found})
+			return nil
+		}
 		text := sitestate.CodeAround(l.code.Image, s.at)
 		return l.add(UnknownSite, s.at, probe, "a note names this site, which holds % x and no nop", text.At(s.at.Offset, 4))
 	}

@@ -1,8 +1,11 @@
 package check
 
 import (
+	"slices"
+
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/sitestate"
@@ -13,7 +16,11 @@ import (
 func (l *looker) records() (found bool, err error) {
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
-	for _, layout := range l.set.opts.Layouts {
+	foreign, err := linkerset.Foreign(l.Object.Object, l.Machine, l.set.opts.Layouts, []string{l.set.opts.ProbePrefix})
+	if err != nil {
+		return false, err
+	}
+	for _, layout := range slices.Concat(l.set.opts.Layouts, foreign) {
 		some, faults, err := layout.Read(l.code.Image)
 		if err != nil {
 			return false, err
@@ -71,8 +78,11 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 // state looks at what is at a site.
 func (l *looker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	id := nameOf(probe)
-	_, state := sitestate.Of(e, l.code.Image, l.code.Image, 0)
-	switch state {
+	found, err := l.states.Of(e)
+	if err != nil {
+		return err
+	}
+	switch found.State {
 	case sitestate.Disabled:
 		if e.Kind == arch.Enabled {
 			return l.test(e, probe)
@@ -86,8 +96,39 @@ func (l *looker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	case sitestate.Armed:
 		return l.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
 	case sitestate.Unknown:
-		text := sitestate.CodeAround(l.code.Image, e.Site)
-		return l.add(UnknownSite, e.Site, id, "this site holds % x, which begins no disabled form", text.At(e.Site.Offset, 4))
+		if found.To != "" {
+			l.untold = append(l.untold, untoldSite{e.Site, id, found})
+			return nil
+		}
+		return l.unknown(e.Site, id, &found)
+	}
+	return nil
+}
+
+// untoldSite is one that goes somewhere, and what is there does not tell whether that is a
+// stub.
+type untoldSite struct {
+	at    image.Addr
+	probe string
+	found sitestate.Site
+}
+
+// unknown reports a site whose state is unknown.
+func (l *looker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
+	text := sitestate.CodeAround(l.code.Image, at)
+	return l.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
+}
+
+// untoldSites reports those that nothing else has told to be calls of stubs.
+func (l *looker) untoldSites() error {
+	for i := range l.untold {
+		s := &l.untold[i]
+		if l.live[s.at] {
+			continue
+		}
+		if err := l.unknown(s.at, s.probe, &s.found); err != nil {
+			return err
+		}
 	}
 	return nil
 }

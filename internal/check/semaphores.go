@@ -48,7 +48,7 @@ func (l *looker) guardSymbols() error {
 
 // test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
 func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
-	loaded, ok, err := l.tests.Semaphore(e)
+	loaded, ok, err := l.states.Semaphore(e)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // FuzzList lists objects and images, with their lines and inlined functions. What
@@ -16,8 +17,8 @@ func FuzzList(f *testing.F) {
 	seeds.Add(f)
 	files := objects.NewScratch(f)
 	o := &Options{
-		Options:     locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}},
-		ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Semaphores: true,
+		Options: locate.Options{Lines: true, Inlines: true, Demangle: true, Warn: func(error) {}},
+		Names:   patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Semaphores: true,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := files.Write(data); err != nil {

@@ -21,7 +21,9 @@ type lister struct {
 	probes     *linkerset.Probes
 	out        *Listing
 	lines      map[key]*Probe
+	states     *sitestate.Reader
 	semaphores *semaphores         // nil when nobody wants them
+	warned     bool                // of the prefix of probe objects
 	told       map[image.Addr]told // by site, those that no record tells
 }
 
@@ -37,7 +39,10 @@ type key struct{ provider, module, function, name string }
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
 	out.Machine = code.Image.Machine().Traits().Name
-	l := &lister{o, memory, code, linkerset.NewProbes(memory, o.ProbePrefix), out, map[key]*Probe{}, nil, map[image.Addr]told{}}
+	l := &lister{
+		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},
+		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), told: map[image.Addr]told{},
+	}
 	entries, found, err := l.records()
 	if err != nil {
 		return err
@@ -54,6 +59,9 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if !found && len(entries)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
+	if err := l.warnOfOthers(); err != nil {
+		return err
+	}
 	// Only now: most of what a process loads has no records.
 	if err := code.Read(); err != nil {
 		return err
@@ -62,7 +70,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 		for _, fault := range faults {
 			o.Warn(fault)
 		}
-		l.semaphores = newSemaphores(code, memory, notes)
+		l.semaphores = newSemaphores(code, memory, l.states, notes)
 	}
 	for i := range entries {
 		if err := l.add(&entries[i]); err != nil {
@@ -144,6 +152,9 @@ func (l *lister) add(e *linkerset.Entry) error {
 	if err != nil {
 		return err
 	}
+	if err := l.warnOfPrefix(e, &probe); err != nil {
+		return err
+	}
 	p := Probe{Provider: probe.Provider, Module: probe.Module, Function: probe.Function, Name: probe.Name}
 	if p.Module == "" {
 		p.Module = l.code.Module
@@ -160,7 +171,10 @@ func (l *lister) add(e *linkerset.Entry) error {
 		l.fault(e, "no function holds this site of %s", p.String())
 	}
 	l.code.Complete(&place)
-	site := l.site(e, &p, place)
+	site, err := l.site(e, &p, place)
+	if err != nil {
+		return err
+	}
 	if site.Semaphore, err = l.semaphores.of(e); err != nil {
 		return err
 	}
@@ -181,33 +195,74 @@ func (l *lister) add(e *linkerset.Entry) error {
 	return nil
 }
 
+// warnOfPrefix tells, once, that a probe object has a symbol which is not named as those of
+// probe objects are.
+func (l *lister) warnOfPrefix(e *linkerset.Entry, probe *linkerset.Probe) error {
+	if l.warned || probe.Provider != "" || probe.Name != "" {
+		return nil
+	}
+	symbol, err := l.probes.Symbol(e.Probe)
+	if err == nil && symbol != "" {
+		l.warned = true
+		l.Warn(fmt.Errorf("%s: the probe object %s does not begin with %s; see --probe-object-prefix", l.memory.Name(), symbol, l.ProbePrefix))
+	}
+	return err
+}
+
 // fault notes an error of a site.
 func (l *lister) fault(e *linkerset.Entry, format string, args ...any) {
 	l.out.fail(fmt.Errorf("%s: %s: %w", l.memory.Name(), l.memory.Place(e.Site), fmt.Errorf(format, args...)))
 }
 
-func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) Site {
+func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, error) {
 	s := Site{Address: fmt.Sprintf("%#x", e.Site.Offset), Place: place}
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	of := sitestate.Of
+	of := l.states.Of
 	if l.told[e.Site].dof {
-		of = sitestate.OfDOF
+		of = l.states.OfDOF
 	}
-	s.Kind, s.State = of(e, l.memory, l.code.Image, l.code.Base)
+	found, err := of(e)
+	s.Kind, s.State = found.Kind, found.State
 	if s.State == sitestate.Unknown {
 		text := sitestate.CodeAround(l.memory, e.Site)
-		l.fault(e, "this site of %s holds % x: no disabled form, no call and no breakpoint", p.String(), text.At(e.Site.Offset, 4))
+		l.fault(e, "this site of %s %s", p.String(), found.Unexplained(text.At(e.Site.Offset, 4)))
 	}
-	return s
+	return s, err
 }
 
-// errNoRecords explains an image without records, by those that it has in
-// another layout if there are some.
+// others are the layouts of records in sections of names that are not asked for.
+func (l *lister) others() ([]linkerset.Layout, error) {
+	var known []linkerset.Layout
+	for _, layout := range l.Layouts {
+		known = append(known, layout.Candidates()...)
+	}
+	return linkerset.Foreign(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
+}
+
+// warnOfOthers tells that there are records which are not listed.
+func (l *lister) warnOfOthers() error {
+	others, err := l.others()
+	for _, other := range others {
+		l.Warn(fmt.Errorf("%s: holds records of layout %v in the section %s too, which are not listed; see --section",
+			l.memory.Name(), other.Format, other.Section(arch.Probe)))
+	}
+	return err
+}
+
+// errNoRecords explains an image without records, by those that it has in another layout or
+// in a section of another name, if there are some.
 func (l *lister) errNoRecords() error {
+	var all []linkerset.Layout
 	for _, f := range linkerset.Formats() {
-		other := linkerset.Layout{Format: f}
+		all = append(all, linkerset.Layout{Format: f})
+	}
+	others, err := l.others()
+	if err != nil {
+		return err
+	}
+	for _, other := range append(all, others...) {
 		if entries, faults, err := other.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
 				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))

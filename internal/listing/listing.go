@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/locate"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // Version counts the incompatible changes of the JSON.
@@ -73,8 +74,9 @@ func (p *Probe) String() string {
 // Options say what is listed.
 type Options struct {
 	locate.Options
-	FollowThin  bool   // files outside of the folder of a thin archive
-	ProbePrefix string // of probe objects' names; the probe id follows
+	FollowThin  bool        // files outside of the folder of a thin archive
+	Names       patch.Names // of stubs
+	ProbePrefix string      // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Filter      Filter
 	Semaphores  bool // of sites; without them nobody is warned of notes

@@ -17,12 +17,12 @@ import (
 type semaphores struct {
 	code   *locate.Code
 	memory image.Image
-	tests  *sitestate.Tests
+	states *sitestate.Reader
 	noted  map[image.Addr]image.Ref // by site, as memory has it
 }
 
-func newSemaphores(code *locate.Code, memory image.Image, notes []stapnotes.Note) *semaphores {
-	s := &semaphores{code: code, memory: memory, tests: sitestate.NewTests(memory, code.Object), noted: map[image.Addr]image.Ref{}}
+func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Reader, notes []stapnotes.Note) *semaphores {
+	s := &semaphores{code: code, memory: memory, states: states, noted: map[image.Addr]image.Ref{}}
 	for _, n := range notes {
 		if !n.Semaphore.Null() {
 			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
@@ -39,7 +39,7 @@ func (s *semaphores) of(e *linkerset.Entry) (*Semaphore, error) {
 	ref, ok := s.noted[e.Site]
 	if e.Kind == arch.Enabled {
 		var err error
-		if ref, ok, err = s.tests.Semaphore(e); err != nil {
+		if ref, ok, err = s.states.Semaphore(e); err != nil {
 			return nil, err
 		}
 	}

@@ -18,6 +18,7 @@ type Place struct {
 
 	Symbol   string  `json:"symbol,omitempty"`    // where it differs from Function
 	NoSymbol bool    `json:"no_symbol,omitempty"` // Function is made up: only unwind tables know of it
+	Unsized  bool    `json:"unsized,omitempty"`   // the symbol has no size, and nothing else tells that the function reaches this far
 	Source   string  `json:"source,omitempty"`    // file:line
 	Inlines  []Frame `json:"inlines,omitempty"`   // none, or at least two
 
@@ -37,14 +38,18 @@ type Frame struct {
 	Source   string `json:"source,omitempty"` // file:line
 }
 
-// String shows an address as symbol+offset, and tells when that is no symbol.
+// String shows an address as symbol+offset, and tells when that is no symbol, or
+// one without a size that nothing else confirms.
 func (p *Place) String() string {
 	if p.Function == "" {
 		return "-"
 	}
 	text := fmt.Sprintf("%s+%#x", p.shown, p.FunctionOffset)
-	if p.NoSymbol {
+	switch {
+	case p.NoSymbol:
 		text += " (no symbol)"
+	case p.Unsized:
+		text += " (no size)"
 	}
 	return text
 }
@@ -61,7 +66,7 @@ func (c *Code) Function(a image.Addr) Place {
 	if f.Raw != p.Function {
 		p.Symbol = f.Raw
 	}
-	p.NoSymbol = !f.From.IsSymbol()
+	p.NoSymbol, p.Unsized = !f.From.IsSymbol(), f.Unsized
 	return p
 }
 

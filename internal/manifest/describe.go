@@ -134,11 +134,11 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	probes := linkerset.NewProbes(im, prefix)
+	probes, states := linkerset.NewProbes(im, prefix), sitestate.New(scan.Object, im, im, 0, scan.Names)
 	sites := make([]Site, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		if sites[i], err = disabled(scan, im, probes, e); err != nil {
+		if sites[i], err = disabled(scan, im, probes, states, e); err != nil {
 			return nil, err
 		}
 		if kept[e.Record.Section] {
@@ -149,7 +149,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 }
 
 // disabled describes the site of a record.
-func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, e *linkerset.Entry) (Site, error) {
+func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states *sitestate.Reader, e *linkerset.Entry) (Site, error) {
 	symbol, err := probes.Symbol(e.Probe)
 	if err != nil {
 		return Site{}, err
@@ -163,7 +163,14 @@ func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, e *lin
 		Record: &Record{scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
 	}
 	if site, ok := scan.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
-		m.State, m.Offset = Disabled, site.Offset
+		found, err := states.Of(e)
+		if err != nil {
+			return Site{}, err
+		}
+		if found.State == sitestate.Disabled {
+			m.State = Disabled
+		}
+		m.Offset = site.Offset
 		m.Kind, m.New = arch.Describe(e.Kind, site.Form), bytes.Clone(site.Code)
 	}
 	return m, nil

@@ -32,13 +32,14 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 		known[others[i].recorded()] = true
 	}
 	var sites []Site
+	states := sitestate.New(scan.Object, im, im, 0, scan.Names)
 	for i := range notes {
 		n := &notes[i]
 		if n.Site.Undefined || known[n.Site.Addr] || !im.Executable(n.Site.Addr) {
 			continue
 		}
 		known[n.Site.Addr] = true
-		site, err := ofNote(im, n)
+		site, err := ofNote(im, states, n)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (m *Site) recorded() image.Addr {
 }
 
 // ofNote describes the site of a note.
-func ofNote(im image.Image, n *stapnotes.Note) (Site, error) {
+func ofNote(im image.Image, states *sitestate.Reader, n *stapnotes.Note) (Site, error) {
 	note := &Note{Provider: n.Provider, Name: n.Name}
 	if !n.Semaphore.Null() {
 		var err error
@@ -70,7 +71,11 @@ func ofNote(im image.Image, n *stapnotes.Note) (Site, error) {
 		text: n.Site.Section, Offset: n.Site.Offset, Kind: arch.Describe(arch.Probe, arch.Call), State: Unknown,
 		Probe: n.ID(), Note: note,
 	}
-	if sitestate.OfNote(im, n.Site.Addr) == sitestate.Disabled {
+	found, err := states.OfNote(n.Site.Addr)
+	if err != nil {
+		return Site{}, err
+	}
+	if found.State == sitestate.Disabled {
 		m.State = Disabled
 	}
 	return m, nil

@@ -18,6 +18,7 @@ import (
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // source is a program of sites of is-enabled tests, each with its record: those that
@@ -248,30 +249,87 @@ record zero
 	},
 }
 
-// assembled makes the program's object of a machine.
+// assembled makes the program's object of a machine, with the mark of helpers behind them.
 func assembled(t *testing.T, m *toolchains.Machine) string {
 	t.Helper()
-	as := m.Tool("gcc")
-	tools.Need(t, as, m.Tool("nm"))
-	in, out := filepath.Join(t.TempDir(), "sites.s"), filepath.Join(t.TempDir(), "sites.o")
+	c, mark := formsOf(t, m), "\n"+machineOf(t, m).Traits().HelperMark.Text
+	return assemble(t, m, fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark))
+}
+
+func formsOf(t *testing.T, m *toolchains.Machine) forms {
+	t.Helper()
 	c, ok := code[m]
 	if !ok {
 		t.Fatal("no code for the machine")
 	}
-	if err := os.WriteFile(in, fmt.Appendf(nil, source, c.sites, c.loads, c.sets), 0o666); err != nil {
+	return c
+}
+
+// machineOf is the machine of a toolchain.
+func machineOf(t *testing.T, m *toolchains.Machine) arch.Machine {
+	t.Helper()
+	all := machines.All()
+	i := slices.IndexFunc(all, func(a arch.Machine) bool { return a.Traits().Name == m.Name })
+	if i < 0 {
+		t.Fatal("no machine of that name")
+	}
+	return all[i]
+}
+
+// assemble makes an object of assembly.
+func assemble(t *testing.T, m *toolchains.Machine, text string) string {
+	t.Helper()
+	as := m.CC(toolchains.Clang)
+	if m.Has(toolchains.GCC) {
+		as = m.CC(toolchains.GCC)
+	}
+	tools.Need(t, as[0])
+	in, out := filepath.Join(t.TempDir(), "sites.s"), filepath.Join(t.TempDir(), "sites.o")
+	if err := os.WriteFile(in, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"-c", "-o", out, in}
+	flags := append(slices.Clone(as[1:]), "-c", "-o", out, in)
 	if m == toolchains.ARM64 {
 		flags = append(flags, "-march=armv8.5-a")
 	}
-	tools.Must(t, as, flags...)
+	tools.Must(t, as[0], flags...)
 	return out
 }
 
 // loaded returns what Tests says of each site of a file, by the symbols of their probe
 // objects.
 func loaded(t *testing.T, path string, each func(probe string, semaphore image.Ref, ok bool, im image.Image)) {
+	t.Helper()
+	o, im := openFile(t, path)
+	entries, faults, err := linkerset.Layout{}.Read(im)
+	if err != nil || len(faults) > 0 || len(entries) < 4 {
+		t.Fatal(entries, faults, err)
+	}
+	states := sitestate.New(o, im, im, 0, patch.DefaultNames())
+	for i := range entries {
+		if s, err := states.Of(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
+			t.Errorf("%s: %s is %+v, %v", path, im.Place(entries[i].Site), s, err)
+		}
+		semaphore, ok, err := states.Semaphore(&entries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{entries[i].Probe.Symbol}
+		if names[0] == "" {
+			if names, err = im.SymbolsAt(entries[i].Probe.Addr); err != nil || len(names) == 0 {
+				t.Fatal(names, err)
+			}
+		}
+		each(names[0], semaphore, ok, im)
+		probe := entries[i]
+		probe.Kind = arch.Probe
+		if _, ok, err := states.Semaphore(&probe); ok || err != nil {
+			t.Errorf("a probe call loads a semaphore: %v", err)
+		}
+	}
+}
+
+func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -285,32 +343,7 @@ func loaded(t *testing.T, path string, each func(probe string, semaphore image.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, faults, err := linkerset.Layout{}.Read(im)
-	if err != nil || len(faults) > 0 || len(entries) < 4 {
-		t.Fatal(entries, faults, err)
-	}
-	tests := sitestate.NewTests(im, o)
-	for i := range entries {
-		if kind, state := sitestate.Of(&entries[i], im, im, 0); state != sitestate.Disabled || !strings.HasPrefix(kind, "isenabled") {
-			t.Errorf("%s: %s is %s, %s", path, im.Place(entries[i].Site), kind, state)
-		}
-		semaphore, ok, err := tests.Semaphore(&entries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := []string{entries[i].Probe.Symbol}
-		if names[0] == "" {
-			if names, err = im.SymbolsAt(entries[i].Probe.Addr); err != nil || len(names) == 0 {
-				t.Fatal(names, err)
-			}
-		}
-		each(names[0], semaphore, ok, im)
-		probe := entries[i]
-		probe.Kind = arch.Probe
-		if _, ok, err := tests.Semaphore(&probe); ok || err != nil {
-			t.Errorf("a probe call loads a semaphore: %v", err)
-		}
-	}
+	return o, im
 }
 
 func TestSemaphoreInImages(t *testing.T) {

@@ -4,9 +4,11 @@ package sitestate
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -17,119 +19,122 @@ const (
 	Live     = "live"     // a call or a jump
 	Disabled = "disabled" // a disabled form
 	Armed    = "armed"    // a breakpoint; or in memory, a call where the file has a disabled form
-	Unknown  = "unknown"  // something else
+	Unknown  = "unknown"  // something else, or what nothing tells from a disabled form
 )
 
-// Of tells the kind of a site, as arch.Describe names it, and its state. memory
-// is what the record was read from. file holds the same code as it was linked, at
-// base bytes below: the form of a site that is armed in memory is that of the
-// file.
-func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
-	return of(e, memory, file, base, memory.Machine().Disabled)
+// Site is what is at the site of a record.
+type Site struct {
+	Kind  string // as arch.Describe names it
+	State string
+	// To is the place that the site goes to, as Image.Place shows it, where nothing tells
+	// whether that is a stub; "" for others.
+	To string
 }
 
-// OfDOF is Of for a site that DTrace's object format tells of.
-func OfDOF(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
-	m, ok := memory.Machine().(arch.DOFMachine)
-	if !ok {
-		return Of(e, memory, file, base)
+// Unexplained says why the state of a site is Unknown. code is what is there.
+func (s *Site) Unexplained(code []byte) string {
+	if s.To != "" {
+		return fmt.Sprintf("holds % x, which goes to %s: neither a symbol nor code tells whether that is a stub", code, s.To)
 	}
-	return of(e, memory, file, base, m.RecordedDOF)
+	return fmt.Sprintf("holds % x: no disabled form, no call and no breakpoint", code)
+}
+
+// Reader tells the states of the sites of an image or an object, and the semaphores of its
+// is-enabled tests. It serves one goroutine at a time.
+type Reader struct {
+	memory image.Image // what records are read from
+	file   image.Image // the same code as it was linked
+	base   uint64      // how far above that the loader has put it
+	names  patch.Names
+	relocs relocations // of a relocatable file
+}
+
+// New makes a Reader. memory is what records are read from: the image of the file, or a
+// process. file holds the same code as it was linked, at base bytes below. object is the
+// file. names are those of stubs.
+func New(object *elfreloc.Object, file, memory image.Image, base uint64, names patch.Names) *Reader {
+	return &Reader{memory: memory, file: file, base: base, names: names, relocs: relocations{object: object, machine: file.Machine()}}
+}
+
+// disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
+type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
+
+// Of tells what is at the site of a record. The form of a site that is armed in memory is
+// that of the file. An error is of the file's relocations or symbols.
+func (r *Reader) Of(e *linkerset.Entry) (Site, error) { return r.of(e, r.file.Machine().Disabled) }
+
+// OfDOF is Of for a site that DTrace's object format tells of.
+func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
+	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
+		return r.of(e, m.RecordedDOF)
+	}
+	return r.Of(e)
 }
 
 // of is Of, with what knows the disabled forms.
-func of(e *linkerset.Entry, memory, file image.Image, base uint64, disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)) (kind, state string) {
-	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
-	if site, ok := disabledForm(text, at, e.Kind); ok {
-		if isLive(memory, text, e, site) {
-			return arch.Describe(e.Kind, site.Form), Live
-		}
-		return arch.Describe(e.Kind, site.Form), Disabled
-	}
-	kind = arch.Describe(e.Kind, arch.Call)
-	inFile := image.Addr{Section: e.Site.Section, Offset: at - base}
-	linked, disabled := disabledForm(CodeAround(file, inFile), inFile.Offset, e.Kind)
-	if disabled {
-		kind = arch.Describe(e.Kind, linked.Form)
-	}
+func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
+	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
+	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
 	isBreakpoint := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
-	switch live := m.Live(text, at); {
-	case slices.ContainsFunc(m.Traits().Breakpoints, isBreakpoint), live && disabled:
-		return kind, Armed
-	case live:
-		return kind, Live
+	if form, ok := disabled(text, at, e.Kind); ok {
+		s.Kind = arch.Describe(e.Kind, form.Form)
+		var err error
+		if s.State, s.To, err = r.stateOf(r.memory, text, e, form); err != nil || s.State == Disabled {
+			return s, err
+		}
+		if linked, ok := r.linked(e, disabled); ok && !bytes.Equal(linked.Code, form.Code) {
+			return Site{Kind: arch.Describe(e.Kind, linked.Form), State: Armed}, nil
+		}
+		return s, nil
 	}
-	return kind, Unknown
+	linked, ok := r.linked(e, disabled)
+	if ok {
+		s.Kind = arch.Describe(e.Kind, linked.Form)
+	}
+	switch live := m.Live(text, at); {
+	case slices.ContainsFunc(m.Traits().Breakpoints, isBreakpoint), live && ok:
+		s.State = Armed
+	case live:
+		s.State = Live
+	}
+	return s, nil
 }
 
-// IsDisabled reports whether a file has a disabled form of a probe call at an address.
+// linked is the disabled form that the file has of a site in memory.
+func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, bool) {
+	at := image.Addr{Section: e.Site.Section, Offset: e.Site.Offset - r.base}
+	return disabled(CodeAround(r.file, at), at.Offset, e.Kind)
+}
+
+// IsDisabled reports whether a file has a disabled form of a probe call at an address, or
+// what may be one.
 func IsDisabled(file image.Image, at image.Addr) bool {
 	_, ok := file.Machine().Disabled(CodeAround(file, at), at.Offset, arch.Probe)
 	return ok
 }
 
-// OfNote tells the state of the site of a probe call, in a file, that a note alone tells of.
+// OfNote tells what is at the site of a probe call, in the file, that a note alone tells of.
 // Headers of user space put a no operation there, which need be no disabled form: it is
 // Disabled all the same.
-func OfNote(file image.Image, at image.Addr) string {
-	text := CodeAround(file, at)
+func (r *Reader) OfNote(at image.Addr) (Site, error) {
+	text := CodeAround(r.file, at)
 	isThere := func(nop []byte) bool { return bytes.Equal(text.At(at.Offset, len(nop)), nop) }
-	if slices.ContainsFunc(file.Machine().Traits().Nops, isThere) {
-		return Disabled
+	if slices.ContainsFunc(r.file.Machine().Traits().Nops, isThere) {
+		return Site{Kind: arch.Describe(arch.Probe, arch.Call), State: Disabled}, nil
 	}
-	_, state := Of(&linkerset.Entry{Kind: arch.Probe, Site: at}, file, file, 0)
-	return state
+	linked := *r
+	linked.memory, linked.base = r.file, 0
+	return linked.Of(&linkerset.Entry{Kind: arch.Probe, Site: at})
 }
 
-// isLive tells a call or a jump that is live from a disabled form that calls or jumps as
-// well: to a return thunk or a helper. It does so by the names of where it goes, and a
-// helper that is called, or jumped to on a condition, by what it does.
-func isLive(im image.Image, text arch.Text, e *linkerset.Entry, site arch.Site) bool {
-	m := im.Machine()
-	to, ok := m.Branch(text, e.Site.Offset)
-	if !ok || e.Site.Section != 0 {
-		return false
-	}
-	names, err := im.SymbolsAt(image.Addr{Offset: to})
-	if err == nil && slices.ContainsFunc(names, patch.DefaultNames().IsStub) {
-		return true
-	}
-	if e.Kind != arch.Enabled || site.Form == arch.Tail {
-		return false
-	}
-	takes := takesHelper(m, site)
-	for range hops {
-		helper := jumpOrLoad(im, image.Addr{Offset: to})
-		if _, loads := m.Load(helper, to); loads || takes && setsResult(m, helper) {
-			return false
-		}
-		if to, ok = m.Branch(helper, to); !ok {
-			break
-		}
-	}
-	return true
-}
-
-// takesHelper reports whether the disabled form of an is-enabled site goes to the helper.
-func takesHelper(m arch.Machine, site arch.Site) bool {
-	c, err := m.Disable(site, arch.Enabled, arch.Env{})
-	return err == nil && c.Target == arch.TargetHelper
-}
-
-// setsResult reports whether code begins as the helper does that sets the result.
-func setsResult(m arch.Machine, code arch.Text) bool {
-	first := m.Stub(arch.Stub{Kind: arch.Enabled})[0].Code
-	return bytes.HasPrefix(code.Code, first)
-}
-
-// shown is how many bytes messages show of a site.
-const shown = 4
+// shownBytes is how many bytes messages show of a site.
+const shownBytes = 4
 
 // CodeAround reads the code at a site: the instruction that is recorded, with
 // what belongs to it before and behind it, or less where the code ends.
 func CodeAround(im image.Image, site image.Addr) arch.Text {
 	sizes := &im.Machine().Traits().Sizes
-	most := max(sizes.Site, shown)
+	most := max(sizes.Site, shownBytes)
 	for before := min(sizes.Skip, site.Offset); ; before-- { // less where code begins
 		if text := codeFrom(im, site, before, most); text.Code != nil || before == 0 {
 			return text

@@ -32,6 +32,7 @@ type jsonFinding struct {
 	Function       string         `json:"function,omitempty"`
 	FunctionOffset uint64         `json:"function_offset,omitempty"`
 	Symbol         string         `json:"symbol,omitempty"`
+	Unsized        bool           `json:"unsized,omitempty"`
 	Source         string         `json:"source,omitempty"`
 	Line           int            `json:"line,omitempty"`
 	Probe          string         `json:"probe,omitempty"`
@@ -45,7 +46,7 @@ func (jsonFormat) Write(w io.Writer, r *Report) error {
 		f := &r.Findings[i]
 		j := jsonFinding{
 			Rule: f.Rule.Name, Severity: f.Rule.Severity, File: f.File, Section: f.Section,
-			Function: f.Function, FunctionOffset: f.FunctionOffset, Symbol: f.Symbol, Line: f.Line,
+			Function: f.Function, FunctionOffset: f.FunctionOffset, Symbol: f.Symbol, Unsized: f.Unsized, Line: f.Line,
 			Probe: f.Probe, Message: f.Message, Fingerprint: f.Fingerprint(),
 		}
 		if f.Place != "" {

@@ -1,0 +1,159 @@
+package sitestate_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// returns are jumps to the return thunk, as tail calls become in code that returns through
+// it, of the machines that have one. The first %s is where they go.
+var returns = map[*toolchains.Machine]struct{ sites, thunk, stub string }{
+	toolchains.AMD64: {
+		sites: "9: jmp %[1]s\nrecord hit\n9: .byte 0xe9\n.long %[1]s - . - 4\n.byte 0xcc\nrecord hit",
+		thunk: "call 1f\n0: pause\nlfence\njmp 0b\n1: lea 8(%rsp), %rsp\nret",
+		stub:  "ret\nint3",
+	},
+	toolchains.I386: {
+		sites: "9: jmp %[1]s\nrecord hit\n9: .byte 0xe9\n.long %[1]s - . - 4\n.byte 0xcc\nrecord hit",
+		thunk: "call 1f\n0: pause\nlfence\njmp 0b\n1: lea 4(%esp), %esp\nret",
+		stub:  "ret\nint3",
+	},
+	toolchains.S390X: {
+		sites: "9: jg %[1]s\nrecord hit",
+		thunk: "exrl %r0, 1f\n0: j 0b\n1: br %r14",
+		stub:  "br %r14",
+	},
+}
+
+// thunked is a program of such jumps, which are sites of probe calls.
+const thunked = `
+.macro record kind
+	.pushsection sdt_instances_set, "aw", %%progbits
+	.balign 8
+	.dc.a sdt_app___\kind, 9b
+	.popsection
+.endm
+.text
+.globl main, _start
+.type main, %%function
+main:
+_start:
+%[1]s
+.size main, . - main
+.globl %[2]s
+.hidden %[2]s
+.section .text.elsewhere, "ax", %%progbits
+.balign 16
+.type %[2]s, %%function
+%[2]s: %[3]s
+.size %[2]s, . - %[2]s
+.section .data.probes, "aw", %%progbits
+.balign 8
+sdt_app___hit: .dc.a 1
+.section .note.GNU-stack, "", %%progbits
+`
+
+// liveCase is a program whose sites go somewhere, and what they are taken for.
+type liveCase struct {
+	name   string
+	source string
+	// whole is the state with symbols, named that with the names of custom stubs, and
+	// stripped that without symbols.
+	whole, named, stripped string
+}
+
+// liveCases are the disabled forms of a machine that go somewhere, and their live twins:
+// calls and jumps of stubs whose code is that of a helper.
+func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
+	t.Helper()
+	c, mark := formsOf(t, m), "\n"+machineOf(t, m).Traits().HelperMark.Text
+	stubs := fmt.Sprintf(source, c.sites, c.loads, c.sets)
+	called := func(prefix string) string { // the helpers are stubs
+		return strings.NewReplacer("loads", prefix+"app___l", "sets", prefix+"app___s").Replace(stubs)
+	}
+	all := []liveCase{
+		{"helpers", fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark), sitestate.Disabled, sitestate.Disabled, sitestate.Disabled},
+		{"stubs", called("__dtrace_isenabled_"), sitestate.Live, sitestate.Unknown, sitestate.Unknown},
+		{"custom stubs", called("custom_enabled_"), sitestate.Unknown, sitestate.Live, sitestate.Unknown},
+	}
+	if r, ok := returns[m]; ok {
+		jumps := func(to, code string) string { return fmt.Sprintf(thunked, fmt.Sprintf(r.sites, to), to, code) }
+		thunk := machineOf(t, m).Traits().ReturnThunk.Symbol
+		all = append(all,
+			liveCase{"thunk", jumps(thunk, r.thunk), sitestate.Disabled, sitestate.Disabled, sitestate.Disabled},
+			liveCase{"another thunk", jumps(thunk, r.stub), sitestate.Disabled, sitestate.Disabled, sitestate.Unknown},
+			liveCase{"tail calls", jumps("__dtrace_probe_app___hit", r.stub), sitestate.Live, sitestate.Unknown, sitestate.Unknown},
+			liveCase{"custom tail calls", jumps("custom_app___hit", r.stub), sitestate.Unknown, sitestate.Live, sitestate.Unknown},
+			liveCase{"others", jumps("elsewhere", r.stub), sitestate.Unknown, sitestate.Unknown, sitestate.Unknown},
+		)
+	}
+	return all
+}
+
+// A call or a jump of a stub is never taken for a disabled form, whatever names are given
+// and whether the file has symbols.
+func TestLiveTwins(t *testing.T) {
+	custom := patch.Names{Prefixes: []string{"custom_"}, EnabledPrefixes: []string{"custom_enabled_"}}
+	for _, m := range toolchains.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			ld, strip := m.Tool("ld"), m.Tool("strip")
+			if !m.Has(toolchains.GCC) {
+				ld, strip = filepath.Join(toolchains.LLVMPrograms(), "ld.lld"), toolchains.LLVM("llvm-strip")
+			}
+			tools.Need(t, ld, strip)
+			for _, c := range liveCases(t, m) {
+				object := assemble(t, m, c.source)
+				folder := t.TempDir()
+				merged, program, stripped := filepath.Join(folder, "merged.o"), filepath.Join(folder, "program"), filepath.Join(folder, "stripped")
+				tools.Must(t, ld, "-r", "-o", merged, object)
+				tools.Must(t, ld, "-o", program, object)
+				tools.Must(t, strip, "-o", stripped, program)
+				for _, path := range []string{object, merged, program} {
+					checkStates(t, c.name, path, patch.DefaultNames(), c.whole)
+					checkStates(t, c.name+" by name", path, custom, c.named)
+				}
+				checkStates(t, c.name, stripped, patch.DefaultNames(), c.stripped)
+				checkStates(t, c.name+" by name", stripped, custom, c.stripped)
+			}
+		})
+	}
+}
+
+// checkStates compares the states of the sites that go somewhere. The others are disabled.
+func checkStates(t *testing.T, name, path string, names patch.Names, want string) {
+	t.Helper()
+	o, im := openFile(t, path)
+	entries, faults, err := linkerset.Layout{}.Read(im)
+	if err != nil || len(faults) > 0 || len(entries) == 0 {
+		t.Fatal(name, path, entries, faults, err)
+	}
+	r, going := sitestate.New(o, im, im, 0, names), 0
+	for i := range entries {
+		e := &entries[i]
+		got, err := r.Of(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := sitestate.Disabled
+		if _, ok := im.Machine().Branch(sitestate.CodeAround(im, e.Site), e.Site.Offset); ok {
+			state = want
+			going++
+		}
+		if got.State != state || (got.To != "") != (state == sitestate.Unknown) || e.Kind == arch.Enabled != strings.HasPrefix(got.Kind, "isenabled") {
+			t.Errorf("%s: %s: %s: got %+v, want %s", name, filepath.Base(path), im.Place(e.Site), got, state)
+		}
+	}
+	if going == 0 {
+		t.Errorf("%s: no site goes anywhere", name)
+	}
+}

@@ -1,0 +1,22 @@
+package tools
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Cases is how many random cases a test compares: usual, or the number in the environment
+// variable SDTCONVERT_ATTACK.
+func Cases(t testing.TB, usual int) int {
+	t.Helper()
+	text := os.Getenv("SDTCONVERT_ATTACK")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("SDTCONVERT_ATTACK is %q: want a number of cases", text)
+	}
+	return n
+}

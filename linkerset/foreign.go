@@ -1,0 +1,160 @@
+package linkerset
+
+// Records may stand in sections of names that are not asked for. Linkers drop the length of
+// entries, so what such a section holds is read to find out.
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+)
+
+// Foreign finds the layouts of records that an object or an image holds in sections whose
+// names derive from other names than those of the known layouts, in the order of the
+// sections. A section counts if all that it holds reads as records, and code of an object
+// keeps it alive or the symbols of all of its probe objects begin with one of the prefixes.
+// Errors are of type *elfreloc.Error.
+func Foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]Layout, error) {
+	sections, err := foreign(o, m, known, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	var all []Layout
+	for _, s := range sections {
+		if !slices.Contains(all, s.layout) {
+			all = append(all, s.layout)
+		}
+	}
+	return all, nil
+}
+
+// foreignSection is a section of records of another name.
+type foreignSection struct {
+	index  int
+	layout Layout
+}
+
+func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]foreignSection, error) {
+	if m == nil {
+		return nil, nil
+	}
+	var im image.Image
+	var kept map[int]bool
+	var all []foreignSection
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		if !mayHoldRecords(sec) || isOf(known, sec) {
+			continue
+		}
+		if im == nil {
+			var err error
+			if im, err = image.Open(o, m); err != nil {
+				return nil, err
+			}
+		}
+		start := image.Addr{Offset: sec.Addr}
+		if o.Type == elf.ET_REL {
+			start = image.Addr{Section: i}
+		}
+		layout, named, ok := readForeign(im, start, sec, prefixes)
+		if !ok || !named && o.Type != elf.ET_REL {
+			continue
+		}
+		if !named && kept == nil {
+			var err error
+			if kept, err = KeptAlive(o, m); err != nil {
+				return nil, err
+			}
+		}
+		if named || kept[i] {
+			all = append(all, foreignSection{i, layout})
+		}
+	}
+	return withoutStructures(o, all), nil
+}
+
+// mayHoldRecords reports whether a section has the name and the flags of records.
+func mayHoldRecords(sec *elfreloc.Section) bool {
+	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
+	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 && sec.Size > 0 && isIdentifier(sec.Name)
+}
+
+// isOf reports whether a section is one of some layouts, for their records or what these
+// point to.
+func isOf(layouts []Layout, sec *elfreloc.Section) bool {
+	return slices.ContainsFunc(layouts, func(l Layout) bool {
+		_, ok := l.IsRecordSection(sec)
+		return ok || sec.Name == l.structures()
+	})
+}
+
+// readForeign reads a section in each layout. named tells that the symbols of all probe
+// objects begin with one of the prefixes.
+func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefixes []string) (l Layout, named, ok bool) {
+	for _, f := range Formats() {
+		name, ok := strings.CutPrefix(sec.Name, formats[f].prefix)
+		if !ok || name == "" {
+			continue
+		}
+		kind := arch.Probe
+		if base, ok := strings.CutSuffix(name, "_isenabled"); ok && base != "" {
+			name, kind = base, arch.Enabled
+		}
+		l = Layout{f, name}
+		a := image.Range{Name: sec.Name, Start: start, Size: uint64(l.Size(im.Encoding().Word()))}
+		if l.writable() != (sec.Flags&elf.SHF_WRITE != 0) || sec.Size%a.Size != 0 {
+			continue
+		}
+		if named, ok = l.readsAs(im, kind, a, prefixes); !ok { // the first record, before the rest
+			continue
+		}
+		a.Size = sec.Size
+		if named, ok = l.readsAs(im, kind, a, prefixes); ok {
+			return l, named, true
+		}
+	}
+	return Layout{}, false, false
+}
+
+// readsAs reports whether all of an array reads as records.
+func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes []string) (named, ok bool) {
+	entries, faults, err := l.readArray(im, kind, a)
+	if err != nil || len(faults) > 0 {
+		return false, false
+	}
+	named = true
+	for i := range entries {
+		probe := &entries[i].Probe
+		if probe.Null() || !probe.Undefined && im.Executable(probe.Addr) {
+			return false, false
+		}
+		named = named && isNamed(im, probe, prefixes)
+	}
+	return named, true
+}
+
+// isNamed reports whether a symbol of a probe object begins with one of the prefixes.
+func isNamed(im image.Image, probe *image.Ref, prefixes []string) bool {
+	names := []string{probe.Symbol}
+	if probe.Symbol == "" {
+		names, _ = im.SymbolsAt(probe.Addr) // of a broken table none
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	})
+}
+
+// withoutStructures leaves the sections out that records of others point to, which read as
+// pairs.
+func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSection {
+	pointing := slices.Clone(all)
+	return slices.DeleteFunc(all, func(s foreignSection) bool {
+		return slices.ContainsFunc(pointing, func(p foreignSection) bool {
+			return formats[p.layout.Format].structure != nil && o.Sections[s.index].Name == p.layout.structures()
+		})
+	})
+}

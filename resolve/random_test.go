@@ -1,0 +1,189 @@
+package resolve_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+	"sdtconvert/resolve"
+)
+
+// randomFunctions writes functions in assembler, each with or without a symbol, a type, a
+// size, unwind tables and a label of its own. The section truth has where each begins and
+// ends, by the order of the functions.
+func randomFunctions(r *rand.Rand, count int) string {
+	var s strings.Builder
+	chance := func(percent int) bool { return r.IntN(100) < percent }
+	fmt.Fprintln(&s, ".text\n.balign 16\n.globl _start\n_start: nop")
+	for i := range count {
+		named, typed, sized, unwound := chance(70), chance(60), chance(40), chance(60)
+		if chance(30) {
+			fmt.Fprintln(&s, ".balign 16")
+		}
+		if named && chance(40) {
+			fmt.Fprintf(&s, ".globl f%d\n", i)
+		}
+		if named && typed {
+			fmt.Fprintf(&s, ".type f%d, %%function\n", i)
+		}
+		fmt.Fprintf(&s, ".Lstart%d:\n", i)
+		if named {
+			fmt.Fprintf(&s, "f%d:\n", i)
+		}
+		if unwound {
+			fmt.Fprintln(&s, ".cfi_startproc")
+		}
+		for n := range 1 + r.IntN(6) {
+			if n > 0 && chance(10) {
+				fmt.Fprintf(&s, "label%d_%d:\n", i, n)
+			}
+			fmt.Fprintln(&s, "nop")
+		}
+		if unwound {
+			fmt.Fprintln(&s, ".cfi_endproc")
+		}
+		fmt.Fprintf(&s, ".Lend%d:\n", i)
+		if named && sized {
+			fmt.Fprintf(&s, ".size f%d, . - f%d\n", i, i)
+		}
+		fmt.Fprintf(&s, ".pushsection truth, \"a\", %%progbits\n.balign 4\n.4byte .Lstart%d - .\n.4byte .Lend%d - .\n.popsection\n", i, i)
+	}
+	s.WriteString(".section .note.GNU-stack, \"\", %progbits\n")
+	return s.String()
+}
+
+// bounds are where a function begins and ends.
+type bounds struct{ start, end uint64 }
+
+// truthOf reads the section that says where each function is.
+func truthOf(t *testing.T, path string) []bounds {
+	t.Helper()
+	o := tools.OpenELF(t, path)
+	for i := range o.Sections {
+		if o.Sections[i].Name != "truth" {
+			continue
+		}
+		data, err := o.Data(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []bounds
+		for at := 0; at+8 <= len(data); at += 8 {
+			from := func(field int) uint64 { // a distance from the field
+				return o.Sections[i].Addr + uint64(field) + uint64(int64(int32(o.Encoding.Order.Uint32(data[field:]))))
+			}
+			all = append(all, bounds{from(at), from(at + 4)})
+		}
+		return all
+	}
+	t.Fatal("no truth")
+	return nil
+}
+
+// stripping makes other files of an image, as builds and distributions do.
+var stripping = []struct {
+	name string
+	run  func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand)
+}{
+	{"whole", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, "cp", in, out)
+	}},
+	{"strip", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, m.Tool("strip"), "-o", out, in)
+	}},
+	{"strip -x", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, m.Tool("strip"), "-x", "-o", out, in)
+	}},
+	{"strip --strip-unneeded", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, m.Tool("strip"), "--strip-unneeded", "-o", out, in)
+	}},
+	{"llvm-strip -x", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, toolchains.LLVM("llvm-strip"), "-x", "-o", out, in)
+	}},
+	{"some symbols", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		words := []string{in, out}
+		for i := range randomCount {
+			if r.IntN(2) == 0 {
+				words = append(words, fmt.Sprintf("--strip-symbol=f%d", i))
+			}
+		}
+		tools.Must(t, m.Tool("objcopy"), words...)
+	}},
+	{"separate", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, m.Tool("objcopy"), "--only-keep-debug", in, out+".debug")
+		tools.Must(t, m.Tool("objcopy"), "--strip-all", "--add-gnu-debuglink="+out+".debug", in, out)
+	}},
+	{"no unwind tables", func(t *testing.T, m *toolchains.Machine, in, out string, r *rand.Rand) {
+		tools.Must(t, m.Tool("objcopy"), "-R", ".eh_frame", "-R", ".eh_frame_hdr", in, out)
+	}},
+}
+
+const randomCount = 60
+
+// What is said of an address is poorer where symbols, sizes or unwind tables are missing,
+// and never wrong: it is the function that holds the address, no function, or marked.
+func TestRandomFunctions(t *testing.T) {
+	for _, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, append(m.Tools("gcc", "ld", "strip", "objcopy"), toolchains.LLVM("llvm-strip"), "cp")...)
+			compared, named := 0, 0
+			for seed := range tools.Cases(t, 2) {
+				r := rand.New(rand.NewPCG(uint64(seed), 1))
+				image := linkRandom(t, m, r)
+				truth := truthOf(t, image)
+				for _, s := range stripping {
+					out := filepath.Join(t.TempDir(), "image")
+					s.run(t, m, image, out, r)
+					table := tableOf(t, out, resolve.Options{Path: out})
+					for i, f := range truth {
+						compared++
+						if checkFunction(t, fmt.Sprintf("seed %d, %s: f%d", seed, s.name, i), table, i, f) {
+							named++
+						}
+					}
+				}
+			}
+			if named < compared/10 {
+				t.Errorf("%d of %d functions were named", named, compared)
+			}
+			t.Logf("%d functions were compared, %d were named", compared, named)
+		})
+	}
+}
+
+// linkRandom links random functions to a program or a library, which exports some.
+func linkRandom(t *testing.T, m *toolchains.Machine, r *rand.Rand) string {
+	t.Helper()
+	folder := t.TempDir()
+	in, image := filepath.Join(folder, "in.s"), filepath.Join(folder, "image")
+	if err := os.WriteFile(in, []byte(randomFunctions(r, randomCount)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mode := []string{"-no-pie", "-pie", "-shared"}[r.IntN(3)]
+	words := []string{mode, "-nostdlib", "-Wl,--build-id", "-o", image, in}
+	tools.Must(t, m.Tool("gcc"), append(words, m.LinkFlags...)...)
+	return image
+}
+
+// checkFunction looks all of a function up, and reports whether it was named.
+func checkFunction(t *testing.T, what string, table *resolve.Table, index int, f bounds) (named bool) {
+	t.Helper()
+	for at := f.start; at < f.end; at += 2 {
+		got, ok := table.Lookup(0, at)
+		switch {
+		case !ok || got.Unsized:
+		case got.From.IsSymbol() && got.Raw == fmt.Sprintf("f%d", index) && got.Start == f.start:
+			named = true
+		case !got.From.IsSymbol() && got.Start == f.start:
+		default:
+			t.Errorf("%s, %#x of %#x to %#x: got %+v", what, at, f.start, f.end, got)
+		}
+	}
+	return named
+}
