@@ -132,6 +132,7 @@ func (l *link) prepare() (*prepared, error) {
 		return nil, err
 	}
 	ln := line.Parse(args)
+	ln.Rules = l.linker.rules()
 	if !ln.HasInputs() {
 		return nil, nil
 	}

@@ -162,7 +162,9 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 	if err != nil {
 		return nil
 	}
+	nested := false
 	err = lib.Each(func(src *input.Source) error {
+		nested = nested || src.Inner != nil
 		if src.Err() != nil {
 			return nil
 		}
@@ -170,7 +172,10 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})
-	if err != nil && !in.probes {
+	if nested && s.line.Rules.OneLevelThin {
+		in.names, in.probes = false, false
+	}
+	if !in.probes {
 		return nil
 	}
 	return err

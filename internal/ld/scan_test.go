@@ -103,7 +103,7 @@ func TestScannedOnce(t *testing.T) {
 	s := testScanner()
 	s.line = ln
 	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := paths(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
+	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	scripts := map[string]string{}

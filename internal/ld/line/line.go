@@ -45,8 +45,22 @@ type Line struct {
 	Folder      string // that mold changes to before anything else, or ""
 	Sysroot     string
 	Path        []string // that libraries are searched in, as given
+	Rules       Rules    // of the linker
 	Scripts     []string // that -T, --default-script and --mri-script name
 	Reports     []Report
+}
+
+// Rules are what linkers do not have in common. The zero value is GNU ld's.
+type Rules struct {
+	// CleansPath says that the linker removes ".." from directories of libraries as text,
+	// which behind a symbolic link leads elsewhere. mold does.
+	CleansPath bool
+	// NeedsSysroot says that "=" and "$SYSROOT" mean nothing without --sysroot. To gold they
+	// do not.
+	NeedsSysroot bool
+	// OneLevelThin says that the linker reads no thin archive with members of other
+	// archives. lld does not.
+	OneLevelThin bool
 }
 
 // Report is a file that a linker writes names of inputs to.

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sdtconvert/internal/paths"
 )
 
 // Candidates are the files that -l may stand for, the likeliest first: a linker
@@ -21,7 +23,7 @@ func (l *Line) Candidates(arg *Arg) []string {
 	}
 	var found []string
 	for _, folder := range l.Path {
-		folder = l.InFolder(l.inSysroot(folder))
+		folder = l.librariesIn(folder)
 		for _, name := range names {
 			file := folder + "/" + name // as linkers show it
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
@@ -32,8 +34,20 @@ func (l *Line) Candidates(arg *Arg) []string {
 	return found
 }
 
+// librariesIn returns the directory of -L in which the linker looks.
+func (l *Line) librariesIn(folder string) string {
+	folder = l.inSysroot(folder)
+	if l.Rules.CleansPath {
+		folder = filepath.Clean(folder)
+	}
+	return l.InFolder(folder)
+}
+
 // inSysroot replaces what stands for the system root at the beginning of a path.
 func (l *Line) inSysroot(path string) string {
+	if l.Rules.NeedsSysroot && l.Sysroot == "" {
+		return path
+	}
 	for _, sign := range []string{"=", "$SYSROOT"} {
 		if rest, ok := strings.CutPrefix(path, sign); ok {
 			return l.Sysroot + rest
@@ -47,7 +61,7 @@ func (l *Line) InFolder(path string) string {
 	if l.Folder == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(l.Folder, path)
+	return paths.Join(l.Folder, path)
 }
 
 // ScriptInput finds a file that a linker script names, or returns "".
@@ -72,9 +86,9 @@ func (l *Line) scriptInput(script, name string) []string {
 		}
 		return []string{name}
 	}
-	files := []string{l.InFolder(name), filepath.Join(filepath.Dir(script), name)}
+	files := []string{l.InFolder(name), paths.Beside(script, name)}
 	for _, folder := range l.Path {
-		files = append(files, filepath.Join(l.InFolder(l.inSysroot(folder)), name))
+		files = append(files, paths.Join(l.librariesIn(folder), name))
 	}
 	return files
 }
