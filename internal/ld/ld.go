@@ -131,8 +131,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln := line.Parse(args)
-	ln.Rules = l.linker.rules()
+	ln := line.Parse(args, l.linker.rules())
 	if !ln.HasInputs() {
 		return nil, nil
 	}

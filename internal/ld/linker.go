@@ -112,7 +112,15 @@ func (l linker) is(name string) bool {
 
 // rules returns what the linker does in its own way.
 func (l linker) rules() line.Rules {
-	return line.Rules{CleansPath: l.is("mold"), NeedsSysroot: l.is("gold"), OneLevelThin: l.is("lld")}
+	switch {
+	case l.is("gold"):
+		return line.Gold
+	case l.is("lld"):
+		return line.LLD
+	case l.is("mold"):
+		return line.Mold
+	}
+	return line.GNU
 }
 
 // command is a run of the linker.

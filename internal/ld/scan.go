@@ -2,6 +2,7 @@ package ld
 
 import (
 	"debug/elf"
+	"fmt"
 	"slices"
 
 	"sdtconvert/internal/filetype"
@@ -172,8 +173,11 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})
-	if nested && s.line.Rules.OneLevelThin {
-		in.names, in.probes = false, false
+	switch {
+	case nested && s.line.Rules.NestedThin == line.RefusesNested:
+		in.names, in.probes = false, false // the linker says why
+	case nested && in.probes && s.line.Rules.NestedThin == line.IgnoresNested:
+		return fmt.Errorf("%s: has members of other archives, which this linker leaves out of the link; name those archives on the line", in.path)
 	}
 	if !in.probes {
 		return nil

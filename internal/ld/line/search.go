@@ -34,22 +34,18 @@ func (l *Line) Candidates(arg *Arg) []string {
 	return found
 }
 
-// librariesIn returns the directory of -L in which the linker looks.
-func (l *Line) librariesIn(folder string) string {
-	folder = l.inSysroot(folder)
-	if l.Rules.CleansPath {
-		folder = filepath.Clean(folder)
-	}
-	return l.InFolder(folder)
-}
-
 // inSysroot replaces what stands for the system root at the beginning of a path.
 func (l *Line) inSysroot(path string) string {
 	if l.Rules.NeedsSysroot && l.Sysroot == "" {
 		return path
 	}
-	for _, sign := range []string{"=", "$SYSROOT"} {
-		if rest, ok := strings.CutPrefix(path, sign); ok {
+	for _, sign := range l.Rules.SysrootSigns {
+		rest, ok := strings.CutPrefix(path, sign)
+		switch {
+		case !ok:
+		case l.Rules.JoinsSysroot && l.Sysroot != "":
+			return paths.Join(l.Sysroot, strings.TrimLeft(rest, "/"))
+		default:
 			return l.Sysroot + rest
 		}
 	}
