@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
@@ -62,7 +64,10 @@ func (p *program) run(name string, args []string) int {
 		return p.runLinker(args[1:])
 	}
 	isCheck := len(args) > 0 && args[0] == "check"
-	args, err := expandResponseFiles(args)
+	args, err := line.Expand(args)
+	if unread := (*fs.PathError)(nil); err != nil && !errors.As(err, &unread) {
+		err = usageError{err}
+	}
 	if err != nil && isCheck {
 		err = checkError(err)
 	}

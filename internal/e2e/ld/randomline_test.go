@@ -64,7 +64,7 @@ func (m *lineMaker) searchedIn(real string) item {
 	case 1:
 		return item{"--library-path=" + d}
 	case 2:
-		return item{"-L" + pick(m, []string{"=/x", "=x", "=/lib", "$SYSROOT/x", "$SYSROOT/lib", "=/../x"})}
+		return item{"-L" + pick(m, []string{"=/x", "=x", "=/own", "$SYSROOT/x", "$SYSROOT/own", "=/x/../own", "=/../x"})}
 	}
 	return item{"-L" + d}
 }
@@ -76,7 +76,7 @@ func (m *lineMaker) library() item {
 		name = "none"
 	}
 	if name == "r" {
-		return item{"--sysroot=sys", "-L=/lib", "-lr"}
+		return item{"--sysroot=sys", "-L=/own", "-lr"}
 	}
 	if m.one(2) { // one that is there
 		for {
