@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"sdtconvert/internal/ld/line"
 )
 
 // command runs with its arguments, and tells whether anything failed that it
@@ -170,8 +172,11 @@ func (p *program) runCommand(args []string) int {
 	if name, rest := splitCommand(args); name == linkCommand { // its response files are the linker's
 		return p.runLinker(rest)
 	}
-	expanded, err := expandResponseFiles(args)
+	expanded, err := line.Expand(args)
 	if err != nil {
+		if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
+			err = usageError{err}
+		}
 		if name, _ := splitCommand(args); name == "check" {
 			err = checkError(err)
 		}

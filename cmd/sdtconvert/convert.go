@@ -7,6 +7,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/known"
+	"sdtconvert/internal/paths"
 )
 
 // convert is the command that rewrites objects.
@@ -43,7 +44,7 @@ func (s *settings) target(file string) string {
 	case s.output != "":
 		return s.output
 	case s.outputDir != "":
-		return filepath.Join(s.outputDir, filepath.Base(file))
+		return paths.Join(s.outputDir, filepath.Base(file))
 	}
 	return file
 }
@@ -61,7 +62,7 @@ func checkOutputs(s *settings) error {
 	for _, file := range files {
 		base := filepath.Base(file)
 		if other, taken := from[base]; taken {
-			return usagef("%s and %s would both be written to %s", other, file, filepath.Join(s.outputDir, base))
+			return usagef("%s and %s would both be written to %s", other, file, paths.Join(s.outputDir, base))
 		}
 		from[base] = file
 	}

@@ -76,9 +76,10 @@ func (p *program) runLinker(args []string) int {
 // linkFlags are the flags of a linker wrapper.
 type linkFlags struct {
 	*flags
-	linker  string
-	inPlace bool
-	noStubs bool
+	linker      string
+	inPlace     bool
+	noStubs     bool
+	noUndefined bool
 }
 
 func linkerFlags() *linkFlags {
@@ -89,6 +90,7 @@ func linkerFlags() *linkFlags {
 	f.StringVar(&f.linker, "linker", "", "")
 	f.BoolVar(&f.inPlace, "in-place", false, "")
 	f.BoolVar(&f.noStubs, "no-stubs", false, "")
+	f.BoolVar(&f.noUndefined, "no-undefined-probes", false, "")
 	return f
 }
 
@@ -106,6 +108,7 @@ func (f *linkFlags) parseLinker(args []string) error {
 func (p *program) link(f *linkFlags, name string, args []string) int {
 	status, err := ld.Run(p.Process, ld.Options{
 		Convert: f.conversion(0), Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff, InPlace: f.inPlace, NoStubs: f.noStubs,
+		NoUndefinedProbes: f.noUndefined,
 	}, name, args)
 	if err != nil {
 		p.report(err)

@@ -101,6 +101,10 @@ link), it runs the next one of that name along PATH.
         --linker LINKER     the linker to run, instead of the next ld along PATH
         --in-place          convert the inputs themselves
         --no-stubs          do not add probe objects
+        --no-undefined-probes
+                            do not link with a probe that nothing defines where
+                            a source defines others of its provider (a warning
+                            otherwise)
     -v, --verbose           print a line for each site, to standard error
     -j, --jobs N            work on N files at once (default: one a processor)
         --prefix P, --enabled-prefix P, --symbol NAME, --return-thunk[=SYMBOL],

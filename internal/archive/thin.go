@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sdtconvert/internal/paths"
 )
 
 // Path is the path of the file that a member of a thin archive is or, if it has an
@@ -15,7 +17,7 @@ func (a *Archive) Path(m *Member) string {
 	if filepath.IsAbs(m.Name) {
 		return m.Name
 	}
-	return filepath.Join(filepath.Dir(a.Name), m.Name)
+	return paths.Beside(a.Name, m.Name)
 }
 
 // ErrOutside says that a path of a thin archive leads out of the archive's folder.
@@ -25,11 +27,11 @@ var ErrOutside = errors.New("lies outside of the archive's folder")
 // itself or by a symbolic link. Whoever hands on such an archive could have any
 // file read, or converted, that its user may read.
 func (a *Archive) CheckInside(path string) error {
-	folder, err := realPath(filepath.Dir(a.Name))
+	folder, err := paths.Real(paths.Directory(a.Name))
 	if err != nil {
 		return err
 	}
-	real, err := realPath(path)
+	real, err := paths.Real(path)
 	if errors.Is(err, os.ErrNotExist) {
 		real, err = filepath.Abs(path) // opening it will tell what is wrong
 	}
@@ -41,12 +43,4 @@ func (a *Archive) CheckInside(path string) error {
 		return fmt.Errorf("%w, at %s", ErrOutside, real)
 	}
 	return nil
-}
-
-func realPath(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(path)
 }

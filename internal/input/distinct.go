@@ -3,6 +3,8 @@ package input
 import (
 	"os"
 	"path/filepath"
+
+	"sdtconvert/internal/paths"
 )
 
 // Distinct removes files that are named twice, by whatever path. Two hard links
@@ -40,49 +42,24 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
-// folders maps paths to where they lead, absolute and without symbolic links.
-// Each folder is looked at once, however many below it are asked for.
+// folders maps paths of directories to where they lead, absolute and without symbolic
+// links. Each is resolved once, however many files in it are asked for.
 type folders map[string]string
 
 func (f folders) real(path string) (string, error) {
 	if real, known := f[path]; known {
 		return real, nil
 	}
-	real, err := f.resolve(filepath.Clean(path))
+	real, err := paths.Real(path)
+	if err != nil { // the path leads nowhere, so it is compared as it is written
+		real, err = paths.Absolute(path)
+	}
 	f[path] = real
 	return real, err
-}
-
-func (f folders) resolve(path string) (string, error) {
-	parent := filepath.Dir(path)
-	if parent == path { // the root, or the current folder
-		return realPath(path)
-	}
-	parent, err := f.real(parent)
-	if err != nil {
-		return "", err
-	}
-	real := filepath.Join(parent, filepath.Base(path))
-	if isLink(real) {
-		return realPath(real)
-	}
-	return real, nil
 }
 
 // SamePath reports whether two paths lead to the same name in the same folder.
 func SamePath(a, b string) (bool, error) {
 	both, err := Distinct([]string{a, b})
 	return len(both) == 1, err
-}
-
-// realPath is the path itself where it leads nowhere.
-func realPath(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	return path, nil
 }

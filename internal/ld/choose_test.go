@@ -19,7 +19,7 @@ var (
 )
 
 // paths are those of inputs.
-func paths(inputs []*linkInput) string {
+func pathsOf(inputs []*linkInput) string {
 	var all []string
 	for _, in := range inputs {
 		all = append(all, in.path)
@@ -51,10 +51,10 @@ func TestChoice(t *testing.T) {
 		ln, inputs := reading(test.words)
 		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc}
 		chosen, errs := choose(c, inputs, nil)
-		if got := paths(chosen.convert); got != test.convert {
+		if got := pathsOf(chosen.convert); got != test.convert {
 			t.Errorf("%s %s: converts %q, want %q", test.linker, test.words, got, test.convert)
 		}
-		if got := paths(chosen.late); got != test.late || chosen.by != test.by {
+		if got := pathsOf(chosen.late); got != test.late || chosen.by != test.by {
 			t.Errorf("%s %s: generates %q by %d, want %q by %d", test.linker, test.words, got, chosen.by, test.late, test.by)
 		}
 		checkRefusals(t, test.linker+" "+test.words, errs, test.refused)

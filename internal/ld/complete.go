@@ -3,6 +3,7 @@ package ld
 import (
 	"debug/elf"
 	"errors"
+	"fmt"
 	"slices"
 
 	"sdtconvert/elfreloc"
@@ -10,6 +11,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -47,6 +49,9 @@ func (l *link) complete(ln *line.Line, inputs scanned, done converted, code gene
 	if !need.Missing() {
 		return nil, nil
 	}
+	if err := l.reportUnknown(need.Unknown()); err != nil {
+		return nil, err
+	}
 	data, err := need.Object()
 	if err != nil {
 		return nil, err
@@ -56,6 +61,20 @@ func (l *link) complete(ln *line.Line, inputs scanned, done converted, code gene
 		return nil, err
 	}
 	return &addition{file, place(ln.Args, inputs.byArg, code.byArg)}, nil
+}
+
+// reportUnknown warns of probes that may be misspelt, or refuses the link for them.
+func (l *link) reportUnknown(probes []stubs.Unknown) error {
+	var errs []error
+	for _, p := range probes {
+		err := fmt.Errorf("%s: nothing defines %s, and the link defines other probes of %s; correct the name or define the probe", p.File, p.Object, p.Provider)
+		if !l.NoUndefinedProbes {
+			message.Warning(l.Stderr, err)
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // part is what a file is to a link.

@@ -3,7 +3,7 @@ package ld
 import (
 	"errors"
 	"os"
-	"slices"
+	"path/filepath"
 	"sync"
 
 	"sdtconvert/internal/convert"
@@ -19,7 +19,7 @@ import (
 // converted is what a conversion has made.
 type converted struct {
 	any    bool              // whether there was anything to convert
-	copies map[string]string // of files, by where these are; none of those in their place
+	copies map[string]string // of inputs, by the paths that the linker is told; none of those in their place
 	names  []renamed         // of the copies, and of generated code
 	parts  map[string]*part  // what the objects are to the link, by file
 }
@@ -28,7 +28,7 @@ type converted struct {
 func (c converted) files(inputs []*linkInput) (files []string) {
 	for _, in := range inputs {
 		file := in.file
-		if place, ok := c.copies[file]; ok {
+		if place, ok := c.copies[in.path]; ok {
 			file = place
 		}
 		files = append(files, file)
@@ -54,26 +54,20 @@ func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, erro
 	if len(wanted) == 0 {
 		return converted{}, nil
 	}
-	files, places, err := l.apart(wanted)
+	jobs, places, err := l.apart(wanted)
 	if err != nil {
 		return converted{}, err
 	}
 	l.session.watch()
 	notes := &notes{options: l.Convert.Patch, parts: map[string]*part{}}
-	o := l.conversion(len(files))
+	o := l.conversion(len(jobs))
 	o.Patch.Known = l.known(all)
 	if !ln.Relocatable {
 		o.Planned = notes.add
 	}
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
-	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result {
-		target := files[i]
-		if !l.InPlace {
-			target = places[target]
-		}
-		return c.File(files[i], target)
-	}, func(_ int, r *convert.Result) {
+	parallel.InOrder(len(jobs), o.Jobs, func(i int) *convert.Result { return c.File(jobs[i].from, jobs[i].to) }, func(_ int, r *convert.Result) {
 		for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} { // standard output is the linker's
 			if len(text) > 0 {
 				l.Stderr.Write(text)
@@ -99,26 +93,35 @@ func (l *link) conversion(files int) convert.Options {
 	return o
 }
 
-// apart are the files of inputs, each once, by whatever path it is named, and the
-// places of the copies that there are to be of them.
-func (l *link) apart(wanted []*linkInput) (files []string, places map[string]string, err error) {
-	for _, in := range wanted {
-		files = append(files, in.file)
-	}
+// job is a file to convert, and where to.
+type job struct{ from, to string }
+
+// apart decides which files are converted, and where to. In their place each file is
+// converted once, by whatever paths it is named. Otherwise each path has a copy of its
+// own, in places: mold reads an archive once for each path, and the others for each word.
+func (l *link) apart(wanted []*linkInput) (jobs []job, places map[string]string, err error) {
 	if l.InPlace {
+		var files []string
+		for _, in := range wanted {
+			files = append(files, in.file)
+		}
 		files, err = input.Distinct(files)
-		return files, nil, err
+		for _, file := range files {
+			jobs = append(jobs, job{file, file})
+		}
+		return jobs, nil, err
 	}
-	if places, err = l.session.makePlaces(files); err != nil {
+	var told []string
+	for _, in := range wanted {
+		told = append(told, in.path)
+	}
+	if places, err = l.session.makePlaces(told); err != nil {
 		return nil, nil, err
 	}
-	taken := map[string]bool{}
-	return slices.DeleteFunc(files, func(file string) bool {
-		place := places[file]
-		known := taken[place]
-		taken[place] = true
-		return known
-	}), places, nil
+	for _, in := range wanted {
+		jobs = append(jobs, job{in.file, places[in.path]})
+	}
+	return jobs, places, nil
 }
 
 // existing finds out which copies there are: what mentions stubs in other places than
@@ -126,14 +129,14 @@ func (l *link) apart(wanted []*linkInput) (files []string, places map[string]str
 func existing(wanted []*linkInput, places map[string]string, jobs int) (copies map[string]string, names []renamed) {
 	missing := make([]bool, len(wanted))
 	parallel.Each(len(wanted), jobs, func(i int) {
-		_, err := os.Lstat(places[wanted[i].file])
+		_, err := os.Lstat(places[wanted[i].path])
 		missing[i] = errors.Is(err, os.ErrNotExist)
 	})
 	copies = map[string]string{}
 	for i, in := range wanted {
-		if place, ok := places[in.file]; ok && !missing[i] {
-			copies[in.file] = place
-			names = append(names, renamed{place, in.path})
+		if place, ok := places[in.path]; ok && !missing[i] {
+			copies[in.path] = place
+			names = append(names, renamed{place, in.path}, renamed{filepath.Clean(place), filepath.Clean(in.path)})
 		}
 	}
 	return copies, names

@@ -36,7 +36,7 @@ func find(ln *line.Line) found {
 		case arg.Kind == line.Input:
 			add(i, arg.Value, ln.InFolder(arg.Value))
 		case arg.Kind == line.Library:
-			if file := fitting(ln.Candidates(arg), target); file != "" {
+			if file := fitting(ln, ln.Candidates(arg), target); file != "" {
 				add(i, file, file)
 			}
 		}
@@ -44,10 +44,10 @@ func find(ln *line.Line) found {
 	return f
 }
 
-// fitting takes the first of several files that is for the target of the link, as
+// fitting takes the first of several files that is for the target of the link, as most
 // linkers do. There is no choice where there is one.
-func fitting(files []string, target func() input.Target) string {
-	if len(files) < 2 {
+func fitting(ln *line.Line, files []string, target func() input.Target) string {
+	if len(files) < 2 || ln.Rules.TakesFirst {
 		files = append(files, "")
 		return files[0]
 	}

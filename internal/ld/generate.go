@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
+	"sdtconvert/internal/paths"
 )
 
 // Objects for link-time optimisation hold no code. Where the linker, or its plugin,
@@ -64,7 +64,7 @@ const envGCC = "COLLECT_GCC_OPTIONS"
 // wordsGCC have GCC's plugin generate the code of all objects that are late. The
 // libraries that the plugin would add on the way are those of the final link.
 func wordsGCC(ln *line.Line, byArg map[int]*linkInput, folder string) []string {
-	words := []string{"-r", "-o", filepath.Join(folder, "code.o")}
+	words := []string{"-r", "-o", paths.Join(folder, "code.o")}
 	for i := range ln.Args {
 		arg := &ln.Args[i]
 		switch {
@@ -90,7 +90,7 @@ func isLate(arg *line.Arg, in *linkInput, compiler input.Compiler) bool {
 // link, which is an error where they are hidden unless it is told to go on; the link
 // proper repeats the others. Probe objects are kept for records that are yet to come.
 func wordsLLD(words []string, folder, out, probePrefix string) []string {
-	return append(words, "-o", out, "--lto-obj-path="+filepath.Join(folder, "code"), "--unresolved-symbols=ignore-all",
+	return append(words, "-o", out, "--lto-obj-path="+paths.Join(folder, "code"), "--unresolved-symbols=ignore-all",
 		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+probePrefix+"*")
 }
 
@@ -167,7 +167,7 @@ func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error
 		if i > 0 {
 			path = fmt.Sprintf("%s.lto.%d.o", output(scan.line), i)
 		}
-		in := scan.input(named{path: path, file: filepath.Join(folder, e.Name())})
+		in := scan.input(named{path: path, file: paths.Join(folder, e.Name())})
 		if in.err != nil {
 			return nil, in.err
 		}

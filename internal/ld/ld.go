@@ -49,6 +49,10 @@ type Options struct {
 	Off     bool   // only run the linker
 	InPlace bool   // convert the inputs themselves
 	NoStubs bool   // add no object to the link
+
+	// NoUndefinedProbes refuses a link with a probe that nothing defines, though a source
+	// defines others of its provider. Without it that is a warning.
+	NoUndefinedProbes bool
 }
 
 // exitFailed is the exit status where an input cannot be converted.
@@ -131,7 +135,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln := line.Parse(args)
+	ln := line.Parse(args, l.linker.rules())
 	if !ln.HasInputs() {
 		return nil, nil
 	}

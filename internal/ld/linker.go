@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
 )
 
@@ -77,9 +79,9 @@ func findIn(name, folders string) (string, error) {
 		if folder == "" {
 			folder = "."
 		}
-		path := filepath.Join(folder, name)
+		path := paths.Join(folder, name)
 		if !filepath.IsAbs(path) {
-			path = "." + string(filepath.Separator) + path
+			path = paths.Join(".", path)
 		}
 		if found, err := exec.LookPath(path); err == nil && !isSelf(found) {
 			return found, nil
@@ -106,6 +108,19 @@ func sameFile(a, b string) bool {
 func (l linker) is(name string) bool {
 	real, err := filepath.EvalSymlinks(l.path)
 	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
+}
+
+// rules returns what the linker does in its own way.
+func (l linker) rules() line.Rules {
+	switch {
+	case l.is("gold"):
+		return line.Gold
+	case l.is("lld"):
+		return line.LLD
+	case l.is("mold"):
+		return line.Mold
+	}
+	return line.GNU
 }
 
 // command is a run of the linker.

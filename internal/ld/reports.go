@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/paths"
 	"sdtconvert/internal/replace"
 )
 
@@ -27,7 +28,7 @@ func rewriteReports(files *replace.Writer, link *prepared) error {
 		file := link.InFolder(report.Path)
 		info, err := os.Stat(file)
 		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
-			file = filepath.Join(file, filepath.Base(output(link.Line))+".map")
+			file = paths.Join(file, filepath.Base(output(link.Line))+".map")
 			info, err = os.Stat(file)
 		}
 		if err != nil || !info.Mode().IsRegular() {

@@ -2,6 +2,7 @@ package ld
 
 import (
 	"debug/elf"
+	"fmt"
 	"slices"
 
 	"sdtconvert/internal/filetype"
@@ -162,7 +163,9 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 	if err != nil {
 		return nil
 	}
+	nested := false
 	err = lib.Each(func(src *input.Source) error {
+		nested = nested || src.Inner != nil
 		if src.Err() != nil {
 			return nil
 		}
@@ -170,7 +173,13 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})
-	if err != nil && !in.probes {
+	switch {
+	case nested && s.line.Rules.NestedThin == line.RefusesNested:
+		in.names, in.probes = false, false // the linker says why
+	case nested && in.probes && s.line.Rules.NestedThin == line.IgnoresNested:
+		return fmt.Errorf("%s: has members of other archives, which this linker leaves out of the link; name those archives on the line", in.path)
+	}
+	if !in.probes {
 		return nil
 	}
 	return err

@@ -16,7 +16,7 @@ import (
 )
 
 func testScanner() *scanner {
-	return newScanner(line.Parse(nil), patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+	return newScanner(line.Parse(nil, line.GNU), patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
 }
 
 // checkScan compares what a scan says of an ELF file with what debug/elf reads. It
@@ -99,11 +99,11 @@ func TestScannedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"))
+	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"), line.GNU)
 	s := testScanner()
 	s.line = ln
 	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := paths(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
+	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	scripts := map[string]string{}
@@ -142,7 +142,7 @@ func TestLibraryOfMachine(t *testing.T) {
 		"nothing.o -Larm -lx":       "arm/libx.a",
 		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
 	} {
-		files := find(line.Parse(strings.Fields(words))).files
+		files := find(line.Parse(strings.Fields(words), line.GNU)).files
 		if got := files[len(files)-1].path; got != want {
 			t.Errorf("%s: takes %s, want %s", words, got, want)
 		}

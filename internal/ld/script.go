@@ -107,11 +107,7 @@ func checkScripts(scan *scanner, scripts []script, wanted []*linkInput) (errs []
 	}
 	places := make([]string, len(wanted))
 	for i, in := range wanted {
-		absolute, err := filepath.Abs(in.file)
-		if err != nil {
-			return []error{err}
-		}
-		places[i] = placeIn(anyTemp, absolute)
+		places[i] = placeIn(anyTemp, in.path)
 	}
 	for _, s := range scripts {
 		if name := readsProbes(scan, s, wanted); name != "" {

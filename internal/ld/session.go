@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
 )
@@ -89,17 +90,16 @@ func (s *session) needTemp(f func(t *tempFolder) error) error {
 	return f(s.temp)
 }
 
-// makePlaces decides where in the temporary folder the copies of files are, and makes
-// the folders that these are to be in.
-func (s *session) makePlaces(files []string) (places map[string]string, err error) {
+// makePlaces decides where in the temporary folder the copies of files are that the
+// linker is told of by paths, and makes the folders that these are to be in.
+func (s *session) makePlaces(told []string) (places map[string]string, err error) {
 	places = map[string]string{}
 	err = s.needTemp(func(t *tempFolder) error {
-		for _, file := range files {
-			absolute, err := filepath.Abs(file)
-			if err != nil {
-				return err
+		for _, path := range told {
+			if places[path] != "" {
+				continue
 			}
-			if places[file], err = t.place(absolute); err != nil {
+			if places[path], err = t.place(path); err != nil {
 				return err
 			}
 		}
@@ -111,7 +111,7 @@ func (s *session) makePlaces(files []string) (places map[string]string, err erro
 // mkdir makes a folder in the temporary one.
 func (s *session) mkdir(name string) (folder string, err error) {
 	err = s.needTemp(func(t *tempFolder) error {
-		folder = filepath.Join(t.path, name)
+		folder = paths.Join(t.path, name)
 		return os.Mkdir(folder, 0o700)
 	})
 	return folder, err
@@ -120,7 +120,7 @@ func (s *session) mkdir(name string) (folder string, err error) {
 // write writes a file into the temporary folder.
 func (s *session) write(name string, data []byte) (file string, err error) {
 	err = s.needTemp(func(t *tempFolder) error {
-		file = filepath.Join(t.path, name)
+		file = paths.Join(t.path, name)
 		return os.WriteFile(file, data, 0o600)
 	})
 	return file, err
@@ -131,7 +131,7 @@ func (s *session) write(name string, data []byte) (file string, err error) {
 func (s *session) inTemp(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.temp.path + string(filepath.Separator) + name
+	return paths.Join(s.temp.path+string(filepath.Separator), name)
 }
 
 // remove removes the temporary folder, if there is one.

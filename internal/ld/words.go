@@ -4,7 +4,7 @@ import "sdtconvert/internal/ld/line"
 
 // standIns are what the linker reads in the place of inputs, and beside them.
 type standIns struct {
-	copies    map[string]string // of inputs, by file
+	copies    map[string]string // of inputs, by the paths that the linker is told
 	generated map[int][]string  // what stands for arguments
 	added     *addition         // or nil
 }
@@ -26,7 +26,7 @@ func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
 			continue
 		}
 		if in := byArg[i]; in != nil {
-			if place, ok := s.copies[in.file]; ok {
+			if place, ok := s.copies[in.path]; ok {
 				words = append(words, place)
 				continue
 			}

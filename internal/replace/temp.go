@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/paths"
 )
 
 // temporary is a file that is not yet, or never will be, what it was made for.
@@ -60,7 +61,7 @@ func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 // file's name is nothing that anybody knows.
 func unplaced(err error, target string) error {
 	if p, ok := err.(*fs.PathError); ok {
-		return &fs.PathError{Op: "make a file in", Path: filepath.Dir(target), Err: p.Err}
+		return &fs.PathError{Op: "make a file in", Path: paths.Directory(target), Err: p.Err}
 	}
 	return err
 }

@@ -12,7 +12,6 @@ package debugfile
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -21,6 +20,7 @@ import (
 	"path/filepath"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/paths"
 )
 
 // Roots are the folders that distributions install debug files to.
@@ -88,7 +88,7 @@ func byBuildID(id []byte, roots []string) (names []string) {
 		return nil
 	}
 	for _, root := range roots {
-		names = append(names, filepath.Join(root, ".build-id", hex.EncodeToString(id[:1]), hex.EncodeToString(id[1:])+".debug"))
+		names = append(names, paths.Join(root, filepath.FromSlash(fmt.Sprintf(".build-id/%x/%x.debug", id[:1], id[1:]))))
 	}
 	return names
 }
@@ -97,16 +97,16 @@ func byBuildID(id []byte, roots []string) (names []string) {
 // path as given, and then by where its symbolic links lead.
 func byLink(link, path string, roots []string) (names []string) {
 	var folders []string
-	if abs, err := filepath.Abs(path); err == nil {
-		folders = append(folders, filepath.Dir(abs))
-		if real, err := filepath.EvalSymlinks(abs); err == nil && filepath.Dir(real) != folders[0] {
-			folders = append(folders, filepath.Dir(real))
+	if absolute, err := paths.Absolute(path); err == nil {
+		folders = append(folders, paths.Directory(absolute))
+		if real, err := paths.Real(path); err == nil && paths.Directory(real) != folders[0] {
+			folders = append(folders, paths.Directory(real))
 		}
 	}
 	for _, folder := range folders {
-		names = append(names, filepath.Join(folder, link), filepath.Join(folder, ".debug", link))
+		names = append(names, paths.Join(folder, link), paths.Join(paths.Join(folder, ".debug"), link))
 		for _, root := range roots {
-			names = append(names, filepath.Join(root, folder[len(filepath.VolumeName(folder)):], link))
+			names = append(names, paths.Join(root+folder[len(filepath.VolumeName(folder)):], link))
 		}
 	}
 	return names

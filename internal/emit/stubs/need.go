@@ -61,6 +61,7 @@ type Need struct {
 	stubs    map[string]arch.Kind // undefined in some object
 	probes   map[string]*probe    // by the name of the probe object
 	defined  map[string]bool      // by an object: stubs, probe objects and providers
+	sources  map[string]bool      // providers of which a source defines a probe
 	exported map[string]bool      // by a shared library: probe objects and providers
 }
 
@@ -68,14 +69,15 @@ type Need struct {
 type probe struct {
 	object string // its name
 	id     string
-	hidden bool // some reference is
+	user   string // the first file that uses it
+	hidden bool   // some reference is
 }
 
 // New needs nothing yet.
 func New(opts Options) *Need {
 	return &Need{
 		opts: opts, thunk: opts.Thunk, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
-		defined: map[string]bool{}, exported: map[string]bool{},
+		defined: map[string]bool{}, sources: map[string]bool{}, exported: map[string]bool{},
 	}
 }
 
@@ -112,6 +114,7 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 		return err
 	}
 	n.addDefinitions(syms, n.defined)
+	n.addSources(syms)
 	if err := n.addCalls(o, scan); err != nil {
 		return err
 	}
@@ -129,9 +132,10 @@ func (n *Need) Merge(other *Need) {
 	n.notes.Merge(&other.notes)
 	maps.Copy(n.stubs, other.stubs)
 	maps.Copy(n.defined, other.defined)
+	maps.Copy(n.sources, other.sources)
 	maps.Copy(n.exported, other.exported)
 	for name, p := range other.probes {
-		n.addProbe(name, p.id).hidden = p.hidden || n.probes[name].hidden
+		n.addProbe(name, p.id, p.user).hidden = p.hidden || n.probes[name].hidden
 	}
 }
 
@@ -165,6 +169,36 @@ func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
 			to[s.Name] = true
 		}
 	}
+}
+
+// addSources takes in of which providers an object defines probes. Weak definitions come
+// with a use, those of DTRACE_PROBE and of New, and tell nothing of other names.
+func (n *Need) addSources(syms *elfreloc.Symbols) {
+	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
+		id, ok := strings.CutPrefix(syms.Name(i), n.opts.ProbePrefix)
+		provider, _, named := strings.Cut(id, "___")
+		if ok && named && syms.At(i).Section != 0 && syms.At(i).Bind == elf.STB_GLOBAL {
+			n.sources[provider] = true
+		}
+	}
+}
+
+// Unknown is a probe that nothing in a link defines, though a source in it defines others
+// of its provider: its name may be misspelt.
+type Unknown struct {
+	File     string // the first that uses it
+	Object   string // the name of its probe object
+	Provider string
+}
+
+// Unknown returns such probes, sorted by the name of the probe object.
+func (n *Need) Unknown() (all []Unknown) {
+	for _, p := range n.missing() {
+		if provider, _, ok := strings.Cut(p.id, "___"); ok && n.sources[provider] {
+			all = append(all, Unknown{p.user, p.object, provider})
+		}
+	}
+	return all
 }
 
 // addCalls takes in the stubs of an object, and the probes whose sites a
@@ -201,7 +235,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 	}
 	add := func(s *patch.Stub) {
 		if !objects.Local(s) {
-			n.addProbe(objects.Name(s), s.ID)
+			n.addProbe(objects.Name(s), s.ID, o.Name)
 		}
 	}
 	for i := range scan.Calls {
@@ -213,9 +247,9 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 	return nil
 }
 
-func (n *Need) addProbe(object, id string) *probe {
+func (n *Need) addProbe(object, id, user string) *probe {
 	if n.probes[object] == nil {
-		n.probes[object] = &probe{object: object, id: id, hidden: n.opts.Hidden}
+		n.probes[object] = &probe{object: object, id: id, user: user, hidden: n.opts.Hidden}
 	}
 	return n.probes[object]
 }
@@ -263,6 +297,6 @@ func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry) error {
 	if !ok || id == "" {
 		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is no name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
 	}
-	n.addProbe(e.Probe.Symbol, id)
+	n.addProbe(e.Probe.Symbol, id, o.Name)
 	return nil
 }

@@ -2,9 +2,9 @@
 // input files, and in what state the linker reads them. What it does not know it
 // takes for a flag without a value, which nobody changes.
 //
-// The rules are those that GNU ld, gold, lld and mold have in common. None of them
-// is asked: a linker that starts to find out its own name takes longer than a
-// small link.
+// Most rules are those that GNU ld, gold, lld and mold have in common; Rules has the
+// others. No linker is asked: one that starts to find out its own name takes longer than
+// a small link.
 package line
 
 import (
@@ -45,6 +45,7 @@ type Line struct {
 	Folder      string // that mold changes to before anything else, or ""
 	Sysroot     string
 	Path        []string // that libraries are searched in, as given
+	Rules       Rules    // of the linker that reads it
 	Scripts     []string // that -T, --default-script and --mri-script name
 	Reports     []Report
 }
@@ -59,8 +60,8 @@ type Report struct {
 var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true}
 
 // Parse reads the words behind a linker's name. Response files are expanded.
-func Parse(args []string) *Line {
-	p := parser{line: &Line{}}
+func Parse(args []string, rules Rules) *Line {
+	p := parser{line: &Line{Rules: rules}}
 	for len(args) > 0 {
 		n := p.arg(args)
 		args = args[n:]
@@ -97,7 +98,9 @@ func (p *parser) arg(args []string) int {
 	}
 	p.line.Args = append(p.line.Args, arg)
 	p.change(name, value)
-	p.line.keep(name, value)
+	if name != "sysroot" || !p.line.Rules.OneWordSysroot || strings.HasPrefix(word, "--sysroot=") {
+		p.line.keep(name, value)
+	}
 	return n
 }
 

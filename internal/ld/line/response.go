@@ -2,9 +2,11 @@ package line
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // A response file that includes itself ends at the first of these; libiberty
@@ -19,8 +21,9 @@ type responses struct {
 	files, size int
 }
 
-// Expand replaces each word @FILE by the words of FILE, as the linkers do. A word
-// whose FILE cannot be read stands for itself.
+// Expand replaces each word @FILE by the words of FILE, as libiberty does, and so all GNU
+// tools. A word whose FILE cannot be read stands for itself. It fails for a directory, for
+// a file with a zero byte, and for files that include themselves.
 func Expand(args []string) ([]string, error) {
 	var r responses
 	return r.expand(args, 0)
@@ -45,6 +48,9 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 			continue
 		}
 		text, err := os.ReadFile(name)
+		if errors.Is(err, syscall.EISDIR) {
+			return nil, err
+		}
 		if err != nil {
 			out = append(out, arg)
 			continue

@@ -74,10 +74,10 @@ func TestCandidates(t *testing.T) {
 		{"-Lone -Ltwo -Bstatic -lx", []string{"one/libx.a", "two/libx.a"}},
 		{"-Lone -Ltwo -l:other.o", []string{"two/other.o"}},
 		{"--sysroot=root -L=/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
-		{"--sysroot root -L$SYSROOT/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
+		{"--sysroot=root -L$SYSROOT/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
 		{"-Lthree -lx -ly", nil},
 	} {
-		l := Parse(Split([]byte(c.line)))
+		l := Parse(Split([]byte(c.line)), GNU)
 		var got []string
 		for i := range l.Args {
 			if l.Args[i].Kind == Library && l.Args[i].Value != "y" {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sdtconvert/internal/paths"
 )
 
 // Candidates are the files that -l may stand for, the likeliest first: a linker
@@ -21,7 +23,7 @@ func (l *Line) Candidates(arg *Arg) []string {
 	}
 	var found []string
 	for _, folder := range l.Path {
-		folder = l.InFolder(l.inSysroot(folder))
+		folder = l.librariesIn(folder)
 		for _, name := range names {
 			file := folder + "/" + name // as linkers show it
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
@@ -34,8 +36,16 @@ func (l *Line) Candidates(arg *Arg) []string {
 
 // inSysroot replaces what stands for the system root at the beginning of a path.
 func (l *Line) inSysroot(path string) string {
-	for _, sign := range []string{"=", "$SYSROOT"} {
-		if rest, ok := strings.CutPrefix(path, sign); ok {
+	if l.Rules.NeedsSysroot && l.Sysroot == "" {
+		return path
+	}
+	for _, sign := range l.Rules.SysrootSigns {
+		rest, ok := strings.CutPrefix(path, sign)
+		switch {
+		case !ok:
+		case l.Rules.JoinsSysroot && l.Sysroot != "":
+			return paths.Join(l.Sysroot, strings.TrimLeft(rest, "/"))
+		default:
 			return l.Sysroot + rest
 		}
 	}
@@ -47,7 +57,7 @@ func (l *Line) InFolder(path string) string {
 	if l.Folder == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(l.Folder, path)
+	return paths.Join(l.Folder, path)
 }
 
 // ScriptInput finds a file that a linker script names, or returns "".
@@ -72,9 +82,9 @@ func (l *Line) scriptInput(script, name string) []string {
 		}
 		return []string{name}
 	}
-	files := []string{l.InFolder(name), filepath.Join(filepath.Dir(script), name)}
+	files := []string{l.InFolder(name), paths.Beside(script, name)}
 	for _, folder := range l.Path {
-		files = append(files, filepath.Join(l.InFolder(l.inSysroot(folder)), name))
+		files = append(files, paths.Join(l.librariesIn(folder), name))
 	}
 	return files
 }

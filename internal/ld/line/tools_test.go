@@ -1,7 +1,9 @@
 package line
 
 import (
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,7 +90,7 @@ func check(t *testing.T, linker, name string) (told bool) {
 		want = "b.o"
 	}
 	var files []string
-	for _, arg := range Parse(args).Args {
+	for _, arg := range Parse(args, GNU).Args {
 		if arg.Kind == Input {
 			files = append(files, arg.Value)
 		}
@@ -97,6 +99,36 @@ func check(t *testing.T, linker, name string) (told bool) {
 		t.Errorf("%s a.o b.o: inputs are %s, and for us %s", name, want, got)
 	}
 	return true
+}
+
+// Random texts are divided as a GNU tool divides them, which names each word.
+func TestResponseFilesOfGNUTools(t *testing.T) {
+	tools.Need(t, "nm")
+	t.Chdir(t.TempDir())
+	const seed, texts = 20, 200
+	r := rand.New(rand.NewPCG(seed, seed))
+	words := 0
+	for range texts {
+		text := make([]byte, r.IntN(30))
+		for i := range text {
+			text[i] = "ab\\\"' \t\r\v\f"[r.IntN(10)]
+		}
+		if err := os.WriteFile("words", text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var want strings.Builder
+		for _, word := range Split(text) {
+			fmt.Fprintf(&want, "nm: '%s': No such file\n", word)
+			words++
+		}
+		if words == 0 || want.Len() == 0 {
+			continue // nm reads a.out then
+		}
+		if got, _, err := (tools.Command{AnyStatus: true, Env: []string{"LC_ALL=C"}}).Apart("sh", "-c", "exec nm @words 2>&1"); err != nil || got != want.String() {
+			t.Errorf("%q: got %s, %v, want %s", text, got, err, &want)
+		}
+	}
+	t.Logf("compared %d words of %d texts", words, texts)
 }
 
 // What Join writes, all linkers read.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
 )
 
@@ -65,7 +66,7 @@ func (s System) LongestFunction() int { return systems[s].function }
 
 // Drti is where DTrace's code that registers a program is, in a tree of the system.
 func (s System) Drti(sysroot string) string {
-	return filepath.Join(sysroot, filepath.FromSlash(systems[s].drti))
+	return paths.Join(sysroot, filepath.FromSlash(systems[s].drti))
 }
 
 // ErrSystem says that nobody here knows how a system has probes.

@@ -1,0 +1,126 @@
+package design
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// textual are the functions of package filepath, and those of package path, that change a
+// path as text: behind a symbolic link ".." leads elsewhere then. EvalSymlinks is right,
+// but for the path of a file that somebody else opens by its name.
+var textual = []string{"Abs", "Clean", "Dir", "EvalSymlinks", "Join", "Rel"}
+
+// textualPaths are the functions that may call them, each with the reason. What is opened
+// later, here or by a linker, goes through internal/paths.
+var textualPaths = map[string]string{
+	"internal/archive/thin.go: CheckInside Abs":         "of a file that is not there; for the error alone",
+	"internal/archive/thin.go: CheckInside Rel":         "of two real paths",
+	"internal/check/report/report.go: checkedOut Join":  "shown, and never opened",
+	"internal/check/report/report.go: pathBelow Clean":  "shown, and never opened",
+	"internal/check/report/report.go: pathBelow Rel":    "shown, and never opened",
+	"internal/debuginfo/lines/program.go: join Join":    "the name of a source, shown and compared, and never opened",
+	"internal/input/distinct.go: Distinct EvalSymlinks": "compared, and never opened",
+	"internal/ld/copies.go: existing Clean":             "mold cleans the paths that it prints",
+	"internal/ld/line/rules.go: librariesIn Clean":      "mold searches the cleaned directory",
+	"internal/ld/script.go: a variable Join":            "stands for a folder that is not there yet",
+	"internal/ld/linker.go: is EvalSymlinks":            "its last component alone is used",
+	"internal/ld/temp.go: keyOf Clean":                  "no symbolic link is in the temporary folder",
+	"internal/ld/temp.go: newTempFolder EvalSymlinks":   "the folder is new, and nobody else knows its name",
+	"internal/paths/paths.go: Absolute Abs":             "of a path on another drive of Windows",
+	"internal/paths/paths.go: Real EvalSymlinks":        "after the path was made absolute without a change",
+	"internal/provider/cpp/cpp.go: include Join":        "a header of a project",
+	"internal/provider/cpp/cpp.go: push Dir":            "a header of a project",
+	"internal/replace/replace.go: resolve EvalSymlinks": "the file behind the link is replaced, and not the link",
+}
+
+// textualCalls finds such calls in a file, and names each by its file, function and name.
+func textualCalls(name string, source any) (calls []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	packages := map[string]bool{}
+	for _, im := range file.Imports {
+		if path := strings.Trim(im.Path.Value, `"`); path == "path" || path == "path/filepath" {
+			local := path[strings.LastIndex(path, "/")+1:]
+			if im.Name != nil {
+				local = im.Name.Name
+			}
+			packages[local] = true
+		}
+	}
+	for _, declaration := range file.Decls {
+		function := "a variable"
+		if f, ok := declaration.(*ast.FuncDecl); ok {
+			function = f.Name.Name
+		}
+		ast.Inspect(declaration, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && packages[x.Name] && slices.Contains(textual, s.Sel.Name) {
+					calls = append(calls, fmt.Sprintf("%s: %s %s", filepath.ToSlash(name), function, s.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	if packages["."] {
+		calls = append(calls, name+": imports a package of paths without its name")
+	}
+	return calls, nil
+}
+
+// No path that somebody opens later is changed as text.
+func TestPathsAreNotChangedAsText(t *testing.T) {
+	t.Chdir(root())
+	found := map[string]bool{}
+	files := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != "." && (entry.Name() == "testdata" || entry.Name() == "testkit" || entry.Name()[0] == '.'):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		calls, err := textualCalls(path, nil)
+		for _, call := range calls {
+			found[call] = true
+			if textualPaths[call] == "" {
+				t.Errorf("%s changes a path as text: use internal/paths, or give a reason here why nobody opens it", call)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 100 {
+		t.Fatalf("read %d files: %v", files, err)
+	}
+	for call := range textualPaths {
+		if !found[call] {
+			t.Errorf("%s is listed, and there is no such call", call)
+		}
+	}
+}
+
+func TestTextualCallsAreFound(t *testing.T) {
+	got, err := textualCalls("a.go", `package a
+import ("path"; other "path/filepath"; "strings")
+var folder = other.Dir("a")
+func f() string { g := other.Join; return strings.Join(nil, g("a", path.Base("b"))) }
+func (t T) m() { func() { path.Clean("a") }() }
+`)
+	want := []string{"a.go: a variable Dir", "a.go: f Join", "a.go: m Clean"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}

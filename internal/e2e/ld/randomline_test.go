@@ -1,0 +1,249 @@
+package ld
+
+import (
+	"math/rand/v2"
+	"strings"
+)
+
+// randomLine is a link: its words as the linker gets them, each item a flag with what
+// belongs to it or an input.
+type randomLine struct {
+	relocatable []item // what is linked with -r first, to relocated.o; nil for nothing
+	static      bool
+	items       []item
+}
+
+type item []string
+
+// lineMaker makes random lines.
+type lineMaker struct {
+	*rand.Rand
+	*tree
+	family    string // of the linker
+	driver    bool   // a compiler gets the line, which reads some words itself
+	responses map[string]string
+}
+
+func pick[T any](m *lineMaker, of []T) T { return of[m.IntN(len(of))] }
+
+// one reports true once in n times.
+func (m *lineMaker) one(n int) bool { return m.IntN(n) == 0 }
+
+// directory is a random name of a directory, with a slash behind it unless it is "".
+func (m *lineMaker) directory(real string) string {
+	return strings.ReplaceAll(pick(m, treeDirectories[real]), "ROOT", m.root)
+}
+
+// input is a random name of a random file.
+func (m *lineMaker) input() item {
+	f := pick(m, m.inputs)
+	if m.one(60) {
+		f = pick(m, []spelled{{"", "loop.o"}, {"x/sub", "gone.o"}, {"x", "libq.a"}})
+	}
+	name := m.directory(f.directory) + f.name
+	if strings.HasPrefix(name, "@") {
+		name = "./" + name // else a response file
+	}
+	return item{name}
+}
+
+// searched is a random directory for -L.
+func (m *lineMaker) searched() item { return m.searchedIn(pick(m, directories)) }
+
+func (m *lineMaker) searchedIn(real string) item {
+	d := m.directory(real)
+	if d == "" {
+		d = "."
+	}
+	if m.one(2) {
+		d = strings.TrimSuffix(d, "/")
+	}
+	switch m.IntN(8) {
+	case 0:
+		return item{"-L", d}
+	case 1:
+		return item{"--library-path=" + d}
+	case 2:
+		return item{"-L" + pick(m, []string{"=/x", "=x", "=/own", "$SYSROOT/x", "$SYSROOT/own", "=/x/../own", "=/../x"})}
+	}
+	return item{"-L" + d}
+}
+
+// library is a random -l.
+func (m *lineMaker) library() item {
+	name := pick(m, m.libraries)
+	if m.one(40) {
+		name = "none"
+	}
+	if name == "r" {
+		return item{"--sysroot=sys", "-L=/own", "-lr"}
+	}
+	if m.one(2) { // one that is there
+		for {
+			f := pick(m, m.inputs)
+			if base, ok := strings.CutPrefix(f.name, "lib"); ok {
+				all := append(m.searchedIn(f.directory), "-l"+strings.TrimSuffix(strings.TrimSuffix(base, ".a"), ".so"))
+				return all
+			}
+		}
+	}
+	switch m.IntN(8) {
+	case 0:
+		return item{"-l", name}
+	case 1:
+		if m.family != "mold" { // which knows no such flag
+			return item{"--library=" + name}
+		}
+	}
+	return item{"-l" + name}
+}
+
+// flag is a random flag that changes what is linked, or how.
+func (m *lineMaker) flag() item {
+	switch m.IntN(11) {
+	case 0:
+		return item{"-Bstatic"}
+	case 1:
+		return item{"-Bdynamic"}
+	case 2:
+		return item{"--gc-sections"}
+	case 3:
+		return item{"--as-needed"}
+	case 4:
+		return item{"--wrap=which"}
+	case 5:
+		return item{"--defsym=alias=extra"}
+	case 6:
+		return item{"--defsym", "alias=which"}
+	case 7:
+		return item{"--sysroot=" + pick(m, []string{"sys", "sys/", "link/../../sys", m.root + "/sys", "ls/../../sys/"})}
+	case 8:
+		return item{"-u", "only3"}
+	case 9:
+		return item{"--allow-multiple-definition"}
+	}
+	return item{"--no-as-needed"}
+}
+
+// some are random items, in groups now and then.
+func (m *lineMaker) some(n int) []item {
+	var all []item
+	for range n {
+		switch m.IntN(16) {
+		case 0:
+			all = m.grouped(all, "--start-group", "--end-group")
+		case 1:
+			all = m.grouped(all, "--whole-archive", "--no-whole-archive")
+		case 2:
+			all = m.grouped(all, "--push-state", "--pop-state")
+		case 3:
+			if m.family == "bfd" { // which has neither
+				continue
+			}
+			all = m.grouped(all, "--start-lib", "--end-lib")
+		case 4, 5:
+			all = append(all, m.flag())
+		case 6, 7, 8:
+			all = append(all, m.searched())
+		case 9, 10, 11:
+			all = append(all, m.library())
+		case 12:
+			if len(all) > 0 { // the same once more
+				all = append(all, pick(m, all))
+			}
+		default:
+			all = append(all, m.input())
+		}
+	}
+	return all
+}
+
+func (m *lineMaker) grouped(all []item, begin, end string) []item {
+	all = append(all, item{begin})
+	for range 1 + m.IntN(3) {
+		if m.one(3) {
+			all = append(all, m.library())
+		} else {
+			all = append(all, m.input())
+		}
+	}
+	return append(all, item{end})
+}
+
+// line is a random line of a whole link.
+func (m *lineMaker) line() randomLine {
+	m.responses = map[string]string{}
+	l := randomLine{static: m.one(8)}
+	l.items = append(l.items, item{pick(m, m.main)}, item{"stubs.o"}, item{"wrap.o"})
+	if !l.static { // a program with an interpreter has to need a library
+		l.items = append(l.items, item{"dso/libbase.so"})
+	}
+	m.Shuffle(len(l.items), func(i, j int) { l.items[i], l.items[j] = l.items[j], l.items[i] })
+	for range m.IntN(4) {
+		l.items = append(l.items, m.searched())
+	}
+	l.items = append(l.items, m.some(2+m.IntN(8))...)
+	if m.one(8) {
+		m.Shuffle(len(l.items), func(i, j int) { l.items[i], l.items[j] = l.items[j], l.items[i] })
+	}
+	if m.one(5) {
+		for range 1 + m.IntN(3) {
+			l.relocatable = append(l.relocatable, m.input())
+		}
+		l.items = append(l.items, item{"relocated.o"})
+	}
+	if m.one(4) {
+		l.items = m.respond(l.items)
+	}
+	return l
+}
+
+// respond moves some neighbours into a response file.
+func (m *lineMaker) respond(items []item) []item {
+	from := m.IntN(len(items))
+	to := from + 1 + m.IntN(len(items)-from)
+	var text strings.Builder
+	for _, it := range items[from:to] {
+		for _, word := range m.words(it) {
+			text.WriteString(m.quote(word) + pick(m, []string{" ", "\n", "\t\n", " \r\n"}))
+		}
+	}
+	name := pick(m, []string{"words", "link/../words", "sp ace/words"})
+	m.responses[name] = text.String()
+	rest := append([]item{{"@" + name}}, items[to:]...)
+	return append(items[:from:from], rest...)
+}
+
+// quote writes a word for a response file. mold knows a backslash within quotes only,
+// so there it stays within.
+func (m *lineMaker) quote(word string) string {
+	const special = " \t\n'\"\\"
+	if !strings.ContainsAny(word, special) && !m.one(6) {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// words are the words of an item, as a compiler takes them or a linker.
+func (m *lineMaker) words(it item) []string {
+	if !m.driver || it[0][0] != '-' || strings.HasPrefix(it[0], "-L") && len(it[0]) > 2 || strings.HasPrefix(it[0], "-l") && len(it[0]) > 2 {
+		return it
+	}
+	if m.one(2) {
+		var words []string
+		for _, word := range it {
+			words = append(words, "-Xlinker", word)
+		}
+		return words
+	}
+	return []string{"-Wl," + strings.Join(it, ",")}
+}
+
+// all are the words of items.
+func (m *lineMaker) all(items []item) []string {
+	var words []string
+	for _, it := range items {
+		words = append(words, m.words(it)...)
+	}
+	return words
+}

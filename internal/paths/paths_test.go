@@ -1,0 +1,74 @@
+package paths_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/paths"
+)
+
+func TestPathsStayAsTheyAreWritten(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{paths.Join("", "a"), "a"},
+		{paths.Join(".", "a"), "./a"},
+		{paths.Join("link/..", "../a"), "link/../../a"},
+		{paths.Join("link/../", "a"), "link/../a"},
+		{paths.Join("/", "a"), "/a"},
+		{paths.Beside("lib.a", "a.o"), "a.o"},
+		{paths.Beside("link/../lib.a", "../a.o"), "link/../../a.o"},
+		{paths.Directory("a"), "."},
+		{paths.Directory("/a"), "/"},
+		{paths.Directory("link/../a"), "link/.."},
+		{paths.Directory("link//a"), "link"},
+	} {
+		if c.got != filepath.FromSlash(c.want) {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// Each path leads to the file that the system opens.
+func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "other/a", "other/sub/a"} {
+		os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777)
+		if err := os.WriteFile(filepath.Join(root, name), []byte(name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link": "other/sub", "file": "link/../a", "away": root} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The shell says in $PWD by which path it has come here.
+	t.Setenv("PWD", root+"/link")
+	if err := os.Chdir(root + "/link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chdir(root) })
+	for _, path := range []string{"a", "../a", "../../a", "../../link/../a", "../../file", "../../away/link/a", root + "/link/../a"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, err := paths.Real(path)
+		if want := filepath.Join(root, string(text)); err != nil || real != want {
+			t.Errorf("%s: got %s, %v, want %s", path, real, err, want)
+		}
+		absolute, err := paths.Absolute(path)
+		if err != nil || !filepath.IsAbs(absolute) {
+			t.Errorf("%s: got %s, %v", path, absolute, err)
+		}
+		if got, err := os.ReadFile(absolute); err != nil || string(got) != string(text) {
+			t.Errorf("%s: %s leads to %s, %v", path, absolute, got, err)
+		}
+	}
+	if _, err := paths.Real("none"); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}
