@@ -65,7 +65,7 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 		}
 		o.system = target.System
 	}
-	providers, err := p.readProviders(o)
+	providers, err := p.readProviders(o, target)
 	if err != nil {
 		return false, err
 	}
@@ -101,17 +101,19 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 	return system, nil
 }
 
-// readProviders reads all files, and tells what is wrong with them.
-func (p *program) readProviders(o *providerOptions) ([]*provider.Provider, error) {
-	r := &provider.Reader{Preprocess: o.preprocess, Options: o.Options}
-	r.ReadFile, r.System = provider.ReadFile, o.system.Macros()
-	r.Compiler = func(path string) (string, error) { return p.compilerPreprocess(o, path) }
+// readProviders reads all files, and tells what is wrong with them. target is that of the
+// object, nil for a header.
+func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*provider.Provider, error) {
+	var preprocess func(path string) (string, error)
+	if o.preprocess {
+		preprocess = p.preprocessor(o, o.preprocessTarget(target)).File
+	}
 	var all []*provider.Provider
 	for _, path := range o.sources {
 		if err := o.isInput(path); err != nil {
 			return nil, err
 		}
-		file, err := r.Read(path)
+		file, err := provider.Read(path, preprocess)
 		if err != nil {
 			return nil, err
 		}

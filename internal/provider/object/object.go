@@ -36,6 +36,15 @@ type Target struct {
 // Known reports whether anything has told the target.
 func (t *Target) Known() bool { return t.empty != nil }
 
+// ABI returns the target's ABI without its flags, the zero value if it is not known.
+func (t *Target) ABI() arch.ABI {
+	if !t.Known() {
+		return arch.ABI{}
+	}
+	machine, class, data, _ := t.empty.ABI()
+	return arch.ABI{Machine: machine, Class: class, Data: data}
+}
+
 // Add takes in a file that is linked with the object: an object, or an archive of some. What
 // is neither tells nothing.
 func (t *Target) Add(path string) error {
