@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,6 +66,9 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 			return false, err
 		}
 		o.system = target.System
+		if err := o.checkDefault(); err != nil {
+			return false, err
+		}
 	}
 	providers, err := p.readProviders(o, target)
 	if err != nil {
@@ -154,6 +159,15 @@ func (o *providerOptions) isInput(path string) error {
 		return fmt.Errorf("%s: is the output as well, and would be lost", path)
 	}
 	return nil
+}
+
+// checkDefault refuses to overwrite an object by its default name, unless -G has written it:
+// a source of that name may have been compiled to it.
+func (o *providerOptions) checkDefault() error {
+	if _, err := os.Stat(o.output); !o.defaultOutput || errors.Is(err, fs.ErrNotExist) || object.IsOwn(o.output) {
+		return nil
+	}
+	return fmt.Errorf("%s: was not written by -G, and would be overwritten; name another output with -o, or this one if it is meant", o.output)
 }
 
 // isMember refuses an output that is a member of an input, a thin archive. What keeps any

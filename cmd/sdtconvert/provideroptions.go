@@ -19,6 +19,7 @@ type providerOptions struct {
 	stubs            bool
 	sources, objects []string
 	output, target   string
+	defaultOutput    bool // no -o was given
 	drti, sysroot    string
 	lazy, strict     bool
 	system           object.System
@@ -231,6 +232,7 @@ func (o *providerOptions) check() error {
 		return usagef("a provider file has no name")
 	}
 	if o.output == "" {
+		o.defaultOutput = true
 		base := filepath.Base(o.sources[0])
 		o.output = strings.TrimSuffix(base, filepath.Ext(base)) + map[bool]string{true: ".h", false: ".o"}[o.header]
 	}

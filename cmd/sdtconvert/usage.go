@@ -289,7 +289,8 @@ that a link needs for them, for Linux, FreeBSD and illumos. It takes the command
 line of dtrace, in any order, also under that name.
 
     -h                      make a header: FILE.h, if there is no -o
-    -G                      make an object: FILE.o, if there is no -o; OBJECTs and
+    -G                      make an object: FILE.o, if there is no -o, which then may
+                            be no other object than one that -G has made; OBJECTs and
                             archives say for which machine, and stay as they are,
                             but for FreeBSD and illumos: there calls of stubs in
                             them are disabled, in place, and the object tells of them
