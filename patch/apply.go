@@ -33,6 +33,9 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Scan.Stubs)+len(p.semaphores.all) == 0 {
 		return nil
 	}
+	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
+		return nil
+	}
 	if p.Options.DOF != nil {
 		return p.applyDOF(e)
 	}

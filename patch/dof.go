@@ -28,6 +28,9 @@ import (
 type DOF struct {
 	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
 	Visibility byte
+	// Folder is where the paths of objects are taken from for the numbers of aliases: they
+	// are the same wherever a tree is built. "" takes paths as they are given.
+	Folder string
 	// Ignored is the section index of symbols that a system's linker passes over (one of
 	// the negative ones, as in elfreloc.Symbol), 0 for none: stubs get it then.
 	Ignored int
@@ -41,8 +44,9 @@ type DOFSite struct {
 	Offset   uint32 // of the recorded instruction, from there, in bytes
 }
 
-// aliasPrefix is what aliases begin with; a number, ".", and the function's name follow.
-const aliasPrefix = "$dtrace"
+// AliasPrefix is what the aliases of functions begin with, by which DOF refers to them; a
+// number, ".", and the function's name follow.
+const AliasPrefix = "$dtrace"
 
 // decodeDOF finds the site of a call, or of one that an earlier run has disabled.
 func (p *Plan) decodeDOF(ref *Reference, t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
@@ -141,11 +145,11 @@ type spot struct {
 func (p *Plan) newAliases() (*aliases, error) {
 	a := &aliases{p: p, have: map[spot]string{}}
 	syms, err := p.Scan.Object.Symbols()
-	if err != nil || !syms.Mentions(aliasPrefix) {
+	if err != nil || !syms.Mentions(AliasPrefix) {
 		return a, err
 	}
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if s := syms.At(i); s.Defined() && len(s.Name) > len(aliasPrefix) && s.Name[:len(aliasPrefix)] == aliasPrefix {
+		if s := syms.At(i); s.Defined() && len(s.Name) > len(AliasPrefix) && s.Name[:len(AliasPrefix)] == AliasPrefix {
 			a.have[spot{s.Section, s.Value}] = s.Name
 		}
 	}
@@ -163,22 +167,22 @@ func (a *aliases) name(f resolve.Function) (string, error) {
 		return "", err
 	}
 	if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
-		return aliasPrefix + "." + f.Raw, nil
+		return AliasPrefix + "." + f.Raw, nil
 	}
 	if a.id == "" {
-		if a.id, err = objectID(a.p.Scan.Object); err != nil {
+		if a.id, err = objectID(a.p.Scan.Object, a.p.Options.DOF.Folder); err != nil {
 			return "", err
 		}
 	}
-	return aliasPrefix + a.id + "." + f.Raw, nil
+	return AliasPrefix + a.id + "." + f.Raw, nil
 }
 
-// objectID is a number for an object that others of its link do not have: of its name
-// without folders, and of what is in it. DTrace takes its path, which differs from
-// machine to machine.
-func objectID(o *elfreloc.Object) (string, error) {
+// objectID is a number for an object that others of its link do not have: of its path from
+// a folder, and of what is in it. DTrace takes the whole path, which differs from machine to
+// machine; without any, copies of an object in two folders had one number.
+func objectID(o *elfreloc.Object, folder string) (string, error) {
 	h := fnv.New64a()
-	io.WriteString(h, filepath.Base(o.Name))
+	io.WriteString(h, pathFrom(folder, o.Name))
 	for off := int64(0); off < o.Size(); off += elfreloc.BlockSize {
 		block, err := o.ReadFile(off, min(elfreloc.BlockSize, o.Size()-off))
 		if err != nil {
@@ -187,6 +191,16 @@ func objectID(o *elfreloc.Object) (string, error) {
 		h.Write(block)
 	}
 	return fmt.Sprint(h.Sum64()), nil
+}
+
+// pathFrom is a path from a folder. It is not opened.
+func pathFrom(folder, path string) string {
+	if filepath.IsAbs(path) && folder != "" {
+		if relative, err := filepath.Rel(folder, path); err == nil {
+			path = relative
+		}
+	}
+	return filepath.ToSlash(filepath.Clean(path))
 }
 
 // applyDOF queues a plan that has Options.DOF.

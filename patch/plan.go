@@ -84,6 +84,7 @@ type Plan struct {
 	known      *knowledge           // once knowledge has made it
 
 	objectRefused bool // one of Refused is of the whole object
+	edited        bool // dtrace -G has disabled sites, which are not among Sites
 }
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
@@ -126,9 +127,16 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	edited, err := p.editedByDTrace()
+	if err != nil {
+		return nil, err
+	}
+	p.edited = len(edited) > 0
 	for i := range s.Calls {
-		if err := p.addCall(&s.Calls[i], text, found); err != nil {
-			return nil, err
+		if ref := &s.Calls[i]; !edited[spot{ref.Relocs.Target, ref.Reloc.Offset}] {
+			if err := p.addCall(ref, text, found); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, nil

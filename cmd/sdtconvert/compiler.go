@@ -2,14 +2,16 @@ package main
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
 	"io"
 	"os/exec"
-	"path/filepath"
+	"runtime"
 	"strings"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/provider/cpp"
+	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/provider/preprocess"
 )
 
 // compilerWords are the compiler of the environment and its flags, nil where none is named.
@@ -34,47 +36,30 @@ func (p *program) compilerTarget(words []string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// compilerPreprocess has a compiler preprocess a file: $CPP, $CC -E, or cc -E.
-func (p *program) compilerPreprocess(o *providerOptions, path string) (string, error) {
-	words := line.Split([]byte(p.Getenv("CPP")))
-	if len(words) == 0 {
-		words = append(line.Split([]byte(p.Getenv("CC"))), "-E")
-		if len(words) == 1 {
-			words = []string{"cc", "-E"}
-		}
+// preprocessor is the C preprocessor of a run, for what target says.
+func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *preprocess.Options {
+	return &preprocess.Options{
+		Process: p.Process, Program: o.cpp, Flags: o.cppFlags, Class: o.class(), Sysroot: o.sysroot, Quiet: o.quiet, Target: target,
+		Started: func(kill func()) {
+			p.watchSignals()
+			p.child.Store(&kill)
+		},
 	}
-	words = append(words, "-x", "c")
-	// Compilers define some names that do not begin with _, which a probe may have.
-	for _, name := range []string{"linux", "unix", "i386"} {
-		words = append(words, "-U"+name)
-	}
-	words = append(words, o.machineFlags...)
-	for _, folder := range o.Folders {
-		words = append(words, "-I"+folder)
-	}
-	words = append(words, definitions(o.Definitions)...)
-	for _, header := range o.Headers {
-		words = append(words, "-include", header)
-	}
-	if !filepath.IsAbs(path) {
-		path = "./" + path
-	}
-	out, err := p.output(p.Stderr, append(words, path))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w; CPP or CC names one that does", strings.Join(words, " "), err)
-	}
-	return string(out), nil
 }
 
-func definitions(all []cpp.Definition) (words []string) {
-	for _, d := range all {
-		flag := "-D"
-		if d.Undef {
-			flag = "-U"
-		}
-		words = append(words, flag+d.Text)
+// preprocessTarget is what files are preprocessed for: target is that of the object, nil
+// for a header.
+func (o *providerOptions) preprocessTarget(target *object.Target) preprocess.Target {
+	t := preprocess.Target{Triplet: o.target, System: o.system}
+	name := cmp.Or(o.target, runtime.GOOS)
+	_, err := object.ParseSystem(name)
+	t.HasSystem = err == nil || target != nil
+	if target != nil {
+		t.ABI = target.ABI()
+	} else if o.target != "" {
+		t.ABI, _ = machines.Target(o.target)
 	}
-	return words
+	return t
 }
 
 // output runs a program and returns what it writes.

@@ -157,6 +157,9 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	if n := site.Note; n != nil {
 		detail("note", "%s, %s, semaphore %s", n.Provider, n.Name, message.OrDash(n.Semaphore))
 	}
+	if d := site.DOF; d != nil {
+		detail("dtrace", "-G: %s, %s+%#x", message.OrDash(d.Alias), site.Section, d.Offset)
+	}
 	if site.Refused != "" {
 		detail("refused", "%s", site.Refused)
 	}

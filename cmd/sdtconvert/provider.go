@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,8 +66,11 @@ func (p *program) makeProvider(args []string, triplet string) (failed bool, err 
 			return false, err
 		}
 		o.system = target.System
+		if err := o.checkDefault(); err != nil {
+			return false, err
+		}
 	}
-	providers, err := p.readProviders(o)
+	providers, err := p.readProviders(o, target)
 	if err != nil {
 		return false, err
 	}
@@ -101,17 +106,19 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 	return system, nil
 }
 
-// readProviders reads all files, and tells what is wrong with them.
-func (p *program) readProviders(o *providerOptions) ([]*provider.Provider, error) {
-	r := &provider.Reader{Preprocess: o.preprocess, Options: o.Options}
-	r.ReadFile, r.System = provider.ReadFile, o.system.Macros()
-	r.Compiler = func(path string) (string, error) { return p.compilerPreprocess(o, path) }
+// readProviders reads all files, and tells what is wrong with them. target is that of the
+// object, nil for a header.
+func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*provider.Provider, error) {
+	var preprocess func(path string) (string, error)
+	if o.preprocess {
+		preprocess = p.preprocessor(o, o.preprocessTarget(target)).File
+	}
 	var all []*provider.Provider
 	for _, path := range o.sources {
 		if err := o.isInput(path); err != nil {
 			return nil, err
 		}
-		file, err := r.Read(path)
+		file, err := provider.Read(path, preprocess)
 		if err != nil {
 			return nil, err
 		}
@@ -152,6 +159,15 @@ func (o *providerOptions) isInput(path string) error {
 		return fmt.Errorf("%s: is the output as well, and would be lost", path)
 	}
 	return nil
+}
+
+// checkDefault refuses to overwrite an object by its default name, unless -G has written it:
+// a source of that name may have been compiled to it.
+func (o *providerOptions) checkDefault() error {
+	if _, err := os.Stat(o.output); !o.defaultOutput || errors.Is(err, fs.ErrNotExist) || object.IsOwn(o.output) {
+		return nil
+	}
+	return fmt.Errorf("%s: was not written by -G, and would be overwritten; name another output with -o, or this one if it is meant", o.output)
 }
 
 // isMember refuses an output that is a member of an input, a thin archive. What keeps any

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
 	"sdtconvert/internal/provider/sites"
+	"sdtconvert/patch"
 )
 
 // dofObject disables the sites in the objects, and makes the object that tells DTrace's
@@ -54,7 +55,7 @@ func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*p
 
 // siteSet collects the sites of all objects.
 func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*sites.Set, error) {
-	set := sites.New(providers, o.system.Patch())
+	set := sites.New(providers, o.patchDOF())
 	var faults []error
 	for _, path := range o.objects {
 		if err := set.Add(path); err != nil {
@@ -67,11 +68,18 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 	return set, nil
 }
 
+// patchDOF is how the objects are converted: the same, wherever the tree that is built is.
+func (o *providerOptions) patchDOF() patch.DOF {
+	d := o.system.Patch()
+	d.Folder, _ = os.Getwd() // without one, paths count as they are given
+	return d
+}
+
 // disableSites converts the objects in their places. They keep their times, so that make
 // does not take what was linked of them for old.
 func (p *program) disableSites(o *providerOptions, providers []*provider.Provider) error {
 	c := convert.New(convert.Options{
-		Patch: sites.New(providers, o.system.Patch()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true, KeepTime: true,
+		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true, KeepTime: true,
 	}, p.files)
 	var warnings message.Tally
 	failed := false

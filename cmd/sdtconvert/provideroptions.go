@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/internal/provider/cpp"
 	"sdtconvert/internal/provider/header"
 	"sdtconvert/internal/provider/object"
 )
@@ -20,19 +19,21 @@ type providerOptions struct {
 	stubs            bool
 	sources, objects []string
 	output, target   string
+	defaultOutput    bool // no -o was given
 	drti, sysroot    string
 	lazy, strict     bool
 	system           object.System
 	machineFlags     []string // -32 and such, which compilers know as well
 	warnings         []error
-	cpp.Options
+	cpp              string   // the preprocessor, "" for that of the environment
+	cppFlags         []string // of the preprocessor, as compilers know them
 }
 
 // Options of dtrace(1) and of SystemTap's script that go before a value, and those that do
 // not. What an option means that is not handled by name is nothing.
 const (
-	valueOptions = "osDUIHx"
-	flagOptions  = "hGCVqwZvk"
+	valueOptions = "osDUIx"
+	flagOptions  = "hGCHVqwZvk"
 
 	// tracing are the options for what is not done here.
 	tracing = "abceflmnpAFPSLBRTiX"
@@ -133,6 +134,8 @@ func (o *providerOptions) flag(c byte) {
 		o.object = true
 	case 'C':
 		o.preprocess = true
+	case 'H':
+		o.cppFlags = append(o.cppFlags, "-H")
 	case 'V':
 		o.version = true
 	case 'w', 'q':
@@ -146,14 +149,8 @@ func (o *providerOptions) value(c byte, value string) error {
 		o.output = value
 	case 's':
 		o.sources = append(o.sources, value)
-	case 'D':
-		o.Definitions = append(o.Definitions, cpp.Definition{Text: value})
-	case 'U':
-		o.Definitions = append(o.Definitions, cpp.Definition{Text: value, Undef: true})
-	case 'I':
-		o.Folders = append(o.Folders, value)
-	case 'H':
-		o.Headers = append(o.Headers, value)
+	case 'D', 'U', 'I':
+		o.cppFlags = append(o.cppFlags, "-"+string(c)+value)
 	case 'x':
 		return o.extension(value)
 	}
@@ -162,14 +159,25 @@ func (o *providerOptions) value(c byte, value string) error {
 
 // extension is an option of -x. Those of DTrace that make no difference here are known.
 func (o *providerOptions) extension(text string) error {
-	switch name, _, _ := strings.Cut(text, "="); name {
+	name, value, _ := strings.Cut(text, "=")
+	switch name {
+	case "cpp":
+		o.preprocess = true
+	case "cpphdrs":
+		o.flag('H')
+	case "cpppath":
+		if o.cpp = value; value == "" {
+			return usagef("-x cpppath takes the path of a preprocessor: -x cpppath=PATH")
+		}
+	case "define", "undef", "incdir":
+		return o.value(map[string]byte{"define": 'D', "undef": 'U', "incdir": 'I'}[name], value)
 	case "stubs":
 		o.stubs = true
 	case "lazyload":
 		o.lazy = true
 	case "strict":
 		o.strict = true
-	case "nolibs", "libdir", "linktype", "linkmode", "cpp", "cpppath", "cppargs", "cpphdrs", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
+	case "nolibs", "libdir", "linktype", "linkmode", "knodefs", "unodefs", "stdc", "strip", "tree", "verbose", "zdefs":
 	default:
 		o.warnings = append(o.warnings, fmt.Errorf("-x %s is not known, and has no effect", name))
 	}
@@ -191,10 +199,18 @@ func (o *providerOptions) form() header.Form {
 
 // shared reports whether semaphores are seen by other modules, as SystemTap's macro asks.
 func (o *providerOptions) shared() bool {
-	return slices.ContainsFunc(o.Definitions, func(d cpp.Definition) bool {
-		name, _, _ := strings.Cut(d.Text, "=")
-		return name == "STAP_SDT_V2" && !d.Undef
+	return slices.ContainsFunc(o.cppFlags, func(flag string) bool {
+		name, _, _ := strings.Cut(flag, "=")
+		return name == "-DSTAP_SDT_V2"
 	})
+}
+
+// class is the last flag that chooses the size of addresses, "" for none.
+func (o *providerOptions) class() string {
+	if len(o.machineFlags) == 0 {
+		return ""
+	}
+	return o.machineFlags[len(o.machineFlags)-1]
 }
 
 // check checks a command line, and completes it.
@@ -216,6 +232,7 @@ func (o *providerOptions) check() error {
 		return usagef("a provider file has no name")
 	}
 	if o.output == "" {
+		o.defaultOutput = true
 		base := filepath.Base(o.sources[0])
 		o.output = strings.TrimSuffix(base, filepath.Ext(base)) + map[bool]string{true: ".h", false: ".o"}[o.header]
 	}

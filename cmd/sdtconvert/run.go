@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"sdtconvert/internal/message"
@@ -38,8 +39,10 @@ type statusError struct {
 // there can be several runs at once.
 type program struct {
 	*process.Process
-	files *replace.Writer // of all files that it writes
-	pipes atomic.Bool     // whether a broken pipe is the run's to end by
+	files *replace.Writer        // of all files that it writes
+	pipes atomic.Bool            // whether a broken pipe is the run's to end by
+	watch sync.Once              // for signals
+	child atomic.Pointer[func()] // kills the program that runs, nil for none
 }
 
 func newProgram(p *process.Process) *program {

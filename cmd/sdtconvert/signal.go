@@ -10,9 +10,11 @@ import (
 	"sdtconvert/internal/process"
 )
 
-// watchSignals makes an interrupted run leave no temporary file behind. A run
-// without anything to write does without it.
-func (p *program) watchSignals() {
+// watchSignals makes an interrupted run leave no temporary file and no child behind. A run
+// without either does without it.
+func (p *program) watchSignals() { p.watch.Do(p.startWatching) }
+
+func (p *program) startWatching() {
 	watched := p.Watch(func(sig os.Signal) {
 		if sig != syscall.SIGPIPE { // by which the runtime would end the process, did nobody watch
 			p.end(sig)
@@ -24,6 +26,9 @@ func (p *program) watchSignals() {
 // end ends the process as a signal would, without a trace of what is half written.
 func (p *program) end(sig os.Signal) {
 	p.files.Abandon()
+	if kill := p.child.Load(); kill != nil && *kill != nil {
+		(*kill)()
+	}
 	p.Exit(process.Status{Signal: sig}.ExitStatus())
 }
 

@@ -299,16 +299,18 @@ that a link needs for them, for Linux, FreeBSD and illumos. It takes the command
 line of dtrace, in any order, also under that name.
 
     -h                      make a header: FILE.h, if there is no -o
-    -G                      make an object: FILE.o, if there is no -o; OBJECTs and
+    -G                      make an object: FILE.o, if there is no -o, which then may
+                            be no other object than one that -G has made; OBJECTs and
                             archives say for which machine, and stay as they are,
                             but for FreeBSD and illumos: there calls of stubs in
                             them are disabled, in place, and the object tells of them
     -s FILE.d               the provider file; may be repeated
     -o OUT                  write to OUT
-    -C                      preprocess the file as C
-    -D NAME[=VALUE], -U NAME, -I DIR, -H FILE
-                            for -C: a macro, none, a folder of headers, a header
-                            that is read first
+    -C                      run the preprocessor of a C compiler on the file
+    -D NAME[=VALUE], -U NAME, -I DIR
+                            for -C: define a macro, undefine one, a folder of headers
+    -H                      for -C: list the headers that are read
+    -x cpppath=PROGRAM      for -C: run PROGRAM
     -x stubs                with -h: macros that call stubs, which sdtconvert
                             disables and records as any others
     --target TRIPLET        the system, and with -G and no OBJECT the machine
@@ -328,7 +330,7 @@ other modules see the semaphores, and the object has to be linked.
 
 Environment:
     CC, CFLAGS              with -G and no OBJECT: the machine
-    CPP, CC                 for -C, where a file needs headers of the system
+    CPP, CC, CFLAGS         for -C: the preprocessor, or a compiler
 
 Exit status: 0 all is well, 1 something was wrong with a file, and nothing was
 written, 2 the command line is wrong, or the system is not one that is known.

@@ -68,6 +68,9 @@ func (l *looker) look() error {
 	if err := l.guardSymbols(); err != nil {
 		return err
 	}
+	if err := l.dofEdits(); err != nil {
+		return err
+	}
 	if err := s.reached.add(l); err != nil {
 		return err
 	}

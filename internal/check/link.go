@@ -30,6 +30,8 @@ type link struct {
 	noted  map[scopedID]*noted      // probes that have notes
 	guards map[scopedID][]semaphore // that no conversion has named
 
+	dof dofLink
+
 	told map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
@@ -105,6 +107,7 @@ func (l *link) finish() {
 	l.mixed()
 	l.disagreements()
 	l.deadGuards()
+	l.lostDOF()
 }
 
 func (l *link) add(f Finding, rule *Rule, format string, args ...any) {

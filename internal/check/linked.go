@@ -96,6 +96,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
+		case sym.Section == 0 && (sym.Bind == elf.STB_LOCAL || sym.Visibility() == elf.STV_HIDDEN): // what dtrace -G has left
 		case sym.Section == 0:
 			s.needs[sym.Name] = true
 		case sym.Section > 0:

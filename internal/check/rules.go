@@ -93,7 +93,7 @@ var (
 		"The trace points were removed, were not compiled, or are in a file that was not given.",
 		"Put the trace point back, or do not require the probe."}
 	LostSite = &Rule{"lost-site", Error, "a site of the manifest is not in the image, though its function is",
-		"Records were dropped, or the function was linked from an object that was not converted.",
+		"Records were dropped, or the function was linked from an object that was not converted. Or dtrace -G was run again for other objects, and its output tells the kernel of those alone.",
 		"Link the converted objects, and keep their sections of records."}
 	DroppedSite = &Rule{"dropped-site", Note, "the linker has dropped the function of a site",
 		"Garbage collection has found no use of the function, or another copy of it was kept.",

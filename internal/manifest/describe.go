@@ -38,6 +38,11 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch
 		return err
 	}
 	m.Sites = append(m.Sites, more...)
+	edited, err := dofEdits(scan.Object, scan.Machine)
+	if err != nil {
+		return err
+	}
+	m.Sites = append(m.Sites, edited...)
 	if len(m.Sites) == 0 {
 		return nil
 	}

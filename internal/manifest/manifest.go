@@ -49,6 +49,7 @@ type Site struct {
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
 	Note           *Note   `json:"note,omitempty"` // of a site without a record
+	DOF            *DOF    `json:"dof,omitempty"`  // of a site that dtrace -G has disabled
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line
@@ -93,6 +94,12 @@ type Note struct {
 	Provider  string `json:"provider"`
 	Name      string `json:"name"`
 	Semaphore string `json:"semaphore,omitempty"` // its symbol, "" for none
+}
+
+// DOF is by what DTrace's object format, which dtrace -G writes, refers to a site.
+type DOF struct {
+	Alias  string `json:"alias,omitempty"` // the symbol of its function, "" for Site.Symbol or Site.Function
+	Offset uint64 `json:"offset"`          // of the instruction that kernels arm, in the site's section
 }
 
 // Code is bytes of instructions, in hexadecimal.

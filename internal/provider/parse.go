@@ -7,27 +7,25 @@ import (
 	"sdtconvert/internal/provider/token"
 )
 
-// Source is where tokens come from.
-type Source interface {
-	Next() (token.Token, bool)
-}
-
 // File is what a file declares.
 type File struct {
 	Providers []*Provider
 	Warnings  []error
 }
 
-// Lines are the tokens of a file without a preprocessor, and of what one has made.
-type Lines struct{ *token.Scanner }
+// Lines are the tokens of a file, or of what a preprocessor has made of one.
+type Lines struct{ scanner *token.Scanner }
+
+// NewLines reads the text of a file.
+func NewLines(path, text string) Lines { return Lines{token.New(path, text)} }
 
 // Next returns the next token. Those behind a directive that names their place have that.
 func (l Lines) Next() (token.Token, bool) {
 	for {
-		t, ok := l.Scanner.Next()
+		t, ok := l.scanner.Next()
 		if t.Kind == token.Directive {
 			if file, line, marked := token.Marker(t.Text); marked {
-				l.Rename(file, line)
+				l.scanner.Rename(file, line)
 				continue
 			}
 		}
@@ -38,7 +36,7 @@ func (l Lines) Next() (token.Token, bool) {
 // Parse reads the tokens of a file. Conditions among them have not been evaluated if
 // there are any: lines that begin with # are remarks then. An error is every fault that
 // was found, joined (interface{ Unwrap() []error }).
-func Parse(src Source) (*File, error) {
+func Parse(src Lines) (*File, error) {
 	p := &parser{src: src, file: &File{}, byName: map[string]*Provider{}}
 	for p.more() {
 		p.external()
@@ -67,7 +65,7 @@ func (f Faults) Unwrap() []error { return f }
 const maxFaults = 20
 
 type parser struct {
-	src        Source
+	src        Lines
 	ahead      []token.Token
 	last       token.Pos // of the last token that was taken
 	file       *File

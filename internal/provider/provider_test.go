@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/provider/cpp"
 	"sdtconvert/internal/provider/token"
+	"sdtconvert/internal/testkit/tools"
 )
 
-func parse(text string) (*File, error) { return Parse(Lines{Scanner: token.New("x.d", text)}) }
+func parse(text string) (*File, error) { return Parse(NewLines("x.d", text)) }
 
 // shapes of declarations, one line each.
 func shapes(providers []*Provider) (all []string) {
@@ -58,9 +58,12 @@ func TestFiles(t *testing.T) {
 	}
 	for _, name := range names {
 		base := filepath.Base(name)
-		r := &Reader{Preprocess: base != "agent.d", Options: cpp.Options{ReadFile: ReadFile}}
-		r.Definitions = []cpp.Definition{{Text: "_DTRACE_VERSION", Undef: true}}
-		f, err := r.Read(name)
+		var preprocess func(string) (string, error)
+		if base != "agent.d" {
+			tools.Need(t, "cc")
+			preprocess = func(path string) (string, error) { return tools.Command{}.Output(t, "cc", "-E", "-x", "c", path), nil }
+		}
+		f, err := Read(name, preprocess)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -177,26 +180,23 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A file that needs a compiler goes through it whole.
-func TestCompiler(t *testing.T) {
+// What a preprocessor makes of a file is parsed, with the places of the original.
+func TestPreprocessed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.d")
 	if err := os.WriteFile(path, []byte("#include <sys/types.h>\nprovider p { probe a(pid_t); };\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reader{Preprocess: true, Options: cpp.Options{ReadFile: ReadFile}}
-	r.Compiler = func(string) (string, error) { return "# 2 \"c.d\"\nprovider p { probe a(pid_t); };\n", nil }
-	f, err := r.Read(path)
+	f, err := Read(path, func(string) (string, error) { return "# 2 \"c.d\"\nprovider p { probe a(pid_t); };\n", nil })
 	if err != nil || len(f.Providers) != 1 || f.Providers[0].Pos.String() != "c.d:2:10" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	r.Compiler = func(string) (string, error) { return "", errors.New("cc: not found") }
-	want := path + ":1:1: the header sys/types.h is in no folder that -I names, so a compiler has to preprocess the file: cc: not found"
-	if _, err := r.Read(path); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	want := errors.New("cc: not found")
+	if _, err := Read(path, func(string) (string, error) { return "", want }); err != want {
+		t.Errorf("%v, want %v", err, want)
 	}
 }
 
-// FuzzParse parses any text, with and without the preprocessor. Either there is an error with
+// FuzzParse parses any text. Either there is an error with
 // its place, or each probe that is written where one may stand is told.
 func FuzzParse(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.d")
@@ -212,28 +212,22 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("#define f(x, ...) #x x##y __VA_ARGS__\n#if defined f && 1 ? 2 : (3)\nprovider p { probe f(a)(); };\n#elif 0\n#endif")
 	f.Fuzz(func(t *testing.T, text string) {
-		pre := cpp.New("x.d", text, cpp.Options{ReadFile: func(string) (string, error) { return "", os.ErrNotExist }})
-		for _, src := range []Source{Lines{Scanner: token.New("x.d", text)}, pre} {
-			file, err := Parse(src)
-			if src == Source(pre) && pre.Err() != nil {
-				continue
+		file, err := parse(text)
+		if (file == nil) != (err != nil) {
+			t.Fatalf("%v, %v", file, err)
+		}
+		if err != nil {
+			if e, ok := errors.AsType[*token.Error](err.(interface{ Unwrap() []error }).Unwrap()[0]); !ok || e.Pos.Line < 0 {
+				t.Fatalf("%v", err)
 			}
-			if (file == nil) != (err != nil) {
-				t.Fatalf("%v, %v", file, err)
-			}
-			if err != nil {
-				if e, ok := errors.AsType[*token.Error](err.(interface{ Unwrap() []error }).Unwrap()[0]); !ok || e.Pos.Line < 0 {
-					t.Fatalf("%v", err)
-				}
-				continue
-			}
-			Check(file.Providers, false)
-			Warnings(file.Providers)
-			for _, p := range file.Providers {
-				for _, probe := range p.Probes {
-					if p.Name == "" || probe.Name == "" || len(probe.Args) > maxArguments {
-						t.Fatalf("%+v", probe)
-					}
+			return
+		}
+		Check(file.Providers, false)
+		Warnings(file.Providers)
+		for _, p := range file.Providers {
+			for _, probe := range p.Probes {
+				if p.Name == "" || probe.Name == "" || len(probe.Args) > maxArguments {
+					t.Fatalf("%+v", probe)
 				}
 			}
 		}
@@ -248,7 +242,7 @@ func TestLargestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if _, err := ReadFile(path); err != nil {
+		if _, err := readFile(path); err != nil {
 			got = err.Error()
 		}
 		if got != want {

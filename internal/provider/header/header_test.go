@@ -9,16 +9,22 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
-	"sdtconvert/internal/provider/cpp"
+	"sdtconvert/internal/provider/preprocess"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // read reads a file of the tests of package provider.
 func read(t *testing.T, path string) []*provider.Provider {
 	t.Helper()
-	r := &provider.Reader{Preprocess: filepath.Base(path) != "agent.d", Options: cpp.Options{ReadFile: provider.ReadFile}}
-	r.Definitions = []cpp.Definition{{Text: "_DTRACE_VERSION", Undef: true}}
-	f, err := r.Read(path)
+	var preprocessed func(string) (string, error)
+	if filepath.Base(path) != "agent.d" {
+		tools.Need(t, "cc")
+		cc := &preprocess.Options{Process: &process.Process{Stderr: os.Stderr, Environ: os.Environ()}, Target: preprocess.Target{HasSystem: true}}
+		preprocessed = cc.File
+	}
+	f, err := provider.Read(path, preprocessed)
 	if err != nil {
 		t.Fatal(err)
 	}

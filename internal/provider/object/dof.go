@@ -149,6 +149,9 @@ func (t *Target) addDOF(e *elfreloc.Edit, d DOF) error {
 		return err
 	}
 	m := machines.Lookup(e.Object().ABI())
+	if d.Drti != nil || !systems[t.System].gnu { // what Write makes has it
+		e.AddSymbol(elfreloc.Symbol{Name: source, Bind: elf.STB_LOCAL, Type: elf.STT_FILE, Section: elfreloc.SectionAbs})
+	}
 	section := e.AddSection(elfreloc.NewSection{
 		Name: dof.SectionName, Type: dof.SectionType, Flags: elf.SHF_ALLOC, Align: dof.SectionAlign, Data: data,
 		Relocs: true, Rela: true, Expect: len(fixups),

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -36,11 +37,29 @@ type Target struct {
 // Known reports whether anything has told the target.
 func (t *Target) Known() bool { return t.empty != nil }
 
-// Add takes in a file that is linked with the object: an object, or an archive of some. What
-// is neither tells nothing.
+// ABI returns the target's ABI without its flags, the zero value if it is not known.
+func (t *Target) ABI() arch.ABI {
+	if !t.Known() {
+		return arch.ABI{}
+	}
+	machine, class, data, _ := t.empty.ABI()
+	return arch.ABI{Machine: machine, Class: class, Data: data}
+}
+
+// Add takes in a file that is linked with the object: an object, or an archive of some.
+// LLVM bitcode, libtool's .lo files and other members of archives say nothing of the target;
+// any other file is an error.
 func (t *Target) Add(path string) error {
 	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
-		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+		typ, err := src.Type()
+		if err != nil {
+			return err
+		}
+		if typ != filetype.ELF {
+			if src.Member != nil || typ == filetype.Bitcode || isLibtool(src) {
+				return nil
+			}
+			_, err := src.Image() // explains what it is
 			return err
 		}
 		o, err := elfreloc.Open(src, src.Size, src.Name)
@@ -49,6 +68,16 @@ func (t *Target) Add(path string) error {
 		}
 		return t.add(o)
 	})
+}
+
+// isLibtool reports whether a source is a libtool object, a text that names objects.
+func isLibtool(src *input.Source) bool {
+	head := make([]byte, min(src.Size, filetype.HeadSize))
+	if _, err := src.ReadAt(head, 0); err != nil && err != io.EOF {
+		return false
+	}
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	return bytes.HasPrefix(first, []byte("# ")) && bytes.HasSuffix(first, []byte(" - a libtool object file"))
 }
 
 func (t *Target) add(o *elfreloc.Object) error {

@@ -188,6 +188,8 @@ func TestRefused(t *testing.T) {
 		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", Illumos},
 		{[]string{file(t, one, linked)}, "is no object, but what a linker has made", Linux},
 		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", Linux},
+		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", Linux},
+		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", FreeBSD},
 	} {
 		target := &Target{System: c.of}
 		var err error

@@ -1,9 +1,7 @@
 // Package sites collects the sites of providers' probes from the objects of a link, as
 // DTrace's object format knows them.
 //
-// A stub's name tells its probe: __dtrace_<provider>___<probe> and __dtraceenabled_...,
-// which the headers of every dtrace -h declare (libdtrace, dt_link.c), and those of
-// include/sdt.h, __dtrace_probe_... and __dtrace_isenabled_....
+// A stub's name, one of patch.DTraceNames, tells its probe.
 package sites
 
 import (
@@ -20,10 +18,10 @@ import (
 	"sdtconvert/patch"
 )
 
-// Prefixes of stubs, by kind: DTrace's first.
+// prefixes of stubs, by kind: DTrace's first.
 var prefixes = [...][]string{
-	arch.Probe:   {"__dtrace_", "__dtrace_probe_"},
-	arch.Enabled: {"__dtraceenabled_", "__dtrace_isenabled_"},
+	arch.Probe:   patch.DTraceNames().Prefixes,
+	arch.Enabled: patch.DTraceNames().EnabledPrefixes,
 }
 
 // separator is what stands between the names of a provider and of a probe.
@@ -57,9 +55,7 @@ func New(providers []*provider.Provider, d patch.DOF) *Set {
 	s.options = patch.DefaultOptions()
 	s.options.NoRecords = true
 	s.options.DOF = &d
-	s.options.Names = patch.Names{
-		Prefixes: slices.Clone(prefixes[arch.Probe]), EnabledPrefixes: slices.Clone(prefixes[arch.Enabled]),
-	}
+	s.options.Names = patch.DTraceNames()
 	// A provider may be called isenabled_x. The longest prefix of a name counts.
 	for _, p := range providers {
 		s.options.Names.Prefixes = append(s.options.Names.Prefixes, prefixes[arch.Probe][0]+p.Name+separator)

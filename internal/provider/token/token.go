@@ -1,9 +1,8 @@
-// Package token reads the words of provider files and of the C headers that they include:
-// names, numbers, strings and signs, each with its place.
+// Package token reads the words of provider files: names, numbers, strings and signs, each
+// with its place.
 //
-// What D and C have in common at this level is all that is needed. What neither has, as a
-// quote that is not closed, becomes a token of its own, since it may stand where nobody
-// looks: in a group of lines that the preprocessor leaves out.
+// What D and C have in common at this level is all that is needed. What neither has, such
+// as a quote that is not closed, becomes a token of its own: it may stand in a remark.
 package token
 
 import (
@@ -64,19 +63,17 @@ func IsName(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 // IsDigit reports whether a character is a decimal digit.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// signs are the operators of more than one character that the preprocessor knows.
+// signs are operators of more than one character.
 var signs = []string{"...", "##", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>"}
 
 // Scanner reads the tokens of a text, one after the other.
 type Scanner struct {
-	text   string
-	at     int
-	line   int
-	start  int // of the line, in text
-	column int // of the first character of text in its line
-	file   string
-	fresh  bool // nothing but white space stands before in the line
-	inLine bool // the text is a part of a line, and has no directives
+	text  string
+	at    int
+	line  int
+	start int // of the line, in text
+	file  string
+	fresh bool // nothing but white space stands before in the line
 	// unclosed is where a comment begins that does not end, nil where there is none or
 	// that was told.
 	unclosed *Pos
@@ -84,12 +81,7 @@ type Scanner struct {
 
 // New reads a file.
 func New(file, text string) *Scanner {
-	return &Scanner{text: text, line: 1, column: 1, file: file, fresh: true}
-}
-
-// Line reads a part of a line, as that of a directive, which begins at pos.
-func Line(pos Pos, text string) *Scanner {
-	return &Scanner{text: text, line: pos.Line, column: pos.Column, file: pos.File, inLine: true}
+	return &Scanner{text: text, line: 1, file: file, fresh: true}
 }
 
 // Rename makes the next line one of another file, or with another number: that is what
@@ -105,11 +97,7 @@ func (s *Scanner) Rename(file string, line int) {
 func (s *Scanner) Pos() Pos { return s.pos(s.at) }
 
 func (s *Scanner) pos(at int) Pos {
-	column := at - s.start + 1
-	if s.start == 0 {
-		column += s.column - 1
-	}
-	return Pos{s.file, s.line, column}
+	return Pos{s.file, s.line, at - s.start + 1}
 }
 
 func (s *Scanner) newline(at int) {
@@ -132,7 +120,7 @@ func (s *Scanner) Next() (t Token, ok bool) {
 	fresh := s.fresh
 	s.fresh = false
 	switch {
-	case c == '#' && fresh && !s.inLine:
+	case c == '#' && fresh:
 		s.at++
 		return Token{Directive, s.directive(), pos, space}, true
 	case IsName(c):
@@ -266,11 +254,27 @@ func Marker(text string) (file string, line int, ok bool) {
 	if err != nil || line < 0 || line > 1<<30 {
 		return "", 0, false
 	}
-	if len(words) > 1 && len(words[1]) > 1 && words[1][0] == '"' {
-		_, rest, _ := strings.Cut(text, `"`)
-		file, _, _ = strings.Cut(rest, `"`)
+	if _, rest, ok := strings.Cut(text, `"`); ok && len(words) > 1 && words[1][0] == '"' {
+		file = unquote(rest)
 	}
 	return file, line, true
+}
+
+// unquote reads the name of a file up to its closing quote. Compilers write a backslash
+// before quotes and backslashes, and other characters as octal numbers.
+func unquote(text string) string {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			if name, err := strconv.Unquote(`"` + text[:i+1]); err == nil {
+				return name
+			}
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // directive takes the rest of the line, with those that are joined to it. Comments become

@@ -42,11 +42,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	s := Line(Pos{"f", 7, 4}, "a b")
-	if got, want := read(s), []string{"7:4 0 a", "7:6 0 b"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	s = New("f", "#\nx")
+	s := New("f", "#\nx")
 	s.Next()
 	s.Rename("g", 12)
 	if x, _ := s.Next(); x.Pos != (Pos{"g", 12, 1}) {
@@ -61,6 +57,9 @@ func TestMarker(t *testing.T) {
 		ok         bool
 	}{
 		{` 12 "a b.d" 1 3`, "a b.d", 12, true},
+		{` 1 "a\"b\\c\303\244.d" 2`, "a\"b\\cä.d", 1, true},
+		{` 1 "a\q.d"`, `a\q.d`, 1, true},
+		{` 1 "a`, "a", 1, true},
 		{`line 3`, "", 3, true},
 		{` file: x`, "", 0, false},
 		{`line`, "", 0, false},

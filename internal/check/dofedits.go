@@ -1,0 +1,150 @@
+package check
+
+// What `dtrace -G` has disabled in objects is told to a kernel by the object that it writes,
+// which refers to the functions by their aliases. A run of -G for other objects, with the
+// same output, takes the first ones out of it, and nothing arms their sites then.
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/dofprobes"
+	"sdtconvert/internal/emit/dof"
+	"sdtconvert/patch"
+)
+
+// dofLink is what is known of `dtrace -G` in the objects of one link.
+type dofLink struct {
+	edited []dofEdited
+	told   map[string]bool // symbols of functions that DOF refers to
+}
+
+// dofEdited is a site that -G has disabled.
+type dofEdited struct {
+	finding         Finding // what it is if no DOF tells of it
+	function, alias string
+}
+
+// dofEdits looks at what `dtrace -G` has edited, in an object or an image.
+func (l *looker) dofEdits() error {
+	if !l.relocatable() {
+		return l.dofImage()
+	}
+	if err := l.dofTold(); err != nil {
+		return err
+	}
+	edits, marks, err := patch.DOFEdits(l.Object.Object)
+	if err != nil {
+		return err
+	}
+	for i := range edits {
+		e := &edits[i]
+		at := image.Addr{Section: e.Section, Offset: e.Record}
+		if err := l.stubSite(e.Stub.ID, at); err != nil {
+			return err
+		}
+		f, err := l.finding(LostSite, at, e.Stub.ID, "")
+		if err != nil {
+			return err
+		}
+		l.link.dof.edited = append(l.link.dof.edited, dofEdited{*f, e.Function, e.Alias})
+	}
+	for i := range marks {
+		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
+		if err := l.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and is no form of that any more"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dofTold notes the functions that the DOF of an object refers to.
+func (l *looker) dofTold() error {
+	for i := range l.Sections {
+		if l.Sections[i].Name != dof.SectionName {
+			continue
+		}
+		relocs, err := l.RelocSections()
+		if err != nil {
+			return err
+		}
+		syms, err := l.Symbols()
+		if err != nil {
+			return err
+		}
+		for _, rs := range relocs {
+			if rs.Target != i {
+				continue
+			}
+			if err := l.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+				l.link.dof.tell(syms.Name(int(r.Sym)))
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *dofLink) tell(symbol string) {
+	if d.told == nil {
+		d.told = map[string]bool{}
+	}
+	d.told[symbol] = true
+}
+
+// lostDOF finds the sites in objects that no DOF of the link tells of.
+func (l *link) lostDOF() {
+	for i := range l.dof.edited {
+		if e := &l.dof.edited[i]; !l.dof.told[e.alias] && !l.dof.told[e.function] {
+			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
+		}
+	}
+}
+
+// dofImage finds the functions of an image with aliases of which its DOF tells no site.
+func (l *looker) dofImage() error {
+	if named, err := l.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
+		return err
+	}
+	syms, err := l.Symbols()
+	if err != nil {
+		return err
+	}
+	var aliases []elfreloc.Symbol
+	for i := 1; i < syms.Len(); i++ {
+		if strings.HasPrefix(syms.Tail(i), patch.AliasPrefix) {
+			if s := syms.At(i); s.Section > 0 && s.Type == elf.STT_FUNC && s.Size > 0 {
+				aliases = append(aliases, s)
+			}
+		}
+	}
+	if len(aliases) == 0 {
+		return nil
+	}
+	probes, _, err := dofprobes.Read(l.Object.Object, l.code.Image)
+	if err != nil {
+		return err
+	}
+	var told []uint64
+	for i := range probes {
+		for _, site := range probes[i].Sites {
+			told = append(told, site.Addr.Offset)
+		}
+	}
+	slices.Sort(told)
+	for i := range aliases {
+		s := &aliases[i]
+		if next, _ := slices.BinarySearch(told, s.Value); next == len(told) || told[next]-s.Value >= s.Size {
+			if err := l.add(LostSite, image.Addr{Offset: s.Value}, "",
+				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package providers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+const dofTriplet = "x86_64-unknown-freebsd14.0"
+
+// dofBuild is a build for FreeBSD, with a header of one provider. stubs is "-x stubs" or none.
+func dofBuild(t *testing.T, stubs ...string) build {
+	t.Helper()
+	tools.Need(t, "clang-19")
+	b := newBuild(t)
+	b.write(t, "p.d", "provider shop { probe sent(int); probe placed(int); };\n")
+	b.Must(t, b.dtrace, append([]string{"-h", "-s", "p.d", "--target", dofTriplet}, stubs...)...)
+	return b
+}
+
+func (b build) compileDOF(t *testing.T, object, text string) {
+	t.Helper()
+	b.write(t, "source.c", "#include \"p.h\"\n"+text)
+	b.Must(t, "clang-19", "--target="+dofTriplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
+}
+
+// lostSites are the findings of check about lost sites, by file and function.
+func (b build) lostSites(t *testing.T, files ...string) (lost []string) {
+	t.Helper()
+	out, _ := b.Try(converter, append([]string{"check"}, files...)...)
+	if !strings.Contains(out, "checked: ") {
+		t.Fatal(out)
+	}
+	for line := range strings.Lines(out) {
+		if m := regexp.MustCompile(`^([^:]+): .* error: in (\w+)\+.*\[lost-site\]$`).FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			lost = append(lost, m[1]+" "+m[2])
+		} else if strings.Contains(line, "error: ") {
+			t.Errorf("%q: %s", files, line)
+		}
+	}
+	return lost
+}
+
+// -G for one object and then for another, with one output: the sites of the first are lost.
+// check finds them in the objects, what -r makes of them, and what is linked, and inspect
+// shows them. One run for both is right.
+func TestDOFOfOtherObjects(t *testing.T) {
+	for _, stubs := range [][]string{nil, {"-x", "stubs"}} {
+		b := dofBuild(t, stubs...)
+		for _, name := range []string{"a1", "a2"} {
+			b.compileDOF(t, name+".o", "void "+name+"(int n) { if (SHOP_SENT_ENABLED()) SHOP_SENT(n); n++; SHOP_PLACED(n); }\n")
+			b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", name+".o")
+		}
+		want := []string{"a1.o a1", "a1.o a1", "a1.o a1"}
+		if diff := cmp.Diff(want, b.lostSites(t, "a1.o", "a2.o", "p.o")); diff != "" {
+			t.Errorf("%q: %s", stubs, diff)
+		}
+		for _, file := range []string{"a1.o", "a2.o"} {
+			out := b.Must(t, converter, "inspect", file)
+			if strings.Count(out, "disabled") != 3 || strings.Count(out, "dtrace  -G: $dtrace") != 3 {
+				t.Errorf("inspect: %s", out)
+			}
+			if out = b.Must(t, converter, "-n", "--json", file); strings.Count(out, `"alias": "$dtrace`) != 3 || !strings.Contains(out, `"status": "unchanged"`) {
+				t.Errorf("manifest: %s", out)
+			}
+		}
+		links := func(want []string) {
+			for _, linker := range toolchains.AMD64.Linkers() {
+				b.Must(t, linker.Path, "-shared", "-z", "notext", "--unresolved-symbols=ignore-all", "-o", "l.so", "a1.o", "a2.o", "p.o")
+				if diff := cmp.Diff(want, b.lostSites(t, "l.so")); diff != "" {
+					t.Errorf("%s: %s", linker.Name, diff)
+				}
+			}
+		}
+		links([]string{"l.so a1"})
+		b.Must(t, "ld", "-r", "-o", "r.o", "a1.o", "a2.o", "p.o")
+		if diff := cmp.Diff([]string{"r.o a1", "r.o a1", "r.o a1"}, b.lostSites(t, "r.o")); diff != "" {
+			t.Error(diff)
+		}
+		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a1.o", "a2.o")
+		if lost := b.lostSites(t, "a1.o", "a2.o", "p.o"); lost != nil {
+			t.Errorf("%q", lost)
+		}
+		links(nil)
+	}
+}
+
+// Two objects of one name and content in two folders are two: in one run of -G and in
+// several. The objects are the same wherever the tree is.
+func TestDOFOfTwoFolders(t *testing.T) {
+	var first string
+	for range 2 {
+		b := dofBuild(t)
+		for _, folder := range []string{"x", "y"} {
+			if err := os.Mkdir(filepath.Join(b.Folder, folder), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			b.compileDOF(t, folder+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
+		}
+		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Folder, "y/a.o"))
+		for _, linker := range toolchains.AMD64.Linkers() {
+			b.Must(t, linker.Path, "-shared", "-z", "notext", "-o", "l.so", "x/a.o", "y/a.o", "p.o")
+			if out := b.Must(t, converter, "list", "-v", "l.so"); strings.Count(out, "disabled") != 2 {
+				t.Errorf("%s: %s", linker.Name, out)
+			}
+		}
+		sums := b.Output(t, "sha256sum", "x/a.o", "y/a.o", "p.o")
+		if first == "" {
+			first = sums
+		} else if sums != first {
+			t.Errorf("in another folder they are others: %s%s", first, sums)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package providers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// conditions are those that preprocessors are known to get wrong.
+var conditions = []string{
+	"-1 > 0u", "0xffffffffffffffff > 0", "1 ? 0 : 1/0", "0 ? 1/0 : 1", "-1 < 0", "~0u == 0xffffffffffffffff", "18446744073709551615u > 1",
+	"1 || 1/0", "0 && 1/0", "(1 ? -1 : 0u) > 0", "-1 >> 1 == -1", "-1 / 2 == 0", "-7 % 3 == -1", "'\\377' < 0", "'ab' == 24930",
+	"0x7fffffffffffffff + 1u > 0", "1 << 63 < 0", "defined X || defined(Y)", "X", "Y == 3", "F(2) == 4", "F (2) == 4", "true", "__LINE__ == __LINE__",
+	"__INT_MAX__ == 2147483647", "defined __linux__", "0b101 == 5", "1 , 0", "010 == 8", "100L == 100UL", "!-0", "- - 1 == 1",
+	"sizeof", "(2 || 3) != 2", "__has_include(<sys/types.h>)", "defined __has_include", "Y // 3", "Y /* 3 */ == 3", "\"\"[0]",
+}
+
+// macrosOf are the macros that fire a probe, of a header.
+func macrosOf(text string) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#define (P_\w+)\(`).FindAllStringSubmatch(text, -1) {
+		if !strings.HasSuffix(m[1], "_ENABLED") {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// Of each condition the probe is the one that SystemTap's script has, which runs cpp; and
+// what cpp refuses is an error with its line.
+func TestConditions(t *testing.T) {
+	tools.Need(t, "/usr/bin/dtrace", "cpp")
+	b := newBuild(t)
+	const begin = "#define Y 3\n#define F(x) x + x\n"
+	good, errors := begin, 0
+	for i, condition := range conditions {
+		text := fmt.Sprintf("#if %s\nprovider p { probe yes%d(); };\n#else\nprovider p { probe no%d(); };\n#endif\n", condition, i, i)
+		b.write(t, "c.d", begin+text)
+		if _, err := b.Try("cpp", "c.d"); err == nil {
+			good += text
+			continue
+		}
+		errors++
+		if out, err := b.Try(b.dtrace, "-C", "-h", "-s", "c.d"); err == nil || !strings.Contains(out, "c.d:3:") || !strings.Contains(out, "c.d: -C: cc -E: exit status 1\n") {
+			t.Errorf("#if %s: %s", condition, out)
+		}
+	}
+	b.write(t, "c.d", good)
+	b.Must(t, "/usr/bin/dtrace", "-C", "-h", "-s", "c.d", "-o", "theirs.h")
+	b.Must(t, b.dtrace, "-C", "-h", "-s", "c.d", "-o", "ours.h")
+	got, want := macrosOf(b.read(t, "ours.h")), macrosOf(b.read(t, "theirs.h"))
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != len(conditions)-errors {
+		t.Errorf("%d probes of %d conditions, %s", len(got), len(conditions)-errors, diff)
+	}
+	t.Logf("%d conditions compared, %d of them errors", len(conditions), errors)
+}
+
+func (b build) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.Folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Macros, headers of the project and of the system, and -D, -U, -I, -H and their forms of -x.
+func TestMacros(t *testing.T) {
+	b := newBuild(t)
+	if err := os.Mkdir(filepath.Join(b.Folder, "inc"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "inc/t.h", "#pragma once\n#include <sys/types.h>\n#define T pid_t *\n")
+	b.write(t, "-p.d", `#include "t.h"
+#include <t.h>
+#define PROBE(n, ...) probe n(__VA_ARGS__)
+#define JOIN(a, b) a##__##b
+#pragma D attributes Evolving/Evolving/Common provider p provider
+provider p { /* it's */
+	PROBE(JOIN(a, b), T, int) ; // it's
+#if A == 2 && !defined(B) && defined C && !defined(D)
+	PROBE(c);
+#endif
+	probe linux(size_t unix);
+};
+`)
+	out := b.Must(t, b.dtrace, "-hs", "-p.d", "-C", "-Iinc", "-DA=1", "-UA", "-D", "A=2", "-D B", "-x", "undef=B", "-xdefine=C", "-xundef=D", "-H", "-o", "p.h")
+	if !regexp.MustCompile(`(?m)^\. inc/t.h$`).MatchString(out) {
+		t.Errorf("-H shows %s", out)
+	}
+	if diff := cmp.Diff([]string{"P_A_B", "P_C", "P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Faults are told with the lines of the original, those of the compiler and those of D.
+func TestPlaces(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "x.d", "#include \"d.h\"\n")
+	b.write(t, "d.h", "\n\nprovider q { probe x(); probe x(); };\n")
+	b.write(t, "e.d", "#define M(x) x\n/* a\n b */\n#error no\n")
+	b.write(t, "f.d", "#define T int\n#include <sys/types.h>\nprovider f {\n\tprobe a(T);\n\tprobe a(T);\n\tprobe (T);\n};\n")
+	for name, want := range map[string]string{
+		"x.d": "^sdtconvert: d.h:3:31: probe x is declared twice, first at d.h:3:20; remove one\n$",
+		"e.d": "(?s)^e.d:4:2: error: #error no\n.*sdtconvert: e.d: -C: cc -E: exit status 1\n$",
+		"f.d": "^sdtconvert: f.d:6:8: a probe has a name, and here is \"\\(\"\n$",
+	} {
+		out, err := b.Try(b.dtrace, "-C", "-h", "-s", name, "-o", "out.h")
+		if err == nil || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s: %v, %s, want %s", name, err, out, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(b.Folder, "out.h")); err == nil {
+		t.Error("a header was written")
+	}
+}
+
+// -C is for the target's system, which objects may tell.
+func TestSystemsMacros(t *testing.T) {
+	tools.Need(t, "clang-19")
+	b := newBuild(t)
+	b.write(t, "p.d", `provider p {
+#ifdef __linux__
+	probe linux();
+#endif
+#if defined(__sun) && defined(__SVR4)
+	probe sun();
+#endif
+#ifdef __FreeBSD__
+#error FreeBSD
+#endif
+};
+`)
+	b.write(t, "empty.c", "")
+	b.Must(t, "clang-19", "--target=x86_64-unknown-freebsd14.0", "-c", "empty.c", "-o", "freebsd.o")
+	for _, cc := range []string{"gcc", "clang-19"} {
+		b.Env = []string{"CC=" + cc}
+		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-linux-gnu")
+		if diff := cmp.Diff([]string{"P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {
+			t.Error(cc, diff)
+		}
+		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-pc-solaris2.11")
+		if diff := cmp.Diff([]string{"P_SUN"}, macrosOf(b.read(t, "p.h"))); diff != "" {
+			t.Error(cc, diff)
+		}
+		for _, args := range [][]string{{"-h", "--target=x86_64-unknown-freebsd14.0"}, {"-G", "--target=x86_64-unknown-freebsd14.0", "freebsd.o"}} {
+			out, err := b.Try(b.dtrace, append(args, "-C", "-s", "p.d", "-o", "none")...)
+			if err == nil || !strings.Contains(out, "p.d:9:2: error: #error FreeBSD\n") && !strings.Contains(out, "p.d:9:2: error: FreeBSD\n") {
+				t.Errorf("%s, %q: %v, %s", cc, args, err, out)
+			}
+		}
+	}
+	b.Env = []string{"CC=gcc"}
+	out, err := b.Try(b.dtrace, "-C", "-G", "-s", "p.d", "-o", "none", "freebsd.o")
+	if err == nil || !strings.Contains(out, "p.d:9:2: error: #error FreeBSD\n") {
+		t.Errorf("%v, %s", err, out)
+	}
+	b.holds(t, "empty.c", "freebsd.o", "p.d", "p.h")
+}
+
+// A signal that ends the program ends the compiler and what that runs.
+func TestCompilerIsEnded(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "provider p { probe a(); };\n")
+	b.write(t, "cpp", "#!/bin/sh\ntest $1 = -dumpmachine && exit 1\nsleep 1000 & echo $! >child.tmp; mv child.tmp child; wait\n")
+	if err := os.Chmod(filepath.Join(b.Folder, "cpp"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(b.dtrace, "-C", "-h", "-s", "p.d", "-x", "cpppath=./cpp")
+	cmd.Dir = b.Folder
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := ""
+	for range 200 {
+		if text, err := os.ReadFile(filepath.Join(b.Folder, "child")); err == nil {
+			child = strings.TrimSpace(string(text))
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if child == "" {
+		t.Fatal("the compiler did not start")
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err == nil {
+		t.Error("ended well")
+	}
+	for range 100 {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			b.holds(t, "child", "cpp", "p.d")
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("what the compiler ran runs on")
+}

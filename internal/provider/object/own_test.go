@@ -1,0 +1,62 @@
+package object
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// What Write and WriteDOF make is recognised, and what anything else makes is not, even of it.
+func TestIsOwn(t *testing.T) {
+	folder := t.TempDir()
+	check := func(what string, data []byte, want bool) string {
+		t.Helper()
+		path := filepath.Join(folder, "x.o")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := IsOwn(path); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+		return path
+	}
+	for _, system := range []System{Linux, FreeBSD, Illumos} {
+		target := &Target{System: system}
+		if err := target.Name("x86_64", nil); err != nil {
+			t.Fatal(err)
+		}
+		semaphores, err := target.Write(providers(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("semaphores", semaphores, true)
+		withCode := DOF{Providers: one()}
+		if err := withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []DOF{{}, {Providers: one()}, {Providers: one(), Lazy: true}, withCode} {
+			data, err := target.WriteDOF(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(system.String(), data, true)
+		}
+		tools.Need(t, "ld")
+		path := check("semaphores", semaphores, true)
+		for _, with := range []string{"\tnop\n", "\t.data\n\t.long 1\n\t.file \"a.c\"\n"} {
+			joined := filepath.Join(folder, "joined.o")
+			tools.Must(t, "ld", "-r", "-o", joined, path, assembled(t, with))
+			data, err := os.ReadFile(joined)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("linked with another", data, false)
+		}
+	}
+	check("compiled", objects.Read(t, "calls.amd64-gcc12-O2.o"), false)
+	check("text", []byte("int main;\n"), false)
+	check("empty", nil, false)
+}
