@@ -49,6 +49,7 @@ type Site struct {
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
 	Note           *Note   `json:"note,omitempty"` // of a site without a record
+	Noted          bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line
