@@ -10,7 +10,6 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 )
 
@@ -77,8 +76,10 @@ func parseCheck(args []string) (*checkSettings, error) {
 	s := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}
 	var require, manifests []string
 	var format, known string
+	var requireNotes bool
 	s.defineNames()
 	s.Var(&repeated{to: &require}, "require", "")
+	s.BoolVar(&requireNotes, "require-notes", false, "")
 	s.Var(&repeated{to: &s.allowed}, "allow", "")
 	s.Var(&repeated{to: &manifests}, "manifest", "")
 	s.StringVar(&known, "baseline", "", "")
@@ -100,15 +101,10 @@ func parseCheck(args []string) (*checkSettings, error) {
 	}
 	s.options = check.Options{
 		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
+		RequireNotes: requireNotes,
 	}
-	for _, text := range require {
-		t, err := listing.ParsePattern(text)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		s.options.Require = append(s.options.Require, check.Requirement{Text: text, Match: func(p check.Probe) bool {
-			return t.Match(p.Provider, p.Module, p.Function, p.Name)
-		}})
+	if s.options.Require, err = readRequirements(require); err != nil {
+		return nil, err
 	}
 	for _, name := range s.allowed {
 		if check.RuleNamed(name) == nil {

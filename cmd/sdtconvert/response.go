@@ -17,7 +17,8 @@ const (
 // expandResponseFiles replaces each argument @FILE by the arguments that FILE
 // holds, as the GNU tools do: they are separated by white space, quoted by ' or
 // ", escaped by a backslash, and may be response files again. An argument whose
-// FILE does not exist stands for itself.
+// FILE does not exist stands for itself, and so does the value of --require, which
+// names a list of probes.
 func expandResponseFiles(args []string) ([]string, error) {
 	budget := maxResponseSize
 	return expand(args, 0, &budget)
@@ -25,9 +26,9 @@ func expandResponseFiles(args []string) ([]string, error) {
 
 func expand(args []string, depth int, budget *int) ([]string, error) {
 	var out []string
-	for _, arg := range args {
+	for i, arg := range args {
 		name, ok := strings.CutPrefix(arg, "@")
-		if !ok || name == "" {
+		if !ok || name == "" || i > 0 && args[i-1] == requireFlag {
 			out = append(out, arg)
 			continue
 		}

@@ -27,7 +27,9 @@ type looker struct {
 	tests   *sitestate.Tests
 	entries []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
-	noteSites []*noteSite
+	noteSites  []*noteSite
+	hasNote    map[image.Addr]bool // what notes name
+	wantsNotes bool                // each recorded probe call is to have a note
 
 	live      map[image.Addr]bool   // sites that live-call was said of
 	firstSite map[string]image.Addr // of each probe that has an id
@@ -62,6 +64,9 @@ func (l *looker) look() error {
 		return err
 	}
 	if err := l.notes(); err != nil {
+		return err
+	}
+	if err := l.missingNotes(); err != nil {
 		return err
 	}
 	if err := l.guardSymbols(); err != nil {

@@ -48,7 +48,7 @@ type Site struct {
 	Probe          string  `json:"probe"` // its id
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
-	Note           *Note   `json:"note,omitempty"` // of a site without a record
+	Note           *Note   `json:"note,omitempty"`  // of a site without a record
 	Noted          bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
