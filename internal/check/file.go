@@ -72,6 +72,9 @@ func (l *looker) look() error {
 	if err := l.guardSymbols(); err != nil {
 		return err
 	}
+	if err := l.guardReads(); err != nil {
+		return err
+	}
 	if err := s.reached.add(l); err != nil {
 		return err
 	}
@@ -146,6 +149,7 @@ func (l *looker) stubSite(id string, at image.Addr) error {
 		return err
 	}
 	l.site(linkerset.FromID(id), at, l.code.Function(at).Function)
+	l.link.live[scopedID{l.scope(), idOf(linkerset.SplitID(id))}] = true
 	return nil
 }
 

@@ -28,7 +28,11 @@ type link struct {
 	traits   map[trait][]int     // the files that have it
 
 	noted  map[scopedID]*noted      // probes that have notes
-	guards map[scopedID][]semaphore // that no conversion has named
+	guards map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
+	read   map[int][]semaphore      // that code reads, by scope; the finding is at the first read
+	held   map[scopedSemaphore]bool // that a section of semaphores holds
+	live   map[scopedID]bool        // probes with stubs that are still called
+	fired  map[scopedID]bool        // probes with calls that have a record
 
 	told map[string]*definition // by id, once a name was asked for
 
@@ -62,7 +66,8 @@ func (s *Set) linkOf(o *input.Object) *link {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
 			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{}, hiddenFile: -1,
+			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{},
+			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{}, hiddenFile: -1,
 		}
 	}
 	return s.links[key]
