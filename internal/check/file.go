@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -28,8 +29,9 @@ type looker struct {
 	entries []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
 	noteSites  []*noteSite
-	hasNote    map[image.Addr]bool // what notes name
-	wantsNotes bool                // each recorded probe call is to have a note
+	noteAt     map[image.Addr]*stapnotes.Note // by what notes name
+	wantsNotes bool                           // each recorded probe call is to have a note
+	counts     map[counted]bool
 
 	live      map[image.Addr]bool   // sites that live-call was said of
 	firstSite map[string]image.Addr // of each probe that has an id
@@ -40,7 +42,7 @@ func (l *looker) look() error {
 	s := l.set
 	s.files = append(s.files, l.Name)
 	l.index, l.link = len(s.files)-1, s.linkOf(l.Object)
-	l.live, l.firstSite = map[image.Addr]bool{}, map[string]image.Addr{}
+	l.live, l.firstSite, l.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
 	mentioned, err := l.NamesContain(s.opts.Names.Needles())
 	if err != nil {
 		return err
@@ -67,6 +69,9 @@ func (l *looker) look() error {
 		return err
 	}
 	if err := l.missingNotes(); err != nil {
+		return err
+	}
+	if err := l.operands(); err != nil {
 		return err
 	}
 	if err := l.guardSymbols(); err != nil {

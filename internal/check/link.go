@@ -163,6 +163,7 @@ type definition struct {
 	strong   bool   // an object's, and the linker keeps no other of the name
 	exported bool   // an image's, for others
 	local    bool   // one of several that a name may have, in functions
+	bySites  bool   // an image's, which no source has defined
 }
 
 func (d *definition) scopedID() scopedID {
@@ -184,6 +185,10 @@ func (l *link) unused() {
 		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):
 		default:
 			said[d.symbol] = true
+			if d.bySites {
+				l.add(d.finding, LeftoverProbe, "is defined for its sites, and none is left in the image")
+				continue
+			}
 			l.add(d.finding, UnusedProbe, "is defined, and has no site")
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"sdtconvert/internal/stapnotes"
 )
 
-// noteAddresses are the addresses of code that notes name.
-func noteAddresses(notes []stapnotes.Note) map[image.Addr]bool {
-	at := make(map[image.Addr]bool, len(notes))
+// notesBySite finds notes by what they name, of several the first.
+func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
+	at := make(map[image.Addr]*stapnotes.Note, len(notes))
 	for i := range notes {
-		if !notes[i].Site.Undefined {
-			at[notes[i].Site.Addr] = true
+		if n := &notes[i]; !n.Site.Undefined && at[n.Site.Addr] == nil {
+			at[n.Site.Addr] = n
 		}
 	}
 	return at
@@ -22,14 +22,14 @@ func noteAddresses(notes []stapnotes.Note) map[image.Addr]bool {
 func (l *looker) missingNotes() error {
 	l.wantsNotes = l.set.opts.RequireNotes
 	for i := range l.entries {
-		l.wantsNotes = l.wantsNotes || l.entries[i].Kind == arch.Probe && l.hasNote[l.entries[i].Site]
+		l.wantsNotes = l.wantsNotes || l.entries[i].Kind == arch.Probe && l.noteAt[l.entries[i].Site] != nil
 	}
 	if !l.wantsNotes {
 		return nil
 	}
 	for i := range l.entries {
 		e := &l.entries[i]
-		if e.Kind != arch.Probe || l.hasNote[e.Site] || i > 0 && l.entries[i-1].Site == e.Site {
+		if e.Kind != arch.Probe || l.noteAt[e.Site] != nil || i > 0 && l.entries[i-1].Site == e.Site {
 			continue
 		}
 		probe, err := l.probes.Of(e.Probe)

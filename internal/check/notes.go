@@ -44,7 +44,7 @@ func (l *looker) notes() error {
 	for _, fault := range faults {
 		l.addWhole(BrokenNote, "", "%s", placed(fault))
 	}
-	l.hasNote = noteAddresses(all)
+	l.noteAt = notesBySite(all)
 	l.findNoteSites(all)
 	if err := l.lookAtNoteSites(); err != nil {
 		return err
