@@ -69,7 +69,7 @@ func (l *link) deadGuards() {
 		for i := range l.read[scope] {
 			r := &l.read[scope][i]
 			key := scopedSemaphore{scope, r.id}
-			if said[key] || !l.isGuard(scope, r) || l.names(scope, r.id) {
+			if said[key] || !l.isGuard(scope, r) || l.names(scope, r.id) || l.ofProviderFile(scope, r.shown) {
 				continue
 			}
 			said[key] = true
@@ -129,4 +129,19 @@ func (l *link) names(scope int, id semaphoreID) bool {
 // name too, but they are not in .probes.
 func (l *link) isGuard(scope int, s *semaphore) bool {
 	return strings.HasPrefix(s.shown, patch.GuardPrefix) || l.held[scopedSemaphore{scope, s.id}]
+}
+
+// ofProviderFile reports whether a semaphore is of a provider whose sites have notes and no
+// records. The header of a provider file has a test of each of its probes, so that none is
+// misspelt, and sources may test what they do not fire.
+func (l *link) ofProviderFile(scope int, semaphore string) bool {
+	begins := func(providers map[scopedID]bool) bool {
+		for p := range providers {
+			if p.scope == scope && strings.HasPrefix(semaphore, p.id+"_") {
+				return true
+			}
+		}
+		return false
+	}
+	return begins(l.ofNotes) && !begins(l.ofRecords)
 }

@@ -34,6 +34,8 @@ type link struct {
 	live   map[scopedID]bool        // probes with stubs that are still called
 	fired  map[scopedID]bool        // probes with calls that have a record
 
+	ofRecords, ofNotes map[scopedID]bool // providers whose sites have records, or notes alone
+
 	told map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
@@ -67,7 +69,8 @@ func (s *Set) linkOf(o *input.Object) *link {
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
 			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
 			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{},
-			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{}, hiddenFile: -1,
+			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{},
+			ofRecords: map[scopedID]bool{}, ofNotes: map[scopedID]bool{}, hiddenFile: -1,
 		}
 	}
 	return s.links[key]

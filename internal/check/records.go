@@ -53,6 +53,7 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 	}
 	id, place := nameOf(probe), l.code.Function(e.Site)
 	l.site(probe, e.Site, place.Function)
+	l.link.ofRecords[scopedID{l.scope(), linkerset.InSource(probe.Provider)}] = true
 	if e.Kind == arch.Probe {
 		l.link.fired[l.notedID(probe)] = true
 	}
