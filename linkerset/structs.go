@@ -98,6 +98,30 @@ func (p *Probes) IsObject(at image.Addr) bool {
 	return ok
 }
 
+// DefinedBySites reports whether a struct sdt_probe of a linked image is one that is defined
+// for the sites of its probe, and not by a source: by `sdtconvert stubs`, by a link through
+// `sdtconvert ld`, or by the macros of DTRACE_PROBE. Those have the strings beside the
+// structure, and share one empty string for module and function.
+func (p *Probes) DefinedBySites(at image.Addr) bool {
+	var text [3]image.Addr
+	for i, field := range []uint64{probeName, probeModule, probeFunction} {
+		pointer, err := p.im.Word(p.field(at, field))
+		if err != nil || pointer.Null() || pointer.Undefined {
+			return false
+		}
+		text[i] = pointer.Addr
+	}
+	name, module, function := text[0], text[1], text[2]
+	if module != function || name.Section != at.Section || module.Section != at.Section {
+		return false
+	}
+	if name == p.field(at, sdtProbeSize) { // as stubs writes it, with the NUL of the name as ""
+		s, ok := p.cString(name)
+		return ok && module == name.Add(uint64(len(s)))
+	}
+	return name.Offset < module.Offset && module.Offset < at.Offset && at.Offset-module.Offset <= p.word()
+}
+
 // Set returns the probe objects that the image's linker set of probes has.
 func (p *Probes) Set() ([]image.Addr, error) {
 	var all []image.Addr

@@ -72,6 +72,8 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		return true, earlierError(o, "without --dtrace")
 	case tests && !recorded && !noted && m != nil:
 		return true, opts.checkTests(o, m) // which have no notes
+	case noted && opts.Stapsdt:
+		return true, opts.checkAllSemaphores(o, m)
 	}
 	return true, nil
 }

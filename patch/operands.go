@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 )
 
 // A nop takes no arguments anywhere: they stay where the compiler has them, which it
@@ -60,9 +61,33 @@ func (s *Scan) readOperands() (operands, error) {
 	if found == nil {
 		return nil, nil
 	}
+	return found, s.findOperands(found)
+}
+
+// OperandsAt returns the operands of marked nops, of those of the given places that have an
+// entry in OperandsSection. They stay there when an object is converted.
+func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
+	found := operands{}
+	for _, a := range at {
+		found[place{a.Section, a.Offset}] = nil
+	}
+	if err := s.findOperands(found); err != nil {
+		return nil, err
+	}
+	texts := map[image.Addr]string{}
+	for _, a := range at {
+		if text := found[place{a.Section, a.Offset}]; text != nil {
+			texts[a] = *text
+		}
+	}
+	return texts, nil
+}
+
+// findOperands finds the operands of the places that are asked for.
+func (s *Scan) findOperands(found operands) error {
 	rels, err := s.Object.RelocSections()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bySection := map[int][]*elfreloc.RelocSection{}
 	for i := range rels {
@@ -73,11 +98,11 @@ func (s *Scan) readOperands() (operands, error) {
 	for i := range s.Object.Sections {
 		if sec := &s.Object.Sections[i]; sec.Name == OperandsSection && sec.InFile() {
 			if err := s.readEntries(i, bySection[i], found); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // readEntries reads a section of operands: entries of a word, which a relocation makes the

@@ -10,7 +10,6 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
 )
 
@@ -76,6 +75,7 @@ func (p *program) runCheck(s *checkSettings) *report.Report {
 // checkFlags are the values of the flags of check, before they are checked.
 type checkFlags struct {
 	require, manifests []string
+	requireNotes       bool
 	format, baseline   string
 }
 
@@ -84,6 +84,7 @@ func newCheckFlags() (*checkSettings, *checkFlags) {
 	s, values := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}, &checkFlags{}
 	s.defineNames()
 	s.Var(&repeated{to: &values.require}, "require", "")
+	s.BoolVar(&values.requireNotes, "require-notes", false, "")
 	s.Var(&repeated{to: &s.allowed}, "allow", "")
 	s.Var(&repeated{to: &values.manifests}, "manifest", "")
 	s.StringVar(&values.baseline, "baseline", "", "")
@@ -110,15 +111,10 @@ func parseCheck(args []string) (*checkSettings, error) {
 	}
 	s.options = check.Options{
 		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
+		RequireNotes: values.requireNotes,
 	}
-	for _, text := range values.require {
-		t, err := listing.ParsePattern(text)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		s.options.Require = append(s.options.Require, check.Requirement{Text: text, Match: func(p check.Probe) bool {
-			return t.Match(p.Provider, p.Module, p.Function, p.Name)
-		}})
+	if s.options.Require, err = readRequirements(values.require); err != nil {
+		return nil, err
 	}
 	for _, name := range s.allowed {
 		if check.RuleNamed(name) == nil {

@@ -172,7 +172,7 @@ func (p *program) runCommand(args []string) int {
 	if name, rest := splitCommand(args); name == linkCommand { // its response files are the linker's
 		return p.runLinker(rest)
 	}
-	expanded, err := line.Expand(args)
+	expanded, err := line.Expand(args, requireFlag)
 	if err != nil {
 		if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
 			err = usageError{err}

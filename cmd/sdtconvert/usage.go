@@ -207,9 +207,13 @@ as those of provider files.
 What is wanted:
         --require PROBE     a site has to have this probe, provider:module:function:name
                             as for list; may be repeated
+        --require @FILE     the same for each probe of FILE, one a line; a # begins a
+                            comment
+        --require-notes     each recorded site of a probe has to have a note, as
+                            convert --stapsdt makes it
         --manifest FILE     what convert --json printed: all of these sites have to
-                            be in the image, unless the linker dropped their
-                            functions; may be repeated
+                            be in the image, with their notes, unless the linker
+                            dropped their functions; may be repeated
         --allow RULE        do not apply this rule; may be repeated
         --baseline FILE     findings that FILE has are known, and no fault
         --write-baseline FILE
@@ -236,11 +240,13 @@ Rules; those with * only say what is worth knowing:
     undefined-probe     a probe has no definition
     unresolved-probe *  a probe is defined in another file, which was not given
     unused-probe        a probe is defined and has no site
+    leftover-probe *    a probe that was defined for its sites has none left
     duplicate-probe     a probe is defined twice
     argument-mismatch   calls and definition differ in the number of arguments
     mixed-layout        records of several layouts are in one link
     mixed-flags         objects of one link were converted differently
     broken-note         a note of a probe cannot be read
+    missing-note        a site has a record, and lacks the note that is wanted
     semaphore-mismatch  notes of one probe name different semaphores
     dead-guard          a guard tests a semaphore that no tracer raises
     semaphore-place     a semaphore is where the kernel cannot count in it
@@ -248,7 +254,7 @@ Rules; those with * only say what is worth knowing:
     early-semaphore *   a semaphore is lost that is raised before the program starts
     missing-probe       a required probe has no site
     lost-site           a site of the manifest is not in the image, though its function is
-    dropped-site *      the linker has dropped the function of a site
+    dropped-site *      the function of a site of the manifest is not in the image
 
 Exit status: 0 no error was found, 1 some was, 2 the command line is wrong, 3 a
 file could not be looked at, whatever was found in others.

@@ -6,6 +6,12 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // count is the number of arguments that calls of one probe have.
@@ -31,19 +37,102 @@ func (l *looker) prototypes() error {
 		if kind != arch.Probe || !ok {
 			continue
 		}
-		key := scopedID{l.scope(), id}
-		if l.link.counts[key] == nil {
-			l.link.counts[key] = &count{}
-		}
-		f, err := l.finding(ArgumentMismatch, at, id, "")
-		if err != nil {
-			return err
-		}
 		for _, params := range all[name] {
-			l.link.counts[key].calls = append(l.link.counts[key].calls, calling{len(params), *f})
+			if err := l.count(id, at, len(params)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// counted is a number of arguments that a file passes to a probe.
+type counted struct {
+	id   string
+	args int
+}
+
+// count notes that a site of a probe has so many arguments. The first of the file that has as
+// many tells it.
+func (l *looker) count(id string, at image.Addr, args int) error {
+	if l.counts[counted{id, args}] {
+		return nil
+	}
+	l.counts[counted{id, args}] = true
+	f, err := l.finding(ArgumentMismatch, at, id, "")
+	if err != nil {
+		return err
+	}
+	key := scopedID{l.scope(), id}
+	if l.link.counts[key] == nil {
+		l.link.counts[key] = &count{}
+	}
+	l.link.counts[key].calls = append(l.link.counts[key].calls, calling{args, *f})
+	return nil
+}
+
+// operands notes with how many arguments a file has the recorded sites that were nops from
+// the start. Of objects that is what the compiler has written down, of images what their
+// notes say; in those the arguments of calls are too, and of as many registers as there are
+// where nothing was known of them.
+func (l *looker) operands() error {
+	if l.relocatable() {
+		return l.operandsOfNops()
+	}
+	_, _, data, _ := l.Object.ABI()
+	unknown := map[string]bool{}
+	for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
+		unknown[stapsdt.Operands(l.Machine, form, data, stapsdt.Words(l.Machine))] = true
+	}
+	for i := range l.entries {
+		e := &l.entries[i]
+		note := l.noteAt[e.Site]
+		if e.Kind != arch.Probe || note == nil || unknown[note.Args] {
+			continue
+		}
+		probe, err := l.probes.Of(e.Probe)
+		if err == nil && l.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
+			err = l.countOperands(e, note.Args)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *looker) operandsOfNops() error {
+	if !slices.ContainsFunc(l.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
+		return nil
+	}
+	var at []image.Addr
+	for i := range l.entries {
+		if l.entries[i].Kind == arch.Probe {
+			at = append(at, l.entries[i].Site)
+		}
+	}
+	texts, err := (&patch.Scan{Object: l.Object.Object, Machine: l.Machine}).OperandsAt(at)
+	if err != nil {
+		return nil // the conversion has read them, and nothing reads them again
+	}
+	for i := range l.entries {
+		e := &l.entries[i]
+		if text, ok := texts[e.Site]; ok && e.Kind == arch.Probe {
+			if err := l.countOperands(e, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *looker) countOperands(e *linkerset.Entry, text string) error {
+	probe, err := l.probes.Of(e.Probe)
+	if err != nil || probe.ID == "" {
+		return err
+	}
+	n, _ := usdt.Operands(text)
+	return l.count(probe.ID, e.Site, n)
 }
 
 func arguments(n int) string {

@@ -66,8 +66,10 @@ type Options struct {
 	ProbePrefix string // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Require     []Requirement
-	Manifest    *Manifest // nil when there is none to compare with
-	FollowThin  bool      // files outside of the folder of a thin archive
+	// RequireNotes says that each recorded site of a probe call has to have a note.
+	RequireNotes bool
+	Manifest     *Manifest // nil when there is none to compare with
+	FollowThin   bool      // files outside of the folder of a thin archive
 
 	// Warn is told of debug information that makes no sense, and Failed of what keeps a
 	// file from being looked at, when that is found. Both have to be there.
@@ -78,6 +80,8 @@ type Options struct {
 type Requirement struct {
 	Text  string // as the user has written it
 	Match func(Probe) bool
+	File  string // that it is from, "" for the command line
+	Line  int    // there, from 1
 }
 
 // Probe is the name of a probe, as listings show it.
@@ -155,13 +159,18 @@ func (s *Set) require() {
 		return
 	}
 	var names []Probe
+	known := map[Probe]bool{}
 	for _, site := range s.sites {
-		names = append(names, site.link.nameOf(site))
+		if name := site.link.nameOf(site); !known[name] {
+			known[name] = true
+			names = append(names, name)
+		}
 	}
 	for _, r := range s.opts.Require {
 		if !slices.ContainsFunc(names, r.Match) {
 			s.findings = append(s.findings, Finding{
-				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required", file: len(s.files),
+				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required",
+				Source: r.File, Line: r.Line, file: len(s.files),
 			})
 		}
 	}

@@ -50,6 +50,7 @@ func (l *looker) definitions() error {
 			return err
 		}
 		def.finding = *f
+		def.bySites = def.image && l.probes.DefinedBySites(at)
 		l.link.probes = append(l.link.probes, *def)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/locate"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 	"sdtconvert/resolve"
@@ -27,7 +28,10 @@ type looker struct {
 	states  *sitestate.Reader
 	entries []linkerset.Entry // sorted by their sites
 	// noteSites are those without a record, sorted too.
-	noteSites []*noteSite
+	noteSites  []*noteSite
+	noteAt     map[image.Addr]*stapnotes.Note // by what notes name
+	wantsNotes bool                           // each recorded probe call is to have a note
+	counts     map[counted]bool
 
 	live      map[image.Addr]bool // sites that live-call was said of
 	untold    []untoldSite
@@ -39,7 +43,7 @@ func (l *looker) look() error {
 	s := l.set
 	s.files = append(s.files, l.Name)
 	l.index, l.link = len(s.files)-1, s.linkOf(l.Object)
-	l.live, l.firstSite = map[image.Addr]bool{}, map[string]image.Addr{}
+	l.live, l.firstSite, l.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
 	mentioned, err := l.NamesContain(s.opts.Names.Needles())
 	if err != nil {
 		return err
@@ -65,10 +69,19 @@ func (l *looker) look() error {
 	if err := l.notes(); err != nil {
 		return err
 	}
+	if err := l.missingNotes(); err != nil {
+		return err
+	}
+	if err := l.operands(); err != nil {
+		return err
+	}
 	if err := l.guardSymbols(); err != nil {
 		return err
 	}
 	if err := l.dofEdits(); err != nil {
+		return err
+	}
+	if err := l.guardReads(); err != nil {
 		return err
 	}
 	if err := s.reached.add(l); err != nil {
@@ -148,6 +161,7 @@ func (l *looker) stubSite(id string, at image.Addr) error {
 		return err
 	}
 	l.site(linkerset.FromID(id), at, l.code.Function(at).Function)
+	l.link.live[scopedID{l.scope(), idOf(linkerset.SplitID(id))}] = true
 	return nil
 }
 

@@ -67,10 +67,10 @@ func (f *Finding) Fingerprint() string {
 
 // Field is a part of a fingerprint: never empty, and without white space.
 func Field(s string) string {
-	if s == "" {
+	if s = strings.Join(strings.Fields(s), "_"); s == "" {
 		return "-"
 	}
-	return strings.Join(strings.Fields(s), "_")
+	return s
 }
 
 // number counts the findings that share a key.

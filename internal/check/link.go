@@ -28,7 +28,13 @@ type link struct {
 	traits   map[trait][]int     // the files that have it
 
 	noted  map[scopedID]*noted      // probes that have notes
-	guards map[scopedID][]semaphore // that no conversion has named
+	guards map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
+	read   map[int][]semaphore      // that code reads, by scope; the finding is at the first read
+	held   map[scopedSemaphore]bool // that a section of semaphores holds
+	live   map[scopedID]bool        // probes with stubs that are still called
+	fired  map[scopedID]bool        // probes with calls that have a record
+
+	ofRecords, ofNotes map[scopedID]bool // providers whose sites have records, or notes alone
 
 	dof dofLink
 
@@ -64,7 +70,9 @@ func (s *Set) linkOf(o *input.Object) *link {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
 			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{}, hiddenFile: -1,
+			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{},
+			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{},
+			ofRecords: map[scopedID]bool{}, ofNotes: map[scopedID]bool{}, hiddenFile: -1,
 		}
 	}
 	return s.links[key]
@@ -161,6 +169,7 @@ type definition struct {
 	strong   bool   // an object's, and the linker keeps no other of the name
 	exported bool   // an image's, for others
 	local    bool   // one of several that a name may have, in functions
+	bySites  bool   // an image's, which no source has defined
 }
 
 func (d *definition) scopedID() scopedID {
@@ -182,6 +191,10 @@ func (l *link) unused() {
 		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):
 		default:
 			said[d.symbol] = true
+			if d.bySites {
+				l.add(d.finding, LeftoverProbe, "is defined for its sites, and none is left in the image")
+				continue
+			}
 			l.add(d.finding, UnusedProbe, "is defined, and has no site")
 		}
 	}

@@ -24,6 +24,8 @@ type linkedStubs struct {
 	table  uint64          // where the global offset table is, for who names slots from there
 
 	descriptors []*elfreloc.Section // of functions
+
+	overlap uint64 // bytes that pieces of sections share at least
 }
 
 // stubFunction is a function that is one stub, or thousands.
@@ -225,7 +227,7 @@ func (s *linkedStubs) sections(look lookAt) error {
 type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
 
 func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
-	overlap := max(s.Machine.Traits().Branch, uint64(s.Object.Encoding.Word()))
+	overlap := max(s.overlap, s.Machine.Traits().Branch, uint64(s.Object.Encoding.Word()))
 	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
 		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {

@@ -57,7 +57,7 @@ func TestDroppedFunction(t *testing.T) {
 				b.Error("lld keeps a dead function, so this test tests nothing")
 			}
 			for _, f := range b.finds(want, "--manifest", manifest, "prog") {
-				if f.Severity != "note" || f.Section != ".text.unused" {
+				if f.Severity != "note" || f.Section != ".text.unused" || !strings.HasSuffix(f.Source, "/fire.c") || f.Line != 15 {
 					b.Errorf("%+v", f)
 				}
 			}
@@ -166,6 +166,7 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 		for _, name := range []string{"one", "two", "main"} {
 			b.compile(name+".o", name+".c", "-I"+b.folder)
 		}
+		b.compile("none.o", "one.c", "-I"+b.folder, "-DSDT_DISABLE")
 		b.compile("define.o", "define.c")
 		b.run("cp", "one.o", "plain.o")
 		b.manifest("m.json", "one.o", "two.o", "define.o")
@@ -181,7 +182,14 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 			b.link(l, "prog", objects("main.o", "plain.o", "two.o", "define.o", "stubs.o")...)
 			b.finds([]string{
 				"dropped-site two.o _Z5twicei app___start", "live-call prog _Z5twicei app___start", "lost-site prog _Z5twicei app___start",
-			}, "--manifest", manifest, "--allow=duplicate-probe", "--allow=unused-probe", "prog")
+			}, "--manifest", manifest, "--allow=duplicate-probe", "--allow=leftover-probe", "--allow=unused-probe", "prog")
+			// That copy has no probe, whose definition was made for the other.
+			b.link(l, "prog", objects("main.o", "none.o", "two.o", "stubs.o")...)
+			for _, f := range b.finds([]string{"leftover-probe prog  app___start"}, "prog") {
+				if f.Severity != "note" {
+					b.Errorf("%+v", f)
+				}
+			}
 		})
 	})
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -45,6 +44,7 @@ func (l *looker) notes() error {
 	for _, fault := range faults {
 		l.addWhole(BrokenNote, "", "%s", placed(fault))
 	}
+	l.noteAt = notesBySite(all)
 	l.findNoteSites(all)
 	if err := l.lookAtNoteSites(); err != nil {
 		return err
@@ -127,30 +127,6 @@ func (l *link) disagreements() {
 			first, other := &probe.semaphores[0], &probe.semaphores[i]
 			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
 				other.shown, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.shown)
-		}
-	}
-}
-
-// deadGuards finds the guards that read another semaphore than tracers raise, or none
-// where there is one.
-func (l *link) deadGuards() {
-	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
-		probe := l.noted[key]
-		if probe == nil {
-			continue // then no tracer knows the probe
-		}
-		for _, g := range l.guards[key] {
-			named := func(s semaphore) bool { return s.id == g.id }
-			const cure = "convert every object with --stapsdt"
-			switch none := len(probe.semaphores) == 0; {
-			case none && g.shown == "" || slices.ContainsFunc(probe.semaphores, named):
-			case none:
-				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.shown, cure)
-			case g.shown == "":
-				l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].shown, cure)
-			default:
-				l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.shown, probe.semaphores[0].shown, cure)
-			}
 		}
 	}
 }

@@ -83,6 +83,7 @@ func (l *looker) lookAtNoteSites() error {
 func (l *looker) noteSite(s *noteSite) error {
 	place := l.code.Function(s.at)
 	for _, n := range s.notes {
+		l.link.ofNotes[scopedID{l.scope(), n.Provider}] = true
 		l.site(linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}, s.at, place.Function)
 	}
 	first := s.notes[0]

@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/patch"
 )
 
@@ -28,6 +29,12 @@ func (l *looker) calls() (*patch.Scan, error) {
 		site := &plan.Sites[i]
 		at := image.Addr{Section: site.Relocs.Target, Offset: site.Change.Site.Offset}
 		l.live[at] = true
+		if site.Change.Site.Form == arch.Nop {
+			n, _ := usdt.Operands(site.Operands)
+			if err := l.count(site.Stub.ID, at, n); err != nil {
+				return nil, err
+			}
+		}
 		if err := l.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", calls(site.Stub, site.Change.Site.Form)); err != nil {
 			return nil, err
 		}

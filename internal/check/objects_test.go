@@ -158,15 +158,18 @@ C void use_other(int n) { SDT_PROBE1(app, , , other, n); }
 	})
 }
 
+// threeArguments has a trace point with two arguments more than the definition.
+const threeArguments = `
+#include "program.h"
+SDT_PROBE_DECLARE(app, , , start);
+C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
+`
+
 // A probe with as many arguments as its definition has types, or not.
 func TestArgumentMismatch(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.write("three.c", `
-#include "program.h"
-SDT_PROBE_DECLARE(app, , , start);
-C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
-`)
+		b.write("three.c", threeArguments)
 		b.compile("three.o", "three.c")
 		want := []string{"argument-mismatch three.o three app___start"}
 		b.finds(append(want, "live-call three.o three app___start"), "fire.o", "define.o", "three.o")
@@ -176,6 +179,14 @@ C void three(int n) { SDT_PROBE3(app, , , start, n, n, n); }
 		b.finds(want, "--allow=undefined-probe", "fire.o", "three.o")
 		b.run(toolchains.LLVM("llvm-objcopy"), "--strip-debug", "three.o")
 		b.clean("fire.o", "define.o", "three.o")
+		// A nop needs no debug information, before and after the conversion.
+		b.compile("three.o", "three.c", "-USDT_CALLS", "-g0")
+		if b.machine == toolchains.ARM || b.machine == toolchains.I386 {
+			return // where there are calls
+		}
+		b.finds(append(want, "live-call three.o three app___start"), "fire.o", "define.o", "three.o")
+		b.convert("three.o")
+		b.finds(want, "fire.o", "define.o", "three.o")
 	})
 }
 

@@ -246,45 +246,6 @@ func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSit
 	}
 }
 
-// take notes that a copy has become an instance.
-func (im *imageSites) take(l *looker, p *pair) error {
-	for _, s := range p.sites {
-		if s != nil {
-			im.used[s.index] = true
-		}
-	}
-	if p.missing == 0 {
-		im.outcomes = append(im.outcomes, outcome{copy: p.copy})
-		return nil
-	}
-	gone := &lost{sameSize: p.sameSize}
-	for i, s := range p.sites {
-		if s != nil {
-			continue
-		}
-		site := &p.copy.sites[i]
-		at := image.Addr{Section: p.instance.Section, Offset: p.instance.Start + site.Recorded()}
-		if p.instance.Size > 0 && site.Recorded() >= p.instance.Size {
-			at.Offset = p.instance.Start
-		}
-		f, err := l.finding(LostSite, at, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))
-		if err != nil {
-			return err
-		}
-		gone.findings = append(gone.findings, *f)
-	}
-	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
-	return nil
-}
-
-// told names what tells of a site.
-func told(site *manifest.Site) string {
-	if site.Note != nil {
-		return "note"
-	}
-	return "record"
-}
-
 // compare reports what has become of the manifest's sites.
 func (s *Set) compare() {
 	r := s.reached
@@ -320,29 +281,6 @@ func (c *functionCopy) note(o outcome) {
 		c.lost = append(c.lost, o.lost)
 	default:
 		c.reached = true
-	}
-}
-
-// absent reports a copy that has become no function of an image. Its sites may
-// still be in a function whose symbol was removed.
-func (s *Set) absent(c *functionCopy) {
-	for i := range c.sites {
-		site := &c.sites[i]
-		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil)) {
-			continue
-		}
-		rule, message := DroppedSite, "the linker has dropped its function"
-		switch {
-		case c.symbol == "":
-			rule, message = LostSite, "no image has this site, and no function tells whether its code is there"
-		case len(c.kept) > 0:
-			message = fmt.Sprintf("%s has another copy of its function", c.kept[0])
-		}
-		s.findings = append(s.findings, Finding{
-			Rule: rule, File: c.object, Place: fmt.Sprintf("%s+%#x", site.Section, site.Offset), Section: site.Section, Address: site.Offset,
-			Function: site.Function, Symbol: site.Symbol, FunctionOffset: site.FunctionOffset,
-			Probe: site.Probe, Message: message, file: len(s.files), at: image.Addr{Offset: site.Offset},
-		})
 	}
 }
 

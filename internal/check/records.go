@@ -60,6 +60,10 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 	}
 	id, place := nameOf(probe), l.code.Function(e.Site)
 	l.site(probe, e.Site, place.Function)
+	l.link.ofRecords[scopedID{l.scope(), linkerset.InSource(probe.Provider)}] = true
+	if e.Kind == arch.Probe {
+		l.link.fired[l.notedID(probe)] = true
+	}
 	if !place.Known() {
 		if err := l.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
 			return err
@@ -180,6 +184,11 @@ func (l *looker) hidden(name string) (bool, error) {
 		}
 	}
 	return l.link.hiddenNames[name], nil
+}
+
+// notedID is the probe by the names that its notes have.
+func (l *looker) notedID(p linkerset.Probe) scopedID {
+	return scopedID{l.scope(), idOf(linkerset.InSource(p.Provider), linkerset.InSource(p.Name))}
 }
 
 // describe names the probe of a record in a message.

@@ -59,6 +59,9 @@ var (
 	UnusedProbe = &Rule{"unused-probe", Error, "a probe is defined and has no site",
 		"No trace point of the probe is left, or its objects were not given.",
 		"Remove the definition, or find out where the trace points went."}
+	LeftoverProbe = &Rule{"leftover-probe", Note, "a probe that was defined for its sites has none left",
+		"The linker has dropped the code of the sites, and not what stubs, ld or a macro has defined for them.",
+		"Nothing is wrong, if the linker was to drop the code."}
 	DuplicateProbe = &Rule{"duplicate-probe", Error, "a probe is defined twice",
 		"Two sources define one probe, or stubs was not given an object that defines it.",
 		"Define each probe once; give all objects of the link to stubs."}
@@ -74,12 +77,15 @@ var (
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
 		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
 		"Link the notes as they were made."}
+	MissingNote = &Rule{"missing-note", Error, "a site has a record, and lacks the note that is wanted",
+		"An object was converted without --stapsdt, or a tool has dropped notes.",
+		"Convert every object with --stapsdt, and keep the section .note.stapsdt."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
 	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer raises",
-		"The object of the guard was linked as it was compiled, or was converted without --stapsdt.",
-		"Convert every object with --stapsdt before it is linked, those too that only test probes."}
+		"The object of the guard was linked as it was compiled, or was converted without --stapsdt; or no trace point has the name of its probe.",
+		"Convert every object with --stapsdt before it is linked, those too that only test probes; give guard and trace point one name."}
 	SemaphorePlace = &Rule{"semaphore-place", Error, "a semaphore is where the kernel cannot count in it",
 		"A linker script or the source has put it into memory that is only read, or that is in no file.",
 		"Leave semaphores in .probes, and .probes with the other data that programs write."}
@@ -95,18 +101,18 @@ var (
 	LostSite = &Rule{"lost-site", Error, "a site of the manifest is not in the image, though its function is",
 		"Records were dropped, or the function was linked from an object that was not converted. Or dtrace -G was run again for other objects, and its output tells the kernel of those alone.",
 		"Link the converted objects, and keep their sections of records."}
-	DroppedSite = &Rule{"dropped-site", Note, "the linker has dropped the function of a site",
-		"Garbage collection has found no use of the function, or another copy of it was kept.",
-		"Nothing is wrong."}
+	DroppedSite = &Rule{"dropped-site", Note, "the function of a site of the manifest is not in the image",
+		"The linker has found no use of it, or kept another copy; or the source has no function of that name any more.",
+		"Nothing is wrong if the linker has dropped it. Require the probes that have to be there."}
 )
 
 // Rules are all rules, in the order of the manual.
 var Rules = []*Rule{
 	LiveCall, StubAddress, RefusedCall, LTOObject,
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
-	UndefinedProbe, UnresolvedProbe, UnusedProbe, DuplicateProbe, ArgumentMismatch,
+	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags,
-	BrokenNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
+	BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	MissingProbe, LostSite, DroppedSite,
 }
 

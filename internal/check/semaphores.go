@@ -2,49 +2,16 @@ package check
 
 import (
 	"debug/elf"
-	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 )
 
 // page is the size of the smallest pages of the machines that are known, in bytes.
 // What shares one of these shares one of the larger ones.
 const page = 4096
-
-// guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
-// give them one.
-func (l *looker) guardSymbols() error {
-	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
-	if err != nil || !found {
-		return err
-	}
-	syms, err := l.Symbols()
-	if err != nil {
-		return err
-	}
-	for i := 1; i < syms.Len(); i++ {
-		if !strings.HasPrefix(syms.Tail(i), patch.GuardPrefix) {
-			continue
-		}
-		s := syms.At(i)
-		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
-		at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
-		if l.relocatable() {
-			at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
-		}
-		f, err := l.finding(DeadGuard, at.Addr, id, "")
-		if err != nil {
-			return err
-		}
-		key := scopedID{l.scope(), idOf(linkerset.SplitID(id))}
-		l.link.guards[key] = append(l.link.guards[key], semaphore{l.semaphoreID(at), s.Name, *f})
-	}
-	return nil
-}
 
 // test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
 func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
@@ -63,7 +30,7 @@ func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 		return err
 	}
 	guard.finding = *f
-	key := scopedID{l.scope(), idOf(linkerset.InSource(probe.Provider), linkerset.InSource(probe.Name))}
+	key := l.notedID(probe)
 	l.link.guards[key] = append(l.link.guards[key], guard)
 	return nil
 }

@@ -108,7 +108,12 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 			}
 		}
 	}
-	return entry.Describe(scan, plan, leftOut, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout})
+	if err := entry.Describe(scan, plan, leftOut, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout}); err != nil {
+		return err
+	}
+	// What is wrong with debug information is no matter of a conversion: inspect warns of it.
+	entry.FindSources(o.Object, o.Machine)
+	return nil
 }
 
 // carryOut makes an output of a plan; nil where nothing changes. The refusals of the

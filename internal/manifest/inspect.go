@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/input"
 	"sdtconvert/patch"
@@ -38,7 +39,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 	if plan != nil {
 		i.Refused = plan.Errors()
 	}
-	i.findSources(scan)
+	i.Warnings = m.FindSources(scan.Object, scan.Machine)
 	return i, nil
 }
 
@@ -63,22 +64,23 @@ func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, err
 	return scan, plan, err
 }
 
-// findSources adds file and line to each site, where there is debug information. That
-// it makes no sense is only worth a warning.
-func (i *Inspection) findSources(scan *patch.Scan) {
-	if scan.Machine == nil || len(i.Sites) == 0 {
-		return
+// FindSources adds file and line to each site of an object, where there is debug
+// information, and returns what is wrong with that.
+func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults []error) {
+	if machine == nil || len(m.Sites) == 0 {
+		return nil
 	}
-	table, err := lines.New(scan.Object, scan.Machine)
+	table, err := lines.New(o, machine)
 	if err != nil {
-		i.Warnings = append(i.Warnings, err)
+		faults = append(faults, err)
 	}
-	for k := range i.Sites {
-		i.Sites[k].Source = table.Lookup(i.Sites[k].text, i.Sites[k].Offset)
+	for i := range m.Sites {
+		m.Sites[i].Source = table.Lookup(m.Sites[i].text, m.Sites[i].Offset)
 	}
 	if err := table.Err(); err != nil {
-		i.Warnings = append(i.Warnings, err)
+		faults = append(faults, err)
 	}
+	return faults
 }
 
 // MachineName is the name of the machine, known or not.

@@ -48,8 +48,9 @@ type Site struct {
 	Probe          string  `json:"probe"` // its id
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
-	Note           *Note   `json:"note,omitempty"` // of a site without a record
-	DOF            *DOF    `json:"dof,omitempty"`  // of a site that dtrace -G has disabled
+	Note           *Note   `json:"note,omitempty"`  // of a site without a record
+	Noted          bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
+	DOF            *DOF    `json:"dof,omitempty"`   // of a site that dtrace -G has disabled
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line

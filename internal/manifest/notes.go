@@ -13,8 +13,8 @@ import (
 )
 
 // noted describes the sites that notes alone tell of, as the headers of provider files make
-// them: those that are not among others. Notes that cannot be read tell of none; check
-// finds them.
+// them: those that are not among others. Those of the others that have a note are marked.
+// Notes that cannot be read tell of none; check finds them.
 func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 	if scan.Machine == nil || !slices.ContainsFunc(scan.Object.Sections, isNotes) {
 		return nil, nil
@@ -27,22 +27,27 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 	if err != nil {
 		return nil, nil
 	}
-	known := make(map[image.Addr]bool, len(others))
+	known := make(map[image.Addr]*Site, len(others))
 	for i := range others {
-		known[others[i].recorded()] = true
+		known[others[i].recorded()] = &others[i]
 	}
 	var sites []Site
 	states := sitestate.New(scan.Object, im, im, 0, scan.Names)
 	for i := range notes {
 		n := &notes[i]
-		if n.Site.Undefined || known[n.Site.Addr] || !im.Executable(n.Site.Addr) {
+		if n.Site.Undefined || !im.Executable(n.Site.Addr) {
 			continue
 		}
-		known[n.Site.Addr] = true
+		if site := known[n.Site.Addr]; site != nil {
+			site.Noted = site.Noted || site.Record != nil
+			continue
+		}
+		known[n.Site.Addr] = &Site{} // for other notes of it
 		site, err := ofNote(im, states, n)
 		if err != nil {
 			return nil, err
 		}
+		known[n.Site.Addr] = &site
 		sites = append(sites, site)
 	}
 	return sites, nil

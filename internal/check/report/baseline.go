@@ -1,8 +1,9 @@
 package report
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ type Baseline map[string]bool
 
 const baselineHead = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
 
+// maxBaseline is the size in bytes of the largest baseline that is written or read. A line
+// may be as long as the file: names of symbols may have any length.
+const maxBaseline = 64 << 20
+
 // ReadBaseline reads a baseline; without a name it is empty.
 func ReadBaseline(name string) (Baseline, error) {
 	b := Baseline{}
@@ -28,9 +33,17 @@ func ReadBaseline(name string) (Baseline, error) {
 		return nil, err
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		fields := strings.Fields(lines.Text())
+	data, err := io.ReadAll(io.LimitReader(f, maxBaseline+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxBaseline {
+		return nil, fmt.Errorf("%s: is no baseline: it has more than %d MiB", name, maxBaseline>>20)
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		fields := strings.Fields(string(line))
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
@@ -38,9 +51,6 @@ func ReadBaseline(name string) (Baseline, error) {
 			return nil, fmt.Errorf("%s:%d: is no line of a baseline; --write-baseline writes one", name, n)
 		}
 		b[strings.Join(fields, " ")] = true
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: is no baseline: %w", name, err)
 	}
 	return b, nil
 }
@@ -58,7 +68,11 @@ func (r *Report) Baseline() ([]byte, error) {
 		}
 	}
 	slices.Sort(lines)
-	return []byte(baselineHead + strings.Join(lines, "")), nil
+	data := []byte(baselineHead + strings.Join(lines, ""))
+	if len(data) > maxBaseline {
+		return nil, fmt.Errorf("is not written, because it would have more than %d MiB, and --baseline reads no more", maxBaseline>>20)
+	}
+	return data, nil
 }
 
 // Apply takes what is known out of a report. What is known and was not found is

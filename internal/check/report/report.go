@@ -79,7 +79,12 @@ func pathBelow(folder, name string) string {
 func (r *Report) sentence(f *check.Finding) string {
 	text := f.Where()
 	if f.Line != 0 {
-		text = strings.TrimSpace(fmt.Sprintf("%s (%s:%d)", text, r.path(f.Source), f.Line))
+		line := fmt.Sprintf("%s:%d", r.path(f.Source), f.Line)
+		if text == "" {
+			text = line
+		} else {
+			text += " (" + line + ")"
+		}
 	}
 	if text != "" {
 		text = "in " + text + ": "

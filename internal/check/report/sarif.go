@@ -127,6 +127,8 @@ func (sarif) Write(w io.Writer, r *Report) error {
 		}
 		if f.File != "" {
 			result.Message.Text += fmt.Sprintf(" (%s)", strings.Join(nonEmpty(f.File, f.Place), ", "))
+		}
+		if f.File != "" || f.Line != 0 {
 			result.Locations = []sarifLocation{r.sarifLocation(f)}
 		}
 		run.Results = append(run.Results, result)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -18,14 +19,16 @@ const (
 )
 
 type responses struct {
+	keep        []string
 	files, size int
 }
 
 // Expand replaces each word @FILE by the words of FILE, as libiberty does, and so all GNU
 // tools. A word whose FILE cannot be read stands for itself. It fails for a directory, for
-// a file with a zero byte, and for files that include themselves.
-func Expand(args []string) ([]string, error) {
-	var r responses
+// a file with a zero byte, and for files that include themselves. A word behind one of
+// keep stands for itself too.
+func Expand(args []string, keep ...string) ([]string, error) {
+	r := responses{keep: keep}
 	return r.expand(args, 0)
 }
 
@@ -41,9 +44,9 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 		return args, nil
 	}
 	out := append([]string(nil), args[:at]...)
-	for _, arg := range args[at:] {
+	for i, arg := range args[at:] {
 		name, ok := strings.CutPrefix(arg, "@")
-		if !ok || name == "" {
+		if !ok || name == "" || at+i > 0 && slices.Contains(r.keep, args[at+i-1]) {
 			out = append(out, arg)
 			continue
 		}

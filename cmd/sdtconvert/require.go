@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"sdtconvert/internal/check"
+	"sdtconvert/internal/listing"
+)
+
+// requireFlag is the flag whose value @FILE names a list of probes. As the next word it is
+// no response file.
+const requireFlag = "--require"
+
+// maxProbeList is the size in bytes of the largest list of probes that is read.
+const maxProbeList = 1 << 20
+
+// readRequirements reads the values of --require: a probe each, or @FILE.
+func readRequirements(values []string) ([]check.Requirement, error) {
+	var all []check.Requirement
+	for _, value := range values {
+		name, isFile := strings.CutPrefix(value, "@")
+		if !isFile {
+			r, err := requirement(value)
+			if err != nil {
+				return nil, usageError{err}
+			}
+			all = append(all, r)
+			continue
+		}
+		some, err := readProbeList(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// requirement reads provider:module:function:name.
+func requirement(text string) (check.Requirement, error) {
+	t, err := listing.ParsePattern(text)
+	return check.Requirement{Text: text, Match: func(p check.Probe) bool {
+		return t.Match(p.Provider, p.Module, p.Function, p.Name)
+	}}, err
+}
+
+// readProbeList reads a list of probes, one a line; a # begins a comment. An empty list is
+// an error: nothing would be required by mistake.
+func readProbeList(name string) ([]check.Requirement, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxProbeList+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxProbeList {
+		return nil, fmt.Errorf("%s: is no list of probes: it has more than %d MiB", name, maxProbeList>>20)
+	}
+	var all []check.Requirement
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text, _, _ := strings.Cut(string(line), "#")
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+			continue
+		case len(words) > 1:
+			return nil, fmt.Errorf("%s:%d: %d words; want one probe a line, provider:module:function:name", name, n, len(words))
+		}
+		r, err := requirement(words[0])
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		r.File, r.Line = name, n
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: lists no probe", name)
+	}
+	return all, nil
+}

@@ -1,0 +1,162 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/patch"
+)
+
+// scopedSemaphore is a semaphore of one image, or of all objects.
+type scopedSemaphore struct {
+	scope int
+	id    semaphoreID
+}
+
+// mayBeSemaphore reports whether a symbol has the name of a semaphore.
+func mayBeSemaphore(name string) bool {
+	return strings.HasPrefix(name, patch.GuardPrefix) || strings.HasSuffix(name, stapsdt.SemaphoreSuffix)
+}
+
+// guardReads notes the semaphores that the code of a file reads, by their symbols. What only
+// defines one is no guard: objects of provider files do, and linkers keep the semaphores of
+// functions that they drop.
+func (l *looker) guardReads() error {
+	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
+	if err != nil || !found {
+		return err
+	}
+	syms, err := l.Symbols()
+	if err != nil {
+		return err
+	}
+	symbols := map[uint32]*semaphore{}
+	for i := 1; i < syms.Len(); i++ {
+		if !mayBeSemaphore(syms.Name(i)) {
+			continue
+		}
+		s := syms.At(i)
+		of := &semaphore{id: l.semaphoreID(l.symbolRef(&s)), shown: s.Name}
+		held := s.Section > 0 && s.Section < len(l.Sections) && stapsdt.HoldsSemaphores(&l.Sections[s.Section])
+		if held {
+			l.link.held[scopedSemaphore{l.scope(), of.id}] = true
+		}
+		if held || l.relocatable() {
+			symbols[uint32(i)] = of
+		}
+	}
+	if l.relocatable() {
+		return l.readsOfObject(symbols)
+	}
+	return l.readsOfImage(symbols)
+}
+
+// readsOfObject notes which of the symbols code refers to, by its relocations.
+func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
+	if len(symbols) == 0 {
+		return nil
+	}
+	rels, err := l.RelocSections()
+	if err != nil {
+		return err
+	}
+	none, first := l.Machine.Traits().None, map[uint32]image.Addr{}
+	for _, rs := range rels {
+		if !l.Sections[rs.Target].Executable() {
+			continue
+		}
+		if err := l.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
+				first[r.Sym] = image.Addr{Section: rs.Target, Offset: r.Offset}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	for _, sym := range slices.Sorted(maps.Keys(first)) {
+		if err := l.readAt(symbols[sym], first[sym]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readsOfImage notes which of the semaphores code reads, as far as the machine tells.
+func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
+	reader, ok := l.Machine.(arch.Reader)
+	if !ok || len(symbols) == 0 {
+		return nil
+	}
+	at, lo, hi := map[uint64]*semaphore{}, ^uint64(0), uint64(0)
+	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
+		s := symbols[sym]
+		address := s.id.at.Offset
+		if other := at[address]; other == nil || cmp.Compare(s.shown, other.shown) < 0 {
+			at[address] = s
+		}
+		lo, hi = min(lo, address), max(hi, address+1)
+	}
+	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
+	if err := l.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
+		reader.Reads(code, pc, l.globalOffsetTable(), lo, hi, func(from, address uint64) {
+			if _, known := first[address]; !known && at[address] != nil {
+				first[address] = from
+			}
+		})
+	}); err != nil {
+		return err
+	}
+	for _, address := range slices.Sorted(maps.Keys(first)) {
+		if err := l.readAt(at[address], image.Addr{Offset: first[address]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachCode calls f with the code of an image, in pieces that overlap.
+func (l *looker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error {
+	s := &linkedStubs{looker: l, overlap: overlap}
+	return s.sections(func(sec *elfreloc.Section) func([]byte, uint64) error {
+		if !sec.Executable() {
+			return nil
+		}
+		return func(code []byte, pc uint64) error {
+			f(code, pc)
+			return nil
+		}
+	})
+}
+
+// globalOffsetTable is the address of that table, 0 where there is none.
+func (l *looker) globalOffsetTable() uint64 {
+	for i := range l.Sections {
+		if l.Sections[i].Name == ".got" {
+			return l.Sections[i].Addr
+		}
+	}
+	return 0
+}
+
+// readAt notes that code reads a semaphore. A finding of it has the name in place of a probe:
+// nothing tells where the provider's ends.
+func (l *looker) readAt(s *semaphore, at image.Addr) error {
+	probe, isGuard := strings.CutPrefix(s.shown, patch.GuardPrefix)
+	if !isGuard {
+		probe = strings.TrimSuffix(s.shown, stapsdt.SemaphoreSuffix)
+	}
+	f, err := l.finding(DeadGuard, at, probe, "")
+	if err != nil {
+		return err
+	}
+	s.finding = *f
+	l.link.read[l.scope()] = append(l.link.read[l.scope()], *s)
+	return nil
+}

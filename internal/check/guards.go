@@ -1,0 +1,147 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
+// give them one.
+func (l *looker) guardSymbols() error {
+	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
+	if err != nil || !found {
+		return err
+	}
+	syms, err := l.Symbols()
+	if err != nil {
+		return err
+	}
+	for i := 1; i < syms.Len(); i++ {
+		if !strings.HasPrefix(syms.Tail(i), patch.GuardPrefix) {
+			continue
+		}
+		s := syms.At(i)
+		at := l.symbolRef(&s)
+		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
+		f, err := l.finding(DeadGuard, at.Addr, id, "")
+		if err != nil {
+			return err
+		}
+		key := scopedID{l.scope(), idOf(linkerset.SplitID(id))}
+		l.link.guards[key] = append(l.link.guards[key], semaphore{l.semaphoreID(at), s.Name, *f})
+	}
+	return nil
+}
+
+// symbolRef is what a relocation against a symbol refers to.
+func (l *looker) symbolRef(s *elfreloc.Symbol) image.Ref {
+	at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
+	if l.relocatable() {
+		at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
+	}
+	return at
+}
+
+// deadGuards finds the guards that no tracer makes true.
+func (l *link) deadGuards() {
+	said := map[scopedSemaphore]bool{}
+	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
+		for i := range l.guards[key] {
+			g := &l.guards[key][i]
+			isTest := !strings.HasPrefix(g.shown, patch.GuardPrefix)
+			if probe := l.noted[key]; probe != nil {
+				l.otherSemaphore(probe, g)
+			} else if isTest && g.shown != "" || !isTest && l.fired[key] {
+				l.withoutNote(key, g)
+			} else {
+				continue // if code reads it, the others have it
+			}
+			said[scopedSemaphore{key.scope, g.id}] = true
+		}
+	}
+	for _, scope := range slices.Sorted(maps.Keys(l.read)) {
+		for i := range l.read[scope] {
+			r := &l.read[scope][i]
+			key := scopedSemaphore{scope, r.id}
+			if said[key] || !l.isGuard(scope, r) || l.names(scope, r.id) || l.ofProviderFile(scope, r.shown) {
+				continue
+			}
+			said[key] = true
+			if id, ok := strings.CutPrefix(r.shown, patch.GuardPrefix); ok {
+				l.withoutNote(scopedID{scope, idOf(linkerset.SplitID(id))}, r)
+				continue
+			}
+			l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.shown, oneName)
+		}
+	}
+}
+
+// What to do about guards.
+const (
+	withNotes = "convert every object with --stapsdt"
+	oneName   = "give guard and trace point one name"
+)
+
+// otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where
+// there is one.
+func (l *link) otherSemaphore(probe *noted, g *semaphore) {
+	named := func(s semaphore) bool { return s.id == g.id }
+	switch none := len(probe.semaphores) == 0; {
+	case none && g.shown == "" || slices.ContainsFunc(probe.semaphores, named):
+	case none:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.shown, withNotes)
+	case g.shown == "":
+		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].shown, withNotes)
+	default:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.shown, probe.semaphores[0].shown, withNotes)
+	}
+}
+
+// withoutNote finds a guard of a probe that has no note: no tracer knows it. What is still to
+// be converted may get one.
+func (l *link) withoutNote(key scopedID, g *semaphore) {
+	switch {
+	case l.live[key], l.names(key.scope, g.id):
+	case l.fired[key]:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.shown, withNotes)
+	default:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the probe has no site, so no tracer raises it; %s", g.shown, oneName)
+	}
+}
+
+// names reports whether a note of any probe names a semaphore: a:b_c and a_b:c share one.
+func (l *link) names(scope int, id semaphoreID) bool {
+	for key, probe := range l.noted {
+		if key.scope == scope && slices.ContainsFunc(probe.semaphores, func(s semaphore) bool { return s.id == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isGuard reports whether what code reads is a semaphore. Other variables may have such a
+// name too, but they are not in .probes.
+func (l *link) isGuard(scope int, s *semaphore) bool {
+	return strings.HasPrefix(s.shown, patch.GuardPrefix) || l.held[scopedSemaphore{scope, s.id}]
+}
+
+// ofProviderFile reports whether a semaphore is of a provider whose sites have notes and no
+// records. The header of a provider file has a test of each of its probes, so that none is
+// misspelt, and sources may test what they do not fire.
+func (l *link) ofProviderFile(scope int, semaphore string) bool {
+	begins := func(providers map[scopedID]bool) bool {
+		for p := range providers {
+			if p.scope == scope && strings.HasPrefix(semaphore, p.id+"_") {
+				return true
+			}
+		}
+		return false
+	}
+	return begins(l.ofNotes) && !begins(l.ofRecords)
+}

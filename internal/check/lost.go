@@ -1,0 +1,96 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sdtconvert/image"
+	"sdtconvert/internal/manifest"
+)
+
+// take notes that a copy has become an instance, and what it has lost.
+func (im *imageSites) take(l *looker, p *pair) error {
+	gone := &lost{sameSize: p.sameSize}
+	for i, s := range p.sites {
+		want := &p.copy.sites[i]
+		if s != nil {
+			im.used[s.index] = true
+		}
+		var f *Finding
+		var err error
+		switch {
+		case s == nil:
+			f, err = l.lostSite(p, want)
+		case want.Noted && l.noteAt[s.at] == nil && !l.wantsNotes:
+			f, err = l.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
+		default:
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		gone.findings = append(gone.findings, *f)
+	}
+	if len(gone.findings) == 0 {
+		gone = nil
+	}
+	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
+	return nil
+}
+
+// lostSite is the finding of a site that an instance does not have. Its address is that of
+// the function: other code may stand at the place that the site had. The line is the one
+// that the manifest has, if it has any.
+func (l *looker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
+	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
+	f, err := l.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))
+	if err == nil {
+		f.setSource(site)
+	}
+	return f, err
+}
+
+// setSource has a finding tell the line that the manifest has of a site.
+func (f *Finding) setSource(site *manifest.Site) {
+	colon := strings.LastIndexByte(site.Source, ':')
+	if colon <= 0 {
+		return
+	}
+	if line, err := strconv.Atoi(site.Source[colon+1:]); err == nil && line > 0 {
+		f.Source, f.Line = site.Source[:colon], line
+	}
+}
+
+// told names what tells of a site.
+func told(site *manifest.Site) string {
+	if site.Note != nil {
+		return "note"
+	}
+	return "record"
+}
+
+// absent reports a copy that has become no function of an image. Its sites may
+// still be in a function whose symbol was removed.
+func (s *Set) absent(c *functionCopy) {
+	for i := range c.sites {
+		site := &c.sites[i]
+		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil)) {
+			continue
+		}
+		rule, message := DroppedSite, "the linker has dropped its function"
+		switch {
+		case c.symbol == "":
+			rule, message = LostSite, "no image has this site, and no function tells whether its code is there"
+		case len(c.kept) > 0:
+			message = fmt.Sprintf("%s has another copy of its function", c.kept[0])
+		}
+		f := Finding{
+			Rule: rule, File: c.object, Place: fmt.Sprintf("%s+%#x", site.Section, site.Offset), Section: site.Section, Address: site.Offset,
+			Function: site.Function, Symbol: site.Symbol, FunctionOffset: site.FunctionOffset,
+			Probe: site.Probe, Message: message, file: len(s.files), at: image.Addr{Offset: site.Offset},
+		}
+		f.setSource(site)
+		s.findings = append(s.findings, f)
+	}
+}

@@ -1,0 +1,45 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/check"
+)
+
+// What --write-baseline writes --baseline reads, however long or odd names are.
+func TestBaselineOfAnyNames(t *testing.T) {
+	for _, name := range []string{"f", strings.Repeat("long", 100_000), " ", "a b", "#", "\u00a0", "a\u2028b", "\xff", "\r"} {
+		r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: name, Probe: name, Ordinal: 1}}}
+		data, err := r.Baseline()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "known")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		known, err := ReadBaseline(path)
+		if err != nil {
+			t.Errorf("%.20q: %v", name, err)
+			continue
+		}
+		if known.Apply(r); r.Known != 1 || len(r.Findings)+len(r.Gone) > 0 {
+			t.Errorf("%.20q: %d known, %d found, %d gone", name, r.Known, len(r.Findings), len(r.Gone))
+		}
+	}
+}
+
+// Nothing is read without end, and nothing written that could not be read.
+func TestBaselineIsBounded(t *testing.T) {
+	if _, err := ReadBaseline("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("error %v", err)
+	}
+	long := strings.Repeat("x", maxBaseline/2)
+	r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: long, Probe: long, Ordinal: 1}}}
+	if _, err := r.Baseline(); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("error %v", err)
+	}
+}
