@@ -29,6 +29,7 @@ type flow struct {
 	taken   bitmap          // functions of which some address is taken within
 	entries bitmap
 	spread  spread
+	work    int // instructions that were followed, of all sections
 
 	other     arch.Text // of section otherFrom: of another section that refers to this one
 	otherFrom int
@@ -116,7 +117,6 @@ func (f *flow) prepare(section int) (err error) {
 	for i, start := range f.starts {
 		f.addFunction(start, f.end(i))
 	}
-	Machine{}.Branches(f.text.Code, 0, func(_, to uint64) { f.entries.add(to) })
 	f.ready = true
 	return nil
 }
@@ -245,10 +245,11 @@ func (s *spread) add(entries bitmap, section int, run, from, to uint64) {
 
 // addFunction adds where the jumps of a function go, and whose addresses it takes. What
 // is behind an instruction that is not known may be anything, also a jump.
-func (f *flow) addFunction(from, to uint64) {
-	for from < to {
+func (f *flow) addFunction(start, to uint64) {
+	for from := start; from < to; {
 		inst, n := decode(f.text.Code[from:to])
 		if n == 0 {
+			Machine{}.Branches(f.text.Code[from:to], from, func(_, to uint64) { f.entries.add(to) })
 			f.addShortJumps(from, to)
 			return
 		}
@@ -256,7 +257,12 @@ func (f *flow) addFunction(from, to uint64) {
 		for _, a := range inst.Args {
 			switch a := a.(type) {
 			case x86asm.Rel:
-				f.entries.add(end + uint64(int64(a)))
+				// A jump within leads there with what is known (analysis), and a relocation says
+				// itself where to (addRef).
+				dest := end + uint64(int64(a))
+				if !f.fields.any(from, end) && (inst.Op == x86asm.CALL || dest < start || dest >= to) {
+					f.entries.add(dest)
+				}
 			case x86asm.Mem:
 				if a.Base == x86asm.RIP && inst.Op == x86asm.LEA && !f.fields.has(end-fieldLen) {
 					f.take(end + uint64(int32(a.Disp)))
