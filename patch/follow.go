@@ -59,6 +59,15 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		p.refuse(ref, refused)
 		return nil
 	}
+	if load.New != nil && p.semaphoreSize(ref.Stub) != 0 {
+		// The load has room for what loads the semaphore, and the calls have none.
+		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
+		if err != nil {
+			return err
+		}
+		p.indirect = true
+		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, operands{})
+	}
 	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Own: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		t, err := text.around(ref.Relocs.Target, site.Offset)

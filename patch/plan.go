@@ -77,6 +77,7 @@ type Plan struct {
 	flow       arch.Flow                     // for calls away from their relocations, once it is needed
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
+	indirect   bool       // a site goes to the helper that loads a semaphore through a register
 	known      *knowledge // once knowledge has made it
 
 	objectRefused bool // one of Refused is of the whole object

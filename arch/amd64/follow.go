@@ -13,7 +13,8 @@ package amd64
 // (function.go). All their calls are disabled if each executes with the stub's address
 // alone, and nothing else uses the registers; or none is. A mov is overwritten by a nop. A
 // movabs stays, and loads zero, from which the offset table's address makes what no one
-// uses.
+// uses. The calls of is-enabled tests are too short to load a semaphore. A mov becomes the
+// load of a helper's address that does (enabled.go), and the calls stay.
 
 import (
 	"bytes"
@@ -79,7 +80,7 @@ func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
 		if r.Addend != endAddend || r.Implicit {
 			return load{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend-endAddend)
 		}
-		return load{Site: arch.Site{Offset: r.Offset - movField, GOT: true, Code: b}, to: reg(b[0]&4)<<1 | reg(b[2]>>3&7), what: what}, nil
+		return load{Site: arch.Site{Offset: r.Offset - movField, GOT: true, Register: true, Code: b}, to: reg(b[0]&4)<<1 | reg(b[2]>>3&7), what: what}, nil
 	}
 	b := t.At(r.Offset-movabsField, movabsLen)
 	switch {
