@@ -28,6 +28,7 @@ type flow struct {
 	fields  bitmap          // that are relocated
 	taken   bitmap          // functions of which some address is taken within
 	entries bitmap
+	guesses bitmap // entries among others that are none: where distances lead to from each place they may be from
 	spread  spread
 	work    int // instructions that were followed, of all sections
 
@@ -98,7 +99,7 @@ func (f *flow) prepare(section int) (err error) {
 	}
 	size := uint64(len(f.text.Code))
 	f.section, f.labels = section, map[uint64]bool{}
-	f.fields, f.taken, f.entries = newBitmap(size), newBitmap(size), newBitmap(size)
+	f.fields, f.taken, f.entries, f.guesses = newBitmap(size), newBitmap(size), newBitmap(size), newBitmap(size)
 	f.addSymbols()
 	for _, i := range f.of[section] {
 		r := &f.code.Refs[i]
@@ -113,7 +114,7 @@ func (f *flow) prepare(section int) (err error) {
 			return err
 		}
 	}
-	f.spread.add(f.entries, 0, 0, 0, 0)
+	f.spread.add(f.guesses, 0, 0, 0, 0)
 	for i, start := range f.starts {
 		f.addFunction(start, f.end(i))
 	}
@@ -217,11 +218,15 @@ func (f *flow) addData(i int) {
 	from, _ := slices.BinarySearch(bases, f.runs[i])
 	to, _ := slices.BinarySearch(bases, r.Offset+1)
 	if from == to || to-from > mostBases {
-		f.spread.add(f.entries, r.Section, f.runs[i], at-min(at, r.Offset-f.runs[i]), at+1)
+		f.spread.add(f.guesses, r.Section, f.runs[i], at-min(at, r.Offset-f.runs[i]), at+1)
 		return
 	}
+	into := f.guesses
+	if to-from == 1 {
+		into = f.entries
+	}
 	for _, base := range bases[from:to] {
-		f.entries.add(at - (r.Offset - base))
+		into.add(at - (r.Offset - base))
 	}
 }
 

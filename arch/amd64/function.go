@@ -103,7 +103,7 @@ func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
 		if fn.flow.entries.any(in.at+1, in.at+uint64(in.n)) {
 			return nil, "which other code may jump to"
 		}
-		if i > 0 && fn.flow.entries.has(in.at) {
+		if i > 0 && (fn.flow.entries.has(in.at) || fn.flow.guesses.has(in.at)) {
 			a.seed(i)
 		}
 	}

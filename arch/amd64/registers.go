@@ -285,7 +285,7 @@ func (in *instruction) changes() uint16 {
 		set |= 1 << r
 	}
 	for i, a := range in.Args {
-		if r, ok := a.(x86asm.Reg); ok && (i == 0 || in.Op == x86asm.XCHG) {
+		if r, ok := a.(x86asm.Reg); ok && (i == 0 || in.Op == x86asm.XCHG || in.Op == x86asm.XADD) {
 			set |= registersOf(r)
 		}
 	}
@@ -306,7 +306,10 @@ var implicit = map[x86asm.Op][]reg{
 	x86asm.CBW: {0}, x86asm.CWDE: {0}, x86asm.CDQE: {0}, // rax
 	x86asm.CWD: {0, 2}, x86asm.CDQ: {0, 2}, x86asm.CQO: {0, 2}, // rax and rdx
 	x86asm.IMUL: {0, 2}, x86asm.MUL: {0, 2}, x86asm.IDIV: {0, 2}, x86asm.DIV: {0, 2},
-	x86asm.LEAVE: {4, 5}, // rsp and rbp
+	x86asm.LEAVE:   {4, 5}, // rsp and rbp
+	x86asm.CMPXCHG: {0},
+	x86asm.STOSB:   {0, 1, 7}, x86asm.STOSD: {0, 1, 7}, x86asm.STOSQ: {0, 1, 7}, // rax, rcx and rdi
+	x86asm.MOVSB: {1, 6, 7}, x86asm.MOVSQ: {1, 6, 7}, // rcx, rsi and rdi
 }
 
 // implicit reports whether an instruction may have one of some registers that is not among
@@ -342,4 +345,7 @@ var explicit = []x86asm.Op{
 	x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE, x86asm.SETL,
 	x86asm.SETLE, x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS,
 	x86asm.SHL, x86asm.SHLD, x86asm.SHR, x86asm.SHRD, x86asm.SUB, x86asm.TEST, x86asm.XCHG, x86asm.XOR,
+	x86asm.CVTSD2SI, x86asm.CVTSS2SI, x86asm.CVTTSD2SI, x86asm.CVTTSS2SI, x86asm.POPCNT, x86asm.LZCNT, x86asm.TZCNT, x86asm.MOVBE,
+	x86asm.XADD, x86asm.PAUSE, x86asm.LFENCE, x86asm.MFENCE, x86asm.SFENCE,
+	x86asm.PREFETCHNTA, x86asm.PREFETCHT0, x86asm.PREFETCHT1, x86asm.PREFETCHT2, x86asm.PREFETCHW,
 }
