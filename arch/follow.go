@@ -1,24 +1,42 @@
 package arch
 
-// Some calls are not where their relocation is: an address is loaded into a register
-// in one place, and called in another. Whether a register holds it there is told by the
-// code between, and by all that may lead into it, so it takes more than a window.
+// Some calls are not where their relocation is: one instruction loads the stub's address
+// into a register, and others call it. Which do, only the code of the whole function
+// tells, and all that leads into it, so it takes more than a window.
 
 // Follower is a Machine that has such calls.
 type Follower interface {
-	// Follows reports whether a relocation of a type may belong to one. Flow.Site is
-	// asked for its site then, and not Decode.
+	// Follows reports whether a relocation of a type may belong to a load of an address.
 	Follows(typ uint32) bool
 
-	// Flow prepares to find the sites of one object.
+	// Flow prepares to follow the loads of one object.
 	Flow(c Code) Flow
 }
 
-// Flow finds sites that are away from their relocations. It serves one goroutine.
+// Flow follows addresses from loads to calls. It serves one goroutine.
 type Flow interface {
-	// Site finds the site that relocs[0] of a text section belongs to, as Decode does.
-	// What cannot be disabled is a *Refusal; other errors are those of Code.Text.
-	Site(section int, relocs []Reloc) (Site, error)
+	// Follow returns what becomes of each load of a text section, in the order of loads,
+	// which are sorted by offset. Its errors are those of Code.Text.
+	Follow(section int, loads []Load) ([]Followed, error)
+}
+
+// Load is a relocation of a type that a Machine follows, and the stub that it names.
+type Load struct {
+	Reloc
+	Stub int // any number that is another one for each stub
+}
+
+// Followed is what is known of a load.
+type Followed struct {
+	// Sites are the calls that the address reaches, sorted by offset. Those that loads of
+	// one function share are told for the first of these alone.
+	Sites []Site
+	// Load is the instruction that loads the address, and New what takes its place; nil for
+	// one that stays, and does no harm without its relocation.
+	Load Site
+	New  []byte
+	// Refused says why the calls of the stub in this function cannot be disabled.
+	Refused *Refusal
 }
 
 // Code is what a Flow asks of an object. Places are sorted by section, and then by
@@ -30,6 +48,8 @@ type Code struct {
 	// loaded against symbols in text sections. What describes functions to unwinders is
 	// left out.
 	Refs []Ref
+	// LandingPads tells that unwinders may continue functions in places that Refs leave out.
+	LandingPads bool
 }
 
 // Place is an offset in a section.

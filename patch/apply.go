@@ -20,6 +20,8 @@ type applier struct {
 	thunk  *uint32     // symbol of the return thunk, once it is needed
 	helper *uint32     // symbol of the helper or of its section, once it is needed
 
+	keeps map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
+
 	semaphores map[*semaphore]uint32 // their symbols, 0 for none
 	tests      map[*semaphore]uint32 // the symbols of helpers that load them, once they are needed
 }
@@ -45,7 +47,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a := &applier{
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
-		semaphores: map[*semaphore]uint32{}, tests: map[*semaphore]uint32{},
+		keeps: map[stubIn]linkerset.Ref{}, semaphores: map[*semaphore]uint32{}, tests: map[*semaphore]uint32{},
 	}
 	if err := a.addSemaphores(); err != nil {
 		return err
@@ -66,6 +68,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		}
 		from = to
 	}
+	a.loads()
 	if a.notes != nil {
 		a.notes.warn()
 	}
@@ -143,13 +146,19 @@ func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]l
 func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	c := &s.Change
 	a.e.Patch(s.Relocs.Target, c.Site.Offset, c.Site.Code, c.New)
+	if c.Site.Register {
+		a.keeps[stubIn{s.Relocs.Target, s.Stub}] = keep
+	}
+	if s.Shared {
+		return nil
+	}
 	none := elfreloc.Relocation{Offset: s.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend}
 	for i := range s.Paired {
 		// A linker has nothing left to relax here.
-		a.neutralise(s, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
+		a.neutralise(&s.Reference, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
 	}
 	if c.Target == arch.TargetNone {
-		a.neutralise(s, s.Index, none)
+		a.neutralise(&s.Reference, s.Index, none)
 		return nil
 	}
 	to, err := a.target(s)
@@ -174,7 +183,29 @@ func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	return a.e.AddRelocation(s.Relocs.Target, none)
 }
 
-func (a *applier) neutralise(s *Site, index int, none elfreloc.Relocation) {
+// stubIn is a section that reaches a stub.
+type stubIn struct {
+	section int
+	stub    *Stub
+}
+
+// loads overwrites the loads of addresses that no call uses any more.
+func (a *applier) loads() {
+	for i := range a.p.Loads {
+		l := &a.p.Loads[i]
+		if l.New != nil {
+			a.e.Patch(l.Relocs.Target, l.Site.Offset, l.Site.Code, l.New)
+		}
+		if l.Own {
+			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
+			a.neutralise(&l.Reference, l.Index, elfreloc.Relocation{
+				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
+			})
+		}
+	}
+}
+
+func (a *applier) neutralise(s *Reference, index int, none elfreloc.Relocation) {
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*s.Relocs, index)
 	} else {

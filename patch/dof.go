@@ -48,17 +48,19 @@ type DOFSite struct {
 // number, ".", and the function's name follow.
 const AliasPrefix = "$dtrace"
 
-// decodeDOF finds the site of a call, or of one that an earlier run has disabled.
-func (p *Plan) decodeDOF(ref *Reference, t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+// decodeDOF decodes a call, or one that an earlier run has disabled.
+func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	m := p.Scan.Machine.(arch.DOFMachine)
 	if ref.Reloc.Type != m.Traits().None {
-		return p.decode(ref, t, relocs)
+		return m.Decode
 	}
-	site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
-	if !ok {
-		return site, arch.Refuse("compile it again", "a mark of what is no site of an earlier dtrace -G")
+	return func(t arch.Text, _ []arch.Reloc) (arch.Site, error) {
+		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
+		if !ok {
+			return site, arch.Refuse("compile it again", "a mark of what is no site of an earlier dtrace -G")
+		}
+		return site, nil
 	}
-	return site, nil
 }
 
 // disableDOF gives the form of a site that DTrace arms, and finds its function.

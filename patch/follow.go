@@ -5,33 +5,115 @@ import (
 	"debug/elf"
 	"errors"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
 
-// decode finds the site of a call, where its relocation is or elsewhere. An error that
-// is no *arch.Refusal is one of the object.
-func (p *Plan) decode(ref *Reference, t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
-	m := p.Scan.Machine
-	follower, ok := m.(arch.Follower)
-	if !ok || !follower.Follows(ref.Reloc.Type) {
-		return m.Decode(t, relocs)
+// Load is a reference that loads the address of its stub into a register, where calls of
+// sites use it.
+type Load struct {
+	Reference
+	Site arch.Site // the instruction
+	New  []byte    // what takes its place, nil for one that stays
+	// Own tells that the relocation is none of a site's (Site.Shared), and left for the load.
+	Own bool
+}
+
+// addCall plans the sites of one reference.
+func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
+	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
+	if err != nil {
+		return err
 	}
+	relocs := append(text.relocs[:0], machineReloc(ref.Reloc))
+	for _, r := range ref.Paired {
+		relocs = append(relocs, machineReloc(r))
+	}
+	text.relocs = relocs
+	decode := p.Scan.Machine.Decode
+	if p.Options.DOF != nil {
+		decode = p.decodeDOF(ref)
+	}
+	site, err := decode(t, relocs)
+	follower, ok := p.Scan.Machine.(arch.Follower)
+	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
+		return p.addLoad(follower, ref, text)
+	}
+	return p.addSite(Site{Reference: *ref}, site, err, t, found)
+}
+
+// addLoad plans the sites that a load of a stub's address leads to.
+func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader) error {
+	load, err := p.follow(follower, ref)
+	if err != nil {
+		return err
+	}
+	refused := load.Refused
+	if refused == nil && ref.Stub.Defined {
+		// Who compiles the stub too may know which registers it changes.
+		refused = arch.Refuse("define it elsewhere", "a call through a register of a stub that the object defines")
+	}
+	if refused != nil {
+		p.refuse(ref, refused)
+		return nil
+	}
+	if load.New != nil && p.semaphoreSize(ref.Stub) != 0 {
+		// The load has room for what loads the semaphore, and the calls have none.
+		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
+		if err != nil {
+			return err
+		}
+		p.indirect = true
+		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, operands{})
+	}
+	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Own: len(load.Sites) == 0})
+	for i, site := range load.Sites {
+		t, err := text.around(ref.Relocs.Target, site.Offset)
+		if err != nil {
+			return err
+		}
+		if err := p.addSite(Site{Reference: *ref, Shared: i > 0}, site, nil, t, operands{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow returns what is known of a load. All those of a section are followed at once.
+func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
 	if p.flow == nil {
 		code, err := p.Scan.code()
 		if err != nil {
-			return arch.Site{}, err
+			return nil, err
 		}
 		p.flow = follower.Flow(code)
 	}
-	site, err := p.flow.Site(ref.Relocs.Target, relocs)
-	if err == nil && ref.Stub.Defined {
-		// Who compiles the stub too may know which registers it changes.
-		err = arch.Refuse("define it elsewhere", "a call through a register of a stub that the object defines")
+	section := ref.Relocs.Target
+	if p.followed == nil || p.followedIn != section {
+		var loads []arch.Load
+		var relocs []relocation
+		for i := range p.Scan.Calls {
+			if c := &p.Scan.Calls[i]; c.Relocs.Target == section && follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
+				loads = append(loads, arch.Load{Reloc: machineReloc(c.Reloc), Stub: int(c.Stub.Symbol)})
+				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})
+			}
+		}
+		followed, err := p.flow.Follow(section, loads)
+		if err != nil {
+			return nil, err
+		}
+		p.followed, p.followedIn = make(map[relocation]*arch.Followed, len(followed)), section
+		for i := range followed {
+			p.followed[relocs[i]] = &followed[i]
+		}
 	}
-	return site, err
+	return p.followed[relocation{ref.Relocs.Index, ref.Index}], nil
 }
+
+// relocation is one of an object, by the index of its section and its own.
+type relocation struct{ section, index int }
 
 // isRefusal tells a refusal from an error of the object.
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
@@ -63,6 +145,9 @@ func (s *Scan) code() (arch.Code, error) {
 	}
 	slices.SortStableFunc(code.Symbols, func(a, b arch.Symbol) int {
 		return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(a.Offset, b.Offset))
+	})
+	code.LandingPads = slices.ContainsFunc(o.Sections, func(sec elfreloc.Section) bool {
+		return strings.HasPrefix(sec.Name, ".gcc_except_table")
 	})
 	rels, err := o.RelocSections()
 	if err != nil {

@@ -64,6 +64,9 @@ type Site struct {
 	// Operands say where the arguments of a marked nop are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
 	Operands string
+	// Shared tells that the relocation is that of another site, too: a stub's address was
+	// loaded once for both.
+	Shared bool
 }
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -71,6 +74,7 @@ type Plan struct {
 	Scan    *Scan
 	Options Options
 	Sites   []Site    // sorted by section and offset
+	Loads   []Load    // of the addresses that sites call through registers, sorted so too
 	Refused []Refusal // what keeps the plan from being applied: those of data, then those of code
 	Thunk   string    // the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
@@ -78,10 +82,13 @@ type Plan struct {
 	Warnings []error
 
 	semaphores semaphores
-	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
-	code       []byte               // what keep has kept
-	flow       arch.Flow            // for calls away from their relocations, once it is needed
-	known      *knowledge           // once knowledge has made it
+	thunks     map[int][]arch.Reloc          // what returns has found, by relocation section
+	code       []byte                        // what keep has kept
+	flow       arch.Flow                     // for calls away from their relocations, once it is needed
+	followed   map[relocation]*arch.Followed // the loads of section followedIn
+	followedIn int
+	indirect   bool       // a site goes to the helper that loads a semaphore through a register
+	known      *knowledge // once knowledge has made it
 
 	objectRefused bool // one of Refused is of the whole object
 	edited        bool // dtrace -G has disabled sites, which are not among Sites
@@ -139,6 +146,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 			}
 		}
 	}
+	p.sort()
 	return p, nil
 }
 
@@ -152,51 +160,33 @@ func Undecided(s *Scan) *Plan {
 	return p
 }
 
-func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
-	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
-	if err != nil {
-		return err
-	}
-	relocs := append(text.relocs[:0], machineReloc(ref.Reloc))
-	for _, r := range ref.Paired {
-		relocs = append(relocs, machineReloc(r))
-	}
-	text.relocs = relocs
-	var change arch.Change
-	traits := p.Scan.Machine.Traits()
-	decode := p.decode
-	if p.Options.DOF != nil {
-		decode = p.decodeDOF
-	}
-	site, err := decode(ref, t, relocs)
+// addSite plans one site of a reference: what Decode has found, or an error.
+func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found operands) error {
 	if err != nil && !isRefusal(err) {
 		return err
 	}
+	ref := &s.Reference
 	if err == nil && t.Encoding(site.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}
 	if err == nil {
-		err = refusal(traits.CheckThunk(p.Thunk))
+		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
 	}
 	if err == nil {
 		site.Code = p.keep(site.Code) // and let go of the window
-		change, err = p.disable(ref, site, t)
+		s.Change, err = p.disable(ref, site, t)
 		if err != nil && !isRefusal(err) {
 			return err
 		}
 	}
-	if err == nil {
-		err = p.overlap(ref, site)
-	}
-	where := ""
 	if err == nil && site.Form == arch.Nop {
-		where, err = found.of(ref)
+		s.Operands, err = found.of(ref)
 	}
 	if err != nil {
 		p.refuse(ref, err)
 		return nil
 	}
-	p.Sites = append(p.Sites, Site{*ref, change, where})
+	p.Sites = append(p.Sites, s)
 	return nil
 }
 
@@ -271,17 +261,27 @@ func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
 	return found, err
 }
 
-// overlap refuses a site that shares bytes with the one before it.
-func (p *Plan) overlap(ref *Reference, site arch.Site) error {
-	if len(p.Sites) == 0 {
-		return nil
+// sort brings the sites in order, and refuses those that share bytes with the one before.
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
+	})
+	sites := p.Sites[:0]
+	for _, s := range p.Sites {
+		if n := len(sites); n > 0 {
+			last := &sites[n-1]
+			old := &last.Change.Site
+			if last.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < old.Offset+uint64(len(old.Code)) {
+				p.refuse(&s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name))
+				continue
+			}
+		}
+		sites = append(sites, s)
 	}
-	last := &p.Sites[len(p.Sites)-1]
-	old := last.Change.Site
-	if last.Relocs.Target == ref.Relocs.Target && site.Offset < old.Offset+uint64(len(old.Code)) {
-		return fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name)
-	}
-	return nil
+	p.Sites = sites
+	slices.SortStableFunc(p.Refused[len(p.Scan.Refused):], func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
+	})
 }
 
 func machineReloc(r elfreloc.Relocation) arch.Reloc {

@@ -287,7 +287,7 @@ func (a *applier) test(s *Site) (uint32, error) {
 	name := testPrefix + strings.TrimSuffix(of.name, stapsdt.SemaphoreSuffix)
 	sym := a.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC})
 	sec, size, err := a.addHelper(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: a.semaphores[of], selfSymbol: sym}, arch.Stub{
-		Kind: arch.Enabled, LandingPad: t.Veneers && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
+		Kind: arch.Enabled, LandingPad: (t.Veneers || a.p.indirect) && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
 	})
 	function := a.e.Symbol(sym)
 	function.Section, function.Size = sec, size

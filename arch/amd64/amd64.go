@@ -27,9 +27,9 @@ var traits = arch.Traits{
 	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
-		Site:   6,
+		Site:   movLen,
 		Skip:   condSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
-		Branch: 2 + fieldLen,
+		Branch: movLen,
 		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},
 	Entries: []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both

@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	fixNoPLT  = "compile without -fno-plt"
+	fixNoPLT  = "compile without -fno-plt, or in Rust with -C relro-level=off"
 	fixLarge  = "compile without -mcmodel=large"
 	fixDirect = "call the stub directly, and do not take its address"
 	fixNop    = "mark the first byte of a nop 0f 1f 44 00 00"
@@ -128,8 +128,12 @@ func isIndirect(t arch.Text, at uint64) bool {
 	return b != nil && b[0] == opGroup && (b[1]>>3&7 == 2 || b[1]>>3&7 == 4)
 }
 
-// Branch reads call, jmp and jcc rel32, and a call with the prefix.
+// Branch reads call, jmp and jcc rel32, and a call with the prefix. It reads the load of a
+// helper's address too, which calls go to.
 func (Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
+	if b := t.At(at, movLen); b != nil && isLea(b) {
+		return behind(b, at), true
+	}
 	if b := t.At(at, 1); b != nil && b[0] == prefixAddr32 {
 		at++
 		if b = t.At(at, 1); b == nil || b[0] != opCall {

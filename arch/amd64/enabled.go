@@ -14,6 +14,11 @@ import (
 func test(s arch.Site, env arch.Env) (arch.Change, error) {
 	c := arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: arch.Reloc{Offset: s.Offset + 1, Type: uint32(elf.R_X86_64_PLT32), Addend: endAddend}}
 	switch {
+	case s.Register && len(s.Code) == movLen:
+		c.New = bytes.Clone(s.Code) // the load becomes one of the helper's address, which calls go on to
+		c.New[1] = opLea
+		clear(c.New[movField:])
+		c.Reloc.Offset, c.Reloc.Type = s.Offset+movField, uint32(elf.R_X86_64_PC32)
 	case s.Form == arch.CondTail && len(s.Code) == 2+fieldLen:
 		c.New = bytes.Clone(s.Code) // jcc rel32
 		clear(c.New[2:])
@@ -41,6 +46,9 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	if b := t.At(record, len(call5)); b != nil && b[0] == opCall {
 		return arch.Site{Offset: record, Form: arch.Call, Code: b}, true
 	}
+	if b := t.At(record, movLen); b != nil && isLea(b) {
+		return arch.Site{Offset: record, Form: arch.Call, GOT: true, Register: true, Code: b}, true
+	}
 	b := t.At(record, len(load6))
 	switch {
 	case b == nil:
@@ -51,6 +59,11 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	}
 	return arch.Site{}, false
 }
+
+const opLea = 0x8d
+
+// isLea recognises lea disp32(%rip) into a register of 64 bits.
+func isLea(code []byte) bool { return code[0]&^4 == 0x48 && code[1] == opLea && code[2]&0xc7 == 5 }
 
 var (
 	endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}

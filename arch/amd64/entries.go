@@ -28,7 +28,9 @@ type flow struct {
 	fields  bitmap          // that are relocated
 	taken   bitmap          // functions of which some address is taken within
 	entries bitmap
+	guesses bitmap // entries among others that are none: where distances lead to from each place they may be from
 	spread  spread
+	work    int // instructions that were followed, of all sections
 
 	other     arch.Text // of section otherFrom: of another section that refers to this one
 	otherFrom int
@@ -97,7 +99,7 @@ func (f *flow) prepare(section int) (err error) {
 	}
 	size := uint64(len(f.text.Code))
 	f.section, f.labels = section, map[uint64]bool{}
-	f.fields, f.taken, f.entries = newBitmap(size), newBitmap(size), newBitmap(size)
+	f.fields, f.taken, f.entries, f.guesses = newBitmap(size), newBitmap(size), newBitmap(size), newBitmap(size)
 	f.addSymbols()
 	for _, i := range f.of[section] {
 		r := &f.code.Refs[i]
@@ -112,11 +114,10 @@ func (f *flow) prepare(section int) (err error) {
 			return err
 		}
 	}
-	f.spread.add(f.entries, 0, 0, 0, 0)
+	f.spread.add(f.guesses, 0, 0, 0, 0)
 	for i, start := range f.starts {
 		f.addFunction(start, f.end(i))
 	}
-	Machine{}.Branches(f.text.Code, 0, func(_, to uint64) { f.entries.add(to) })
 	f.ready = true
 	return nil
 }
@@ -217,11 +218,15 @@ func (f *flow) addData(i int) {
 	from, _ := slices.BinarySearch(bases, f.runs[i])
 	to, _ := slices.BinarySearch(bases, r.Offset+1)
 	if from == to || to-from > mostBases {
-		f.spread.add(f.entries, r.Section, f.runs[i], at-min(at, r.Offset-f.runs[i]), at+1)
+		f.spread.add(f.guesses, r.Section, f.runs[i], at-min(at, r.Offset-f.runs[i]), at+1)
 		return
 	}
+	into := f.guesses
+	if to-from == 1 {
+		into = f.entries
+	}
 	for _, base := range bases[from:to] {
-		f.entries.add(at - (r.Offset - base))
+		into.add(at - (r.Offset - base))
 	}
 }
 
@@ -245,10 +250,11 @@ func (s *spread) add(entries bitmap, section int, run, from, to uint64) {
 
 // addFunction adds where the jumps of a function go, and whose addresses it takes. What
 // is behind an instruction that is not known may be anything, also a jump.
-func (f *flow) addFunction(from, to uint64) {
-	for from < to {
+func (f *flow) addFunction(start, to uint64) {
+	for from := start; from < to; {
 		inst, n := decode(f.text.Code[from:to])
 		if n == 0 {
+			Machine{}.Branches(f.text.Code[from:to], from, func(_, to uint64) { f.entries.add(to) })
 			f.addShortJumps(from, to)
 			return
 		}
@@ -256,7 +262,12 @@ func (f *flow) addFunction(from, to uint64) {
 		for _, a := range inst.Args {
 			switch a := a.(type) {
 			case x86asm.Rel:
-				f.entries.add(end + uint64(int64(a)))
+				// A jump within leads there with what is known (analysis), and a relocation says
+				// itself where to (addRef).
+				dest := end + uint64(int64(a))
+				if !f.fields.any(from, end) && (inst.Op == x86asm.CALL || dest < start || dest >= to) {
+					f.entries.add(dest)
+				}
 			case x86asm.Mem:
 				if a.Base == x86asm.RIP && inst.Op == x86asm.LEA && !f.fields.has(end-fieldLen) {
 					f.take(end + uint64(int32(a.Disp)))

@@ -1,122 +1,177 @@
 package amd64
 
-// Calls of the large code model (x86-64 psABI, section 3.5): a movabs has the
-// relocation against the stub, and a call or a jump through a register comes later. It
-// is disabled where nothing but the movabs can have led to it: both are in one basic
-// block, and what is known of the registers on the way shows that the stub is called.
-// The movabs stays, and loads zero. That is harmless where the registers that it and
-// its results are in die: those that a call may change anyway (section 3.2.1).
+// Calls through registers. An instruction with the relocation loads the stub's address,
+// and a call or a jump through a register comes later, in another place, or in several:
 //
-// Between the two the global offset table is added, or read through: its entry 0 then,
-// which holds the address of _DYNAMIC (section 5.2).
+//   - without a procedure linkage table (-fno-plt, and what rustc makes by default), a mov
+//     from the stub's slot of the global offset table;
+//   - in the large code model (x86-64 psABI, section 3.5), a movabs. Between it and the
+//     call the global offset table's address is added, or read through: its entry 0 then,
+//     which holds the address of _DYNAMIC (section 5.2).
+//
+// A function's loads of one stub are followed together, along all ways through it
+// (function.go). All their calls are disabled if each executes with the stub's address
+// alone, and nothing else uses the registers; or none is. A mov is overwritten by a nop. A
+// movabs stays, and loads zero, from which the offset table's address makes what no one
+// uses. The calls of is-enabled tests are too short to load a semaphore. A mov becomes the
+// load of a helper's address that does (enabled.go), and the calls stay.
 
 import (
+	"bytes"
 	"debug/elf"
-
-	"golang.org/x/arch/x86/x86asm"
+	"slices"
 
 	"sdtconvert/arch"
 )
 
 const (
-	movabsLen   = 10  // REX.W b8+r imm64
-	movabsField = 2   // the offset of its imm64
-	farthest    = 256 // instructions between a movabs and its call
+	movabsLen   = 10 // REX.W b8+r imm64
+	movabsField = 2  // the offset of its imm64
+	movLen      = 7  // REX.W 8b /r disp32
+	movField    = 3  // the offset of its disp32
 )
 
-// whyUnknown is why nothing is known of the registers at a call.
-const whyUnknown = "behind an instruction that is not known"
+// nop7 takes the place of a mov.
+var nop7 = []byte{0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00} // nopl 0(%rax)
 
-// Follows tells what the large code model loads the addresses of functions with.
-func (Machine) Follows(typ uint32) bool {
+// Bounds of what is followed. Of a function each instruction is kept, and looked at some
+// times for each stub that it loads.
+const (
+	maxFunction = 1 << 18 // bytes
+	maxWork     = 1 << 24 // instructions of the functions of a section, times the stubs of each
+)
+
+// Follows tells what addresses of functions are loaded with.
+func (Machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
+
+// valueOf is what the field of a relocation of a type holds of a symbol.
+func valueOf(typ uint32) value {
 	switch elf.R_X86_64(typ) {
-	case elf.R_X86_64_64, elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64, elf.R_X86_64_GOT64:
-		return true
+	case elf.R_X86_64_64, elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
+		return address
+	case elf.R_X86_64_PLTOFF64, elf.R_X86_64_GOTOFF64:
+		return distance
+	case elf.R_X86_64_GOT64:
+		return slot
 	}
-	return false
+	return nothing
 }
 
 // Flow groups what leads to each section; it reads no text.
 func (Machine) Flow(c arch.Code) arch.Flow { return newFlow(c) }
 
-// Site follows the stub's address from where it is loaded to where it is called.
-func (f *flow) Site(section int, relocs []arch.Reloc) (arch.Site, error) {
-	r := relocs[0]
-	usual := arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes")
-	if elf.R_X86_64(r.Type) == elf.R_X86_64_64 {
-		usual = arch.RefuseAddress(fixLarge+"; "+fixDirect, "an absolute address")
-	}
-	if err := f.prepare(section); err != nil {
-		return arch.Site{}, err
-	}
-	load := loadOf(f.text, r)
-	switch {
-	case load < 0:
-		return arch.Site{}, usual
-	case len(relocs) > 1:
-		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
-	}
-	site, why := follow(f.text, r, reg(load))
-	if why == "" && f.entries.any(r.Offset-movabsField+1, site.Offset+uint64(len(site.Code))) {
-		why = "which other code may jump to"
-	}
-	if why != "" {
-		usual.Got += ", " + why
-		return arch.Site{}, usual
-	}
-	return site, nil
+// load is an instruction that loads something of a stub into a register.
+type load struct {
+	arch.Site
+	to   reg
+	what value
+	of   int // the index of its relocation
+	stub int
 }
 
-// loadOf returns the register that the movabs of a relocated field loads, or -1 where
-// there is none.
-func loadOf(t arch.Text, r arch.Reloc) int {
+// loadOf returns the load that a relocation belongs to, or why there is none.
+func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
+	r, what := l.Reloc, valueOf(l.Type)
+	if what == address && elf.R_X86_64(r.Type) != elf.R_X86_64_64 {
+		b := t.At(r.Offset-movField, movLen)
+		if r.Offset < movField || b == nil || b[0]&^4 != 0x48 || b[1] != 0x8b || b[2]&0xc7 != 5 {
+			return load{}, refuseLoad(t, r, "")
+		}
+		if r.Addend != endAddend || r.Implicit {
+			return load{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend-endAddend)
+		}
+		return load{Site: arch.Site{Offset: r.Offset - movField, GOT: true, Register: true, Code: b}, to: reg(b[0]&4)<<1 | reg(b[2]>>3&7), what: what}, nil
+	}
 	b := t.At(r.Offset-movabsField, movabsLen)
-	if r.Offset < movabsField || b == nil || r.Implicit || b[0]&^1 != 0x48 || b[1]&^7 != 0xb8 {
-		return -1
+	switch {
+	case r.Offset < movabsField || b == nil || r.Implicit || b[0]&^1 != 0x48 || b[1]&^7 != 0xb8,
+		!bytes.Equal(b[movabsField:], make([]byte, 8)): // which it would load when the relocation is gone
+		return load{}, refuseLoad(t, r, "")
+	case r.Addend != 0:
+		return load{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
 	}
-	for _, zero := range b[movabsField:] {
-		if zero != 0 {
-			return -1 // which it would load when the relocation is gone
-		}
-	}
-	return int(b[0]&1)<<3 | int(b[1]&7)
+	return load{Site: arch.Site{Offset: r.Offset - movabsField, Code: b}, to: reg(b[0]&1)<<3 | reg(b[1]&7), what: what}, nil
 }
 
-// follow goes from a movabs to the instruction that calls what it has loaded into a
-// register. why tells what keeps the call from being disabled, "" for nothing.
-func follow(t arch.Text, r arch.Reloc, load reg) (site arch.Site, why string) {
-	held := holdings{typ: elf.R_X86_64(r.Type)}
-	held.in[load] = offset
-	if held.typ == elf.R_X86_64_64 {
-		held.in[load] = address
+// refuseLoad says what was met, and why it is not followed.
+func refuseLoad(t arch.Text, r arch.Reloc, why string) *arch.Refusal {
+	if why != "" {
+		why = ", " + why
 	}
-	at := r.Offset - movabsField + movabsLen
-	for range farthest {
-		if at-t.Start >= uint64(len(t.Code)) {
-			break
-		}
-		inst, n := decode(t.Code[at-t.Start:])
-		if n == 0 || inst.Op == 0 {
-			return site, whyUnknown
-		}
-		if held.calls(inst) {
-			if code := t.At(at, n); hasPlainOpcode(code) {
-				site = arch.Site{Offset: at, Register: true, Code: code}
-				if inst.Op == x86asm.JMP {
-					site.Form = arch.Tail
-				}
-				return site, held.live()
+	switch elf.R_X86_64(r.Type) {
+	case elf.R_X86_64_64:
+		return arch.RefuseAddress(fixLarge+"; "+fixDirect, "an absolute address%s", why)
+	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
+		return arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, %s%s", before(t, r), why)
+	}
+	return arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes%s", why)
+}
+
+// Follow goes through the functions that hold loads.
+func (f *flow) Follow(section int, loads []arch.Load) ([]arch.Followed, error) {
+	if err := f.prepare(section); err != nil {
+		return nil, err
+	}
+	out := make([]arch.Followed, len(loads))
+	var found []load
+	for i, l := range loads {
+		ld, refused := loadOf(f.text, l)
+		ld.of, ld.stub = i, l.Stub
+		out[i] = arch.Followed{Load: ld.Site, Refused: refused}
+		if refused == nil {
+			found = append(found, ld)
+			if ld.GOT {
+				out[i].New = nop7
 			}
-			return site, "with a prefix"
 		}
-		if why = held.pass(inst); why != "" {
-			return site, why
-		}
-		at += uint64(n)
 	}
-	return site, "far from where its register is loaded"
+	for len(found) > 0 {
+		start, end := f.around(found[0].Offset)
+		n := 1
+		for n < len(found) && found[n].Offset < end {
+			n++
+		}
+		f.followFunction(start, end, found[:n], loads, out)
+		found = found[n:]
+	}
+	return out, nil
+}
+
+// around is the function that holds an offset.
+func (f *flow) around(off uint64) (start, end uint64) {
+	i, begins := slices.BinarySearch(f.starts, off)
+	if !begins {
+		i--
+	}
+	return f.starts[i], f.end(i)
+}
+
+// followFunction follows the loads of one function, those of each stub together.
+func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.Load, out []arch.Followed) {
+	slices.SortStableFunc(all, func(a, b load) int { return a.stub - b.stub })
+	fn, why := f.decode(start, end)
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].stub == all[0].stub {
+			n++
+		}
+		loads := all[:n]
+		all = all[n:]
+		var sites []arch.Site
+		if f.work += len(fn.insts); why == "" && f.work > maxWork {
+			why = "in one of too many functions"
+		}
+		refusal := why
+		if refusal == "" {
+			sites, refusal = fn.follow(loads)
+		}
+		for _, l := range loads {
+			if refusal != "" {
+				out[l.of].Refused = refuseLoad(f.text, relocs[l.of].Reloc, refusal)
+			}
+		}
+		out[loads[0].of].Sites = sites
+	}
 }
 
 // hasPlainOpcode tells a call or jump without a prefix but REX.

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"debug/elf"
 	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -39,124 +38,264 @@ func whole(a x86asm.Arg) reg {
 	return noReg
 }
 
-// calleeSaved are the registers that live on behind a call (x86-64 psABI, figure 3.4).
-var calleeSaved = []reg{3, 4, 5, 12, 13, 14, 15} // rbx, rsp, rbp, r12 to r15
+// filled finds the general register that an operand is all of when it is written: one of
+// 32 bits clears the others.
+func filled(a x86asm.Arg) reg {
+	if r, ok := a.(x86asm.Reg); ok && r >= x86asm.EAX && r <= x86asm.R15L {
+		return general(r)
+	}
+	return whole(a)
+}
 
-// holding is what a register holds of a stub.
-type holding uint8
+// registersOf are the general registers that an operand has a part in, as a set.
+func registersOf(a x86asm.Arg) (set uint16) {
+	add := func(r x86asm.Reg) {
+		if g := general(r); g != noReg {
+			set |= 1 << g
+		}
+	}
+	switch a := a.(type) {
+	case x86asm.Reg:
+		add(a)
+	case x86asm.Mem:
+		add(a.Base)
+		add(a.Index)
+	}
+	return set
+}
 
+// Sets of registers (x86-64 psABI, figure 3.4).
 const (
-	nothing holding = iota
-	offset          // of the stub, or of its slot, from the global offset table
-	address         // of the stub
+	calleeSaved uint16 = 1<<3 | 1<<4 | 1<<5 | 1<<12 | 1<<13 | 1<<14 | 1<<15 // rbx, rsp, rbp, r12 to r15
+	returned    uint16 = 1<<0 | 1<<2                                        // rax, rdx
+	allRegs     uint16 = 0xffff
 )
 
-// holdings are what all registers hold, behind a movabs with a relocation of a type.
-type holdings struct {
-	typ elf.R_X86_64
-	in  [16]holding
+// value is what a register holds of a stub.
+type value uint8
+
+const (
+	nothing  value = iota
+	distance       // from the global offset table to the stub
+	slot           // the distance from there to the stub's slot
+	address        // of the stub
+)
+
+// state is what the registers hold of one stub at a place, whichever way led there.
+type state struct {
+	reached bool
+	must    [16]value // what each holds in any case
+	may     uint16    // those that hold something in some case
+}
+
+// join adds the state of another way, and reports whether that changes this one.
+func (s *state) join(o *state) (changed bool) {
+	if !s.reached {
+		*s = *o
+		return true
+	}
+	for r := range s.must {
+		if s.must[r] != o.must[r] && s.must[r] != nothing {
+			s.must[r], changed = nothing, true
+		}
+	}
+	changed = changed || o.may&^s.may != 0
+	s.may |= o.may
+	return changed
+}
+
+// set has a register hold a value.
+func (s *state) set(r reg, v value) {
+	s.must[r] = v
+	s.may &^= 1 << r
+	if v != nothing {
+		s.may |= 1 << r
+	}
 }
 
 // holds tells what an operand of 64 bits holds, itself.
-func (h *holdings) holds(a x86asm.Arg) holding {
+func (s *state) holds(a x86asm.Arg) value {
 	if r := whole(a); r != noReg {
-		return h.in[r]
+		return s.must[r]
 	}
 	return nothing
 }
 
-// mentions reports whether an operand has a part in what is held.
-func (h *holdings) mentions(a x86asm.Arg) bool {
-	var regs []x86asm.Reg
-	switch a := a.(type) {
-	case x86asm.Reg:
-		regs = []x86asm.Reg{a}
-	case x86asm.Mem:
-		regs = []x86asm.Reg{a.Base, a.Index}
-	}
-	return slices.ContainsFunc(regs, func(r x86asm.Reg) bool {
-		g := general(r)
-		return g != noReg && h.in[g] != nothing
-	})
+// isFree reports whether an operand is a whole register that holds nothing of the stub.
+func (s *state) isFree(a x86asm.Arg) bool {
+	r := whole(a)
+	return r != noReg && s.may>>r&1 == 0
 }
 
-// isSum reports whether an operand in memory is at the sum of the offset and of another
+// isSum reports whether an operand in memory is at the sum of a value and of another
 // register, which holds the global offset table's address.
-func (h *holdings) isSum(a x86asm.Arg) bool {
+func (s *state) isSum(a x86asm.Arg, v value) bool {
 	m, ok := a.(x86asm.Mem)
 	if !ok || m.Disp != 0 || m.Segment != 0 || m.Index == 0 || m.Scale != 1 {
 		return false
 	}
-	base, index := h.holds(m.Base), h.holds(m.Index)
-	return base == offset && index == nothing && whole(m.Index) != noReg ||
-		index == offset && base == nothing && whole(m.Base) != noReg
-}
-
-// fromGOT reports whether the offset is that of the stub from the global offset table:
-// of its entry of the procedure linkage table, or of a hidden stub itself.
-func (h *holdings) fromGOT() bool {
-	return h.typ == elf.R_X86_64_PLTOFF64 || h.typ == elf.R_X86_64_GOTOFF64
+	return s.holds(m.Base) == v && s.isFree(m.Index) || s.holds(m.Index) == v && s.isFree(m.Base)
 }
 
 // calls reports whether an instruction calls the stub, or jumps to it.
-func (h *holdings) calls(inst x86asm.Inst) bool {
-	if inst.Op != x86asm.CALL && inst.Op != x86asm.JMP {
+func (s *state) calls(in *instruction) bool {
+	if in.Op != x86asm.CALL && in.Op != x86asm.JMP {
 		return false
 	}
-	return h.holds(inst.Args[0]) == address || h.typ == elf.R_X86_64_GOT64 && h.isSum(inst.Args[0])
+	return s.holds(in.Args[0]) == address || s.isSum(in.Args[0], slot)
 }
 
-// live says which register that holds something of the stub lives on behind the call.
-func (h *holdings) live() string {
-	for _, r := range calleeSaved {
-		if h.in[r] != nothing {
+// pass goes over an instruction, which is a load of the stub if l is not nil.
+func (s *state) pass(in *instruction, l *load) {
+	dst := filled(in.Args[0])
+	switch {
+	case l != nil:
+		s.set(l.to, l.what)
+	case in.Op == x86asm.CALL:
+		for r := range reg(len(s.must)) {
+			if calleeSaved>>r&1 == 0 {
+				s.set(r, nothing)
+			}
+		}
+	case s.makesAddress(in):
+		s.set(dst, address)
+	case in.copies():
+		from := whole(in.Args[1])
+		may := s.may >> from & 1
+		s.set(dst, s.must[from])
+		s.may |= may << dst
+	case in.overwrites():
+		s.set(dst, nothing)
+	}
+}
+
+// check tells what keeps the calls from being disabled at an instruction that is none of
+// them: a use of a register that may hold something of the stub.
+func (s *state) check(in *instruction) (why string) {
+	if s.may == 0 {
+		return ""
+	}
+	switch in.Op {
+	case x86asm.CALL, x86asm.JMP:
+		if registersOf(in.Args[0])&s.may != 0 {
+			return "whose register may hold something else"
+		}
+		if (in.Op == x86asm.CALL || in.jump < 0) && s.may&^calleeSaved != 0 {
+			return "whose register another function may use"
+		}
+	case x86asm.RET:
+		if s.may&(returned|calleeSaved) != 0 {
 			return "whose register lives on"
+		}
+		return ""
+	case x86asm.UD2, x86asm.HLT:
+		return ""
+	}
+	switch {
+	case in.leaves:
+		return "whose register lives on in other code"
+	case in.jump >= 0 && in.Op != x86asm.JMP && s.may>>1&1 != 0: // rcx, which some count or test
+		return whyUnknown
+	case in.jump >= 0 || in.Op == x86asm.CALL || in.Op == x86asm.JMP:
+		return ""
+	case s.makesAddress(in) || in.copies():
+		return ""
+	case in.implicit(s.may):
+		return whyUnknown
+	}
+	return s.checkOperands(in)
+}
+
+// checkOperands looks for those that have a part in what is held.
+func (s *state) checkOperands(in *instruction) string {
+	args := in.Args[:]
+	switch {
+	case !in.overwrites():
+	case in.Op == x86asm.XOR || in.Op == x86asm.SUB:
+		return ""
+	default:
+		args = args[1:]
+	}
+	for _, a := range args {
+		if a != nil && registersOf(a)&s.may != 0 {
+			return "whose register has another use"
 		}
 	}
 	return ""
 }
 
-// pass goes over an instruction. why tells what keeps the call from being disabled.
-func (h *holdings) pass(inst x86asm.Inst) (why string) {
-	switch {
-	case branches(inst.Op):
-		return "in another basic block"
-	case h.makesAddress(inst):
-		h.in[whole(inst.Args[0])] = address
-		return ""
-	case !h.knows(inst):
-		return whyUnknown
-	case slices.ContainsFunc(inst.Args[:], h.mentions):
-		return "whose register has another use"
-	}
-	return ""
-}
-
-// makesAddress reports whether an instruction makes the stub's address of the offset and
+// makesAddress reports whether an instruction makes the stub's address of the distance and
 // the global offset table's address, or loads it from there, into a register.
-func (h *holdings) makesAddress(inst x86asm.Inst) bool {
-	dst, src := inst.Args[0], inst.Args[1]
+func (s *state) makesAddress(in *instruction) bool {
+	dst, src := in.Args[0], in.Args[1]
 	if whole(dst) == noReg {
 		return false
 	}
-	switch inst.Op {
+	switch in.Op {
 	case x86asm.ADD:
-		a, b := h.holds(dst), h.holds(src)
-		return h.fromGOT() && whole(src) != noReg && (a == nothing && b == offset || a == offset && b == nothing)
+		return s.holds(dst) == distance && s.isFree(src) || s.isFree(dst) && s.holds(src) == distance
 	case x86asm.LEA:
-		return h.fromGOT() && h.isSum(src)
+		return s.isSum(src, distance)
 	case x86asm.MOV:
-		return h.typ == elf.R_X86_64_GOT64 && h.isSum(src)
+		return s.isSum(src, slot)
 	}
 	return false
 }
 
-// branches reports whether an instruction ends a basic block, or calls.
-func branches(op x86asm.Op) bool {
+// copies reports whether an instruction copies a whole register to another.
+func (in *instruction) copies() bool {
+	return in.Op == x86asm.MOV && whole(in.Args[0]) != noReg && whole(in.Args[1]) != noReg
+}
+
+// overwrites reports whether an instruction writes all of its first operand, a register,
+// whatever that was.
+func (in *instruction) overwrites() bool {
+	dst := filled(in.Args[0])
+	if dst == noReg {
+		return false
+	}
+	switch in.Op {
+	case x86asm.MOV, x86asm.LEA, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.POP,
+		x86asm.CVTTSD2SI, x86asm.CVTTSS2SI, x86asm.MOVD, x86asm.MOVQ:
+		return registersOf(in.Args[1])>>dst&1 == 0
+	case x86asm.IMUL:
+		return in.Args[2] != nil && registersOf(in.Args[1])>>dst&1 == 0
+	case x86asm.XOR, x86asm.SUB:
+		return in.Args[0] == in.Args[1]
+	}
+	return false
+}
+
+// changes are the general registers that an instruction may write, besides rsp.
+func (in *instruction) changes() uint16 {
+	switch in.Op {
+	case x86asm.CMP, x86asm.TEST, x86asm.PUSH, x86asm.CALL, x86asm.JMP, x86asm.BT, x86asm.RET, x86asm.NOP, x86asm.UD2, x86asm.HLT:
+		return 0
+	case x86asm.LEAVE:
+		return 1 << 5
+	}
+	if in.jump >= 0 || in.leaves {
+		return 1 << 1 // rcx, which loop counts
+	}
+	if in.implicit(allRegs) && implicit[in.Op] == nil {
+		return allRegs
+	}
+	var set uint16
+	for _, r := range implicit[in.Op] {
+		set |= 1 << r
+	}
+	for i, a := range in.Args {
+		if r, ok := a.(x86asm.Reg); ok && (i == 0 || in.Op == x86asm.XCHG || in.Op == x86asm.XADD) {
+			set |= registersOf(r)
+		}
+	}
+	return set
+}
+
+// ends reports whether what is behind an instruction is not executed next.
+func ends(op x86asm.Op) bool {
 	switch op {
-	case x86asm.CALL, x86asm.JMP, x86asm.RET, x86asm.LCALL, x86asm.LJMP, x86asm.LRET, x86asm.SYSCALL, x86asm.INT, x86asm.UD2, x86asm.HLT,
-		x86asm.JA, x86asm.JAE, x86asm.JB, x86asm.JBE, x86asm.JCXZ, x86asm.JE, x86asm.JECXZ, x86asm.JG, x86asm.JGE, x86asm.JL, x86asm.JLE,
-		x86asm.JNE, x86asm.JNO, x86asm.JNP, x86asm.JNS, x86asm.JO, x86asm.JP, x86asm.JRCXZ, x86asm.JS, x86asm.LOOP, x86asm.LOOPE, x86asm.LOOPNE:
+	case x86asm.JMP, x86asm.RET, x86asm.LJMP, x86asm.LRET, x86asm.UD2, x86asm.HLT:
 		return true
 	}
 	return false
@@ -167,17 +306,33 @@ var implicit = map[x86asm.Op][]reg{
 	x86asm.CBW: {0}, x86asm.CWDE: {0}, x86asm.CDQE: {0}, // rax
 	x86asm.CWD: {0, 2}, x86asm.CDQ: {0, 2}, x86asm.CQO: {0, 2}, // rax and rdx
 	x86asm.IMUL: {0, 2}, x86asm.MUL: {0, 2}, x86asm.IDIV: {0, 2}, x86asm.DIV: {0, 2},
-	x86asm.LEAVE: {4, 5}, // rsp and rbp
+	x86asm.LEAVE:   {4, 5}, // rsp and rbp
+	x86asm.CMPXCHG: {0},
+	x86asm.STOSB:   {0, 1, 7}, x86asm.STOSD: {0, 1, 7}, x86asm.STOSQ: {0, 1, 7}, // rax, rcx and rdi
+	x86asm.MOVSB: {1, 6, 7}, x86asm.MOVSQ: {1, 6, 7}, // rcx, rsi and rdi
 }
 
-// knows reports whether it is known which registers an instruction has besides its
-// operands, and nothing is held in them.
-func (h *holdings) knows(inst x86asm.Inst) bool {
-	if slices.Contains(explicit, inst.Op) || inst.Op == x86asm.IMUL && inst.Args[1] != nil {
-		return true
+// implicit reports whether an instruction may have one of some registers that is not among
+// its operands.
+func (in *instruction) implicit(some uint16) bool {
+	if slices.Contains(explicit, in.Op) || in.Op == x86asm.IMUL && in.Args[1] != nil || in.isVector() {
+		return false
 	}
-	regs, ok := implicit[inst.Op]
-	return ok && !slices.ContainsFunc(regs, func(r reg) bool { return h.in[r] != nothing })
+	regs, ok := implicit[in.Op]
+	return !ok || slices.ContainsFunc(regs, func(r reg) bool { return some>>r&1 != 0 })
+}
+
+// isVector reports whether an instruction is one of SSE, without other general registers
+// than its operands.
+func (in *instruction) isVector() bool {
+	switch in.Op {
+	case x86asm.PCMPESTRI, x86asm.PCMPESTRM, x86asm.PCMPISTRI, x86asm.PCMPISTRM, x86asm.MASKMOVDQU, 0:
+		return false
+	}
+	return slices.ContainsFunc(in.Args[:], func(a x86asm.Arg) bool {
+		r, ok := a.(x86asm.Reg)
+		return ok && r >= x86asm.X0 && r <= x86asm.X15
+	})
 }
 
 // explicit are instructions that have no general registers but their operands and rsp.
@@ -190,7 +345,7 @@ var explicit = []x86asm.Op{
 	x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE, x86asm.SETL,
 	x86asm.SETLE, x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS,
 	x86asm.SHL, x86asm.SHLD, x86asm.SHR, x86asm.SHRD, x86asm.SUB, x86asm.TEST, x86asm.XCHG, x86asm.XOR,
-	x86asm.CVTSI2SD, x86asm.CVTSI2SS, x86asm.CVTTSD2SI, x86asm.CVTTSS2SI, x86asm.MOVAPD, x86asm.MOVAPS, x86asm.MOVD,
-	x86asm.MOVDQA, x86asm.MOVDQU, x86asm.MOVHPS, x86asm.MOVLPS, x86asm.MOVQ, x86asm.MOVSD_XMM, x86asm.MOVSS, x86asm.MOVUPD,
-	x86asm.MOVUPS, x86asm.PXOR, x86asm.XORPD, x86asm.XORPS,
+	x86asm.CVTSD2SI, x86asm.CVTSS2SI, x86asm.CVTTSD2SI, x86asm.CVTTSS2SI, x86asm.POPCNT, x86asm.LZCNT, x86asm.TZCNT, x86asm.MOVBE,
+	x86asm.XADD, x86asm.PAUSE, x86asm.LFENCE, x86asm.MFENCE, x86asm.SFENCE,
+	x86asm.PREFETCHNTA, x86asm.PREFETCHT0, x86asm.PREFETCHT1, x86asm.PREFETCHT2, x86asm.PREFETCHW,
 }

@@ -28,6 +28,7 @@ func newScratch(t testing.TB) *scratch {
 // memoryRun is what a conversion made.
 type memoryRun struct {
 	sites   []patch.Site
+	loads   []patch.Load
 	data    []byte // the input itself when nothing changes
 	changed bool
 }
@@ -45,7 +46,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 	defer in.Close()
 	run := &memoryRun{data: data}
 	c := New(Options{Patch: opts, Planned: func(_ *input.Object, plan *patch.Plan) error {
-		run.sites = plan.Sites
+		run.sites, run.loads = plan.Sites, plan.Loads
 		return nil
 	}}, nil)
 	made := c.source(in.Source(), nil)
@@ -150,6 +151,11 @@ func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *input.Obj
 		for _, site := range run.sites {
 			if site.Relocs.Target == i {
 				copy(want[site.Change.Site.Offset:], site.Change.New)
+			}
+		}
+		for _, l := range run.loads {
+			if l.Relocs.Target == i {
+				copy(want[l.Site.Offset:], l.New)
 			}
 		}
 		if got := sectionData(t, after, i); !bytes.Equal(got[:len(want)], want) {

@@ -147,9 +147,14 @@ func registerLength(code []byte) uint64 {
 		}
 		return 0
 	}
+	if code[0] == 0x67 && code[1] == 0xe8 { // addr32 call, which linkers make of one through the GOT
+		return 6
+	}
 	switch modrm := code[1]; {
 	case code[0] != 0xff || modrm&0x38 != 0x10 && modrm&0x38 != 0x20:
 		return 0
+	case modrm == 0x15 || modrm == 0x25: // *disp32(%rip)
+		return 6
 	case modrm&0xc0 == 0xc0: // *%reg
 		return 2
 	case modrm&0xc7 == 0x04: // *(base,index)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,15 @@ func Need(t testing.TB, tools ...string) {
 			Unavailable(t, "no "+tool)
 		}
 	}
+}
+
+// Lacks reports whether one of some tools is missing. It is for those that Debian has no
+// package of, which are not there in CI either.
+func Lacks(tools ...string) bool {
+	return slices.ContainsFunc(tools, func(tool string) bool {
+		_, err := exec.LookPath(tool)
+		return err != nil
+	})
 }
 
 // Unavailable skips a test, or fails it in CI.

@@ -25,14 +25,16 @@ const char *registers_records[] = { __start_sdt_instances_set, __start_sdt_isena
 static int enabled;
 #endif
 
+int registers_work(int a) { return a ^ 5; }
+
+/* Programs that are made at random have a main of their own. */
+#ifndef RANDOM
 int registers_plain(int);
 int registers_test(int);
 int registers_ways(int);
 int registers_switch(int);
 double registers_float(double, int);
 void registers_tail(int);
-
-int registers_work(int a) { return a ^ 5; }
 
 int main(void)
 {
@@ -44,3 +46,4 @@ int main(void)
 	printf("result %d\n", registers_plain(registers_test(4)));
 	return 0;
 }
+#endif
