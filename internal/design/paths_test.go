@@ -37,8 +37,8 @@ var textualPaths = map[string]string{
 	"internal/ld/temp.go: newTempFolder EvalSymlinks":   "the folder is new, and nobody else knows its name",
 	"internal/paths/paths.go: Absolute Abs":             "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":        "after the path was made absolute without a change",
-	"internal/provider/cpp/cpp.go: include Join":        "a header of a project",
-	"internal/provider/cpp/cpp.go: push Dir":            "a header of a project",
+	"patch/dof.go: pathFrom Clean":                      "hashed, and never opened",
+	"patch/dof.go: pathFrom Rel":                        "hashed, and never opened",
 	"internal/replace/replace.go: resolve EvalSymlinks": "the file behind the link is replaced, and not the link",
 }
 
