@@ -100,7 +100,7 @@ func newTree(t *testing.T, c *objectCache) *tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "s", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
+	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
 		if err := os.MkdirAll(tr.path(d), 0o777); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func (tr *tree) addArchives(t *testing.T) {
 	ar("rcs", "sys/own/libr.a", "x/b.o", "other/c.o")
 	ar("rcs", "sys/x/libm.a", "sp ace/b.o")
 	for _, s := range []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
-		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"x", "libw.a"}} {
+		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}} {
 		tr.inputs = append(tr.inputs, s)
 	}
 }

@@ -14,7 +14,8 @@ type Rules struct {
 	// OneWordSysroot says that the system root is the value of --sysroot=, and of no other
 	// spelling.
 	OneWordSysroot bool
-	// CleansPath says that ".." in a directory of -L is removed as text, the sign included.
+	// CleansPath says that ".." in a directory of -L is removed as text, also behind the
+	// system root.
 	CleansPath bool
 	// TakesFirst says that -l is the first file of its name, also one for another machine.
 	TakesFirst bool
@@ -41,8 +42,9 @@ var (
 
 // librariesIn returns the directory in which the linker looks for one of -L.
 func (l *Line) librariesIn(directory string) string {
+	directory = l.inSysroot(directory)
 	if l.Rules.CleansPath {
 		directory = filepath.Clean(directory)
 	}
-	return l.InFolder(l.inSysroot(directory))
+	return l.InFolder(directory)
 }
