@@ -60,13 +60,16 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 // scripts among them name.
 func (s *scanner) all(files found, more []named) scanned {
 	result := scanned{byArg: map[int]*linkInput{}}
-	type key struct{ path, script string } // what a script names is not what the line names
+	type key struct {
+		path     string
+		scripted bool // the linker reads what a script names by itself, also what the line names too
+	}
 	known := map[key]*linkInput{}
 	for _, batch := range [][]named{files.files, more} {
 		for len(batch) > 0 {
 			var inputs []*linkInput
 			for _, file := range batch {
-				k := key{file.path, file.script}
+				k := key{file.path, file.script != ""}
 				if known[k] == nil {
 					known[k] = &linkInput{named: file}
 					inputs = append(inputs, known[k])
