@@ -225,12 +225,9 @@ func (c caller) link(tr *tree, command, first, second, environ []string) (o outc
 		return o
 	}
 	if rule, err := os.ReadFile(tr.path(dependencies)); err == nil {
-		lines := strings.FieldsFunc(string(rule), func(r rune) bool { return r == '\n' || r == '\\' })
-		for i := range lines {
-			lines[i] = strings.TrimSpace(lines[i])
-		}
-		slices.Sort(lines) // gold has what -l found last
-		o.read = strings.Join(slices.Compact(lines), "\n") + "\n"
+		words := strings.Fields(string(rule))
+		slices.Sort(words) // gold and mold do not keep the order of the line
+		o.read = strings.Join(slices.Compact(words), " ") + "\n"
 	}
 	out, _, err := run(tr.path("program"))
 	if err != nil {
