@@ -61,8 +61,16 @@ func TestDistinct(t *testing.T) {
 	if err := os.Link(at("a"), at("hard")); err != nil {
 		t.Fatal(err)
 	}
-	given := []string{at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
-	want := []string{at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
+	if err := os.MkdirAll(at("other/sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, at("other/a"), []byte("another"))
+	if err := os.Symlink("other/sub", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	behind := folder + "/link/../a" // which is other/a
+	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
+	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
 	got, err := input.Distinct(given)
 	if err != nil {
 		t.Fatal(err)

@@ -60,14 +60,19 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 // scripts among them name.
 func (s *scanner) all(files found, more []named) scanned {
 	result := scanned{byArg: map[int]*linkInput{}}
-	known := map[string]*linkInput{}
+	type key struct {
+		path     string
+		scripted bool // the linker reads what a script names by itself, also what the line names too
+	}
+	known := map[key]*linkInput{}
 	for _, batch := range [][]named{files.files, more} {
 		for len(batch) > 0 {
 			var inputs []*linkInput
 			for _, file := range batch {
-				if known[file.path] == nil {
-					known[file.path] = &linkInput{named: file}
-					inputs = append(inputs, known[file.path])
+				k := key{file.path, file.script != ""}
+				if known[k] == nil {
+					known[k] = &linkInput{named: file}
+					inputs = append(inputs, known[k])
 				}
 			}
 			parallel.Each(len(inputs), s.jobs, func(i int) { *inputs[i] = *s.input(inputs[i].named) })
@@ -76,7 +81,7 @@ func (s *scanner) all(files found, more []named) scanned {
 		}
 	}
 	for i, path := range files.byArg {
-		result.byArg[i] = known[path]
+		result.byArg[i] = known[key{path: path}]
 	}
 	return result
 }

@@ -15,6 +15,9 @@ type randomLine struct {
 
 type item []string
 
+// dependencies is where some links write what they have read.
+const dependencies = "program.d"
+
 // lineMaker makes random lines.
 type lineMaker struct {
 	*rand.Rand
@@ -78,7 +81,7 @@ func (m *lineMaker) library() item {
 	if name == "r" {
 		return item{"--sysroot=sys", "-L=/own", "-lr"}
 	}
-	if m.one(2) { // one that is there
+	if !m.one(5) { // one that is there
 		for {
 			f := pick(m, m.inputs)
 			if base, ok := strings.CutPrefix(f.name, "lib"); ok {
@@ -118,7 +121,7 @@ func (m *lineMaker) flag() item {
 	case 7:
 		return item{"--sysroot=" + pick(m, []string{"sys", "sys/", "link/../../sys", m.root + "/sys", "ls/../../sys/"})}
 	case 8:
-		return item{"-u", "only3"}
+		return item{"-u", "which"}
 	case 9:
 		return item{"--allow-multiple-definition"}
 	}
@@ -191,6 +194,9 @@ func (m *lineMaker) line() randomLine {
 			l.relocatable = append(l.relocatable, m.input())
 		}
 		l.items = append(l.items, item{"relocated.o"})
+	}
+	if m.one(4) {
+		l.items = append(l.items, item{"--dependency-file=" + dependencies})
 	}
 	if m.one(4) {
 		l.items = m.respond(l.items)

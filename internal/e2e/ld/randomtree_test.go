@@ -100,7 +100,7 @@ func newTree(t *testing.T, c *objectCache) *tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "s", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
+	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
 		if err := os.MkdirAll(tr.path(d), 0o777); err != nil {
 			t.Fatal(err)
@@ -153,9 +153,7 @@ func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 		tr.copy(t, c, d.name, d.directory+"/libd.so")
 		tr.add(d.directory, "libd.so")
 	}
-	for _, s := range []spelled{{"", "fl.o"}, {"", "up.o"}, {"x", "fl.o"}, {"other", "abs.o"}, {"other", "hard.o"}} {
-		tr.inputs = append(tr.inputs, s)
-	}
+	tr.inputs = append(tr.inputs, []spelled{{"", "fl.o"}, {"", "up.o"}, {"x", "fl.o"}, {"other", "abs.o"}, {"other", "hard.o"}}...)
 }
 
 // addArchives makes archives: each has other members than those of its name elsewhere.
@@ -182,10 +180,8 @@ func (tr *tree) addArchives(t *testing.T) {
 	ar("rcs", "other/libq.a", "x/b.o")
 	ar("rcs", "sys/own/libr.a", "x/b.o", "other/c.o")
 	ar("rcs", "sys/x/libm.a", "sp ace/b.o")
-	for _, s := range []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
-		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"x", "libw.a"}} {
-		tr.inputs = append(tr.inputs, s)
-	}
+	tr.inputs = append(tr.inputs, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
+		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}}...)
 }
 
 // addScripts makes linker scripts that name other files.
@@ -199,7 +195,5 @@ func (tr *tree) addScripts(t *testing.T) {
 	} {
 		write(t, tr.path(name), text)
 	}
-	for _, s := range []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}} {
-		tr.inputs = append(tr.inputs, s)
-	}
+	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}}...)
 }

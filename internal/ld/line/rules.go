@@ -1,6 +1,9 @@
 package line
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // Rules are what linkers do not have in common: how each finds libraries. The tests link
 // random lines with all of them.
@@ -14,8 +17,12 @@ type Rules struct {
 	// OneWordSysroot says that the system root is the value of --sysroot=, and of no other
 	// spelling.
 	OneWordSysroot bool
-	// CleansPath says that ".." in a directory of -L is removed as text, the sign included.
+	// CleansPath says that ".." in a directory of -L is removed as text, also behind the
+	// system root.
 	CleansPath bool
+	// InSysroot are directories below the system root, if there is one, that the linker
+	// searches behind those of -L.
+	InSysroot []string
 	// TakesFirst says that -l is the first file of its name, also one for another machine.
 	TakesFirst bool
 	// NestedThin is what becomes of a thin archive with members of other archives.
@@ -34,15 +41,31 @@ const (
 // The rules of each linker.
 var (
 	GNU  = Rules{SysrootSigns: []string{"=", "$SYSROOT"}, OneWordSysroot: true}
-	Gold = Rules{}
+	Gold = Rules{InSysroot: []string{"/lib", "/usr/lib"}}
 	LLD  = Rules{SysrootSigns: []string{"="}, JoinsSysroot: true, TakesFirst: true, NestedThin: RefusesNested}
 	Mold = Rules{SysrootSigns: []string{"=", "$SYSROOT"}, NeedsSysroot: true, CleansPath: true, NestedThin: IgnoresNested}
 )
 
+// directories returns those in which the linker looks for libraries, as far as the line
+// tells.
+func (l *Line) directories() (all []string) {
+	for _, directory := range l.Path {
+		all = append(all, l.librariesIn(directory))
+	}
+	only := slices.ContainsFunc(l.Args, func(a Arg) bool { return a.Name == "nostdlib" })
+	if l.Sysroot != "" && !only {
+		for _, directory := range l.Rules.InSysroot {
+			all = append(all, l.Sysroot+directory)
+		}
+	}
+	return all
+}
+
 // librariesIn returns the directory in which the linker looks for one of -L.
 func (l *Line) librariesIn(directory string) string {
+	directory = l.inSysroot(directory)
 	if l.Rules.CleansPath {
 		directory = filepath.Clean(directory)
 	}
-	return l.InFolder(l.inSysroot(directory))
+	return l.InFolder(directory)
 }

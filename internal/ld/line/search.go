@@ -22,8 +22,7 @@ func (l *Line) Candidates(arg *Arg) []string {
 		names = append(names, "lib"+arg.Value+".a")
 	}
 	var found []string
-	for _, folder := range l.Path {
-		folder = l.librariesIn(folder)
+	for _, folder := range l.directories() {
 		for _, name := range names {
 			file := folder + "/" + name // as linkers show it
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
@@ -83,8 +82,8 @@ func (l *Line) scriptInput(script, name string) []string {
 		return []string{name}
 	}
 	files := []string{l.InFolder(name), paths.Beside(script, name)}
-	for _, folder := range l.Path {
-		files = append(files, paths.Join(l.librariesIn(folder), name))
+	for _, folder := range l.directories() {
+		files = append(files, paths.Join(folder, name))
 	}
 	return files
 }

@@ -1,0 +1,46 @@
+package ld
+
+import (
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// A probe that nothing defines is a warning where a source defines others of its provider,
+// and an error with a flag. A provider without any definition is no reason for either.
+func TestMisspeltProbe(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		write(t, "shop.c", `#include <unistd.h>
+#include <sdt.h>
+SDT_PROVIDER_DEFINE(shop);
+SDT_PROBE_DEFINE1(shop, , , placed, "int");
+void use(int n);
+int main(void) { SDT_PROBE1(shop, , , placed, 1); use(1); return 0; }
+`)
+		write(t, "use.c", "void __dtrace_probe_shop___placde(int), __dtrace_probe_other___free(int);\n"+
+			"void use(int n) { __dtrace_probe_shop___placde(n); __dtrace_probe_other___free(n); }\n")
+		tools.Must(t, "gcc", "-O2", "-c", "-I"+tools.Root("include"), "shop.c", "use.c")
+		const found = "use.o: nothing defines sdt_shop___placde, and the link defines other probes of shop; correct the name or define the probe\n"
+		out := gcc(t, l, "-o", "program", "shop.o", "use.o")
+		if out != "sdtconvert: warning: "+found {
+			t.Errorf("says %q", out)
+		}
+		run(t, "program")
+		// What the first link added is no definition in a source.
+		tools.Must(t, converter, "stubs", "-o", "stubs.o", "use.o")
+		if out := gcc(t, l, "-o", "program", "shop.o", "use.o", "stubs.o"); out != "" {
+			t.Errorf("says %q", out)
+		}
+		tools.Must(t, "rm", "program")
+		t.Setenv("SDTCONVERT_FLAGS", "--no-undefined-probes")
+		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "program", "shop.o", "use.o")
+		if err == nil || !strings.Contains(out, "sdtconvert: "+found) || strings.Contains(out, "placed\n") {
+			t.Errorf("says %q, %v", out, err)
+		}
+		if _, err := tools.Try("test", "!", "-e", "program"); err != nil {
+			t.Error("it was linked")
+		}
+	})
+}

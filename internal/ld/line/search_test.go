@@ -1,0 +1,85 @@
+package line
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// searched are directories of libraries, in some of which a linker finds one only if "=" or
+// ".." mean to it what is behind the colon.
+var searched = []string{"sys/zz", "zz", "=/zz", "$SYSROOT/zz", "syszz", "x/zz", "other/zz"}
+
+// Each linker takes the library that its rules say.
+func TestSearchOfLinkers(t *testing.T) {
+	tools.Need(t, "gcc", "ar")
+	t.Chdir(t.TempDir())
+	for i, directory := range searched {
+		os.MkdirAll(directory, 0o777)
+		if err := os.WriteFile("a.c", fmt.Appendf(nil, "int variable_of_%d;", i), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tools.Must(t, "gcc", "-c", "a.c")
+		tools.Must(t, "ar", "rcs", directory+"/libq.a", "a.o")
+	}
+	os.MkdirAll("other/sub", 0o777)
+	if err := os.Symlink("other/sub", "link"); err != nil {
+		t.Fatal(err)
+	}
+	families := map[string]Rules{"bfd": GNU, "gold": Gold, "lld": LLD, "mold": Mold}
+	for _, l := range toolchains.AMD64.Newest() {
+		tools.Need(t, l.Path)
+		path, err := exec.LookPath(l.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, ok := families[l.Family]
+		if !ok {
+			t.Fatalf("no rules of %s", l.Family)
+		}
+		for _, words := range []string{
+			"-L=/zz", "-L=zz", "-L$SYSROOT/zz", "-L=/x/../zz", "-L=/../zz", "-Llink/../zz", "-L ./link/../zz/", "-Lx/./zz", "-L.//zz", "-L$SYSROOT/../zz",
+			"--sysroot=sys -L=/zz", "--sysroot=sys/ -L=/zz", "--sysroot=sys -L=zz", "--sysroot=sys/ -L=zz", "--sysroot=sys -L$SYSROOT/zz",
+			"--sysroot=sys -L=/../zz", "--sysroot=sys -L=/x/../zz", "--sysroot=x --sysroot=sys -L=/zz", "-L=/zz --sysroot=sys", "-L=/zz --sysroot sys", "-sysroot=sys -L=/zz",
+			"--sysroot=link/.. -L=/zz", "--sysroot=link/.. -L=/../zz", "-Lnone -Lzz -Lx/zz",
+		} {
+			args := append(append([]string{"-m", "elf_x86_64", "-r", "-o", "out.o"}, strings.Fields(words)...), "--whole-archive", "-lq")
+			want := nothing
+			os.Remove("out.o")
+			if _, err := tools.Try(path, args...); err == nil {
+				want = libraryIn(t, "out.o")
+			}
+			got := nothing
+			ln := Parse(args, rules)
+			if found := ln.Candidates(&ln.Args[len(ln.Args)-1]); len(found) > 0 {
+				got = libraryIn(t, found[0])
+			}
+			if got != want {
+				t.Errorf("%s %s: takes the library of %s, and for us of %s", l.Family, words, want, got)
+			}
+		}
+	}
+}
+
+const nothing = "nothing"
+
+// libraryIn returns the directory whose library a file is made of.
+func libraryIn(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, directory := range searched {
+		if bytes.Contains(data, fmt.Appendf(nil, "variable_of_%d", i)) {
+			return directory
+		}
+	}
+	return nothing
+}

@@ -1,0 +1,58 @@
+package ld
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/ld/line"
+)
+
+// Each path has a place of its own, within the temporary folder, that ends as the path
+// does, so that patterns of scripts choose the copy too.
+func TestPlaces(t *testing.T) {
+	temp, err := newTempFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer temp.remove()
+	files := map[string]string{}
+	for _, path := range []string{
+		"b.o", "./b.o", "B.o", "link/../b.o", "link/b.o", "link", "../b.o", "../../x/../b.o", "..//b.o", "x/../../b.o",
+		"/b.o", "//b.o", "/link/b.o", "/../b.o", "b.o/c.o", "/x/crtbegin.o", "x/libfoo.a", "0", "0/b.o", "a b\\1.o",
+	} {
+		place, err := temp.place(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(place, "/"+strings.TrimPrefix(path, "/")) {
+			t.Errorf("%s: the copy is called %s", path, place)
+		}
+		if err := os.WriteFile(place, []byte(path), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		real, err := filepath.EvalSymlinks(place)
+		if err != nil || !strings.HasPrefix(real, temp.path+"/") || real != filepath.Clean(place) {
+			t.Errorf("%s: the copy is in %s, %v", path, real, err)
+		}
+		files[place] = path
+	}
+	for place, path := range files {
+		if text, err := os.ReadFile(place); err != nil || string(text) != path {
+			t.Errorf("%s: the place has %q, %v", path, text, err)
+		}
+	}
+}
+
+// Patterns that choose an input by its file name choose its copy.
+func TestPatternsChooseCopies(t *testing.T) {
+	for _, path := range []string{"x/crtbegin.o", "link/../crtbegin.o", "../crtbegin.o", "/usr/lib/crtbegin.o"} {
+		for _, pattern := range []string{"*crtbegin.o", "*/crtbegin.o", "*crtbegin?o", "*begin.o", "*libfoo.a:crtbegin.o", "first.o"} {
+			place := placeIn(anyTemp, path)
+			if line.Selects(pattern, path, false) != line.Selects(pattern, place, false) {
+				t.Errorf("%s chooses one of %s and %s", pattern, path, place)
+			}
+		}
+	}
+}
