@@ -109,7 +109,7 @@ func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefix
 		if l.writable() != (sec.Flags&elf.SHF_WRITE != 0) || sec.Size%a.Size != 0 {
 			continue
 		}
-		if named, ok = l.readsAs(im, kind, a, prefixes); !ok { // the first record, before the rest
+		if _, ok = l.readsAs(im, kind, a, prefixes); !ok { // the first record, before the rest
 			continue
 		}
 		a.Size = sec.Size

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -68,7 +69,7 @@ type Semaphore struct {
 }
 
 func (p *Probe) String() string {
-	return fmt.Sprintf("%s:%s:%s:%s", p.Provider, p.Module, p.Function, p.Name)
+	return fmt.Sprintf("%s:%s:%s:%s", message.OrDash(p.Provider), p.Module, p.Function, message.OrDash(p.Name))
 }
 
 // Options say what is listed.

@@ -46,14 +46,14 @@ type Reader struct {
 	file   image.Image // the same code as it was linked
 	base   uint64      // how far above that the loader has put it
 	names  patch.Names
-	relocs relocations // of a relocatable file
+	relocs *relocations // of a relocatable file
 }
 
 // New makes a Reader. memory is what records are read from: the image of the file, or a
 // process. file holds the same code as it was linked, at base bytes below. object is the
 // file. names are those of stubs.
 func New(object *elfreloc.Object, file, memory image.Image, base uint64, names patch.Names) *Reader {
-	return &Reader{memory: memory, file: file, base: base, names: names, relocs: relocations{object: object, machine: file.Machine()}}
+	return &Reader{memory: memory, file: file, base: base, names: names, relocs: &relocations{object: object, machine: file.Machine()}}
 }
 
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.

@@ -1,0 +1,72 @@
+package states
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+var converter string
+
+func TestMain(m *testing.M) {
+	os.Exit(tools.Main(m, func(_, program string) error {
+		converter = program
+		return nil
+	}))
+}
+
+// folder is where a test makes its files.
+type folder struct {
+	*testing.T
+	path string
+}
+
+func newFolder(t *testing.T) folder { return folder{t, t.TempDir()} }
+
+func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+
+func (f folder) write(name, text string) {
+	f.Helper()
+	if err := os.WriteFile(f.file(name), []byte(text), 0o666); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// must runs a command in the folder.
+func (f folder) must(command ...string) {
+	f.Helper()
+	tools.Command{Folder: f.path}.Must(f.T, command[0], command[1:]...)
+}
+
+// result is what a run of the program prints, and its exit status.
+type result struct {
+	stdout, stderr string
+	status         int
+}
+
+// run runs the program in the folder.
+func (f folder) run(args ...string) result {
+	f.Helper()
+	var stdout, stderr strings.Builder
+	cmd := exec.Command(converter, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = f.path, &stdout, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		f.Fatal(err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// convert runs the program, which must not fail.
+func (f folder) convert(args ...string) result {
+	f.Helper()
+	r := f.run(args...)
+	if r.status != 0 {
+		f.Fatalf("%q: status %d\n%s%s", args, r.status, r.stdout, r.stderr)
+	}
+	return r
+}

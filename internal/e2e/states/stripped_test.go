@@ -1,0 +1,270 @@
+package states
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// randomProgram writes functions of all kinds, with probe calls, tail calls and is-enabled
+// tests, into two files.
+func randomProgram(r *rand.Rand) [2]string {
+	const probes = 5
+	var files [2]string
+	for i := range files {
+		var s strings.Builder
+		for p := range probes {
+			fmt.Fprintf(&s, "void __dtrace_probe_app___p%d(int); int __dtrace_isenabled_app___p%d(void);\n", p, p)
+		}
+		fmt.Fprintln(&s, "static volatile int sum;")
+		var calls strings.Builder
+		for j := range 8 {
+			name, p := fmt.Sprintf("f%d_%d", i, j), r.IntN(probes)
+			static := ""
+			if r.IntN(2) == 0 {
+				static = "static "
+			}
+			body := []string{
+				"__dtrace_probe_app___p#(x); sum += x; return sum;",
+				"if (__dtrace_isenabled_app___p#()) { __dtrace_probe_app___p#(x); sum++; } return x;",
+				"return __dtrace_isenabled_app___p#();",
+				"if (x > 5) return __dtrace_isenabled_app___p#(); return sum += x;",
+				"sum -= x; return sum * x;",
+			}[r.IntN(5)]
+			body = strings.ReplaceAll(body, "#", strconv.Itoa(p))
+			fmt.Fprintf(&s, "__attribute__((noinline)) %sint %s(int x) { %s }\n", static, name, body)
+			fmt.Fprintf(&s, "__attribute__((noinline)) %svoid %st(int x) { sum += x; if (x > %d) __dtrace_probe_app___p%d(x); }\n", static, name, r.IntN(3)-1, p)
+			fmt.Fprintf(&calls, "sum += %s(x); %st(x); ", name, name)
+		}
+		fmt.Fprintf(&s, "int all%d(int x) { %s return sum; }\n", i, calls.String())
+		files[i] = s.String()
+	}
+	files[1] += "int all0(int);\nint main(int argc, char **argv) { return all0(argc) + all1(argc) == 77; }\n"
+	return files
+}
+
+// site is what list says of one, by its address.
+type site struct {
+	Address        string
+	Function       string
+	FunctionOffset uint64 `json:"function_offset"`
+	NoSymbol       bool   `json:"no_symbol"`
+	Unsized        bool
+	Source         string
+	Kind, State    string
+	Semaphore      *struct {
+		Address, Symbol string
+		Value           *uint16
+	}
+	provider, name string
+}
+
+// sitesOf is what list says of a file.
+func (f folder) sitesOf(file string) map[string]site {
+	f.Helper()
+	got := f.run("list", "--json", file)
+	var out struct {
+		Images []struct {
+			Probes []struct {
+				Provider, Name string
+				Sites          []site
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &out); err != nil {
+		f.Fatalf("%s: %v\n%s%s", file, err, got.stdout, got.stderr)
+	}
+	all := map[string]site{}
+	for _, image := range out.Images {
+		for _, p := range image.Probes {
+			for _, s := range p.Sites {
+				s.provider, s.name = p.Provider, p.Name
+				all[s.Address] = s
+			}
+		}
+	}
+	return all
+}
+
+// strippings make another file of an image, out of in: commands in the folder, of which the
+// first word is a tool of the machine, or a path.
+var strippings = map[string][]string{
+	"strip":       {"strip -o out in"},
+	"strip-debug": {"strip --strip-debug -o out in"},
+	"unneeded":    {"strip --strip-unneeded -o out in"},
+	"no locals":   {"strip -x -o out in"},
+	"eu-strip":    {"/usr/bin/eu-strip -o out in"},
+	"llvm-strip":  {"LLVM/llvm-strip -o out in"},
+	"no lines":    {"objcopy -R .debug_line in out"},
+	"no entries":  {"objcopy -R .debug_info -R .debug_abbrev in out"},
+	"no notes":    {"objcopy -R .note.stapsdt in out"},
+	"no symbols":  {"LLVM/llvm-objcopy --strip-all in out"},
+	"compressed":  {"objcopy --compress-debug-sections=zlib in out"},
+	"zstd":        {"LLVM/llvm-objcopy --compress-debug-sections=zstd in out"},
+	"gnu":         {"objcopy --compress-debug-sections=zlib-gnu in out"},
+	"split":       {"objcopy --only-keep-debug in out.debug", "strip -o out in", "objcopy --add-gnu-debuglink=out.debug out"},
+	"eu-split":    {"/usr/bin/eu-strip -f out.debug -o out in"},
+	"no sections": {"LLVM/llvm-strip --strip-sections -o out in"},
+}
+
+// What list says of an image that was stripped is poorer than what it says of the whole, and
+// never another.
+func TestStrippedImages(t *testing.T) {
+	for i, m := range toolchains.Machines {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			tools.Need(t, append(m.Tools("gcc", "strip", "objcopy"), toolchains.LLVM("llvm-strip"), toolchains.LLVM("llvm-objcopy"), "eu-strip")...)
+			compared := 0
+			for seed := range tools.Cases(t, 1) {
+				r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+				f := newFolder(t)
+				what := fmt.Sprintf("seed %d: %s", seed, f.linkRandom(m, r))
+				whole := f.sitesOf("in")
+				found := f.rulesOf("in")
+				if len(whole) < 10 {
+					t.Fatalf("%s: %d sites", what, len(whole))
+				}
+				for name, commands := range strippings {
+					for _, command := range commands {
+						words := strings.Fields(command)
+						if tool, ok := strings.CutPrefix(words[0], "LLVM"); ok {
+							words[0] = filepath.Join(toolchains.LLVMPrograms(), tool)
+						} else if !filepath.IsAbs(words[0]) {
+							words[0] = m.Tool(words[0])
+						}
+						f.must(words...)
+					}
+					got := f.sitesOf("out")
+					for address, s := range got {
+						f.compare(fmt.Sprintf("%s, %s: %s", what, name, address), whole[address], s)
+						compared++
+					}
+					notesGone := name == "no notes" || name == "no symbols" && strings.Contains(what, "--no-records")
+					if len(got) < len(whole) && name != "no sections" && !notesGone {
+						t.Errorf("%s, %s: %d sites of %d", what, name, len(got), len(whole))
+					}
+					f.checkFindings(what+", "+name, found)
+					f.checkResolve(what+", "+name, got)
+					f.must("rm", "-f", "out", "out.debug")
+				}
+			}
+			t.Logf("%d sites were compared", compared)
+		})
+	}
+}
+
+// linkRandom makes a program, and says how.
+func (f folder) linkRandom(m *toolchains.Machine, r *rand.Rand) string {
+	f.Helper()
+	one := func(words ...string) string { return words[r.IntN(len(words))] }
+	linkers := m.Newest()
+	l := linkers[r.IntN(len(linkers))]
+	tools.Need(f.T, l.Path)
+	compile := []string{one("-O0", "-O1", "-O2", "-Os", "-O3"), one("-g", "-gdwarf-4", "-gz", "-gsplit-dwarf"), one("-fPIE", "-fno-pie", "-fPIC"), one("-ffunction-sections", "-fno-function-sections")}
+	compile = strings.Fields(strings.Join(compile, " "))
+	flags := strings.Fields(one("", "--stapsdt", "--layout=relative", "--stapsdt --dtrace", "--no-records --stapsdt"))
+	if len(flags) > 0 && flags[0] == "--layout=relative" && m.Cannot(l, toolchains.Distances) != "" {
+		flags = nil
+	}
+	if m == toolchains.AMD64 || m == toolchains.I386 || m == toolchains.S390X {
+		compile = append(compile, strings.Fields(one("", "-mfunction-return=thunk"))...)
+	}
+	if strings.HasPrefix(m.Name, toolchains.PPC64.Name) && compile[0] == "-Os" {
+		compile[0] = "-O2" // it takes functions that mold does not make
+	}
+	for i, text := range randomProgram(r) {
+		f.write(fmt.Sprintf("s%d.c", i), text)
+	}
+	f.must(append([]string{m.Tool("gcc"), "-c", "s0.c", "s1.c"}, compile...)...)
+	f.convert(append(flags, "s0.o", "s1.o")...)
+	f.convert("stubs", "-o", "probes.o", "s0.o", "s1.o")
+	mode := "-no-pie"
+	if compile[len(compile)-1] != "-fno-pie" && !strings.Contains(strings.Join(compile, " "), "-fno-pie") {
+		mode = one("-pie", "-no-pie")
+	}
+	f.must(append([]string{m.Tool("gcc"), "-B" + tools.Driver(f.T, l.Path), mode, "-Wl,--build-id", "-o", "in", "s0.o", "s1.o", "probes.o"}, m.LinkFlags...)...)
+	return fmt.Sprint(compile, flags, mode, l.Name)
+}
+
+// compare reports what is said of a site that is not what is said of it in the whole image,
+// nor less.
+func (f folder) compare(what string, want, got site) {
+	f.Helper()
+	wrong := func(which string, want, got any) {
+		f.Errorf("%s: %s is %v, and %v in the whole image", what, which, got, want)
+	}
+	if got.Kind != want.Kind {
+		wrong("the kind", want.Kind, got.Kind)
+	}
+	if got.State != want.State && got.State != "unknown" {
+		wrong("the state", want.State, got.State)
+	}
+	if got.provider+got.name != "" && (got.provider != want.provider || got.name != want.name) {
+		wrong("the probe", want.provider+want.name, got.provider+got.name)
+	}
+	switch sub := got.Function != "" && got.NoSymbol && got.FunctionOffset == want.FunctionOffset; {
+	case got.Function == "", got.Unsized, sub:
+	case got.Function != want.Function || got.FunctionOffset != want.FunctionOffset:
+		wrong("the function", fmt.Sprintf("%s+%#x", want.Function, want.FunctionOffset), fmt.Sprintf("%s+%#x", got.Function, got.FunctionOffset))
+	}
+	if got.Source != "" && got.Source != want.Source {
+		wrong("the source", want.Source, got.Source)
+	}
+	w, g := want.Semaphore, got.Semaphore
+	if g == nil {
+		return
+	}
+	if w == nil || g.Address != w.Address || g.Symbol != "" && g.Symbol != w.Symbol || (g.Value == nil) != (w.Value == nil) {
+		wrong("the semaphore", w, g)
+	}
+}
+
+// rulesOf are the rules of the findings in a file.
+func (f folder) rulesOf(file string) map[string]bool {
+	f.Helper()
+	got := f.run("check", "--format=json", file)
+	var out struct{ Findings []struct{ Rule string } }
+	if err := json.Unmarshal([]byte(got.stdout), &out); err != nil {
+		f.Fatalf("%s: %v\n%s%s", file, err, got.stdout, got.stderr)
+	}
+	rules := map[string]bool{}
+	for _, finding := range out.Findings {
+		rules[finding.Rule] = true
+	}
+	return rules
+}
+
+// checkFindings has check find no more in a file than in the whole image, but for what it
+// cannot tell any more.
+func (f folder) checkFindings(what string, whole map[string]bool) {
+	f.Helper()
+	for rule := range f.rulesOf("out") {
+		if !whole[rule] && rule != "unknown-site" && rule != "unanchored-site" {
+			f.Errorf("%s: %s is found, and not in the whole image", what, rule)
+		}
+	}
+}
+
+// checkResolve has resolve say of each site what list says.
+func (f folder) checkResolve(what string, sites map[string]site) {
+	f.Helper()
+	for address, s := range sites {
+		got := f.run("resolve", "--json", "out", address)
+		var out struct{ Addresses []site }
+		if err := json.Unmarshal([]byte(got.stdout), &out); err != nil || len(out.Addresses) != 1 {
+			f.Fatalf("%s: %v\n%s%s", what, err, got.stdout, got.stderr)
+		}
+		r := out.Addresses[0]
+		if (r.Function != s.Function && s.Function != "-") || r.FunctionOffset != s.FunctionOffset || r.Unsized != s.Unsized || r.NoSymbol != s.NoSymbol || r.Source != s.Source {
+			f.Errorf("%s: %s: resolve says %+v, list %+v", what, address, r, s)
+		}
+		return // one of them is enough
+	}
+}
