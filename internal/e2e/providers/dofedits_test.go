@@ -15,10 +15,12 @@ import (
 
 const dofTriplet = "x86_64-unknown-freebsd14.0"
 
+var clang = toolchains.Clang.Name
+
 // dofBuild is a build for FreeBSD, with a header of one provider. stubs is "-x stubs" or none.
 func dofBuild(t *testing.T, stubs ...string) build {
 	t.Helper()
-	tools.Need(t, "clang-19")
+	tools.Need(t, clang)
 	b := newBuild(t)
 	b.write(t, "p.d", "provider shop { probe sent(int); probe placed(int); };\n")
 	b.Must(t, b.dtrace, append([]string{"-h", "-s", "p.d", "--target", dofTriplet}, stubs...)...)
@@ -28,7 +30,7 @@ func dofBuild(t *testing.T, stubs ...string) build {
 func (b build) compileDOF(t *testing.T, object, text string) {
 	t.Helper()
 	b.write(t, "source.c", "#include \"p.h\"\n"+text)
-	b.Must(t, "clang-19", "--target="+dofTriplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
+	b.Must(t, clang, "--target="+dofTriplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
 // lostSites are the findings of check about lost sites, by file and function.

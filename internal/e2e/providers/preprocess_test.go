@@ -129,7 +129,7 @@ func TestPlaces(t *testing.T) {
 
 // -C is for the target's system, which objects may tell.
 func TestSystemsMacros(t *testing.T) {
-	tools.Need(t, "clang-19")
+	tools.Need(t, clang)
 	b := newBuild(t)
 	b.write(t, "p.d", `provider p {
 #ifdef __linux__
@@ -144,8 +144,8 @@ func TestSystemsMacros(t *testing.T) {
 };
 `)
 	b.write(t, "empty.c", "")
-	b.Must(t, "clang-19", "--target=x86_64-unknown-freebsd14.0", "-c", "empty.c", "-o", "freebsd.o")
-	for _, cc := range []string{"gcc", "clang-19"} {
+	b.Must(t, clang, "--target=x86_64-unknown-freebsd14.0", "-c", "empty.c", "-o", "freebsd.o")
+	for _, cc := range []string{"gcc", clang} {
 		b.Env = []string{"CC=" + cc}
 		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-linux-gnu")
 		if diff := cmp.Diff([]string{"P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {

@@ -16,8 +16,11 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
+
+var clang = toolchains.Clang.Name
 
 // program writes a script that stands for a compiler.
 func program(t *testing.T, text string) string {
@@ -185,14 +188,14 @@ func targetOf(t *testing.T, triplet string) Target {
 // The macros are those of the target, whatever compiler is at hand; what only a compiler for
 // the target knows is an error without one.
 func TestTargets(t *testing.T) {
-	tools.Need(t, "gcc", "clang-19", "aarch64-linux-gnu-gcc")
+	tools.Need(t, "gcc", clang, "aarch64-linux-gnu-gcc")
 	for _, c := range []struct{ cc, triplet, test, want string }{
 		{"gcc", "x86_64-linux-gnu", machine, "on_linux on_unix on_amd64"},
 		{"gcc", "i686-linux-gnu", machine, "on_linux on_unix on_i386"},
 		{"gcc -m32", "i686-linux-gnu", machine, "on_linux on_unix on_i386"},
-		{"clang-19", "x86_64-unknown-freebsd14.0", machine, "on_freebsd on_unix on_amd64"},
-		{"clang-19", "aarch64-linux-gnu", machine, "on_linux on_unix on_arm64"},
-		{"clang-19", "x86_64-pc-solaris2.11", machine, "on_sun on_unix on_amd64"},
+		{clang, "x86_64-unknown-freebsd14.0", machine, "on_freebsd on_unix on_amd64"},
+		{clang, "aarch64-linux-gnu", machine, "on_linux on_unix on_arm64"},
+		{clang, "x86_64-pc-solaris2.11", machine, "on_sun on_unix on_amd64"},
 		{"aarch64-linux-gnu-gcc", "aarch64-linux-gnu", machine, "on_linux on_unix on_arm64"},
 		{"", "aarch64-linux-gnu", machine, "on_linux on_unix on_arm64"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "", "on_freebsd on_unix"},
@@ -224,12 +227,12 @@ func TestTargets(t *testing.T) {
 
 // For objects whose triplet is not known clang is no compiler.
 func TestNoCompilerForObjects(t *testing.T) {
-	tools.Need(t, "clang-19")
+	tools.Need(t, clang)
 	path := source(t, "")
-	o, _ := options(t, "CC=clang-19 --target=x86_64-linux-gnu")
+	o, _ := options(t, "CC="+clang+" --target=x86_64-linux-gnu")
 	o.Target = targetOf(t, "aarch64-unknown-freebsd14.0")
 	o.Target.Triplet = ""
-	want := "p.d: -C needs a C compiler for FreeBSD, EM_AARCH64 of ELFCLASS64, and clang-19 --target=x86_64-linux-gnu is one for x86_64-unknown-linux-gnu; name one with CC or -x cpppath, or the target with --target"
+	want := "p.d: -C needs a C compiler for FreeBSD, EM_AARCH64 of ELFCLASS64, and " + clang + " --target=x86_64-linux-gnu is one for x86_64-unknown-linux-gnu; name one with CC or -x cpppath, or the target with --target"
 	if _, err := o.File(path); err == nil || strings.Replace(err.Error(), "for x86_64-linux-gnu;", "for x86_64-unknown-linux-gnu;", 1) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
