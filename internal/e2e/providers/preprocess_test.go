@@ -105,6 +105,20 @@ provider p { /* it's */
 	}
 }
 
+// A compiler that writes dependencies writes them not over the provider file.
+func TestDependencies(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "provider p { probe a(); };\n")
+	for _, env := range []string{"CC=gcc -MMD", "CC=gcc -MD -MP -MF p.d", "CPP=gcc -E -MMD"} {
+		b.Env = []string{env, "CFLAGS=-MMD"}
+		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d")
+		if text := b.read(t, "p.d"); text != "provider p { probe a(); };\n" {
+			t.Fatalf("%s: %s", env, text)
+		}
+	}
+	b.holds(t, "p.d", "p.h")
+}
+
 // Faults are told with the lines of the original, those of the compiler and those of D.
 func TestPlaces(t *testing.T) {
 	b := newBuild(t)

@@ -73,6 +73,7 @@ func TestNamed(t *testing.T) {
 	}{
 		{"", "- -E", []string{"CPP=" + show, "CC=none"}},
 		{show, "- -E", []string{"CPP=none"}},
+		{"", "- -P -E", []string{"CPP=" + show + " -MMD -MF x -P -MP -MT y"}},
 		{"", "- -m32 --target=t -E", []string{"CC=" + show, "CFLAGS=-O2 -m32 -DX -MMD --target=t"}},
 	} {
 		o, _ := options(t, append(c.environ, "NAME=-")...)
