@@ -28,9 +28,13 @@ func dofBuild(t *testing.T, stubs ...string) build {
 }
 
 func (b build) compileDOF(t *testing.T, object, text string) {
+	b.compileFor(t, dofTriplet, object, text)
+}
+
+func (b build) compileFor(t *testing.T, triplet, object, text string) {
 	t.Helper()
 	b.write(t, "source.c", "#include \"p.h\"\n"+text)
-	b.Must(t, clang, "--target="+dofTriplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
+	b.Must(t, clang, "--target="+triplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
 // lostSites are the findings of check about lost sites, by file and function.
@@ -91,6 +95,19 @@ func TestDOFOfOtherObjects(t *testing.T) {
 			t.Errorf("%q", lost)
 		}
 		links(nil)
+	}
+}
+
+// Of arm64 no kernel arms tests, so none is lost.
+func TestDOFOfARM64Tests(t *testing.T) {
+	b := dofBuild(t)
+	b.compileFor(t, "aarch64-unknown-freebsd14.0", "a.o", "int tests(void) { return SHOP_SENT_ENABLED(); }\nvoid fires(void) { SHOP_SENT(1); }\n")
+	b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a.o")
+	if lost := b.lostSites(t, "a.o", "p.o"); lost != nil {
+		t.Errorf("%q", lost)
+	}
+	if diff := cmp.Diff([]string{"a.o fires"}, b.lostSites(t, "a.o")); diff != "" {
+		t.Error(diff)
 	}
 }
 
