@@ -28,8 +28,8 @@ import (
 type DOF struct {
 	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
 	Visibility byte
-	// Folder is where the paths of objects are taken from for the numbers of aliases: they
-	// are the same wherever a tree is built. "" takes paths as they are given.
+	// Folder is the directory from which absolute paths of objects count for the numbers of
+	// aliases, so that these are the same wherever a tree is built. "" takes whole paths.
 	Folder string
 	// Ignored is the section index of symbols that a system's linker passes over (one of
 	// the negative ones, as in elfreloc.Symbol), 0 for none: stubs get it then.

@@ -78,10 +78,44 @@ func TestDOFIsFoundAgain(t *testing.T) {
 		}
 		converted[m.Traits().Name]++
 		checkAliases(t, name, out, before)
+		checkEdits(t, name, out, before)
 	}
 	t.Log(converted)
 	if converted["amd64"] == 0 || converted["arm64"] == 0 {
 		t.Errorf("objects were converted: %v", converted)
+	}
+}
+
+// checkEdits compares the sites that are found as edited with those that DOF is told of, and
+// a conversion that is not for DOF leaves them alone.
+func checkEdits(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
+	t.Helper()
+	edits, marks, err := patch.DOFEdits(objects.Open(t, data))
+	if err != nil || len(marks) > 0 {
+		t.Errorf("%s: %d marks of no site, %v", name, len(marks), err)
+	}
+	told := map[string]bool{}
+	for _, s := range sites {
+		told[s.Stub.Name+" "+s.Function+" "+s.Alias] = true
+	}
+	found := map[string]bool{}
+	for _, e := range edits {
+		if e.Alias != "" { // of tests that no kernel arms there is none
+			found[e.Stub.Name+" "+e.Function+" "+e.Alias] = true
+		}
+	}
+	for key := range found {
+		if !told[key] && !strings.Contains(key, "isenabled") {
+			t.Errorf("%s: DOF is not told of %s", name, key)
+		}
+	}
+	for key := range told {
+		if !found[key] {
+			t.Errorf("%s: %s is not found as edited", name, key)
+		}
+	}
+	if out, err := convertBytes(t, data, defaults()); out != nil || err != nil {
+		t.Errorf("%s: a conversion changes it: %v, %v", name, out != nil, err)
 	}
 }
 
@@ -195,6 +229,9 @@ func FuzzDOF(f *testing.F) {
 		again, err := elfreloc.Open(bytes.NewReader(converted), int64(len(converted)), "a.o")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if edits, marks, err := patch.DOFEdits(again); err == nil && len(marks) == 0 && len(edits) < len(before) {
+			t.Fatalf("%d sites are found as edited, of %d", len(edits), len(before))
 		}
 		plan, err = patch.Examine(again, forDOF())
 		if err != nil || len(plan.Refused) > 0 {

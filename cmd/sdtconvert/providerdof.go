@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -71,8 +72,24 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 // patchDOF is how the objects are converted: the same, wherever the tree that is built is.
 func (o *providerOptions) patchDOF() patch.DOF {
 	d := o.system.Patch()
-	d.Folder, _ = os.Getwd() // without one, paths count as they are given
+	d.Folder, _ = os.Getwd() // without one, the objects alone decide
+	for i, path := range o.objects {
+		if !filepath.IsAbs(path) || d.Folder != "" && isBelow(d.Folder, path) {
+			continue
+		}
+		d.Folder = filepath.Dir(path)
+		for _, other := range o.objects[:i] {
+			for filepath.IsAbs(other) && !isBelow(d.Folder, other) && filepath.Dir(d.Folder) != d.Folder {
+				d.Folder = filepath.Dir(d.Folder)
+			}
+		}
+	}
 	return d
+}
+
+// isBelow reports whether a path begins with a folder, by its text.
+func isBelow(folder, path string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // disableSites converts the objects in their places. They keep their times, so that make

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/dofprobes"
@@ -45,6 +46,9 @@ func (l *looker) dofEdits() error {
 		at := image.Addr{Section: e.Section, Offset: e.Record}
 		if err := l.stubSite(e.Stub.ID, at); err != nil {
 			return err
+		}
+		if e.Stub.Kind == arch.Enabled && !l.Machine.Traits().DOF.Tests {
+			continue // no kernel arms it, and -G has said so
 		}
 		f, err := l.finding(LostSite, at, e.Stub.ID, "")
 		if err != nil {

@@ -117,16 +117,16 @@ func (p *parser) argument(words []token.Token) (Arg, bool) {
 // innermost declarator that stands behind a type. Types that nobody has declared
 // are names as well, and so is `errno'.
 func nameOf(words []token.Token) int {
-	typed, tag := false, false
+	typed, tag, at := false, false, -1
 	for i := range words {
 		t := &words[i]
 		switch {
 		case t.Is("["):
-			return -1
+			return at
 		case t.Is("(") && i > 0 && i+1 < len(words) && words[i+1].Is("*"):
 			return pointerName(words, i+1)
 		case t.Is("("):
-			return -1
+			return at
 		case t.Kind != token.Name:
 		case slices.Contains(qualifiers, t.Text):
 		case tag:
@@ -134,12 +134,12 @@ func nameOf(words []token.Token) int {
 		case slices.Contains(tagWords, t.Text):
 			tag = true
 		case typed && !slices.Contains(basicWords, t.Text):
-			return i
+			at = i
 		default:
 			typed = true
 		}
 	}
-	return -1
+	return at
 }
 
 // pointerName finds the name in a pointer to a function or to an array, (*name)(...).

@@ -87,6 +87,7 @@ func TestParse(t *testing.T) {
 		{"provider libisc { };", nil},
 		{"provider p { probe a(void); };", []string{"p a ()"}},
 		{"provider p {; probe a(unsigned x, char unsigned u_char, foo);; };", []string{"p a (unsigned : x, char unsigned : u_char, foo :)"}},
+		{"provider p { probe a(unsigned size_t const x, foo_t y z[3]); };", []string{"p a (unsigned size_t const : x, foo_t y * : z)"}},
 		{"typedef char unsigned u_char; provider p { probe a(u_char c); };", []string{"p a (u_char : c)"}},
 		{"provider p { probe a(); };\nprovider q { probe a(); };\nprovider p { probe b(); };", []string{"p a ()", "p b ()", "q a ()"}},
 		{"x:::y /a > (b)/ { trace(\"}\"); }\nprovider p { probe a(); };", []string{"p a ()"}},

@@ -15,10 +15,12 @@ import (
 
 const dofTriplet = "x86_64-unknown-freebsd14.0"
 
+var clang = toolchains.Clang.Name
+
 // dofBuild is a build for FreeBSD, with a header of one provider. stubs is "-x stubs" or none.
 func dofBuild(t *testing.T, stubs ...string) build {
 	t.Helper()
-	tools.Need(t, "clang-19")
+	tools.Need(t, clang)
 	b := newBuild(t)
 	b.write(t, "p.d", "provider shop { probe sent(int); probe placed(int); };\n")
 	b.Must(t, b.dtrace, append([]string{"-h", "-s", "p.d", "--target", dofTriplet}, stubs...)...)
@@ -26,9 +28,13 @@ func dofBuild(t *testing.T, stubs ...string) build {
 }
 
 func (b build) compileDOF(t *testing.T, object, text string) {
+	b.compileFor(t, dofTriplet, object, text)
+}
+
+func (b build) compileFor(t *testing.T, triplet, object, text string) {
 	t.Helper()
 	b.write(t, "source.c", "#include \"p.h\"\n"+text)
-	b.Must(t, "clang-19", "--target="+dofTriplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
+	b.Must(t, clang, "--target="+triplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
 // lostSites are the findings of check about lost sites, by file and function.
@@ -89,6 +95,19 @@ func TestDOFOfOtherObjects(t *testing.T) {
 			t.Errorf("%q", lost)
 		}
 		links(nil)
+	}
+}
+
+// Of arm64 no kernel arms tests, so none is lost.
+func TestDOFOfARM64Tests(t *testing.T) {
+	b := dofBuild(t)
+	b.compileFor(t, "aarch64-unknown-freebsd14.0", "a.o", "int tests(void) { return SHOP_SENT_ENABLED(); }\nvoid fires(void) { SHOP_SENT(1); }\n")
+	b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a.o")
+	if lost := b.lostSites(t, "a.o", "p.o"); lost != nil {
+		t.Errorf("%q", lost)
+	}
+	if diff := cmp.Diff([]string{"a.o fires"}, b.lostSites(t, "a.o")); diff != "" {
+		t.Error(diff)
 	}
 }
 

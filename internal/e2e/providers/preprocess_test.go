@@ -105,6 +105,20 @@ provider p { /* it's */
 	}
 }
 
+// A compiler that writes dependencies writes them not over the provider file.
+func TestDependencies(t *testing.T) {
+	b := newBuild(t)
+	b.write(t, "p.d", "provider p { probe a(); };\n")
+	for _, env := range []string{"CC=gcc -MMD", "CC=gcc -MD -MP -MF p.d", "CPP=gcc -E -MMD"} {
+		b.Env = []string{env, "CFLAGS=-MMD"}
+		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d")
+		if text := b.read(t, "p.d"); text != "provider p { probe a(); };\n" {
+			t.Fatalf("%s: %s", env, text)
+		}
+	}
+	b.holds(t, "p.d", "p.h")
+}
+
 // Faults are told with the lines of the original, those of the compiler and those of D.
 func TestPlaces(t *testing.T) {
 	b := newBuild(t)
@@ -129,7 +143,7 @@ func TestPlaces(t *testing.T) {
 
 // -C is for the target's system, which objects may tell.
 func TestSystemsMacros(t *testing.T) {
-	tools.Need(t, "clang-19")
+	tools.Need(t, clang)
 	b := newBuild(t)
 	b.write(t, "p.d", `provider p {
 #ifdef __linux__
@@ -144,8 +158,8 @@ func TestSystemsMacros(t *testing.T) {
 };
 `)
 	b.write(t, "empty.c", "")
-	b.Must(t, "clang-19", "--target=x86_64-unknown-freebsd14.0", "-c", "empty.c", "-o", "freebsd.o")
-	for _, cc := range []string{"gcc", "clang-19"} {
+	b.Must(t, clang, "--target=x86_64-unknown-freebsd14.0", "-c", "empty.c", "-o", "freebsd.o")
+	for _, cc := range []string{"gcc", clang} {
 		b.Env = []string{"CC=" + cc}
 		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-linux-gnu")
 		if diff := cmp.Diff([]string{"P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {

@@ -76,16 +76,32 @@ func (o *Options) named() []string {
 	if o.Program != "" {
 		return []string{o.Program}
 	}
-	if words := line.Split([]byte(o.Process.Getenv("CPP"))); len(words) > 0 {
+	if words := o.words("CPP"); len(words) > 0 {
 		return words
 	}
-	words := line.Split([]byte(o.Process.Getenv("CC")))
+	words := o.words("CC")
 	if len(words) == 0 {
 		return nil
 	}
 	for _, flag := range line.Split([]byte(o.Process.Getenv("CFLAGS"))) {
 		if strings.HasPrefix(flag, "--target=") || strings.HasPrefix(flag, "--sysroot=") || flag == "-m32" || flag == "-m64" {
 			words = append(words, flag)
+		}
+	}
+	return words
+}
+
+// words are the words of a variable, without flags that write dependencies: of p.d, compilers
+// write these to p.d itself.
+func (o *Options) words(variable string) (words []string) {
+	all := line.Split([]byte(o.Process.Getenv(variable)))
+	for i := 0; i < len(all); i++ {
+		switch word := all[i]; {
+		case word == "-MF", word == "-MT", word == "-MQ":
+			i++ // its value
+		case strings.HasPrefix(word, "-M"), strings.HasPrefix(word, "-Wp,-M"):
+		default:
+			words = append(words, all[i])
 		}
 	}
 	return words

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Absolute paths count from the current folder, or from the one that the objects share.
+func TestFolderOfAliases(t *testing.T) {
+	t.Chdir(t.TempDir())
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		objects []string
+		want    string
+	}{
+		{nil, wd},
+		{[]string{"a.o", "../b.o"}, wd},
+		{[]string{"a.o", filepath.Join(wd, "x", "a.o")}, wd},
+		{[]string{"/b/x/a.o", "/b/x/b.o"}, "/b/x"},
+		{[]string{"/b/x/a.o", "c.o", "/b/y/a.o"}, "/b"},
+		{[]string{"/b/y/z/a.o", "/b/y/a.o", "/bc/a.o"}, "/"},
+		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
+	} {
+		o := &providerOptions{objects: c.objects}
+		if got := o.patchDOF().Folder; got != c.want {
+			t.Errorf("%q: %s, want %s", c.objects, got, c.want)
+		}
+	}
+}
