@@ -69,7 +69,7 @@ func (l *link) deadGuards() {
 		for i := range l.read[scope] {
 			r := &l.read[scope][i]
 			key := scopedSemaphore{scope, r.id}
-			if said[key] || !l.isGuard(scope, r) || l.names(scope, r.id) || l.ofProviderFile(scope, r.shown) {
+			if said[key] || l.unread[scope] || !l.isGuard(scope, r) || l.names(scope, r.id) || l.ofProviderFile(scope, r.shown) {
 				continue
 			}
 			said[key] = true
@@ -107,7 +107,7 @@ func (l *link) otherSemaphore(probe *noted, g *semaphore) {
 // be converted may get one.
 func (l *link) withoutNote(key scopedID, g *semaphore) {
 	switch {
-	case l.live[key], l.names(key.scope, g.id):
+	case l.unread[key.scope], l.live[key], l.names(key.scope, g.id):
 	case l.fired[key]:
 		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.shown, withNotes)
 	default:
