@@ -81,11 +81,7 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 // checkTests refuses an object whose is-enabled sites load semaphores where there are to
 // be none, or the other way round. Some of those that jump do not tell.
 func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
-	im, err := image.Open(o, m)
-	if err != nil {
-		return err
-	}
-	entries, _, err := opts.Layout.Read(im)
+	im, entries, err := opts.earlierRecords(o, m)
 	if err != nil {
 		return err
 	}
@@ -114,6 +110,16 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		}
 	}
 	return nil
+}
+
+// earlierRecords reads the records that an object holds.
+func (opts Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
+	im, err := image.Open(o, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, _, err := opts.Layout.Read(im)
+	return im, entries, err
 }
 
 func earlierError(o *elfreloc.Object, flags string) error {

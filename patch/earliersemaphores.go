@@ -14,11 +14,7 @@ func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error
 	if opts.Semaphores != All || m == nil {
 		return nil
 	}
-	im, err := image.Open(o, m)
-	if err != nil {
-		return err
-	}
-	entries, _, err := opts.Layout.Read(im)
+	im, entries, err := opts.earlierRecords(o, m)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// Reads finds loads of a halfword behind auipc, and behind an addition to it.
+// Reads finds loads of a halfword behind auipc or lui, and behind an addition to it.
 func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint64)) {
 	const (
 		mask  = 0x707f
@@ -29,16 +29,35 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 		}
 	}
 	for i := 0; i+insnLen <= len(code); i += 2 {
-		first := binary.LittleEndian.Uint32(code[i:])
-		if first&0x7f != opAUIPC {
+		base, register, size := upper(binary.LittleEndian.Uint32(code[i:]), pc+uint64(i))
+		if size == 0 {
 			continue
 		}
-		base, end := pc+uint64(i)+uint64(int64(int32(first&0xfffff000))), i+arch.ReadWindow
-		each(i+insnLen, end, first>>7&31, load(base))
-		each(i+insnLen, end, first>>7&31, func(j int, op, insn uint32, displacement uint64) {
+		end := i + arch.ReadWindow
+		each(i+size, end, register, load(base))
+		each(i+size, end, register, func(j int, op, insn uint32, displacement uint64) {
 			if op == opADD {
 				each(j+insnLen, end, insn>>7&31, load(base+displacement))
 			}
 		})
 	}
+}
+
+// upper is what an instruction of size bytes puts into a register as the upper bits of an
+// address; size is 0 for others.
+func upper(insn uint32, pc uint64) (base uint64, register uint32, size int) {
+	const (
+		opLUI  = 0x37   // lui rd, imm20
+		opCLUI = 0x6001 // c.lui rd, imm6
+	)
+	base, register = uint64(int64(int32(insn&0xfffff000))), insn>>7&31
+	switch {
+	case insn&0x7f == opAUIPC:
+		return pc + base, register, insnLen
+	case insn&0x7f == opLUI:
+		return base, register, insnLen
+	case insn&0xe003 == opCLUI && register != 2: // of sp it is another one
+		return uint64(int64(int32(insn>>12&1<<31|insn>>2&31<<26) >> 14)), register, insnLen / 2
+	}
+	return 0, 0, 0
 }

@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/listing"
 )
 
@@ -15,8 +14,8 @@ import (
 // no response file.
 const requireFlag = "--require"
 
-// maxProbeList is the size in bytes of the largest list of probes that is read.
-const maxProbeList = 1 << 20
+// maxProbeList is the size in MiB of the largest list of probes that is read.
+const maxProbeList = 1
 
 // readRequirements reads the values of --require: a probe each, or @FILE.
 func readRequirements(values []string) ([]check.Requirement, error) {
@@ -51,17 +50,9 @@ func requirement(text string) (check.Requirement, error) {
 // readProbeList reads a list of probes, one a line; a # begins a comment. An empty list is
 // an error: nothing would be required by mistake.
 func readProbeList(name string) ([]check.Requirement, error) {
-	f, err := os.Open(name)
+	data, err := input.ReadAtMost(name, maxProbeList)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxProbeList+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxProbeList {
-		return nil, fmt.Errorf("%s: is no list of probes: it has more than %d MiB", name, maxProbeList>>20)
 	}
 	var all []check.Requirement
 	n := 0

@@ -50,7 +50,7 @@ func (l *looker) symbolRef(s *elfreloc.Symbol) image.Ref {
 
 // deadGuards finds the guards that no tracer makes true.
 func (l *link) deadGuards() {
-	said := map[scopedSemaphore]bool{}
+	said, named := map[scopedSemaphore]bool{}, l.namedSemaphores()
 	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
 		for i := range l.guards[key] {
 			g := &l.guards[key][i]
@@ -58,9 +58,11 @@ func (l *link) deadGuards() {
 			if probe := l.noted[key]; probe != nil {
 				l.otherSemaphore(probe, g)
 			} else if isTest && g.shown != "" || !isTest && l.fired[key] {
-				l.withoutNote(key, g)
+				if !named[scopedSemaphore{key.scope, g.id}] {
+					l.withoutNote(key, g)
+				}
 			} else {
-				continue // if code reads it, the others have it
+				continue // if code reads it, that finds it
 			}
 			said[scopedSemaphore{key.scope, g.id}] = true
 		}
@@ -69,7 +71,7 @@ func (l *link) deadGuards() {
 		for i := range l.read[scope] {
 			r := &l.read[scope][i]
 			key := scopedSemaphore{scope, r.id}
-			if said[key] || !l.isGuard(scope, r) || l.names(scope, r.id) || l.ofProviderFile(scope, r.shown) {
+			if said[key] || l.unread[scope] || named[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.shown) {
 				continue
 			}
 			said[key] = true
@@ -107,7 +109,7 @@ func (l *link) otherSemaphore(probe *noted, g *semaphore) {
 // be converted may get one.
 func (l *link) withoutNote(key scopedID, g *semaphore) {
 	switch {
-	case l.live[key], l.names(key.scope, g.id):
+	case l.unread[key.scope], l.live[key]:
 	case l.fired[key]:
 		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.shown, withNotes)
 	default:
@@ -115,14 +117,15 @@ func (l *link) withoutNote(key scopedID, g *semaphore) {
 	}
 }
 
-// names reports whether a note of any probe names a semaphore: a:b_c and a_b:c share one.
-func (l *link) names(scope int, id semaphoreID) bool {
+// namedSemaphores are those that notes of any probe name: a:b_c and a_b:c share one.
+func (l *link) namedSemaphores() map[scopedSemaphore]bool {
+	all := map[scopedSemaphore]bool{}
 	for key, probe := range l.noted {
-		if key.scope == scope && slices.ContainsFunc(probe.semaphores, func(s semaphore) bool { return s.id == id }) {
-			return true
+		for i := range probe.semaphores {
+			all[scopedSemaphore{key.scope, probe.semaphores[i].id}] = true
 		}
 	}
-	return false
+	return all
 }
 
 // isGuard reports whether what code reads is a semaphore. Other variables may have such a
@@ -135,13 +138,22 @@ func (l *link) isGuard(scope int, s *semaphore) bool {
 // records. The header of a provider file has a test of each of its probes, so that none is
 // misspelt, and sources may test what they do not fire.
 func (l *link) ofProviderFile(scope int, semaphore string) bool {
-	begins := func(providers map[scopedID]bool) bool {
-		for p := range providers {
-			if p.scope == scope && strings.HasPrefix(semaphore, p.id+"_") {
-				return true
-			}
+	file := false
+	for i, end := 0, 0; i < mostParts; i++ {
+		next := strings.IndexByte(semaphore[end:], '_')
+		if next < 0 {
+			break
 		}
-		return false
+		provider := scopedID{scope, semaphore[:end+next]}
+		if l.ofRecords[provider] {
+			return false
+		}
+		file = file || l.ofNotes[provider]
+		end += next + 1
 	}
-	return begins(l.ofNotes) && !begins(l.ofRecords)
+	return file
 }
+
+// mostParts is in how many places the name of a semaphore is taken apart, so that one of
+// nothing but underscores takes no longer.
+const mostParts = 64

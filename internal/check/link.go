@@ -28,6 +28,7 @@ type link struct {
 	traits   map[trait][]int     // the files that have it
 
 	noted  map[scopedID]*noted      // probes that have notes
+	unread map[int]bool             // scopes with notes that cannot be read: nothing tells what has none
 	guards map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
 	read   map[int][]semaphore      // that code reads, by scope; the finding is at the first read
 	held   map[scopedSemaphore]bool // that a section of semaphores holds
@@ -70,7 +71,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
 			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			noted: map[scopedID]*noted{}, guards: map[scopedID][]semaphore{},
+			noted: map[scopedID]*noted{}, unread: map[int]bool{}, guards: map[scopedID][]semaphore{},
 			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{},
 			ofRecords: map[scopedID]bool{}, ofNotes: map[scopedID]bool{}, hiddenFile: -1,
 		}

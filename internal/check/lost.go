@@ -22,7 +22,7 @@ func (im *imageSites) take(l *looker, p *pair) error {
 		switch {
 		case s == nil:
 			f, err = l.lostSite(p, want)
-		case want.Noted && l.noteAt[s.at] == nil && !l.wantsNotes:
+		case want.Noted && l.noteAt[s.at] == nil && !l.wantsNotes && !l.link.unread[l.scope()]:
 			f, err = l.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
 		default:
 			continue

@@ -20,6 +20,9 @@ func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
 func (l *looker) missingNotes() error {
+	if l.link.unread[l.scope()] {
+		return nil
+	}
 	l.wantsNotes = l.set.opts.RequireNotes
 	for i := range l.entries {
 		l.wantsNotes = l.wantsNotes || l.entries[i].Kind == arch.Probe && l.noteAt[l.entries[i].Site] != nil

@@ -43,6 +43,7 @@ func (l *looker) notes() error {
 	}
 	for _, fault := range faults {
 		l.addWhole(BrokenNote, "", "%s", placed(fault))
+		l.link.unread[l.scope()] = true
 	}
 	l.noteAt = notesBySite(all)
 	l.findNoteSites(all)

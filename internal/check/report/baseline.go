@@ -3,12 +3,11 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 )
 
@@ -18,9 +17,9 @@ type Baseline map[string]bool
 
 const baselineHead = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
 
-// maxBaseline is the size in bytes of the largest baseline that is written or read. A line
+// maxBaseline is the size in MiB of the largest baseline that is written or read. A line
 // may be as long as the file: names of symbols may have any length.
-const maxBaseline = 64 << 20
+const maxBaseline = 64
 
 // ReadBaseline reads a baseline; without a name it is empty.
 func ReadBaseline(name string) (Baseline, error) {
@@ -28,17 +27,9 @@ func ReadBaseline(name string) (Baseline, error) {
 	if name == "" {
 		return b, nil
 	}
-	f, err := os.Open(name)
+	data, err := input.ReadAtMost(name, maxBaseline)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBaseline+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxBaseline {
-		return nil, fmt.Errorf("%s: is no baseline: it has more than %d MiB", name, maxBaseline>>20)
 	}
 	n := 0
 	for line := range bytes.Lines(data) {
@@ -69,8 +60,8 @@ func (r *Report) Baseline() ([]byte, error) {
 	}
 	slices.Sort(lines)
 	data := []byte(baselineHead + strings.Join(lines, ""))
-	if len(data) > maxBaseline {
-		return nil, fmt.Errorf("is not written, because it would have more than %d MiB, and --baseline reads no more", maxBaseline>>20)
+	if len(data) > maxBaseline<<20 {
+		return nil, fmt.Errorf("is not written, because it would have more than %d MiB, and --baseline reads no more", maxBaseline)
 	}
 	return data, nil
 }

@@ -37,7 +37,7 @@ func TestBaselineIsBounded(t *testing.T) {
 	if _, err := ReadBaseline("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("error %v", err)
 	}
-	long := strings.Repeat("x", maxBaseline/2)
+	long := strings.Repeat("x", maxBaseline<<19)
 	r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: long, Probe: long, Ordinal: 1}}}
 	if _, err := r.Baseline(); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("error %v", err)

@@ -1,0 +1,44 @@
+package check_test
+
+import (
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+)
+
+// lostNotes removes the notes from prog. Its manifest knows that there were some, as does who
+// asks for them; and nothing raises the semaphore of the test.
+func (b *build) lostNotes(manifest string) {
+	b.Helper()
+	b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog", "silent")
+	dead := "dead-guard silent fire app___start"
+	b.finds([]string{dead}, "silent")
+	lost := []string{
+		dead, "missing-note silent fire app___start", "missing-note silent main app___start",
+		"missing-note silent stop app___stop", "missing-note silent unused app___start",
+	}
+	for _, f := range append(b.finds(lost, "--manifest", manifest, "silent"), b.finds(lost, "--require-notes", "silent")...) {
+		if f.Line == 0 {
+			b.Errorf("%+v", f)
+		}
+	}
+}
+
+// An image whose records have notes, and others have none, and one of whose nops has an
+// argument more than its definition.
+func TestMixedNotes(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.compile("fire.o", "fire.c")
+	b.compile("define.o", "define.c")
+	b.write("three.c", threeArguments)
+	b.compile("three.o", "three.c", "-USDT_CALLS")
+	b.convert("--stapsdt", "define.o", "three.o")
+	b.convert("fire.o")
+	b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.link(l, "prog", objects("fire.o", "define.o", "three.o")...)
+		b.finds([]string{
+			"argument-mismatch prog three app___start",
+			"missing-note prog fire app___start", "missing-note prog main app___start", "missing-note prog unused app___start",
+		}, "prog")
+	})
+}
