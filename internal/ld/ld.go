@@ -135,14 +135,19 @@ func (l *link) prepare() (*prepared, error) {
 	if !ln.HasInputs() {
 		return nil, nil
 	}
-	scripts, err := readScripts(ln)
+	dialect := l.linker.dialect()
+	scripts, err := scriptReader{ln, dialect}.flags()
 	if err != nil {
 		return nil, err
 	}
 	files := find(ln)
-	scan := newScanner(ln, l.Convert.Patch, l.Convert.Jobs)
-	inputs := scan.all(files, l.changeable(ln, scripts))
-	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", scan: scan}, inputs, scripts)
+	scan := newScanner(ln, dialect, l.Convert.Patch, l.Convert.Jobs)
+	var more []named
+	for _, s := range scripts {
+		more = append(more, scan.reader.scripted(s)...)
+	}
+	inputs := scan.all(files, more)
+	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -150,11 +155,14 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.copyScripts(scan, scripts, inputs, &done); err != nil {
+		return nil, err
+	}
 	code, err := l.generate(scan, inputs, chosen, done)
 	if err != nil {
 		return nil, err
 	}
-	stand := standIns{copies: done.copies, generated: code.byArg}
+	stand := standIns{copies: done.copies, scripts: done.scripts, generated: code.byArg}
 	names := slices.Concat(done.names, code.names)
 	if !ln.Relocatable {
 		if stand.added, err = l.complete(ln, inputs, done, code); err != nil {
@@ -168,12 +176,4 @@ func (l *link) prepare() (*prepared, error) {
 		names = append(names, renamed{stand.added.file, addedName})
 	}
 	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added}, nil
-}
-
-// changeable are the files that scripts of flags name, where they can be converted.
-func (l *link) changeable(ln *line.Line, scripts []script) []named {
-	if !l.InPlace {
-		return nil
-	}
-	return scripted(ln, scripts)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
 )
 
@@ -106,6 +107,16 @@ func sameFile(a, b string) bool {
 func (l linker) is(name string) bool {
 	real, err := filepath.EvalSymlinks(l.path)
 	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
+}
+
+// dialect is how the linker reads scripts.
+func (l linker) dialect() line.Dialect {
+	for name, dialect := range map[string]line.Dialect{"gold": line.Gold, "lld": line.LLD, "mold": line.Mold} {
+		if l.is(name) {
+			return dialect
+		}
+	}
+	return line.GNU
 }
 
 // command is a run of the linker.

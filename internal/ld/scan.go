@@ -2,7 +2,6 @@ package ld
 
 import (
 	"debug/elf"
-	"slices"
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
@@ -20,8 +19,8 @@ type linkInput struct {
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
 	late   input.LateCode
-	text   *line.Script // of a script, else nil
-	err    error        // that keeps it from being converted, though it holds probes
+	text   *script // of a linker script, else nil
+	err    error   // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -46,10 +45,12 @@ type scanner struct {
 	needles [][]byte // without which a file has no stub
 	any     [][]byte // and without which it has to do with no probe
 	jobs    int
+	reader  scriptReader
+	static  map[string]bool // scripts whose -l are archives, by path
 }
 
-func newScanner(ln *line.Line, o patch.Options, jobs int) *scanner {
-	return &scanner{line: ln, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+func newScanner(ln *line.Line, dialect line.Dialect, o patch.Options, jobs int) *scanner {
+	return &scanner{reader: scriptReader{ln, dialect}, static: map[string]bool{}, line: ln, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames are the beginnings of the names of stubs and of probe objects.
@@ -60,6 +61,9 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 func (s *scanner) all(files found, more []named) scanned {
 	result := scanned{byArg: map[int]*linkInput{}}
 	known := map[string]*linkInput{}
+	for i, path := range files.byArg {
+		s.static[path] = s.static[path] || s.line.Args[i].Static
+	}
 	for _, batch := range [][]named{files.files, more} {
 		for len(batch) > 0 {
 			var inputs []*linkInput
@@ -86,10 +90,9 @@ func (s *scanner) included(inputs []*linkInput) (files []named) {
 		if in.text == nil {
 			continue
 		}
-		for _, name := range slices.Concat(in.text.Inputs, in.text.Includes) {
-			if file := s.line.ScriptInput(in.file, name); file != "" {
-				files = append(files, named{file, file, in.path})
-			}
+		for _, file := range s.reader.scripted(in.text) {
+			s.static[file.path] = s.static[file.path] || in.text.place.Static
+			files = append(files, file)
 		}
 	}
 	return files
@@ -117,7 +120,7 @@ func (s *scanner) input(file named) *linkInput {
 	case filetype.ThinArchive:
 		in.err = s.thin(in, f)
 	case filetype.Text:
-		in.text, in.err = readScript(f)
+		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.static[in.path]))
 	}
 	return in
 }

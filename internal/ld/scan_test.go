@@ -16,7 +16,7 @@ import (
 )
 
 func testScanner() *scanner {
-	return newScanner(line.Parse(nil), patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+	return newScanner(line.Parse(nil), line.GNU, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
 }
 
 // checkScan compares what a scan says of an ELF file with what debug/elf reads. It
@@ -101,9 +101,9 @@ func TestScannedOnce(t *testing.T) {
 	}
 	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"))
 	s := testScanner()
-	s.line = ln
+	s.line, s.reader.line = ln, ln
 	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := paths(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld b.o more.o"; got != want {
+	if got, want := paths(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld ./a.o ./inner.ld b.o ./b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	scripts := map[string]string{}

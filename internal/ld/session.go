@@ -108,6 +108,19 @@ func (s *session) makePlaces(files []string) (places map[string]string, err erro
 	return places, err
 }
 
+// linkTo makes a symbolic link to a file, in the place that a copy would have.
+func (s *session) linkTo(file string) (place string, err error) {
+	places, err := s.makePlaces([]string{file})
+	if err != nil {
+		return "", err
+	}
+	target, err := absolute(file)
+	if err != nil {
+		return "", err
+	}
+	return places[file], s.needTemp(func(*tempFolder) error { return os.Symlink(target, places[file]) })
+}
+
 // mkdir makes a folder in the temporary one.
 func (s *session) mkdir(name string) (folder string, err error) {
 	err = s.needTemp(func(t *tempFolder) error {
