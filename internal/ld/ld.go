@@ -6,7 +6,7 @@
 //
 //	linker.go    the real linker is found
 //	line         its command line is read                       line.Line
-//	script.go    so are the scripts that flags of it name       []script
+//	script.go    so are the scripts that flags of it name       []*script
 //	found.go     the files are found that the line names        found
 //	scan.go      they, and those that scripts name, are
 //	             looked at                                      scanned
@@ -16,6 +16,8 @@
 //	known.go     what all say of probes is read, for notes
 //	copies.go    the former are converted, to copies or in
 //	             their place                                    converted
+//	scriptcopy.go  scripts that name inputs, or choose them by
+//	             patterns, are copied, with names of the copies
 //	generate.go  the code of the latter is generated, and
 //	             converted                                      generated
 //	complete.go  an object is made of what the program still

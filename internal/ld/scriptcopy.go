@@ -38,14 +38,6 @@ type scriptCopier struct {
 	names   []renamed
 }
 
-// comparedFile is what a linker compares with patterns.
-type comparedFile struct {
-	in      *linkInput
-	was, is line.File // before there were copies, and with them
-}
-
-func (f *comparedFile) changed() bool { return f.was != f.is }
-
 // edit is a change of a text.
 type edit struct {
 	line.Span

@@ -52,6 +52,9 @@ type ScriptInput struct {
 // ScriptInput finds the file of a name. It has no path if there is none.
 func (l *Line) ScriptInput(d Dialect, place ScriptPlace, name string) (found ScriptInput) {
 	if library, ok := strings.CutPrefix(name, "-l"); ok {
+		if d == Gold && strings.HasPrefix(library, ":") {
+			return ScriptInput{} // it knows that on its line only
+		}
 		for _, file := range l.Candidates(&Arg{Kind: Library, Value: library, State: State{Static: place.Static}}) {
 			return ScriptInput{Path: file, File: file}
 		}
@@ -104,6 +107,9 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files []
 		files = []string{beside, name}
 	default:
 		files = []string{name}
+	}
+	if d == Gold && strings.Contains(name, "/") {
+		return files, unsure // it looks for names in lists of what is in folders
 	}
 	for _, folder := range l.Path {
 		files = append(files, l.inSysroot(folder)+"/"+name)
