@@ -15,6 +15,7 @@ type script struct {
 	place    line.ScriptPlace
 	text     *line.Script
 	includes []*script // of text.Includes, nil for what is not there
+	cut      bool      // there is more of it than was read
 }
 
 // Scripts that include each other are read no further than linkers do, and so much of
@@ -74,7 +75,7 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 	if _, err := f.ReadAt(text, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := &script{path: path, place: place, text: line.ParseScript(string(text), within)}
+	s := &script{path: path, place: place, text: line.ParseScript(string(text), within), cut: f.Size() > maxScript}
 	s.includes = make([]*script, len(s.text.Includes))
 	if depth == 0 {
 		return s, nil

@@ -30,7 +30,6 @@ type scriptCopier struct {
 	byArg   map[int]*linkInput
 
 	moved   map[*script]string // places of copies
-	copies  map[string]bool    // of what is in moved for the paths of inputs
 	links   map[string]string  // to inputs that have no copies, by file
 	members map[string][]string
 	files   []comparedFile
@@ -262,6 +261,9 @@ func (c *scriptCopier) writeScript(s *script, name string) error {
 	edits, err := c.edits(s)
 	if err != nil {
 		return err
+	}
+	if s.cut {
+		return fmt.Errorf("%s: names inputs with probes, and is larger than %d MB; link with --in-place", s.path, maxScript>>20)
 	}
 	place := c.scriptPlace(name)
 	c.done.names = append(append(c.done.names, c.names...), renamed{place, s.path})

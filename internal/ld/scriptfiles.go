@@ -122,24 +122,32 @@ func (c *scriptCopier) membersOf(file, path string) (names []string, err error) 
 	defer f.Close()
 	a, err := f.Archive(input.Options{FollowThin: true})
 	if err != nil {
-		return nil, nil // the linker is to complain
+		return nil, nil
 	}
-	err = a.Each(func(src *input.Source) error {
-		name := src.Member.Name
-		if src.Inner != nil {
-			name = src.Inner.Name
+	// What is wrong with an archive is the linker's to complain of.
+	if a.Thin {
+		a.Each(func(src *input.Source) error {
+			name := src.Member.Name
+			if src.Inner != nil {
+				name = src.Inner.Name
+			}
+			names = append(names, c.memberName(name, path))
+			return nil
+		})
+	} else {
+		for m, err := range a.Members() {
+			if err != nil {
+				break
+			}
+			names = append(names, m.Name)
 		}
-		names = append(names, c.memberName(name, path, src.File.Path != file))
-		return nil
-	})
+	}
 	c.members[path] = names
-	return names, err
+	return names, nil
 }
 
-func (c *scriptCopier) memberName(name, path string, thin bool) string {
+func (c *scriptCopier) memberName(name, path string) string {
 	switch {
-	case !thin:
-		return name
 	case c.dialect != line.GNU:
 		return name[strings.LastIndexByte(name, '/')+1:]
 	case filepath.IsAbs(name):
