@@ -157,7 +157,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.copyScripts(scan, scripts, inputs, &done); err != nil {
+	if err := l.copyScripts(scan, scripts, inputs, chosen.late, &done); err != nil {
 		return nil, err
 	}
 	code, err := l.generate(scan, inputs, chosen, done)

@@ -44,9 +44,9 @@ type edit struct {
 }
 
 // copyScripts has the linker read copies of the scripts that name inputs of which there
-// are copies now.
-func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, done *converted) error {
-	if len(done.copies) == 0 {
+// are copies now. Code stands for inputs that are late, whose names must not be met.
+func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late []*linkInput, done *converted) error {
+	if len(done.copies) == 0 && len(late) == 0 {
 		return nil
 	}
 	c := &scriptCopier{
@@ -161,7 +161,7 @@ func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 	for _, p := range s.text.Patterns {
 		more, err := c.pattern(p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: the pattern %s %w; link with --in-place", s.path, p.Text, err)
+			return nil, fmt.Errorf("%s: the pattern %s %w", s.path, p.Text, err)
 		}
 		edits = append(edits, more...)
 	}

@@ -50,6 +50,9 @@ func TestCopiedScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink("../the.ld", "sub/in.ld"); err != nil {
+		t.Fatal(err)
+	}
 	const flag = "-shared a.o sub/a.o sub/x.o -T the.ld"
 	for _, c := range []struct{ linker, line, script, want string }{
 		{"ld.bfd", "x.o the.ld", "/* sub/a.o */ INPUT( sub/a.o,\tx.o )\n", "/* sub/a.o */ INPUT( \"T/W/sub/a.o\",\tx.o )\n"},
@@ -65,6 +68,8 @@ func TestCopiedScripts(t *testing.T) {
 		{"ld.lld", flag, "SECTIONS { .a : { sub/x.o(.b) } }", ""},
 		{"ld.bfd", flag, "SECTIONS { .a : { *(EXCLUDE_FILE(*/a.o) .b) } }", "the.ld: the pattern */a.o does not mean the same of inputs and of their converted copies; link with --in-place"},
 		{"ld.bfd", flag + " -lc", "SECTIONS { .a : { [!a]ub/*.o(.b) } }", "the.ld: the pattern [!a]ub/*.o does not mean the same of inputs and of their converted copies; link with --in-place"},
+		{"mold", "sub/in.ld x.o", "INPUT(a.o)", "sub/in.ld: names a.o, which may be a.o or sub/a.o to this linker; name one in full"},
+		{"mold", "sub/in.ld a.o", "INPUT(x.o)", ""},
 		{"ld.bfd", "-c the.ld", "LOAD ./sub/a.o\n", ""},
 	} {
 

@@ -16,6 +16,7 @@ import (
 type comparedFile struct {
 	in      *linkInput
 	was, is line.File // before there were copies, and with them
+	loaded  bool      // GNU ld reads it because a pattern names it, and for no other reason
 }
 
 func (f *comparedFile) changed() bool { return f.was != f.is }
@@ -35,9 +36,9 @@ func (c *scriptCopier) compared(roots []*script) error {
 		arg, in := &c.line.Args[i], c.byArg[i]
 		switch {
 		case in != nil && arg.Kind == line.Input:
-			errs = append(errs, c.compare(in, arg.Value, arg.Value))
+			errs = append(errs, c.compare(in, arg.Value, arg.Value, false))
 		case in != nil:
-			errs = append(errs, c.compare(in, "-l"+arg.Value, "-l"+arg.Value))
+			errs = append(errs, c.compare(in, "-l"+arg.Value, "-l"+arg.Value, false))
 		case arg.Kind == line.Library:
 			c.unsure = true
 		}
@@ -49,14 +50,14 @@ func (c *scriptCopier) compared(roots []*script) error {
 				errs = append(errs, err)
 				found := c.line.ScriptInput(c.dialect, s.place, name.Text)
 				if in := c.byPath[found.Path]; in != nil {
-					errs = append(errs, c.compare(in, name.Text, is))
+					errs = append(errs, c.compare(in, name.Text, is, false))
 				} else {
 					c.unsure = true
 				}
 			}
 			for _, p := range s.text.Patterns {
 				if in := c.byPath[c.loaded(p).Path]; in != nil && !c.isGiven(p.Text) {
-					errs = append(errs, c.compare(in, p.Text, p.Text))
+					errs = append(errs, c.compare(in, p.Text, p.Text, true))
 				}
 			}
 		})
@@ -70,7 +71,7 @@ func (c *scriptCopier) isGiven(name string) bool {
 
 // compare takes in a file that has a name in the line or in a script, and another with
 // copies.
-func (c *scriptCopier) compare(in *linkInput, given, with string) error {
+func (c *scriptCopier) compare(in *linkInput, given, with string, loaded bool) error {
 	if in.elf != elf.ET_REL && !in.isArchive() && in.typ != filetype.Bitcode { // others have no sections to choose
 		return nil
 	}
@@ -86,7 +87,7 @@ func (c *scriptCopier) compare(in *linkInput, given, with string) error {
 		}
 	}
 	if !was.Archive {
-		c.files = append(c.files, comparedFile{in, was, is})
+		c.files = append(c.files, comparedFile{in, was, is, loaded})
 		return nil
 	}
 	members, err := c.membersOf(in.file, in.path)
@@ -104,7 +105,7 @@ func (c *scriptCopier) compare(in *linkInput, given, with string) error {
 		if i < len(now) {
 			is.Member = now[i]
 		}
-		c.files = append(c.files, comparedFile{in, was, is})
+		c.files = append(c.files, comparedFile{in, was, is, loaded})
 	}
 	return nil
 }

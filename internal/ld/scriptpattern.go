@@ -12,9 +12,9 @@ import (
 
 // What cannot be told of a pattern.
 var (
-	errDiffers = errors.New("does not mean the same of inputs and of their converted copies")
-	errObscure = errors.New("has a class of characters that is not understood, and there are converted copies")
-	errLate    = errors.New("names link-time optimisation code that holds probes")
+	errDiffers = errors.New("does not mean the same of inputs and of their converted copies; link with --in-place")
+	errObscure = errors.New("has a class of characters that is not understood, and there are converted copies; link with --in-place")
+	errLate    = errors.New("names link-time optimisation code that holds probes; compile it with -fno-lto")
 )
 
 // pattern is how a pattern has to change to mean the same as before.
@@ -24,6 +24,8 @@ func (c *scriptCopier) pattern(p line.Pattern) ([]edit, error) {
 	}
 	missing, extra := c.difference(p, p, false)
 	switch {
+	case c.readsLate(p):
+		return nil, errLate
 	case line.Obscure(p.Text) && slices.ContainsFunc(c.files, func(f comparedFile) bool { return f.changed() }):
 		return nil, errObscure
 	case len(missing) == 0 && len(extra) == 0:
@@ -52,6 +54,13 @@ func (c *scriptCopier) pattern(p line.Pattern) ([]edit, error) {
 		c.names = append(c.names, renamed{with.Text, p.Text})
 	}
 	return edits, err
+}
+
+// readsLate reports whether GNU ld would read an input that code has taken the place of.
+func (c *scriptCopier) readsLate(p line.Pattern) bool {
+	return c.loaded(p).File != "" && slices.ContainsFunc(c.files, func(f comparedFile) bool {
+		return f.in.late.Compiler != "" && f.in.probes && f.was.Given == p.Text
+	})
 }
 
 // difference compares what a pattern has chosen with what another chooses among the
@@ -84,15 +93,16 @@ func (c *scriptCopier) moves(p line.Pattern) (line.Pattern, error) {
 		if !c.dialect.Selects(p, f.was) {
 			continue
 		}
-		if f.in.late.Compiler != "" && f.in.probes {
-			return p, errLate
-		}
 		chosen = append(chosen, f)
 	}
 	if !line.IsWildcard(file) || c.dialect.Exact(p) {
 		for _, f := range chosen {
 			if name := cmpName(c.dialect, f.was, two); f.changed() && file == name {
-				return c.replaced(p, cmpName(c.dialect, f.is, two), rest), nil
+				with := c.replaced(p, cmpName(c.dialect, f.is, two), rest)
+				if f.loaded && line.IsWildcard(with.Text) {
+					return p, errDiffers // then the linker would read nothing
+				}
+				return with, nil
 			}
 		}
 		return p, errDiffers
