@@ -137,16 +137,16 @@ func (l *link) prepare() (*prepared, error) {
 	if !ln.HasInputs() {
 		return nil, nil
 	}
-	dialect := l.linker.dialect()
-	scripts, err := scriptReader{ln, dialect}.flags()
+	reader := scriptReader{ln, l.linker.dialect(), l.InPlace}
+	scripts, err := reader.flags()
 	if err != nil {
 		return nil, err
 	}
 	files := find(ln)
-	scan := newScanner(ln, dialect, l.Convert.Patch, l.Convert.Jobs)
+	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
 	var more []named
 	for _, s := range scripts {
-		more = append(more, scan.reader.scripted(s)...)
+		more = append(more, reader.scripted(s)...)
 	}
 	inputs := scan.all(files, more)
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)

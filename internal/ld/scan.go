@@ -49,8 +49,8 @@ type scanner struct {
 	static  map[string]bool // scripts whose -l are archives, by path
 }
 
-func newScanner(ln *line.Line, dialect line.Dialect, o patch.Options, jobs int) *scanner {
-	return &scanner{reader: scriptReader{ln, dialect}, static: map[string]bool{}, line: ln, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
+	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames are the beginnings of the names of stubs and of probe objects.

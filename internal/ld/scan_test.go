@@ -16,7 +16,7 @@ import (
 )
 
 func testScanner() *scanner {
-	return newScanner(line.Parse(nil), line.GNU, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+	return newScanner(scriptReader{line: line.Parse(nil)}, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
 }
 
 // checkScan compares what a scan says of an ELF file with what debug/elf reads. It

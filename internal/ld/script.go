@@ -30,6 +30,7 @@ const (
 type scriptReader struct {
 	line    *line.Line
 	dialect line.Dialect
+	inPlace bool // inputs are converted themselves
 }
 
 // flags reads the scripts that flags name. What cannot be opened is the linker's to
@@ -115,6 +116,13 @@ func (r scriptReader) scripted(root *script) (files []named) {
 		for _, name := range s.text.Inputs {
 			if found := r.line.ScriptInput(r.dialect, s.place, name.Text); found.File != "" {
 				files = append(files, named{found.Path, found.File, root.path})
+			}
+		}
+		if r.inPlace {
+			for _, word := range literal(s.text.Words) {
+				if found := r.line.ScriptInput(r.dialect, s.place, word); found.File != "" {
+					files = append(files, named{found.Path, found.File, root.path})
+				}
 			}
 		}
 		for _, p := range s.text.Patterns {

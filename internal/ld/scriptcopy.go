@@ -46,9 +46,6 @@ type edit struct {
 // copyScripts has the linker read copies of the scripts that name inputs of which there
 // are copies now. Code stands for inputs that are late, whose names must not be met.
 func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late []*linkInput, done *converted) error {
-	if len(done.copies) == 0 && len(late) == 0 {
-		return nil
-	}
 	c := &scriptCopier{
 		scriptReader: scan.reader, session: l.session, done: done, byArg: inputs.byArg, byPath: map[string]*linkInput{},
 		moved: map[*script]string{}, links: map[string]string{}, members: map[string][]string{},
@@ -63,8 +60,11 @@ func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late 
 	if len(roots) == 0 {
 		return nil
 	}
-	if err := c.checkWords(scan, roots, inputs.inputs); err != nil {
+	if err := c.checkWords(scan, roots); err != nil && !l.InPlace {
 		return err
+	}
+	if len(done.copies) == 0 && len(late) == 0 {
+		return nil
 	}
 	if err := c.settle(roots); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late 
 }
 
 // checkWords refuses scripts that name files with probes in ways that are not understood.
-func (c *scriptCopier) checkWords(scan *scanner, roots []*script, inputs []*linkInput) error {
+func (c *scriptCopier) checkWords(scan *scanner, roots []*script) error {
 	var errs []error
 	for _, root := range roots {
 		root.each(func(s *script) {

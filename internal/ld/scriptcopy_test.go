@@ -70,7 +70,7 @@ func TestCopiedScripts(t *testing.T) {
 		{"ld.bfd", flag + " -lc", "SECTIONS { .a : { [!a]ub/*.o(.b) } }", "the.ld: the pattern [!a]ub/*.o does not mean the same of inputs and of their converted copies; link with --in-place"},
 		{"mold", "sub/in.ld x.o", "INPUT(a.o)", "sub/in.ld: names a.o, which may be a.o or sub/a.o to this linker; name one in full"},
 		{"mold", "sub/in.ld a.o", "INPUT(x.o)", ""},
-		{"ld.bfd", "-c the.ld", "LOAD ./sub/a.o\n", ""},
+		{"ld.bfd", "x.o -c the.ld", "LOAD ./sub/a.o\n", "the.ld: names ./sub/a.o, which holds probes, and the linker would read that and no copy; link with --in-place"},
 	} {
 
 		got := scriptSeen(t, c.linker, c.script, strings.Fields(c.line)...)
