@@ -160,7 +160,7 @@ func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 
 // Inputs that scripts name are those that the linker takes, wherever the script is.
 func TestRandomInputScripts(t *testing.T) {
-	compareScripts(t, 20, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
+	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
 		here, err := os.Getwd()
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestRandomInputScripts(t *testing.T) {
 
 // Patterns choose of the copies what they choose of the originals, and nothing else.
 func TestRandomPatterns(t *testing.T) {
-	compareScripts(t, 20, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
+	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
 		here, err := os.Getwd()
 		if err != nil {
 			t.Fatal(err)
