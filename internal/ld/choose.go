@@ -36,15 +36,11 @@ type chooser struct {
 	inPlace bool
 	linker  linker
 	gcc     bool // GCC's driver says what its plugin wants to know
-	scan    *scanner
 }
 
 // choose decides what becomes of the inputs, or why the link cannot be.
-func choose(c chooser, inputs scanned, scripts []script) (choice, []error) {
+func choose(c chooser, inputs scanned) (choice, []error) {
 	chosen, errs := c.inputs(inputs.inputs)
-	if len(errs) == 0 && !c.inPlace {
-		errs = checkScripts(c.scan, withInputs(scripts, inputs.inputs), chosen.convert)
-	}
 	if len(errs) > 0 || len(chosen.late) == 0 {
 		return chosen, errs
 	}
@@ -63,8 +59,6 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 			chosen.late = append(chosen.late, in)
 		case c.inPlace:
 			chosen.convert = append(chosen.convert, in)
-		case in.script != "":
-			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", in.script, in.path))
 		case sameFile(in.file, c.InFolder(output(c.Line))):
 			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
 		default:
@@ -74,22 +68,13 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 	return chosen, errs
 }
 
-// withInputs adds the scripts among inputs.
-func withInputs(scripts []script, inputs []*linkInput) []script {
-	all := append([]script(nil), scripts...)
-	for _, in := range inputs {
-		if in.text != nil {
-			all = append(all, script{in.path, in.file, in.text, true})
-		}
-	}
-	return all
-}
-
 // generator is what generates code, if anything can.
 func (c chooser) generator(late []*linkInput) (by generator, errs []error) {
 	plugin := c.gcc && hasPlugin(c.Line) && !c.linker.is("lld") && !c.linker.is("mold")
 	for _, in := range late {
 		switch {
+		case in.script != "":
+			errs = append(errs, fmt.Errorf("%s: names %s, which is link-time optimisation code that holds probes; compile it with -fno-lto", in.script, in.path))
 		case in.late.Compiler == input.LLVM && in.typ == filetype.Bitcode && c.linker.is("lld"):
 			by = byLLD
 		case in.late.Compiler == input.GCC && plugin:

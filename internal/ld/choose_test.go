@@ -3,14 +3,11 @@ package ld
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
-	"sdtconvert/patch"
 )
 
 var (
@@ -50,7 +47,7 @@ func TestChoice(t *testing.T) {
 	} {
 		ln, inputs := reading(test.words)
 		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc}
-		chosen, errs := choose(c, inputs, nil)
+		chosen, errs := choose(c, inputs)
 		if got := pathsOf(chosen.convert); got != test.convert {
 			t.Errorf("%s %s: converts %q, want %q", test.linker, test.words, got, test.convert)
 		}
@@ -86,6 +83,8 @@ func TestRefusedInputs(t *testing.T) {
 	broken, byScript := object, object
 	broken.err = errors.New("broken.o: is broken")
 	byScript.named = named{"there.o", "there.o", "inputs.ld"}
+	lateByScript := byScript
+	lateByScript.late.Compiler = input.GCC
 	for _, test := range []struct {
 		words   string
 		more    *linkInput
@@ -96,50 +95,15 @@ func TestRefusedInputs(t *testing.T) {
 		{words: "-o ./object.o plain.o object.o", refused: "object.o: is the output too"},
 		{words: "-o object.o object.o", inPlace: true},
 		{words: "object1.o", more: &broken, refused: "broken.o: is broken"},
-		{words: "object1.o", more: &byScript, refused: "inputs.ld: names there.o, which holds probes"},
+		{words: "object1.o", more: &byScript},
+		{words: "object1.o", more: &lateByScript, refused: "inputs.ld: names there.o, which is link-time optimisation code"},
 		{words: "object1.o", more: &byScript, inPlace: true},
 	} {
 		ln, inputs := reading(test.words)
 		if test.more != nil {
 			inputs.inputs = append(inputs.inputs, test.more)
 		}
-		_, errs := choose(chooser{Line: ln, inPlace: test.inPlace}, inputs, nil)
+		_, errs := choose(chooser{Line: ln, inPlace: test.inPlace}, inputs)
 		checkRefusals(t, test.words, errs, test.refused)
-	}
-}
-
-func TestScriptsThatTellCopiesApart(t *testing.T) {
-	folder := t.TempDir()
-	t.Chdir(folder)
-	for _, name := range []string{"object.o", "other.o"} {
-		if err := os.WriteFile(name, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	absolute := filepath.Join(folder, "object.o")
-	for text, refused := range map[string]string{
-		"SECTIONS { .text : { *(.text) } }":                         "",
-		"SECTIONS { .text : { *object.o(.text) *(.text) } }":        "",
-		"SECTIONS { .text : { *(EXCLUDE_FILE(*object.o) .text) } }": "",
-		"SECTIONS { .text : { obj*.o(.text) *(.text) } }":           "the.ld: the pattern obj*.o does not mean the same of object.o",
-		"SECTIONS { .text : { sub/*.o(.text) *(.text) } }":          "",
-		"SECTIONS { .text : { object.o(.text) *(.text) } }":         "the.ld: names object.o, which holds probes",
-		"SECTIONS { .text : { " + absolute + "(.text) *(.text) } }": "the.ld: names " + absolute + ", which holds probes",
-		"INPUT(object.o)":                          "the.ld: names object.o, which holds probes",
-		"GROUP(other.o)":                           "",
-		"SECTIONS { .text : { other.o(.text) } }":  "",
-		"SECTIONS { .text : { other*.o(.text) } }": "",
-	} {
-		ln, inputs := reading("object.o")
-		scan := newScanner(ln, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
-		for _, input := range []bool{false, true} {
-			want := refused
-			if input && strings.HasPrefix(text, "INPUT") {
-				want = "" // what it names is looked at as an input
-			}
-			s := script{path: "the.ld", file: "the.ld", text: line.ParseScript(text), input: input}
-			_, errs := choose(chooser{Line: ln, scan: scan}, inputs, []script{s})
-			checkRefusals(t, text, errs, want)
-		}
 	}
 }

@@ -18,10 +18,11 @@ import (
 
 // converted is what a conversion has made.
 type converted struct {
-	any    bool              // whether there was anything to convert
-	copies map[string]string // of inputs, by the paths that the linker is told; none of those in their place
-	names  []renamed         // of the copies, and of generated code
-	parts  map[string]*part  // what the objects are to the link, by file
+	any     bool              // whether there was anything to convert
+	copies  map[string]string // of inputs, by the paths that the linker is told; none of those in their place
+	names   []renamed         // of the copies, and of generated code
+	scripts map[string]string // copies of scripts that flags name, by their values
+	parts   map[string]*part  // what the objects are to the link, by file
 }
 
 // files are inputs, or their copies.

@@ -6,7 +6,7 @@
 //
 //	linker.go    the real linker is found
 //	line         its command line is read                       line.Line
-//	script.go    so are the scripts that flags of it name       []script
+//	script.go    so are the scripts that flags of it name       []*script
 //	found.go     the files are found that the line names        found
 //	scan.go      they, and those that scripts name, are
 //	             looked at                                      scanned
@@ -16,6 +16,8 @@
 //	known.go     what all say of probes is read, for notes
 //	copies.go    the former are converted, to copies or in
 //	             their place                                    converted
+//	scriptcopy.go  scripts that name inputs, or choose them by
+//	             patterns, are copied, with names of the copies
 //	generate.go  the code of the latter is generated, and
 //	             converted                                      generated
 //	complete.go  an object is made of what the program still
@@ -139,14 +141,19 @@ func (l *link) prepare() (*prepared, error) {
 	if !ln.HasInputs() {
 		return nil, nil
 	}
-	scripts, err := readScripts(ln)
+	reader := scriptReader{ln, ln.Rules.Dialect, l.InPlace}
+	scripts, err := reader.flags()
 	if err != nil {
 		return nil, err
 	}
 	files := find(ln)
-	scan := newScanner(ln, l.Convert.Patch, l.Convert.Jobs)
-	inputs := scan.all(files, l.changeable(ln, scripts))
-	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", scan: scan}, inputs, scripts)
+	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
+	var more []named
+	for _, s := range scripts {
+		more = append(more, reader.scripted(s)...)
+	}
+	inputs := scan.all(files, more)
+	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -154,11 +161,14 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.copyScripts(scan, scripts, inputs, chosen.late, &done); err != nil {
+		return nil, err
+	}
 	code, err := l.generate(scan, inputs, chosen, done)
 	if err != nil {
 		return nil, err
 	}
-	stand := standIns{copies: done.copies, generated: code.byArg}
+	stand := standIns{copies: done.copies, scripts: done.scripts, generated: code.byArg}
 	names := slices.Concat(done.names, code.names)
 	if !ln.Relocatable {
 		if stand.added, err = l.complete(ln, inputs, done, code); err != nil {
@@ -172,12 +182,4 @@ func (l *link) prepare() (*prepared, error) {
 		names = append(names, renamed{stand.added.file, addedName})
 	}
 	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added}, nil
-}
-
-// changeable are the files that scripts of flags name, where they can be converted.
-func (l *link) changeable(ln *line.Line, scripts []script) []named {
-	if !l.InPlace {
-		return nil
-	}
-	return scripted(ln, scripts)
 }

@@ -114,13 +114,13 @@ func (l linker) is(name string) bool {
 func (l linker) rules() line.Rules {
 	switch {
 	case l.is("gold"):
-		return line.Gold
+		return line.GoldRules
 	case l.is("lld"):
-		return line.LLD
+		return line.LLDRules
 	case l.is("mold"):
-		return line.Mold
+		return line.MoldRules
 	}
-	return line.GNU
+	return line.GNURules
 }
 
 // command is a run of the linker.

@@ -1,13 +1,16 @@
 package ld
 
 import (
+	"bufio"
 	"bytes"
-	"math"
+	"errors"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/replace"
@@ -41,54 +44,118 @@ func rewriteReports(files *replace.Writer, link *prepared) error {
 	return nil
 }
 
-// rewrite replaces names in a file, unless there are none.
+// maxHeld bounds the memory that a report of any size is read with, in bytes, together
+// with the lengths of names.
+const maxHeld = 64 << 10
+
+// rewrite replaces names in a file, unless there are none. The file passes through
+// memory in pieces: a map may be larger than all inputs.
 func (r *prepared) rewrite(files *replace.Writer, file string, makefile bool) error {
-	f, err := input.Open(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
-	was, err := head(f, math.MaxInt64)
-	f.Close()
-	if err != nil {
+	defer f.Close()
+	named, err := r.mentionsTemp(f, makefile)
+	if err != nil || !named {
 		return err
 	}
-	text := was
-	if makefile {
-		text = r.rule(text)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
-	if text = r.names.Bytes(text); bytes.Equal(text, was) {
-		return nil
-	}
-	return files.New(file, text)
+	return files.Create(file, func(to io.Writer) error {
+		buffered := bufio.NewWriterSize(to, maxHeld)
+		through := r.restorer(buffered, makefile)
+		if _, err := io.CopyBuffer(through, onlyReader{f}, make([]byte, maxHeld)); err != nil {
+			return err
+		}
+		return errors.Join(through.Close(), buffered.Flush())
+	})
 }
 
-// rule replaces names in a rule of make. Some linkers write them as make reads them,
-// and some as they are.
-func (r *prepared) rule(text []byte) []byte {
-	if r.addition != nil {
-		text = dropPrerequisite(text, r.addition.file)
-		text = dropPrerequisite(text, makefileName(r.addition.file))
+// onlyReader hides all other methods of a reader, so that it is read in pieces.
+type onlyReader struct{ io.Reader }
+
+// mentionsTemp reports whether a report names anything in the temporary folder.
+func (r *prepared) mentionsTemp(report io.Reader, makefile bool) (bool, error) {
+	prefixes := [][]byte{[]byte(r.names.Prefix())}
+	if makefile {
+		for _, write := range spellings {
+			prefixes = append(prefixes, []byte(write(r.names.Prefix())))
+		}
 	}
-	return r.names.With(makefileName).Bytes(text)
+	longest := 0
+	for _, p := range prefixes {
+		longest = max(longest, len(p))
+	}
+	held := make([]byte, 0, maxHeld+longest)
+	for {
+		n, err := report.Read(held[len(held):cap(held)])
+		held = held[:len(held)+n]
+		for _, p := range prefixes {
+			if bytes.Contains(held, p) {
+				return true, nil
+			}
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if keep := longest - 1; len(held) > keep {
+			held = held[:copy(held, held[len(held)-keep:])]
+		}
+	}
+}
+
+// restorer puts the names of the inputs into what is written to it.
+func (r *prepared) restorer(to io.Writer, makefile bool) io.WriteCloser {
+	w := r.names.Writer(to)
+	if !makefile {
+		return w
+	}
+	chain := writers{w}
+	before := func(w io.WriteCloser) { chain = append(writers{w}, chain...) }
+	for _, write := range slices.Backward(spellings) {
+		before(r.names.Spelled(write, makefileName).Writer(chain[0]))
+	}
+	if r.addition != nil {
+		written := map[string]bool{}
+		for _, write := range append(slices.Clone(spellings), func(name string) string { return name }) {
+			if name := write(r.addition.file); !written[name] {
+				written[name] = true
+				before(newPrerequisiteDropper(chain[0], name))
+			}
+		}
+	}
+	return chain
+}
+
+// writers write to each other, the first to the second. To close them is to close the
+// first first.
+type writers []io.WriteCloser
+
+func (w writers) Write(b []byte) (int, error) { return w[0].Write(b) }
+
+func (w writers) Close() error {
+	for _, one := range w {
+		if err := one.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spellings are the ways in which linkers write a name in a rule of make, but for those
+// that write it as it is. A name that one of them spells as another is that of the first.
+var spellings = []func(name string) string{
+	makefileName,
+	// lld has all backslashes for slashes, as they are on Windows, and goes back at "..".
+	func(name string) string { return makefileName(path.Clean(strings.ReplaceAll(name, `\`, "/"))) },
 }
 
 // makefileName writes a name as make reads it.
 func makefileName(name string) string {
 	return strings.NewReplacer(" ", `\ `, "#", `\#`, "$", "$$").Replace(name)
-}
-
-// dropPrerequisite takes a name out of a rule, and the empty rule of its own that
-// lets make go on when the file is gone. Each linker has its own white space.
-func dropPrerequisite(text []byte, name string) []byte {
-	text = bytes.ReplaceAll(text, []byte("\n"+name+":\n\n"), []byte("\n"))
-	text = bytes.ReplaceAll(text, []byte("\n"+name+":\n"), []byte("\n"))
-	at := bytes.Index(text, []byte(" "+name))
-	if at < 0 {
-		return text
-	}
-	from, to := at, at+1+len(name)
-	for from > 0 && strings.IndexByte(" \t\n\\", text[from-1]) >= 0 {
-		from--
-	}
-	return append(text[:from:from], text[to:]...)
 }

@@ -3,7 +3,6 @@ package ld
 import (
 	"debug/elf"
 	"fmt"
-	"slices"
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
@@ -21,8 +20,8 @@ type linkInput struct {
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
 	late   input.LateCode
-	text   *line.Script // of a script, else nil
-	err    error        // that keeps it from being converted, though it holds probes
+	text   *script // of a linker script, else nil
+	err    error   // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -47,10 +46,12 @@ type scanner struct {
 	needles [][]byte // without which a file has no stub
 	any     [][]byte // and without which it has to do with no probe
 	jobs    int
+	reader  scriptReader
+	static  map[string]bool // scripts whose -l are archives, by path
 }
 
-func newScanner(ln *line.Line, o patch.Options, jobs int) *scanner {
-	return &scanner{line: ln, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
+	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames are the beginnings of the names of stubs and of probe objects.
@@ -60,19 +61,17 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 // scripts among them name.
 func (s *scanner) all(files found, more []named) scanned {
 	result := scanned{byArg: map[int]*linkInput{}}
-	type key struct {
-		path     string
-		scripted bool // the linker reads what a script names by itself, also what the line names too
+	known := map[string]*linkInput{}
+	for i, path := range files.byArg {
+		s.static[path] = s.static[path] || s.line.Args[i].Static
 	}
-	known := map[key]*linkInput{}
 	for _, batch := range [][]named{files.files, more} {
 		for len(batch) > 0 {
 			var inputs []*linkInput
 			for _, file := range batch {
-				k := key{file.path, file.script != ""}
-				if known[k] == nil {
-					known[k] = &linkInput{named: file}
-					inputs = append(inputs, known[k])
+				if known[file.path] == nil {
+					known[file.path] = &linkInput{named: file}
+					inputs = append(inputs, known[file.path])
 				}
 			}
 			parallel.Each(len(inputs), s.jobs, func(i int) { *inputs[i] = *s.input(inputs[i].named) })
@@ -81,7 +80,7 @@ func (s *scanner) all(files found, more []named) scanned {
 		}
 	}
 	for i, path := range files.byArg {
-		result.byArg[i] = known[key{path: path}]
+		result.byArg[i] = known[path]
 	}
 	return result
 }
@@ -92,10 +91,9 @@ func (s *scanner) included(inputs []*linkInput) (files []named) {
 		if in.text == nil {
 			continue
 		}
-		for _, name := range slices.Concat(in.text.Inputs, in.text.Includes) {
-			if file := s.line.ScriptInput(in.file, name); file != "" {
-				files = append(files, named{file, file, in.path})
-			}
+		for _, file := range s.reader.scripted(in.text) {
+			s.static[file.path] = s.static[file.path] || in.text.place.Static
+			files = append(files, file)
 		}
 	}
 	return files
@@ -123,7 +121,7 @@ func (s *scanner) input(file named) *linkInput {
 	case filetype.ThinArchive:
 		in.err = s.thin(in, f)
 	case filetype.Text:
-		in.text, in.err = readScript(f)
+		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.static[in.path]))
 	}
 	return in
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func testScanner() *scanner {
-	return newScanner(line.Parse(nil, line.GNU), patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+	ln := line.Parse(nil, line.GNURules)
+	return newScanner(scriptReader{line: ln}, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
 }
 
 // checkScan compares what a scan says of an ELF file with what debug/elf reads. It
@@ -99,18 +100,18 @@ func TestScannedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"), line.GNU)
+	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"), line.GNURules)
 	s := testScanner()
-	s.line = ln
+	s.line, s.reader.line = ln, ln
 	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o a.o inner.ld b.o libx.so more.o"; got != want {
+	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld ./a.o ./inner.ld b.o ./b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	scripts := map[string]string{}
 	for _, in := range all.inputs {
 		scripts[in.path] = in.script
 	}
-	if all.inputs[3].script != "" || scripts["a.o"] != "libx.so" || scripts["inner.ld"] != "libx.so" || scripts["b.o"] != "inner.ld" || scripts["more.o"] != "flag.ld" {
+	if scripts["a.o"] != "" || scripts["inner.ld"] != "libx.so" || scripts["b.o"] != "inner.ld" || scripts["more.o"] != "flag.ld" {
 		t.Errorf("named by %q", scripts)
 	}
 	for i, in := range all.byArg {
@@ -142,7 +143,7 @@ func TestLibraryOfMachine(t *testing.T) {
 		"nothing.o -Larm -lx":       "arm/libx.a",
 		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
 	} {
-		files := find(line.Parse(strings.Fields(words), line.GNU)).files
+		files := find(line.Parse(strings.Fields(words), line.GNURules)).files
 		if got := files[len(files)-1].path; got != want {
 			t.Errorf("%s: takes %s, want %s", words, got, want)
 		}

@@ -2,88 +2,145 @@ package ld
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 )
 
-// script is a linker script.
+// script is a linker script, with those that it includes.
 type script struct {
-	path, file string // see named
-	text       *line.Script
-	input      bool // it is an input, and what it names are others
+	value    string // of the flag that names it
+	path     string // as the linker opens it
+	place    line.ScriptPlace
+	text     *line.Script
+	includes []*script // of text.Includes, nil for what is not there
+	cut      bool      // there is more of it than was read
 }
 
-// maxScript bounds what is read of a text, in bytes.
-const maxScript = 16 << 20
+// Scripts that include each other are read no further than linkers do, and so much of
+// them at most.
+const (
+	maxScript       = 16 << 20 // bytes
+	maxScriptDepth  = 10
+	maxScriptsBelow = 1000
+)
 
-func readScript(f *input.File) (*line.Script, error) {
-	text, err := head(f, maxScript)
-	if err != nil {
-		return nil, err
-	}
-	return line.ParseScript(string(text)), nil
+// scriptReader reads scripts.
+type scriptReader struct {
+	line    *line.Line
+	dialect line.Dialect
+	inPlace bool // inputs are converted themselves
 }
 
-// head reads at most so many bytes of a file.
-func head(f *input.File, most int64) ([]byte, error) {
-	text := make([]byte, min(f.Size(), most))
-	if _, err := f.ReadAt(text, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Path, err)
-	}
-	return text, nil
-}
-
-// readScripts reads those that flags name, and all that they include. What cannot be
-// opened is the linker's to complain of.
-func readScripts(ln *line.Line) ([]script, error) {
-	var all []script
-	seen := map[string]bool{}
-	var add func(name string) error
-	add = func(name string) error {
-		file := ln.ScriptInput(name, name)
-		if file == "" || seen[file] {
-			return nil
+// flags reads the scripts that flags name. What cannot be opened is the linker's to
+// complain of.
+func (r scriptReader) flags() (all []*script, err error) {
+	for i := range r.line.Args {
+		arg := &r.line.Args[i]
+		if arg.Name != "script" && arg.Name != "default-script" && arg.Name != "mri-script" {
+			continue
 		}
-		seen[file] = true
+		path, file := r.line.ScriptFile(arg.Value)
+		if file == "" {
+			continue
+		}
 		f, err := input.Open(file)
 		if err != nil {
-			return nil
+			continue
 		}
-		defer f.Close()
-		text, err := readScript(f)
+		s, err := r.tree(f, path, r.dialect.Place(path, true, arg.Static))
+		f.Close()
 		if err != nil {
-			return err
-		}
-		all = append(all, script{path: name, file: file, text: text})
-		for _, name := range text.Includes {
-			if err := add(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, name := range ln.Scripts {
-		if err := add(name); err != nil {
 			return nil, err
 		}
+		s.value = arg.Value
+		all = append(all, s)
+		// Later -l look there too.
+		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Folders...) })
 	}
 	return all, nil
 }
 
-// scripted are the files that scripts name.
-func scripted(ln *line.Line, scripts []script) (files []named) {
-	for _, s := range scripts {
-		for _, name := range slices.Concat(s.text.Inputs, literal(s.text.Words)) {
-			if file := ln.ScriptInput(s.file, name); file != "" {
-				files = append(files, named{file, file, s.path})
-			}
+// tree reads a script and those that it includes.
+func (r scriptReader) tree(f *input.File, path string, place line.ScriptPlace) (*script, error) {
+	left := maxScriptsBelow
+	return r.read(f, path, place, line.TopLevel, maxScriptDepth, &left)
+}
+
+func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, within line.Context, depth int, left *int) (*script, error) {
+	if *left--; *left < 0 {
+		return nil, fmt.Errorf("%s: more than %d scripts are included", path, maxScriptsBelow)
+	}
+	text := make([]byte, min(f.Size(), maxScript))
+	if _, err := f.ReadAt(text, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	s := &script{path: path, place: place, text: line.ParseScript(string(text), within), cut: f.Size() > maxScript}
+	s.includes = make([]*script, len(s.text.Includes))
+	if depth == 0 {
+		return s, nil
+	}
+	for i, include := range s.text.Includes {
+		path, file := r.line.ScriptFile(include.Text)
+		if file == "" {
+			continue
+		}
+		f, err := input.Open(file)
+		if err != nil {
+			continue
+		}
+		s.includes[i], err = r.read(f, path, r.dialect.Included(place, path), include.Within, depth-1, left)
+		f.Close()
+		if err != nil {
+			return nil, err
 		}
 	}
+	return s, nil
+}
+
+// each calls a function for a script and all that it includes.
+func (s *script) each(f func(*script)) {
+	if s == nil {
+		return
+	}
+	f(s)
+	for _, included := range s.includes {
+		included.each(f)
+	}
+}
+
+// scripted are the files that a script has the linker read.
+func (r scriptReader) scripted(root *script) (files []named) {
+	root.each(func(s *script) {
+		for _, name := range s.text.Inputs {
+			if found := r.line.ScriptInput(r.dialect, s.place, name.Text); found.File != "" {
+				files = append(files, named{found.Path, found.File, root.path})
+			}
+		}
+		if r.inPlace {
+			for _, word := range literal(s.text.Words) {
+				if found := r.line.ScriptInput(r.dialect, s.place, word); found.File != "" {
+					files = append(files, named{found.Path, found.File, root.path})
+				}
+			}
+		}
+		for _, p := range s.text.Patterns {
+			if found := r.loaded(p); found.File != "" {
+				files = append(files, named{found.Path, found.File, root.path})
+			}
+		}
+	})
 	return files
+}
+
+// loaded is the file that a pattern names which is no pattern. GNU ld reads it as an
+// input, if it is none.
+func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
+	if r.dialect != line.GNU || p.Excludes || strings.Contains(p.Text, ":") || line.IsWildcard(p.Text) || p.Text == "" {
+		return found
+	}
+	return r.line.ScriptInput(r.dialect, line.ScriptPlace{}, p.Text)
 }
 
 // literal are words that may name a file, and are neither patterns nor sections.
@@ -91,72 +148,9 @@ func literal(words []string) []string {
 	var names []string
 	for _, w := range words {
 		section := strings.HasPrefix(w, ".") && !strings.HasPrefix(w, "./") && !strings.HasPrefix(w, "../")
-		if strings.ContainsAny(w, "./") && !strings.ContainsAny(w, "*?[") && !section {
+		if strings.ContainsAny(w, "./") && !line.IsWildcard(w) && !section {
 			names = append(names, w)
 		}
 	}
 	return names
-}
-
-// checkScripts refuses a link in which a script chooses inputs by names that copies
-// do not have, or has the linker read files of its own accord. wanted are the inputs
-// that there are to be copies of.
-func checkScripts(scan *scanner, scripts []script, wanted []*linkInput) (errs []error) {
-	if len(scripts) == 0 {
-		return nil
-	}
-	places := make([]string, len(wanted))
-	for i, in := range wanted {
-		places[i] = placeIn(anyTemp, in.path)
-	}
-	for _, s := range scripts {
-		if name := readsProbes(scan, s, wanted); name != "" {
-			errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", s.path, name))
-			continue
-		}
-		if word, in := distinguishes(s.text, wanted, places); in != nil {
-			errs = append(errs, fmt.Errorf("%s: the pattern %s does not mean the same of %s and of a converted copy; link with --in-place", s.path, word, in.path))
-		}
-	}
-	return errs
-}
-
-// anyTemp stands for the temporary folder that there will be.
-var anyTemp = filepath.Join(string(filepath.Separator)+"tmp", tempPrefix+"0")
-
-// distinguishes finds a pattern that chooses an input and not its copy, or the other
-// way round.
-func distinguishes(text *line.Script, wanted []*linkInput, places []string) (pattern string, _ *linkInput) {
-	for _, word := range text.Words {
-		for i, in := range wanted {
-			if line.Selects(word, in.path, in.isArchive()) != line.Selects(word, places[i], in.isArchive()) {
-				return word, in
-			}
-		}
-	}
-	return "", nil
-}
-
-// readsProbes returns the name of a file with probes that a script has the linker
-// read.
-func readsProbes(scan *scanner, s script, wanted []*linkInput) string {
-	names := literal(s.text.Words)
-	if !s.input { // else its inputs are the line's
-		names = append(names, s.text.Inputs...)
-	}
-	for _, name := range names {
-		file := scan.line.ScriptInput(s.file, name)
-		if file == "" {
-			continue
-		}
-		for _, in := range wanted {
-			if sameFile(in.file, file) {
-				return name
-			}
-		}
-		if in := scan.input(named{path: file, file: file}); in.probes || in.err != nil {
-			return name
-		}
-	}
-	return ""
 }

@@ -108,6 +108,20 @@ func (s *session) makePlaces(told []string) (places map[string]string, err error
 	return places, err
 }
 
+// linkTo makes a symbolic link to a file, in the place that a copy would have of what the
+// linker is told of as path.
+func (s *session) linkTo(path, file string) (place string, err error) {
+	places, err := s.makePlaces([]string{path})
+	if err != nil {
+		return "", err
+	}
+	target, err := paths.Absolute(file)
+	if err != nil {
+		return "", err
+	}
+	return places[path], s.needTemp(func(*tempFolder) error { return os.Symlink(target, places[path]) })
+}
+
 // mkdir makes a folder in the temporary one.
 func (s *session) mkdir(name string) (folder string, err error) {
 	err = s.needTemp(func(t *tempFolder) error {

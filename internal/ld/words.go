@@ -1,10 +1,16 @@
 package ld
 
-import "sdtconvert/internal/ld/line"
+import (
+	"slices"
+	"strings"
+
+	"sdtconvert/internal/ld/line"
+)
 
 // standIns are what the linker reads in the place of inputs, and beside them.
 type standIns struct {
 	copies    map[string]string // of inputs, by the paths that the linker is told
+	scripts   map[string]string // copies of scripts, by what a flag calls them
 	generated map[int][]string  // what stands for arguments
 	added     *addition         // or nil
 }
@@ -31,10 +37,22 @@ func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
 				continue
 			}
 		}
-		words = append(words, ln.Args[i].Words...)
+		words = append(words, s.flag(&ln.Args[i])...)
 	}
 	if s.added != nil && s.added.at == len(ln.Args) {
 		words = append(words, s.added.file)
 	}
+	return words
+}
+
+// flag are the words of an argument, with the copy of a script that it names.
+func (s standIns) flag(arg *line.Arg) []string {
+	place, ok := s.scripts[arg.Value]
+	if !ok || arg.Name != "script" && arg.Name != "default-script" {
+		return arg.Words
+	}
+	words := slices.Clone(arg.Words)
+	last := len(words) - 1
+	words[last] = strings.TrimSuffix(words[last], arg.Value) + place
 	return words
 }

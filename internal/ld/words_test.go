@@ -22,7 +22,7 @@ var (
 // reading is a line, and what is in its inputs: an object with probes is called
 // object.o, or object1.o.
 func reading(words string) (*line.Line, scanned) {
-	ln := line.Parse(strings.Fields(words), line.GNU)
+	ln := line.Parse(strings.Fields(words), line.GNURules)
 	all := scanned{byArg: map[int]*linkInput{}}
 	for i := range ln.Args {
 		if ln.Args[i].Kind != line.Input {

@@ -2,6 +2,7 @@ package replace
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -10,6 +11,16 @@ import (
 // file gets, or that of the file whose place it takes. Links and devices are
 // treated as File treats them.
 func (w *Writer) New(path string, data []byte) error {
+	return w.Create(path, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
+
+// Create is New for contents that a function writes, so that they need not be in memory.
+// The file that is replaced is whole until the function returns, which may read it. An
+// error of the function leaves that file as it is.
+func (w *Writer) Create(path string, contents func(to io.Writer) error) error {
 	target, regular, err := resolve(path)
 	if err != nil {
 		return err
@@ -19,25 +30,24 @@ func (w *Writer) New(path string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		_, err = f.Write(data)
-		return errors.Join(err, f.Close())
+		return errors.Join(contents(f), f.Close())
 	}
 	temp, err := w.createTemp(target, 0o666)
 	if err != nil {
 		return err
 	}
 	defer temp.discard()
-	return temp.named(temp.becomeNew(target, data), target)
+	return temp.named(temp.becomeNew(target, contents), target)
 }
 
 // becomeNew writes the file and puts it in the place of target.
-func (t *temporary) becomeNew(target string, data []byte) error {
+func (t *temporary) becomeNew(target string, contents func(to io.Writer) error) error {
 	if old, err := os.Stat(target); err == nil {
 		if err := t.Chmod(old.Mode() & fs.ModePerm); err != nil {
 			return err
 		}
 	}
-	if _, err := t.Write(data); err != nil {
+	if err := contents(t.File); err != nil {
 		return err
 	}
 	return t.rename(target)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -64,6 +65,40 @@ func TestDependencyFile(t *testing.T) {
 		tools.Must(t, l.Path, args...)
 		if want := strings.TrimSpace(read(t, "out.d")); got != want {
 			t.Errorf("is %s\nwithout: %s", got, want)
+		}
+	})
+}
+
+// lld writes backslashes as slashes. A build takes such a rule, and finds nothing to do.
+func TestBackslashes(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		tools.Need(t, "make", "ninja")
+		compile(t, "main.c", "sub/second.c", "plain.c")
+		if err := os.Rename("sub/second.o", `sub/b\1.o`); err != nil {
+			t.Fatal(err)
+		}
+		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o 'sub/b\1.o' -Wl,--dependency-file=program.d`
+		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
+		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
+		for _, builder := range []struct{ name, idle string }{{"make", "up to date"}, {"ninja", "no work to do"}} {
+			os.Remove("program")
+			tools.Must(t, builder.name)
+			text := read(t, "program.d")
+			sayNothing(t, "program.d", text)
+			if !strings.Contains(text, `sub/b\1.o`) {
+				t.Error(text)
+			}
+			expect(t, "program", both)
+			if out := tools.Must(t, builder.name); !strings.Contains(out, builder.idle) {
+				t.Errorf("%s: %s", builder.name, out)
+			}
+			later := time.Now().Add(time.Minute)
+			os.Chtimes(`sub/b\1.o`, later, later)
+			if out := tools.Must(t, builder.name); strings.Contains(out, builder.idle) {
+				t.Errorf("%s does not see that an object has changed: %s", builder.name, out)
+			}
+			now := time.Now()
+			os.Chtimes(`sub/b\1.o`, now, now)
 		}
 	})
 }

@@ -24,7 +24,7 @@ const randomLinks = 160
 
 // mayRefuse is what the wrapper says where it refuses a link that the linker takes.
 var mayRefuse = []string{
-	"link with --in-place",
+	"name one in full",
 	"name those archives on the line",
 }
 

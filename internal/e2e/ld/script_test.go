@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -67,33 +68,31 @@ func TestFilePatterns(t *testing.T) {
 	})
 }
 
-// A script that reads an input with probes, or means it by a name that the copy has
-// not, stops the link, and --in-place goes on.
+// Scripts may name inputs with probes, and choose them by patterns. A copy of such a
+// script is what the linker reads, and the user's is what it speaks of.
 func TestScriptsThatNameInputs(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
 		os.WriteFile("group.so", []byte("/* GNU ld script */ GROUP ( sub/second.o AS_NEEDED ( -lm ) )\n"), 0o666)
 		os.WriteFile("innocent.so", []byte("INPUT(plain.o)\n"), 0o666)
-		gcc(t, l, "-o", "program", "main.o", "sub/second.o", "./innocent.so")
-		expect(t, "program", both)
-		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "none", "main.o", "./group.so")
-		const want = "sdtconvert: ./group.so: names sub/second.o, which holds probes, and the linker would read that and no copy; link with --in-place\n"
-		if err == nil || !strings.Contains(out, want) {
-			t.Errorf("%s, %v", out, err)
-		}
-		if _, err := os.Stat("none"); err == nil {
-			t.Error("it was linked")
-		}
-		if l.Family != "mold" {
-			os.WriteFile("sections.lds", []byte("SECTIONS { .one : { sub/second.o(.text) } .text : { *(.text) } }\n"), 0o666)
-			os.WriteFile("pattern.lds", []byte("SECTIONS { .one : { sub/*.o(.text) } .text : { *(.text) } }\n"), 0o666)
-			for script, want := range map[string]string{"sections.lds": "names sub/second.o", "pattern.lds": "the pattern sub/*.o"} {
-				out, err := wrapped(l, "--", "-shared", "-T", script, "-o", "none", "sub/second.o", "main.o")
-				if exitCode(err) != 1 || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 {
-					t.Errorf("%s: %s, %v", script, out, err)
-				}
+		os.WriteFile("outer.so", []byte("INPUT(\"./group.so\")\n"), 0o666)
+		os.Mkdir("lib", 0o777)
+		os.WriteFile("lib/libgroup.so", []byte("INPUT("+abs(t, "sub/second.o")+")\n"), 0o666)
+		check := untouched(t, "main.o", "sub/second.o", "group.so", "lib/libgroup.so")
+		for _, line := range []string{"sub/second.o ./innocent.so", "./group.so", "./outer.so", "-Llib -lgroup", "-L lib -l:libgroup.so"} {
+			args := append(strings.Fields("-o program main.o"), strings.Fields(line)...)
+			gcc(t, l, append(args, "-Wl,-Map=program.map,--dependency-file=program.d")...)
+			expect(t, "program", both)
+			for _, report := range []string{"program.map", "program.d"} {
+				sayNothing(t, report, read(t, report))
+			}
+			// A linker that names scripts there names those that it was given.
+			rule := read(t, "program.d")
+			if script := strings.Fields(line)[len(strings.Fields(line))-1]; strings.HasPrefix(script, "./") && l.Family != "mold" && !strings.Contains(rule, script[2:]) {
+				t.Errorf("%s: %s", line, rule)
 			}
 		}
+		check()
 		t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 		gcc(t, l, "-o", "program", "main.o", "./group.so")
 		expect(t, "program", both)
@@ -101,6 +100,53 @@ func TestScriptsThatNameInputs(t *testing.T) {
 			t.Errorf("not converted: %s", names)
 		}
 	})
+}
+
+// A fault in a script is one of the user's script.
+func TestMessagesOfScripts(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "sub/second.c")
+		os.WriteFile("bad.so", []byte("INPUT(sub/second.o nothing.o)\n"), 0o666)
+		want, wantErr := tools.Try(l.Path, "-shared", "-o", "none", "sub/second.o", "bad.so")
+		out, err := wrapped(l, "--", "-shared", "-o", "none", "sub/second.o", "bad.so")
+		sayNothing(t, "the message", out)
+		if exitCode(err) != exitCode(wantErr) || !strings.Contains(out, "nothing.o") || strings.Contains(want, "bad.so") != strings.Contains(out, "bad.so") {
+			t.Errorf("says %s, and without %s", out, want)
+		}
+	})
+}
+
+// What cannot be told of a script stops the link, with the cure.
+func TestScriptsThatAreRefused(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if why := l.Cannot[toolchains.Scripts]; why != "" {
+			t.Skip(why)
+		}
+		compile(t, "sub/second.c", "plain.c")
+		tools.Must(t, "cp", "sub/second.o", "second.o")
+		for pattern, want := range map[string]string{
+			"*(EXCLUDE_FILE(*/second.o) .text)": "the pattern */second.o does not mean the same of inputs and of their converted copies",
+			"[]s]econd.o(.text)":                "the pattern []s]econd.o has a class of characters that is not understood, and there are converted copies",
+		} {
+			os.WriteFile("bad.lds", []byte("SECTIONS { .one : { "+pattern+" } .text : { *(.text) } }\n"), 0o666)
+			out, err := wrapped(l, "--", "-shared", "-T", "bad.lds", "-o", "none", "second.o")
+			if want := "sdtconvert: bad.lds: " + want + "; link with --in-place\n"; exitCode(err) != 1 || out != want {
+				t.Errorf("%s: %s, %v, want %s", pattern, out, err, want)
+			}
+			if _, err := os.Stat("none"); err == nil {
+				t.Error("it was linked")
+			}
+		}
+	})
+}
+
+func abs(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // The wrapper takes its flags from the environment, and steps aside.

@@ -69,7 +69,7 @@ func TestInputs(t *testing.T) {
 		{"a.o -o", "a.o"},
 		{"-l", ""},
 	} {
-		l := Parse(strings.Fields(c.line), GNU)
+		l := Parse(strings.Fields(c.line), GNURules)
 		if got := inputs(l); got != c.want {
 			t.Errorf("%s: %s, want %s", c.line, got, c.want)
 		}
@@ -80,16 +80,16 @@ func TestInputs(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C folder a.o"), GNU)
+	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C folder a.o"), GNURules)
 	l.Args = nil
 	want := &Line{
-		Rules: GNU, Relocatable: true, Output: "out", Folder: "folder", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
+		Rules: GNURules, Relocatable: true, Output: "out", Folder: "folder", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
 		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
 	}
 	if diff := cmp.Diff(want, l); diff != "" {
 		t.Error(diff)
 	}
-	if Parse([]string{"--version", "-v", "-o", "a.o"}, GNU).HasInputs() {
+	if Parse([]string{"--version", "-v", "-o", "a.o"}, GNURules).HasInputs() {
 		t.Error("nothing is an input")
 	}
 }
@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
 	f.Fuzz(func(t *testing.T, text string) {
 		args := Split([]byte(text))
-		if l := Parse(args, GNU); !slices.Equal(wordsOf(l.Args), args) {
+		if l := Parse(args, GNURules); !slices.Equal(wordsOf(l.Args), args) {
 			t.Errorf("%q: %q", args, wordsOf(l.Args))
 		}
 	})

@@ -8,6 +8,7 @@ import (
 // Rules are what linkers do not have in common: how each finds libraries. The tests link
 // random lines with all of them.
 type Rules struct {
+	Dialect Dialect // of scripts
 	// SysrootSigns stand for the system root where a directory of -L begins with one.
 	SysrootSigns []string
 	// NeedsSysroot says that they stand for themselves without --sysroot.
@@ -40,17 +41,29 @@ const (
 
 // The rules of each linker.
 var (
-	GNU  = Rules{SysrootSigns: []string{"=", "$SYSROOT"}, OneWordSysroot: true}
-	Gold = Rules{InSysroot: []string{"/lib", "/usr/lib"}}
-	LLD  = Rules{SysrootSigns: []string{"="}, JoinsSysroot: true, TakesFirst: true, NestedThin: RefusesNested}
-	Mold = Rules{SysrootSigns: []string{"=", "$SYSROOT"}, NeedsSysroot: true, CleansPath: true, NestedThin: IgnoresNested}
+	GNURules  = Rules{Dialect: GNU, SysrootSigns: []string{"=", "$SYSROOT"}, OneWordSysroot: true}
+	GoldRules = Rules{Dialect: Gold, InSysroot: []string{"/lib", "/usr/lib"}}
+	LLDRules  = Rules{Dialect: LLD, SysrootSigns: []string{"="}, JoinsSysroot: true, TakesFirst: true, NestedThin: RefusesNested}
+	MoldRules = Rules{Dialect: Mold, SysrootSigns: []string{"=", "$SYSROOT"}, NeedsSysroot: true, CleansPath: true, NestedThin: IgnoresNested}
 )
 
 // directories returns those in which the linker looks for libraries, as far as the line
 // tells.
 func (l *Line) directories() (all []string) {
+	for _, directory := range l.searched() {
+		all = append(all, l.InFolder(directory))
+	}
+	return all
+}
+
+// searched returns the same, as the linker calls them in the directory that it changes to.
+func (l *Line) searched() (all []string) {
 	for _, directory := range l.Path {
-		all = append(all, l.librariesIn(directory))
+		directory = l.inSysroot(directory)
+		if l.Rules.CleansPath {
+			directory = filepath.Clean(directory)
+		}
+		all = append(all, directory)
 	}
 	only := slices.ContainsFunc(l.Args, func(a Arg) bool { return a.Name == "nostdlib" })
 	if l.Sysroot != "" && !only {
@@ -59,13 +72,4 @@ func (l *Line) directories() (all []string) {
 		}
 	}
 	return all
-}
-
-// librariesIn returns the directory in which the linker looks for one of -L.
-func (l *Line) librariesIn(directory string) string {
-	directory = l.inSysroot(directory)
-	if l.Rules.CleansPath {
-		directory = filepath.Clean(directory)
-	}
-	return l.InFolder(directory)
 }

@@ -1,59 +1,123 @@
 package line
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// summary is what a script says of files, as words.
+func summary(s *Script) string {
+	var all []string
+	for _, name := range s.Inputs {
+		all = append(all, "input "+name.Text)
+	}
+	for _, i := range s.Includes {
+		all = append(all, fmt.Sprint("include ", i.Within, " ", i.Text))
+	}
+	for _, f := range s.Folders {
+		all = append(all, "folder "+f)
+	}
+	for _, p := range s.Patterns {
+		text := s.Text[p.Start:p.End]
+		if p.Excludes {
+			text = "-" + text
+		}
+		for _, n := range p.Sections {
+			word, _, _ := strings.Cut(s.Text[n.At:], " ")
+			text += " " + strings.TrimRight(word, "()};")
+			if n.Follows {
+				text += "+"
+			}
+			if n.Sorted {
+				text += "s"
+			}
+			if n.List >= 0 {
+				text += "-"
+			}
+		}
+		all = append(all, text)
+	}
+	return strings.Join(append(all, s.Words...), "|")
+}
+
 func TestParseScript(t *testing.T) {
 	for _, c := range []struct {
-		text string
-		want Script
+		within     Context
+		text, want string
 	}{
-		{"/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( /lib64/ld.so ) )\n",
-			Script{Inputs: []string{"/lib/libc.so.6", "/usr/lib/libc_nonshared.a", "/lib64/ld.so"}, Words: []string{"OUTPUT_FORMAT", "(", "elf64-x86-64", ")"}}},
-		{`INPUT(-lm,"a b.o")STARTUP(crt0.o) INCLUDE more.lds`, Script{Inputs: []string{"-lm", "a b.o", "crt0.o"}, Includes: []string{"more.lds"}}},
-		{"SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", Script{Words: []string{
-			"SECTIONS", "{", ".text:", "*", "(", "EXCLUDE_FILE", "*first.o", "lib[a-z].a:b.o", ")", ".text", "}",
-		}}},
-		{"INPUT(open", Script{Inputs: []string{"open"}}},
-		{"INPUT x /* open", Script{Words: nil}},
-		{`"open`, Script{Words: []string{"open"}}},
-		{"", Script{}},
+		{TopLevel, "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( /lib64/ld.so ) )\n",
+			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|OUTPUT_FORMAT|(|elf64-x86-64|)"},
+		{TopLevel, `INPUT(-lm,"a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|folder x y"},
+		{TopLevel, "SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", "-*first.o|-lib[a-z].a:b.o|* .text-"},
+		{TopLevel, "SECTIONS { . = 0x100 + b.o(x); .a ALIGN(4) : AT(b.o) { . = b.o(.x); x=b.o(.x); KEEP(*(.a .b)) \"b c.o\"(.text) b.o } > RAM AT> ROM :p =0x90 INCLUDE more }",
+			`include 1 more|* .a .b+|"b c.o" .text|b.o`},
+		{TopLevel, "SECTIONS { .a : { BYTE(1) ASSERT(a.o(x), \"b.o\") INCLUDE x.inc SORT(*.o)(SORT_BY_NAME(.text*) EXCLUDE_FILE(z.o) .data .rodata) SORT(CONSTRUCTORS) CONSTRUCTORS } .b : { c.o(*) } }",
+			"include 2 x.inc|-z.o|*.o .text*s .data- .rodata+|c.o *"},
+		{TopLevel, "SECTIONS { OVERLAY 0x10 : NOCROSSREFS { .o1 { a.o(.x) } .o2 { b.o(.y) } } .c : { EXCLUDE_FILE(q.o) *(.z) } }", "a.o .x|b.o .y|-q.o|* .z"},
+		{TopLevel, "VERSION { { a.o; } } MEMORY { b.o } # c.o(x)\nSECTIONS { /DISCARD/ : { d.o(*) } }", "d.o *"},
+		{Sections, ".a : { a.o(.x) } } INPUT(y)", "input y|a.o .x"},
+		{Output, "a.o(.x) } .b : { c.o(.x) } INPUT(y)", "input y|a.o .x|.b|:|{|c.o|(|.x|)|}"},
+		{TopLevel, "INPUT(open", "input open"},
+		{TopLevel, "INPUT x /* open", "x"},
+		{TopLevel, `"open`, "open"},
+		{TopLevel, "", ""},
+		{Output, "KEEP(KEEP(KEEP", ""},
+		{Output, "SORT(", ""},
 	} {
-		if diff := cmp.Diff(&c.want, ParseScript(c.text)); diff != "" {
-			t.Errorf("%q: %s", c.text, diff)
+		if got := summary(ParseScript(c.text, c.within)); got != c.want {
+			t.Errorf("%q: %s, want %s", c.text, got, c.want)
 		}
 	}
 }
 
 func TestSelects(t *testing.T) {
 	for _, c := range []struct {
-		pattern, file string
-		archive, want bool
+		dialect      Dialect
+		pattern      string // with "-" before it in EXCLUDE_FILE
+		name, member string
+		want         bool
 	}{
-		{"*", "sub/first.o", false, true},
-		{"*first.o", "sub/first.o", false, true},
-		{"sub/*.o", "sub/first.o", false, true},
-		{"sub/*.o", "/tmp/x/sub/first.o", false, false},
-		{"*/sub/f?rst.[!a]", "/tmp/sub/first.o", false, true},
-		{"*/sub/f?rst.[!o]", "/tmp/sub/first.o", false, false},
-		{"first.o", "sub/first.o", false, false},
-		{"*libx.a:*", "sub/libx.a", true, true},
-		{"*libx.a:", "sub/libx.a", true, true},
-		{":*.o", "sub/first.o", false, true},
-		{":*.a", "sub/libx.a", true, false},
-		{"*x.o:*", "sub/x.o", false, false},
-		{"[", "[", false, false},
-		{"a[b", "a[b", false, false},
-		{`\*.o`, "*.o", false, true},
-		{".text.*", "sub/first.o", false, false},
+		{GNU, "*", "sub/first.o", "", true},
+		{GNU, "*first.o", "sub/first.o", "", true},
+		{GNU, "sub/*.o", "/tmp/x/sub/first.o", "", false},
+		{GNU, "*/sub/f?rst.[!a]", "/tmp/sub/first.o", "", true},
+		{GNU, "*/sub/f?rst.[!o]", "/tmp/sub/first.o", "", false},
+		{GNU, "first.o", "sub/first.o", "", false},
+		{GNU, "*libx.a:*", "sub/libx.a", "m.o", true},
+		{GNU, "*libx.a:", "sub/libx.a", "m.o", true},
+		{GNU, "sub/libx.a:n.o", "sub/libx.a", "m.o", false},
+		{GNU, "*m.o", "sub/libx.a", "m.o", true},
+		{GNU, "sub/*", "sub/libx.a", "m.o", false},
+		{GNU, "-sub/libx.a", "sub/libx.a", "m.o", true},
+		{GNU, ":*.o", "sub/first.o", "", true},
+		{GNU, ":*.o", "sub/libx.a", "m.o", false},
+		{GNU, "*x.o:*", "sub/x.o", "", false},
+		{GNU, `\*.o`, "*.o", "", true},
+		{Gold, "sub/*", "sub/libx.a", "m.o", true},
+		{Gold, "*m.o", "sub/libx.a", "m.o", false},
+		{Gold, "sub/libx.a(m.o)", "sub/libx.a", "m.o", true},
+		{LLD, "*m.o", "sub/libx.a", "m.o", true},
+		{LLD, "sub/libx.a:m.o", "sub/libx.a", "m.o", true},
+		{LLD, "sub/libx.a:", "sub/libx.a", "m.o", false},
+		{LLD, `"sub/*.o"`, "sub/first.o", "", false},
+		{LLD, "sub/*.o", "sub/first.o", "", true},
+		{Mold, "*", "sub/first.o", "", false},
 	} {
-		if got := Selects(c.pattern, c.file, c.archive); got != c.want {
-			t.Errorf("%s, %s: %v", c.pattern, c.file, got)
+		text, excludes := strings.CutPrefix(c.pattern, "-")
+		p := Pattern{Name: Name{Text: strings.Trim(text, `"`), Quoted: text[0] == '"'}, Excludes: excludes}
+		f := File{Name: c.name, Given: c.name, Archive: c.member != "", Member: c.member}
+		if got := c.dialect.Selects(p, f); got != c.want {
+			t.Errorf("%d: %s, %s(%s): %v", c.dialect, c.pattern, c.name, c.member, got)
+		}
+	}
+	for pattern, want := range map[string]bool{"*": false, "[ab].o": false, "[!a-z]": false, "[": true, "[]a]": true, "[[:alpha:]]": true, "[^]]": true, "a[b]c[": true} {
+		if Obscure(pattern) != want {
+			t.Errorf("%s: %v", pattern, !want)
 		}
 	}
 }
@@ -77,7 +141,7 @@ func TestCandidates(t *testing.T) {
 		{"--sysroot=root -L$SYSROOT/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
 		{"-Lthree -lx -ly", nil},
 	} {
-		l := Parse(Split([]byte(c.line)), GNU)
+		l := Parse(Split([]byte(c.line)), GNURules)
 		var got []string
 		for i := range l.Args {
 			if l.Args[i].Kind == Library && l.Args[i].Value != "y" {
@@ -93,9 +157,20 @@ func TestCandidates(t *testing.T) {
 func FuzzScript(f *testing.F) {
 	f.Add("SECTIONS { .text : { *(.text) } } INPUT(a.o) /* x */ \"y\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		s := ParseScript(text)
-		for _, w := range s.Words {
-			Selects(w, "sub/first.o", false)
+		for _, within := range []Context{TopLevel, Sections, Output} {
+			for _, p := range ParseScript(text, within).Patterns {
+				if p.Text != strings.Trim(text[p.Start:p.End], `"`) {
+					t.Errorf("%q is at %q", p.Text, text[p.Start:p.End])
+				}
+				for _, s := range p.Sections {
+					if s.At < p.End || s.At > len(text) || s.List > s.At {
+						t.Errorf("%q: sections %+v", text, s)
+					}
+				}
+				for _, d := range []Dialect{GNU, Gold, LLD} {
+					d.Selects(p, File{Name: "sub/first.o"})
+				}
+			}
 		}
 	})
 }

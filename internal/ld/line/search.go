@@ -58,32 +58,3 @@ func (l *Line) InFolder(path string) string {
 	}
 	return paths.Join(l.Folder, path)
 }
-
-// ScriptInput finds a file that a linker script names, or returns "".
-func (l *Line) ScriptInput(script, name string) string {
-	for _, file := range l.scriptInput(script, name) {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			return file
-		}
-	}
-	return ""
-}
-
-func (l *Line) scriptInput(script, name string) []string {
-	if library, ok := strings.CutPrefix(name, "-l"); ok {
-		return l.Candidates(&Arg{Kind: Library, Value: library})
-	}
-	name = l.inSysroot(name)
-	if filepath.IsAbs(name) {
-		// Of a script within the system root, absolute names are too.
-		if root := l.Sysroot; root != "" && strings.HasPrefix(script, root) {
-			return []string{root + name, name}
-		}
-		return []string{name}
-	}
-	files := []string{l.InFolder(name), paths.Beside(script, name)}
-	for _, folder := range l.directories() {
-		files = append(files, paths.Join(folder, name))
-	}
-	return files
-}

@@ -32,7 +32,7 @@ func TestSearchOfLinkers(t *testing.T) {
 	if err := os.Symlink("other/sub", "link"); err != nil {
 		t.Fatal(err)
 	}
-	families := map[string]Rules{"bfd": GNU, "gold": Gold, "lld": LLD, "mold": Mold}
+	families := map[string]Rules{"bfd": GNURules, "gold": GoldRules, "lld": LLDRules, "mold": MoldRules}
 	for _, l := range toolchains.AMD64.Newest() {
 		tools.Need(t, l.Path)
 		path, err := exec.LookPath(l.Path)

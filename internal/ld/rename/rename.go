@@ -8,6 +8,7 @@ package rename
 import (
 	"bytes"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -36,11 +37,15 @@ func (n *Names) Add(name, instead string) {
 	}
 }
 
-// With has a name for each of n, changed by a function: as some format writes it.
-func (n *Names) With(change func(string) string) *Names {
-	with := New(change(string(n.prefix)))
-	for name, instead := range n.names {
-		with.Add(change(name), change(instead))
+// Prefix is what all names begin with.
+func (n *Names) Prefix() string { return string(n.prefix) }
+
+// Spelled has a name for each of n, as some format writes it: names changed by one
+// function, and what takes their place by another.
+func (n *Names) Spelled(name, instead func(string) string) *Names {
+	with := New(name(string(n.prefix)))
+	for _, was := range slices.Sorted(maps.Keys(n.names)) {
+		with.Add(name(was), instead(n.names[was]))
 	}
 	return with
 }

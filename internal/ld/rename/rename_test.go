@@ -55,8 +55,9 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-func TestWith(t *testing.T) {
-	escaped := names().With(func(s string) string { return strings.ReplaceAll(s, " ", `\ `) })
+func TestSpelled(t *testing.T) {
+	escape := func(s string) string { return strings.ReplaceAll(s, " ", `\ `) }
+	escaped := names().Spelled(escape, escape)
 	if got := string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))); got != `out: lib\ p.a` {
 		t.Errorf("%q", got)
 	}

@@ -1,0 +1,263 @@
+package ld
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// attack is how many random cases there are for each linker: a few, or as many as the
+// environment says.
+func attack(t *testing.T, few int) int {
+	t.Helper()
+	if text := os.Getenv("SDTCONVERT_ATTACK"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal("SDTCONVERT_ATTACK: ", err)
+		}
+		return n
+	}
+	return few
+}
+
+// scriptTree are the files that random scripts name. Each defines a function that is
+// named after it, so that the output shows which were taken; those with an x in their
+// name hold no probe.
+var scriptTree = []string{
+	"a.o", "b.o", "x.o", "sub/a.o", "sub/b.o", "sub/x.o", "sub/a b.o", "sub/in/b.o", "sub/in/x.o", "lib/a.o", "lib/c.o", "lib/x.o",
+	"root/usr/lib/a.o", "root/usr/lib/c.o",
+}
+
+// plantTree makes them, archives of some, and a folder that a link leads to.
+func plantTree(t *testing.T) {
+	t.Helper()
+	for i, name := range scriptTree {
+		os.MkdirAll(filepath.Dir(name), 0o777)
+		id := strings.NewReplacer("/", "_", ".", "_", " ", "_").Replace(name)
+		text := fmt.Sprintf("void __dtrace_probe_app___p%d(int);\nvoid f_%s(int n) { __dtrace_probe_app___p%d(n); __asm__ volatile(\"\"); }\n", i%5, id, i%5)
+		if strings.HasSuffix(name, "x.o") {
+			text = fmt.Sprintf("int f_%s(int n) { return n + %d; }\n", id, i)
+		}
+		if err := os.WriteFile("source.c", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", name, "source.c")
+	}
+	tools.Must(t, "ar", "rcs", "lib/libp.a", "sub/a.o", "sub/x.o")
+	tools.Must(t, "ar", "rcs", "sub/libq.a", "sub/in/b.o", "lib/c.o")
+	tools.Must(t, "ar", "rcsT", "sub/thin.a", "sub/in/x.o", "sub/b.o")
+	if err := os.Symlink("sub/in", "link"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// order is the functions of scriptTree in an image, each with its section, in the order
+// of their addresses.
+func order(t *testing.T, image string) string {
+	t.Helper()
+	section := map[string]string{}
+	for _, line := range strings.Split(tools.Output(t, "readelf", "-SW", image), "\n") {
+		if _, rest, ok := strings.Cut(line, "] "); ok && strings.Contains(line[:min(8, len(line))], "[") {
+			index := strings.Trim(strings.SplitN(line, "]", 2)[0], " [")
+			section[index] = strings.Fields(rest + " ?")[0]
+		}
+	}
+	index := map[string]string{}
+	for _, line := range strings.Split(tools.Output(t, "readelf", "-sW", image), "\n") {
+		if f := strings.Fields(line); len(f) == 8 {
+			index[f[7]] = f[6]
+		}
+	}
+	var all []string
+	for _, name := range strings.Fields(tools.Output(t, "nm", "-n", "--format=just-symbols", image)) {
+		if strings.HasPrefix(name, "f_") {
+			all = append(all, name+" in "+section[index[name]])
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// linkBoth links without and with the wrapper, and reports a difference, or that the
+// wrapper has refused what the linker links.
+func linkBoth(t *testing.T, l toolchains.Linker, what string, args ...string) (linked, refused bool) {
+	t.Helper()
+	var got [2]string
+	var failed [2]error
+	var said [2]string
+	for i := range got {
+		os.Remove("out.so")
+		os.Remove("out.map")
+		if i == 0 {
+			said[i], failed[i] = combined(l.Path, args...)
+		} else {
+			said[i], failed[i] = wrapped(l, append([]string{"--"}, args...)...)
+		}
+		if failed[i] == nil {
+			got[i] = order(t, "out.so")
+		}
+	}
+	sayNothing(t, "the output", said[1])
+	if text, err := os.ReadFile("out.map"); err == nil {
+		sayNothing(t, "the map of "+what, string(text))
+	}
+	if failed[0] == nil && failed[1] != nil && (strings.Contains(said[1], "link with --in-place") || strings.Contains(said[1], "name one in full")) {
+		return true, true
+	}
+	if l.Family == "mold" && failed[0] != nil && failed[1] == nil {
+		return false, false // the linker of that family finds files next to a script, if it is a later one
+	}
+	if (failed[0] == nil) != (failed[1] == nil) || got[0] != got[1] {
+		t.Errorf("%s\n%s\n%s: %v: %s\nwith sdtconvert: %v: %s\n%s%s", what, strings.Join(args, " "), l.Name, failed[0], got[0], failed[1], got[1], said[0], said[1])
+	}
+	return failed[0] == nil, false
+}
+
+// compareScripts compares random scripts.
+func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand, l toolchains.Linker) (what string, args []string)) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if why := l.Cannot[toolchains.Scripts]; sections && why != "" {
+			t.Skip(why)
+		}
+		plantTree(t)
+		linked, refused, n := 0, 0, attack(t, few)
+		for i := range n {
+			what, args := make(rand.New(rand.NewPCG(20, uint64(i))), l)
+			ok, no := linkBoth(t, l, fmt.Sprintf("case %d: %s", i, what), args...)
+			if ok {
+				linked++
+			}
+			if no {
+				refused++
+				t.Logf("refused: %s", what)
+			}
+			if t.Failed() && i > few {
+				break
+			}
+		}
+		t.Logf("%s: %d random scripts, of which it links %d; refused: %d", l.Name, n, linked, refused)
+		if linked < n/4 && n > 0 || refused > n/5 {
+			t.Errorf("of %d links %d succeed and %d are refused", n, linked, refused)
+		}
+	})
+}
+
+func oneOf[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
+
+// some are a few of all, in random order, each once.
+func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
+	for _, i := range r.Perm(len(all))[:1+r.IntN(min(most, len(all)))] {
+		few = append(few, all[i])
+	}
+	return few
+}
+
+// Inputs that scripts name are those that the linker takes, wherever the script is.
+func TestRandomInputScripts(t *testing.T) {
+	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := func() string {
+			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
+				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
+			}
+			return oneOf(r, append(scriptTree, "a.o", "b.o", "c.o", "./a.o", "link/b.o", "-lp", "-lq", "-l:a.o", "-lscript",
+				here+"/sub/b.o", here+"/lib/../a.o")...)
+		}
+		rooted := r.IntN(2) == 0
+		body := func() string {
+			var words []string
+			for range 1 + r.IntN(3) {
+				word := name()
+				if l.Family != "gold" && rooted && r.IntN(5) == 0 {
+					word = oneOf(r, "/usr/lib/c.o", "=/usr/lib/c.o", "nothing.o")
+				}
+				if strings.Contains(word, " ") || r.IntN(3) == 0 && word[0] != '-' && word[0] != '=' {
+					word = `"` + word + `"`
+				}
+				if r.IntN(5) == 0 {
+					word = "AS_NEEDED(" + word + ")"
+				}
+				words = append(words, word)
+			}
+			return oneOf(r, "INPUT", "GROUP") + "(" + strings.Join(words, oneOf(r, " ", " , ", " /* , */ ")) + ")"
+		}
+		scripts := []string{"one.ld", "sub/one.ld", "lib/libscript.so", "root/usr/lib/one.ld", "sub/in/two.ld", "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"}
+		var what []string
+		for _, script := range append(scripts, "inc.ld", "lib/inc.ld") {
+			text := body()
+			if l.Family != "mold" && l.Family != "gold" && r.IntN(4) == 0 && !strings.HasSuffix(script, "inc.ld") {
+				text += "\nINCLUDE " + oneOf(r, "inc.ld", `"inc.ld"`, "lib/inc.ld")
+			}
+			if err := os.WriteFile(script, []byte(text+"\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			what = append(what, script+": "+text)
+		}
+		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "--allow-multiple-definition", "root/usr/lib/a.o"}
+		if rooted {
+			args = append(args, "--sysroot="+oneOf(r, "root", here+"/root"))
+		}
+		args = append(args, some(r, 3, "-Llib", "-Lsub", "-Llink", "-L"+here+"/lib")...)
+		if rooted && l.Family != "gold" { // which takes -L=/DIR for -L/DIR
+			args = append(args, "-L=/usr/lib")
+		}
+		args = append(args, "-L.", "-Lsub", "-Llib", oneOf(r, "--whole-archive", "--no-whole-archive"), oneOf(r, "-Bstatic", "-Bdynamic"))
+		args = append(args, some(r, 2, "one.ld", "./one.ld", "sub/one.ld", here+"/sub/one.ld", "link/two.ld", "root/usr/lib/one.ld", "-lscript")...)
+		if r.IntN(3) == 0 && l.Family != "gold" {
+			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
+		}
+		return strings.Join(what, "\n"), args
+	})
+}
+
+// Patterns choose of the copies what they choose of the originals, and nothing else.
+func TestRandomPatterns(t *testing.T) {
+	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := func() string {
+			return oneOf(r, "a.o", "b.o", "*a.o", "*b.o", "*/b.o", "sub/b.o", "sub/*", "sub/*.o", "s?b/[ab].o", "[!s]*.o", "sub/in/*.o", "*in*", "*x.o", "./b.o",
+				"lib/libp.a:*", "lib/libp.a:a.o", "*libp.a:x.o", "lib*", "sub/libq.a:[bc].o", "*.a:*", ":*.o", "sub/thin.a:*", "*thin.a:*b.o", here+"/sub/b.o",
+				here+"/sub/*", "link/b.o", `"sub/a b.o"`, "*b", "*tmp*", "/*", "*.o", "b*", "[ab].o")
+		}
+		excluded := func() string {
+			if r.IntN(3) > 0 {
+				return ""
+			}
+			return "EXCLUDE_FILE(" + strings.Join(some(r, 2, file(), file()), " ") + ") "
+		}
+		statement := func() string {
+			inner := excluded() + ".text" + oneOf(r, "", " .data", ".*", " "+excluded()+".text.*")
+			if r.IntN(5) == 0 && l.Family != "gold" {
+				inner = oneOf(r, "SORT_BY_NAME", "SORT_BY_ALIGNMENT", "SORT_NONE") + "(" + excluded() + ".text) .text.*"
+			}
+			text := file() + oneOf(r, "(", " (") + inner + ")"
+			if r.IntN(3) == 0 {
+				text = "KEEP(" + text + ")"
+			}
+			return text
+		}
+		text := "SECTIONS {\n  . = SIZEOF_HEADERS;\n"
+		for i := range 1 + r.IntN(3) {
+			text += fmt.Sprintf("  .out%d : { %s %s }\n", i, statement(), oneOf(r, "", "x"+strconv.Itoa(i)+" = .;", statement()))
+		}
+		text += "  .text : { *(.text .text.*) }\n}\n"
+		if err := os.WriteFile("patterns.lds", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"-shared", "-o", "out.so", "-Map=out.map", "-T", "patterns.lds", oneOf(r, "--whole-archive", "--no-whole-archive"), "-Llib", "-Lsub"}
+		args = append(args, some(r, 7, "a.o", "b.o", "x.o", "sub/a.o", "sub/b.o", "sub/x.o", "sub/a b.o", "sub/in/x.o", here+"/lib/a.o", "lib/libp.a", "-lq", "sub/thin.a", "link/b.o")...)
+		return text, args
+	})
+}

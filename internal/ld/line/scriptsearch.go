@@ -1,0 +1,161 @@
+package line
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sdtconvert/internal/paths"
+)
+
+// ScriptPlace is from where the names in a script are looked up.
+type ScriptPlace struct {
+	Script string // as the linker has opened it
+	// First is the folder that its relative names are looked up in first, with a slash at
+	// the end, or "". Which it is depends on the linker.
+	First  string
+	Static bool // libraries are archives
+}
+
+// Place is from where names are looked up in a script that a flag names, or that is an
+// input, or that another one includes. As was seen:
+//
+//   - GNU ld looks for inputs next to a script that is an input itself, whatever that
+//     includes, and not next to one that -T names.
+//   - gold does next to a script of either kind, and lld next to that which has the name.
+//   - mold 1.10 does not, and later ones do.
+func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
+	place := ScriptPlace{Script: script, Static: static}
+	if d == GNU && flag {
+		return place
+	}
+	place.First = script[:strings.LastIndexByte(script, '/')+1]
+	return place
+}
+
+// Included is from where names are looked up in a script that one includes.
+func (d Dialect) Included(by ScriptPlace, script string) ScriptPlace {
+	place := d.Place(script, false, by.Static)
+	if d == GNU {
+		place.First = by.First
+	}
+	return place
+}
+
+// ScriptInput is a file that a linker script names as an input.
+type ScriptInput struct {
+	Path string // as the linker finds it
+	File string // where it is
+	// Other is another path that may be meant, or "": this depends on the version of the
+	// linker, or on what it does not tell.
+	Other string
+}
+
+// ScriptInput finds the file of a name. It has no path if there is none.
+func (l *Line) ScriptInput(d Dialect, place ScriptPlace, name string) (found ScriptInput) {
+	if library, ok := strings.CutPrefix(name, "-l"); ok {
+		if d == Gold && strings.HasPrefix(library, ":") {
+			return ScriptInput{} // it knows that on its line only
+		}
+		for _, file := range l.Candidates(&Arg{Kind: Library, Value: library, State: State{Static: place.Static}}) {
+			return ScriptInput{Path: file, File: file}
+		}
+		return ScriptInput{}
+	}
+	files, unsure := l.scriptInputs(d, place, name)
+	var first os.FileInfo
+	for i, path := range files {
+		file := l.InFolder(path)
+		info, err := os.Stat(file)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if first != nil {
+			if !os.SameFile(first, info) {
+				found.Other = path
+			}
+			return found
+		}
+		found, first = ScriptInput{Path: path, File: file}, info
+		if i+1 >= unsure {
+			return found
+		}
+	}
+	return found
+}
+
+// scriptInputs are the files that a name may be of, the first of which that is there is
+// meant. Of so many of them, which comes first is not sure.
+func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files []string, unsure int) {
+	rooted := l.inSysroot(name)
+	switch {
+	case rooted != name:
+		return []string{rooted}, 0
+	case filepath.IsAbs(name):
+		if !l.underSysroot(place.Script) {
+			return []string{name}, 0
+		}
+		if d == Gold { // depends on how it has found the script
+			return []string{l.Sysroot + name, name}, 2
+		}
+		return []string{l.Sysroot + name}, 0
+	}
+	switch beside := place.First + name; {
+	case d == Mold && place.First != "":
+		files, unsure = []string{name, beside}, 2
+	case d == Gold:
+		files = []string{beside}
+	case place.First != "":
+		files = []string{beside, name}
+	default:
+		files = []string{name}
+	}
+	if d == Gold && strings.Contains(name, "/") {
+		return files, unsure // it looks for names in lists of what is in folders
+	}
+	for _, folder := range l.searched() {
+		files = append(files, folder+"/"+name)
+	}
+	return files, unsure
+}
+
+// ScriptFile finds a script that a flag or another script names: as the linker opens it,
+// and where it is. Both are "" if there is none.
+func (l *Line) ScriptFile(name string) (path, file string) {
+	files := []string{l.inSysroot(name)}
+	if !filepath.IsAbs(files[0]) {
+		for _, folder := range l.searched() {
+			files = append(files, folder+"/"+name)
+		}
+	}
+	for _, path := range files {
+		if info, err := os.Stat(l.InFolder(path)); err == nil && info.Mode().IsRegular() {
+			return path, l.InFolder(path)
+		}
+	}
+	return "", ""
+}
+
+// underSysroot reports whether a script is in the system root, where absolute names
+// begin.
+func (l *Line) underSysroot(script string) bool {
+	if l.Sysroot == "" {
+		return false
+	}
+	root, err := os.Stat(l.InFolder(l.Sysroot))
+	if err != nil {
+		return false
+	}
+	file, err := paths.Real(l.InFolder(script))
+	if err != nil {
+		return false
+	}
+	for folder := paths.Directory(file); ; folder = paths.Directory(folder) {
+		if info, err := os.Stat(folder); err == nil && os.SameFile(info, root) {
+			return true
+		}
+		if folder == paths.Directory(folder) {
+			return false
+		}
+	}
+}
