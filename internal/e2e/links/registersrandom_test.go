@@ -22,7 +22,6 @@ type randomProgram struct {
 	strings.Builder
 	cxx   bool
 	depth int
-	vars  int
 }
 
 func (p *randomProgram) expression() string {
