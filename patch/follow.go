@@ -94,8 +94,10 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 	if p.followed == nil || p.followedIn != section {
 		var loads []arch.Load
 		var relocs []relocation
-		for i := range p.Scan.Calls {
-			if c := &p.Scan.Calls[i]; c.Relocs.Target == section && follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
+		calls := p.Scan.Calls
+		from, _ := slices.BinarySearchFunc(calls, section, func(r Reference, section int) int { return r.Relocs.Target - section })
+		for i := from; i < len(calls) && calls[i].Relocs.Target == section; i++ {
+			if c := &calls[i]; follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
 				loads = append(loads, arch.Load{Reloc: machineReloc(c.Reloc), Stub: int(c.Stub.Symbol)})
 				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})
 			}

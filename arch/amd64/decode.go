@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	fixNoPLT  = "compile without -fno-plt, or in Rust with -C relro-level=off"
+	fixNoPLT  = "compile without -fno-plt, or in Rust with -C relro-level=partial"
 	fixLarge  = "compile without -mcmodel=large"
 	fixDirect = "call the stub directly, and do not take its address"
 	fixNop    = "mark the first byte of a nop 0f 1f 44 00 00"

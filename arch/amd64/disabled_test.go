@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"bytes"
+	"debug/elf"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -150,6 +151,36 @@ func TestDisabledIsNotRandomBytes(t *testing.T) {
 		record, k := uint64(r.IntN(len(code)+2)), kinds[r.IntN(2)]
 		if got, ok := (Machine{}).Disabled(arch.Text{Code: code}, record, k); ok && !known[string(got.Code)] {
 			t.Fatalf("% x at %d is taken for %s, % x", code, record, arch.Describe(k, got.Form), got.Code)
+		}
+	}
+}
+
+// A load of a stub's address has room for what a call through its register has none: it
+// becomes that of the address of a helper, which loads the semaphore.
+func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
+	for _, c := range []struct{ code, new string }{
+		{"48 8b 05 00 00 00 00", "48 8d 05 00 00 00 00"}, // mov to lea, %rax
+		{"4c 8b 3d 00 00 00 00", "4c 8d 3d 00 00 00 00"}, // %r15
+	} {
+		site := arch.Site{Offset: 0x40, GOT: true, Register: true, Code: unhex(t, c.code)}
+		got := mustDisable(t, site, arch.Enabled, arch.Env{Semaphore: 2, Armable: true})
+		want := arch.Change{
+			Site: site, New: unhex(t, c.new), Record: 0x40, Target: arch.TargetTest,
+			Reloc: arch.Reloc{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		got.New[3] = 0x20 // as linked
+		text := arch.Text{Code: got.New, Start: 0x40}
+		if back, ok := (Machine{}).Disabled(text, 0x40, arch.Enabled); !ok || !back.Register || len(back.Code) != len(site.Code) {
+			t.Errorf("read back as %+v, %v", back, ok)
+		}
+		if to, ok := (Machine{}).Branch(text, 0x40); !ok || to != 0x67 {
+			t.Errorf("it leads to %#x, %v", to, ok)
+		}
+		if _, ok := (Machine{}).Disabled(text, 0x40, arch.Probe); ok {
+			t.Error("it is taken for a probe's call")
 		}
 	}
 }

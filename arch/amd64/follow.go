@@ -38,7 +38,7 @@ var nop7 = []byte{0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00} // nopl 0(%rax)
 // times for each stub that it loads.
 const (
 	maxFunction = 1 << 18 // bytes
-	maxWork     = 1 << 24 // instructions of the functions of a section, times the stubs of each
+	maxWork     = 1 << 23 // instructions of the functions of a section, times the stubs of each
 )
 
 // Follows tells what addresses of functions are loaded with.

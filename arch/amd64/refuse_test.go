@@ -10,7 +10,7 @@ import (
 
 func TestDecodeRefusesWhatIsNoCall(t *testing.T) {
 	const direct = "; call the stub directly, and do not take its address"
-	const noPLT = "; compile without -fno-plt, or in Rust with -C relro-level=off" + direct
+	const noPLT = "; compile without -fno-plt, or in Rust with -C relro-level=partial" + direct
 	const large = "; compile without -mcmodel=large"
 	for _, c := range []struct {
 		name   string

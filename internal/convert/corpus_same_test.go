@@ -163,6 +163,10 @@ func (p *pair) disableIn(code []byte, sec int) {
 				copy(code[from:to], p.new.data[sec][from:to])
 				continue
 			}
+			if isSlotLoad(p.old, sec, r) {
+				p.disableSlotLoad(code, sec, r)
+				continue
+			}
 			switch p.old.Machine {
 			case elf.EM_X86_64, elf.EM_386:
 				if r.Type == uint32(elf.R_X86_64_NONE) { // which is R_386_NONE, too
@@ -186,6 +190,22 @@ func (p *pair) disableIn(code []byte, sec int) {
 				}
 			}
 			copy(code[from:to], p.new.data[sec][from:to])
+		}
+	}
+}
+
+// disableSlotLoad overwrites a load from the global offset table where it has become a nop
+// or the load of a helper's address, and what has changed of calls through registers.
+func (p *pair) disableSlotLoad(code []byte, sec int, r viewReloc) {
+	now := p.new.data[sec]
+	load := now[r.Offset-3 : r.Offset+4]
+	if bytes.Equal(load[:3], []byte{0x0f, 0x1f, 0x80}) || load[0] == code[r.Offset-3] && load[1] == 0x8d && load[2] == code[r.Offset-1] {
+		copy(code[r.Offset-3:], load)
+	}
+	for at := uint64(0); int(at) < len(code); at++ {
+		if code[at] != now[at] {
+			from, to := registerCall(code, now, at)
+			copy(code[from:to], now[from:to])
 		}
 	}
 }

@@ -1,7 +1,7 @@
 /*
- * Calls of the large code model, one form per object: -DPLT and so on. The first
- * of them are converted. The others are refused, because the register may hold
- * something else at the call, or is used behind it.
+ * Calls through registers, of the large code model and, as GOT..., through the global offset
+ * table, one form per object: -DPLT and so on. The first of both are converted. The others
+ * are refused, because the register may hold something else at the call, or is used elsewhere.
  */
 #define STUB	__dtrace_probe_flow___form
 #define OTHER	__dtrace_probe_flow___other
@@ -229,6 +229,70 @@ STUB:
 #elif defined CUT
 	movabsq	$STUB, %rax
 #define NORETURN
+#elif defined GOTLOOP
+	/* One load before a loop, with padding, and two calls in it. */
+	pushq	%rbx
+	movq	STUB@GOTPCREL(%rip), %rbx
+	jmp	2f
+	.balign	16
+1:	movl	$1, %edi
+	call	*%rbx
+2:	call	*%rbx
+	testl	%eax, %eax
+	jne	1b
+	popq	%rbx
+#elif defined GOTWAYS
+	/* Two loads, on two ways to one call, and a copy. */
+	testl	%edi, %edi
+	je	1f
+	movq	STUB@GOTPCREL(%rip), %rax
+	jmp	2f
+1:	movq	STUB@GOTPCREL(%rip), %rcx
+	movq	%rcx, %rax
+2:	call	*%rax
+#elif defined GOTTEST
+	pushq	%rbx
+	movq	__dtrace_isenabled_flow___form@GOTPCREL(%rip), %rbx
+	call	*%rbx
+	testl	%eax, %eax
+	je	1f
+	call	*%rbx
+1:	popq	%rbx
+#elif defined GOTOTHERWAY
+	/* One way brings something else. */
+	movq	%rsi, %rax
+	testl	%edi, %edi
+	je	1f
+	movq	STUB@GOTPCREL(%rip), %rax
+1:	call	*%rax
+#elif defined GOTPASSED
+	movq	STUB@GOTPCREL(%rip), %rax
+	movq	%rax, %rdi
+	call	*%rax
+	movq	STUB@GOTPCREL(%rip), %rdi
+	call	other
+#elif defined GOTRETURNED
+	movq	STUB@GOTPCREL(%rip), %rax
+	testl	%edi, %edi
+	je	1f
+	call	*%rax
+1:
+#elif defined GOTPAD
+	/* On a landing pad the register may hold what it held at another call. */
+	pushq	%rbx
+	movq	%rdi, %rbx
+	call	other
+	movq	STUB@GOTPCREL(%rip), %rbx
+	call	*%rbx
+	popq	%rbx
+	.section .gcc_except_table, "a", @progbits
+	.long	0
+	.previous
+#elif defined GOTCOUNTED
+	movq	STUB@GOTPCREL(%rip), %rcx
+1:	nop
+	loop	1b
+	call	*%rcx
 #else
 #error "no form named"
 #endif
