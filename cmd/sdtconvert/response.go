@@ -8,10 +8,11 @@ import (
 )
 
 // maxResponse bounds what response files expand to, also those that include
-// themselves.
+// themselves. A word of one byte takes some hundred times that in memory, and the kernel
+// itself takes 2 MiB of arguments.
 const (
 	maxResponseDepth = 16
-	maxResponseSize  = 64 << 20 // bytes
+	maxResponseSize  = 8 << 20 // bytes
 )
 
 // expandResponseFiles replaces each argument @FILE by the arguments that FILE

@@ -12,7 +12,7 @@ import (
 const (
 	maxResponseFiles = 2000
 	maxResponseDepth = 32
-	maxResponseSize  = 256 << 20 // bytes, of all together
+	maxResponseSize  = 16 << 20 // bytes, of all together; a word of one takes 300 times that
 )
 
 type responses struct {
