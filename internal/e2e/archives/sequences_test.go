@@ -270,12 +270,14 @@ func (q *sequence) operate() {
 	case 7:
 		q.all(q.oneOf("ranlib", toolchains.LLVM("llvm-ranlib")), lib)
 	case 8:
-		q.addLibrary(ar, letter, format, names)
+		q.addLibrary(ar, names)
 	}
 }
 
-// addLibrary adds the members of another archive, which may have been converted.
-func (q *sequence) addLibrary(ar, letter string, format, names []string) {
+// addLibrary adds the members of another archive, which may have been converted. No
+// linker reads an archive that is itself a member, so that is not done, but where a thin
+// archive names the members of another: GNU's alone does that.
+func (q *sequence) addLibrary(ar string, names []string) {
 	other := fmt.Sprintf("other %d.a", len(q.done))
 	if !q.all("ar", append([]string{"qcs" + q.oneOf("", "T"), other}, names...)...) {
 		return
@@ -283,8 +285,11 @@ func (q *sequence) addLibrary(ar, letter string, format, names []string) {
 	if q.rand.IntN(2) == 0 {
 		q.convert(other)
 	}
-	q.nested = q.nested || q.thin
-	q.all(ar, append(format, "q"+letter+q.oneOf("L", "L", "")+q.modifiers(), lib, other)...)
+	letters := "qL"
+	if q.thin {
+		ar, letters, q.nested = "ar", "qT"+q.oneOf("L", ""), true
+	}
+	q.all(ar, letters+q.modifiers(), lib, other)
 }
 
 // convert converts an archive in its place, or to another file that takes its place.
@@ -308,9 +313,6 @@ func (q *sequence) convert(name string) {
 			q.fails("%s", out)
 		}
 		return
-	case !ok && q.isBroken(name):
-		q.broken = true
-		return
 	case !ok || out != "":
 		q.fails("%s", out)
 	}
@@ -323,12 +325,12 @@ func (q *sequence) convert(name string) {
 	q.sameMembers(name)
 }
 
-// isBroken reports whether archivers cannot read an archive either that was never
-// converted: GNU's writes half of the names of BSD.
-func (q *sequence) isBroken(name string) bool {
-	_, gnu := q.plain.try("ar", "t", name)
-	_, llvm := q.plain.try(toolchains.LLVM("llvm-ar"), "t", name)
-	return !gnu && !llvm
+// isBroken reports whether an archiver cannot read the archive that was never converted:
+// GNU's writes half of the names of BSD. It alone reads archives in thin ones.
+func (q *sequence) isBroken() bool {
+	_, gnu := q.plain.try("ar", "t", lib)
+	_, llvm := q.plain.try(toolchains.LLVM("llvm-ar"), "t", lib)
+	return !gnu || !llvm && !q.nested
 }
 
 func (q *sequence) isThin(name string) bool {
@@ -435,7 +437,7 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// run does all of a sequence.
+// run does all of a sequence, until archivers have made an archive that they cannot read.
 func (q *sequence) run() {
 	q.create()
 	for range 1 + q.rand.IntN(6) {
@@ -443,11 +445,13 @@ func (q *sequence) run() {
 			q.convert(lib)
 		}
 		q.operate()
+		if q.broken = q.isBroken(); q.broken {
+			return
+		}
 	}
 	q.sameTables()
 	q.samePrograms()
-	if q.convert(lib); !q.broken {
-		q.sameTables()
-		q.samePrograms()
-	}
+	q.convert(lib)
+	q.sameTables()
+	q.samePrograms()
 }
