@@ -204,7 +204,7 @@ func (t *Table) DebugFile() string { return t.debugPath }
 // an image, where the section is 0, the address off. false means that none does.
 func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e := t.named.find(section, off); e != nil {
-		raw := t.symbols.Name(int(e.symbol))
+		raw := t.name(e)
 		return Function{
 			Name: fold(raw, t.golang), Raw: raw, From: t.from,
 			Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
@@ -215,6 +215,19 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 		return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}, true
 	}
 	return Function{}, false
+}
+
+// longestName bounds what is told of a function's name, in bytes. In a hostile file
+// one name of a megabyte is that of all sites, or many share its bytes.
+const longestName = 4096
+
+// name is the name of a function's symbol. One that is too long ends in "...".
+func (t *Table) name(e *entry) string {
+	raw := t.symbols.Name(int(e.symbol))
+	if len(raw) > longestName {
+		raw = raw[:longestName] + "..."
+	}
+	return raw
 }
 
 // Place shows an address as symbol+offset, by the symbol's own name and in
@@ -255,7 +268,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 	var all []Function
 	for i := range t.named.entries {
 		e := &t.named.entries[i]
-		raw := t.symbols.Name(int(e.symbol))
+		raw := t.name(e)
 		if wanted(raw) {
 			all = append(all, Function{
 				Name: fold(raw, t.golang), Raw: raw, From: t.from, Symbol: int(e.symbol),

@@ -193,7 +193,6 @@ func functions(kind elf.Type, n int) []byte {
 // image is a program with code at 0x1000, section 2.
 func image(size int, s *symbols) *file {
 	f := newFile(elf.ET_EXEC)
-	f.segments = 1
 	f.add(section{name: ".text", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: 0x1000, data: bytes.Repeat([]byte{0x90}, size)})
 	if s != nil {
 		s.addTo(f)

@@ -12,7 +12,8 @@ type file struct {
 	kind     elf.Type
 	sections []section
 	names    bytes.Buffer
-	segments int // program headers, each of all of the file
+	loads    []*section // those at addresses, once bytes has found them
+	segments int        // program headers of all of the file, besides one for each section at an address
 }
 
 // section is one of a file. With at it shares the bytes of section number at.
@@ -63,8 +64,14 @@ const (
 // bytes lays the file out.
 func (f *file) bytes() []byte {
 	f.sections[1].data = f.names.Bytes()
+	f.loads = nil
+	for i := range f.sections {
+		if f.sections[i].addr != 0 && f.sections[i].at == 0 {
+			f.loads = append(f.loads, &f.sections[i])
+		}
+	}
 	b := make([]byte, headerSize, f.size())
-	b = append(b, make([]byte, f.segments*segmentSize)...)
+	b = append(b, make([]byte, f.segmentCount()*segmentSize)...)
 	for i := range f.sections {
 		s := &f.sections[i]
 		if s.at != 0 {
@@ -81,16 +88,24 @@ func (f *file) bytes() []byte {
 		b = f.sections[i].header(b)
 	}
 	f.header(b, table)
-	for i := range f.segments {
+	for i := range f.segmentCount() {
+		p := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: uint64(len(b)), Align: 1, Vaddr: 1 << 40}
+		if i < len(f.loads) {
+			s := f.loads[i]
+			p.Off, p.Vaddr, p.Filesz = s.offset, s.addr, uint64(len(s.data))
+		}
+		p.Memsz = p.Filesz
 		var w bytes.Buffer
-		binary.Write(&w, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: uint64(len(b)), Memsz: uint64(len(b)), Align: 4096})
+		binary.Write(&w, binary.LittleEndian, p)
 		copy(b[headerSize+i*segmentSize:], w.Bytes())
 	}
 	return b
 }
 
+func (f *file) segmentCount() int { return len(f.loads) + f.segments }
+
 func (f *file) size() int {
-	n := headerSize + len(f.sections)*(sectionSize+8) + f.segments*segmentSize
+	n := headerSize + len(f.sections)*(sectionSize+8) + f.segmentCount()*segmentSize
 	for i := range f.sections {
 		n += len(f.sections[i].data)
 	}
@@ -121,12 +136,11 @@ func (f *file) header(b []byte, table uint64) {
 		h.Shnum = 0
 		le.PutUint64(b[table+32:], uint64(len(f.sections)))
 	}
-	if f.segments > 0 {
-		h.Phoff, h.Phentsize, h.Phnum = headerSize, segmentSize, uint16(f.segments)
-	}
-	if f.segments >= 0xffff {
-		h.Phnum = 0xffff
-		le.PutUint32(b[table+44:], uint32(f.segments))
+	if n := f.segmentCount(); n > 0 {
+		h.Phoff, h.Phentsize, h.Phnum = headerSize, segmentSize, uint16(min(n, 0xffff))
+		if n >= 0xffff {
+			le.PutUint32(b[table+44:], uint32(n))
+		}
 	}
 	var w bytes.Buffer
 	binary.Write(&w, le, h)

@@ -12,23 +12,26 @@ func records(n int) []byte {
 	count := n / 17
 	s := newSymbols()
 	s.add("main", global|function, 2, 0x1000, uint64(count))
-	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, 0x40000000, 8)
-	return recorded(count, s, func(int) uint64 { return 0x40000000 })
+	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, dataAddress, 8)
+	return recorded(count, s, func(int) uint64 { return dataAddress }).bytes()
 }
 
 // recorded is an image of records, at each of its bytes of code.
-func recorded(count int, s *symbols, probe func(i int) uint64) []byte {
-	f := image(count, s)
+func recorded(count int, s *symbols, probe func(i int) uint64) *file {
+	f := image(max(count, 1000), s)
 	le := binary.LittleEndian
 	data := make([]byte, 0, 16*count)
 	for i := range count {
 		data = le.AppendUint64(data, probe(i))
 		data = le.AppendUint64(data, uint64(0x1000+i))
 	}
-	f.add(section{name: ".data", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: 0x40000000, data: make([]byte, 64)})
+	f.add(section{name: ".data", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: dataAddress, data: make([]byte, 8*count+8)})
 	f.add(section{name: "sdt_instances_set", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: 0x50000000, data: data})
-	return f.bytes()
+	return f
 }
+
+// dataAddress is where probe objects are.
+const dataAddress = 0x40000000
 
 // recordedProbes has a probe for each record, with names that are ends of one.
 func recordedProbes(n int) []byte {
@@ -37,9 +40,9 @@ func recordedProbes(n int) []byte {
 	s := newSymbols()
 	s.names = []byte("\x00" + strings.Repeat(prefix, count) + "end\x00")
 	for i := range count {
-		s.named(1+i*len(prefix), global|byte(elf.STT_OBJECT), 3, uint64(0x40000000+8*i), 8)
+		s.named(1+i*len(prefix), global|byte(elf.STT_OBJECT), 3, uint64(dataAddress+8*i), 8)
 	}
-	return recorded(count, s, func(i int) uint64 { return uint64(0x40000000 + 8*i) })
+	return recorded(count, s, func(i int) uint64 { return uint64(dataAddress + 8*i) }).bytes()
 }
 
 // namedFunctions has a function for each record, with names that are ends of one.
@@ -50,8 +53,8 @@ func namedFunctions(n int) []byte {
 	for i := range count {
 		s.named(1+i, global|function, 2, uint64(0x1000+i), 1)
 	}
-	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, 0x40000000, 8)
-	return recorded(count, s, func(int) uint64 { return 0x40000000 })
+	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, dataAddress, 8)
+	return recorded(count, s, func(int) uint64 { return dataAddress }).bytes()
 }
 
 // longFunction has one function with a long name that holds all records.
@@ -59,8 +62,8 @@ func longFunction(n int) []byte {
 	count := n / 2 / 17
 	s := newSymbols()
 	s.add(strings.Repeat("f", min(n/2, 1<<20-1)), global|function, 2, 0x1000, uint64(count))
-	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, 0x40000000, 8)
-	return recorded(count, s, func(int) uint64 { return 0x40000000 })
+	s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, dataAddress, 8)
+	return recorded(count, s, func(int) uint64 { return dataAddress }).bytes()
 }
 
 // debugged is an object or image with a few sites and debug information.
@@ -71,12 +74,8 @@ func debugged(kind elf.Type, info, abbrev, line []byte) []byte {
 	} else {
 		s := newSymbols()
 		s.add("main", global|function, 2, 0x1000, 1000)
-		f = image(1000, s)
-		var b []byte
-		for i := range 8 {
-			b = append(b, note(uint64(0x1000+100*i), "p", "n", "8@%rax")...)
-		}
-		f.add(section{name: ".note.stapsdt", kind: elf.SHT_NOTE, data: b})
+		s.add("sdt_shop___placed", global|byte(elf.STT_OBJECT), 3, dataAddress, 8)
+		f = recorded(8, s, func(int) uint64 { return dataAddress })
 	}
 	f.add(section{name: ".debug_info", kind: elf.SHT_PROGBITS, data: info})
 	f.add(section{name: ".debug_abbrev", kind: elf.SHT_PROGBITS, data: abbrev})
