@@ -29,7 +29,7 @@ const maxNames = 64
 
 // allLongNames bounds all names of addresses that are told, in bytes, but for the first
 // longName bytes of each: names in a hostile table share their bytes.
-const allLongNames, longName = 64 << 20, 128
+const allLongNames, longName = 16 << 20, 128
 
 func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
 	width := bits.Len(uint(t.Len()))
