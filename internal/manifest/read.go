@@ -103,8 +103,8 @@ func (d decoder) site(o *Object) error {
 	if err := d.Decode(&s); err != nil {
 		return err
 	}
-	if s.Section == "" || s.Kind == "" || s.State == "" || s.Probe == "" {
-		return fmt.Errorf("the site before byte %d has no section, kind, state or probe", d.InputOffset())
+	if s.Kind == "" || s.State == "" {
+		return fmt.Errorf("the site before byte %d has no kind or state", d.InputOffset())
 	}
 	o.Sites = append(o.Sites, s)
 	return nil

@@ -35,7 +35,8 @@ const objectHead = `{"version":1,"objects":[{"file":"a.o","status":"converted","
 var textAttacks = []attack{
 	{"manifest-objects", repeat(`{"version":1,"objects":[`, "{},", "{}]}"), manifestReaders},
 	{"manifest-sites", repeat(objectHead, "{},", "{}]}]}"), manifestReaders},
-	{"manifest-named", numbered(objectHead, `{"section":".text","function":"f%x","state":"live","probe":"a___b","kind":"call","record":{}},`, "{}]}]}"), manifestReaders},
+	{"manifest-short", repeat(objectHead, `{"kind":"a","state":"b","record":{}},`, `{"kind":"a","state":"b"}]}]}`), manifestReaders},
+	{"manifest-named", numbered(objectHead, `{"section":".text","function":"f%x","state":"live","probe":"a___b","kind":"call","record":{}},`, `{"kind":"a","state":"b"}]}]}`), manifestReaders},
 	{"manifest-deep", repeat(`{"version":1,"objects":`, "[", ""), manifestReaders},
 	{"manifest-unknown", repeat(`{"version":1,"x":[`, "[],", "[]]}"), manifestReaders},
 	{"manifest-string", repeat(`{"version":1,"objects":[{"file":"`, "x", `"}]}`), manifestReaders},
