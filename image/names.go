@@ -20,15 +20,20 @@ type names struct {
 	order       []uint32
 	mask        uint32
 	seed        uint64 // against files made to fill one bucket
+	left        int    // bytes of long names that may still be told
 }
 
 // maxNames bounds the names of one address. A hostile table has all of its
 // symbols at one.
 const maxNames = 64
 
+// allLongNames bounds all names of addresses that are told, in bytes, but for the first
+// longName bytes of each: names in a hostile table share their bytes.
+const allLongNames, longName = 16 << 20, 128
+
 func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
 	width := bits.Len(uint(t.Len()))
-	n := &names{table: t, relocatable: relocatable, mask: 1<<width - 1, seed: rand.Uint64()}
+	n := &names{table: t, relocatable: relocatable, mask: 1<<width - 1, seed: rand.Uint64(), left: allLongNames}
 	n.start = make([]uint32, 1<<width+1)
 	const undefined = ^uint32(0)
 	buckets := make([]uint32, t.Len())
@@ -76,8 +81,8 @@ func (n *names) bucket(a Addr) uint32 {
 	return uint32(h+a.Offset&0xfff>>3) & n.mask
 }
 
-// at lists the names of an address, in the order of the table.
-func (n *names) at(a Addr) []string {
+// of lists the names of an address, in the order of the object's table.
+func (n *names) of(o *elfreloc.Object, a Addr) ([]string, error) {
 	var all []string
 	b := n.bucket(a)
 	for _, i := range n.order[n.start[b]:n.start[b+1]] {
@@ -88,11 +93,14 @@ func (n *names) at(a Addr) []string {
 		if s.Type == elf.STT_FILE || s.Type == elf.STT_SECTION || s.Type == elf.STT_TLS || isLabel(s.Name) {
 			continue
 		}
+		if n.left -= max(0, len(s.Name)-longName); n.left < 0 {
+			return nil, fileError(o, "more than %d MiB of long symbol names at the addresses of probes; they share their bytes", allLongNames>>20)
+		}
 		if all = append(all, s.Name); len(all) == maxNames {
 			break
 		}
 	}
-	return all
+	return all, nil
 }
 
 // isLabel tells the names that say nothing to a reader: none, mapping symbols

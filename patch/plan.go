@@ -73,10 +73,12 @@ type Site struct {
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   []Site    // sorted by section and offset
-	Loads   []Load    // of the addresses that sites call through registers, sorted so too
-	Refused []Refusal // what keeps the plan from being applied: those of data, then those of code
-	Thunk   string    // the return thunk to use, "" for none
+	Sites   []Site // sorted by section and offset
+	Loads   []Load // of the addresses that sites call through registers, sorted so too
+	// Refused is what keeps the plan from being applied: references from data, then those
+	// from code. Of many, the last says how many more there are.
+	Refused []Refusal
+	Thunk   string // the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
 	// record.
 	Warnings []error
@@ -90,6 +92,7 @@ type Plan struct {
 	indirect   bool       // a site goes to the helper that loads a semaphore through a register
 	known      *knowledge // once knowledge has made it
 
+	more          int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
 	edited        bool // dtrace -G has disabled sites, which are not among Sites
 }
@@ -100,7 +103,11 @@ type Plan struct {
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults()
-	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk, Refused: s.Refused}
+	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk}
+	for i := range s.Refused {
+		p.refuse(&s.Refused[i].Reference, s.Refused[i].Err)
+	}
+	defer p.sumUp()
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
@@ -212,7 +219,19 @@ func (p *Plan) refuse(ref *Reference, err error) {
 		return
 	}
 	p.objectRefused = p.objectRefused || ofObject
+	if len(p.Refused) == maxRefused {
+		p.more++
+		return
+	}
 	p.Refused = append(p.Refused, Refusal{*ref, err})
+}
+
+// sumUp has the last refusal say how many more there are.
+func (p *Plan) sumUp() {
+	if p.more > 0 {
+		last := &p.Refused[len(p.Refused)-1]
+		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.more)
+	}
 }
 
 // refusal makes an error of a refusal, or nil of none.

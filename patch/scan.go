@@ -67,6 +67,7 @@ type Scan struct {
 	// machine's return thunk.
 	ReturnsThroughThunk bool
 
+	limits    limits
 	functions *resolve.Table // once Functions has made it
 	image     image.Image    // once Image has opened it
 }
@@ -75,7 +76,7 @@ type Scan struct {
 // loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
 // relocations in a format that nobody here reads, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
-	s := &Scan{Object: o, Machine: m, Names: n}
+	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
 	if err := s.findGuards(n.Guards); err != nil {
 		return s, err
 	}
@@ -136,6 +137,9 @@ func (s *Scan) findStubs(m *matcher) error {
 			return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf(
 				"stub %q is a local symbol, so calls of it may have no relocation; declare it extern", name)}
 		}
+		if err := s.limits.stub(s.Object, name); err != nil {
+			return err
+		}
 		s.Stubs = append(s.Stubs, &Stub{Symbol: uint32(i), Name: name, Kind: kind, ID: id, Defined: sym.Section != 0})
 	}
 	return nil
@@ -157,22 +161,20 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 // fixAddress is what to do about a reference that is no call.
 const fixAddress = "do not take the stub's address"
 
-// leastSize is how many bytes a reference to a stub takes at least: an instruction, or
-// an address. More of them than have room overlap, and SHT_CREL can claim one in a
-// byte, where a refusal takes a thousand.
-const leastSize = 2
-
 // usualCalls is how many calls there is room for at first.
 const usualCalls = 32
 
 func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
-	code, references := target.Executable(), uint64(0)
+	code, references, data := target.Executable(), uint64(0), error(nil)
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
 		stub := byIndex[r.Sym]
+		if err := s.limits.reference(s.Object, rs, stub); err != nil {
+			return err
+		}
 		if stub == nil {
 			if code { // and at the same place as the last call
 				last := &s.Calls[len(s.Calls)-1]
@@ -185,7 +187,10 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 		}
 		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
-			s.Refused = append(s.Refused, Refusal{ref, arch.RefuseAddress(s.fixData(target), "a reference from data")})
+			if data == nil { // all references from a section share it
+				data = arch.RefuseAddress(s.fixData(target), "a reference from data")
+			}
+			s.Refused = append(s.Refused, Refusal{ref, data})
 			return nil
 		}
 		if s.Calls == nil {

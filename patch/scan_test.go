@@ -51,7 +51,7 @@ func TestMoreReferencesThanHaveRoomAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(header[24:], uint64(len(data)))
 	binary.LittleEndian.PutUint64(header[32:], uint64(len(crel)))
 	_, err = patch.Find(objects.Open(t, append(data, crel...)), nil, patch.DefaultOptions().Names)
-	want := fmt.Sprintf("a.o: .crel.text: more than %d references to stubs in %d bytes", text.Size/2+1, text.Size)
+	want := fmt.Sprintf("a.o: .crel.text: more than %d references to stubs in %d bytes", text.Size/4+1, text.Size)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -57,6 +57,9 @@ func (s *Scan) findGuards(prefix string) error {
 	}
 	for i := 1; i < syms.Len(); i++ {
 		if name := syms.Name(i); len(name) > len(prefix) && name[:len(prefix)] == prefix {
+			if err := s.limits.stub(s.Object, name); err != nil {
+				return err
+			}
 			s.Guards = append(s.Guards, Guard{uint32(i), name[len(prefix):]})
 		}
 	}

@@ -240,7 +240,7 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 
 // function is the function of an entry of a symbol.
 func (t *Table) function(e *entry, section int) Function {
-	raw := t.symbols.Name(int(e.symbol))
+	raw := t.name(e)
 	return Function{
 		Name: fold(raw, t.golang), Raw: raw, From: t.from,
 		Symbol: int(e.symbol), Section: section, Start: e.start, Size: e.size,
@@ -251,6 +251,19 @@ func (t *Table) function(e *entry, section int) Function {
 func unnamed(e *entry, section int) Function {
 	name := fmt.Sprintf("sub_%x", e.start)
 	return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}
+}
+
+// longestName bounds what is told of a function's name, in bytes. In a hostile file
+// one name of a megabyte is that of all sites, or many share its bytes.
+const longestName = 4096
+
+// name is the name of a function's symbol. One that is too long ends in "...".
+func (t *Table) name(e *entry) string {
+	raw := t.symbols.Name(int(e.symbol))
+	if len(raw) > longestName {
+		raw = raw[:longestName] + "..."
+	}
+	return raw
 }
 
 // Place shows an address as symbol+offset, by the symbol's own name and in
@@ -291,7 +304,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 	var all []Function
 	for i := range t.named.entries {
 		e := &t.named.entries[i]
-		raw := t.symbols.Name(int(e.symbol))
+		raw := t.name(e)
 		if wanted(raw) {
 			all = append(all, t.function(e, t.named.code[e.code()].Section))
 		}

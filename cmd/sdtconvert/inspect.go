@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
@@ -104,21 +104,51 @@ func (i *inspector) print(found *manifest.Inspection) {
 		return
 	}
 	message.Line(&i.out, "%s: %s, %d sites", found.File, found.MachineName(), len(found.Sites))
-	var table strings.Builder
-	tw := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(tw, "  SITE\tFUNCTION\tKIND\tSTATE\tPROBE\tRELOCATION\n")
+	widths := cells(tableHead).widths(nil)
+	for k := range found.Sites {
+		widths = row(&found.Sites[k]).widths(widths)
+	}
+	i.out.WriteString(i.paint("1", cells(tableHead).line(widths)))
 	for k := range found.Sites {
 		site := &found.Sites[k]
-		fmt.Fprintf(tw, "  %s+%#x\t%s\t%s\t%s\t%s\t%s\n", message.OneLine(site.Section), site.Offset, message.OneLine(place(site)),
-			site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation))
+		i.out.WriteString(i.paint(stateColour(site.State), row(site).line(widths)))
+		i.printDetails(found, site)
 	}
-	tw.Flush()
-	rows := strings.SplitAfter(table.String(), "\n")
-	i.out.WriteString(i.paint("1", rows[0]))
-	for k := range found.Sites {
-		i.out.WriteString(i.paint(stateColour(found.Sites[k].State), rows[k+1]))
-		i.printDetails(found, &found.Sites[k])
+}
+
+// tableHead is the head of the table of sites.
+var tableHead = [...]string{"SITE", "FUNCTION", "KIND", "STATE", "PROBE", "RELOCATION"}
+
+// cells is a line of that table. It is made twice, for its widths and to be printed: an
+// object may have so many sites that all lines at once take more memory than the rest.
+type cells [len(tableHead)]string
+
+func row(site *manifest.Site) cells {
+	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(place(site)),
+		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
+}
+
+// widths returns the widths of columns that have room for these cells too, in runes.
+func (c cells) widths(w []int) []int {
+	if w == nil {
+		w = make([]int, len(c))
 	}
+	for i, text := range c {
+		w[i] = max(w[i], utf8.RuneCountInString(text))
+	}
+	return w
+}
+
+// line is the text of the line. Nothing stands behind its last cell.
+func (c cells) line(widths []int) string {
+	var b strings.Builder
+	for i, text := range c {
+		b.WriteString("  " + text)
+		if i < len(c)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
+		}
+	}
+	return b.String() + "\n"
 }
 
 // stateColour is the colour of a state, as SGR parameters (ECMA-48, 8.3.117).

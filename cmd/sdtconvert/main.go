@@ -4,14 +4,11 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"sdtconvert/internal/process"
 )
 
 func main() {
-	// A file leaves little behind, and the process soon ends: collecting less often
-	// costs little memory and saves much time.
-	debug.SetGCPercent(400)
+	saveTime()
 	os.Exit(newProgram(process.Current()).run(os.Args[0], os.Args[1:]))
 }

@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -149,6 +150,36 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		}
 		if err := w.Close(); !errors.Is(err, errFull) {
 			t.Errorf("%d of %d bytes: %v", room, size, err)
+		}
+	}
+}
+
+// What is read of a manifest is one object after the other. What makes no sense is refused
+// with its place, unknown fields are skipped, and null stands for what is missing.
+func TestRead(t *testing.T) {
+	const site = `{"kind":"call","state":"live","probe":"a___b","x":[{"y":1}]}`
+	for _, c := range []struct{ text, want string }{
+		{`{"version":1,"x":{"y":[1,{}]},"objects":[{"file":"a.o","sites":[` + site + `,` + site + `],"errors":null},{"file":"b.o","sites":null}]}`, "a.o 2, b.o 0"},
+		{`{"Version":1,"OBJECTS":[]} {"version":1,"objects":[{"file":"a.o"}]}`, "a.o 0"},
+		{`{"version":1,"objects":[{}]}`, "is no manifest: the object before byte 26 has no file"},
+		{`{"version":1,"objects":[{"file":"a.o","sites":[{}]}]}`, "is no manifest: the site before byte 49 has no kind or state"},
+		{`{"version":1,"objects":null}`, "is no manifest of version 1, as convert --json prints it"},
+		{`{"version":2,"objects":[]}`, "is no manifest of version 1, as convert --json prints it"},
+		{`{"version":1,"objects":[`, "is no manifest: unexpected EOF"},
+		{`{"version":1,"objects":"x"}`, "is no manifest: string at byte 26 is none of its values"},
+		{`[1]`, "is no manifest: array at byte 1 is none of its values"},
+		{"", "is no manifest: it is empty"},
+	} {
+		var all []string
+		err := manifest.Read(strings.NewReader(c.text), func(o *manifest.Object) {
+			all = append(all, fmt.Sprintf("%s %d", o.File, len(o.Sites)))
+		})
+		got := strings.Join(all, ", ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
 	}
 }

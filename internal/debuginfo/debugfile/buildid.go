@@ -6,8 +6,9 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// noteLimit bounds the notes that are read at once, in bytes.
-const noteLimit = 1 << 20
+// noteLimit bounds the notes that are read at once, and allNotes those that are read of
+// an image, in bytes: in a hostile one sections and segments share their bytes.
+const noteLimit, allNotes = 1 << 20, 16 << 20
 
 // BuildID returns the build id of an image: what the linker has made of its
 // contents, so that two files with the same one come from the same link. It is
@@ -18,11 +19,13 @@ const noteLimit = 1 << 20
 // none; what cannot be read of the file is an error. The bytes are the caller's to
 // keep, not to modify.
 func BuildID(o *elfreloc.Object) ([]byte, error) {
+	left := uint64(allNotes)
 	for i := range o.Sections {
 		s := &o.Sections[i]
-		if s.Type != elf.SHT_NOTE || s.Size > noteLimit {
+		if s.Type != elf.SHT_NOTE || s.Size > min(noteLimit, left) {
 			continue
 		}
+		left -= s.Size
 		data, err := o.Data(i)
 		if err != nil {
 			return nil, err
@@ -39,9 +42,10 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 		return nil, err
 	}
 	for _, s := range segments {
-		if s.Type != elf.PT_NOTE || s.Filesz > noteLimit || s.Offset > 1<<62 {
+		if s.Type != elf.PT_NOTE || s.Filesz > min(noteLimit, left) || s.Offset > 1<<62 {
 			continue
 		}
+		left -= s.Filesz
 		data, err := o.ReadFile(int64(s.Offset), int64(s.Filesz))
 		if err != nil {
 			return nil, err

@@ -28,8 +28,10 @@ var sectionNames = [numSections]string{
 	"info", "abbrev", "line", "str", "line_str", "addr", "str_offsets", "ranges", "rnglists",
 }
 
-// maxDebug bounds the debug information that is held in memory.
-const maxDebug = 1 << 30
+// maxDebug bounds the debug information that is held in memory, in bytes. Of a small file
+// that is less: unpackFactor times its size, and unpackBase. Compilers' debug information
+// is packed to a fifth, and what is made to be expensive to a thousandth.
+const maxDebug, unpackFactor, unpackBase = 1 << 30, 16, 16 << 20
 
 // sections are the debug sections of a file. One that is relocated or
 // decompressed is read as a whole when it is first asked for; of the others
@@ -150,8 +152,9 @@ func bare(err error) error {
 
 // hold accounts for memory that debug information is about to take.
 func (s *sections) hold(n uint64) error {
-	if n > maxDebug || s.held+n > maxDebug {
-		return fmt.Errorf("more than %d MiB of it would have to be held in memory", maxDebug>>20)
+	most := min(maxDebug, unpackBase+unpackFactor*uint64(s.o.Size()))
+	if n > most || s.held+n > most {
+		return fmt.Errorf("more than %d MiB of it would have to be held in memory", most>>20)
 	}
 	s.held += n
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 const (
 	maxResponseFiles = 2000
 	maxResponseDepth = 32
-	maxResponseSize  = 256 << 20 // bytes, of all together
+	maxResponseSize  = 16 << 20 // bytes, of all together; a word of one takes 300 times that
 )
 
 type responses struct {
@@ -50,7 +51,7 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 			out = append(out, arg)
 			continue
 		}
-		text, err := os.ReadFile(name)
+		text, err := r.read(name)
 		if errors.Is(err, syscall.EISDIR) {
 			return nil, err
 		}
@@ -73,6 +74,16 @@ func (r *responses) expand(args []string, depth int) ([]string, error) {
 		out = append(out, words...)
 	}
 	return out, nil
+}
+
+// read reads a response file, and no more of it than shows that it is too large.
+func (r *responses) read(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(maxResponseSize-r.size)+1))
 }
 
 const space = " \t\r\n\v\f"

@@ -1,0 +1,53 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sdtconvert/elfreloc"
+)
+
+// Names are counted at each use, references and stubs by their number.
+func TestLimits(t *testing.T) {
+	o := &elfreloc.Object{Name: "a.o", Sections: []elfreloc.Section{{}, {Name: ".rela.text"}}}
+	rs := &elfreloc.RelocSection{Index: 1}
+	for _, c := range []struct {
+		what, want string
+		count      func(l *limits) error
+	}{
+		{"a long name", "has a name of 16385 bytes", func(l *limits) error { return l.stub(o, strings.Repeat("x", maxStubName+1)) }},
+		{"names of many stubs", "16 times as many bytes as the object", func(l *limits) error { return l.stub(o, strings.Repeat("x", maxStubName)) }},
+		{"a name that is used often", "16 times as many bytes as the object", func(l *limits) error {
+			return l.reference(o, rs, &Stub{Name: strings.Repeat("x", 100)})
+		}},
+		{"references", ".rela.text: more than 1048576 references", func(l *limits) error { return l.reference(o, rs, nil) }},
+		{"stubs", "more than 131072 stubs", func(l *limits) error { return l.stub(o, "s") }},
+	} {
+		l := newLimits(o)
+		var err error
+		for range maxReferences + 1 {
+			if err = c.count(&l); err != nil {
+				break
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "a.o: ") {
+			t.Errorf("%s: %v, want %s", c.what, err, c.want)
+		}
+	}
+}
+
+// Of many refusals the last tells how many more there are.
+func TestManyRefusals(t *testing.T) {
+	p := &Plan{}
+	cause := errors.New("no call")
+	for range maxRefused + 5 {
+		p.refuse(&Reference{}, cause)
+	}
+	p.sumUp()
+	last := p.Refused[len(p.Refused)-1].Err
+	if len(p.Refused) != maxRefused || !errors.Is(last, cause) || fmt.Sprint(last) != "no call; 5 more references cannot be converted either" {
+		t.Errorf("%d refusals, the last %v", len(p.Refused), last)
+	}
+}
