@@ -80,8 +80,8 @@ type onlyReader struct{ io.Reader }
 func (r *prepared) mentionsTemp(report io.Reader, makefile bool) (bool, error) {
 	prefixes := [][]byte{[]byte(r.names.Prefix())}
 	if makefile {
-		for _, write := range spellings {
-			prefixes = append(prefixes, []byte(write(r.names.Prefix())))
+		for _, s := range r.spellings() {
+			prefixes = append(prefixes, []byte(s.name(r.names.Prefix())))
 		}
 	}
 	longest := 0
@@ -117,13 +117,13 @@ func (r *prepared) restorer(to io.Writer, makefile bool) io.WriteCloser {
 	}
 	chain := writers{w}
 	before := func(w io.WriteCloser) { chain = append(writers{w}, chain...) }
-	for _, write := range slices.Backward(spellings) {
-		before(r.names.Spelled(write, makefileName).Writer(chain[0]))
+	for _, s := range slices.Backward(r.spellings()) {
+		before(r.names.Spelled(s.name, s.instead).Writer(chain[0]))
 	}
 	if r.addition != nil {
 		written := map[string]bool{}
-		for _, write := range append(slices.Clone(spellings), func(name string) string { return name }) {
-			if name := write(r.addition.file); !written[name] {
+		for _, s := range append(r.spellings(), spelling{name: func(name string) string { return name }}) {
+			if name := s.name(r.addition.file); !written[name] {
 				written[name] = true
 				before(newPrerequisiteDropper(chain[0], name))
 			}
@@ -147,12 +147,25 @@ func (w writers) Close() error {
 	return nil
 }
 
-// spellings are the ways in which linkers write a name in a rule of make, but for those
-// that write it as it is. A name that one of them spells as another is that of the first.
-var spellings = []func(name string) string{
-	makefileName,
-	// lld has all backslashes for slashes, as they are on Windows, and goes back at "..".
-	func(name string) string { return makefileName(path.Clean(strings.ReplaceAll(name, `\`, "/"))) },
+// spelling is how linkers write names in a rule of make.
+type spelling struct {
+	name    func(name string) string // of a temporary file
+	instead func(name string) string // of an input, in its place
+}
+
+// spellings returns those that are looked for, but for names that are written as they
+// are. A name that one of them spells as another is that of the first.
+func (r *prepared) spellings() []spelling {
+	if r.Rules.Dialect == line.LLD {
+		return []spelling{{lldName, func(name string) string { return makefileName(path.Clean(name)) }}}
+	}
+	return []spelling{{makefileName, makefileName}, {lldName, makefileName}}
+}
+
+// lldName writes a name as lld does: all backslashes are slashes, as they are on Windows,
+// and ".." goes back.
+func lldName(name string) string {
+	return makefileName(path.Clean(strings.ReplaceAll(name, `\`, "/")))
 }
 
 // makefileName writes a name as make reads it.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/replace"
 )
@@ -56,7 +57,7 @@ func preparedFor() *prepared {
 	names.Add("/tmp/x1/w/a.o", "a.o")
 	names.Add("/tmp/x1/w/b\\1.o", "b\\1.o")
 	names.Add("/tmp/x1/stubs.o", addedName)
-	return &prepared{names: names, addition: &addition{file: "/tmp/x1/stubs.o"}}
+	return &prepared{Line: &line.Line{}, names: names, addition: &addition{file: "/tmp/x1/stubs.o"}}
 }
 
 func TestRewrite(t *testing.T) {

@@ -104,14 +104,14 @@ func TestScannedOnce(t *testing.T) {
 	s := testScanner()
 	s.line, s.reader.line = ln, ln
 	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o inner.ld ./a.o ./inner.ld b.o ./b.o more.o"; got != want {
+	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o ./a.o ./inner.ld ./b.o b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	scripts := map[string]string{}
 	for _, in := range all.inputs {
 		scripts[in.path] = in.script
 	}
-	if scripts["a.o"] != "" || scripts["inner.ld"] != "libx.so" || scripts["b.o"] != "inner.ld" || scripts["more.o"] != "flag.ld" {
+	if scripts["a.o"] != "" || scripts["./inner.ld"] != "libx.so" || scripts["./b.o"] != "./inner.ld" || scripts["more.o"] != "flag.ld" {
 		t.Errorf("named by %q", scripts)
 	}
 	for i, in := range all.byArg {

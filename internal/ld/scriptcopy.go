@@ -106,7 +106,7 @@ func (c *scriptCopier) settle(roots []*script) error {
 				if err != nil {
 					errs = append(errs, err)
 				} else if _, known := c.moved[s]; len(edits) > 0 && !known {
-					c.moved[s] = fmt.Sprintf("sdtconvert-script-%d", len(c.moved))
+					c.moved[s] = c.newPlace(s)
 				}
 			})
 		}
@@ -126,19 +126,21 @@ func (c *scriptCopier) place(in *linkInput) (string, bool) {
 	}
 	if in.text != nil {
 		if name, ok := c.moved[in.text]; ok {
-			return c.scriptPlace(name), true
+			return name, true
 		}
 	}
 	place, ok := c.links[in.path]
 	return place, ok
 }
 
-// scriptsFolder is where copies of scripts are: nothing else is, that their relative
-// names could find.
-const scriptsFolder = "scripts"
+// scriptsDirectory is where copies of scripts are, each in a directory of its own: nothing
+// is there that their relative names could find.
+const scriptsDirectory = "scripts"
 
-func (c *scriptCopier) scriptPlace(name string) string {
-	return c.session.inTemp(scriptsFolder + "/" + name)
+// newPlace returns the place of another copy. It ends as the path of the script does, so
+// that a report spells it as that.
+func (c *scriptCopier) newPlace(s *script) string {
+	return placeIn(c.session.inTemp(fmt.Sprintf("%s/%d", scriptsDirectory, len(c.moved))), s.path)
 }
 
 // edits are what changes in a script.
@@ -153,8 +155,11 @@ func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 		}
 	}
 	for i, include := range s.text.Includes {
-		if name, ok := c.moved[s.includes[i]]; ok && s.includes[i] != nil {
-			edits = append(edits, edit{include.Span, quoted(c.scriptPlace(name))})
+		if place, ok := c.moved[s.includes[i]]; ok && s.includes[i] != nil {
+			if strings.Contains(place, `"`) {
+				return nil, fmt.Errorf("%s: includes %s, and the name of its copy cannot be quoted; link with --in-place", s.path, include.Text)
+			}
+			edits = append(edits, edit{include.Span, quoted(place)})
 		}
 	}
 	c.names = nil
@@ -214,14 +219,11 @@ func (c *scriptCopier) write(flags, roots []*script, inputs []*linkInput) error 
 	if len(c.moved) == 0 {
 		return nil
 	}
-	if _, err := c.session.mkdir(scriptsFolder); err != nil {
-		return err
-	}
 	var errs []error
 	for _, root := range roots {
 		root.each(func(s *script) {
-			if name, ok := c.moved[s]; ok {
-				errs = append(errs, c.writeScript(s, name))
+			if place, ok := c.moved[s]; ok {
+				errs = append(errs, c.writeScript(s, place))
 			}
 		})
 	}
@@ -232,8 +234,8 @@ func (c *scriptCopier) write(flags, roots []*script, inputs []*linkInput) error 
 	for i := range c.line.Args {
 		arg := &c.line.Args[i]
 		for _, s := range flags {
-			if name, ok := c.moved[s]; ok && s.value == arg.Value {
-				c.done.scripts[arg.Value] = c.scriptPlace(name)
+			if place, ok := c.moved[s]; ok && s.value == arg.Value {
+				c.done.scripts[arg.Value] = place
 			}
 		}
 	}
@@ -247,7 +249,7 @@ func (c *scriptCopier) write(flags, roots []*script, inputs []*linkInput) error 
 	return nil
 }
 
-func (c *scriptCopier) writeScript(s *script, name string) error {
+func (c *scriptCopier) writeScript(s *script, place string) error {
 	edits, err := c.edits(s)
 	if err != nil {
 		return err
@@ -255,10 +257,8 @@ func (c *scriptCopier) writeScript(s *script, name string) error {
 	if s.cut {
 		return fmt.Errorf("%s: names inputs with probes, and is larger than %d MB; link with --in-place", s.path, maxScript>>20)
 	}
-	place := c.scriptPlace(name)
 	c.done.names = append(append(c.done.names, c.names...), renamed{place, s.path})
-	_, err = c.session.write(scriptsFolder+"/"+name, []byte(apply(s.text.Text, edits)))
-	return err
+	return c.session.writeAt(place, []byte(apply(s.text.Text, edits)))
 }
 
 // apply changes a text. No two edits are of the same bytes.

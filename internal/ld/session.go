@@ -140,6 +140,17 @@ func (s *session) write(name string, data []byte) (file string, err error) {
 	return file, err
 }
 
+// writeAt writes a file to a path within the temporary folder, and makes the folders on
+// the way.
+func (s *session) writeAt(path string, data []byte) error {
+	return s.needTemp(func(t *tempFolder) error {
+		if err := t.makeFolder(paths.Directory(path)); err != nil {
+			return err
+		}
+		return os.WriteFile(path, data, 0o600)
+	})
+}
+
 // inTemp is the path of a name in the temporary folder, which has to be there: "" is
 // what all of them begin with.
 func (s *session) inTemp(name string) string {

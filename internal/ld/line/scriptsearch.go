@@ -30,6 +30,9 @@ func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
 		return place
 	}
 	place.First = script[:strings.LastIndexByte(script, '/')+1]
+	if d == GNU && place.First == "" {
+		place.First = "./" // which it shows
+	}
 	return place
 }
 
@@ -62,47 +65,48 @@ func (l *Line) ScriptInput(d Dialect, place ScriptPlace, name string) (found Scr
 		}
 		return ScriptInput{}
 	}
-	files, unsure := l.scriptInputs(d, place, name)
-	var first os.FileInfo
-	for i, path := range files {
-		file := l.InFolder(path)
-		info, err := os.Stat(file)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if first != nil {
-			if !os.SameFile(first, info) {
-				found.Other = path
-			}
-			return found
-		}
-		found, first = ScriptInput{Path: path, File: file}, info
-		if i+1 >= unsure {
-			return found
-		}
+	files, maybe := l.scriptInputs(d, place, name)
+	found, info := l.firstFile(files)
+	other, otherInfo := l.firstFile(maybe)
+	switch {
+	case info == nil:
+		return other
+	case otherInfo != nil && !os.SameFile(info, otherInfo):
+		found.Other = other.Path
 	}
 	return found
 }
 
+// firstFile returns the first path that leads to a file; info is nil if none does.
+func (l *Line) firstFile(paths []string) (found ScriptInput, info os.FileInfo) {
+	for _, path := range paths {
+		file := l.InFolder(path)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return ScriptInput{Path: path, File: file}, info
+		}
+	}
+	return ScriptInput{}, nil
+}
+
 // scriptInputs are the files that a name may be of, the first of which that is there is
-// meant. Of so many of them, which comes first is not sure.
-func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files []string, unsure int) {
+// meant, but for some linkers one of maybe, if it is there.
+func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, maybe []string) {
 	rooted := l.inSysroot(name)
 	switch {
 	case rooted != name:
-		return []string{rooted}, 0
+		return []string{rooted}, nil
 	case filepath.IsAbs(name):
 		if !l.underSysroot(place.Script) {
-			return []string{name}, 0
+			return []string{name}, nil
 		}
 		if d == Gold { // depends on how it has found the script
-			return []string{l.Sysroot + name, name}, 2
+			return []string{l.Sysroot + name}, []string{name}
 		}
-		return []string{l.Sysroot + name}, 0
+		return []string{l.Sysroot + name}, nil
 	}
 	switch beside := place.First + name; {
 	case d == Mold && place.First != "":
-		files, unsure = []string{name, beside}, 2
+		files, maybe = []string{name}, []string{beside}
 	case d == Gold:
 		files = []string{beside}
 	case place.First != "":
@@ -111,12 +115,12 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files []
 		files = []string{name}
 	}
 	if d == Gold && strings.Contains(name, "/") {
-		return files, unsure // it looks for names in lists of what is in folders
+		return files, maybe // it looks for names in lists of what is in folders
 	}
 	for _, folder := range l.searched() {
 		files = append(files, folder+"/"+name)
 	}
-	return files, unsure
+	return files, maybe
 }
 
 // ScriptFile finds a script that a flag or another script names: as the linker opens it,
