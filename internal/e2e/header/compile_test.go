@@ -3,9 +3,11 @@ package header
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -62,17 +64,25 @@ var forms = []string{"", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES", "-DSDT_CALLS -DSD
 // with all probes disabled, without a warning.
 func TestStandards(t *testing.T) {
 	for _, l := range languages {
+		var rows [][]string
+		for _, c := range compilers(l.of) {
+			for i, std := range l.standards {
+				for _, source := range l.sources {
+					for _, form := range append(forms, "-DSDT_DISABLE") {
+						rows = append(rows, []string{c, "-std=" + std + " " + []string{"-O0", "-O2"}[i%2], source, form})
+					}
+				}
+			}
+		}
+		rows = product.Choose(rows)
 		for _, c := range compilers(l.of) {
 			t.Run(c, func(t *testing.T) {
 				t.Parallel()
 				tools.Need(t, c)
-				for i, std := range l.standards {
-					for _, source := range l.sources {
-						flags := append([]string{"-std=" + std, []string{"-O0", "-O2"}[i%2]}, strict...)
-						flags = append(flags, l.flags...)
-						for _, form := range append(forms, "-DSDT_DISABLE") {
-							compile(t, c, source, append(flags, strings.Fields(form)...)...)
-						}
+				for _, row := range rows {
+					if row[0] == c {
+						flags := slices.Concat(strings.Fields(row[1]), strict, l.flags, strings.Fields(row[3]))
+						compile(t, c, row[2], flags...)
 					}
 				}
 			})

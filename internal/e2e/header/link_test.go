@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -162,20 +164,23 @@ var (
 
 // TestLink links with all linkers in all modes.
 func TestLink(t *testing.T) {
+	var all product.Tests
 	for _, c := range native {
 		for _, linker := range linkers {
 			for _, mode := range []string{"-no-pie", "-pie", "-shared", "-static"} {
 				for _, gc := range []bool{false, true} {
-					checkWay(t, c, way{linker: linker, mode: mode, gc: gc})
+					addWay(&all, c, way{linker: linker, mode: mode, gc: gc})
 				}
 			}
-			checkWay(t, c, way{linker: linker, mode: "-shared", gc: true, layout: "relative"})
+			addWay(&all, c, way{linker: linker, mode: "-shared", gc: true, layout: "relative"})
 		}
 	}
+	all.Run(t)
 }
 
 // TestFlags links what other compilers and flags make.
 func TestFlags(t *testing.T) {
+	var all product.Tests
 	for _, c := range []toolchain{
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g"}},
@@ -195,13 +200,14 @@ func TestFlags(t *testing.T) {
 			mode = "-no-pie"
 		}
 		for _, linker := range []toolchains.Linker{bfd, toolchains.AMD64.Linker("lld")} {
-			checkWay(t, c, way{linker: linker, mode: mode, gc: true})
+			addWay(&all, c, way{linker: linker, mode: mode, gc: true})
 		}
 	}
+	all.Run(t)
 }
 
-func checkWay(t *testing.T, c toolchain, w way) {
-	t.Run(c.String()+"/"+w.String(), func(t *testing.T) {
+func addWay(all *product.Tests, c toolchain, w way) {
+	all.Add(c.String()+"/"+w.String(), []string{c.String(), w.linker.Path, w.mode, strconv.FormatBool(w.gc), w.layout}, func(t *testing.T) {
 		t.Parallel()
 		c.need(t, w.linker)
 		exe, _ := c.link(t, w, programSources)
@@ -212,9 +218,10 @@ func checkWay(t *testing.T, c toolchain, w way) {
 // TestKept collects garbage in a program that has no reader: nothing refers to
 // the linker sets, and tracers look for them from outside.
 func TestKept(t *testing.T) {
+	var all product.Tests
 	for _, c := range native {
 		for _, linker := range linkers {
-			t.Run(c.String()+"/"+linker.Path, func(t *testing.T) {
+			all.Add(c.String()+"/"+linker.Path, []string{c.cc.Name, strconv.FormatBool(slices.Contains(c.flags, stubFlags[0])), linker.Path}, func(t *testing.T) {
 				t.Parallel()
 				c.need(t, linker)
 				_, image := c.link(t, way{linker: linker, mode: "-pie", gc: true, bare: true}, programSources)
@@ -230,6 +237,7 @@ func TestKept(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // checkSets counts the entries of sets. A linker may keep the dead probe.

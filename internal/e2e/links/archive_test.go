@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -55,6 +56,7 @@ func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 // TestArchives converts a program's objects in archives. A linker that searches one
 // finds the program, main included, by the index of symbols.
 func TestArchives(t *testing.T) {
+	var all product.Tests
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"), amd64Compiler(toolchains.Clang, "-O2", "-ffunction-sections"),
 		crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"),
@@ -62,7 +64,7 @@ func TestArchives(t *testing.T) {
 	) {
 		for _, ld := range c.machine.linkers {
 			for _, k := range collections {
-				t.Run(c.String()+"/"+ld.Name+"/"+k.name, func(t *testing.T) {
+				all.Add(c.String()+"/"+ld.Name+"/"+k.name, append(c.values(), ld.Name, k.name), func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
 					tools.Need(t, ld.Path, c.machine.Tool("ar"))
@@ -71,6 +73,7 @@ func TestArchives(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {

@@ -12,12 +12,14 @@ func crossCompiler(m *machine, cc toolchains.Compiler, flags ...string) compiler
 
 // TestForeign links for the other machines, and runs under their emulators.
 func TestForeign(t *testing.T) {
+	var all []combination
 	for _, m := range foreign {
-		runCombinations(t, every([]compiler{
+		all = append(all, every([]compiler{
 			crossCompiler(m, toolchains.GCC, "-O2"),
 			crossCompiler(m, toolchains.Clang, "-Os", "-ffunction-sections"),
-		}, layouts, modes))
+		}, layouts, modes)...)
 	}
+	runCombinations(t, all)
 }
 
 // TestI386 links what has conditional tail calls, and what calls through the global offset

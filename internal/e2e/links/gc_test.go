@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -30,6 +31,7 @@ func sameFile(t *testing.T, a, b string) {
 // both, because the program refers to __start_ and __stop_. None may keep a
 // record whose function is gone, nor lose one of a live function.
 func TestGC(t *testing.T) {
+	var all product.Tests
 	for _, c := range every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
@@ -42,12 +44,13 @@ func TestGC(t *testing.T) {
 		crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections"),
 		crossCompiler(s390x, toolchains.Clang, "-O2", "-ffunction-sections"),
 	}, layouts, []mode{modeExe, modePIE}) {
-		t.Run(c.String(), func(t *testing.T) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
 			checkGC(t, c)
 		})
 	}
+	all.Run(t)
 }
 
 func checkGC(t *testing.T, c combination) {
@@ -102,13 +105,14 @@ func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site
 // TestICF folds identical functions: two that differ in a probe are not, though
 // their code has become the same.
 func TestICF(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {
 		for _, ld := range amd64.linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-				t.Run(c.String()+"/"+ld.Name+"/"+gc, func(t *testing.T) {
+				all.Add(c.String()+"/"+ld.Name+"/"+gc, append(c.values(), ld.Name, gc), func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
 					tools.Need(t, ld.Path)
@@ -117,6 +121,7 @@ func TestICF(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {

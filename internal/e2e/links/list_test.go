@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -167,9 +168,10 @@ var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part
 // stripped images are listed by their separate debug file as before, and
 // without one by what is left.
 func TestListOfStrippedImages(t *testing.T) {
+	var all product.Tests
 	tools.Need(t, "strip", "objcopy")
 	for _, c := range every([]compiler{{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
-		t.Run(c.String(), func(t *testing.T) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
@@ -202,6 +204,7 @@ func TestListOfStrippedImages(t *testing.T) {
 			checkStripped(t, want, list(t, alone))
 		})
 	}
+	all.Run(t)
 }
 
 // checkStripped compares what a listing without symbols has to be right about.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -12,10 +13,11 @@ import (
 // TestLocals links probe objects that are local to functions: a record names
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {
+	var all product.Tests
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			for _, ld := range m.linkers {
-				t.Run(m.Name+"/"+cc.Name+"/"+ld.Name, func(t *testing.T) {
+				all.Add(m.Name+"/"+cc.Name+"/"+ld.Name, []string{m.Name, cc.Name, ld.Name}, func(t *testing.T) {
 					t.Parallel()
 					c := crossCompiler(m, cc, "-O2")
 					c.need(t)
@@ -28,6 +30,7 @@ func TestLocals(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // wantLocals is what the records of locals.c are of, and where gcc and clang

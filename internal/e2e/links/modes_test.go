@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -101,6 +102,11 @@ func (c combination) String() string {
 	return c.compiler.String() + "/" + c.layout.name + "/" + c.linker.Name + "/" + c.mode.name
 }
 
+// values are the dimensions of a product that it stands for.
+func (c combination) values() []string {
+	return append(c.compiler.values(), c.layout.name, c.linker.Name, c.mode.name)
+}
+
 // check links the combination's program twice, unconverted and converted, and
 // compares the two.
 func (c combination) check(t *testing.T) {
@@ -131,15 +137,17 @@ func (c combination) comparable() *machine {
 	return &inexact
 }
 
-// runCombinations checks each combination.
+// runCombinations checks the combinations that the run has.
 func runCombinations(t *testing.T, all []combination) {
+	var tests product.Tests
 	for _, c := range all {
-		t.Run(c.String(), func(t *testing.T) {
+		tests.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
 			c.check(t)
 		})
 	}
+	tests.Run(t)
 }
 
 // every makes all combinations of lists, or those that a machine's tests are brief with.

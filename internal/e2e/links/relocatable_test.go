@@ -2,8 +2,10 @@ package links
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -15,6 +17,11 @@ type merging struct {
 	final   toolchains.Linker
 	mode    mode
 	c       bool // merge the C objects alone: no COMDAT groups
+}
+
+// values are the dimensions of a product that it stands for.
+func (g merging) values() []string {
+	return []string{g.merge.Name, g.final.Name, map[bool]string{false: "all", true: "c"}[g.c], g.mode.name}
 }
 
 // objects merges what is to be merged.
@@ -57,17 +64,17 @@ func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
 
 // mergings makes all pairs of a machine's linkers. mold 1.10's -r of COMDAT
 // groups merges the records of different groups, a documented limit.
-func mergings(t *testing.T, c compiler, l layout, md mode) map[string]merging {
+func mergings(t *testing.T, c compiler, l layout, md mode) []merging {
 	t.Helper()
 	p := compileProgram(t, c, l, md.library)
-	all := map[string]merging{}
+	var all []merging
 	for _, r := range c.machine.linkers {
 		for _, f := range c.machine.linkers {
-			for name, onlyC := range map[string]bool{"all": false, "c": true} {
+			for _, onlyC := range []bool{false, true} {
 				if apart := r.Can(toolchains.GroupsWithR); !apart && !onlyC || apart && onlyC && md.library {
 					continue
 				}
-				all[r.Name+"-"+f.Name+"-"+name+"-"+md.name] = merging{p, r, f, md, onlyC}
+				all = append(all, merging{p, r, f, md, onlyC})
 			}
 		}
 	}
@@ -77,30 +84,34 @@ func mergings(t *testing.T, c compiler, l layout, md mode) map[string]merging {
 // TestMerge converts, merges with one linker and links with another; and, the
 // other way round, converts what one linker has merged.
 func TestMerge(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 	} {
 		c.need(t)
 		for _, md := range []mode{modePIE, modeShared} {
-			for name, g := range mergings(t, c, pairs, md) {
-				t.Run(c.String()+"/"+name, func(t *testing.T) { mergeBothWays(t, g, pairs) })
+			for _, g := range mergings(t, c, pairs, md) {
+				all.Add(c.String()+"/"+strings.Join(g.values(), "-"), append(c.values(), g.values()...), func(t *testing.T) { mergeBothWays(t, g, pairs) })
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestMergeLayouts does the same in the other layouts and for RISC-V and LoongArch, where
 // distances are differences of symbols.
 func TestMergeLayouts(t *testing.T) {
+	var all product.Tests
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2")) {
 		c.need(t)
 		for _, l := range layouts[1:] {
-			for name, g := range mergings(t, c, l, modePIE) {
-				t.Run(c.String()+"/"+l.name+"/"+name, func(t *testing.T) { mergeBothWays(t, g, l) })
+			for _, g := range mergings(t, c, l, modePIE) {
+				all.Add(c.String()+"/"+l.name+"/"+strings.Join(g.values(), "-"), append(append(c.values(), l.name), g.values()...), func(t *testing.T) { mergeBothWays(t, g, l) })
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func mergeBothWays(t *testing.T, g merging, l layout) {
@@ -129,13 +140,14 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 // TestConvertAgain merges converted objects with others that are not, and
 // converts the result: the old sites stay, the new ones come.
 func TestConvertAgain(t *testing.T) {
+	var all product.Tests
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.Clang, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {
 				if !ld.Can(toolchains.GroupsWithR) || !l.linkedBy(ld) {
 					continue
 				}
-				t.Run(c.String()+"/"+l.name+"/"+ld.Name, func(t *testing.T) {
+				all.Add(c.String()+"/"+l.name+"/"+ld.Name, append(c.values(), l.name, ld.Name), func(t *testing.T) {
 					t.Parallel()
 					c.need(t)
 					convertAgain(t, c, l, ld)
@@ -143,6 +155,7 @@ func TestConvertAgain(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -91,6 +92,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 // TestSemaphores has tests in each form load one semaphore, in all that linkers make of
 // several objects and an archive.
 func TestSemaphores(t *testing.T) {
+	var all product.Tests
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),
@@ -117,7 +119,7 @@ func TestSemaphores(t *testing.T) {
 					if c.machine.brief && (i+j)%3 != k || md.cannot(c.machine, ld) != "" {
 						continue
 					}
-					t.Run(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), func(t *testing.T) {
+					all.Add(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), append(c.values(), ld.Name, md.name, how), func(t *testing.T) {
 						t.Parallel()
 						c.need(t)
 						tools.Need(t, ld.Path)
@@ -127,6 +129,7 @@ func TestSemaphores(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how string) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -56,8 +57,9 @@ func siteCombinations() []combination {
 // program sees too. Its stubs are a compiler's, each at an address of its own, by
 // which objdump tells them apart.
 func TestSites(t *testing.T) {
+	var all product.Tests
 	for _, c := range siteCombinations() {
-		t.Run(c.String(), func(t *testing.T) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
 			tools.Need(t, c.linker.Path)
@@ -84,6 +86,7 @@ func TestSites(t *testing.T) {
 			}
 		})
 	}
+	all.Run(t)
 }
 
 // behindConditions moves the records of conditional jumps to where a conversion

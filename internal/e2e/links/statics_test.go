@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -15,6 +16,7 @@ import (
 // TestStatics links probe objects that are static in C++: a record names the one that
 // its site's function has, by the names that nm has at its address.
 func TestStatics(t *testing.T) {
+	var all product.Tests
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			for _, ld := range m.linkers {
@@ -22,7 +24,7 @@ func TestStatics(t *testing.T) {
 					if !l.linkedBy(ld) {
 						continue
 					}
-					t.Run(strings.Join([]string{m.Name, cc.Name, ld.Name, l.name}, "/"), func(t *testing.T) {
+					all.Add(strings.Join([]string{m.Name, cc.Name, ld.Name, l.name}, "/"), []string{m.Name, cc.Name, ld.Name, l.name}, func(t *testing.T) {
 						t.Parallel()
 						c := crossCompiler(m, cc, "-O2")
 						c.need(t)
@@ -35,6 +37,7 @@ func TestStatics(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // wantStatics is where the probe object of each function of statics.cc is. Of a lambda,

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -44,10 +46,6 @@ func stubCombinations(t *testing.T) []combination {
 	for _, m := range foreign {
 		cross = append(cross, crossCompiler(m, toolchains.GCC, "-O2"), crossCompiler(m, toolchains.Clang, "-Os"))
 	}
-	modes := []mode{modePIE, modeShared}
-	if !testing.Short() {
-		modes = append(modes, modeExe, modeStatic)
-	}
 	return append(native, every(cross, []layout{pairs, relative32}, modes)...)
 }
 
@@ -55,8 +53,9 @@ func stubCombinations(t *testing.T) []combination {
 // what a compiler makes of stubs.c and probes.c: unconverted it does the same as
 // with those, and converted it has the records that they give.
 func TestStubs(t *testing.T) {
+	var all product.Tests
 	for _, c := range stubCombinations(t) {
-		t.Run(c.String(), func(t *testing.T) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
 			tools.Need(t, c.linker.Path)
@@ -81,6 +80,7 @@ func TestStubs(t *testing.T) {
 			})
 		})
 	}
+	all.Run(t)
 }
 
 // checkUnconverted runs the program with made stubs, and looks for their calls.
@@ -113,10 +113,11 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // TestStubsLeaveRealDefinitions links with definitions that the object was not
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
+	var all product.Tests
 	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
-			t.Run(c.String()+map[bool]string{true: "/stubs first"}[first], func(t *testing.T) {
+			all.Add(c.String()+map[bool]string{true: "/stubs first"}[first], append(c.values(), strconv.FormatBool(first)), func(t *testing.T) {
 				t.Parallel()
 				c.compiler.need(t)
 				tools.Need(t, c.linker.Path)
@@ -139,6 +140,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // checkSome looks for the one probe that some.c defines, which is exported.

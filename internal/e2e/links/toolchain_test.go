@@ -103,6 +103,11 @@ func (c compiler) String() string {
 	return strings.Join(append(words, c.calls...), " ")
 }
 
+// values are the dimensions of a product that it stands for.
+func (c compiler) values() []string {
+	return []string{c.machine.Name, c.cc.Name, strings.Join(c.flags, " "), strings.Join(c.calls, " ")}
+}
+
 // with is the compiler with more flags.
 func (c compiler) with(flags ...string) compiler {
 	c.flags = append(append([]string{}, c.flags...), flags...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -135,6 +136,7 @@ func (p program) provider(t *testing.T) string {
 
 // TestDTraceLinks links notes for DTrace alone in all ways, beside a provider's note.
 func TestDTraceLinks(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-DSDT_CALLS")
 		objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
@@ -142,7 +144,7 @@ func TestDTraceLinks(t *testing.T) {
 		for _, ld := range linkers {
 			dir := linker(t, ld)
 			for _, md := range modes {
-				t.Run(c.cc.Name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
+				all.Add(c.cc.Name+"/"+ld.Name+"/"+md.name, []string{c.cc.Name, ld.Name, md.name}, func(t *testing.T) {
 					out, err := p.image(t, "image", append(md.flags, "-B"+dir), append(objects, provider)...)
 					if err != nil {
 						t.Fatal(err)
@@ -160,10 +162,12 @@ func TestDTraceLinks(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestDTraceRelocatable links in two steps, with each pair of linkers.
 func TestDTraceRelocatable(t *testing.T) {
+	var all product.Tests
 	p := compileProgram(t, gcc, "-DSDT_CALLS")
 	objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
 	for _, first := range linkers {
@@ -171,7 +175,7 @@ func TestDTraceRelocatable(t *testing.T) {
 		tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
 		for _, ld := range linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-				t.Run(first.Name+"/"+ld.Name+gc, func(t *testing.T) {
+				all.Add(first.Name+"/"+ld.Name+gc, []string{first.Name, ld.Name, gc}, func(t *testing.T) {
 					out, err := p.image(t, "image", []string{"-pie", gc, "-B" + linker(t, ld)}, merged)
 					if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
 						t.Skip("so it does unconverted")
@@ -184,6 +188,7 @@ func TestDTraceRelocatable(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestDTraceMachines links notes of both kinds for each machine whose registers DTrace

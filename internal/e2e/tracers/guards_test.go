@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -64,19 +65,21 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 
 // eachGuards runs a test with the program of each linker, in some modes.
 func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
+	var all product.Tests
 	for _, c := range []compiler{gcc, clang} {
 		for _, ld := range linkers {
 			for _, mode := range modes {
 				if mode != "pie" && (c == clang || ld.Family == "gold") {
 					continue
 				}
-				t.Run(c.cc.Name+"/"+ld.Name+"/"+mode, func(t *testing.T) {
+				all.Add(c.cc.Name+"/"+ld.Name+"/"+mode, []string{c.cc.Name, ld.Name, mode}, func(t *testing.T) {
 					tools.Need(t, c.machine.CC(c.cc)[0], c.driver())
 					test(t, linkGuards(t, c, ld, mode))
 				})
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // script has bpftrace count the hits of each process with each argument. What it is to

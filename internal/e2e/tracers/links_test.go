@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -31,12 +32,13 @@ var modes = []mode{
 
 // TestLinks compares notes with records in all that linkers make of them.
 func TestLinks(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-g")
 		for _, ld := range linkers {
 			dir := linker(t, ld)
 			for _, md := range modes {
-				t.Run(c.cc.Name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
+				all.Add(c.cc.Name+"/"+ld.Name+"/"+md.name, []string{c.cc.Name, ld.Name, md.name}, func(t *testing.T) {
 					out, err := p.image(t, "image", append(md.flags, "-B"+dir), append(p.convert(t), p.main, p.rest)...)
 					if err != nil {
 						t.Fatal(err)
@@ -52,6 +54,7 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestNotesAlone links notes without records. mold keeps those of what it drops.
@@ -86,6 +89,7 @@ var brokenGroups = regexp.MustCompile(`invalid section group|file format not rec
 
 // TestRelocatable links in two steps, with each pair of linkers.
 func TestRelocatable(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c)
 		for _, first := range linkers {
@@ -94,7 +98,7 @@ func TestRelocatable(t *testing.T) {
 			tools.Must(t, first.Path, args...)
 			for _, ld := range linkers {
 				for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
-					t.Run(c.cc.Name+"/"+first.Name+"/"+ld.Name+gc, func(t *testing.T) {
+					all.Add(c.cc.Name+"/"+first.Name+"/"+ld.Name+gc, []string{c.cc.Name, first.Name, ld.Name, gc}, func(t *testing.T) {
 						out, err := p.image(t, "image", []string{"-pie", gc, "-B" + linker(t, ld)}, merged)
 						if err != nil && !first.Can(toolchains.GroupsWithR) && brokenGroups.MatchString(err.Error()) {
 							t.Skip(first.Cannot[toolchains.GroupsWithR])
@@ -108,6 +112,7 @@ func TestRelocatable(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestBesideSystemTap links an object that has notes of SystemTap's macros, and

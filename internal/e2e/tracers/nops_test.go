@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -107,12 +108,13 @@ func nopModes(ld toolchains.Linker) []mode {
 
 // TestNops links marked nops in all ways, and without a conversion too.
 func TestNops(t *testing.T) {
+	var all product.Tests
 	for _, c := range []compiler{gcc, oldClang, clang} {
 		p := compileNops(t, c, "-g")
 		for _, ld := range linkers {
 			dir := linker(t, ld)
 			for _, md := range nopModes(ld) {
-				t.Run(c.cc.Name+"/"+ld.Name+"/"+md.name, func(t *testing.T) {
+				all.Add(c.cc.Name+"/"+ld.Name+"/"+md.name, []string{c.cc.Name, ld.Name, md.name}, func(t *testing.T) {
 					flags := append(md.flags[:len(md.flags):len(md.flags)], "-B"+dir)
 					for name, objects := range map[string][]string{"unconverted": p.probed, "converted": p.convert(t)} {
 						out, err := p.image(t, name, flags, append(objects[:len(objects):len(objects)], p.main)...)
@@ -134,13 +136,15 @@ func TestNops(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 // TestNopsOfCompilers are operands as compilers write them by other flags.
 func TestNopsOfCompilers(t *testing.T) {
+	var all product.Tests
 	for _, c := range here(gcc, oldClang, clang, arm64, loong64, ppc64, ppc64le, riscv64, compiler{toolchains.ARM64, toolchains.Clang}, compiler{toolchains.LOONG64, toolchains.Clang}, compiler{toolchains.PPC64LE, toolchains.Clang}, compiler{toolchains.RISCV64, toolchains.Clang}, s390x, compiler{toolchains.S390X, toolchains.Clang}) {
 		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
-			t.Run(c.machine.Name+"/"+c.cc.Name+flags, func(t *testing.T) {
+			all.Add(c.machine.Name+"/"+c.cc.Name+flags, []string{c.machine.Name, c.cc.Name, flags}, func(t *testing.T) {
 				t.Parallel()
 				p := compileNops(t, c, strings.Fields(flags)...)
 				out, err := p.image(t, "image", []string{"-no-pie"}, append(p.convert(t), p.main)...)
@@ -151,6 +155,7 @@ func TestNopsOfCompilers(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // TestNopsMerged converts what ld -r has merged, and again with what is converted.

@@ -1,0 +1,179 @@
+// Package product runs tests of a product of dimensions, such as machine x compiler x
+// linker x mode.
+//
+// The full product repeats itself: most faults show wherever two values meet, whatever
+// the others are. So a usual run takes a covering array: a part of the product in which
+// every pair of values that meets in the product meets at least once. SDTCONVERT_TESTS=all
+// runs the whole product, and -short a part in which every value occurs.
+//
+// A test that is left out is not skipped: it does not exist in that run. So a skip keeps
+// its meaning, that the unconverted twin fails too.
+package product
+
+import (
+	"hash/fnv"
+	"os"
+	"slices"
+	"testing"
+)
+
+// All reports whether whole products are to be run.
+func All() bool { return os.Getenv("SDTCONVERT_TESTS") == "all" }
+
+// strength is how many values have to meet: 0 stands for all of them.
+func strength() int {
+	switch {
+	case All():
+		return 0
+	case testing.Short():
+		return 1
+	}
+	return 2
+}
+
+// Tests are the tests of a product, in the order in which they run. The zero value is
+// empty.
+type Tests struct {
+	names []string
+	rows  [][]string
+	tests []func(t *testing.T)
+	kept  []bool // whatever the others are
+}
+
+// Add adds a test under a name. values has one for each dimension.
+func (p *Tests) Add(name string, values []string, test func(t *testing.T)) {
+	p.add(name, values, test, false)
+}
+
+// Always adds a test that every run has, because more than two of its values make it
+// hard.
+func (p *Tests) Always(name string, values []string, test func(t *testing.T)) {
+	p.add(name, values, test, true)
+}
+
+func (p *Tests) add(name string, values []string, test func(t *testing.T), keep bool) {
+	p.names = append(p.names, name)
+	p.rows = append(p.rows, values)
+	p.tests = append(p.tests, test)
+	p.kept = append(p.kept, keep)
+}
+
+// Run runs the tests that a run of this kind has.
+func (p *Tests) Run(t *testing.T) {
+	t.Helper()
+	chosen := Cover(p.rows, p.kept, strength())
+	for i, name := range p.names {
+		if chosen[i] {
+			t.Run(name, p.tests[i])
+		}
+	}
+}
+
+// Choose chooses rows of a product, of which each has a value for each dimension, for a
+// test that works on many in a loop.
+func Choose(rows [][]string) [][]string {
+	var chosen [][]string
+	for i, yes := range Cover(rows, make([]bool, len(rows)), strength()) {
+		if yes {
+			chosen = append(chosen, rows[i])
+		}
+	}
+	return chosen
+}
+
+// tuple is some values of a row, one or two: those of dimensions a and b, which are the
+// same where it is one.
+type tuple struct {
+	a, b   int
+	va, vb string
+}
+
+// tuples returns the tuples of a row.
+func tuples(row []string, strength int) []tuple {
+	var all []tuple
+	for a, va := range row {
+		if strength == 1 || len(row) == 1 {
+			all = append(all, tuple{a, a, va, va})
+			continue
+		}
+		for b := a + 1; b < len(row); b++ {
+			all = append(all, tuple{a, b, va, row[b]})
+		}
+	}
+	return all
+}
+
+// Cover chooses rows so that each value (strength 1), or each pair of values of two
+// dimensions (strength 2), that occurs in any row occurs in a chosen one. Rows of kept
+// are chosen in any case, all are for strength 0. The choice depends on the rows alone.
+//
+// It takes the row with most that is new until nothing is. That is at most a few times
+// what the smallest array has.
+func Cover(rows [][]string, kept []bool, strength int) []bool {
+	chosen := slices.Clone(kept)
+	if strength == 0 {
+		for i := range chosen {
+			chosen[i] = true
+		}
+		return chosen
+	}
+	missing := map[tuple]bool{}
+	for _, row := range rows {
+		for _, t := range tuples(row, strength) {
+			missing[t] = true
+		}
+	}
+	cover := func(i int) {
+		chosen[i] = true
+		for _, t := range tuples(rows[i], strength) {
+			delete(missing, t)
+		}
+	}
+	for i, keep := range kept {
+		if keep {
+			cover(i)
+		}
+	}
+	for len(missing) > 0 {
+		best, most := 0, 0
+		for i, row := range rows {
+			if chosen[i] {
+				continue
+			}
+			news := 0
+			for _, t := range tuples(row, strength) {
+				if missing[t] {
+					news++
+				}
+			}
+			if news > most {
+				best, most = i, news
+			}
+		}
+		cover(best)
+	}
+	return chosen
+}
+
+// Some chooses from a list for a test that is about something else: n of it, others for
+// other names, so that a package with many tests meets all of them. The whole product
+// has all, and a short run has one.
+func Some[T any](name string, list []T, n int) []T {
+	switch strength() {
+	case 0:
+		return list
+	case 1:
+		n = 1
+	}
+	if n >= len(list) {
+		return list
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	start := int(h.Sum32() % uint32(len(list)))
+	chosen := make([]T, 0, n)
+	for i := range n {
+		chosen = append(chosen, list[(start+i*len(list)/n)%len(list)])
+	}
+	return chosen
+}
