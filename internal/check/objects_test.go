@@ -59,17 +59,19 @@ func TestStubAddress(t *testing.T) {
 	})
 }
 
-// A compiler that loads the stub's address and calls that.
+// A compiler that loads the stub's address and calls that, or stores it as well.
 func TestCallThroughRegister(t *testing.T) {
 	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 		t.Run(cc.Name, func(t *testing.T) {
 			b := newBuild(t, toolchain{machine: toolchains.AMD64, cc: cc})
 			b.write("far.c", "void __dtrace_probe_app___far(int);\n"+
-				"void far(int n) { do __dtrace_probe_app___far(n); while (n--); }\n"+
+				"void far(int n, void (**to)(int)) { *to = __dtrace_probe_app___far; __dtrace_probe_app___far(n); }\n"+
 				"void once(int n) { __dtrace_probe_app___far(n); }\n")
 			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
 			b.finds([]string{"live-call far.o once app___far", "stub-address far.o far app___far"}, "--allow=undefined-probe", "far.o")
-			b.compile("far.o", "far.c")
+			b.write("far.c", "void __dtrace_probe_app___far(int);\nvoid far(int n) { do __dtrace_probe_app___far(n); while (n--); }\n")
+			b.compile("far.o", "far.c", "-mcmodel=large", "-fno-pic")
+			b.finds([]string{"live-call far.o far app___far"}, "--allow=undefined-probe", "far.o")
 			b.convert("far.o")
 			b.clean("--allow=undefined-probe", "far.o")
 		})

@@ -29,7 +29,7 @@ var textualPaths = map[string]string{
 	"internal/check/report/report.go: pathBelow Rel":    "shown, and never opened",
 	"internal/debuginfo/lines/program.go: join Join":    "the name of a source, shown and compared, and never opened",
 	"internal/input/distinct.go: Distinct EvalSymlinks": "compared, and never opened",
-	"internal/ld/copies.go: existing Clean":             "mold cleans the paths that it prints",
+	"internal/ld/copies.go: renamedAs Clean":            "mold cleans the paths that it prints",
 	"cmd/sdtconvert/providerdof.go: patchDOF Dir":       "hashed, and never opened",
 	"internal/ld/reports.go: lldName Clean":             "lld cleans the paths that it prints",
 	"internal/ld/reports.go: spellings Clean":           "lld cleans the paths that it prints",

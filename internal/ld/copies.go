@@ -40,6 +40,12 @@ func (c converted) files(inputs []*linkInput) (files []string) {
 // renamed is a temporary file, and what reports call it.
 type renamed struct{ file, instead string }
 
+// renamedAs returns what reports call a temporary file that stands for a path, in the two
+// ways in which linkers print paths: mold cleans them.
+func renamedAs(place, path string) []renamed {
+	return []renamed{{place, path}, {filepath.Clean(place), filepath.Clean(path)}}
+}
+
 // renames are the names of temporary files, of which there is one at least.
 func (s *session) renames(all []renamed) *rename.Names {
 	names := rename.New(s.inTemp(""))
@@ -137,7 +143,7 @@ func existing(wanted []*linkInput, places map[string]string, jobs int) (copies m
 	for i, in := range wanted {
 		if place, ok := places[in.path]; ok && !missing[i] {
 			copies[in.path] = place
-			names = append(names, renamed{place, in.path}, renamed{filepath.Clean(place), filepath.Clean(in.path)})
+			names = append(names, renamedAs(place, in.path)...)
 		}
 	}
 	return copies, names

@@ -243,7 +243,7 @@ func (c *scriptCopier) write(flags, roots []*script, inputs []*linkInput) error 
 		place, ok := c.place(in)
 		if _, known := c.done.copies[in.path]; ok && !known {
 			c.done.copies[in.path] = place
-			c.done.names = append(c.done.names, renamed{place, in.path})
+			c.done.names = append(c.done.names, renamedAs(place, in.path)...)
 		}
 	}
 	return nil
@@ -257,7 +257,7 @@ func (c *scriptCopier) writeScript(s *script, place string) error {
 	if s.cut {
 		return fmt.Errorf("%s: names inputs with probes, and is larger than %d MB; link with --in-place", s.path, maxScript>>20)
 	}
-	c.done.names = append(append(c.done.names, c.names...), renamed{place, s.path})
+	c.done.names = slices.Concat(c.done.names, c.names, renamedAs(place, s.path))
 	return c.session.writeAt(place, []byte(apply(s.text.Text, edits)))
 }
 

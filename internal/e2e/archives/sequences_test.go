@@ -313,13 +313,7 @@ func (q *sequence) samePrograms() {
 func TestSequences(t *testing.T) {
 	tools.Need(t, "ar", "nm", "ranlib", toolchains.LLVM("llvm-ar"), toolchains.OldLLVM("llvm-ar"), toolchains.LLVM("llvm-nm"),
 		toolchains.LLVM("llvm-ranlib"), "ld.bfd", "ld.gold", "mold", toolchains.LLVM("ld.lld"), toolchains.AMD64.Tool("gcc"))
-	count := usualSequences
-	if text := os.Getenv("SDTCONVERT_ATTACK"); text != "" {
-		var err error
-		if count, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	count := tools.Cases(t, usualSequences)
 	s := newShelf(t)
 	var conversions, links, failed, operations, broken int
 	t.Cleanup(func() {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,13 +32,7 @@ var mayRefuse = []string{
 func TestRandomLinks(t *testing.T) {
 	callers := allCallers(t)
 	direct := plainLinkers(t, callers)
-	n, cache := randomLinks, compileObjects(t)
-	if attack := os.Getenv("SDTCONVERT_ATTACK"); attack != "" {
-		var err error
-		if n, err = strconv.Atoi(attack); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n, cache := tools.Cases(t, randomLinks), compileObjects(t)
 	temp := t.TempDir()
 	var group sync.WaitGroup
 	var tally tally
@@ -266,6 +259,9 @@ func (d *comparison) agree() bool {
 	crashed := strings.HasPrefix(d.wrapped.printed, "fails")
 	if d.wrapped.printed != "" && d.plain.read != d.wrapped.read && !d.tellsLess() {
 		return false
+	}
+	if d.plain.printed == "" && strings.Contains(d.plain.messages, "mold: fatal: ") && strings.Contains(d.plain.messages, ".ld:1: INPUT") {
+		return true // mold 1.10 does not look next to a script, and later versions do
 	}
 	return d.plain.printed == d.wrapped.printed && (d.wrapped.printed == "" || crashed || strings.TrimSpace(d.wrapped.called) == "0")
 }

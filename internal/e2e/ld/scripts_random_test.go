@@ -13,20 +13,6 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// attack is how many random cases there are for each linker: a few, or as many as the
-// environment says.
-func attack(t *testing.T, few int) int {
-	t.Helper()
-	if text := os.Getenv("SDTCONVERT_ATTACK"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal("SDTCONVERT_ATTACK: ", err)
-		}
-		return n
-	}
-	return few
-}
-
 // scriptTree are the files that random scripts name. Each defines a function that is
 // named after it, so that the output shows which were taken; those with an x in their
 // name hold no probe.
@@ -126,7 +112,7 @@ func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand
 			t.Skip(why)
 		}
 		plantTree(t)
-		linked, refused, n := 0, 0, attack(t, few)
+		linked, refused, n := 0, 0, tools.Cases(t, few)
 		for i := range n {
 			what, args := make(rand.New(rand.NewPCG(20, uint64(i))), l)
 			ok, no := linkBoth(t, l, fmt.Sprintf("case %d: %s", i, what), args...)

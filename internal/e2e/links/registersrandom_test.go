@@ -146,10 +146,7 @@ const randomPrograms = 12
 // them beside their twins. Those that are refused are counted, and few. The records are
 // compared with where the stubs of the twin return to.
 func TestRandomRegisters(t *testing.T) {
-	count := randomPrograms
-	if n, err := strconv.Atoi(os.Getenv("SDTCONVERT_ATTACK")); err == nil {
-		count = n
-	}
+	count := tools.Cases(t, randomPrograms)
 	var large, noPLT tally
 	t.Run("programs", func(t *testing.T) {
 		for seed := range count {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,26 +21,12 @@ const (
 	python    = "/usr/bin/python3" // that runs it
 )
 
-// cases is how many random cases are compared: SDTCONVERT_ATTACK, or else a few.
-func cases(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("SDTCONVERT_ATTACK")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("SDTCONVERT_ATTACK is %q, and not a number of cases", text)
-	}
-	return n
-}
-
 // Random provider files, right ones and broken ones. What -h and -G make of each is what it
 // declares, and what SystemTap's script makes of it; or it is an error with a line.
 func TestScriptsProbes(t *testing.T) {
 	tools.Need(t, python, "cpp", "cc", systemtap)
 	b := newBuild(t)
-	total, same, refused, guessed := cases(t, 100), 0, 0, 0
+	total, same, refused, guessed := tools.Cases(t, 100), 0, 0, 0
 	const batch = 200
 	for from := 0; from < total && !t.Failed(); from += batch {
 		var all []*specimen
