@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -18,12 +19,15 @@ import (
 func TestFreeBSDFormsAreArmable(t *testing.T) {
 	compared, different := 0, 0
 	for _, f := range objects.Committed(t, 1<<20) {
-		if !strings.HasPrefix(f.Name, "calls.") || !bytes.HasPrefix(f.Data, []byte(elf.ELFMAG)) {
+		if !strings.HasPrefix(f.Name, "calls.") || !known(t, f.Data) {
 			continue
 		}
 		plain := planOf(t, f.Name, patch.Options{})
 		freebsd := planOf(t, f.Name, patch.Options{Layout: linkerset.Layout{Format: linkerset.FreeBSD}})
 		stapsdt := planOf(t, f.Name, patch.Options{Stapsdt: true})
+		if len(stapsdt.Refused) > 0 { // tests through registers, which have no room for a semaphore
+			continue
+		}
 		for i, s := range freebsd.Sites {
 			want, from := plain.Sites[i], "plain"
 			if s.Stub.Kind == arch.Probe {
@@ -44,4 +48,13 @@ func TestFreeBSDFormsAreArmable(t *testing.T) {
 	if compared < 100 || different < 20 {
 		t.Errorf("%d sites compared, %d with a form of their own", compared, different)
 	}
+}
+
+// known reports whether data is an object of a machine that is known.
+func known(t *testing.T, data []byte) bool {
+	t.Helper()
+	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
+		return false
+	}
+	return machines.Lookup(objects.Open(t, data).ABI()) != nil
 }

@@ -232,6 +232,7 @@ Rules; those with * only say what is worth knowing:
     argument-mismatch   calls and definition differ in the number of arguments
     mixed-layout        records of several layouts are in one link
     mixed-flags         objects of one link were converted differently
+    missing-bounds      a FreeBSD kernel cannot find the records
     broken-note         a note of a probe cannot be read
     semaphore-mismatch  notes of one probe name different semaphores
     dead-guard          a guard tests a semaphore that no tracer raises

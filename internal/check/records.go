@@ -41,6 +41,9 @@ func (l *looker) records() (found bool, err error) {
 			return false, err
 		}
 	}
+	if err := l.bounds(layouts); err != nil {
+		return false, err
+	}
 	return true, l.traits(layouts)
 }
 

@@ -105,7 +105,7 @@ var Rules = []*Rule{
 	LiveCall, StubAddress, RefusedCall, LTOObject,
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, DuplicateProbe, ArgumentMismatch,
-	MixedLayout, MixedFlags,
+	MixedLayout, MixedFlags, MissingBounds,
 	BrokenNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	MissingProbe, LostSite, DroppedSite,
 }
