@@ -71,6 +71,22 @@ static const struct sdt_form sdt_forms[] = {
 	{ 1, { 0xeb }, SDT_M1, 0, 0, 1 },
 	{ 2, { 0x31, 0xc0 }, SDT_M2, 1, 2, 0 },
 	{ 1, { 0xe9 }, SDT_M1, 1, 0, 1 },
+#elif defined(__arm__)
+/*
+ * Arguments: r0 to r3, then (sp). Result: r0. A32, and Thumb. A breakpoint of A32 traps
+ * whatever the condition is that the code below it has in its top four bits: if it is
+ * not true, the handler goes on behind the site, and nothing was reached.
+ */
+#define	SDT_REGISTERS	4
+	{ 4, { 0x00, 0xf0, 0x20, 0x03 }, { SDT_X, SDT_X, SDT_X, 0x0f }, 0, 4, 0 }, /* nop */
+	{ 4, { 0x00, 0x00, 0xa0, 0x01 }, { SDT_X, SDT_X, SDT_X, 0x0f }, 0, 4, 0 }, /* mov r0, r0 */
+	{ 4, { 0x1e, 0xff, 0x2f, 0x01 }, { SDT_X, SDT_X, SDT_X, 0x0f }, 0, 0, 1 }, /* bx lr */
+	{ 4, { 0xaf, 0xf3, 0x00, 0x80 }, SDT_M4, 0, 4, 0 },	/* nop.w */
+	{ 2, { 0x70, 0x47 }, SDT_M2, 0, 0, 1 },			/* bx lr */
+	{ 4, { 0x00, 0x00, 0xa0, 0x03 }, { SDT_X, SDT_X, SDT_X, 0x0f }, 1, 4, 0 }, /* mov r0, #0 */
+	{ 4, { 0x4f, 0xf0, 0x00, 0x00 }, SDT_M4, 1, 4, 0 },	/* mov.w r0, #0 */
+	{ 2, { 0x00, 0x20 }, SDT_M2, 1, 2, 0 },			/* movs r0, #0; bx lr */
+	{ 4, { 0x00, 0x00, 0x00, 0x0a }, { 0, 0, 0, 0x0f }, 1, 0, 1 }, /* b to a helper */
 #elif defined(__aarch64__)
 /* Arguments: x0 to x7, then (sp). Result: x0. Code is little-endian. */
 #define	SDT_REGISTERS	8
@@ -105,7 +121,10 @@ static const struct sdt_form sdt_forms[] = {
 	{ 4, { 0x04, 0x00, 0x15, 0x00 }, SDT_M4, 1, 4, 0 },	/* move a0, zero; ... */
 	{ 4, { 0x00, 0x00, 0x00, 0x50 }, { 0, 0, 0, 0xfc }, 1, 0, 1 }, /* b to a helper */
 #elif defined(__s390x__)
-/* Arguments: r2 to r6, then 160(r15). Result: r2. */
+/*
+ * Arguments: r2 to r6, then 160(r15). Result: r2. A conditional tail call of a test is
+ * a jump on its own condition, `c0 x4', and not here.
+ */
 #define	SDT_REGISTERS	5
 	{ 6, { 0xc0, 0x04, 0x00, 0x00, 0x00, 0x00 }, SDT_M6, 0, 6, 0 },	/* brcl 0, . */
 	{ 2, { 0x07, 0xfe }, SDT_M2, 0, 0, 1 },			/* br %r14 */
