@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/listing"
 	"sdtconvert/internal/message"
+	"sdtconvert/linkerset"
 )
 
 // checkSettings are what the flags of check say.
@@ -109,7 +110,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 		return nil, err
 	}
 	s.options = check.Options{
-		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
+		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}), FollowThin: s.follow,
 	}
 	for _, text := range values.require {
 		t, err := listing.ParsePattern(text)

@@ -23,12 +23,12 @@ func (l *looker) records() (found bool, err error) {
 				return false, err
 			}
 		}
-		if len(some)+len(faults) > 0 {
+		if len(some)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
 			layouts = append(layouts, layout)
 		}
 		entries = append(entries, some...)
 	}
-	if len(layouts) == 0 {
+	if len(layouts)+len(entries) == 0 {
 		return false, nil
 	}
 	if err := l.code.Read(); err != nil {

@@ -25,6 +25,9 @@ const (
 // base bytes below: the form of a site that is armed in memory is that of the
 // file.
 func Of(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, state string) {
+	if e.Layout.Format == linkerset.Tracepoints {
+		return ofTracepoint(e, memory)
+	}
 	return of(e, memory, file, base, memory.Machine().Disabled)
 }
 
@@ -36,6 +39,27 @@ func OfDOF(e *linkerset.Entry, memory, file image.Image, base uint64) (kind, sta
 	}
 	return of(e, memory, file, base, m.RecordedDOF)
 }
+
+// ofTracepoint is Of for a site that FreeBSD's kernel has marked itself: nops of the
+// shortest form, or a jump that it has written over them.
+func ofTracepoint(e *linkerset.Entry, memory image.Image) (kind, state string) {
+	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
+	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
+	_, disabled := m.Disabled(text, at, arch.Probe)
+	_, jumps := m.Branch(text, at)
+	switch {
+	case jumps:
+		return tracepoint, Armed
+	case disabled, slices.ContainsFunc(m.Traits().Nops, isThere):
+		return tracepoint, Disabled
+	case slices.ContainsFunc(m.Traits().Breakpoints, isThere):
+		return tracepoint, Armed
+	}
+	return tracepoint, Unknown
+}
+
+// tracepoint is the kind of what FreeBSD's kernel has marked.
+const tracepoint = "tracepoint"
 
 // of is Of, with what knows the disabled forms.
 func of(e *linkerset.Entry, memory, file image.Image, base uint64, disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)) (kind, state string) {

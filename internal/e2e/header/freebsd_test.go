@@ -109,3 +109,47 @@ func TestFreeBSDTree(t *testing.T) {
 		}
 	}
 }
+
+// The records that FreeBSD 15 makes of its own tracepoints are listed as ours are, with
+// the function of each site: those of objects, of modules and of kernels.
+func TestFreeBSDTracepoints(t *testing.T) {
+	dir, err := filepath.Abs("testdata/freebsd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A function that the definition names stays.
+	const want = "net:one:func net:five:fire net:none:fire net:seven:fire net:two-words:fire sdt:inside:fire"
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
+		tools.Need(t, compiler, "ld")
+		object := filepath.Join(t.TempDir(), "kernel.o")
+		image := strings.TrimSuffix(object, ".o")
+		args := append(slices.Clone(kernelFlags), "-DKDTRACE_HOOKS", "-fno-pic", "-mcmodel=kernel", "-I"+filepath.Join(dir, "15"), "-c", "-o", object, filepath.Join(dir, "kernel.c"), "-include", filepath.Join(dir, "enabled.h"))
+		tools.Must(t, compiler, args...)
+		tools.Must(t, "ld", "-r", "-o", image+".ko", object)
+		tools.Must(t, "ld", "-Ttext=0xffffffff80200000", "--defsym=sdt_probe_func=0", "--defsym=sdt_provider_sdt=0", "-e", "fire", "-o", image, object)
+		for _, file := range []string{object, image + ".ko", image} {
+			if got := listedProbes(t, file); !sameWords(got, want) {
+				t.Errorf("%s %s: lists %s, want %s", compiler, filepath.Base(file), got, want)
+			}
+		}
+		if out, err := tools.Try(converter, "check", "--allow=undefined-probe", "--allow=unresolved-probe", image+".ko"); err != nil {
+			t.Errorf("%s: check: %v\n%s", compiler, err, out)
+		}
+	}
+}
+
+// listedProbes are provider, name and function of what list prints.
+func listedProbes(t *testing.T, file string) string {
+	t.Helper()
+	var all []string
+	for _, line := range strings.Split(tools.Must(t, converter, "list", file), "\n")[1:] {
+		if f := strings.Fields(line); len(f) == 5 {
+			all = append(all, f[1]+":"+f[4]+":"+f[3])
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func sameWords(a, b string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
+}

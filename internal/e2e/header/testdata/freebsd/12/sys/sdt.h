@@ -22,10 +22,13 @@ struct sdt_provider {
 struct sdt_probe {
 	int version;
 	struct sdt_provider *prov;
+	void *probe_entry[2], *argtype_list[2];
 	const char *mod, *func, *name;
-	unsigned id;
+	unsigned long id;
+	int n_args;
+	void *sdtp_lf;
 };
-extern void (*sdt_probe_func)(unsigned, __uintptr_t, __uintptr_t, __uintptr_t,
+extern void (*sdt_probe_func)(unsigned long, __uintptr_t, __uintptr_t, __uintptr_t,
     __uintptr_t, __uintptr_t);
 
 #define	SDT_PROVIDER_DEFINE(prov)					\
@@ -35,8 +38,8 @@ extern void (*sdt_probe_func)(unsigned, __uintptr_t, __uintptr_t, __uintptr_t,
 	    sdt_provider_##prov
 #define	SDT_PROBE_DEFINE(prov, mod, func, name)				\
 	struct sdt_probe sdt_##prov##_##mod##_##func##_##name[1] = { {	\
-	    sizeof(struct sdt_probe), sdt_provider_##prov, #mod, #func,	\
-	    #name, 0 } };						\
+	    sizeof(struct sdt_probe), sdt_provider_##prov, { 0, 0 },	\
+	    { 0, 0 }, #mod, #func, #name, 0, 0, 0 } };						\
 	static struct sdt_probe *set_##prov##_##mod##_##func##_##name	\
 	    __attribute__((__used__, __section__("set_sdt_probes_set"))) = \
 	    sdt_##prov##_##mod##_##func##_##name

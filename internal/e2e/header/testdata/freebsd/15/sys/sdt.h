@@ -22,11 +22,14 @@ struct sdt_provider {
 struct sdt_probe {
 	int version;
 	struct sdt_provider *prov;
-	const char *mod, *func, *name;
-	unsigned id;
+	void *probe_entry[2], *argtype_list[2];
 	void *tracepoint_list[2];
+	const char *mod, *func, *name;
+	unsigned long id;
+	int n_args;
+	void *sdtp_lf;
 };
-extern void (*sdt_probe_func)(unsigned, __uintptr_t, __uintptr_t, __uintptr_t,
+extern void (*sdt_probe_func)(unsigned long, __uintptr_t, __uintptr_t, __uintptr_t,
     __uintptr_t, __uintptr_t,
     __uintptr_t);
 
@@ -37,8 +40,8 @@ extern void (*sdt_probe_func)(unsigned, __uintptr_t, __uintptr_t, __uintptr_t,
 	    sdt_provider_##prov
 #define	SDT_PROBE_DEFINE(prov, mod, func, name)				\
 	struct sdt_probe sdt_##prov##_##mod##_##func##_##name[1] = { {	\
-	    sizeof(struct sdt_probe), sdt_provider_##prov, #mod, #func,	\
-	    #name, 0, { 0, 0 } } };						\
+	    sizeof(struct sdt_probe), sdt_provider_##prov, { 0, 0 },	\
+	    { 0, 0 }, { 0, 0 }, #mod, #func, #name, 0, 0, 0 } };						\
 	static struct sdt_probe *set_##prov##_##mod##_##func##_##name	\
 	    __attribute__((__used__, __section__("set_sdt_probes_set"))) = \
 	    sdt_##prov##_##mod##_##func##_##name
@@ -52,7 +55,7 @@ extern void (*sdt_probe_func)(unsigned, __uintptr_t, __uintptr_t, __uintptr_t,
 #define	_SDT_TRACEPOINT_SET	sdt_tracepoint_set
 #define	_SDT_PROBE(prov, mod, func, name, ...)	do {			\
 	__label__ target;						\
-	__asm__ goto ("0:\n\tnop\n"					\
+	__asm__ goto ("0:\n\tnop; nop; nop; nop; nop\n"					\
 	    ".pushsection set_sdt_tracepoint_set,\"aw\"\n"		\
 	    "\t.quad %c0, 0b, %l1, 0\n.popsection\n" : :		\
 	    "i" (sdt_##prov##_##mod##_##func##_##name) : : target);	\
