@@ -131,8 +131,9 @@ type Site struct {
 type Env struct {
 	ReturnThunk bool // a bare return is forbidden; jump to the return thunk
 	// Armable asks that the form of a probe call begins with an instruction that
-	// kernels emulate when a breakpoint of user space (a uprobe) is put over it.
-	// Others are executed elsewhere, or become something else.
+	// kernels emulate when a breakpoint is put over it: that of a uprobe on Linux, where
+	// others are executed elsewhere or become something else, and any on FreeBSD, whose
+	// handler steps over one byte on x86.
 	Armable bool
 	// Semaphore asks that is-enabled tests load the semaphore of their probe, which
 	// tracers count up, and says how many bytes of it may be loaded: 2, the whole of it,

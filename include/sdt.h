@@ -30,6 +30,21 @@
 #define SDTCONVERT_SDT_H
 
 /*
+ * In FreeBSD's kernel there is a sys/sdt.h, which many of its headers include. With the
+ * directory `freebsd' beside this file in the search path that is all there is to it.
+ */
+#if defined(_KERNEL) && defined(__FreeBSD__) && defined(__has_include)
+#if __has_include(<sys/sdt_stubs.h>)
+#define SDT_KERNEL_HEADER_
+#endif
+#endif
+#ifdef SDT_KERNEL_HEADER_
+#include <sys/param.h>
+#include <sys/queue.h>
+#include <sys/sdt.h>
+#else
+
+/*
  * The structures of FreeBSD 13. What is "the reader's" starts as zero, and a
  * kernel or an agent keeps there what it likes: FreeBSD's, which counts the
  * arguments as it meets them, would count twice what is counted here.
@@ -602,4 +617,5 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	    SDT_TYPE_(0, #t0) SDT_TYPE_(1, #t1) SDT_TYPE_(2, #t2) SDT_TYPE_(3, #t3)			\
 	    SDT_TYPE_(4, #t4) SDT_TYPE_(5, #t5) SDT_TYPE_(6, #t6) SDT_TYPE_(7, #t7))
 
+#endif
 #endif

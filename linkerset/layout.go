@@ -26,16 +26,20 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Format is the shape of a record: one of the three constants below.
+// Format is the shape of a record: one of the constants below.
 type Format uint8
 
 const (
 	Pairs    Format = iota // { word probe; word offset }, absolute
 	Relative               // { int32 probe; int32 offset }, each from its own field
 	FreeBSD                // pointers to { word probe; word offset }
+
+	// Tracepoints are the records that FreeBSD's kernel makes by itself since 15:
+	// { word probe; word site; word target; word link }. They are only read.
+	Tracepoints
 )
 
-// Formats are all of them, Pairs first.
+// Formats are all that are written, Pairs first.
 func Formats() []Format { return []Format{Pairs, Relative, FreeBSD} }
 
 // String is the format's name, as ParseLayout takes it.
@@ -109,7 +113,7 @@ func (l Layout) Size(word int) int { return sizeOf(formats[l.Format].record, wor
 // of which kind. The flags tell layouts apart that share a name.
 func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		if sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE != 0 == l.writable() {
+		if sec.Name != "" && sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE != 0 == l.writable() {
 			return k, true
 		}
 	}
@@ -119,9 +123,9 @@ func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 // All lists the layouts that derive from a name, the wanted one first.
 func (l Layout) All() []Layout {
 	all := []Layout{l}
-	for f := range formats {
-		if Format(f) != l.Format {
-			all = append(all, Layout{Format(f), l.Name})
+	for _, f := range Formats() {
+		if f != l.Format {
+			all = append(all, Layout{f, l.Name})
 		}
 	}
 	return all

@@ -33,7 +33,11 @@ func (f *Fault) Unwrap() error { return f.err }
 // keeps the records of the layout from being read at all, an *elfreloc.Error.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
 	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
-		arrays, err := im.Arrays(l.Section(k))
+		name := l.Section(k)
+		if name == "" {
+			continue // there are none of this kind
+		}
+		arrays, err := im.Arrays(name)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -36,6 +36,11 @@ var formats = [...]struct {
 		record:     []Field{{To: ToStructure}},
 		structure:  []Field{{To: ToProbe}, {To: ToSite}},
 	},
+	Tracepoints: {
+		name:     "tracepoints",
+		sections: [...]string{arch.Probe: "set_sdt_tracepoint_set", arch.Enabled: ""},
+		record:   []Field{{To: ToProbe}, {To: ToSite}, {To: ToReader}, {To: ToReader}},
+	},
 }
 
 // Referent is what a field refers to.
@@ -45,6 +50,7 @@ const (
 	ToProbe     Referent = iota // the probe object
 	ToSite                      // the instruction that is executed when the probe is reached
 	ToStructure                 // the entry of the same number in the section before
+	ToReader                    // what the kernel that reads the records keeps there
 )
 
 // Field is a field of an entry: an address or a distance, and of what.

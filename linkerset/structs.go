@@ -17,11 +17,13 @@ const (
 	probeModule   = 6
 	probeFunction = 7
 	probeName     = 8
-	providerName  = 0 // of struct sdt_provider
-	argIndex      = 0 // of struct sdt_argtype
-	argType       = 1
-	argTranslated = 2
-	argProbe      = 5
+	// Since FreeBSD 15 the head of a list of tracepoints is before probeModule.
+	tracepointList = 2
+	providerName   = 0 // of struct sdt_provider
+	argIndex       = 0 // of struct sdt_argtype
+	argType        = 1
+	argTranslated  = 2
+	argProbe       = 5
 )
 
 // Linker sets.
@@ -56,10 +58,12 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		at image.Addr
 		to *string
 	}
+	before := *probe
+	more := p.moreWords(at)
 	fields := []text{
-		{p.field(at, probeModule), &probe.Module},
-		{p.field(at, probeFunction), &probe.Function},
-		{p.field(at, probeName), &probe.Name},
+		{p.field(at, probeModule+more), &probe.Module},
+		{p.field(at, probeFunction+more), &probe.Function},
+		{p.field(at, probeName+more), &probe.Name},
 	}
 	if provider.Undefined {
 		probe.Provider = name
@@ -70,6 +74,10 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		if s, ok := p.pointedString(f.at); ok && (s != "" || f.to == &probe.Module || f.to == &probe.Function) {
 			*f.to = s
 		}
+	}
+	if more > 0 && probe.ID != "" && probe.ID != strings.Join([]string{probe.Provider, probe.Module, probe.Function, probe.Name}, "_") {
+		*probe = before // a structure of another shape
+		return nil
 	}
 	probe.Provider, probe.Name, probe.Told = WithDashes(probe.Provider), WithDashes(probe.Name), true
 	if p.args == nil {
@@ -84,12 +92,29 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 // provider is what the provider's field of a struct sdt_probe refers to; ok is
 // false for an object that is none, or only looks like one.
 func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
-	version, err := p.im.Bytes(at, 4)
-	if err != nil || p.im.Encoding().Order.Uint32(version) != uint32(sdtProbeSize*p.word()) {
+	if size := p.version(at); size != sdtProbeSize*p.word() && size != (sdtProbeSize+tracepointList)*p.word() {
 		return image.Ref{}, false
 	}
-	provider, err = p.im.Word(p.field(at, probeProvider))
+	provider, err := p.im.Word(p.field(at, probeProvider))
 	return provider, err == nil && !provider.Null()
+}
+
+// version reads the field of a struct sdt_probe that has its size in bytes. It is 0 of an
+// object that has no contents.
+func (p *Probes) version(at image.Addr) uint64 {
+	b, err := p.im.Bytes(at, 4)
+	if err != nil {
+		return 0
+	}
+	return uint64(p.im.Encoding().Order.Uint32(b))
+}
+
+// moreWords is how many words the fields from probeModule on are further behind.
+func (p *Probes) moreWords(at image.Addr) uint64 {
+	if p.version(at) > sdtProbeSize*p.word() {
+		return tracepointList
+	}
+	return 0
 }
 
 // IsObject reports whether a struct sdt_probe stands at an address.

@@ -57,6 +57,13 @@ func (opts Options) withDefaults() Options {
 // Noted reports whether there are notes of any kind.
 func (opts Options) Noted() bool { return opts.Stapsdt || opts.DTrace }
 
+// armable reports whether the sites are armed with breakpoints: by uprobes, which find
+// them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one
+// byte, and its function boundary tracing takes each return for its own.
+func (opts Options) armable() bool {
+	return opts.Noted() || opts.Layout.Format == linkerset.FreeBSD
+}
+
 // Site is a reference with its disabled form.
 type Site struct {
 	Reference
@@ -202,7 +209,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.Noted(), Semaphore: p.semaphoreSize(ref.Stub), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphoreSize(ref.Stub), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.returns(ref.Relocs); err != nil {
 			return change, err

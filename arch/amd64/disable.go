@@ -44,7 +44,8 @@ const prefixAddr32 = 0x67
 // The forms of probe calls under Env.Armable. They begin with a nop of one byte, as
 // SystemTap's sites do: that one all kernels of Linux emulate. A long nop, or a
 // return, those up to 6.12 execute out of line, for many times the cost; and 6.18
-// makes a call of a nop5, which forked children do not survive.
+// makes a call of a nop5, which forked children do not survive. FreeBSD's kernel steps
+// over one byte at its own breakpoints, and its fbt provider owns every c3.
 var (
 	nopNop2    = []byte{0x90, 0x90}                         // nop; nop
 	nopNop3    = []byte{0x90, 0x66, 0x90}                   // nop; xchg %ax,%ax

@@ -32,7 +32,8 @@ var (
 const prefixAddr16 = 0x67
 
 // The forms of probe calls under Env.Armable. They begin with a nop of one byte, as
-// SystemTap's sites do: that one all kernels of Linux emulate.
+// SystemTap's sites do: that one all kernels of Linux emulate, and FreeBSD's at its own
+// breakpoints.
 var (
 	nopNop5    = []byte{0x90, 0x8d, 0x74, 0x26, 0x00}       // nop; lea 0(%esi,%eiz,1),%esi
 	nopNop6    = []byte{0x90, 0x3e, 0x8d, 0x74, 0x26, 0x00} // nop; lea %ds:0(%esi,%eiz,1),%esi

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
+	"sdtconvert/linkerset"
 )
 
 // checkSettings are what the flags of check say.
@@ -110,7 +111,7 @@ func parseCheck(args []string) (*checkSettings, error) {
 		return nil, err
 	}
 	s.options = check.Options{
-		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: layouts[0].Candidates(), FollowThin: s.follow,
+		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}), FollowThin: s.follow,
 		RequireNotes: values.requireNotes,
 	}
 	if s.options.Require, err = readRequirements(values.require); err != nil {

@@ -108,11 +108,14 @@ func parseList(args []string) (*listSettings, error) {
 }
 
 // listedLayouts are those that --layout and --section ask for; without --layout
-// all of them.
+// all of them, and without both the kernel's own too.
 func listedLayouts(format, section string) ([]linkerset.Layout, error) {
 	if format == "" {
 		l, err := linkerset.ParseLayout(linkerset.Pairs.String(), section)
-		return l.All(), err
+		if err != nil || section != "" {
+			return l.All(), err
+		}
+		return append(l.All(), linkerset.Layout{Format: linkerset.Tracepoints}), nil
 	}
 	l, err := linkerset.ParseLayout(format, section)
 	return []linkerset.Layout{l}, err

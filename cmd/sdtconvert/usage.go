@@ -245,6 +245,7 @@ Rules; those with * only say what is worth knowing:
     argument-mismatch   calls and definition differ in the number of arguments
     mixed-layout        records of several layouts are in one link
     mixed-flags         objects of one link were converted differently
+    missing-bounds      a FreeBSD kernel cannot find the records
     broken-note         a note of a probe cannot be read
     missing-note        a site has a record, and lacks the note that is wanted
     semaphore-mismatch  notes of one probe name different semaphores

@@ -371,3 +371,46 @@ func TestMixedImages(t *testing.T) {
 		})
 	})
 }
+
+// A kernel of FreeBSD, whose linker asks for the bounds of records by name.
+func TestMissingBounds(t *testing.T) {
+	b := newBuild(t, combinations[0])
+	b.write("kernel.c", `
+#include "sdt.h"
+SDT_PROVIDER_DEFINE(kernel);
+SDT_PROBE_DEFINE1(kernel, , , hit, "long");
+void _start(long n) { SDT_PROBE1(kernel, , , hit, n); }
+`)
+	b.compile("kernel.o", "kernel.c", "-fno-pic", "-DSDT_CALLS")
+	b.convert("--layout=freebsd", "kernel.o")
+	const start, stop = "-Wl,-u,__start_set_sdt_instances_set", "-Wl,-u,__stop_set_sdt_instances_set"
+	for _, family := range []string{"bfd", "lld"} {
+		l := b.machine.Linker(family)
+		static := []string{"kernel.o", "-static", "-nostdlib", "-no-pie"}
+		b.link(l, "kernel", static...)
+		b.clean("kernel") // of no system
+		b.brandFreeBSD("kernel")
+		b.finds([]string{"missing-bounds kernel  "}, "kernel")
+		b.run(b.machine.Tool("strip"), "kernel")
+		b.clean("kernel")
+		b.link(l, "kernel", append(static, start, stop)...)
+		b.brandFreeBSD("kernel")
+		b.clean("kernel")
+		b.link(l, "all.o", "kernel.o", "-r", "-nostdlib")
+		b.brandFreeBSD("all.o")
+		b.clean("all.o")
+	}
+}
+
+// brandFreeBSD sets the system that a file is for.
+func (b *build) brandFreeBSD(name string) {
+	b.Helper()
+	f, err := os.OpenFile(b.path(name), os.O_WRONLY, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -30,12 +30,12 @@ func (l *looker) records() (found bool, err error) {
 				return false, err
 			}
 		}
-		if len(some)+len(faults) > 0 {
+		if len(some)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
 			layouts = append(layouts, layout)
 		}
 		entries = append(entries, some...)
 	}
-	if len(layouts) == 0 {
+	if len(layouts)+len(entries) == 0 {
 		return false, nil
 	}
 	if err := l.code.Read(); err != nil {
@@ -47,6 +47,9 @@ func (l *looker) records() (found bool, err error) {
 		if err := l.record(entries, i); err != nil {
 			return false, err
 		}
+	}
+	if err := l.bounds(layouts); err != nil {
+		return false, err
 	}
 	return true, l.traits(layouts)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/filetype"
@@ -27,22 +28,38 @@ type addition struct {
 }
 
 // complete sees to what concerns a final link as a whole: that all records are of one
-// kind, and that each probe has a definition. It is nil where nothing is to be added.
-func (l *link) complete(ln *line.Line, inputs scanned, done converted, code generated) (*addition, error) {
+// kind, and that each probe has a definition. The addition is nil where nothing is to be
+// added. kinds are the kinds of sites that the link has records of.
+func (l *link) complete(ln *line.Line, inputs scanned, done converted, code generated) (added *addition, kinds []arch.Kind, err error) {
 	all := slices.Concat(inputs.inputs, code.inputs)
 	parts := l.readParts(all, done.parts, code.parts)
 	if err := agree(parts, done.any || code.any); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if l.NoStubs || l.Convert.Patch.NoRecords || len(parts) == 0 {
-		return nil, nil
+	if l.Convert.Patch.NoRecords || len(parts) == 0 {
+		return nil, nil, nil
 	}
+	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+		if slices.ContainsFunc(parts, func(p *part) bool { return p.records[kind] }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if l.NoStubs {
+		return nil, kinds, nil
+	}
+	added, err = l.addStubs(ln, inputs, code, parts)
+	return added, kinds, err
+}
+
+// addStubs writes an object of the stubs and probes that are missing from a link, or
+// returns nil if none is.
+func (l *link) addStubs(ln *line.Line, inputs scanned, code generated, parts []*part) (*addition, error) {
 	need := stubs.New(stubOptions(l.Convert.Patch))
 	for _, p := range parts {
 		need.Merge(p.need)
 	}
 	if need.Missing() {
-		if err := addLibraries(need, all); err != nil {
+		if err := addLibraries(need, slices.Concat(inputs.inputs, code.inputs)); err != nil {
 			return nil, err
 		}
 	}
@@ -83,6 +100,7 @@ type part struct {
 	earlier bool  // it holds records of an earlier conversion with the flags of this one
 	other   error // or with others
 	err     error
+	records map[arch.Kind]bool // the kinds of sites that the link has records of
 }
 
 func stubOptions(o patch.Options) stubs.Options {
@@ -149,7 +167,26 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 		p.other = err
 	}
 	p.earlier = p.earlier || earlier
+	p.addRecords(o, obj, scan)
 	return p.need.AddScan(obj.Object, obj.Machine, scan)
+}
+
+// addRecords notes of which kinds an object has records: from its conversion, of which
+// scan is nil if there was none, or from an earlier one.
+func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
+	if p.records == nil {
+		p.records = map[arch.Kind]bool{}
+	}
+	if scan != nil {
+		for i := range scan.Calls {
+			p.records[scan.Calls[i].Stub.Kind] = true
+		}
+	}
+	for i := range obj.Sections {
+		if kind, ok := o.Layout.IsRecordSection(&obj.Sections[i]); ok {
+			p.records[kind] = true
+		}
+	}
 }
 
 // agree refuses what cannot be read, and records that do not go together. Those that

@@ -35,6 +35,7 @@ import (
 	"errors"
 	"slices"
 
+	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
@@ -171,9 +172,11 @@ func (l *link) prepare() (*prepared, error) {
 	stand := standIns{copies: done.copies, scripts: done.scripts, generated: code.byArg}
 	names := slices.Concat(done.names, code.names)
 	if !ln.Relocatable {
-		if stand.added, err = l.complete(ln, inputs, done, code); err != nil {
+		var kinds []arch.Kind
+		if stand.added, kinds, err = l.complete(ln, inputs, done, code); err != nil {
 			return nil, err
 		}
+		stand.flags = bounds(l.Convert.Patch.Layout, kinds)
 	}
 	if stand.none() {
 		return nil, nil

@@ -13,16 +13,17 @@ type standIns struct {
 	scripts   map[string]string // copies of scripts, by what a flag calls them
 	generated map[int][]string  // what stands for arguments
 	added     *addition         // or nil
+	flags     []string          // before all arguments
 }
 
 // none reports whether the linker reads what it would read by itself.
 func (s standIns) none() bool {
-	return len(s.copies) == 0 && s.added == nil && s.generated == nil
+	return len(s.copies) == 0 && s.added == nil && s.generated == nil && s.flags == nil
 }
 
 // words are those of a line with all that in it.
 func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
-	var words []string
+	words := slices.Clone(s.flags)
 	for i := range ln.Args {
 		if s.added != nil && s.added.at == i {
 			words = append(words, s.added.file)

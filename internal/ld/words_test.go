@@ -85,6 +85,7 @@ func TestWords(t *testing.T) {
 		{standIns{copies: map[string]string{"object.o": "/t/object.o"}}, "-o out /t/object.o plain.o -lc /t/object.o gcc1.o gcc2.o --Map=x"},
 		{standIns{generated: map[int][]string{5: {"/t/1", "/t/2"}, 6: nil}}, "-o out object.o plain.o -lc object.o /t/1 /t/2 --Map=x"},
 		{standIns{added: &addition{"/t/s.o", 0}}, "/t/s.o " + words},
+		{standIns{flags: []string{"-u", "x"}, added: &addition{"/t/s.o", 0}}, "-u x /t/s.o " + words},
 		{standIns{added: &addition{"/t/s.o", 3}}, "-o out object.o plain.o /t/s.o -lc object.o gcc1.o gcc2.o --Map=x"},
 		{standIns{added: &addition{"/t/s.o", len(ln.Args)}}, words + " /t/s.o"},
 	} {
@@ -98,7 +99,7 @@ func TestNothingStandsIn(t *testing.T) {
 	if !(standIns{copies: map[string]string{}}).none() {
 		t.Error("no copy is a copy")
 	}
-	for _, s := range []standIns{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}} {
+	for _, s := range []standIns{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}, {flags: []string{"-u", "x"}}} {
 		if s.none() {
 			t.Errorf("%+v is nothing", s)
 		}

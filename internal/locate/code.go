@@ -32,7 +32,7 @@ type Options struct {
 // is good for as long as what it was made of is open.
 type Code struct {
 	Path   string // of the file
-	Module string // what dtrace(1) calls it: the base name of the file or of the member of an archive
+	Module string // what dtrace(1) calls it: moduleName of the file, or the name of the member of an archive
 	Object *elfreloc.Object
 	Image  image.Image // of the file: at the addresses that it was linked for
 	Base   uint64      // what a loader has added to these; 0 in a file
@@ -62,7 +62,7 @@ func Of(object *input.Object, o Options) (*Code, error) {
 		return nil, err
 	}
 	src := object.Source
-	c := &Code{Path: src.File.Path, Module: filepath.Base(src.File.Path), Object: object.Object, Image: im, o: o}
+	c := &Code{Path: src.File.Path, Module: moduleName(src.File.Path, object.Object), Object: object.Object, Image: im, o: o}
 	if src.Member != nil {
 		c.Module = filepath.Base(src.Member.Name)
 	}

@@ -61,7 +61,12 @@ type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
 // Of tells what is at the site of a record. The form of a site that is armed in memory is
 // that of the file. An error is of the file's relocations or symbols.
-func (r *Reader) Of(e *linkerset.Entry) (Site, error) { return r.of(e, r.file.Machine().Disabled) }
+func (r *Reader) Of(e *linkerset.Entry) (Site, error) {
+	if e.Layout.Format == linkerset.Tracepoints {
+		return ofTracepoint(e, r.memory), nil
+	}
+	return r.of(e, r.file.Machine().Disabled)
+}
 
 // OfDOF is Of for a site that DTrace's object format tells of.
 func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
@@ -70,6 +75,27 @@ func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
 	}
 	return r.Of(e)
 }
+
+// ofTracepoint is Of for a site that FreeBSD's kernel has marked itself: nops of the
+// shortest form, or a jump that it has written over them.
+func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
+	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
+	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
+	_, disabled := m.Disabled(text, at, arch.Probe)
+	_, jumps := m.Branch(text, at)
+	switch {
+	case jumps:
+		return Site{Kind: tracepoint, State: Armed}
+	case disabled, slices.ContainsFunc(m.Traits().Nops, isThere):
+		return Site{Kind: tracepoint, State: Disabled}
+	case slices.ContainsFunc(m.Traits().Breakpoints, isThere):
+		return Site{Kind: tracepoint, State: Armed}
+	}
+	return Site{Kind: tracepoint, State: Unknown}
+}
+
+// tracepoint is the kind of what FreeBSD's kernel has marked.
+const tracepoint = "tracepoint"
 
 // of is Of, with what knows the disabled forms.
 func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {

@@ -35,6 +35,9 @@ func TestDebianPackage(t *testing.T) {
 	want := []string{
 		"-rwxr-xr-x bin/sdtconvert",
 		"-rw-r--r-- include/sdt.h",
+		"-rw-r--r-- include/sdt_forms.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
 		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
 		"Lrwxrwxrwx libexec/sdtconvert/ld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",

@@ -65,6 +65,9 @@ func TestInstall(t *testing.T) {
 			want := []string{
 				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
 				"-rw-r--r-- " + c.want + "/include/sdt.h",
+				"-rw-r--r-- " + c.want + "/include/sdt_forms.h",
+				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt.h",
+				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt_stubs.h",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/bin/dtrace",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.bfd",

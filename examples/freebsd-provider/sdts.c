@@ -1,0 +1,649 @@
+/*-
+ * Copyright (c) 2026 The sdtconvert authors
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A DTrace provider of SDT(9) probes by their sites. The kernel's own, sdt.ko, makes
+ * one DTrace probe of each definition, and its function is "none". This one reads the
+ * records that `sdtconvert --layout freebsd' leaves of each site, and makes a DTrace
+ * probe of all sites of a definition that are in the same function.
+ *
+ * The module calls itself sdt, as the kernel's does: the kernel linker loads only one of
+ * the two, and what depends on sdt, as dtraceall.ko does, takes either.
+ *
+ * Locks, in this order: the kernel linker's, sdts_lock for the lists of files and
+ * providers, DTrace's, and sdts_sites for the state of sites. The handler of
+ * breakpoints takes none; sdts_sites.c says why that is safe.
+ */
+#include <sys/param.h>
+#include <sys/systm.h>
+#include <sys/conf.h>
+#include <sys/eventhandler.h>
+#include <sys/kernel.h>
+#include <sys/limits.h>
+#include <sys/linker.h>
+#include <sys/linker_set.h>
+#include <sys/lock.h>
+#include <sys/lockstat.h>
+#include <sys/malloc.h>
+#include <sys/module.h>
+#include <sys/mutex.h>
+#include <sys/queue.h>
+#include <sys/sbuf.h>
+#include <sys/sdt.h>
+#include <sys/sx.h>
+#include <sys/sysctl.h>
+
+#include <sys/dtrace.h>
+#include <sys/dtrace_bsd.h>
+
+#include <sdt_forms.h>
+
+#include "sdts.h"
+
+struct sdts_provider {
+	SLIST_ENTRY(sdts_provider) link;
+	dtrace_provider_id_t id;
+	char		 name[DTRACE_PROVNAMELEN];
+};
+
+static MALLOC_DEFINE(M_SDTS, "sdts", "DTrace SDT sites");
+static SLIST_HEAD(, sdts_provider) sdts_providers =
+    SLIST_HEAD_INITIALIZER(sdts_providers);
+static struct sdts_files sdts_files = SLIST_HEAD_INITIALIZER(sdts_files);
+static struct sx sdts_lock;
+static struct mtx sdts_sites;
+static int sdts_enabled, sdts_lockstat;	/* counts, under DTrace's lock */
+static eventhandler_tag sdts_load_tag, sdts_try_tag, sdts_unload_tag;
+
+static void	sdts_provide(void *, dtrace_probedesc_t *);
+static void	sdts_enable(void *, dtrace_id_t, void *);
+static void	sdts_disable(void *, dtrace_id_t, void *);
+static void	sdts_destroy(void *, dtrace_id_t, void *);
+static void	sdts_getargdesc(void *, dtrace_id_t, void *, dtrace_argdesc_t *);
+
+static dtrace_pattr_t sdts_attr = {
+{ DTRACE_STABILITY_EVOLVING, DTRACE_STABILITY_EVOLVING, DTRACE_CLASS_COMMON },
+{ DTRACE_STABILITY_PRIVATE, DTRACE_STABILITY_PRIVATE, DTRACE_CLASS_UNKNOWN },
+{ DTRACE_STABILITY_PRIVATE, DTRACE_STABILITY_PRIVATE, DTRACE_CLASS_ISA },
+{ DTRACE_STABILITY_EVOLVING, DTRACE_STABILITY_EVOLVING, DTRACE_CLASS_COMMON },
+{ DTRACE_STABILITY_PRIVATE, DTRACE_STABILITY_PRIVATE, DTRACE_CLASS_ISA },
+};
+
+static dtrace_pops_t sdts_pops = {
+	.dtps_provide =		sdts_provide,
+	.dtps_enable =		sdts_enable,
+	.dtps_disable =		sdts_disable,
+	.dtps_getargdesc =	sdts_getargdesc,
+	.dtps_getargval =	sdts_getargval,
+	.dtps_destroy =		sdts_destroy,
+};
+
+/* Copies a name as DTrace shows it: with a dash for two underscores. */
+static void
+sdts_dashes(char *to, size_t size, const char *from)
+{
+	size_t n;
+
+	for (n = 0; n + 1 < size && *from != '\0'; n++, from++)
+		if (from[0] == '_' && from[1] == '_') {
+			to[n] = '-';
+			from++;
+		} else
+			to[n] = from[0];
+	to[n] = '\0';
+}
+
+/* Returns the provider of a name, which it registers if there is none, or NULL. */
+static struct sdts_provider *
+sdts_provider(const char *name)
+{
+	struct sdts_provider *p;
+	char buf[DTRACE_PROVNAMELEN];
+
+	sdts_dashes(buf, sizeof(buf), name);
+	SLIST_FOREACH(p, &sdts_providers, link)
+		if (strcmp(p->name, buf) == 0)
+			return (p);
+	p = malloc(sizeof(*p), M_SDTS, M_WAITOK | M_ZERO);
+	strlcpy(p->name, buf, sizeof(p->name));
+	if (dtrace_register(p->name, &sdts_attr, DTRACE_PRIV_USER, NULL,
+	    &sdts_pops, NULL, &p->id) != 0) {
+		printf("sdts: provider %s cannot be registered\n", p->name);
+		free(p, M_SDTS);
+		return (NULL);
+	}
+	SLIST_INSERT_HEAD(&sdts_providers, p, link);
+	return (p);
+}
+
+/* Sets the module of a probe: its own, or the file without .ko. */
+static void
+sdts_module(char *mod, size_t size, const struct sdt_probe *probe,
+    linker_file_t lf)
+{
+	size_t n;
+
+	if (*probe->mod != '\0') {
+		strlcpy(mod, probe->mod, size);
+		return;
+	}
+	n = strlcpy(mod, lf->filename, size);
+	if (n > 3 && n < size && strcmp(mod + n - 3, ".ko") == 0)
+		mod[n - 3] = '\0';
+}
+
+/* Adds a site to the DTrace probe that it belongs to, which may be a new one. */
+static void
+sdts_own(struct sdts_file *f, struct sdts_site *s)
+{
+	struct sdts_provider *p;
+	struct sdts_probe *owner;
+	char mod[DTRACE_MODNAMELEN], name[DTRACE_NAMELEN];
+	const char *func;
+	dtrace_id_t id;
+
+	if ((p = sdts_provider(s->probe->prov->name)) == NULL)
+		return;
+	sdts_module(mod, sizeof(mod), s->probe, f->lf);
+	sdts_dashes(name, sizeof(name), s->probe->name);
+	func = s->probe->func;
+	if (*func == '\0')
+		func = s->func != NULL ? s->func : "none";
+	id = dtrace_probe_lookup(p->id, mod, __DECONST(char *, func), name);
+	if (id != DTRACE_IDNONE)
+		owner = dtrace_probe_arg(p->id, id);
+	else {
+		owner = malloc(sizeof(*owner), M_SDTS, M_WAITOK | M_ZERO);
+		owner->probe = s->probe;
+		owner->lf = f->lf;
+		owner->lockstat = strcmp(p->name, "lockstat") == 0;
+		owner->id = dtrace_probe_create(p->id, mod, func, name, 3, owner);
+	}
+	mtx_lock(&sdts_sites);
+	s->owner = owner;
+	s->onext = owner->sites;
+	owner->sites = s;
+	mtx_unlock(&sdts_sites);
+}
+
+static int
+sdts_bysite(const void *a, const void *b)
+{
+	const struct sdts_site *x = a, *y = b;
+
+	return (x->addr < y->addr ? -1 : x->addr > y->addr);
+}
+
+/* Gives the sites within a function its name. */
+static int
+sdts_function(linker_file_t lf __unused, int ndx __unused, linker_symval_t *v,
+    void *arg)
+{
+	struct sdts_file *f = arg;
+	uint8_t *start = (uint8_t *)v->value;
+	int lo = 0, hi = f->n, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (f->sites[mid].addr < start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < f->n && f->sites[lo].addr < start + v->size; lo++)
+		if (f->sites[lo].func == NULL) {
+			f->sites[lo].func = v->name;
+			f->sites[lo].funcoff = f->sites[lo].addr - start;
+		}
+	return (0);
+}
+
+/*
+ * Fills in what the structures of a file leave to the reader: the file, and the
+ * types of arguments. Returns how many probes the file defines.
+ */
+static int
+sdts_load_types(linker_file_t lf)
+{
+	struct sdt_probe **p, **pbegin, **pend;
+	struct sdt_argtype **a, **abegin, **aend;
+	int n = 0;
+
+	if (linker_file_lookup_set(lf, "sdt_probes_set", &pbegin, &pend, &n) == 0)
+		for (p = pbegin; p < pend; p++) {
+			(*p)->sdtp_lf = lf;
+			(*p)->n_args = 0;
+			TAILQ_INIT(&(*p)->argtype_list);
+		}
+	if (linker_file_lookup_set(lf, "sdt_argtypes_set", &abegin, &aend,
+	    NULL) == 0)
+		for (a = abegin; a < aend; a++) {
+			(*a)->probe->n_args++;
+			TAILQ_INSERT_TAIL(&(*a)->probe->argtype_list, *a,
+			    argtype_entry);
+		}
+	return (n);
+}
+
+/* Adds the sites of records to a file's. */
+static void
+sdts_load_records(struct sdts_file *f, struct sdts_record **r,
+    struct sdts_record **end, bool test)
+{
+	struct sdts_site *s;
+
+	for (; r < end; r++) {
+		s = &f->sites[f->n];
+		s->addr = (uint8_t *)(*r)->offset;
+		s->probe = (*r)->probe;
+		if (s->probe->version != (int)sizeof(*s->probe))
+			printf("sdts: %s: %p: a probe of version %d, want %d\n",
+			    f->lf->filename, s->addr, s->probe->version,
+			    (int)sizeof(*s->probe));
+		else if (!sdts_classify(s, test)) {
+			sdts_foreign++;
+			printf("sdts: %s: %p: %02x %02x %02x %02x is no site\n",
+			    f->lf->filename, s->addr, s->addr[0], s->addr[1],
+			    s->addr[2], s->addr[3]);
+		} else
+			f->n++;
+	}
+}
+
+/* Makes probes of the sites that have none. */
+static void
+sdts_own_all(struct sdts_file *f)
+{
+	int k;
+
+	for (k = 0; k < f->n; k++)
+		if (!f->sites[k].form->test && f->sites[k].owner == NULL)
+			sdts_own(f, &f->sites[k]);
+}
+
+/* A file was loaded. */
+static void
+sdts_kld_load(void *arg __unused, linker_file_t lf)
+{
+	struct sdts_record **r, **rend, **t, **tend;
+	struct sdts_file *f;
+	int k, nprobes, nsites = 0, ntests = 0;
+
+	sx_xlock(&sdts_lock);
+	SLIST_FOREACH(f, &sdts_files, link)
+		if (f->lf == lf)	/* this module, which was met before */
+			goto out;
+	nprobes = sdts_load_types(lf);
+	if (linker_file_lookup_set(lf, "sdt_instances_set", &r, &rend, &nsites) != 0)
+		nsites = 0;
+	if (linker_file_lookup_set(lf, "sdt_isenabled_set", &t, &tend, &ntests) != 0)
+		ntests = 0;
+	if (nsites + ntests == 0) {
+		if (nprobes > 0)
+			printf("sdts: %s: %d probes and no record of a site; "
+			    "convert it, and link it so that "
+			    "__start_set_sdt_instances_set is defined\n",
+			    lf->filename, nprobes);
+		goto out;
+	}
+	f = malloc(sizeof(*f), M_SDTS, M_WAITOK | M_ZERO);
+	f->lf = lf;
+	f->sites = malloc((nsites + ntests) * sizeof(*f->sites), M_SDTS,
+	    M_WAITOK | M_ZERO);
+	if (nsites > 0)
+		sdts_load_records(f, r, rend, false);
+	if (ntests > 0)
+		sdts_load_records(f, t, tend, true);
+	qsort(f->sites, f->n, sizeof(*f->sites), sdts_bysite);
+	linker_file_function_listall(lf, sdts_function, f);
+	mtx_lock(&sdts_sites);
+	for (k = 0; k < f->n; k++)
+		sdts_hash(&f->sites[k]);
+	SLIST_INSERT_HEAD(&sdts_files, f, link);
+	mtx_unlock(&sdts_sites);
+	sdts_own_all(f);
+	if (bootverbose)
+		printf("sdts: %s: %d sites\n", lf->filename, f->n);
+out:
+	sx_xunlock(&sdts_lock);
+}
+
+/* A file is going to be unloaded. DTrace destroys its probes, if none is enabled. */
+static void
+sdts_kld_unload_try(void *arg __unused, linker_file_t lf, int *error)
+{
+	struct sdts_file *f;
+	int k;
+
+	if (*error != 0)
+		return;
+	mtx_lock(&sdts_sites);
+	SLIST_FOREACH(f, &sdts_files, link) {
+		if (f->lf != lf)
+			continue;
+		for (k = 0; k < f->n; k++)
+			if (f->sites[k].armed)
+				*error = EBUSY;
+	}
+	mtx_unlock(&sdts_sites);
+}
+
+/* Takes the sites of a file out of all lists, and frees it. */
+static void
+sdts_free_file(struct sdts_file *f)
+{
+	struct sdts_probe *owner;
+	struct sdts_site **s;
+	int k;
+
+	mtx_lock(&sdts_sites);
+	SLIST_REMOVE(&sdts_files, f, sdts_file, link);
+	for (k = 0; k < f->n; k++) {
+		f->sites[k].dead = true;
+		sdts_unhash(&f->sites[k]);
+		if ((owner = f->sites[k].owner) == NULL)
+			continue;
+		owner->dead = owner->dead || owner->lf == f->lf;
+		for (s = &owner->sites; *s != NULL; s = &(*s)->onext)
+			if (*s == &f->sites[k]) {
+				*s = (*s)->onext;
+				break;
+			}
+	}
+	mtx_unlock(&sdts_sites);
+	sdts_settle();
+	free(f->sites, M_SDTS);
+	free(f, M_SDTS);
+}
+
+/* A file has been unloaded; its linker_file_t is gone, and its addresses are free. */
+static void
+sdts_kld_unload(void *arg __unused, const char *name __unused, caddr_t addr,
+    size_t size)
+{
+	struct sdts_file *f, *next;
+
+	sx_xlock(&sdts_lock);
+	SLIST_FOREACH_SAFE(f, &sdts_files, link, next)
+		if (f->n > 0 && (caddr_t)f->sites[0].addr >= addr &&
+		    (caddr_t)f->sites[0].addr < addr + size)
+			sdts_free_file(f);
+	sx_xunlock(&sdts_lock);
+}
+
+static void
+sdts_provide(void *arg __unused, dtrace_probedesc_t *desc __unused)
+{
+	/* Probes are made when files are loaded, but DTrace wants this function. */
+}
+
+/* Switches the tests of a probe. They belong to all DTrace probes of it. */
+static void
+sdts_switch_tests(struct sdt_probe *probe, bool on)
+{
+	struct sdts_file *f;
+	struct sdts_site *s;
+	int k;
+
+	SLIST_FOREACH(f, &sdts_files, link)
+		for (k = 0; k < f->n; k++) {
+			s = &f->sites[k];
+			if (!s->form->test || s->probe != probe)
+				continue;
+			if (on && s->refs++ == 0)
+				sdts_arm(s);
+			else if (!on && --s->refs == 0)
+				sdts_disarm(s);
+		}
+}
+
+/* Marks what was disarmed as such, when no processor can be in the handler for it. */
+static void
+sdts_disarmed(struct sdts_probe *owner)
+{
+	struct sdts_file *f;
+	struct sdts_site *s;
+	int k;
+
+	for (s = owner->sites; s != NULL; s = s->onext)
+		s->armed = false;
+	SLIST_FOREACH(f, &sdts_files, link)
+		for (k = 0; k < f->n; k++) {
+			s = &f->sites[k];
+			if (s->form->test && s->probe == owner->probe &&
+			    s->refs == 0)
+				s->armed = false;
+		}
+}
+
+/*
+ * Code outside of the tracepoints asks these two flags before it evaluates arguments, so
+ * they are kept as sdt.ko keeps them.
+ */
+static void
+sdts_count(struct sdts_probe *owner, int n)
+{
+
+	sdts_enabled += n;
+	sdt_probes_enabled = sdts_enabled != 0;
+	if (owner->lockstat) {
+		sdts_lockstat += n;
+		lockstat_enabled = sdts_lockstat != 0;
+	}
+}
+
+static void
+sdts_enable(void *arg __unused, dtrace_id_t id __unused, void *parg)
+{
+	struct sdts_probe *owner = parg;
+	struct sdts_site *s;
+
+	if (owner->dead)
+		return;
+	sdts_count(owner, 1);
+	owner->lf->nenabled++;
+	mtx_lock(&sdts_sites);
+	for (s = owner->sites; s != NULL; s = s->onext)
+		sdts_arm(s);
+	sdts_switch_tests(owner->probe, true);
+	mtx_unlock(&sdts_sites);
+	sdts_settle();
+}
+
+static void
+sdts_disable(void *arg __unused, dtrace_id_t id __unused, void *parg)
+{
+	struct sdts_probe *owner = parg;
+	struct sdts_site *s;
+
+	if (owner->dead)
+		return;
+	mtx_lock(&sdts_sites);
+	sdts_switch_tests(owner->probe, false);
+	for (s = owner->sites; s != NULL; s = s->onext)
+		sdts_disarm(s);
+	mtx_unlock(&sdts_sites);
+	sdts_settle();
+	mtx_lock(&sdts_sites);
+	sdts_disarmed(owner);
+	mtx_unlock(&sdts_sites);
+	owner->lf->nenabled--;
+	sdts_count(owner, -1);
+}
+
+static void
+sdts_destroy(void *arg __unused, dtrace_id_t id __unused, void *parg)
+{
+	struct sdts_probe *owner = parg;
+	struct sdts_site *s;
+
+	mtx_lock(&sdts_sites);
+	for (s = owner->sites; s != NULL; s = s->onext)
+		s->owner = NULL;
+	mtx_unlock(&sdts_sites);
+	free(owner, M_SDTS);
+}
+
+static void
+sdts_getargdesc(void *arg __unused, dtrace_id_t id __unused, void *parg,
+    dtrace_argdesc_t *desc)
+{
+	struct sdts_probe *owner = parg;
+	struct sdt_argtype *a;
+
+	if (owner->dead || desc->dtargd_ndx >= owner->probe->n_args) {
+		desc->dtargd_ndx = DTRACE_ARGNONE;
+		return;
+	}
+	TAILQ_FOREACH(a, &owner->probe->argtype_list, argtype_entry) {
+		if (a->ndx != desc->dtargd_ndx)
+			continue;
+		desc->dtargd_mapping = a->ndx;
+		if (a->type != NULL)
+			strlcpy(desc->dtargd_native, a->type,
+			    sizeof(desc->dtargd_native));
+		if (a->xtype != NULL)
+			strlcpy(desc->dtargd_xlate, a->xtype,
+			    sizeof(desc->dtargd_xlate));
+	}
+}
+
+static int
+sdts_load_file(linker_file_t lf, void *arg __unused)
+{
+
+	sdts_kld_load(NULL, lf);
+	return (0);
+}
+
+static int
+sdts_load(void)
+{
+
+	sx_init(&sdts_lock, "sdts files");
+	mtx_init(&sdts_sites, "sdts sites", NULL, MTX_DEF | MTX_NOWITNESS);
+	dtrace_invop_add(sdts_invop);
+	sdts_load_tag = EVENTHANDLER_REGISTER(kld_load, sdts_kld_load, NULL,
+	    EVENTHANDLER_PRI_ANY);
+	sdts_try_tag = EVENTHANDLER_REGISTER(kld_unload_try,
+	    sdts_kld_unload_try, NULL, EVENTHANDLER_PRI_FIRST);
+	sdts_unload_tag = EVENTHANDLER_REGISTER(kld_unload, sdts_kld_unload,
+	    NULL, EVENTHANDLER_PRI_ANY);
+	linker_file_foreach(sdts_load_file, NULL);
+	return (0);
+}
+
+/*
+ * Unregisters all providers, or none. DTrace refuses while somebody has it open, which
+ * may be from the middle of the list on: those that are gone by then come back.
+ */
+static int
+sdts_unregister(void)
+{
+	struct sdts_provider *p;
+	struct sdts_file *f;
+	int error;
+
+	while ((p = SLIST_FIRST(&sdts_providers)) != NULL) {
+		if ((error = dtrace_unregister(p->id)) != 0) {
+			SLIST_FOREACH(f, &sdts_files, link)
+				sdts_own_all(f);
+			return (error);
+		}
+		SLIST_REMOVE_HEAD(&sdts_providers, link);
+		free(p, M_SDTS);
+	}
+	return (0);
+}
+
+static int
+sdts_unload(void)
+{
+	struct sdts_file *f;
+	int error;
+
+	if (sdts_enabled != 0)
+		return (EBUSY);
+	sx_xlock(&sdts_lock);
+	error = sdts_unregister();
+	sx_xunlock(&sdts_lock);
+	if (error != 0)
+		return (error);
+	EVENTHANDLER_DEREGISTER(kld_load, sdts_load_tag);
+	EVENTHANDLER_DEREGISTER(kld_unload_try, sdts_try_tag);
+	EVENTHANDLER_DEREGISTER(kld_unload, sdts_unload_tag);
+	dtrace_invop_remove(sdts_invop);
+	while ((f = SLIST_FIRST(&sdts_files)) != NULL)
+		sdts_free_file(f);
+	mtx_destroy(&sdts_sites);
+	sx_destroy(&sdts_lock);
+	return (0);
+}
+
+static int
+sdts_modevent(module_t mod __unused, int type, void *data __unused)
+{
+
+	switch (type) {
+	case MOD_LOAD:
+		return (sdts_load());
+	case MOD_QUIESCE:
+		return (sdts_enabled != 0 ? EBUSY : 0);
+	case MOD_UNLOAD:
+		return (sdts_unload());
+	case MOD_SHUTDOWN:
+		return (0);
+	default:
+		return (EOPNOTSUPP);
+	}
+}
+
+/* Prints sites, all of them or those that were hit, and a line of sums. */
+static int
+sdts_sysctl(SYSCTL_HANDLER_ARGS)
+{
+	struct sbuf *sb;
+	struct sdts_file *f;
+	const struct sdts_site *s;
+	bool all = arg2 != 0;
+	int k, error, n = 0, armed = 0, changed = 0;
+
+	sb = sbuf_new_auto();
+	sx_slock(&sdts_lock);
+	SLIST_FOREACH(f, &sdts_files, link)
+		for (k = 0; k < f->n; k++) {
+			s = &f->sites[k];
+			n++;
+			armed += s->armed;
+			changed += !sdts_as_expected(s);
+			if (!all && s->hits == 0)
+				continue;
+			sbuf_printf(sb, "%p %s+0x%lx %s %s:%s %lu%s%s\n",
+			    s->addr, s->func == NULL ? "?" : s->func,
+			    s->funcoff, s->form->test ? "test" :
+			    s->form->tail ? "tail" : "call",
+			    s->probe->prov->name, s->probe->name, s->hits,
+			    s->armed ? " armed" : "",
+			    sdts_as_expected(s) ? "" : " changed");
+		}
+	sx_sunlock(&sdts_lock);
+	sbuf_printf(sb, "sites %d armed %d changed %d foreign %d enabled %d\n",
+	    n, armed, changed, sdts_foreign, sdts_enabled);
+	sbuf_finish(sb);
+	error = SYSCTL_OUT(req, sbuf_data(sb), sbuf_len(sb) + 1);
+	sbuf_delete(sb);
+	return (error);
+}
+
+static SYSCTL_NODE(_debug, OID_AUTO, sdts, CTLFLAG_RD, 0, "SDT sites");
+SYSCTL_PROC(_debug_sdts, OID_AUTO, sites,
+    CTLTYPE_STRING | CTLFLAG_RD | CTLFLAG_MPSAFE, NULL, 1, sdts_sysctl, "A",
+    "All sites, with their hits");
+SYSCTL_PROC(_debug_sdts, OID_AUTO, hits,
+    CTLTYPE_STRING | CTLFLAG_RD | CTLFLAG_MPSAFE, NULL, 0, sdts_sysctl, "A",
+    "The sites that were hit");
+
+DEV_MODULE(sdt, sdts_modevent, NULL);
+MODULE_VERSION(sdt, 1);
+MODULE_DEPEND(sdt, dtrace, 1, 1, 1);
+MODULE_DEPEND(sdt, opensolaris, 1, 1, 1);

@@ -1,0 +1,155 @@
+package header
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// kernelFlags are those that FreeBSD's kernel is compiled with (sys/conf/kern.mk).
+var kernelFlags = strings.Fields(`-O2 -ffreestanding -fwrapv -fno-strict-aliasing -std=iso9899:1999
+	-nostdinc -D_KERNEL -Werror -Wall -Wredundant-decls -Wnested-externs -Wstrict-prototypes
+	-Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wundef -Wno-pointer-sign
+	-Wmissing-include-dirs -Wno-unknown-pragmas`)
+
+// FreeBSD's header with the directory for -I before it: each tracepoint of a source that
+// was not changed calls a stub, with the kernel's flags and no warning. What the kernel
+// marks by itself, since 15, stays unless SDT_CALLS is given.
+func TestFreeBSDKernelHeader(t *testing.T) {
+	stubs := strings.Fields(`isenabled_net___none isenabled_net_mod_func_one probe_net___five probe_net___none
+		probe_net___seven probe_net___two__words probe_net_mod_func_one probe_sdt___inside`)
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang"), "clang-" + toolchains.Debian.OldLLVM} {
+		t.Run(compiler, func(t *testing.T) {
+			tools.Need(t, compiler, "nm")
+			for _, c := range []struct {
+				version, flags string
+				want           []string
+			}{
+				{"12", "-DKDTRACE_HOOKS", stubs},
+				{"12", "", nil},
+				{"15", "-DKDTRACE_HOOKS", nil},
+				{"15", "-DKDTRACE_HOOKS -DSDT_CALLS", stubs},
+				{"15", "", nil},
+				{"12", "-DKDTRACE_HOOKS -D__FreeBSD__=12 -include sdt.h", stubs}, // which defers to it
+			} {
+				got := kernelStubs(t, compiler, c.version, strings.Fields(c.flags))
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%s %s: calls %q, want %q", c.version, c.flags, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// kernelStubs compiles the source with a generation of the header, and returns the stubs
+// that it refers to. Its probe objects are the kernel's.
+func kernelStubs(t *testing.T, compiler, version string, flags []string) []string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata/freebsd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	include := tools.Root("include")
+	object := filepath.Join(t.TempDir(), "kernel.o")
+	args := append(slices.Clone(kernelFlags), flags...)
+	args = append(args, "-I"+include, "-I"+filepath.Join(include, "freebsd"), "-I"+filepath.Join(dir, version),
+		"-c", "-o", object, filepath.Join(dir, "kernel.c"))
+	tools.Must(t, compiler, args...)
+	symbols := tools.Output(t, "nm", object)
+	var stubs []string
+	for _, m := range regexp.MustCompile(`(?m) U __dtrace_(\w+)$`).FindAllStringSubmatch(symbols, -1) {
+		stubs = append(stubs, m[1])
+	}
+	if hooks := slices.Contains(flags, "-DKDTRACE_HOOKS"); strings.Contains(symbols, " D sdt_net___none\n") != hooks {
+		t.Errorf("%s %v: the probe is defined: want %v\n%s", version, flags, hooks, symbols)
+	}
+	return stubs
+}
+
+// The same with the sources of a kernel, whose own headers include sys/sdt.h.
+// KERNBUILDDIR is where a kernel was configured and its generated headers are.
+func TestFreeBSDTree(t *testing.T) {
+	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
+	if sysdir == "" || build == "" {
+		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
+	}
+	include := tools.Root("include")
+	dir := t.TempDir()
+	source := filepath.Join(dir, "tree.c")
+	text := "#include <sys/param.h>\n#include <sys/systm.h>\n"
+	for _, name := range []string{"kernel", "lock", "mutex", "mbuf", "rwlock", "sx"} {
+		text += fmt.Sprintf("#include <sys/%s.h>\n", name)
+	}
+	text += "#include <sdt.h>\nSDT_PROVIDER_DEFINE(net);\nSDT_PROBE_DEFINE1_XLATE(net, , , one, \"int\", \"long\");\n" +
+		"int fire(int);\nint fire(int n) { SDT_PROBE1(net, , , one, n); DTRACE_PROBE2(two, int, n, int, n); return (n); }\n"
+	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
+		tools.Need(t, compiler)
+		object := filepath.Join(dir, "tree.o")
+		args := append(slices.Clone(kernelFlags), "-fno-pic", "-mcmodel=kernel", "-mno-red-zone", "-mno-sse", "-msoft-float",
+			"-include", "opt_global.h", "-I"+include, "-I"+filepath.Join(include, "freebsd"), "-I"+build, "-I"+sysdir,
+			"-I"+filepath.Join(sysdir, "contrib/ck/include"), "-U__linux__", "-Ulinux", "-DSDT_CALLS", "-c", "-o", object, source)
+		if compiler == "gcc" {
+			args = append(args, "-D__FreeBSD__=14", "-D__printf__=__printf__")
+		} else {
+			args = append(args, "--target=x86_64-unknown-freebsd14", "-D__printf__=__freebsd_kprintf__")
+		}
+		tools.Must(t, compiler, args...)
+		if symbols := tools.Output(t, "nm", object); !strings.Contains(symbols, "U __dtrace_probe_net___one") || !strings.Contains(symbols, "U __dtrace_probe_sdt___two") {
+			t.Errorf("%s: no stub is called\n%s", compiler, symbols)
+		}
+	}
+}
+
+// The records that FreeBSD 15 makes of its own tracepoints are listed as ours are, with
+// the function of each site: those of objects, of modules and of kernels.
+func TestFreeBSDTracepoints(t *testing.T) {
+	dir, err := filepath.Abs("testdata/freebsd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A function that the definition names stays.
+	const want = "net:one:func net:five:fire net:none:fire net:seven:fire net:two-words:fire sdt:inside:fire"
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
+		tools.Need(t, compiler, "ld")
+		object := filepath.Join(t.TempDir(), "kernel.o")
+		image := strings.TrimSuffix(object, ".o")
+		args := append(slices.Clone(kernelFlags), "-DKDTRACE_HOOKS", "-fno-pic", "-mcmodel=kernel", "-I"+filepath.Join(dir, "15"), "-c", "-o", object, filepath.Join(dir, "kernel.c"), "-include", filepath.Join(dir, "enabled.h"))
+		tools.Must(t, compiler, args...)
+		tools.Must(t, "ld", "-r", "-o", image+".ko", object)
+		tools.Must(t, "ld", "-Ttext=0xffffffff80200000", "--defsym=sdt_probe_func=0", "--defsym=sdt_provider_sdt=0", "-e", "fire", "-o", image, object)
+		for _, file := range []string{object, image + ".ko", image} {
+			if got := listedProbes(t, file); !sameWords(got, want) {
+				t.Errorf("%s %s: lists %s, want %s", compiler, filepath.Base(file), got, want)
+			}
+		}
+		if out, err := tools.Try(converter, "check", "--allow=undefined-probe", "--allow=unresolved-probe", image+".ko"); err != nil {
+			t.Errorf("%s: check: %v\n%s", compiler, err, out)
+		}
+	}
+}
+
+// listedProbes are provider, name and function of what list prints.
+func listedProbes(t *testing.T, file string) string {
+	t.Helper()
+	var all []string
+	for _, line := range strings.Split(tools.Must(t, converter, "list", file), "\n")[1:] {
+		if f := strings.Fields(line); len(f) == 5 {
+			all = append(all, f[1]+":"+f[4]+":"+f[3])
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func sameWords(a, b string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
+}

@@ -1,0 +1,1 @@
+/* The tests need nothing of FreeBSD's. */

@@ -1,0 +1,50 @@
+package ld
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// A FreeBSD kernel asks for the bounds of its records by name, and nothing in it refers
+// to them: they are in a final link in the freebsd layout, whether the objects were
+// converted before or in the link, and in no other link.
+func TestBounds(t *testing.T) {
+	const source = "void __dtrace_probe_tcp___send(int);\nint test(void);\n" +
+		"void _start(void)\n{\n\t__dtrace_probe_tcp___send(1);\n\ttest();\n}\nint test(void) { return 0; }\n"
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if err := os.WriteFile("kernel.c", []byte(source), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "kernel.c")
+		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "-o", "before.o", "kernel.c")
+		tools.Must(t, converter, "--layout", "freebsd", "before.o")
+		for _, link := range []struct {
+			flags, object, more string
+			has                 bool
+		}{
+			{"--layout=freebsd", "kernel.o", "", true},
+			{"--layout=freebsd", "before.o", "", true},
+			{"--layout=freebsd", "kernel.o", "-r", false},
+			{"--layout=pairs", "kernel.o", "", false},
+		} {
+			args := append([]string{link.flags, "--", "-o", "kernel", link.object}, strings.Fields(link.more)...)
+			if out, err := wrapped(l, args...); err != nil {
+				t.Fatal(args, err, out)
+			}
+			symbols := tools.Must(t, "readelf", "-sW", "kernel")
+			for _, bound := range []string{"start", "stop"} {
+				name := " __" + bound + "_set_sdt_instances_set\n"
+				if got := strings.Contains(symbols, name); got != link.has {
+					t.Errorf("%v: has%s is %v, want %v\n%s", args, name, got, link.has, symbols)
+				}
+			}
+			if strings.Contains(symbols, "UND __s") {
+				t.Errorf("%v: a bound is undefined\n%s", args, symbols)
+			}
+		}
+	})
+}
