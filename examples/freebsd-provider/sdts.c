@@ -51,7 +51,9 @@ static SLIST_HEAD(, sdts_provider) sdts_providers =
     SLIST_HEAD_INITIALIZER(sdts_providers);
 static struct sdts_files sdts_files = SLIST_HEAD_INITIALIZER(sdts_files);
 static struct sx sdts_lock;
+SX_SYSINIT(sdts_lock, &sdts_lock, "sdts files");
 static struct mtx sdts_sites;
+MTX_SYSINIT(sdts_sites, &sdts_sites, "sdts sites", MTX_DEF);
 static int sdts_enabled, sdts_lockstat;	/* counts, under DTrace's lock */
 static eventhandler_tag sdts_load_tag, sdts_try_tag, sdts_unload_tag;
 
@@ -520,8 +522,6 @@ static int
 sdts_load(void)
 {
 
-	sx_init(&sdts_lock, "sdts files");
-	mtx_init(&sdts_sites, "sdts sites", NULL, MTX_DEF | MTX_NOWITNESS);
 	dtrace_invop_add(sdts_invop);
 	sdts_load_tag = EVENTHANDLER_REGISTER(kld_load, sdts_kld_load, NULL,
 	    EVENTHANDLER_PRI_ANY);
@@ -575,8 +575,6 @@ sdts_unload(void)
 	dtrace_invop_remove(sdts_invop);
 	while ((f = SLIST_FIRST(&sdts_files)) != NULL)
 		sdts_free_file(f);
-	mtx_destroy(&sdts_sites);
-	sx_destroy(&sdts_lock);
 	return (0);
 }
 
