@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  *
  * What stands at the sites of converted code, for kernels that arm them with
- * breakpoints: the bytes, how the handler goes on, and where the arguments are.
+ * breakpoints: the bytes, how the handler goes on, and where the arguments
+ * are.
  *
  *	const struct sdt_form *f = sdt_form(site, is_test);
  *	...
@@ -15,12 +16,14 @@
  *		else
  *			return to the caller of the function
  *
- * A record of sdt_instances_set has a site of a probe, one of sdt_isenabled_set a
- * test. The address is that of a record, so a conditional tail call needs no row: its
- * record leads to the return behind the jump. Forms with semaphores, which --stapsdt and
- * --dtrace make of tests, are for programs and not here.
+ * A record of sdt_instances_set has a site of a probe, one of
+ * sdt_isenabled_set a test. The address is that of a record, so a conditional
+ * tail call needs no row: its record leads to the return behind the jump.
+ * Forms with semaphores, which --stapsdt and --dtrace make of tests, are for
+ * programs and not here.
  *
- * Needs uint8_t and size_t, and nothing else. docs/records.md has the forms of all.
+ * Needs uint8_t and size_t, and nothing else. docs/records.md has the forms
+ * of all.
  */
 #ifndef SDTCONVERT_SDT_FORMS_H
 #define	SDTCONVERT_SDT_FORMS_H
@@ -73,9 +76,10 @@ static const struct sdt_form sdt_forms[] = {
 	{ 1, { 0xe9 }, SDT_M1, 1, 0, 1 },
 #elif defined(__arm__)
 /*
- * Arguments: r0 to r3, then (sp). Result: r0. A32, and Thumb. A breakpoint of A32 traps
- * whatever the condition is that the code below it has in its top four bits: if it is
- * not true, the handler goes on behind the site, and nothing was reached.
+ * Arguments: r0 to r3, then (sp). Result: r0. A32, and Thumb. A breakpoint of
+ * A32 traps whatever the condition is that the code below it has in its top
+ * four bits: if it is not true, the handler goes on behind the site, and
+ * nothing was reached.
  */
 #define	SDT_REGISTERS	4
 	{ 4, { 0x00, 0xf0, 0x20, 0x03 }, { SDT_X, SDT_X, SDT_X, 0x0f }, 0, 4, 0 }, /* nop */
@@ -122,8 +126,8 @@ static const struct sdt_form sdt_forms[] = {
 	{ 4, { 0x00, 0x00, 0x00, 0x50 }, { 0, 0, 0, 0xfc }, 1, 0, 1 }, /* b to a helper */
 #elif defined(__s390x__)
 /*
- * Arguments: r2 to r6, then 160(r15). Result: r2. A conditional tail call of a test is
- * a jump on its own condition, `c0 x4', and not here.
+ * Arguments: r2 to r6, then 160(r15). Result: r2. A conditional tail call of
+ * a test is a jump on its own condition, `c0 x4', and not here.
  */
 #define	SDT_REGISTERS	5
 	{ 6, { 0xc0, 0x04, 0x00, 0x00, 0x00, 0x00 }, SDT_M6, 0, 6, 0 },	/* brcl 0, . */

@@ -7,7 +7,7 @@
 //	GOOS=freebsd GOARCH=amd64 go build -o kdtrace ./examples/freebsd-dtrace
 //	kdtrace list 'tcp:::'
 //	kdtrace count -for 10s -args 2 'tcp:::' 'fbt:kernel:tcp_output:'
-//	kdtrace count 'tcp:::send' -- /root/work
+//	kdtrace count 'tcp:::send' -- ls -l
 //
 // A probe is provider:module:function:name, as dtrace(1) takes it with -n: an empty
 // part stands for all, and a part may hold *, ? and [...].

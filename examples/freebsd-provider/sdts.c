@@ -2,17 +2,19 @@
  * Copyright (c) 2026 The sdtconvert authors
  * SPDX-License-Identifier: BSD-2-Clause
  *
- * A DTrace provider of SDT(9) probes by their sites. The kernel's own, sdt.ko, makes
- * one DTrace probe of each definition, and its function is "none". This one reads the
- * records that `sdtconvert --layout freebsd' leaves of each site, and makes a DTrace
- * probe of all sites of a definition that are in the same function.
+ * A DTrace provider of SDT(9) probes by their sites. The kernel's own,
+ * sdt.ko, makes one DTrace probe of each definition, and its function is
+ * "none". This one reads the records that `sdtconvert --layout freebsd'
+ * leaves of each site, and makes a DTrace probe of all sites of a definition
+ * that are in the same function.
  *
- * The module calls itself sdt, as the kernel's does: the kernel linker loads only one of
- * the two, and what depends on sdt, as dtraceall.ko does, takes either.
+ * The module calls itself sdt, as the kernel's does: the kernel linker loads
+ * only one of the two, and what depends on sdt, as dtraceall.ko does, takes
+ * either.
  *
- * Locks, in this order: the kernel linker's, sdts_lock for the lists of files and
- * providers, DTrace's, and sdts_sites for the state of sites. The handler of
- * breakpoints takes none; sdts_sites.c says why that is safe.
+ * Locks, in this order: the kernel linker's, sdts_lock for the lists of files
+ * and providers, DTrace's, and sdts_sites for the state of sites. The handler
+ * of breakpoints takes none; sdts_sites.c says why that is safe.
  */
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -51,7 +53,9 @@ static SLIST_HEAD(, sdts_provider) sdts_providers =
     SLIST_HEAD_INITIALIZER(sdts_providers);
 static struct sdts_files sdts_files = SLIST_HEAD_INITIALIZER(sdts_files);
 static struct sx sdts_lock;
+SX_SYSINIT(sdts_lock, &sdts_lock, "sdts files");
 static struct mtx sdts_sites;
+MTX_SYSINIT(sdts_sites, &sdts_sites, "sdts sites", MTX_DEF);
 static int sdts_enabled, sdts_lockstat;	/* counts, under DTrace's lock */
 static eventhandler_tag sdts_load_tag, sdts_try_tag, sdts_unload_tag;
 
@@ -59,7 +63,8 @@ static void	sdts_provide(void *, dtrace_probedesc_t *);
 static void	sdts_enable(void *, dtrace_id_t, void *);
 static void	sdts_disable(void *, dtrace_id_t, void *);
 static void	sdts_destroy(void *, dtrace_id_t, void *);
-static void	sdts_getargdesc(void *, dtrace_id_t, void *, dtrace_argdesc_t *);
+static void	sdts_getargdesc(void *, dtrace_id_t, void *,
+		    dtrace_argdesc_t *);
 
 static dtrace_pattr_t sdts_attr = {
 { DTRACE_STABILITY_EVOLVING, DTRACE_STABILITY_EVOLVING, DTRACE_CLASS_COMMON },
@@ -93,7 +98,7 @@ sdts_dashes(char *to, size_t size, const char *from)
 	to[n] = '\0';
 }
 
-/* Returns the provider of a name, which it registers if there is none, or NULL. */
+/* Returns the provider of a name, registered if it has to be, or NULL. */
 static struct sdts_provider *
 sdts_provider(const char *name)
 {
@@ -132,7 +137,7 @@ sdts_module(char *mod, size_t size, const struct sdt_probe *probe,
 		mod[n - 3] = '\0';
 }
 
-/* Adds a site to the DTrace probe that it belongs to, which may be a new one. */
+/* Adds a site to the DTrace probe that it belongs to, maybe a new one. */
 static void
 sdts_own(struct sdts_file *f, struct sdts_site *s)
 {
@@ -157,7 +162,8 @@ sdts_own(struct sdts_file *f, struct sdts_site *s)
 		owner->probe = s->probe;
 		owner->lf = f->lf;
 		owner->lockstat = strcmp(p->name, "lockstat") == 0;
-		owner->id = dtrace_probe_create(p->id, mod, func, name, 3, owner);
+		owner->id = dtrace_probe_create(p->id, mod, func, name, 3,
+		    owner);
 	}
 	mtx_lock(&sdts_sites);
 	s->owner = owner;
@@ -199,8 +205,8 @@ sdts_function(linker_file_t lf __unused, int ndx __unused, linker_symval_t *v,
 }
 
 /*
- * Fills in what the structures of a file leave to the reader: the file, and the
- * types of arguments. Returns how many probes the file defines.
+ * Fills in what the structures of a file leave to the reader: the file, and
+ * the types of arguments. Returns how many probes the file defines.
  */
 static int
 sdts_load_types(linker_file_t lf)
@@ -209,7 +215,8 @@ sdts_load_types(linker_file_t lf)
 	struct sdt_argtype **a, **abegin, **aend;
 	int n = 0;
 
-	if (linker_file_lookup_set(lf, "sdt_probes_set", &pbegin, &pend, &n) == 0)
+	if (linker_file_lookup_set(lf, "sdt_probes_set", &pbegin, &pend,
+	    &n) == 0)
 		for (p = pbegin; p < pend; p++) {
 			(*p)->sdtp_lf = lf;
 			(*p)->n_args = 0;
@@ -274,9 +281,11 @@ sdts_kld_load(void *arg __unused, linker_file_t lf)
 		if (f->lf == lf)	/* this module, which was met before */
 			goto out;
 	nprobes = sdts_load_types(lf);
-	if (linker_file_lookup_set(lf, "sdt_instances_set", &r, &rend, &nsites) != 0)
+	if (linker_file_lookup_set(lf, "sdt_instances_set", &r, &rend,
+	    &nsites) != 0)
 		nsites = 0;
-	if (linker_file_lookup_set(lf, "sdt_isenabled_set", &t, &tend, &ntests) != 0)
+	if (linker_file_lookup_set(lf, "sdt_isenabled_set", &t, &tend,
+	    &ntests) != 0)
 		ntests = 0;
 	if (nsites + ntests == 0) {
 		if (nprobes > 0)
@@ -308,7 +317,7 @@ out:
 	sx_xunlock(&sdts_lock);
 }
 
-/* A file is going to be unloaded. DTrace destroys its probes, if none is enabled. */
+/* A file is about to be unloaded. DTrace destroys its probes. */
 static void
 sdts_kld_unload_try(void *arg __unused, linker_file_t lf, int *error)
 {
@@ -356,7 +365,7 @@ sdts_free_file(struct sdts_file *f)
 	free(f, M_SDTS);
 }
 
-/* A file has been unloaded; its linker_file_t is gone, and its addresses are free. */
+/* A file was unloaded: its linker_file_t is gone, its addresses are free. */
 static void
 sdts_kld_unload(void *arg __unused, const char *name __unused, caddr_t addr,
     size_t size)
@@ -374,7 +383,7 @@ sdts_kld_unload(void *arg __unused, const char *name __unused, caddr_t addr,
 static void
 sdts_provide(void *arg __unused, dtrace_probedesc_t *desc __unused)
 {
-	/* Probes are made when files are loaded, but DTrace wants this function. */
+	/* Probes are made when files are loaded. DTrace wants this anyway. */
 }
 
 /* Switches the tests of a probe. They belong to all DTrace probes of it. */
@@ -397,7 +406,7 @@ sdts_switch_tests(struct sdt_probe *probe, bool on)
 		}
 }
 
-/* Marks what was disarmed as such, when no processor can be in the handler for it. */
+/* Marks what was disarmed as such. No processor is in its handler any more. */
 static void
 sdts_disarmed(struct sdts_probe *owner)
 {
@@ -417,8 +426,8 @@ sdts_disarmed(struct sdts_probe *owner)
 }
 
 /*
- * Code outside of the tracepoints asks these two flags before it evaluates arguments, so
- * they are kept as sdt.ko keeps them.
+ * Code outside of the tracepoints asks these two flags before it evaluates
+ * arguments, so they are kept as sdt.ko keeps them.
  */
 static void
 sdts_count(struct sdts_probe *owner, int n)
@@ -520,8 +529,6 @@ static int
 sdts_load(void)
 {
 
-	sx_init(&sdts_lock, "sdts files");
-	mtx_init(&sdts_sites, "sdts sites", NULL, MTX_DEF | MTX_NOWITNESS);
 	dtrace_invop_add(sdts_invop);
 	sdts_load_tag = EVENTHANDLER_REGISTER(kld_load, sdts_kld_load, NULL,
 	    EVENTHANDLER_PRI_ANY);
@@ -534,8 +541,9 @@ sdts_load(void)
 }
 
 /*
- * Unregisters all providers, or none. DTrace refuses while somebody has it open, which
- * may be from the middle of the list on: those that are gone by then come back.
+ * Unregisters all providers, or none. DTrace refuses while somebody has it
+ * open, which may be from the middle of the list on: those that are gone by
+ * then come back.
  */
 static int
 sdts_unregister(void)
@@ -575,8 +583,6 @@ sdts_unload(void)
 	dtrace_invop_remove(sdts_invop);
 	while ((f = SLIST_FIRST(&sdts_files)) != NULL)
 		sdts_free_file(f);
-	mtx_destroy(&sdts_sites);
-	sx_destroy(&sdts_lock);
 	return (0);
 }
 

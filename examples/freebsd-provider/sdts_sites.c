@@ -2,21 +2,24 @@
  * Copyright (c) 2026 The sdtconvert authors
  * SPDX-License-Identifier: BSD-2-Clause
  *
- * Sites: what they look like, how they are armed, and the handler of breakpoints.
+ * Sites: what they look like, how they are armed, and the handler of
+ * breakpoints.
  *
- * A site is armed by a breakpoint over its first byte or instruction, and by nothing
- * else, so that one write of a byte (amd64) or an aligned word (arm64) does it, while
- * other processors execute the code. What such a processor may see:
+ * A site is armed by a breakpoint over its first byte or instruction, and by
+ * nothing else, so that one write of a byte (amd64) or an aligned word
+ * (arm64) does it, while other processors execute the code. What such a
+ * processor may see:
  *
- *   - Shortly after a site was armed it may still execute the old instruction. That is
- *     a hit less, as if it had come a moment earlier.
- *   - Shortly after a site was disarmed it may still take the breakpoint. The site counts
- *     as armed until sdts_settle() returns: that interrupts every processor, and the
- *     handler runs with interrupts disabled, so no one is in it any more, or will enter
- *     it for a byte that is gone. Only then the caller may free what the handler reads.
+ *   - Shortly after a site was armed it may still execute the old
+ *     instruction. That is a hit less, as if it had come a moment earlier.
+ *   - Shortly after a site was disarmed it may still take the breakpoint. The
+ *     site counts as armed until sdts_settle() returns: that interrupts every
+ *     processor, and the handler runs with interrupts disabled, so no one is
+ *     in it any more, or will enter it for a byte that is gone. Only then the
+ *     caller may free what the handler reads.
  *
- * Before a site is armed, all that the handler reads of it is in place: it is hashed
- * when its file is loaded.
+ * Before a site is armed, all that the handler reads of it is in place: it is
+ * hashed when its file is loaded.
  */
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -41,7 +44,8 @@
 #include "sdts.h"
 
 #define	HASHSIZE	1024
-#define	HASH(a)		(((uintptr_t)(a) ^ ((uintptr_t)(a) >> 10)) & (HASHSIZE - 1))
+#define	HASH(a)							\
+	(((uintptr_t)(a) ^ ((uintptr_t)(a) >> 10)) & (HASHSIZE - 1))
 
 static struct sdts_site *volatile sdts_hashtab[HASHSIZE];
 static struct trapframe *volatile sdts_frames[MAXCPU];
@@ -84,7 +88,7 @@ sdts_register(const struct trapframe *tf, int n)
 #define	SET_RESULT(tf)		((tf)->tf_rax = 1)
 #define	RETURN_ADDRESS(tf)	(*(uintptr_t *)(tf)->tf_rsp)
 
-/* DTRACE_INVOP_NOP goes on behind the breakpoint's one byte, where tf_rip is now. */
+/* DTRACE_INVOP_NOP goes on at tf_rip, now behind the breakpoint's one byte. */
 static int
 sdts_goto(struct trapframe *tf, uintptr_t pc)
 {
@@ -215,9 +219,9 @@ sdts_unhash(struct sdts_site *s)
 }
 
 /*
- * Puts a breakpoint over a site. If there is one already, fbt has taken a tail call's
- * return for the function's: both providers fire then, and fbt emulates. Other code is
- * somebody else's, and is left alone.
+ * Puts a breakpoint over a site. If there is one already, fbt has taken a
+ * tail call's return for the function's: both providers fire then, and fbt
+ * emulates. Other code is somebody else's, and is left alone.
  */
 void
 sdts_arm(struct sdts_site *s)
@@ -238,7 +242,7 @@ sdts_arm(struct sdts_site *s)
 		sdts_write(s->addr, BREAKPOINT);
 }
 
-/* Puts the code back. The site counts as armed until the caller has called sdts_settle(). */
+/* Puts the code back. The site counts as armed until after sdts_settle(). */
 void
 sdts_disarm(struct sdts_site *s)
 {
@@ -256,7 +260,10 @@ sdts_nothing(void *arg __unused)
 {
 }
 
-/* Returns when no processor is in the handler, or will be for code that is gone by now. */
+/*
+ * Returns when no processor is in the handler, or will be for code that is
+ * gone by now.
+ */
 void
 sdts_settle(void)
 {
@@ -332,7 +339,7 @@ sdts_getargval(void *arg __unused, dtrace_id_t id __unused, void *parg __unused,
 		return (sdts_register(tf, n));
 	n -= SDT_REGISTERS;
 #if defined(__amd64__)
-	/* No call has pushed a return address, but the function's own caller has. */
+	/* The call has pushed no return address, but that of the function has. */
 	if (sdts_tail[curcpu])
 		n++;
 #endif

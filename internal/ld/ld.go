@@ -108,6 +108,7 @@ type prepared struct {
 	words    []string
 	names    *rename.Names // of temporary files
 	addition *addition
+	flags    []string // if all else is missing: the linker runs as it was called, and with these
 }
 
 func (l *link) run() (process.Status, error) {
@@ -118,11 +119,11 @@ func (l *link) run() (process.Status, error) {
 			return process.Status{}, err
 		}
 	}
-	if ready == nil {
+	if ready == nil || ready.Line == nil {
 		if err := l.session.remove(); err != nil {
 			return process.Status{}, err
 		}
-		return l.stepAside()
+		return l.stepAside(ready)
 	}
 	status, err := l.runLinker(ready)
 	if err != nil {
@@ -131,8 +132,8 @@ func (l *link) run() (process.Status, error) {
 	return status, rewriteReports(l.session.files, ready)
 }
 
-// prepare goes through all phases before the linker runs. It is nil where the linker is
-// to be run as it was called.
+// prepare goes through all phases before the linker runs. It is nil, or without a Line,
+// where the linker is to be run as it was called.
 func (l *link) prepare() (*prepared, error) {
 	args, err := line.Expand(l.args)
 	if err != nil {
@@ -179,7 +180,7 @@ func (l *link) prepare() (*prepared, error) {
 		stand.flags = bounds(l.Convert.Patch.Layout, kinds)
 	}
 	if stand.none() {
-		return nil, nil
+		return &prepared{flags: stand.flags}, nil
 	}
 	if stand.added != nil {
 		names = append(names, renamed{stand.added.file, addedName})

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/process"
@@ -27,12 +28,16 @@ func (l *link) arguments(words []string, name string) ([]string, error) {
 }
 
 // stepAside has the process become the linker, as it was called, or runs that with its
-// own streams.
-func (l *link) stepAside() (process.Status, error) {
-	if l.Exec != nil {
-		return process.Status{}, l.Exec(l.linker.path, append([]string{l.linker.path}, l.args...), l.linker.environ)
+// own streams. The flags of ready, which may be nil, come first.
+func (l *link) stepAside(ready *prepared) (process.Status, error) {
+	args := l.args
+	if ready != nil {
+		args = slices.Concat(ready.flags, args)
 	}
-	cmd := l.linker.command(l.args)
+	if l.Exec != nil {
+		return process.Status{}, l.Exec(l.linker.path, append([]string{l.linker.path}, args...), l.linker.environ)
+	}
+	cmd := l.linker.command(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.Stdin, l.Stdout, l.Stderr
 	l.session.watch()
 	return l.finish(cmd, nil)

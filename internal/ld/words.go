@@ -16,9 +16,10 @@ type standIns struct {
 	flags     []string          // before all arguments
 }
 
-// none reports whether the linker reads what it would read by itself.
+// none reports whether the linker reads what it would read by itself, whatever flags it
+// gets.
 func (s standIns) none() bool {
-	return len(s.copies) == 0 && s.added == nil && s.generated == nil && s.flags == nil
+	return len(s.copies) == 0 && s.added == nil && s.generated == nil
 }
 
 // words are those of a line with all that in it.

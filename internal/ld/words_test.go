@@ -99,7 +99,7 @@ func TestNothingStandsIn(t *testing.T) {
 	if !(standIns{copies: map[string]string{}}).none() {
 		t.Error("no copy is a copy")
 	}
-	for _, s := range []standIns{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}, {flags: []string{"-u", "x"}}} {
+	for _, s := range []standIns{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}} {
 		if s.none() {
 			t.Errorf("%+v is nothing", s)
 		}

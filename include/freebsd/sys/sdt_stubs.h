@@ -2,22 +2,23 @@
  * Copyright (c) 2026 The sdtconvert authors
  * SPDX-License-Identifier: BSD-2-Clause
  *
- * Tracepoints of FreeBSD's SDT(9) as calls of stubs, for sdtconvert. The sys/sdt.h
- * beside this file includes the kernel's header and then this one.
+ * Tracepoints of FreeBSD's SDT(9) as calls of stubs, for sdtconvert. The
+ * sys/sdt.h beside this file includes the kernel's header and then this one.
  *
- * The kernel's definitions stay: SDT_PROVIDER_DEFINE, SDT_PROBE_DEFINE and the rest
- * make the same objects and linker sets as before. Replaced are the macros that fire a
- * probe. Each one calls a function that is defined nowhere,
+ * The kernel's definitions stay: SDT_PROVIDER_DEFINE, SDT_PROBE_DEFINE and
+ * the rest make the same objects and linker sets as before. Replaced are the
+ * macros that fire a probe. Each one calls a function that is defined
+ * nowhere,
  *
  *	__dtrace_probe_tcp___send(...)
  *
- * and sdtconvert overwrites the call with a NOP. Arguments are therefore evaluated
- * whether or not the probe is enabled.
+ * and sdtconvert overwrites the call with a NOP. Arguments are therefore
+ * evaluated whether or not the probe is enabled.
  *
  * FreeBSD 15 marks tracepoints itself, with assembly and a record in
- * set_sdt_tracepoint_set. There the kernel's macros stay, because a provider can read
- * those records too. Define SDT_CALLS to replace them as well. Both kinds may be in one
- * kernel, or even in one module.
+ * set_sdt_tracepoint_set. There the kernel's macros stay, because a provider
+ * can read those records too. Define SDT_CALLS to replace them as well. Both
+ * kinds may be in one kernel, or even in one module.
  */
 #ifndef SDTCONVERT_SDT_STUBS_H
 #define	SDTCONVERT_SDT_STUBS_H
@@ -34,13 +35,15 @@
 #endif
 #endif
 
-#if defined(KDTRACE_HOOKS) && (!defined(_SDT_TRACEPOINT_SET) || defined(SDT_CALLS))
+#if defined(KDTRACE_HOOKS) && \
+    (!defined(_SDT_TRACEPOINT_SET) || defined(SDT_CALLS))
 
 /*
- * A stub is declared in the block of its call, because DTRACE_PROBE defines its probe
- * there. gcc warns of that (-Wnested-externs, and -Wredundant-decls at a second call),
- * and the kernel enables both warnings. The name of the declaration has the number of arguments at its end, so that two calls
- * with different numbers do not disagree; its assembler name is the same for both.
+ * A stub is declared in the block of its call, because DTRACE_PROBE defines
+ * its probe there. gcc warns of that (-Wnested-externs, and -Wredundant-decls
+ * at a second call), and the kernel enables both warnings. The name of the
+ * declaration has the number of arguments at its end, so that two calls with
+ * different numbers do not disagree; its assembler name is the same for both.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #define	SDT_NESTED_		_Pragma("GCC diagnostic push")		\
@@ -62,8 +65,8 @@
 } while (0)
 
 /*
- * Each macro pastes as late as the kernel's does: what a name stands for there, it
- * stands for here.
+ * Each macro pastes as late as the kernel's does: what a name stands for
+ * there, it stands for here.
  */
 #define	SDT_STUB0_(prov, mod, func, name)				\
 	SDT_STUB_CALL_(prov##_##mod##_##func##_##name, 0, (void), ())
@@ -132,8 +135,8 @@
 	SDT_STUB7_(prov, mod, func, name, a0, a1, a2, a3, a4, a5, a6)
 
 /*
- * An is-enabled test, which the kernel's header does not have. The provider makes the
- * result 1 while a DTrace probe of that probe is enabled.
+ * An is-enabled test, which the kernel's header does not have. The provider
+ * makes the result 1 while a DTrace probe of that probe is enabled.
  */
 #undef	SDT_PROBE_ENABLED
 #define	SDT_PROBE_ENABLED(prov, mod, func, name)	(__extension__ ({ \

@@ -22,12 +22,14 @@ func TestBounds(t *testing.T) {
 		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "kernel.c")
 		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "-o", "before.o", "kernel.c")
 		tools.Must(t, converter, "--layout", "freebsd", "before.o")
+		tools.Must(t, converter, "stubs", "-o", "stubs.o", "before.o")
 		for _, link := range []struct {
 			flags, object, more string
 			has                 bool
 		}{
 			{"--layout=freebsd", "kernel.o", "", true},
 			{"--layout=freebsd", "before.o", "", true},
+			{"--layout=freebsd", "before.o", "stubs.o", true}, // which needs nothing else
 			{"--layout=freebsd", "kernel.o", "-r", false},
 			{"--layout=pairs", "kernel.o", "", false},
 		} {
