@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,8 +40,12 @@ func readRequirements(values []string) ([]check.Requirement, error) {
 	return all, nil
 }
 
-// requirement reads provider:module:function:name.
+// requirement reads provider:module:function:name. No text is an error, as of a variable
+// that is not set: nothing would be required by mistake.
 func requirement(text string) (check.Requirement, error) {
+	if text == "" {
+		return check.Requirement{}, errors.New("--require names no probe")
+	}
 	t, err := listing.ParsePattern(text)
 	return check.Requirement{Text: text, Match: func(p check.Probe) bool {
 		return t.Match(p.Provider, p.Module, p.Function, p.Name)

@@ -76,7 +76,7 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 	if _, err := f.ReadAt(text, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := &script{path: path, place: place, text: line.ParseScript(string(text), within), cut: f.Size() > maxScript}
+	s := &script{path: path, place: place, text: r.dialect.ParseScript(string(text), within), cut: f.Size() > maxScript}
 	s.includes = make([]*script, len(s.text.Includes))
 	if depth == 0 {
 		return s, nil
@@ -114,13 +114,13 @@ func (s *script) each(f func(*script)) {
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
 		for _, name := range s.text.Inputs {
-			if found := r.line.ScriptInput(r.dialect, s.place, name.Text); found.File != "" {
+			if found := r.line.ScriptInput(r.dialect, s.place, name); found.File != "" {
 				files = append(files, named{found.Path, found.File, root.path})
 			}
 		}
 		if r.inPlace {
 			for _, word := range literal(s.text.Words) {
-				if found := r.line.ScriptInput(r.dialect, s.place, word); found.File != "" {
+				if found := r.line.ScriptInput(r.dialect, s.place, line.Name{Text: word}); found.File != "" {
 					files = append(files, named{found.Path, found.File, root.path})
 				}
 			}
@@ -140,7 +140,7 @@ func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	if r.dialect != line.GNU || p.Excludes || strings.Contains(p.Text, ":") || line.IsWildcard(p.Text) || p.Text == "" {
 		return found
 	}
-	return r.line.ScriptInput(r.dialect, line.ScriptPlace{}, p.Text)
+	return r.line.ScriptInput(r.dialect, line.ScriptPlace{}, p.Name)
 }
 
 // literal are words that may name a file, and are neither patterns nor sections.

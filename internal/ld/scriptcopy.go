@@ -78,7 +78,7 @@ func (c *scriptCopier) checkWords(scan *scanner, roots []*script) error {
 	for _, root := range roots {
 		root.each(func(s *script) {
 			for _, word := range literal(s.text.Words) {
-				found := c.line.ScriptInput(c.dialect, s.place, word)
+				found := c.line.ScriptInput(c.dialect, s.place, line.Name{Text: word})
 				if found.File == "" {
 					continue
 				}
@@ -146,7 +146,7 @@ func (c *scriptCopier) newPlace(s *script) string {
 // edits are what changes in a script.
 func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 	for _, name := range s.text.Inputs {
-		text, err := c.inputName(s, name.Text)
+		text, err := c.inputName(s, name)
 		if err != nil {
 			return nil, err
 		}
@@ -182,8 +182,8 @@ func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 func quoted(name string) string { return `"` + name + `"` }
 
 // inputName is what a script is to call an input.
-func (c *scriptCopier) inputName(s *script, name string) (string, error) {
-	found := c.line.ScriptInput(c.dialect, s.place, name)
+func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
+	name, found := word.Text, c.line.ScriptInput(c.dialect, s.place, word)
 	if found.File == "" {
 		return name, nil
 	}
@@ -202,7 +202,7 @@ func (c *scriptCopier) inputName(s *script, name string) (string, error) {
 			return place, nil
 		}
 	}
-	if _, moved := c.moved[s]; !moved || strings.HasPrefix(name, "-l") {
+	if _, moved := c.moved[s]; !moved || c.dialect.NamesLibrary(word) {
 		return name, nil
 	}
 	if c.dialect == line.Gold && !filepath.IsAbs(found.Path) && strings.HasPrefix(found.Path, s.place.First) {

@@ -55,7 +55,7 @@ func TestCopiedScripts(t *testing.T) {
 	}
 	const flag = "-shared a.o sub/a.o sub/x.o -T the.ld"
 	for _, c := range []struct{ linker, line, script, want string }{
-		{"ld.bfd", "x.o the.ld", "/* sub/a.o */ INPUT( sub/a.o,\tx.o )\n", "/* sub/a.o */ INPUT( \"T/0/./sub/a.o\",\t\"./x.o\" )\n"},
+		{"ld.bfd", "x.o the.ld", "/* sub/a.o */ INPUT( sub/a.o ,\tx.o )\n", "/* sub/a.o */ INPUT( \"T/0/./sub/a.o\" ,\t\"./x.o\" )\n"},
 		{"ld.gold", "x.o ./the.ld", "INPUT(sub/a.o x.o)", `INPUT("T/0/./sub/a.o" "/W/./x.o")`},
 		{"ld.lld", "x.o sub/../the.ld", "INPUT(sub/a.o x.o)", `INPUT("T/0/sub/../sub/a.o" "sub/../x.o")`},
 		{"ld.bfd", flag, "SECTIONS { .a : { KEEP(sub/a.o(.text)) \"a.o\"(*) } }", `SECTIONS { .a : { KEEP("T/0/sub/a.o"(.text)) "T/0/a.o"(*) } }`},

@@ -46,9 +46,9 @@ func (c *scriptCopier) compared(roots []*script) error {
 	for _, root := range roots {
 		root.each(func(s *script) {
 			for _, name := range s.text.Inputs {
-				is, err := c.inputName(s, name.Text)
+				is, err := c.inputName(s, name)
 				errs = append(errs, err)
-				found := c.line.ScriptInput(c.dialect, s.place, name.Text)
+				found := c.line.ScriptInput(c.dialect, s.place, name)
 				if in := c.byPath[found.Path]; in != nil {
 					errs = append(errs, c.compare(in, name.Text, is, false))
 				} else {

@@ -191,3 +191,40 @@ func TestFolderOfMold(t *testing.T) {
 	}
 	sayNothing(t, "lib.map", read(t, "sub/lib.map"))
 }
+
+// A comma belongs to the name before it where the linker says so, and a quoted -l is a
+// library for some linkers only: both link the same file, or none.
+func TestNamesOfScriptsWithCommas(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "main.c", "sub/second.c")
+		tools.Must(t, "ar", "rcs", "libq.a", "sub/second.o")
+		for _, name := range []string{"second.o", "a,second.o", "second.o,", "-lq", "-lz"} {
+			tools.Must(t, "cp", "--", "sub/second.o", "./"+name)
+		}
+		for _, script := range []string{`INPUT(a,second.o)`, `INPUT(second.o, main.o)`, `INPUT(none.o,second.o)`, `INPUT("a,second.o")`, `INPUT("-lq")`, `INPUT("-lz")`, `INPUT(-lq)`} {
+			os.WriteFile("the.so", []byte(script+"\n"), 0o666)
+			args := []string{"-shared", "-o", "out.so", "-L.", "./the.so"}
+			_, want := tools.Try(l.Path, args...)
+			defined := func() bool { return strings.Contains(tools.Output(t, "nm", "out.so"), " T second") }
+			wanted := want == nil && defined()
+			out, err := wrapped(l, append([]string{"--"}, args...)...)
+			if exitCode(err) != exitCode(want) || err == nil && defined() != wanted {
+				t.Errorf("%s: %v and not %v\n%s", script, err, want, out)
+			}
+		}
+		if why := l.Cannot[toolchains.Scripts]; why != "" || l.Family == "gold" {
+			return // gold's grammar has no lists with commas
+		}
+		for _, list := range []string{"second.o, sub/second.o", "second.o,x", "x ,second.o", "a,second.o", "x , second.o"} {
+			os.WriteFile("the.lds", []byte("SECTIONS { .one : { *(EXCLUDE_FILE("+list+") .text*) } .two : { *(.text*) } }\n"), 0o666)
+			for _, name := range []string{"second.o", "a,second.o"} {
+				args := []string{"-r", "-T", "the.lds", "-o", "out.o", name}
+				tools.Must(t, l.Path, args...)
+				want := strings.Contains(tools.Output(t, "readelf", "-SW", "out.o"), ".two")
+				if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil || strings.Contains(tools.Output(t, "readelf", "-SW", "out.o"), ".two") != want {
+					t.Errorf("%s, %s: %v, want %v in .two: %s", list, name, err, want, out)
+				}
+			}
+		}
+	})
+}

@@ -62,10 +62,12 @@ const (
 )
 
 // ParseScript reads a linker script, of GNU ld or as lld and gold have it, that stands
-// in a context. Nothing is wrong with a script here: the linker is the one to say so.
-func ParseScript(text string, within Context) *Script {
+// in a context, as a linker does. Nothing is wrong with a script here: the linker is the
+// one to say so.
+func (d Dialect) ParseScript(text string, within Context) *Script {
 	p := scriptParser{script: &Script{Text: text}, seen: map[string]bool{}}
-	p.text = text
+	p.text, p.dialect = text, d
+	p.wild = within != TopLevel
 	p.next()
 	switch within {
 	case Sections:
@@ -73,6 +75,7 @@ func ParseScript(text string, within Context) *Script {
 	case Output:
 		p.output(0)
 	}
+	p.wild = false
 	p.topLevel()
 	return p.script
 }
@@ -136,7 +139,9 @@ func (p *scriptParser) topLevel() {
 			}
 		case "SECTIONS", "OVERWRITE_SECTIONS":
 			if p.take("{") {
+				p.wild = true
 				p.sections()
+				p.wild = false
 			}
 		case "VERSION", "MEMORY", "PHDRS":
 			if p.take("{") {
@@ -204,8 +209,10 @@ func (p *scriptParser) sections() {
 
 // lexer takes a text apart into words.
 type lexer struct {
-	text string
-	at   int
+	text    string
+	at      int
+	dialect Dialect
+	wild    bool // in SECTIONS
 }
 
 // single are the characters that are words.
@@ -228,13 +235,22 @@ func (l *lexer) next() Name {
 		return Name{Span{start, l.at}, word, true}
 	}
 	n := 1
-	if strings.IndexByte(single, rest[0]) < 0 {
-		if n = strings.IndexAny(rest, space+single+`"`); n < 0 {
+	if strings.IndexByte(single, rest[0]) < 0 || rest[0] == ',' && l.wild && l.dialect == GNU {
+		if n = strings.IndexAny(rest[1:], l.ends()) + 1; n == 0 {
 			n = len(rest)
 		}
 	}
 	l.at += n
 	return Name{Span{start, l.at}, rest[:n], false}
+}
+
+// ends are the characters that end a word. A comma is part of a name to GNU ld and gold, but
+// for its first character; to GNU ld, of a pattern even that.
+func (l *lexer) ends() string {
+	if l.dialect == GNU || l.dialect == Gold {
+		return space + `(){};"`
+	}
+	return space + single + `"`
 }
 
 // blank goes past white space and comments. Those that begin with # are lld's; to the

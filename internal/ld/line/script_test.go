@@ -49,27 +49,33 @@ func TestParseScript(t *testing.T) {
 	for _, c := range []struct {
 		within     Context
 		text, want string
+		dialect    Dialect
 	}{
 		{TopLevel, "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( /lib64/ld.so ) )\n",
-			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|OUTPUT_FORMAT|(|elf64-x86-64|)"},
-		{TopLevel, `INPUT(-lm,"a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|folder x y"},
-		{TopLevel, "SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", "-*first.o|-lib[a-z].a:b.o|* .text-"},
+			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|OUTPUT_FORMAT|(|elf64-x86-64|)", GNU},
+		{TopLevel, `INPUT(-lm "a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|folder x y", GNU},
+		{TopLevel, "SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", "-*first.o|-lib[a-z].a:b.o|* .text-", GNU},
 		{TopLevel, "SECTIONS { . = 0x100 + b.o(x); .a ALIGN(4) : AT(b.o) { . = b.o(.x); x=b.o(.x); KEEP(*(.a .b)) \"b c.o\"(.text) b.o } > RAM AT> ROM :p =0x90 INCLUDE more }",
-			`include 1 more|* .a .b+|"b c.o" .text|b.o`},
+			`include 1 more|* .a .b+|"b c.o" .text|b.o`, GNU},
 		{TopLevel, "SECTIONS { .a : { BYTE(1) ASSERT(a.o(x), \"b.o\") INCLUDE x.inc SORT(*.o)(SORT_BY_NAME(.text*) EXCLUDE_FILE(z.o) .data .rodata) SORT(CONSTRUCTORS) CONSTRUCTORS } .b : { c.o(*) } }",
-			"include 2 x.inc|-z.o|*.o .text*s .data- .rodata+|c.o *"},
-		{TopLevel, "SECTIONS { OVERLAY 0x10 : NOCROSSREFS { .o1 { a.o(.x) } .o2 { b.o(.y) } } .c : { EXCLUDE_FILE(q.o) *(.z) } }", "a.o .x|b.o .y|-q.o|* .z"},
-		{TopLevel, "VERSION { { a.o; } } MEMORY { b.o } # c.o(x)\nSECTIONS { /DISCARD/ : { d.o(*) } }", "d.o *"},
-		{Sections, ".a : { a.o(.x) } } INPUT(y)", "input y|a.o .x"},
-		{Output, "a.o(.x) } .b : { c.o(.x) } INPUT(y)", "input y|a.o .x|.b|:|{|c.o|(|.x|)|}"},
-		{TopLevel, "INPUT(open", "input open"},
-		{TopLevel, "INPUT x /* open", "x"},
-		{TopLevel, `"open`, "open"},
-		{TopLevel, "", ""},
-		{Output, "KEEP(KEEP(KEEP", ""},
-		{Output, "SORT(", ""},
+			"include 2 x.inc|-z.o|*.o .text*s .data- .rodata+|c.o *", GNU},
+		{TopLevel, "SECTIONS { OVERLAY 0x10 : NOCROSSREFS { .o1 { a.o(.x) } .o2 { b.o(.y) } } .c : { EXCLUDE_FILE(q.o) *(.z) } }", "a.o .x|b.o .y|-q.o|* .z", GNU},
+		{TopLevel, "VERSION { { a.o; } } MEMORY { b.o } # c.o(x)\nSECTIONS { /DISCARD/ : { d.o(*) } }", "d.o *", GNU},
+		{Sections, ".a : { a.o(.x) } } INPUT(y)", "input y|a.o .x", GNU},
+		{Output, "a.o(.x) } .b : { c.o(.x) } INPUT(y)", "input y|a.o .x|.b|:|{|c.o|(|.x|)|}", GNU},
+		{TopLevel, "INPUT(open", "input open", GNU},
+		{TopLevel, "INPUT x /* open", "x", GNU},
+		{TopLevel, `"open`, "open", GNU},
+		{TopLevel, "", "", GNU},
+		{Output, "KEEP(KEEP(KEEP", "", GNU},
+		{Output, "SORT(", "", GNU},
+		{TopLevel, "INPUT(a.o,b.o c.o, d.o ,e.o \"f.o\",g.o)", "input a.o,b.o|input c.o,|input d.o|input e.o|input f.o|input g.o", GNU},
+		{TopLevel, "INPUT(a.o,b.o c.o, d.o ,e.o \"f.o\",g.o)", "input a.o,b.o|input c.o,|input d.o|input e.o|input f.o|input g.o", Gold},
+		{TopLevel, "INPUT(a.o,b.o c.o, d.o ,e.o \"f.o\",g.o)", "input a.o|input b.o|input c.o|input d.o|input e.o|input f.o|input g.o", LLD},
+		{Output, "a,b.o(.x) *(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "a,b.o .x|-c.o,|-d.o|-,e.o|-f.o|* .x-", GNU},
+		{Output, "*(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "-c.o|-d.o|-e.o|-f.o|* .x-", LLD},
 	} {
-		if got := summary(ParseScript(c.text, c.within)); got != c.want {
+		if got := summary(c.dialect.ParseScript(c.text, c.within)); got != c.want {
 			t.Errorf("%q: %s, want %s", c.text, got, c.want)
 		}
 	}
@@ -158,7 +164,7 @@ func FuzzScript(f *testing.F) {
 	f.Add("SECTIONS { .text : { *(.text) } } INPUT(a.o) /* x */ \"y\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, within := range []Context{TopLevel, Sections, Output} {
-			for _, p := range ParseScript(text, within).Patterns {
+			for _, p := range GNU.ParseScript(text, within).Patterns {
 				if p.Text != strings.Trim(text[p.Start:p.End], `"`) {
 					t.Errorf("%q is at %q", p.Text, text[p.Start:p.End])
 				}

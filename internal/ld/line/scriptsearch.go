@@ -55,8 +55,9 @@ type ScriptInput struct {
 }
 
 // ScriptInput finds the file of a name. It has no path if there is none.
-func (l *Line) ScriptInput(d Dialect, place ScriptPlace, name string) (found ScriptInput) {
-	if library, ok := strings.CutPrefix(name, "-l"); ok {
+func (l *Line) ScriptInput(d Dialect, place ScriptPlace, word Name) (found ScriptInput) {
+	name := word.Text
+	if library, ok := strings.CutPrefix(name, "-l"); ok && d.NamesLibrary(word) {
 		if d == Gold && strings.HasPrefix(library, ":") {
 			return ScriptInput{} // it knows that on its line only
 		}
@@ -75,6 +76,12 @@ func (l *Line) ScriptInput(d Dialect, place ScriptPlace, name string) (found Scr
 		found.Other = other.Path
 	}
 	return found
+}
+
+// NamesLibrary reports whether a word of a script is a -l. In quotes it is a file to GNU ld
+// and gold.
+func (d Dialect) NamesLibrary(word Name) bool {
+	return strings.HasPrefix(word.Text, "-l") && !(word.Quoted && (d == GNU || d == Gold))
 }
 
 // firstFile returns the first path that leads to a file; info is nil if none does.

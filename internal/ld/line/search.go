@@ -14,6 +14,9 @@ import (
 func (l *Line) Candidates(arg *Arg) []string {
 	var names []string
 	if exact, ok := strings.CutPrefix(arg.Value, ":"); ok {
+		if l.Rules.Dialect == Gold && strings.Contains(exact, "/") {
+			return nil // it looks for names in lists of what is in folders
+		}
 		names = []string{exact}
 	} else {
 		if !arg.Static {

@@ -47,9 +47,12 @@ func TestSearchOfLinkers(t *testing.T) {
 			"-L=/zz", "-L=zz", "-L$SYSROOT/zz", "-L=/x/../zz", "-L=/../zz", "-Llink/../zz", "-L ./link/../zz/", "-Lx/./zz", "-L.//zz", "-L$SYSROOT/../zz",
 			"--sysroot=sys -L=/zz", "--sysroot=sys/ -L=/zz", "--sysroot=sys -L=zz", "--sysroot=sys/ -L=zz", "--sysroot=sys -L$SYSROOT/zz",
 			"--sysroot=sys -L=/../zz", "--sysroot=sys -L=/x/../zz", "--sysroot=x --sysroot=sys -L=/zz", "-L=/zz --sysroot=sys", "-L=/zz --sysroot sys", "-sysroot=sys -L=/zz",
-			"--sysroot=link/.. -L=/zz", "--sysroot=link/.. -L=/../zz", "-Lnone -Lzz -Lx/zz",
+			"--sysroot=link/.. -L=/zz", "--sysroot=link/.. -L=/../zz", "-Lnone -Lzz -Lx/zz", "-Lx -l:zz/libq.a", "-Lx -l:./zz/libq.a", "-Lzz -l:libq.a",
 		} {
-			args := append(append([]string{"-m", "elf_x86_64", "-r", "-o", "out.o"}, strings.Fields(words)...), "--whole-archive", "-lq")
+			args := append([]string{"-m", "elf_x86_64", "-r", "--whole-archive", "-o", "out.o"}, strings.Fields(words)...)
+			if !strings.Contains(words, "-l") {
+				args = append(args, "-lq")
+			}
 			want := nothing
 			os.Remove("out.o")
 			if _, err := tools.Try(path, args...); err == nil {
