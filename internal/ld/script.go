@@ -110,12 +110,16 @@ func (s *script) each(f func(*script)) {
 	}
 }
 
-// scripted are the files that a script has the linker read.
+// scripted are the files that a script has the linker read, or may have it read.
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
 		for _, name := range s.text.Inputs {
-			if found := r.line.ScriptInput(r.dialect, s.place, name); found.File != "" {
+			found := r.line.ScriptInput(r.dialect, s.place, name)
+			if found.File != "" {
 				files = append(files, named{found.Path, found.File, root.path})
+			}
+			if found.Other != "" {
+				files = append(files, named{found.Other, r.line.InFolder(found.Other), root.path})
 			}
 		}
 		if r.inPlace {

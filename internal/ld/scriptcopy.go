@@ -181,18 +181,20 @@ func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 // quoted writes a name so that all linkers read it again.
 func quoted(name string) string { return `"` + name + `"` }
 
+func (c *scriptCopier) hasProbes(path string) bool {
+	in := c.byPath[path]
+	return in != nil && in.probes
+}
+
 // inputName is what a script is to call an input.
 func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
 	name, found := word.Text, c.line.ScriptInput(c.dialect, s.place, word)
 	if found.File == "" {
 		return name, nil
 	}
-	if found.Other != "" {
-		for _, path := range []string{found.Path, found.Other} {
-			if in := c.byPath[path]; in != nil && in.probes {
-				return "", fmt.Errorf("%s: names %s, which may be %s or %s to this linker; name one in full", s.path, name, found.Path, found.Other)
-			}
-		}
+	_, moved := c.moved[s]
+	if found.Other != "" && (moved || c.hasProbes(found.Path) || c.hasProbes(found.Other)) {
+		return "", fmt.Errorf("%s: names %s, which may be %s or %s to this linker; name one in full", s.path, name, found.Path, found.Other)
 	}
 	if in := c.byPath[found.Path]; in != nil {
 		if place, ok := c.place(in); ok {
@@ -202,13 +204,13 @@ func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
 			return place, nil
 		}
 	}
-	if _, moved := c.moved[s]; !moved || c.dialect.NamesLibrary(word) {
+	if !moved || c.dialect.NamesLibrary(word) {
 		return name, nil
 	}
 	if c.dialect == line.Gold && !filepath.IsAbs(found.Path) && strings.HasPrefix(found.Path, s.place.First) {
 		return paths.Absolute(found.Path)
 	}
-	if found.Path != name && (filepath.IsAbs(name) || s.place.First != "" && found.Path == s.place.First+name) {
+	if found.Path != name && (found.Maybe || filepath.IsAbs(name) || s.place.First != "" && found.Path == s.place.First+name) {
 		return found.Path, nil
 	}
 	return name, nil

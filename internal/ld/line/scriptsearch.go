@@ -23,7 +23,7 @@ type ScriptPlace struct {
 //   - GNU ld looks for inputs next to a script that is an input itself, whatever that
 //     includes, and not next to one that -T names.
 //   - gold does next to a script of either kind, and lld next to that which has the name.
-//   - mold 1.10 does not, and later ones do.
+//   - mold 1.10 does not, and mold 2.37 does, with ".." removed as text.
 func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
 	place := ScriptPlace{Script: script, Static: static}
 	if d == GNU && flag {
@@ -52,6 +52,8 @@ type ScriptInput struct {
 	// Other is another path that may be meant, or "": this depends on the version of the
 	// linker, or on what it does not tell.
 	Other string
+	// Maybe says that some versions of the linker do not look there.
+	Maybe bool
 }
 
 // ScriptInput finds the file of a name. It has no path if there is none.
@@ -71,6 +73,7 @@ func (l *Line) ScriptInput(d Dialect, place ScriptPlace, word Name) (found Scrip
 	other, otherInfo := l.firstFile(maybe)
 	switch {
 	case info == nil:
+		other.Maybe = true
 		return other
 	case otherInfo != nil && !os.SameFile(info, otherInfo):
 		found.Other = other.Path
@@ -113,7 +116,7 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 	}
 	switch beside := place.First + name; {
 	case d == Mold && place.First != "":
-		files, maybe = []string{name}, []string{beside}
+		files, maybe = []string{name}, []string{filepath.Clean(beside)}
 	case d == Gold:
 		files = []string{beside}
 	case place.First != "":
