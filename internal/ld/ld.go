@@ -24,6 +24,7 @@
 //	             needs                                          addition
 //	words.go     the linker gets words that name all that       standIns
 //	run.go       the linker runs
+//	lost.go      what it has put elsewhere is warned of
 //	reports.go   what it has written names the inputs again
 //
 // Where nothing stands for any input, the process becomes the linker instead, as if
@@ -108,6 +109,7 @@ type prepared struct {
 	words    []string
 	names    *rename.Names // of temporary files
 	addition *addition
+	copies   []string // of the inputs that the linker takes whole
 	flags    []string // if all else is missing: the linker runs as it was called, and with these
 }
 
@@ -128,6 +130,9 @@ func (l *link) run() (process.Status, error) {
 	status, err := l.runLinker(ready)
 	if err != nil {
 		return status, err
+	}
+	if status == (process.Status{}) {
+		l.warnOfLostRecords(ready)
 	}
 	return status, rewriteReports(l.session.files, ready)
 }
@@ -185,5 +190,5 @@ func (l *link) prepare() (*prepared, error) {
 	if stand.added != nil {
 		names = append(names, renamed{stand.added.file, addedName})
 	}
-	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added}, nil
+	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added, copies: linkedCopies(ln, inputs, done)}, nil
 }

@@ -116,6 +116,26 @@ func TestMessagesOfScripts(t *testing.T) {
 	})
 }
 
+// A script that puts all sections of a file into one of another name takes its records
+// along: readers would find some probes, and not miss the others.
+func TestScriptsThatTakeRecords(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if why := l.Cannot[toolchains.Scripts]; why != "" {
+			t.Skip(why)
+		}
+		compile(t, "sub/second.c", "plain.c")
+		tools.Must(t, "cp", "sub/second.o", "third.o")
+		for pattern, warns := range map[string]bool{"sub/second.o(*)": true, "*(sdt_*)": true, "sub/second.o(.text)": false} {
+			os.WriteFile("the.lds", []byte("SECTIONS { .one : { "+pattern+" } .text : { *(.text) } }\n"), 0o666)
+			out, err := wrapped(l, "--", "-shared", "-z", "muldefs", "-o", "lib.so", "-T", "the.lds", "sub/second.o", "third.o", "plain.o")
+			const warning = "sdtconvert: warning: lib.so: section sdt_instances_set has "
+			if err != nil || strings.Contains(out, warning) != warns {
+				t.Errorf("%s: %v, says %q", pattern, err, out)
+			}
+		}
+	})
+}
+
 // What cannot be told of a script stops the link, with the cure.
 func TestScriptsThatAreRefused(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {

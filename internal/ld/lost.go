@@ -1,0 +1,78 @@
+package ld
+
+import (
+	"debug/elf"
+	"fmt"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
+)
+
+// warnOfLostRecords warns if the linker has put fewer records into their section than the
+// objects have. A linker script can do so without a word: in an output section of another
+// name, which b.o(*) may make of all that b.o has, no reader finds them. Where a linker may
+// drop code, it may drop the records too, and nothing is said.
+func (l *link) warnOfLostRecords(ready *prepared) {
+	dropsCode := slices.ContainsFunc(ready.Args, func(a line.Arg) bool { return a.Name == "gc-sections" || a.Name == "icf" })
+	if ready.Relocatable || len(ready.Scripts) == 0 || dropsCode || l.Convert.Patch.NoRecords {
+		return
+	}
+	linked, err := l.recordBytes(ready.InFolder(output(ready.Line)))
+	if err != nil {
+		return // the linker has written something else
+	}
+	var wanted [2]uint64
+	for _, file := range ready.copies {
+		of, err := l.recordBytes(file)
+		if err != nil {
+			continue // an archive, whose members need not be linked
+		}
+		for k := range wanted {
+			wanted[k] += of[k]
+		}
+	}
+	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		if linked[k] < wanted[k] {
+			message.Warning(l.Stderr, fmt.Errorf("%s: section %s has %d bytes of records, and the objects have %d: the linker script %s puts the others elsewhere, where nothing finds them; keep section %[2]s of all objects in a section of that name",
+				output(ready.Line), l.Convert.Patch.Layout.Section(k), linked[k], wanted[k], ready.Scripts[0]))
+		}
+	}
+}
+
+// linkedCopies returns the copies of the inputs that the linker takes whole if they are
+// objects.
+func linkedCopies(ln *line.Line, inputs scanned, done converted) (copies []string) {
+	for i, in := range inputs.byArg {
+		if place, ok := done.copies[in.path]; ok && !ln.Args[i].Lazy && !slices.Contains(copies, place) {
+			copies = append(copies, place)
+		}
+	}
+	return copies
+}
+
+// recordBytes returns the size of the records in an ELF file, by kind, without those of
+// COMDAT groups, of which a linker takes one copy.
+func (l *link) recordBytes(file string) (sizes [2]uint64, err error) {
+	f, err := input.Open(file)
+	if err != nil {
+		return sizes, err
+	}
+	defer f.Close()
+	o, err := f.Source().Image()
+	if err != nil {
+		return sizes, err
+	}
+	defer o.Release()
+	for i := range o.Sections {
+		sec := &o.Sections[i]
+		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			if sec.Name == l.Convert.Patch.Layout.Section(k) && sec.Flags&elf.SHF_GROUP == 0 {
+				sizes[k] += sec.Size
+			}
+		}
+	}
+	return sizes, nil
+}
