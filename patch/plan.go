@@ -305,7 +305,7 @@ func (p *Plan) sort() {
 		sites = append(sites, s)
 	}
 	p.Sites = sites
-	slices.SortStableFunc(p.Refused[len(p.Scan.Refused):], func(a, b Refusal) int {
+	slices.SortStableFunc(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 }

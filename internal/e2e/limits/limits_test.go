@@ -41,7 +41,7 @@ var bounds = map[string]int64{
 }
 
 const (
-	base         = 96 << 20           // bytes of memory that any command may take
+	base         = 160 << 20          // bytes of memory that any command may take
 	steeper      = 4                  // how many times as steep as the file the work may grow
 	littleWork   = 5 * time.Second    // of the processors, which is none
 	mostWork     = 600                // seconds of the processors, with any file
