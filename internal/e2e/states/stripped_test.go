@@ -246,10 +246,17 @@ func (f folder) rulesOf(file string) map[string]bool {
 func (f folder) checkFindings(what string, whole map[string]bool) {
 	f.Helper()
 	for rule := range f.rulesOf("out") {
-		if !whole[rule] && rule != "unknown-site" && rule != "unanchored-site" {
+		// LLVM's tools strip notes, which no code loads. Then no tracer raises a semaphore.
+		lost := rule == "dead-guard" && !f.hasNotes("out")
+		if !whole[rule] && rule != "unknown-site" && rule != "unanchored-site" && !lost {
 			f.Errorf("%s: %s is found, and not in the whole image", what, rule)
 		}
 	}
+}
+
+func (f folder) hasNotes(name string) bool {
+	f.Helper()
+	return strings.Contains(tools.Output(f.T, "readelf", "-nW", filepath.Join(f.path, name)), "stapsdt")
 }
 
 // checkResolve has resolve say of each site what list says.
