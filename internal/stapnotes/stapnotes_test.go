@@ -138,6 +138,7 @@ func TestImages(t *testing.T) {
 
 // The programs of this system that have notes: with semaphores, and without.
 func TestSystem(t *testing.T) {
+	tools.Need(t, "readelf")
 	for _, pattern := range []string{"/usr/bin/python3.1?", "/usr/bin/stap", "/usr/lib/*/libstdc++.so.6.*", "/usr/lib/postgresql/*/bin/postgres"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {

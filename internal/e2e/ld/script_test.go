@@ -171,6 +171,7 @@ func abs(t *testing.T, name string) string {
 
 // The wrapper takes its flags from the environment, and steps aside.
 func TestEnvironmentOfWrapper(t *testing.T) {
+	tools.Need(t, "gcc", "readelf")
 	enter(t, linker("bfd").Path)
 	compile(t, "main.c", "sub/second.c")
 	t.Setenv("SDTCONVERT_FLAGS", `--layout relative --probe-object-prefix 'sdt_'`)

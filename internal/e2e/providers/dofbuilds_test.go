@@ -81,6 +81,7 @@ func TestDOFAllOrNothing(t *testing.T) {
 
 // More sites than the format has room for keep the object as it is, too.
 func TestDOFNoRoom(t *testing.T) {
+	tools.Need(t, toolchains.Clang.Name)
 	folder := t.TempDir()
 	text := ".type f,@function\nf:\n.rept 65536\ncall __dtrace_shop___empty\n.endr\n.size f,.-f\n"
 	many, provider := filepath.Join(folder, "many.o"), filepath.Join(folder, "provider.o")

@@ -104,6 +104,7 @@ var (
 // TestListUnderBpftrace lists a process before bpftrace traces it, meanwhile, and
 // afterwards.
 func TestListUnderBpftrace(t *testing.T) {
+	tools.Need(t, gcc.cc.Name, clang.cc.Name)
 	for _, c := range []compiler{gcc, clang} {
 		for name, g := range guardedPrograms(t, c) {
 			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
@@ -167,6 +168,7 @@ func TestListUnderGdb(t *testing.T) {
 // TestEarlySemaphores proves the rule of that name: bpftrace raises a semaphore before the
 // program starts, and the program sees it unless check says that it does not.
 func TestEarlySemaphores(t *testing.T) {
+	tools.Need(t, gcc.cc.Name)
 	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
 		tools.Unavailable(t, "no sys/sdt.h")
 	}
