@@ -22,7 +22,7 @@ type instruction struct {
 	at      uint64 // its offset in the section
 	n       int    // its length in bytes
 	jump    int    // the index of the instruction that it jumps to, or -1
-	leaves  bool   // it jumps out of the function, or nobody knows where to
+	leaves  bool   // it jumps out of the function, or to an unknown place
 	padding bool   // it does nothing
 }
 
@@ -82,7 +82,7 @@ type analysis struct {
 	loads  map[uint64]*load // by offset
 	before []state          // each instruction
 	work   []int            // the instructions whose state has changed
-	// other is the state of what is reached in ways that nobody can follow: from the
+	// other is the state of what is reached in ways that cannot be followed: from the
 	// outside, by indirect jumps and by unwinders. seeds are these instructions.
 	other state
 	seeds []int

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -15,14 +16,23 @@ import (
 // has reported itself.
 type command func(p *program, args []string) (failed bool, err error)
 
-// commandNamed returns nil where there is no such command. That of a linker is not
-// among them: see run.
+// linkCommand is the command of a linker, whose response files are the linker's: see
+// runCommand.
+const linkCommand = "ld"
+
+// commandNames are all commands.
+var commandNames = []string{"check", "convert", "inspect", linkCommand, "list", "provider", "resolve", "sites", "stubs", "version", "help"}
+
+// isCommand reports whether a word names a command.
+func isCommand(word string) bool {
+	return slices.Contains(commandNames, word) || word == "--version" || word == "-V"
+}
+
+// commandNamed returns a command, but for that of a linker.
 func commandNamed(name string) command {
 	switch name {
 	case "check":
 		return (*program).check
-	case "convert":
-		return (*program).convert
 	case "inspect":
 		return (*program).inspect
 	case "list":
@@ -40,30 +50,23 @@ func commandNamed(name string) command {
 	case "help":
 		return (*program).help
 	}
-	return nil
+	return (*program).convert
 }
 
-// linkCommand is the name of the linker command.
-const linkCommand = "ld"
-
-// isCommand reports whether a word names a command.
-func isCommand(word string) bool { return word == linkCommand || commandNamed(word) != nil }
-
-// splitCommand returns the command that args name, or "" if they name none, and the
-// other arguments. Flags may precede the command.
-func splitCommand(args []string) (name string, rest []string) {
-	at := firstWord(args)
+// splitCommand returns the command that args name, and the other arguments. Flags may
+// precede the command. If args name none, it is "". at is what firstWord returns.
+func splitCommand(args []string) (name string, at int, rest []string) {
+	at = firstWord(args)
 	if at == len(args) || !isCommand(args[at]) {
-		return "", args
+		return "", at, args
 	}
-	return args[at], append(args[:at:at], args[at+1:]...)
+	return args[at], at, append(args[:at:at], args[at+1:]...)
 }
 
-// checkFirstWord returns a usage error if the first word of args, which name no command,
-// is no file either: then it is probably a misspelt command, and converting the files
-// behind it would be a surprise.
-func checkFirstWord(args []string) error {
-	at := firstWord(args)
+// checkFirstWord returns a usage error if the word at an index, the first of args, which
+// name no command, is no file either: then it is probably a misspelt command, and
+// converting the files behind it would be a surprise.
+func checkFirstWord(args []string, at int) error {
 	if at == len(args) {
 		return nil
 	}
@@ -95,18 +98,20 @@ func firstWord(args []string) int {
 	return len(args)
 }
 
-// flagSets returns the flags of all commands. A flag means what it means to the first
-// of them that has it.
-func flagSets() []*pflag.FlagSet {
-	list, _ := listFlags()
-	resolve, _ := resolveFlags()
-	check, _ := newCheckFlags()
-	return []*pflag.FlagSet{convertFlags().FlagSet, linkerFlags().FlagSet, list, resolve, check.FlagSet}
+// flagSets are the flags of all commands. A flag means what it means to the first of them
+// that has it; the others are not made then.
+var flagSets = []func() *pflag.FlagSet{
+	func() *pflag.FlagSet { return convertFlags().FlagSet },
+	func() *pflag.FlagSet { return linkerFlags().FlagSet },
+	func() *pflag.FlagSet { f, _ := listFlags(); return f },
+	func() *pflag.FlagSet { f, _ := resolveFlags(); return f },
+	func() *pflag.FlagSet { s, _ := newCheckFlags(); return s.FlagSet },
 }
 
 // valueFollows reports whether the value of a flag is the next word.
 func valueFollows(word string) bool {
-	for _, set := range flagSets() {
+	for _, flags := range flagSets {
+		set := flags()
 		if name, long := strings.CutPrefix(word, "--"); long {
 			if f := set.Lookup(name); f != nil {
 				return f.NoOptDefVal == ""
@@ -133,7 +138,7 @@ func valueFollows(word string) bool {
 // nearestCommand returns the command that a word is a misspelling of, or "".
 func nearestCommand(word string) string {
 	nearest, least := "", 3 // more than two wrong letters make another word
-	for _, name := range []string{"check", "convert", "inspect", linkCommand, "list", "provider", "resolve", "sites", "stubs", "version", "help"} {
+	for _, name := range commandNames {
 		distance := editDistance(word, name)
 		if len(word) > 2 && strings.HasPrefix(name, word) {
 			distance = 1
@@ -169,7 +174,8 @@ func editDistance(a, b string) int {
 
 // runCommand runs the command that args name, or converts the files that they are.
 func (p *program) runCommand(args []string) int {
-	if name, rest := splitCommand(args); name == linkCommand { // its response files are the linker's
+	name, at, rest := splitCommand(args)
+	if name == linkCommand { // its response files are the linker's
 		return p.runLinker(rest)
 	}
 	expanded, err := line.Expand(args, requireFlag)
@@ -177,18 +183,23 @@ func (p *program) runCommand(args []string) int {
 		if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
 			err = usageError{err}
 		}
-		if name, _ := splitCommand(args); name == "check" {
+		if name == "check" {
 			err = checkError(err)
 		}
 		return p.report(err)
 	}
-	name, args := splitCommand(expanded)
-	if name == "" {
-		name, err = "convert", checkFirstWord(args)
+	if !slices.Equal(expanded, args) {
+		name, at, rest = splitCommand(expanded)
+	}
+	switch name {
+	case linkCommand:
+		return p.runLinker(rest)
+	case "":
+		name, err = "convert", checkFirstWord(expanded, at)
 	}
 	failed := false
 	if err == nil {
-		failed, err = commandNamed(name)(p, args)
+		failed, err = commandNamed(name)(p, rest)
 	}
 	if errors.Is(err, pflag.ErrHelp) {
 		_, err = p.help([]string{name})

@@ -25,7 +25,7 @@ type dofLink struct {
 
 // dofEdited is a site that -G has disabled.
 type dofEdited struct {
-	finding         Finding // what it is if no DOF tells of it
+	finding         Finding // what it is if no DOF names it
 	function, alias string
 }
 
@@ -101,7 +101,7 @@ func (d *dofLink) tell(symbol string) {
 	d.told[symbol] = true
 }
 
-// lostDOF finds the sites in objects that no DOF of the link tells of.
+// lostDOF finds the sites in objects that no DOF of the link names.
 func (l *link) lostDOF() {
 	for i := range l.dof.edited {
 		if e := &l.dof.edited[i]; !l.dof.told[e.alias] && !l.dof.told[e.function] {

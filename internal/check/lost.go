@@ -62,7 +62,7 @@ func (f *Finding) setSource(site *manifest.Site) {
 	}
 }
 
-// told names what tells of a site.
+// told names what describes a site.
 func told(site *manifest.Site) string {
 	if site.Note != nil {
 		return "note"

@@ -37,7 +37,7 @@ var textualPaths = map[string]string{
 	"internal/ld/line/rules.go: searched Clean":            "mold searches the cleaned directory",
 	"internal/ld/linker.go: is EvalSymlinks":               "its last component alone is used",
 	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary folder",
-	"internal/ld/temp.go: newTempFolder EvalSymlinks":      "the folder is new, and nobody else knows its name",
+	"internal/ld/temp.go: newTempFolder EvalSymlinks":      "the directory is new, and no other program knows its name",
 	"internal/paths/paths.go: Absolute Abs":                "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":           "after the path was made absolute without a change",
 	"patch/dof.go: pathFrom Clean":                         "hashed, and never opened",

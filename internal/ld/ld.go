@@ -109,8 +109,8 @@ type prepared struct {
 	words    []string
 	names    *rename.Names // of temporary files
 	addition *addition
-	copies   []string // of the inputs that the linker takes whole
-	flags    []string // if all else is missing: the linker runs as it was called, and with these
+	copies   map[string]bool // of the inputs that the linker takes whole
+	flags    []string        // if all else is missing: the linker runs as it was called, and with these
 }
 
 func (l *link) run() (process.Status, error) {

@@ -25,7 +25,7 @@ func (l *link) warnOfLostRecords(ready *prepared) {
 		return // the linker has written something else
 	}
 	var wanted [2]uint64
-	for _, file := range ready.copies {
+	for file := range ready.copies {
 		of, err := l.recordBytes(file)
 		if err != nil {
 			continue // an archive, whose members need not be linked
@@ -43,11 +43,15 @@ func (l *link) warnOfLostRecords(ready *prepared) {
 }
 
 // linkedCopies returns the copies of the inputs that the linker takes whole if they are
-// objects.
-func linkedCopies(ln *line.Line, inputs scanned, done converted) (copies []string) {
+// objects, where a script may take their records.
+func linkedCopies(ln *line.Line, inputs scanned, done converted) map[string]bool {
+	if len(ln.Scripts) == 0 {
+		return nil
+	}
+	copies := map[string]bool{}
 	for i, in := range inputs.byArg {
-		if place, ok := done.copies[in.path]; ok && !ln.Args[i].Lazy && !slices.Contains(copies, place) {
-			copies = append(copies, place)
+		if place, ok := done.copies[in.path]; ok && !ln.Args[i].Lazy {
+			copies[place] = true
 		}
 	}
 	return copies

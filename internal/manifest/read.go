@@ -144,7 +144,7 @@ func (d decoder) elements(value func() error) (bool, error) {
 	return true, err
 }
 
-// skip reads a value that nobody asks for.
+// skip reads a value that is not asked for.
 func (d decoder) skip() error {
 	for depth := 0; ; {
 		token, err := d.Token()

@@ -139,7 +139,7 @@ func IsDisabled(file image.Image, at image.Addr) bool {
 	return ok
 }
 
-// OfNote tells what is at the site of a probe call, in the file, that a note alone tells of.
+// OfNote tells what is at the site of a probe call, in the file, that only a note describes.
 // Headers of user space put a no operation there, which need be no disabled form: it is
 // Disabled all the same.
 func (r *Reader) OfNote(at image.Addr) (Site, error) {

@@ -92,7 +92,7 @@ func TestPathsBehindLinks(t *testing.T) {
 // caller is how a linker is called.
 type caller struct {
 	family, path string
-	compiler     string // "" for nobody: it is called directly
+	compiler     string // "" if the linker is called directly
 }
 
 // allCallers are those that links are compared with: twice as many without a compiler,
