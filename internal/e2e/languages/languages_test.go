@@ -19,7 +19,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(directory, program string) error {
+	os.Exit(tools.Main(m, `TestLanguages`, func(directory, program string) error {
 		converter, wrappers = program, filepath.Join(directory, "wrappers")
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err

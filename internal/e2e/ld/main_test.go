@@ -19,8 +19,11 @@ var (
 	files     string // of testdata
 )
 
+// noPlugins keeps nm from loading LLVM, which takes it longer than all else.
+const noPlugins = "--plugin="
+
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) (err error) {
+	os.Exit(tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, func(folder, program string) (err error) {
 		converter, wrappers = program, filepath.Join(folder, "wrappers")
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(_, path string) error {
+	os.Exit(tools.Main(m, `TestCosts`, func(_, path string) error {
 		program = path
 		return nil
 	}))
