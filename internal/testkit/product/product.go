@@ -11,10 +11,14 @@
 package product
 
 import (
+	"fmt"
 	"hash/fnv"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/alone"
 )
 
 // All reports whether whole products are to be run.
@@ -31,14 +35,22 @@ func strength() int {
 	return 2
 }
 
-// Tests are the tests of a product, in the order in which they run. The zero value is
-// empty.
+// Tests are the tests of a product, in the order in which they run.
 type Tests struct {
+	// Dimensions are what the values of a test are of: machine, compiler, linker and so on.
+	Dimensions []string
+	// Short is the most tests that a short run has, but for those of Always. If it is 0,
+	// each value occurs.
+	Short int
+
 	names []string
 	rows  [][]string
 	tests []func(t *testing.T)
-	kept  []bool // whatever the others are
+	kept  []bool // in every run
 }
+
+// New returns an empty product of some dimensions.
+func New(dimensions ...string) *Tests { return &Tests{Dimensions: dimensions} }
 
 // Add adds a test under a name. values has one for each dimension.
 func (p *Tests) Add(name string, values []string, test func(t *testing.T)) {
@@ -52,28 +64,81 @@ func (p *Tests) Always(name string, values []string, test func(t *testing.T)) {
 }
 
 func (p *Tests) add(name string, values []string, test func(t *testing.T), keep bool) {
+	for len(p.Dimensions) < len(values) && len(p.rows) == 0 {
+		p.Dimensions = append(p.Dimensions[:len(p.Dimensions):len(p.Dimensions)], fmt.Sprintf("dimension %d", len(p.Dimensions)+1))
+	}
+	if len(values) != len(p.Dimensions) {
+		panic(fmt.Sprintf("%s has the values %q, and the product the dimensions %q", name, values, p.Dimensions))
+	}
 	p.names = append(p.names, name)
 	p.rows = append(p.rows, values)
 	p.tests = append(p.tests, test)
 	p.kept = append(p.kept, keep)
 }
 
-// Run runs the tests that a run of this kind has.
+// Run runs the tests that a run of this kind has. It fails t if what they cover is not what
+// the package's Table says.
 func (p *Tests) Run(t *testing.T) {
 	t.Helper()
-	chosen := Cover(p.rows, p.kept, strength())
+	p.compare(t)
+	if Write() {
+		return
+	}
+	chosen := p.choose(t.Name(), strength())
 	for i, name := range p.names {
 		if chosen[i] {
-			t.Run(name, p.tests[i])
+			t.Run(name, func(t *testing.T) {
+				alone.ReportProduct(t, p.describe(i))
+				p.tests[i](t)
+			})
 		}
 	}
 }
 
+// choose chooses the tests of a run of some strength.
+func (p *Tests) choose(name string, strength int) []bool {
+	chosen := Cover(p.rows, p.kept, strength)
+	if strength != 1 || p.Short == 0 {
+		return chosen
+	}
+	var free []int
+	for i, yes := range chosen {
+		if yes && !p.kept[i] {
+			free = append(free, i)
+		}
+	}
+	few := slices.Clone(p.kept)
+	for _, i := range spread(name, free, p.Short) {
+		few[i] = true
+	}
+	return few
+}
+
+// describe names the values of a test that are not empty.
+func (p *Tests) describe(i int) string {
+	var all []string
+	for d, value := range p.rows[i] {
+		if value != "" {
+			all = append(all, p.Dimensions[d]+"="+value)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // Choose chooses rows of a product, of which each has a value for each dimension, for a
-// test that works on many in a loop.
-func Choose(rows [][]string) [][]string {
+// test that works on many in a loop. The test fails as one of Run.
+func Choose(t *testing.T, dimensions []string, rows [][]string) [][]string {
+	t.Helper()
+	p := New(dimensions...)
+	for _, row := range rows {
+		p.Add("", row, nil)
+	}
+	p.compare(t)
+	if Write() {
+		return nil
+	}
 	var chosen [][]string
-	for i, yes := range Cover(rows, make([]bool, len(rows)), strength()) {
+	for i, yes := range p.choose(t.Name(), strength()) {
 		if yes {
 			chosen = append(chosen, rows[i])
 		}
@@ -165,6 +230,11 @@ func Some[T any](name string, list []T, n int) []T {
 	case 1:
 		n = 1
 	}
+	return spread(name, list, n)
+}
+
+// spread chooses n of a list, at even distances. Where it begins depends on the name.
+func spread[T any](name string, list []T, n int) []T {
 	if n >= len(list) {
 		return list
 	}
