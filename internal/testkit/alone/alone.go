@@ -12,7 +12,7 @@ import (
 
 var state struct {
 	sync.Mutex
-	values map[string]string   // of the tests of products that run, by name
+	values map[string]string   // of the tests of products that have begun, by name
 	asked  map[testing.TB]bool // tests that Report was called for
 	failed map[string]bool     // tests that have logged their command, by name
 }
@@ -53,15 +53,17 @@ func Report(t testing.TB) {
 // ReportProduct is Report for a test of a product. values says which machine, compiler,
 // linker and so on it is of; the log of t and of its subtests names them.
 func ReportProduct(t testing.TB, values string) {
-	state.Lock()
-	state.values[t.Name()] = values
-	state.Unlock()
-	t.Cleanup(func() {
-		state.Lock()
-		delete(state.values, t.Name())
-		state.Unlock()
-	})
+	remember(t, values)
 	Report(t)
+}
+
+// InProduct makes t and its subtests log a command that runs whole products.
+func InProduct(t testing.TB) { remember(t, "") }
+
+func remember(t testing.TB, values string) {
+	state.Lock()
+	defer state.Unlock()
+	state.values[t.Name()] = values
 }
 
 // subtestFailed reports whether a subtest has logged its command, and forgets those

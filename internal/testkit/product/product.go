@@ -46,7 +46,7 @@ type Tests struct {
 	names []string
 	rows  [][]string
 	tests []func(t *testing.T)
-	kept  []bool // in every run
+	in    []runs
 }
 
 // New returns an empty product of some dimensions.
@@ -54,16 +54,31 @@ func New(dimensions ...string) *Tests { return &Tests{Dimensions: dimensions} }
 
 // Add adds a test under a name. values has one for each dimension.
 func (p *Tests) Add(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, false)
+	p.add(name, values, test, inSome)
 }
 
 // Always adds a test that every run has, because more than two of its values make it
 // hard.
 func (p *Tests) Always(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, true)
+	p.add(name, values, test, inEvery)
 }
 
-func (p *Tests) add(name string, values []string, test func(t *testing.T), keep bool) {
+// AddToWhole adds a test that only runs of whole products have, and of which no pair has to
+// occur in others.
+func (p *Tests) AddToWhole(name string, values []string, test func(t *testing.T)) {
+	p.add(name, values, test, inWhole)
+}
+
+// runs are the runs that a test is in.
+type runs int
+
+const (
+	inSome  runs = iota // those whose array has it
+	inEvery             // all
+	inWhole             // those of whole products
+)
+
+func (p *Tests) add(name string, values []string, test func(t *testing.T), in runs) {
 	for len(p.Dimensions) < len(values) && len(p.rows) == 0 {
 		p.Dimensions = append(p.Dimensions[:len(p.Dimensions):len(p.Dimensions)], fmt.Sprintf("dimension %d", len(p.Dimensions)+1))
 	}
@@ -73,7 +88,7 @@ func (p *Tests) add(name string, values []string, test func(t *testing.T), keep 
 	p.names = append(p.names, name)
 	p.rows = append(p.rows, values)
 	p.tests = append(p.tests, test)
-	p.kept = append(p.kept, keep)
+	p.in = append(p.in, in)
 }
 
 // Run runs the tests that a run of this kind has. It fails t if what they cover is not what
@@ -97,21 +112,32 @@ func (p *Tests) Run(t *testing.T) {
 
 // choose chooses the tests of a run of some strength.
 func (p *Tests) choose(name string, strength int) []bool {
-	chosen := Cover(p.rows, p.kept, strength)
-	if strength != 1 || p.Short == 0 {
-		return chosen
-	}
-	var free []int
-	for i, yes := range chosen {
-		if yes && !p.kept[i] {
-			free = append(free, i)
+	var at []int // the tests that there is a choice of
+	var rows [][]string
+	var kept []bool
+	for i, in := range p.in {
+		if in != inWhole || strength == 0 {
+			at, rows, kept = append(at, i), append(rows, p.rows[i]), append(kept, in == inEvery)
 		}
 	}
-	few := slices.Clone(p.kept)
-	for _, i := range spread(name, free, p.Short) {
-		few[i] = true
+	chosen := make([]bool, len(p.rows))
+	var free []int // chosen, and not kept
+	for j, yes := range Cover(rows, kept, strength) {
+		chosen[at[j]] = yes
+		if yes && !kept[j] {
+			free = append(free, at[j])
+		}
 	}
-	return few
+	if strength != 1 || p.Short == 0 || p.Short >= len(free) {
+		return chosen
+	}
+	for _, i := range free {
+		chosen[i] = false
+	}
+	for _, i := range spread(name, free, p.Short) {
+		chosen[i] = true
+	}
+	return chosen
 }
 
 // describe names the values of a test that are not empty.
@@ -125,11 +151,10 @@ func (p *Tests) describe(i int) string {
 	return strings.Join(all, ", ")
 }
 
-// Choose chooses rows of a product, of which each has a value for each dimension, for a
-// test that works on many in a loop. The test fails as one of Run.
-func Choose(t *testing.T, dimensions []string, rows [][]string) [][]string {
+// Choose chooses rows of values, which are added to the product, for a test that works on
+// many in a loop. It fails t as Run does, and a failing t logs a command as tests of Run do.
+func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
 	t.Helper()
-	p := New(dimensions...)
 	for _, row := range rows {
 		p.Add("", row, nil)
 	}
@@ -137,6 +162,7 @@ func Choose(t *testing.T, dimensions []string, rows [][]string) [][]string {
 	if Write() {
 		return nil
 	}
+	alone.InProduct(t)
 	var chosen [][]string
 	for i, yes := range p.choose(t.Name(), strength()) {
 		if yes {

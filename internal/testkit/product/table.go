@@ -129,8 +129,14 @@ func (p *Tests) line(t *testing.T, name string) []string {
 	t.Helper()
 	usual, short := p.choose(name, 2), p.choose(name, 1)
 	var all, some [][]string
+	every := 0
 	for i, row := range p.rows {
-		all = append(all, row)
+		if p.in[i] != inWhole {
+			all = append(all, row)
+		}
+		if p.in[i] == inEvery {
+			every++
+		}
 		if usual[i] {
 			some = append(some, row)
 		}
@@ -143,7 +149,7 @@ func (p *Tests) line(t *testing.T, name string) []string {
 		}
 	}
 	line := []string{name, p.sizes()}
-	for _, n := range []int{len(all), len(some), number(short), number(p.kept), len(pairs), len(covered), len(triples), len(meetings(some, 3))} {
+	for _, n := range []int{len(p.rows), len(some), number(short), every, len(pairs), len(covered), len(triples), len(meetings(some, 3))} {
 		line = append(line, fmt.Sprint(n))
 	}
 	return line
