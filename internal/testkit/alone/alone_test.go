@@ -136,6 +136,12 @@ func TestReport(t *testing.T) {
 	if got != want || row.log != nil || around.log != nil {
 		t.Errorf("got\n%s, want\n%s; and %q, %q", got, want, row.log, around.log)
 	}
+	loop := &fake{name: "TestLoop"}
+	Report(loop)
+	InProduct(loop)
+	if loop.end(); len(loop.log) != 1 || !strings.Contains(loop.log[0], "scripts/test --all --suite trixie ") {
+		t.Errorf("a test that chooses rows logs %q", loop.log)
+	}
 	for _, c := range []struct{ name, suite, all, want string }{
 		{"TestA", "", "", "CI=true SDTCONVERT_ATTACK=5 go test PACKAGE -run '^TestA$'"},
 		{"TestA", "", "all", "CI=true SDTCONVERT_ATTACK=5 SDTCONVERT_TESTS=all go test PACKAGE -run '^TestA$'"},

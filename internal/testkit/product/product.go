@@ -158,11 +158,11 @@ func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
 	for _, row := range rows {
 		p.Add("", row, nil)
 	}
+	alone.InProduct(t)
 	p.compare(t)
 	if Write() {
 		return nil
 	}
-	alone.InProduct(t)
 	var chosen [][]string
 	for i, yes := range p.choose(t.Name(), strength()) {
 		if yes {
@@ -198,8 +198,8 @@ func tuples(row []string, strength int) []tuple {
 // dimensions (strength 2), that occurs in any row occurs in a chosen one. Rows of kept
 // are chosen in any case, all are for strength 0. The choice depends on the rows alone.
 //
-// It takes the row with most that is new until nothing is. That is at most a few times
-// what the smallest array has.
+// It takes the row with most that is new until nothing is, and gives up rows that have
+// become superfluous. That is at most a few times what the smallest array has.
 func Cover(rows [][]string, kept []bool, strength int) []bool {
 	chosen := slices.Clone(kept)
 	if strength == 0 {
@@ -243,7 +243,30 @@ func Cover(rows [][]string, kept []bool, strength int) []bool {
 		}
 		cover(best)
 	}
+	prune(rows, kept, chosen, strength)
 	return chosen
+}
+
+// prune gives up chosen rows that have nothing which the others have not: the first rows
+// that Cover takes may be these.
+func prune(rows [][]string, kept, chosen []bool, strength int) {
+	times := map[tuple]int{}
+	for i, row := range rows {
+		if chosen[i] {
+			for _, t := range tuples(row, strength) {
+				times[t]++
+			}
+		}
+	}
+	for i, row := range rows {
+		all := tuples(row, strength)
+		if chosen[i] && !kept[i] && !slices.ContainsFunc(all, func(t tuple) bool { return times[t] == 1 }) {
+			chosen[i] = false
+			for _, t := range all {
+				times[t]--
+			}
+		}
+	}
 }
 
 // Some chooses from a list for a test that is about something else: n of it, others for
