@@ -115,8 +115,14 @@ func TestCorpus(t *testing.T) {
 
 // converted runs a check on each committed object that converts and has sites.
 func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
-	n := 0
-	for _, path := range corpus(t) {
+	if convertedOf(t, corpus(t), change, check) == 0 {
+		t.Error("no object was converted")
+	}
+}
+
+// convertedOf is converted for some of the objects. It returns how many it has checked.
+func convertedOf(t *testing.T, paths []string, change set, check func(t *testing.T, c run)) (n int) {
+	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			c := convertTo(t, path, change)
 			if !c.failed && len(c.object.Sites) > 0 {
@@ -125,9 +131,7 @@ func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
 			}
 		})
 	}
-	if n == 0 {
-		t.Error("no object was converted")
-	}
+	return n
 }
 
 // sharesLoads reports whether one relocation may be that of several sites: calls through

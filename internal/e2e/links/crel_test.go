@@ -64,7 +64,7 @@ func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
 
 // TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
 func TestCREL(t *testing.T) {
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	for _, c := range crelLinked() {
 		for _, l := range layouts {
 			ld := c.machine.linkers[0]
@@ -87,7 +87,7 @@ func TestCREL(t *testing.T) {
 // TestMergeCREL converts objects and merges them, and the other way round; with some of
 // SHT_RELA lld makes SHT_CREL of both.
 func TestMergeCREL(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("merged first", "mode")...)
 	for _, c := range crelLinked() {
 		for _, md := range []mode{modePIE, modeShared} {
 			ld := c.machine.linkers[0]
@@ -105,7 +105,7 @@ func TestMergeCREL(t *testing.T) {
 // TestConvertedCRELIsItsTwin compares what LLVM reads of relocations: conversion makes of
 // SHT_CREL what it makes of SHT_RELA, of all sections.
 func TestConvertedCRELIsItsTwin(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("options")...)
 	for _, c := range crelCompilers() {
 		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
 			name := strings.Join(flags, " ")

@@ -25,7 +25,7 @@ func TestLint(t *testing.T) {
 			rows = append(rows, []string{source, compiler, flags})
 		}
 	}
-	rows = product.Choose(rows)
+	rows = product.New("source", "compiler", "options").Choose(t, rows)
 	folder := t.TempDir()
 	converted := 0
 	for _, row := range rows {

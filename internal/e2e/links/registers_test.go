@@ -32,12 +32,12 @@ var registerFlags = []struct{ compile, link []string }{
 // TestRegisters converts code of the large code model. Where its calls were is told by
 // the stubs of the twin: by the addresses that they return to.
 func TestRegisters(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "flags", "linker")
 	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 		for _, f := range registerFlags {
-			flags := strings.Join(f.compile, " ")
 			for _, ld := range amd64.linkers {
-				all.Add(strings.Join([]string{cc.Name, ld.Name, flags}, " "), []string{cc.Name, flags, ld.Name}, func(t *testing.T) {
+				name := strings.Join(append([]string{cc.Name, ld.Name}, f.compile...), " ")
+				all.Add(name, []string{cc.Name, strings.Join(slices.Concat(f.compile, f.link), " "), ld.Name}, func(t *testing.T) {
 					t.Parallel()
 					c := amd64Compiler(cc, append([]string{"-mcmodel=large"}, f.compile...)...)
 					c.need(t)

@@ -53,7 +53,7 @@ func stubCombinations(t *testing.T) []combination {
 // what a compiler makes of stubs.c and probes.c: unconverted it does the same as
 // with those, and converted it has the records that they give.
 func TestStubs(t *testing.T) {
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	for _, c := range stubCombinations(t) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // TestStubsLeaveRealDefinitions links with definitions that the object was not
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("layout", "linker", "mode", "stubs first")...)
 	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
@@ -330,7 +330,7 @@ func TestStubsLint(t *testing.T) {
 		source, compiler, _ := strings.Cut(filepath.Base(o), ".")
 		rows = append(rows, []string{source, compiler})
 	}
-	rows = product.Choose(rows)
+	rows = product.New("source", "compiler").Choose(t, rows)
 	made := 0
 	for _, row := range rows {
 		o := filepath.Join(sources, row[0]+"."+row[1])

@@ -42,7 +42,7 @@ func TestTCPListing(t *testing.T) {
 		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
 		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
 	}
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
