@@ -30,6 +30,7 @@ func TestStandards(t *testing.T) {
 		folder := folderWith(t, flags...)
 		for _, c := range compilers {
 			for _, std := range slices.Concat(standards, cxxStandards) {
+				// As go test calls the second of a name, also in runs without the first.
 				name := c.Name + "/" + std + []string{"", "#01"}[i]
 				all.Add(name, []string{c.Name, std, strings.Join(flags, " ")}, func(t *testing.T) {
 					checkStandard(t, c, std, folder, stubArguments(flags))
