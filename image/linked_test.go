@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 	for _, machine := range toolchains.Machines {
 		for _, linker := range machine.Newest() {
 			for _, m := range modes {
-				all.Add(machine.Name+"/"+linker.Path+"/"+m.name, []string{machine.Name, linker.Path, m.name}, func(t *testing.T) {
+				all.Add(machine.Name+"/"+linker.Path+"/"+m.name, []string{machine.Name, linker.Name, m.name}, func(t *testing.T) {
 					t.Parallel()
 					testWords(t, machine, linker, m)
 				})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -58,7 +59,7 @@ func linker(family string) toolchains.Linker {
 // linker.
 func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 	tools.Need(t, "gcc", "ar", "nm", "readelf")
-	for _, l := range linkers {
+	for _, l := range product.Few(t.Name(), linkers) {
 		t.Run(l.Family, func(t *testing.T) {
 			tools.Need(t, l.Path)
 			enter(t, l.Path)

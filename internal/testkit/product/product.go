@@ -79,9 +79,6 @@ const (
 )
 
 func (p *Tests) add(name string, values []string, test func(t *testing.T), in runs) {
-	for len(p.Dimensions) < len(values) && len(p.rows) == 0 {
-		p.Dimensions = append(p.Dimensions[:len(p.Dimensions):len(p.Dimensions)], fmt.Sprintf("dimension %d", len(p.Dimensions)+1))
-	}
 	if len(values) != len(p.Dimensions) {
 		panic(fmt.Sprintf("%s has the values %q, and the product the dimensions %q", name, values, p.Dimensions))
 	}
@@ -296,3 +293,6 @@ func spread[T any](name string, list []T, n int) []T {
 	}
 	return chosen
 }
+
+// Few is a list, and in a short run one of it, others for other names.
+func Few[T any](name string, list []T) []T { return Some(name, list, len(list)) }
