@@ -19,7 +19,7 @@ import (
 var converter string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestConverted|TestThin|TestSequences`, func(_, program string) error {
+	os.Exit(tools.Main(m, `TestConverted|TestThin`, func(_, program string) error {
 		converter = program
 		return nil
 	}))

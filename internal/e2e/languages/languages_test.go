@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -66,7 +67,7 @@ func TestEachLanguageHasItsTest(t *testing.T) {
 }
 
 func TestLanguages(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range product.Few(t.Name(), languages) {
 		t.Run(l.section, func(t *testing.T) {
 			t.Parallel()
 			if l.rare && tools.Lacks(l.tools...) {

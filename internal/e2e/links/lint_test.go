@@ -21,21 +21,20 @@ func TestLint(t *testing.T) {
 	var rows [][]string
 	for _, o := range committed(t) {
 		for _, flags := range []string{"", "--layout relative", "--layout freebsd", "--stapsdt"} {
-			source, compiler, _ := strings.Cut(filepath.Base(o), ".")
-			rows = append(rows, []string{source, compiler, flags})
+			rows = append(rows, append(madeOf(o), flags, o))
 		}
 	}
-	rows = product.New("source", "compiler", "options").Choose(t, rows)
+	rows = product.New("source", "machine", "compiler", "options").Choose(t, rows)
 	folder := t.TempDir()
 	converted := 0
 	for _, row := range rows {
-		before := filepath.Join(sources, row[0]+"."+row[1])
+		flags, before := row[3], row[4]
 		after := filepath.Join(folder, filepath.Base(before))
-		if _, err := tools.Try(converter, append(strings.Fields(row[2]), "-o", after, before)...); err != nil {
+		if _, err := tools.Try(converter, append(strings.Fields(flags), "-o", after, before)...); err != nil {
 			continue // It is to be refused; other tests say so.
 		}
 		converted++
-		lint(t, before, after, row[2])
+		lint(t, before, after, flags)
 	}
 	if converted < len(rows)/4 {
 		t.Errorf("only %d of %d objects were converted", converted, len(rows))
@@ -50,6 +49,13 @@ func committed(t *testing.T) []string {
 		t.Fatalf("no objects: %v", err)
 	}
 	return objects
+}
+
+// madeOf are the source of a committed object, its machine and its compiler.
+func madeOf(object string) []string {
+	source, made, _ := strings.Cut(filepath.Base(object), ".")
+	words := strings.SplitN(made, "-", 3)
+	return []string{source, words[0], words[1]}
 }
 
 func lint(t *testing.T, before, after, flags string) {

@@ -327,13 +327,12 @@ func TestStubsLint(t *testing.T) {
 	tools.Need(t, "eu-elflint", "readelf")
 	var rows [][]string
 	for _, o := range committed(t) {
-		source, compiler, _ := strings.Cut(filepath.Base(o), ".")
-		rows = append(rows, []string{source, compiler})
+		rows = append(rows, append(madeOf(o), o))
 	}
-	rows = product.New("source", "compiler").Choose(t, rows)
+	rows = product.New("source", "machine", "compiler").Choose(t, rows)
 	made := 0
 	for _, row := range rows {
-		o := filepath.Join(sources, row[0]+"."+row[1])
+		o := row[3]
 		out := filepath.Join(t.TempDir(), "stubs.o")
 		if _, err := tools.Try(converter, "stubs", "-o", out, o); err != nil {
 			if _, err := os.Stat(out); err == nil {

@@ -22,7 +22,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	tools.Short(`TestKillLeavesTheOldOrTheNewFile|TestFaultLeavesTheFileAsItWas|TestFewFileDescriptors`)
+	tools.Short(`TestKillLeavesTheOldOrTheNewFile|TestFaultLeavesTheFileAsItWas`)
 	os.Exit(func() int {
 		folder, err := os.MkdirTemp("", "safetytest")
 		if err != nil {

@@ -148,12 +148,12 @@ func (p *Tests) describe(i int) string {
 	return strings.Join(all, ", ")
 }
 
-// Choose chooses rows of values, which are added to the product, for a test that works on
-// many in a loop. It fails t as Run does, and a failing t logs a command as tests of Run do.
+// Choose chooses rows, whose first columns are the values, for a test that works on many
+// in a loop. It fails t as Run does, and a failing t logs a command as tests of Run do.
 func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
 	t.Helper()
 	for _, row := range rows {
-		p.Add("", row, nil)
+		p.Add("", row[:len(p.Dimensions)], nil)
 	}
 	alone.InProduct(t)
 	p.compare(t)

@@ -38,6 +38,14 @@ func Need(t testing.TB, tools ...string) {
 	}
 }
 
+// Long skips a test in a run with -short, for which it takes too long.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long for -short")
+	}
+}
+
 // Lacks reports whether one of some tools is missing. It is for those that Debian has no
 // package of, which are not there in CI either.
 func Lacks(tools ...string) bool {
