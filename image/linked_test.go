@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -43,16 +44,18 @@ var needs = map[string][]toolchains.Feature{
 // TestWords compares what images say of fields with what a loaded program finds
 // in them.
 func TestWords(t *testing.T) {
+	all := product.New("machine", "linker", "mode")
 	for _, machine := range toolchains.Machines {
 		for _, linker := range machine.Newest() {
 			for _, m := range modes {
-				t.Run(machine.Name+"/"+linker.Path+"/"+m.name, func(t *testing.T) {
+				all.Add(machine.Name+"/"+linker.Path+"/"+m.name, []string{machine.Name, linker.Name, m.name}, func(t *testing.T) {
 					t.Parallel()
 					testWords(t, machine, linker, m)
 				})
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Linker, m mode) {

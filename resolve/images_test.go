@@ -3,12 +3,14 @@ package resolve_test
 import (
 	"debug/elf"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -25,27 +27,26 @@ var kinds = map[string][]string{
 // Every function that nm lists holds its first byte, the one in its middle and
 // its last, whatever links the image; and addr2line and eu-addr2line agree.
 func TestImages(t *testing.T) {
+	all := product.New("machine", "linker", "image")
 	for _, m := range toolchains.Machines {
-		t.Run(m.Name, func(t *testing.T) {
-			tools.Need(t, append(m.Tools("gcc", "nm", "addr2line", "strip", "objcopy"), "eu-addr2line")...)
-			objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
-			for _, l := range m.Newest() {
-				for kind, flags := range kinds {
-					t.Run(l.Name+"/"+kind, func(t *testing.T) {
-						t.Parallel()
-						tools.Need(t, l.Path)
-						image := filepath.Join(t.TempDir(), "image")
-						args := append([]string{"-B" + tools.Driver(t, l.Path), "-Wl,--build-id", "-o", image}, flags...)
-						tools.Output(t, m.Tool("gcc"), append(args, objects...)...)
-						checkImage(t, m, image)
-						if m != toolchains.ARM { // which has no .eh_frame
-							checkStripped(t, m, image)
-						}
-					})
-				}
+		for _, l := range m.Newest() {
+			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+				all.Add(m.Name+"/"+l.Name+"/"+kind, []string{m.Name, l.Name, kind}, func(t *testing.T) {
+					t.Parallel()
+					tools.Need(t, append(m.Tools("gcc", "nm", "addr2line", "strip", "objcopy"), "eu-addr2line", l.Path)...)
+					objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
+					image := filepath.Join(t.TempDir(), "image")
+					args := append([]string{"-B" + tools.Driver(t, l.Path), "-Wl,--build-id", "-o", image}, kinds[kind]...)
+					tools.Output(t, m.Tool("gcc"), append(args, objects...)...)
+					checkImage(t, m, image)
+					if m != toolchains.ARM { // which has no .eh_frame
+						checkStripped(t, m, image)
+					}
+				})
 			}
-		})
+		}
 	}
+	all.Run(t)
 }
 
 // function is what nm prints of one.

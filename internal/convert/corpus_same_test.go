@@ -50,6 +50,9 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		"dtrace":           func(o *patch.Options) { o.DTrace = true },
 		"stapsdt, dtrace":  func(o *patch.Options) { o.Stapsdt, o.DTrace = true, true },
 	} {
+		if testing.Short() && name != "relative" && name != "stapsdt, dtrace" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
 			for _, path := range corpus(t) {

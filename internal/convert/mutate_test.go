@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -56,9 +55,20 @@ func mutateByte(t *testing.T, files *scratch, original []byte, at int) {
 		tried[b] = true
 		data := bytes.Clone(original)
 		data[at] = b
-		if !t.Run(fmt.Sprintf("%#x=%#02x", at, b), func(t *testing.T) { files.tryBytes(t, data) }) {
-			return
+		tryByte(t, files, data, at)
+	}
+}
+
+// tryByte tries an object with a wrong byte, and says which it is where that fails.
+func tryByte(t *testing.T, files *scratch, data []byte, at int) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("with byte %#x = %#02x", at, data[at])
 		}
+	}()
+	if files.tryBytes(t, data); t.Failed() {
+		t.FailNow()
 	}
 }
 

@@ -35,7 +35,7 @@ func TestWhatIsNotLoadedNamesNoStub(t *testing.T) {
 			}
 		}
 	})
-	if forgotten < 6 {
+	if forgotten < 6 && !testing.Short() {
 		t.Errorf("only %d entries named a stub", forgotten)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
 
@@ -68,6 +69,7 @@ func read(t *testing.T, text []byte) (all []*manifest.Object) {
 // What is written is read again, whole, and of several manifests one behind the other
 // too.
 func TestWhatIsWrittenIsRead(t *testing.T) {
+	tools.Long(t)
 	all := described(t)
 	sites, code, records, functions, sources, refused := 0, 0, 0, 0, 0, 0
 	count := func(n *int, yes bool) {

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
@@ -103,7 +104,7 @@ func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 // and whether the file has symbols.
 func TestLiveTwins(t *testing.T) {
 	custom := patch.Names{Prefixes: []string{"custom_"}, EnabledPrefixes: []string{"custom_enabled_"}}
-	for _, m := range toolchains.All() {
+	for _, m := range product.Few(t.Name(), toolchains.All()) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			ld, strip := m.Tool("ld"), m.Tool("strip")

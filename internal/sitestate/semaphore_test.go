@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
@@ -347,10 +348,10 @@ func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 }
 
 func TestSemaphoreInImages(t *testing.T) {
-	for _, m := range toolchains.Machines {
+	for _, m := range product.Few(t.Name(), toolchains.Machines) {
 		t.Run(m.Name, func(t *testing.T) {
 			object := assembled(t, m)
-			for _, l := range m.Newest() {
+			for _, l := range product.Few(t.Name(), m.Newest()) {
 				for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
 					tools.Need(t, l.Path)
 					out := filepath.Join(t.TempDir(), "prog")
@@ -385,7 +386,7 @@ func addressOf(t *testing.T, m *toolchains.Machine, path, symbol string) uint64 
 }
 
 func TestSemaphoreInObjects(t *testing.T) {
-	for _, m := range toolchains.Machines {
+	for _, m := range product.Few(t.Name(), toolchains.Machines) {
 		t.Run(m.Name, func(t *testing.T) {
 			object := assembled(t, m)
 			merged := filepath.Join(t.TempDir(), "merged.o")

@@ -17,6 +17,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -114,7 +115,7 @@ func readelf(t testing.TB, path string) []string {
 }
 
 func TestImages(t *testing.T) {
-	for _, m := range toolchains.Machines {
+	for _, m := range product.Few(t.Name(), toolchains.Machines) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			if !m.TakesMemory(cc) {
 				continue
@@ -122,7 +123,7 @@ func TestImages(t *testing.T) {
 			t.Run(m.Name+"-"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				objects := compiled(t, m, cc)
-				for _, l := range m.Newest() {
+				for _, l := range product.Few(t.Name(), m.Newest()) {
 					for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
 						out := linked(t, m, l, mode, objects)
 						got := shown(notesOf(t, out))
@@ -155,7 +156,7 @@ func TestSystem(t *testing.T) {
 // In an object the relocations of notes tell what they refer to: those that readelf
 // lists.
 func TestObjects(t *testing.T) {
-	for _, m := range toolchains.Machines {
+	for _, m := range product.Few(t.Name(), toolchains.Machines) {
 		t.Run(m.Name, func(t *testing.T) {
 			objects := compiled(t, m, toolchains.GCC)
 			hit, plain := notesOf(t, objects[1]), notesOf(t, objects[2])

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -74,15 +75,18 @@ func checkChecked(t *testing.T, name string) {
 	}
 }
 
-// Every prefix of a file, and every byte of its tables with other bits, may lead to
-// findings and errors.
+// Prefixes of a file, and bytes of its tables with other bits, may lead to findings and
+// errors.
 func TestCheckOfBrokenFiles(t *testing.T) {
 	files := objects.NewScratch(t)
-	stride := 7
-	if testing.Short() {
+	stride := 29
+	switch {
+	case product.All():
+		stride = 7
+	case testing.Short():
 		stride = 67
 	}
-	for _, name := range objects.OfEachMachine {
+	for _, name := range product.Some(t.Name(), objects.OfEachMachine, len(objects.OfEachMachine)) {
 		original := objects.Read(t, name)
 		after, ok := converted.Object(t, original)
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -106,7 +107,7 @@ func TestMachinesAreCovered(t *testing.T) {
 // one of three tools tells: they do not always agree, nor do they with DWARF.
 // The objects say the same as the image.
 func TestImagesAgreeWithAddr2line(t *testing.T) {
-	for _, b := range builds {
+	for _, b := range product.Few(t.Name(), builds) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			objects, file := b.make(t, t.TempDir())

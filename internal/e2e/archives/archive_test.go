@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -18,7 +19,7 @@ import (
 var converter string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(_, program string) error {
+	os.Exit(tools.Main(m, `TestConverted|TestThin`, func(_, program string) error {
 		converter = program
 		return nil
 	}))
@@ -182,7 +183,7 @@ func same(t *testing.T, folder, a, b string) {
 // A converted archive is, byte for byte, what its archiver makes of its converted
 // members, and what ranlib makes of itself.
 func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
-	for _, m := range makers {
+	for _, m := range product.Few(t.Name(), makers) {
 		for _, flags := range [][]string{nil, {"--stapsdt"}, {"--layout", "relative"}} {
 			t.Run(fmt.Sprint(m, flags), func(t *testing.T) {
 				t.Parallel()
@@ -221,7 +222,7 @@ func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
 // Written to another file, a thin archive becomes the regular one that ar makes of
 // its converted members, which stay as they are.
 func TestThinArchiveBecomesRegular(t *testing.T) {
-	for _, m := range makers {
+	for _, m := range product.Few(t.Name(), makers) {
 		if !m.thin || m.env == wide {
 			continue
 		}

@@ -74,7 +74,7 @@ func TestStandards(t *testing.T) {
 				}
 			}
 		}
-		rows = product.Choose(rows)
+		rows = product.New("compiler", "standard", "source", "form").Choose(t, rows)
 		for _, c := range compilers(l.of) {
 			t.Run(c, func(t *testing.T) {
 				t.Parallel()

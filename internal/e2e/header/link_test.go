@@ -164,15 +164,15 @@ var (
 
 // TestLink links with all linkers in all modes.
 func TestLink(t *testing.T) {
-	var all product.Tests
+	all := product.New(wayDimensions...)
 	for _, c := range native {
 		for _, linker := range linkers {
 			for _, mode := range []string{"-no-pie", "-pie", "-shared", "-static"} {
 				for _, gc := range []bool{false, true} {
-					addWay(&all, c, way{linker: linker, mode: mode, gc: gc})
+					addWay(all, c, way{linker: linker, mode: mode, gc: gc})
 				}
 			}
-			addWay(&all, c, way{linker: linker, mode: "-shared", gc: true, layout: "relative"})
+			addWay(all, c, way{linker: linker, mode: "-shared", gc: true, layout: "relative"})
 		}
 	}
 	all.Run(t)
@@ -180,7 +180,7 @@ func TestLink(t *testing.T) {
 
 // TestFlags links what other compilers and flags make.
 func TestFlags(t *testing.T) {
-	var all product.Tests
+	all := product.New(wayDimensions...)
 	for _, c := range []toolchain{
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC"}},
 		{toolchains.AMD64, toolchains.GCC, []string{"-O3", "-fPIC", "-fno-plt", "-g"}},
@@ -200,14 +200,21 @@ func TestFlags(t *testing.T) {
 			mode = "-no-pie"
 		}
 		for _, linker := range []toolchains.Linker{bfd, toolchains.AMD64.Linker("lld")} {
-			addWay(&all, c, way{linker: linker, mode: mode, gc: true})
+			addWay(all, c, way{linker: linker, mode: mode, gc: true})
 		}
 	}
 	all.Run(t)
 }
 
+var wayDimensions = []string{"machine", "compiler", "linker", "mode", "garbage collected", "layout"}
+
+// values are one of each of wayDimensions.
+func (w way) values(c toolchain) []string {
+	return []string{c.machine.Name, strings.Join(append(c.machine.CC(c.cc), c.flags...), " "), w.linker.Path, w.mode, strconv.FormatBool(w.gc), w.layout}
+}
+
 func addWay(all *product.Tests, c toolchain, w way) {
-	all.Add(c.String()+"/"+w.String(), []string{c.String(), w.linker.Path, w.mode, strconv.FormatBool(w.gc), w.layout}, func(t *testing.T) {
+	all.Add(c.String()+"/"+w.String(), w.values(c), func(t *testing.T) {
 		t.Parallel()
 		c.need(t, w.linker)
 		exe, _ := c.link(t, w, programSources)
@@ -218,7 +225,7 @@ func addWay(all *product.Tests, c toolchain, w way) {
 // TestKept collects garbage in a program that has no reader: nothing refers to
 // the linker sets, and tracers look for them from outside.
 func TestKept(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "stubs", "linker")
 	for _, c := range native {
 		for _, linker := range linkers {
 			all.Add(c.String()+"/"+linker.Path, []string{c.cc.Name, strconv.FormatBool(slices.Contains(c.flags, stubFlags[0])), linker.Path}, func(t *testing.T) {
@@ -266,13 +273,14 @@ func checkSets(t *testing.T, image string, want map[string]int) {
 // TestRelocatable links converted objects with -r first. The output of one that
 // forgets what is to be retained must not be linked with --gc-sections.
 func TestRelocatable(t *testing.T) {
+	all := product.New("merging linker", "linker")
 	c := nops[0]
 	for _, first := range linkers {
 		if !first.Can(toolchains.GroupsWithR) {
 			continue
 		}
 		for _, final := range linkers {
-			t.Run(first.Path+"/"+final.Path, func(t *testing.T) {
+			all.Add(first.Path+"/"+final.Path, []string{first.Path, final.Path}, func(t *testing.T) {
 				t.Parallel()
 				c.need(t, first)
 				tools.Need(t, final.Path)
@@ -288,6 +296,7 @@ func TestRelocatable(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // TestTwin runs the program unconverted, with stubs that print what they get.
@@ -315,8 +324,9 @@ func TestTwin(t *testing.T) {
 
 // TestMachines runs programs of other machines.
 func TestMachines(t *testing.T) {
+	all := product.New("machine")
 	for _, m := range toolchains.Foreign() {
-		t.Run(m.Name, func(t *testing.T) {
+		all.Add(m.Name, []string{m.Name}, func(t *testing.T) {
 			t.Parallel()
 			m.Need(t)
 			nop := toolchain{m, toolchains.GCC, []string{"-O2", "-ffunction-sections"}}
@@ -333,6 +343,7 @@ func TestMachines(t *testing.T) {
 			}
 		})
 	}
+	all.Run(t)
 }
 
 // TestManual runs the examples of SDT(9).

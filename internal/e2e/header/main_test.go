@@ -17,7 +17,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) error {
+	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(folder, program string) error {
 		files.Folder, converter = folder, program
 		return nil
 	}))

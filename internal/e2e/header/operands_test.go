@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -51,6 +52,7 @@ func TestOperands(t *testing.T) {
 	if err := os.WriteFile(cxx, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	all := product.New("machine", "compiler", "flags", "language")
 	for _, m := range toolchains.Machines {
 		if m == toolchains.I386 || m == toolchains.ARM {
 			continue // its trace points are calls
@@ -63,36 +65,38 @@ func TestOperands(t *testing.T) {
 				if m != toolchains.AMD64 && strings.HasPrefix(flag, "-Os") {
 					continue
 				}
-				checkOperands(t, m, append(m.CC(cc), strings.Fields(flag)...), program, ".c")
+				add := func(compiler []string, source, language string) {
+					all.Add(strings.Join(compiler, " ")+language, []string{m.Name, cc.Name, flag, language}, func(t *testing.T) { checkOperands(t, m, compiler, source, language) })
+				}
+				add(append(m.CC(cc), strings.Fields(flag)...), program, ".c")
 				// C++20, gcc 16's own choice, does not want parameters to be volatile.
-				checkOperands(t, m, append(m.CXX(cc), strings.Fields(flag+" -std=c++17")...), cxx, ".cc")
+				add(append(m.CXX(cc), strings.Fields(flag+" -std=c++17")...), cxx, ".cc")
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, source, language string) {
-	t.Run(strings.Join(compiler, " ")+language, func(t *testing.T) {
-		t.Parallel()
-		m.Need(t)
-		tools.Need(t, compiler[0])
-		object := output(t, "operands.o", append(slices.Clone(compiler), "-I"+include, "-Wall", "-Werror", "-c", source)...)
-		var found []string
-		for _, operands := range sdtOperands(t, object) {
-			var line []string
-			for _, o := range strings.Split(operands, " ") {
-				size, place, _ := strings.Cut(o, "@")
-				if operands != "" && !where[m.Name].MatchString(place) {
-					t.Errorf("%q of %q is no operand", o, operands)
-				}
-				line = append(line, size)
+	t.Parallel()
+	m.Need(t)
+	tools.Need(t, compiler[0])
+	object := output(t, "operands.o", append(slices.Clone(compiler), "-I"+include, "-Wall", "-Werror", "-c", source)...)
+	var found []string
+	for _, operands := range sdtOperands(t, object) {
+		var line []string
+		for _, o := range strings.Split(operands, " ") {
+			size, place, _ := strings.Cut(o, "@")
+			if operands != "" && !where[m.Name].MatchString(place) {
+				t.Errorf("%q of %q is no operand", o, operands)
 			}
-			found = append(found, strings.Join(line, " "))
+			line = append(line, size)
 		}
-		if want := sizes(compiler[0], language); !slices.Equal(found, want) {
-			t.Errorf("sizes are %q, not %q", found, want)
-		}
-	})
+		found = append(found, strings.Join(line, " "))
+	}
+	if want := sizes(compiler[0], language); !slices.Equal(found, want) {
+		t.Errorf("sizes are %q, not %q", found, want)
+	}
 }
 
 // excluded is SHF_EXCLUDE, which package elf does not have.

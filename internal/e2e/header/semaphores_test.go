@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -17,6 +18,7 @@ const raised = "0 0 0\n1 1 5\n256 1 5\n65535 1 5\n0 0 0\nevaluated 6\nwaited\n"
 // TestSemaphores has a program count semaphores up that its tests have defined, linked
 // as they are by all linkers, and looks at the section that they are in.
 func TestSemaphores(t *testing.T) {
+	all := product.New(wayDimensions...)
 	for _, c := range []toolchain{
 		nops[0], nops[1],
 		{toolchains.AMD64, toolchains.GCC, []string{"-O0", "-fPIC", "-DSDT_CALLS"}},
@@ -24,7 +26,7 @@ func TestSemaphores(t *testing.T) {
 	} {
 		for _, linker := range linkers {
 			for _, mode := range []string{"-no-pie", "-pie", "-static"} {
-				checkSemaphores(t, c, way{linker: linker, mode: mode, gc: mode == "-pie"})
+				addSemaphores(all, c, way{linker: linker, mode: mode, gc: mode == "-pie"})
 			}
 		}
 	}
@@ -32,12 +34,13 @@ func TestSemaphores(t *testing.T) {
 		if m == toolchains.I386 || m == toolchains.ARM {
 			continue // its tests are calls
 		}
-		checkSemaphores(t, toolchain{m, toolchains.GCC, []string{"-O2"}}, way{linker: m.Linker("bfd"), mode: "-static"}, m.QEMU)
+		addSemaphores(all, toolchain{m, toolchains.GCC, []string{"-O2"}}, way{linker: m.Linker("bfd"), mode: "-static"}, m.QEMU)
 	}
+	all.Run(t)
 }
 
-func checkSemaphores(t *testing.T, c toolchain, w way, command ...string) {
-	t.Run(c.String()+"/"+w.String(), func(t *testing.T) {
+func addSemaphores(all *product.Tests, c toolchain, w way, command ...string) {
+	all.Add(c.String()+"/"+w.String(), w.values(c), func(t *testing.T) {
 		t.Parallel()
 		c.machine.Need(t)
 		c.need(t, w.linker)

@@ -20,6 +20,11 @@ import (
 // every is the share of the kernel's modules that is looked at: one in so many.
 const every = 40
 
+func TestMain(m *testing.M) {
+	tools.Short(`TestFreeBSDLinker`)
+	os.Exit(m.Run())
+}
+
 // TestModules converts the __fentry__ calls of kernel modules, and lets objdump
 // judge that these calls are nops afterwards and that nothing else has changed.
 func TestModules(t *testing.T) {
@@ -39,8 +44,10 @@ func TestModules(t *testing.T) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	tool := filepath.Join(t.TempDir(), "sdtconvert")
-	tools.Output(t, "go", "build", "-o", tool, "sdtconvert/cmd/sdtconvert")
+	tool, err := tools.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return tool
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -19,7 +20,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(directory, program string) error {
+	os.Exit(tools.Main(m, `TestLanguages`, func(directory, program string) error {
 		converter, wrappers = program, filepath.Join(directory, "wrappers")
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err
@@ -66,7 +67,7 @@ func TestEachLanguageHasItsTest(t *testing.T) {
 }
 
 func TestLanguages(t *testing.T) {
-	for _, l := range languages {
+	for _, l := range product.Few(t.Name(), languages) {
 		t.Run(l.section, func(t *testing.T) {
 			t.Parallel()
 			if l.rare && tools.Lacks(l.tools...) {

@@ -65,7 +65,7 @@ func TestMake(t *testing.T) {
 		}
 		again()
 		for _, made := range []string{"libthird.so", "combined.o", "program"} {
-			if names := tools.Output(t, "nm", made); !strings.Contains(names, " sdt_app___") || strings.Contains(names, "__dtrace_probe") {
+			if names := tools.Output(t, "nm", noPlugins, made); !strings.Contains(names, " sdt_app___") || strings.Contains(names, "__dtrace_probe") {
 				t.Errorf("%s: %s", made, names)
 			}
 		}
@@ -83,7 +83,7 @@ func TestMakeWithCommand(t *testing.T) {
 	enter(t, linker("bfd").Path)
 	write(t, "Makefile", makefile)
 	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
-	if names := tools.Output(t, "nm", "combined.o"); strings.Contains(names, "__dtrace_probe") {
+	if names := tools.Output(t, "nm", noPlugins, "combined.o"); strings.Contains(names, "__dtrace_probe") {
 		t.Error(names)
 	}
 }
@@ -106,7 +106,7 @@ func TestCMake(t *testing.T) {
 		os.Unsetenv("LDFLAGS") // it is remembered
 		tools.Must(t, "cmake", "--build", "build")
 		expect(t, "build/program", both)
-		if names := tools.Output(t, "nm", "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
+		if names := tools.Output(t, "nm", noPlugins, "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
 			t.Errorf("libthird.so: %s", names)
 		}
 		if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
@@ -129,7 +129,7 @@ func TestNinjaInPlace(t *testing.T) {
 		t.Errorf("ninja again: %s", out)
 	}
 	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
-		if names := tools.Output(t, "nm", "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
+		if names := tools.Output(t, "nm", noPlugins, "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("%s is not converted: %s", object, names)
 		}
 	}

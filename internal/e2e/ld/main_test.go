@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -19,8 +20,11 @@ var (
 	files     string // of testdata
 )
 
+// noPlugins keeps nm from loading LLVM, which takes it longer than all else.
+const noPlugins = "--plugin="
+
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) (err error) {
+	os.Exit(tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, func(folder, program string) (err error) {
 		converter, wrappers = program, filepath.Join(folder, "wrappers")
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err
@@ -55,7 +59,7 @@ func linker(family string) toolchains.Linker {
 // linker.
 func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 	tools.Need(t, "gcc", "ar", "nm", "readelf")
-	for _, l := range linkers {
+	for _, l := range product.Few(t.Name(), linkers) {
 		t.Run(l.Family, func(t *testing.T) {
 			tools.Need(t, l.Path)
 			enter(t, l.Path)

@@ -62,7 +62,7 @@ func checkNopsLTO(t *testing.T, compiler string, l toolchains.Linker, args []str
 	for _, m := range noteArgs.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", "program"), -1) {
 		notes[m[1]+" "+m[2]]++
 	}
-	for _, m := range nopSymbol.FindAllStringSubmatch(tools.Must(t, "nm", "program"), -1) {
+	for _, m := range nopSymbol.FindAllStringSubmatch(tools.Must(t, "nm", noPlugins, "program"), -1) {
 		written[m[1]+" "+m[2]]++
 	}
 	if len(written) < 6 {

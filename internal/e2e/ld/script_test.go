@@ -96,7 +96,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 		gcc(t, l, "-o", "program", "main.o", "./group.so")
 		expect(t, "program", both)
-		if names := tools.Output(t, "nm", "sub/second.o"); strings.Contains(names, "__dtrace_probe") {
+		if names := tools.Output(t, "nm", noPlugins, "sub/second.o"); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("not converted: %s", names)
 		}
 	})
@@ -207,7 +207,7 @@ func TestFolderOfMold(t *testing.T) {
 	if out, err := wrapped(linker("mold"), "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
 		t.Fatalf("%s, %v", out, err)
 	}
-	if names := tools.Output(t, "nm", "sub/lib.so"); strings.Contains(names, "__dtrace") {
+	if names := tools.Output(t, "nm", noPlugins, "sub/lib.so"); strings.Contains(names, "__dtrace") {
 		t.Error(names)
 	}
 	sayNothing(t, "lib.map", read(t, "sub/lib.map"))
@@ -226,7 +226,7 @@ func TestNamesOfScriptsWithCommas(t *testing.T) {
 			os.WriteFile("the.so", []byte(script+"\n"), 0o666)
 			args := []string{"-shared", "-o", "out.so", "-L.", "./the.so"}
 			_, want := tools.Try(l.Path, args...)
-			defined := func() bool { return strings.Contains(tools.Output(t, "nm", "out.so"), " T second") }
+			defined := func() bool { return strings.Contains(tools.Output(t, "nm", noPlugins, "out.so"), " T second") }
 			wanted := want == nil && defined()
 			out, err := wrapped(l, append([]string{"--"}, args...)...)
 			if exitCode(err) != exitCode(want) || err == nil && defined() != wanted {

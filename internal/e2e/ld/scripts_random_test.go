@@ -62,7 +62,7 @@ func order(t *testing.T, image string) string {
 		}
 	}
 	var all []string
-	for _, name := range strings.Fields(tools.Output(t, "nm", "-n", "--format=just-symbols", image)) {
+	for _, name := range strings.Fields(tools.Output(t, "nm", noPlugins, "-n", "--format=just-symbols", image)) {
 		if strings.HasPrefix(name, "f_") {
 			all = append(all, name+" in "+section[index[name]])
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -20,7 +21,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(_, path string) error {
+	os.Exit(tools.Main(m, `TestCosts`, func(_, path string) error {
 		program = path
 		return nil
 	}))
@@ -168,8 +169,7 @@ func TestCostsAreBoundedBySize(t *testing.T) {
 	}
 	all := append(attacks[:len(attacks):len(attacks)], textAttacks...)
 	runs := 0
-	for i := range all {
-		a := &all[i]
+	for _, a := range product.Few(t.Name(), all) {
 		runs += 2 * len(a.commands)
 		t.Run(a.name, func(t *testing.T) {
 			if !full {

@@ -56,7 +56,7 @@ func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 // TestArchives converts a program's objects in archives. A linker that searches one
 // finds the program, main included, by the index of symbols.
 func TestArchives(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("linker", "archive")...)
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"), amd64Compiler(toolchains.Clang, "-O2", "-ffunction-sections"),
 		crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"),

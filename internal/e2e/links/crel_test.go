@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -45,10 +46,10 @@ func (c compiler) withoutCREL() compiler {
 	return c
 }
 
-// crelTest runs a test of objects that lld has to take: that it would not link the twin
+// crelTest is a test of objects that lld has to take: that it would not link the twin
 // is no reason to pass it over.
-func crelTest(t *testing.T, name string, c compiler, test func(t *testing.T)) {
-	t.Run(name, func(t *testing.T) {
+func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
 		t.Parallel()
 		c.need(t)
 		tools.Need(t, toolchains.LLVM("ld.lld"))
@@ -58,11 +59,12 @@ func crelTest(t *testing.T, name string, c compiler, test func(t *testing.T)) {
 			}
 		})
 		test(t)
-	})
+	}
 }
 
 // TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
 func TestCREL(t *testing.T) {
+	all := product.New(combinationDimensions...)
 	for _, c := range crelLinked() {
 		for _, l := range layouts {
 			ld := c.machine.linkers[0]
@@ -71,38 +73,43 @@ func TestCREL(t *testing.T) {
 					continue
 				}
 				way := combination{c, l, ld, md}
-				crelTest(t, way.String(), c, way.check)
+				all.Add(way.String(), way.values(), crelTest(c, way.check))
 			}
 			gc := combination{c, l, ld, modePIE}
-			crelTest(t, gc.String()+"/gc", c, func(t *testing.T) { checkGC(t, gc) })
+			all.Add(gc.String()+"/gc", append(c.values(), l.name, ld.Name, "gc"), crelTest(c, func(t *testing.T) { checkGC(t, gc) }))
 		}
 	}
+	all.Run(t)
 	c := crelLinked()[0]
-	crelTest(t, "icf", c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") })
+	t.Run("icf", crelTest(c, func(t *testing.T) { checkICF(t, c, c.machine.linkers[0], "-Wl,--gc-sections") }))
 }
 
 // TestMergeCREL converts objects and merges them, and the other way round; with some of
 // SHT_RELA lld makes SHT_CREL of both.
 func TestMergeCREL(t *testing.T) {
+	all := product.New(dimensions("merged first", "mode")...)
 	for _, c := range crelLinked() {
-		for name, md := range map[string]mode{"pie": modePIE, "shared": modeShared} {
+		for _, md := range []mode{modePIE, modeShared} {
 			ld := c.machine.linkers[0]
-			crelTest(t, c.String()+"/"+name, c, func(t *testing.T) {
+			all.Add(c.String()+"/"+md.name, append(c.values(), "merged", md.name), crelTest(c, func(t *testing.T) {
 				g := merging{program: compileProgram(t, c, pairs, md.library), merge: ld, final: ld, mode: md}
 				g.program.probed[1] = c.withoutCREL().object(t, "calls.c")
 				checkMergeBothWays(t, g, pairs)
-			})
-			crelTest(t, c.String()+"/again/"+name, c, func(t *testing.T) { convertAgain(t, c, pairs, ld) })
+			}))
+			all.Add(c.String()+"/again/"+md.name, append(c.values(), "again", md.name), crelTest(c, func(t *testing.T) { convertAgain(t, c, pairs, ld) }))
 		}
 	}
+	all.Run(t)
 }
 
 // TestConvertedCRELIsItsTwin compares what LLVM reads of relocations: conversion makes of
 // SHT_CREL what it makes of SHT_RELA, of all sections.
 func TestConvertedCRELIsItsTwin(t *testing.T) {
+	all := product.New(dimensions("options")...)
 	for _, c := range crelCompilers() {
 		for _, flags := range [][]string{nil, {"--drop-relocations"}, {"--stapsdt"}} {
-			crelTest(t, c.String()+strings.Join(flags, " "), c, func(t *testing.T) {
+			name := strings.Join(flags, " ")
+			all.Add(c.String()+name, append(c.values(), name), crelTest(c, func(t *testing.T) {
 				tools.Need(t, toolchains.LLVM("llvm-readelf"))
 				for _, source := range []string{"calls.c", "program.c", "comdat.cc"} {
 					compact := convert(t, c.object(t, source, "-g"), flags...)
@@ -119,9 +126,10 @@ func TestConvertedCRELIsItsTwin(t *testing.T) {
 					}
 					sameFile(t, convert(t, compact, flags...), compact)
 				}
-			})
+			}))
 		}
 	}
+	all.Run(t)
 }
 
 // relocationLines are the relocations of an object as llvm-readelf prints them, under

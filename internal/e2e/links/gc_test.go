@@ -31,7 +31,7 @@ func sameFile(t *testing.T, a, b string) {
 // both, because the program refers to __start_ and __stop_. None may keep a
 // record whose function is gone, nor lose one of a live function.
 func TestGC(t *testing.T) {
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	for _, c := range every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
@@ -105,7 +105,7 @@ func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site
 // TestICF folds identical functions: two that differ in a probe are not, though
 // their code has become the same.
 func TestICF(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("linker", "garbage")...)
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -14,9 +15,10 @@ import (
 // library. records already sees to it that no site is left to symbol lookup;
 // here the dynamic loader has the last word.
 func TestInterposed(t *testing.T) {
+	all := product.New("layout", "linker")
 	for _, l := range layouts {
 		for _, ld := range amd64.linkers {
-			t.Run(l.name+"/"+ld.Name, func(t *testing.T) {
+			all.Add(l.name+"/"+ld.Name, []string{l.name, ld.Name}, func(t *testing.T) {
 				t.Parallel()
 				c := amd64Compiler(toolchains.GCC, "-O2")
 				c.need(t)
@@ -25,6 +27,7 @@ func TestInterposed(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 func checkInterposed(t *testing.T, c compiler, l layout, ld toolchains.Linker) {

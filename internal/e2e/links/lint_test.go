@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -16,36 +18,69 @@ import (
 func TestLint(t *testing.T) {
 	t.Parallel()
 	tools.Need(t, "eu-elflint", "readelf")
+	var rows [][]string
+	for _, o := range committed(t) {
+		for _, flags := range []string{"", "--layout relative", "--layout freebsd", "--stapsdt"} {
+			rows = append(rows, append(madeOf(o), flags, o))
+		}
+	}
+	rows = product.New("source", "machine", "compiler", "options").Choose(t, rows)
+	folder := t.TempDir()
+	converted := 0
+	for _, row := range rows {
+		flags, before := row[3], row[4]
+		after := filepath.Join(folder, filepath.Base(before))
+		if _, err := tools.Try(converter, append(strings.Fields(flags), "-o", after, before)...); err != nil {
+			continue // It is to be refused; other tests say so.
+		}
+		converted++
+		lint(t, before, after, flags)
+	}
+	if converted < len(rows)/4 {
+		t.Errorf("only %d of %d objects were converted", converted, len(rows))
+	}
+}
+
+// committed are the paths of the committed objects.
+func committed(t *testing.T) []string {
+	t.Helper()
 	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
 	if err != nil || len(objects) == 0 {
 		t.Fatalf("no objects: %v", err)
 	}
-	converted := 0
-	for _, flags := range [][]string{nil, {"--layout", "relative"}, {"--layout", "freebsd"}, {"--stapsdt"}} {
-		for _, o := range objects {
-			out := filepath.Join(t.TempDir(), filepath.Base(o))
-			if _, err := tools.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, o)...); err != nil {
-				continue // It is to be refused; other tests say so.
+	return objects
+}
+
+// madeOf are the source of a committed object, its machine and its compiler.
+func madeOf(object string) []string {
+	source, made, _ := strings.Cut(filepath.Base(object), ".")
+	words := strings.SplitN(made, "-", 3)
+	return []string{source, words[0], words[1]}
+}
+
+func lint(t *testing.T, before, after, flags string) {
+	t.Helper()
+	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
+		known := complaintsBefore(tool, before)
+		for c := range complaints(tool, after) {
+			if !known[c] && !noneRelocation.MatchString(c) && !stapsdtNote.MatchString(c) {
+				t.Errorf("%s %s: %s says %q", filepath.Base(before), flags, tool[0], c)
 			}
-			converted++
-			lint(t, o, out, flags)
 		}
-	}
-	if converted < len(objects) {
-		t.Errorf("only %d of 4 x %d objects were converted", converted, len(objects))
 	}
 }
 
-func lint(t *testing.T, before, after string, flags []string) {
-	t.Helper()
-	for _, tool := range [][]string{{"eu-elflint", "--gnu-ld"}, {"readelf", "-aW"}} {
-		known := complaints(tool, before)
-		for c := range complaints(tool, after) {
-			if !known[c] && !noneRelocation.MatchString(c) && !stapsdtNote.MatchString(c) {
-				t.Errorf("%s %q: %s says %q", filepath.Base(before), flags, tool[0], c)
-			}
-		}
+// before holds what complaintsBefore has returned, by tool and object.
+var before sync.Map
+
+// complaintsBefore is complaints of a committed object, which several tests ask for.
+func complaintsBefore(tool []string, object string) map[string]bool {
+	key := tool[0] + " " + object
+	found, ok := before.Load(key)
+	if !ok {
+		found, _ = before.LoadOrStore(key, complaints(tool, object))
 	}
+	return found.(map[string]bool)
 }
 
 // complaints are the lines in which a tool finds fault, without numbers: what

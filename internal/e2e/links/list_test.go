@@ -168,7 +168,7 @@ var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part
 // stripped images are listed by their separate debug file as before, and
 // without one by what is left.
 func TestListOfStrippedImages(t *testing.T) {
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	tools.Need(t, "strip", "objcopy")
 	for _, c := range every([]compiler{{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {

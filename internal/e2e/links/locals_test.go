@@ -13,7 +13,7 @@ import (
 // TestLocals links probe objects that are local to functions: a record names
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {
-	var all product.Tests
+	all := product.New("machine", "compiler", "linker")
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			for _, ld := range m.linkers {

@@ -16,7 +16,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) error {
+	os.Exit(tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestArchives|TestRegisters|TestLocals`, func(folder, program string) error {
 		files.Folder, converter = folder, program
 		return nil
 	}))

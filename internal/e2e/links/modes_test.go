@@ -102,7 +102,10 @@ func (c combination) String() string {
 	return c.compiler.String() + "/" + c.layout.name + "/" + c.linker.Name + "/" + c.mode.name
 }
 
-// values are the dimensions of a product that it stands for.
+// combinationDimensions are the dimensions of a combination's values.
+var combinationDimensions = dimensions("layout", "linker", "mode")
+
+// values are one of each of combinationDimensions.
 func (c combination) values() []string {
 	return append(c.compiler.values(), c.layout.name, c.linker.Name, c.mode.name)
 }
@@ -139,7 +142,7 @@ func (c combination) comparable() *machine {
 
 // runCombinations checks the combinations that the run has.
 func runCombinations(t *testing.T, all []combination) {
-	var tests product.Tests
+	tests := product.New(combinationDimensions...)
 	for _, c := range all {
 		tests.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -31,10 +32,12 @@ var registerFlags = []struct{ compile, link []string }{
 // TestRegisters converts code of the large code model. Where its calls were is told by
 // the stubs of the twin: by the addresses that they return to.
 func TestRegisters(t *testing.T) {
+	all := product.New("compiler", "flags", "linker")
 	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 		for _, f := range registerFlags {
 			for _, ld := range amd64.linkers {
-				t.Run(strings.Join(append([]string{cc.Name, ld.Name}, f.compile...), " "), func(t *testing.T) {
+				name := strings.Join(append([]string{cc.Name, ld.Name}, f.compile...), " ")
+				all.Add(name, []string{cc.Name, strings.Join(slices.Concat(f.compile, f.link), " "), ld.Name}, func(t *testing.T) {
 					t.Parallel()
 					c := amd64Compiler(cc, append([]string{"-mcmodel=large"}, f.compile...)...)
 					c.need(t)
@@ -44,6 +47,7 @@ func TestRegisters(t *testing.T) {
 			}
 		}
 	}
+	all.Run(t)
 }
 
 func checkRegisters(t *testing.T, c compiler, ld toolchains.Linker, flags []string) {

@@ -84,7 +84,7 @@ func mergings(t *testing.T, c compiler, l layout, md mode) []merging {
 // TestMerge converts, merges with one linker and links with another; and, the
 // other way round, converts what one linker has merged.
 func TestMerge(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("merging linker", "linker", "objects", "mode")...)
 	for _, c := range []compiler{
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
@@ -102,7 +102,7 @@ func TestMerge(t *testing.T) {
 // TestMergeLayouts does the same in the other layouts and for RISC-V and LoongArch, where
 // distances are differences of symbols.
 func TestMergeLayouts(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("layout", "merging linker", "linker", "objects", "mode")...)
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2")) {
 		c.need(t)
 		for _, l := range layouts[1:] {
@@ -140,7 +140,7 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 // TestConvertAgain merges converted objects with others that are not, and
 // converts the result: the old sites stay, the new ones come.
 func TestConvertAgain(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("layout", "linker")...)
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.Clang, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -64,8 +65,11 @@ func TestManySections(t *testing.T) {
 		{"far beyond", many{66000, 500}, true},
 		{"crossing", many{65230, 3300}, false},
 	}
-	for _, tc := range cases {
-		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+	for i, tc := range cases {
+		for j, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+			if testing.Short() && i+j > 0 {
+				continue
+			}
 			t.Run(tc.name+"/"+cc.Name, func(t *testing.T) {
 				t.Parallel()
 				c := compiler{machine: amd64, cc: cc}
@@ -102,7 +106,7 @@ func checkExtended(t *testing.T, object string, want bool) {
 func linkMany(t *testing.T, before, after string) {
 	c := compiler{machine: amd64, cc: toolchains.GCC}
 	stub, probe := c.object(t, "many.c", "-DSTUB"), c.object(t, "many.c")
-	for _, ld := range amd64.linkers {
+	for _, ld := range product.Some(t.Name(), amd64.linkers, 2) {
 		t.Run(ld.Name, func(t *testing.T) {
 			tools.Need(t, ld.Path)
 			twin, err := link(amd64, ld, "many", []string{"-pie"}, before, stub)

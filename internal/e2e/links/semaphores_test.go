@@ -92,7 +92,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 // TestSemaphores has tests in each form load one semaphore, in all that linkers make of
 // several objects and an archive.
 func TestSemaphores(t *testing.T) {
-	var all product.Tests
+	all := product.New(dimensions("linker", "mode", "how")...)
 	for _, c := range here(
 		amd64Compiler(toolchains.GCC, "-O2"),
 		amd64Compiler(toolchains.GCC, "-O2", "-fno-plt", "-ffunction-sections"),

@@ -57,7 +57,7 @@ func siteCombinations() []combination {
 // program sees too. Its stubs are a compiler's, each at an address of its own, by
 // which objdump tells them apart.
 func TestSites(t *testing.T) {
-	var all product.Tests
+	all := product.New(combinationDimensions...)
 	for _, c := range siteCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 // TestStatics links probe objects that are static in C++: a record names the one that
 // its site's function has, by the names that nm has at its address.
 func TestStatics(t *testing.T) {
-	var all product.Tests
+	all := product.New("machine", "compiler", "linker", "layout")
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			for _, ld := range m.linkers {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -41,8 +42,9 @@ func TestTCPListing(t *testing.T) {
 		{machine: riscv64, cc: toolchains.Clang, flags: []string{"-O2"}},
 		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
 	}
+	all := product.New(combinationDimensions...)
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
-		t.Run(c.String(), func(t *testing.T) {
+		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
 			tools.Need(t, c.linker.Path)
@@ -55,6 +57,7 @@ func TestTCPListing(t *testing.T) {
 			checkTCP(t, image)
 		})
 	}
+	all.Run(t)
 }
 
 func checkTCP(t *testing.T, image string) {

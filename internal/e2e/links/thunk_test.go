@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +27,11 @@ func TestReturnThunk(t *testing.T) {
 		{s390x, toolchains.GCC, "-DALL", nil},
 		{s390x, toolchains.GCC, "-DTAILS_ONLY", tails},
 	}
+	all := product.New("machine", "compiler", "define", "linker")
 	for _, tc := range cases {
 		for _, ld := range tc.machine.linkers {
-			t.Run(strings.TrimPrefix(tc.machine.Triplet+" ", " ")+tc.compiler.Name+tc.define+"/"+ld.Name, func(t *testing.T) {
+			name := strings.TrimPrefix(tc.machine.Triplet+" ", " ") + tc.compiler.Name + tc.define + "/" + ld.Name
+			all.Add(name, []string{tc.machine.Name, tc.compiler.Name, tc.define, ld.Name}, func(t *testing.T) {
 				t.Parallel()
 				m := tc.machine
 				c := compiler{machine: m, cc: tc.compiler, flags: []string{"-Os", "-mfunction-return=thunk-extern", "-fPIC"}}
@@ -53,6 +56,7 @@ func TestReturnThunk(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 func checkThunk(t *testing.T, m *machine, im *image, want []site) {

@@ -103,7 +103,13 @@ func (c compiler) String() string {
 	return strings.Join(append(words, c.calls...), " ")
 }
 
-// values are the dimensions of a product that it stands for.
+// compilerDimensions are the dimensions of a compiler's values.
+var compilerDimensions = []string{"machine", "compiler", "flags", "flags of calls"}
+
+// dimensions are those of a product of compilers and more.
+func dimensions(more ...string) []string { return slices.Concat(compilerDimensions, more) }
+
+// values are one of each of compilerDimensions.
 func (c compiler) values() []string {
 	return []string{c.machine.Name, c.cc.Name, strings.Join(c.flags, " "), strings.Join(c.calls, " ")}
 }

@@ -3,6 +3,7 @@ package packages
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,6 +14,11 @@ import (
 
 	"sdtconvert/internal/testkit/tools"
 )
+
+func TestMain(m *testing.M) {
+	tools.Short(`TestInstall`)
+	os.Exit(m.Run())
+}
 
 // run runs a script of scripts/ in a folder with these variables, and returns what it
 // wrote to standard output.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -22,32 +23,34 @@ var (
 	cxxStandards = []string{"c++11", "gnu++14", "c++17", "c++20", "c++2b"}
 )
 
-// eachStandard calls test with each compiler in each standard.
-func eachStandard(t *testing.T, test func(t *testing.T, command []string)) {
-	for _, c := range compilers {
-		for _, std := range slices.Concat(standards, cxxStandards) {
-			command := toolchains.AMD64.CC(c)
-			if strings.Contains(std, "++") {
-				command = append(toolchains.AMD64.CXX(c), "-xc++")
-			}
-			t.Run(c.Name+"/"+std, func(t *testing.T) {
-				tools.Need(t, command[0])
-				test(t, append(slices.Clone(command), "-std="+std))
-			})
-		}
-	}
-}
-
 // The header compiles without a warning, twice, alone and beside SystemTap's.
 func TestStandards(t *testing.T) {
-	for _, flags := range [][]string{nil, {"-x", "stubs"}} {
+	all := product.New("compiler", "standard", "header")
+	for i, flags := range [][]string{nil, {"-x", "stubs"}} {
 		folder := folderWith(t, flags...)
-		eachStandard(t, func(t *testing.T, command []string) {
-			for _, mode := range [][]string{{"-O0", "-DBEFORE"}, {"-O2", "-DAFTER"}, {"-O2", "-fPIC"}} {
-				words := slices.Concat(command[1:], strict, mode, stubArguments(flags), []string{"-I" + folder, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
-				tools.Must(t, command[0], words...)
+		for _, c := range compilers {
+			for _, std := range slices.Concat(standards, cxxStandards) {
+				// As go test calls the second of a name, also in runs without the first.
+				name := c.Name + "/" + std + []string{"", "#01"}[i]
+				all.Add(name, []string{c.Name, std, strings.Join(flags, " ")}, func(t *testing.T) {
+					checkStandard(t, c, std, folder, stubArguments(flags))
+				})
 			}
-		})
+		}
+	}
+	all.Run(t)
+}
+
+func checkStandard(t *testing.T, c toolchains.Compiler, std, folder string, arguments []string) {
+	t.Helper()
+	command := toolchains.AMD64.CC(c)
+	if strings.Contains(std, "++") {
+		command = append(toolchains.AMD64.CXX(c), "-xc++")
+	}
+	tools.Need(t, command[0])
+	for _, mode := range [][]string{{"-O0", "-DBEFORE"}, {"-O2", "-DAFTER"}, {"-O2", "-fPIC"}} {
+		words := slices.Concat(command[1:], []string{"-std=" + std}, strict, mode, arguments, []string{"-I" + folder, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
+		tools.Must(t, command[0], words...)
 	}
 }
 

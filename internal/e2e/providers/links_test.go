@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -46,8 +47,11 @@ func program(t *testing.T, folder string, c toolchains.Compiler, l toolchains.Li
 	return out
 }
 
-// eachLink calls test with each way to make the program, with and without the object.
-func eachLink(t *testing.T, test func(t *testing.T, exe string)) {
+// eachLink calls test with each way to make the program, with and without the object. In
+// runs that are not of whole products the modes are those of some names, or all if there
+// are none.
+func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string)) {
+	all := product.New("compiler", "linker", "mode", "object")
 	folder := folderWith(t)
 	object := filepath.Join(folder, "shop.o")
 	tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", object)
@@ -61,13 +65,19 @@ func eachLink(t *testing.T, test func(t *testing.T, exe string)) {
 					continue // clang 19's code is not for lld 14
 				}
 				for _, more := range [][]string{nil, {object}} {
-					t.Run(strings.Join([]string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}, "/"), func(t *testing.T) {
+					add := all.Add
+					if names != nil && !slices.Contains(names, m.name) {
+						add = all.AddToWhole
+					}
+					values := []string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}
+					add(strings.Join(values, "/"), values, func(t *testing.T) {
 						test(t, program(t, folder, c, l, m, more...))
 					})
 				}
 			}
 		}
 	}
+	all.Run(t)
 }
 
 var semaphoreLine = regexp.MustCompile(`Semaphore: 0x([0-9a-f]+)`)
@@ -104,7 +114,7 @@ func checkProgram(t *testing.T, exe string, sites int) {
 // However it is linked, each note of the program names the one semaphore of its probe.
 func TestLinks(t *testing.T) {
 	tools.Need(t, "readelf", "nm")
-	eachLink(t, func(t *testing.T, exe string) {
+	eachLink(t, nil, func(t *testing.T, exe string) {
 		checkProgram(t, exe, 8)
 		if out := tools.Output(t, exe); out != "3 rounds\n" {
 			t.Errorf("untraced it prints %q", out)
@@ -114,9 +124,10 @@ func TestLinks(t *testing.T) {
 
 // An object for each machine, from what its compiler makes, in a program that runs.
 func TestForeign(t *testing.T) {
+	all := product.New("machine", "compiler")
 	for _, m := range toolchains.Machines {
 		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
-			t.Run(m.Name+"/"+c.Name, func(t *testing.T) {
+			all.Add(m.Name+"/"+c.Name, []string{m.Name, c.Name}, func(t *testing.T) {
 				m.Need(t)
 				folder := folderWith(t)
 				cc := m.CC(c)
@@ -139,6 +150,7 @@ func TestForeign(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // checkList looks at the listing: each probe in the function of its sites, once.

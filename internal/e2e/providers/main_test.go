@@ -15,7 +15,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(folder, program string) error {
+	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(folder, program string) error {
 		files.Folder, converter = folder, program
 		return nil
 	}))

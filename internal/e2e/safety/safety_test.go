@@ -5,7 +5,6 @@ package safety
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	tools.Short(`TestKillLeavesTheOldOrTheNewFile|TestFaultLeavesTheFileAsItWas`)
 	os.Exit(func() int {
 		folder, err := os.MkdirTemp("", "safetytest")
 		if err != nil {
@@ -30,11 +30,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(folder)
 		os.Chmod(folder, 0o755) // for tests that run it as another user
-		program = filepath.Join(folder, "sdtconvert")
-		build := exec.Command("go", "build", "-o", program, "sdtconvert/cmd/sdtconvert")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the calls of ld.so are not the program's
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("%v\n%s", err, out))
+		if program, err = tools.Build(folder); err != nil {
+			panic(err)
 		}
 		return m.Run()
 	}())

@@ -13,7 +13,7 @@ import (
 var converter string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, func(_, program string) error {
+	os.Exit(tools.Main(m, `TestCustomNames`, func(_, program string) error {
 		converter = program
 		return nil
 	}))

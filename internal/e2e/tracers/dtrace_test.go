@@ -136,7 +136,7 @@ func (p program) provider(t *testing.T) string {
 
 // TestDTraceLinks links notes for DTrace alone in all ways, beside a provider's note.
 func TestDTraceLinks(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "linker", "mode")
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-DSDT_CALLS")
 		objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
@@ -167,7 +167,7 @@ func TestDTraceLinks(t *testing.T) {
 
 // TestDTraceRelocatable links in two steps, with each pair of linkers.
 func TestDTraceRelocatable(t *testing.T) {
-	var all product.Tests
+	all := product.New("merging linker", "linker", "garbage")
 	p := compileProgram(t, gcc, "-DSDT_CALLS")
 	objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
 	for _, first := range linkers {

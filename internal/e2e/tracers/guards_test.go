@@ -65,7 +65,7 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 
 // eachGuards runs a test with the program of each linker, in some modes.
 func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
-	var all product.Tests
+	all := product.New("compiler", "linker", "mode")
 	for _, c := range []compiler{gcc, clang} {
 		for _, ld := range linkers {
 			for _, mode := range modes {
@@ -354,15 +354,13 @@ func TestGuardsUnderGDB(t *testing.T) {
 // TestSemaphoresInNotes has notes name the semaphores that there are: of the probe that is
 // tested, or of all.
 func TestSemaphoresInNotes(t *testing.T) {
+	all := product.New("linker", "semaphores")
 	for _, ld := range linkers {
-		for flag, want := range map[string]map[string]bool{
-			"tested": {"item": true, "idle": false},
-			"all":    {"item": true, "idle": true},
-		} {
-			t.Run(ld.Name+"/"+flag, func(t *testing.T) {
+		for flag, idle := range map[string]bool{"tested": false, "all": true} {
+			all.Add(ld.Name+"/"+flag, []string{ld.Name, flag}, func(t *testing.T) {
 				tools.Need(t, "gcc", gcc.driver(), "readelf")
 				notes := notesOf(t, linkGuards(t, gcc, ld, "pie", "--semaphores="+flag).image)
-				at := map[uint64]bool{}
+				want, at := map[string]bool{"item": true, "idle": idle}, map[uint64]bool{}
 				for _, n := range notes {
 					if (n.semaphore != 0) != want[n.name] {
 						t.Errorf("%v has the semaphore %#x", n, n.semaphore)
@@ -375,4 +373,5 @@ func TestSemaphoresInNotes(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }

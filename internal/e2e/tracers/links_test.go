@@ -32,7 +32,7 @@ var modes = []mode{
 
 // TestLinks compares notes with records in all that linkers make of them.
 func TestLinks(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "linker", "mode")
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-g")
 		for _, ld := range linkers {
@@ -89,7 +89,7 @@ var brokenGroups = regexp.MustCompile(`invalid section group|file format not rec
 
 // TestRelocatable links in two steps, with each pair of linkers.
 func TestRelocatable(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "merging linker", "linker", "garbage")
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c)
 		for _, first := range linkers {

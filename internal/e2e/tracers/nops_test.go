@@ -108,7 +108,7 @@ func nopModes(ld toolchains.Linker) []mode {
 
 // TestNops links marked nops in all ways, and without a conversion too.
 func TestNops(t *testing.T) {
-	var all product.Tests
+	all := product.New("compiler", "linker", "mode")
 	for _, c := range []compiler{gcc, oldClang, clang} {
 		p := compileNops(t, c, "-g")
 		for _, ld := range linkers {
@@ -141,7 +141,7 @@ func TestNops(t *testing.T) {
 
 // TestNopsOfCompilers are operands as compilers write them by other flags.
 func TestNopsOfCompilers(t *testing.T) {
-	var all product.Tests
+	all := product.New("machine", "compiler", "flags")
 	for _, c := range here(gcc, oldClang, clang, arm64, loong64, ppc64, ppc64le, riscv64, compiler{toolchains.ARM64, toolchains.Clang}, compiler{toolchains.LOONG64, toolchains.Clang}, compiler{toolchains.PPC64LE, toolchains.Clang}, compiler{toolchains.RISCV64, toolchains.Clang}, s390x, compiler{toolchains.S390X, toolchains.Clang}) {
 		for _, flags := range []string{"-O0", "-O0 -fno-pic", "-Os -fno-pic -fno-function-sections", "-O3 -fPIE -fomit-frame-pointer"} {
 			all.Add(c.machine.Name+"/"+c.cc.Name+flags, []string{c.machine.Name, c.cc.Name, flags}, func(t *testing.T) {
@@ -160,40 +160,81 @@ func TestNopsOfCompilers(t *testing.T) {
 
 // TestNopsMerged converts what ld -r has merged, and again with what is converted.
 func TestNopsMerged(t *testing.T) {
+	objects := []string{"all.o", "others.o", "some.o"}
+	var rows [][]string
+	for _, c := range []compiler{gcc, clang} {
+		for _, first := range linkers {
+			for _, name := range objects {
+				for _, ld := range linkers {
+					rows = append(rows, []string{c.cc.Name, first.Name, name, ld.Name})
+				}
+			}
+		}
+	}
+	all := product.New("compiler", "merging linker", "objects", "linker")
+	rows = all.Choose(t, rows)
+	chosen := func(values ...string) bool {
+		return slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row[:len(values)], values) })
+	}
 	for _, c := range []compiler{gcc, clang} {
 		p := compileNops(t, c)
 		converted := p.convert(t)
+		probed := map[string][]string{"all.o": p.probed, "some.o": {p.probed[0], converted[1], converted[2]}, "others.o": {converted[0], p.probed[1], p.probed[2]}}
 		for _, first := range linkers {
+			if !chosen(c.cc.Name, first.Name) {
+				continue
+			}
 			t.Run(c.cc.Name+"/"+first.Name, func(t *testing.T) {
-				for name, objects := range map[string][]string{"all.o": p.probed, "some.o": {p.probed[0], converted[1], converted[2]}, "others.o": {converted[0], p.probed[1], p.probed[2]}} {
+				for _, name := range objects {
+					if !chosen(c.cc.Name, first.Name, name) {
+						continue
+					}
 					merged := filepath.Join(t.TempDir(), name)
-					tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
-					if _, err := tools.Try(converter, "--stapsdt", merged); err != nil {
-						if first.Can(toolchains.GroupsWithR) || !strings.Contains(err.Error(), "is a member of group") {
-							t.Fatal(err)
-						}
-						continue // it is no sound object, and no linker takes it
-					}
-					before, err := os.ReadFile(merged)
-					if err != nil {
-						t.Fatal(err)
-					}
-					tools.Must(t, converter, "--stapsdt", merged)
-					if after, err := os.ReadFile(merged); err != nil || !slices.Equal(before, after) {
-						t.Errorf("%s changes when it is converted again: %v", name, err)
+					if !mergeNops(t, first, merged, probed[name]) {
+						continue
 					}
 					for _, ld := range linkers {
-						out, err := p.image(t, "image", []string{"-pie", "-B" + linker(t, ld)}, merged, p.main)
-						if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
-							continue // as it is unconverted
+						if chosen(c.cc.Name, first.Name, name, ld.Name) {
+							p.linkMergedNops(t, first, ld, merged)
 						}
-						if err != nil {
-							t.Fatal(err)
-						}
-						checkNops(t, out)
 					}
 				}
 			})
 		}
 	}
+}
+
+// mergeNops merges objects, and converts the result twice, which is as once. It reports
+// whether the linker makes a sound object.
+func mergeNops(t *testing.T, first toolchains.Linker, merged string, objects []string) bool {
+	t.Helper()
+	tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)
+	if _, err := tools.Try(converter, "--stapsdt", merged); err != nil {
+		if first.Can(toolchains.GroupsWithR) || !strings.Contains(err.Error(), "is a member of group") {
+			t.Fatal(err)
+		}
+		return false // no linker takes it
+	}
+	before, err := os.ReadFile(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, converter, "--stapsdt", merged)
+	if after, err := os.ReadFile(merged); err != nil || !slices.Equal(before, after) {
+		t.Errorf("%s changes when it is converted again: %v", filepath.Base(merged), err)
+	}
+	return true
+}
+
+// linkMergedNops links what mergeNops has made, and compares its notes.
+func (p program) linkMergedNops(t *testing.T, first, ld toolchains.Linker, merged string) {
+	t.Helper()
+	out, err := p.image(t, "image", []string{"-pie", "-B" + linker(t, ld)}, merged, p.main)
+	if err != nil && !first.Can(toolchains.GroupsWithR) && strings.Contains(err.Error(), "invalid section group") {
+		return // as it is unconverted
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNops(t, out)
 }

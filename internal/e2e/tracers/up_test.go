@@ -3,9 +3,11 @@ package tracers
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -105,9 +108,12 @@ var (
 // afterwards.
 func TestListUnderBpftrace(t *testing.T) {
 	tools.Need(t, gcc.cc.Name, clang.cc.Name)
+	all := product.New("compiler", "program")
 	for _, c := range []compiler{gcc, clang} {
-		for name, g := range guardedPrograms(t, c) {
-			t.Run(c.cc.Name+"/"+name, func(t *testing.T) {
+		programs := guardedPrograms(t, c)
+		for _, name := range slices.Sorted(maps.Keys(programs)) {
+			g := programs[name]
+			all.Add(c.cc.Name+"/"+name, []string{c.cc.Name, name}, func(t *testing.T) {
 				needUprobes(t, g.exe)
 				p := tools.Start(t, g.exe)
 				p.Until(t, "ready")
@@ -138,6 +144,7 @@ func TestListUnderBpftrace(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // TestListUnderGdb has gdb run the listing while it has a breakpoint at the probe.

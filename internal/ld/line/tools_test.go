@@ -18,6 +18,7 @@ import (
 // reads: where it reads the second alone, the first was a value. Where it reads
 // none, it did not like the value, which tells nothing.
 func TestValuesOfLinkers(t *testing.T) {
+	tools.Long(t)
 	tools.Need(t, "gcc")
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(longValues())) {

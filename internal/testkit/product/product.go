@@ -4,17 +4,22 @@
 // The full product repeats itself: most faults show wherever two values meet, whatever
 // the others are. So a usual run takes a covering array: a part of the product in which
 // every pair of values that meets in the product meets at least once. SDTCONVERT_TESTS=all
-// runs the whole product, and -short a part in which every value occurs.
+// runs the whole product, and -short a test or a few of each product, others for others,
+// so that the products of a package have most values.
 //
 // A test that is left out is not skipped: it does not exist in that run. So a skip keeps
 // its meaning, that the unconverted twin fails too.
 package product
 
 import (
+	"fmt"
 	"hash/fnv"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/alone"
 )
 
 // All reports whether whole products are to be run.
@@ -31,49 +36,132 @@ func strength() int {
 	return 2
 }
 
-// Tests are the tests of a product, in the order in which they run. The zero value is
-// empty.
+// Tests are the tests of a product, in the order in which they run.
 type Tests struct {
+	// Dimensions are what the values of a test are of: machine, compiler, linker and so on.
+	Dimensions []string
+	// Short is how many tests a short run has besides those of Always, 1 if it is 0.
+	Short int
+
 	names []string
 	rows  [][]string
 	tests []func(t *testing.T)
-	kept  []bool // whatever the others are
+	in    []runs
 }
+
+// New returns an empty product of some dimensions.
+func New(dimensions ...string) *Tests { return &Tests{Dimensions: dimensions} }
 
 // Add adds a test under a name. values has one for each dimension.
 func (p *Tests) Add(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, false)
+	p.add(name, values, test, inSome)
 }
 
 // Always adds a test that every run has, because more than two of its values make it
 // hard.
 func (p *Tests) Always(name string, values []string, test func(t *testing.T)) {
-	p.add(name, values, test, true)
+	p.add(name, values, test, inEvery)
 }
 
-func (p *Tests) add(name string, values []string, test func(t *testing.T), keep bool) {
+// AddToWhole adds a test that only runs of whole products have, and of which no pair has to
+// occur in others.
+func (p *Tests) AddToWhole(name string, values []string, test func(t *testing.T)) {
+	p.add(name, values, test, inWhole)
+}
+
+// runs are the runs that a test is in.
+type runs int
+
+const (
+	inSome  runs = iota // those whose array has it
+	inEvery             // all
+	inWhole             // those of whole products
+)
+
+func (p *Tests) add(name string, values []string, test func(t *testing.T), in runs) {
+	if len(values) != len(p.Dimensions) {
+		panic(fmt.Sprintf("%s has the values %q, and the product the dimensions %q", name, values, p.Dimensions))
+	}
 	p.names = append(p.names, name)
 	p.rows = append(p.rows, values)
 	p.tests = append(p.tests, test)
-	p.kept = append(p.kept, keep)
+	p.in = append(p.in, in)
 }
 
-// Run runs the tests that a run of this kind has.
+// Run runs the tests that a run of this kind has. It fails t if what they cover is not what
+// the package's Table says.
 func (p *Tests) Run(t *testing.T) {
 	t.Helper()
-	chosen := Cover(p.rows, p.kept, strength())
+	p.compare(t)
+	if Write() {
+		return
+	}
+	chosen := p.choose(t.Name(), strength())
 	for i, name := range p.names {
 		if chosen[i] {
-			t.Run(name, p.tests[i])
+			t.Run(name, func(t *testing.T) {
+				alone.ReportProduct(t, p.describe(i))
+				p.tests[i](t)
+			})
 		}
 	}
 }
 
-// Choose chooses rows of a product, of which each has a value for each dimension, for a
-// test that works on many in a loop.
-func Choose(rows [][]string) [][]string {
+// choose chooses the tests of a run of some strength.
+func (p *Tests) choose(name string, strength int) []bool {
+	var at []int // the tests that there is a choice of
+	var rows [][]string
+	var kept []bool
+	for i, in := range p.in {
+		if in != inWhole || strength == 0 {
+			at, rows, kept = append(at, i), append(rows, p.rows[i]), append(kept, in == inEvery)
+		}
+	}
+	chosen := make([]bool, len(p.rows))
+	var free []int // chosen, and not kept
+	for j, yes := range Cover(rows, kept, strength) {
+		chosen[at[j]] = yes
+		if yes && !kept[j] {
+			free = append(free, at[j])
+		}
+	}
+	if strength != 1 {
+		return chosen
+	}
+	for _, i := range free {
+		chosen[i] = false
+	}
+	for _, i := range spread(name, free, max(p.Short, 1)) {
+		chosen[i] = true
+	}
+	return chosen
+}
+
+// describe names the values of a test that are not empty.
+func (p *Tests) describe(i int) string {
+	var all []string
+	for d, value := range p.rows[i] {
+		if value != "" {
+			all = append(all, p.Dimensions[d]+"="+value)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Choose chooses rows, whose first columns are the values, for a test that works on many
+// in a loop. It fails t as Run does, and a failing t logs a command as tests of Run do.
+func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
+	t.Helper()
+	for _, row := range rows {
+		p.Add("", row[:len(p.Dimensions)], nil)
+	}
+	alone.InProduct(t)
+	p.compare(t)
+	if Write() {
+		return nil
+	}
 	var chosen [][]string
-	for i, yes := range Cover(rows, make([]bool, len(rows)), strength()) {
+	for i, yes := range p.choose(t.Name(), strength()) {
 		if yes {
 			chosen = append(chosen, rows[i])
 		}
@@ -107,8 +195,8 @@ func tuples(row []string, strength int) []tuple {
 // dimensions (strength 2), that occurs in any row occurs in a chosen one. Rows of kept
 // are chosen in any case, all are for strength 0. The choice depends on the rows alone.
 //
-// It takes the row with most that is new until nothing is. That is at most a few times
-// what the smallest array has.
+// It takes the row with most that is new until nothing is, and gives up rows that have
+// become superfluous. That is at most a few times what the smallest array has.
 func Cover(rows [][]string, kept []bool, strength int) []bool {
 	chosen := slices.Clone(kept)
 	if strength == 0 {
@@ -152,7 +240,30 @@ func Cover(rows [][]string, kept []bool, strength int) []bool {
 		}
 		cover(best)
 	}
+	prune(rows, kept, chosen, strength)
 	return chosen
+}
+
+// prune gives up chosen rows that have nothing which the others have not: the first rows
+// that Cover takes may be these.
+func prune(rows [][]string, kept, chosen []bool, strength int) {
+	times := map[tuple]int{}
+	for i, row := range rows {
+		if chosen[i] {
+			for _, t := range tuples(row, strength) {
+				times[t]++
+			}
+		}
+	}
+	for i, row := range rows {
+		all := tuples(row, strength)
+		if chosen[i] && !kept[i] && !slices.ContainsFunc(all, func(t tuple) bool { return times[t] == 1 }) {
+			chosen[i] = false
+			for _, t := range all {
+				times[t]--
+			}
+		}
+	}
 }
 
 // Some chooses from a list for a test that is about something else: n of it, others for
@@ -165,6 +276,11 @@ func Some[T any](name string, list []T, n int) []T {
 	case 1:
 		n = 1
 	}
+	return spread(name, list, n)
+}
+
+// spread chooses n of a list, at even distances. Where it begins depends on the name.
+func spread[T any](name string, list []T, n int) []T {
 	if n >= len(list) {
 		return list
 	}
@@ -177,3 +293,6 @@ func Some[T any](name string, list []T, n int) []T {
 	}
 	return chosen
 }
+
+// Few is a list, and in a short run one of it, others for other names.
+func Few[T any](name string, list []T) []T { return Some(name, list, len(list)) }

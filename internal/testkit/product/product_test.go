@@ -3,6 +3,7 @@ package product
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -115,5 +116,26 @@ func TestSome(t *testing.T) {
 	}
 	if len(seen) != len(list) {
 		t.Errorf("only %v are chosen", seen)
+	}
+}
+
+// TestLine counts the pairs and triples of a small product by hand.
+func TestLine(t *testing.T) {
+	p := New("machine", "linker", "mode")
+	p.Short = 1
+	for _, row := range []string{"amd64 bfd pie", "amd64 bfd exe", "amd64 lld pie", "amd64 lld exe", "arm bfd pie", "arm lld exe"} {
+		p.Add(row, strings.Fields(row), nil)
+	}
+	p.Always("arm bfd shared", []string{"arm", "bfd", "shared"}, nil)
+	p.AddToWhole("arm gold pie", []string{"arm", "gold", "pie"}, nil)
+	// Pairs: machine and linker 4, machine and mode 5, linker and mode 5. The array needs the
+	// rows of amd64, which are all of those with `bfd exe` and `lld pie`, but one of `bfd pie`
+	// and `lld exe` each, of which arm has the only ones.
+	want := "TestLine | machine:2, linker:3, mode:3 | 8 | 5 | 2 | 1 | 14 | 14 | 7 | 5"
+	if got := strings.Join(p.line(t, "TestLine"), " | "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := p.describe(1), "machine=amd64, linker=bfd, mode=exe"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

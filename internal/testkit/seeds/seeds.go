@@ -13,12 +13,18 @@ import (
 	"sdtconvert/internal/testkit/objects"
 )
 
+// In a run with -short, one object in so many is a seed.
+const shortShare = 20
+
 // Add adds the committed objects that are small, which fuzz faster, before and
 // after their conversion, and as images.
 func Add(f *testing.F) {
 	f.Helper()
 	const limit = 16 << 10
-	for _, file := range objects.Committed(f, limit) {
+	for i, file := range objects.Committed(f, limit) {
+		if testing.Short() && i%shortShare != 0 {
+			continue
+		}
 		f.Add(file.Data)
 		if after, ok := converted.Object(f, file.Data); ok {
 			f.Add(after)

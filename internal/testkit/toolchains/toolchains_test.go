@@ -55,6 +55,7 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 // Compilers make objects of the machine that the table has them for, linkers that
 // know it merge them, and others do not.
 func TestTableIsTrueOfTheTools(t *testing.T) {
+	tools.Long(t)
 	source := filepath.Join(t.TempDir(), "a.c")
 	if err := os.WriteFile(source, []byte("int a;\n"), 0o666); err != nil {
 		t.Fatal(err)

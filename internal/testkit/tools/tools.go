@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,14 @@ func Need(t testing.TB, tools ...string) {
 		if _, err := exec.LookPath(tool); err != nil {
 			Unavailable(t, "no "+tool)
 		}
+	}
+}
+
+// Long skips a test in a run with -short, for which it takes too long.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long for -short")
 	}
 }
 
@@ -162,14 +171,16 @@ func Shortened(s string) string {
 	return s
 }
 
-// Main runs the tests of a package that all work in one folder, with sdtconvert in
-// it, and returns the exit status. prepare is told of the folder first.
-func Main(m *testing.M, prepare func(scratch, converter string) error) int {
+// Main runs the tests of a package that all work in one directory, with sdtconvert in
+// it, and returns the exit status. It calls prepare with the directory first. A run with
+// -short has the tests that the regular expression short matches, if it names none.
+func Main(m *testing.M, short string, prepare func(scratch, converter string) error) int {
+	Short(short)
 	scratch, err := os.MkdirTemp("", "sdtconvert-test-")
 	if err == nil {
 		defer os.RemoveAll(scratch)
-		converter := filepath.Join(scratch, "sdtconvert")
-		if _, err = Try("go", "build", "-o", converter, "sdtconvert/cmd/sdtconvert"); err == nil {
+		var converter string
+		if converter, err = Build(scratch); err == nil {
 			err = prepare(scratch, converter)
 		}
 	}
@@ -178,6 +189,22 @@ func Main(m *testing.M, prepare func(scratch, converter string) error) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// Short makes the tests that a regular expression matches those of a run with -short, if
+// it names none.
+func Short(tests string) {
+	flag.Parse()
+	if run := flag.Lookup("test.run"); testing.Short() && run.Value.String() == "" {
+		run.Value.Set(tests)
+	}
+}
+
+// Build builds sdtconvert and returns its path in a directory. `go run` keeps what it
+// has linked, so that of all packages only the first links.
+func Build(directory string) (string, error) {
+	_, err := Command{Env: []string{"CGO_ENABLED=0"}}.Try("go", "run", "-exec", "cp -t '"+directory+"'", "sdtconvert/cmd/sdtconvert")
+	return filepath.Join(directory, "sdtconvert"), err
 }
 
 // Driver is the folder in which a compiler driver, told so by -B, finds a linker

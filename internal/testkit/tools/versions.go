@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sdtconvert/internal/testkit/alone"
 )
 
 // used are the tools of each test that runs.
@@ -19,7 +21,7 @@ var used = struct {
 
 // remember has a test that fails name the versions of the tools it ran with: what
 // it asserts of them may be true of others. What is not found along PATH is no
-// tool of others.
+// tool of others. It also logs how to run the test alone.
 func remember(t testing.TB, tools ...string) {
 	used.Lock()
 	defer used.Unlock()
@@ -33,6 +35,7 @@ func remember(t testing.TB, tools ...string) {
 	if known {
 		return
 	}
+	alone.Report(t)
 	t.Cleanup(func() {
 		used.Lock()
 		tools := used.by[t]

@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <sdt.h>
@@ -37,6 +38,7 @@ static void up(int signal)
 int main(void)
 {
 	const unsigned short counts[] = { 0, 1, 256, 65535, 0 };
+	const struct itimerval soon = { .it_value = { .tv_usec = 10000 } };
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		both = counts[i];
@@ -44,7 +46,7 @@ int main(void)
 	}
 	printf("evaluated %d\n", evaluated);
 	signal(SIGALRM, up);
-	alarm(1);
+	setitimer(ITIMER_REAL, &soon, 0);
 	while (!SDT_PROBE_ENABLED(sem, , , waited))
 		;
 	puts("waited");
