@@ -11,18 +11,29 @@ import (
 
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/product"
 )
 
-// In a run with -short, one object in so many is a seed.
-const shortShare = 20
+// share is of how many objects one is a seed. A run of whole products has all.
+func share(f *testing.F) int {
+	f.Helper()
+	switch {
+	case product.All():
+		return 1
+	case testing.Short():
+		return 20
+	}
+	return 4
+}
 
 // Add adds the committed objects that are small, which fuzz faster, before and
 // after their conversion, and as images.
 func Add(f *testing.F) {
 	f.Helper()
 	const limit = 16 << 10
+	every := share(f)
 	for i, file := range objects.Committed(f, limit) {
-		if testing.Short() && i%shortShare != 0 {
+		if i%every != 0 {
 			continue
 		}
 		f.Add(file.Data)
