@@ -30,7 +30,8 @@ type signals struct {
 func (s *signals) process(temp string, out *bytes.Buffer) *process.Process {
 	s.exited, s.to = make(chan int, 1), make(chan chan<- os.Signal, 1)
 	return &process.Process{
-		Stdout: out, Stderr: out, Environ: append(os.Environ(), "TMPDIR="+temp),
+		Stdout: out, Stderr: out,
+		Environ: (&process.Process{Environ: os.Environ()}).EnvironWith("TMPDIR", temp),
 		Notify: func(c chan<- os.Signal, _ ...os.Signal) { s.to <- c },
 		Exit:   func(status int) { s.exited <- status; runtime.Goexit() },
 	}

@@ -160,6 +160,7 @@ func (a *attack) compare(t *testing.T, n int) {
 // Whatever is in a file, the memory that a command takes is bounded by its size, and the
 // work grows as that does.
 func TestCostsAreBoundedBySize(t *testing.T) {
+	tools.DependOnTree(t)
 	if _, err := os.Stat("/proc/self/statm"); err != nil {
 		t.Skip("memory is measured as Linux counts it")
 	}

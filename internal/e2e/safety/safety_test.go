@@ -49,6 +49,7 @@ type outcome struct {
 
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
+	tools.DependOnTree(t)
 	return runCommand(t, exec.Command(program, args...))
 }
 

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -23,6 +25,8 @@ var used = struct {
 // it asserts of them may be true of others. What is not found along PATH is no
 // tool of others. It also logs how to run the test alone.
 func remember(t testing.TB, tools ...string) {
+	t.Helper()
+	DependOnTree(t)
 	used.Lock()
 	defer used.Unlock()
 	all, known := used.by[t]
@@ -62,3 +66,26 @@ func versions(tools []string) string {
 	}
 	return b.String()
 }
+
+// DependOnTree opens each directory of the project but those of documents, once. `go test`
+// takes the result of an earlier run if no file that the test has opened has changed since,
+// nor the entries of a directory; it does not see what other programs open for the test,
+// nor what sdtconvert is built of. All functions of this package that run tools call it.
+func DependOnTree(t testing.TB) {
+	t.Helper()
+	if err := openTree(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var openTree = sync.OnceValue(func() error {
+	return filepath.WalkDir(Root(), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was temporary
+			return nil
+		case err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "docs"):
+			return fs.SkipDir
+		}
+		return err
+	})
+})
