@@ -32,8 +32,8 @@ func (s *signals) process(temp string, out *bytes.Buffer) *process.Process {
 	return &process.Process{
 		Stdout: out, Stderr: out,
 		Environ: (&process.Process{Environ: os.Environ()}).EnvironWith("TMPDIR", temp),
-		Notify: func(c chan<- os.Signal, _ ...os.Signal) { s.to <- c },
-		Exit:   func(status int) { s.exited <- status; runtime.Goexit() },
+		Notify:  func(c chan<- os.Signal, _ ...os.Signal) { s.to <- c },
+		Exit:    func(status int) { s.exited <- status; runtime.Goexit() },
 	}
 }
 
