@@ -44,10 +44,13 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
+		"-rw-r--r-- share/fish/vendor_completions.d/sdtconvert.fish",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
+		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	}
 	if diff := cmp.Diff(want, files(t, root+"/usr")); diff != "" {
 		t.Errorf("to be installed (-) and installed (+): %s", diff)
