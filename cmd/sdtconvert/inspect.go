@@ -126,7 +126,7 @@ func (i *inspector) print(found *manifest.Inspection) {
 		i.printNone(found.File)
 		return
 	}
-	message.Line(&i.out, "%s: %s, %d sites", found.File, found.MachineName(), len(found.Sites))
+	message.Line(&i.out, "%s: %s, %s", found.File, found.MachineName(), message.Plural(len(found.Sites), "site"))
 	widths := cells(tableHead).widths(nil)
 	for k := range found.Sites {
 		widths = row(&found.Sites[k]).widths(widths)
