@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 //go:generate go test -count=1 -run ^TestDocsAreCurrent$ . -update
@@ -249,6 +251,56 @@ func TestFlagsAreDeclared(t *testing.T) {
 		slices.Sort(declared)
 		if diff := gocmp.Diff(declared, defined); diff != "" {
 			t.Errorf("%s: flags that are declared (-) and defined (+): %s", c.name, diff)
+		}
+	}
+}
+
+// What parses provider's command line knows the flags that are declared for it, and they
+// are all the letters that it knows but those that have no effect.
+func TestProviderFlagsAreDeclared(t *testing.T) {
+	declared := ""
+	for _, o := range providerFlags {
+		for head := range strings.SplitSeq(o.head, ", ") {
+			words := strings.Fields(head)
+			if len(words) == 2 {
+				words[1], _, _ = strings.Cut(words[1], "[")
+			}
+			p, err := parseProviderOptions(append(words, "-h", "-s", "a.d", "-o", "a.h"))
+			if err != nil && head != "-G" {
+				t.Errorf("%s: %v", head, err)
+			} else if err == nil && len(p.warnings) > 0 {
+				t.Errorf("%s: %v", head, p.warnings)
+			}
+			declared += words[0][1:2]
+		}
+	}
+	for _, letter := range valueOptions + flagOptions {
+		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after(), "-"+string(letter)+",") {
+			t.Errorf("-%c is not declared", letter)
+		}
+	}
+}
+
+// The values that completions suggest are those that are known.
+func TestChoicesAreKnown(t *testing.T) {
+	var formats []string
+	for _, f := range linkerset.Formats() {
+		formats = append(formats, f.String())
+	}
+	for _, c := range []struct {
+		option *option
+		known  []string
+	}{
+		{layoutOption, formats},
+		{listLayoutOption, formats},
+		{semaphoresOption, []string{patch.Tested.String(), patch.All.String()}},
+	} {
+		var values []string
+		for _, choice := range c.option.choices {
+			values = append(values, choice.value)
+		}
+		if diff := gocmp.Diff(c.known, values); diff != "" {
+			t.Errorf("--%s: known (-) and suggested (+): %s", c.option.name, diff)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // option declares a flag: its name, its value, and what help, the manual and completions
 // say about it. Commands that have a flag in common share its option.
 //
-// Texts for the manual are marked: --flag, {argument}, *literal*, `text in a fixed font`;
-// an empty line ends a paragraph. TestManual turns them into mdoc(7).
+// Texts for the manual are marked: {argument}, *literal*, `code`, $VARIABLE; flags need no
+// mark, an empty line ends a paragraph. TestDocsAreCurrent turns them into mdoc(7).
 type option struct {
 	name     string   // without dashes
 	letter   string   // "" for none
@@ -119,3 +119,6 @@ func (l *repeated) String() string { return strings.Join(*l.to, " ") }
 
 // Type returns the name of the type.
 func (l *repeated) Type() string { return "strings" }
+
+// GetSlice returns the values. It says to cobra that the flag may be given again.
+func (l *repeated) GetSlice() []string { return *l.to }
