@@ -137,7 +137,7 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	err := c.writer.File(target, in, out, replace.Options{
 		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
 	})
-	if errors.As(err, new(*replace.DirectoryError)) && target == in.Path && !c.KeepTime { // as the command convert
+	if replace.IsReadOnly(err) && target == in.Path && !c.KeepTime { // as the command convert does
 		return fmt.Errorf("%w; write the result elsewhere with -o or --output-dir", err)
 	}
 	return err

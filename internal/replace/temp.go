@@ -73,6 +73,13 @@ func (e *DirectoryError) Error() string {
 // Unwrap returns the error of the system.
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
+// IsReadOnly reports whether an error is that a directory, or all of its file system, must
+// not be written to.
+func IsReadOnly(err error) bool {
+	d := (*DirectoryError)(nil)
+	return errors.As(err, &d) && (errors.Is(d.Err, fs.ErrPermission) || errors.Is(d.Err, syscall.EROFS))
+}
+
 // unplaced returns a DirectoryError for an error in creating a temporary file.
 func unplaced(err error, target string) error {
 	if p, ok := err.(*fs.PathError); ok {
