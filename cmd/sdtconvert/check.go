@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -24,11 +25,86 @@ type checkSettings struct {
 	write   string // the baseline to write, "" for none
 }
 
-// check is the command that finds out what is wrong with the probes of a build.
-// Its exit status tells what it has found from what has kept it from looking.
-func (p *program) check(args []string) (bool, error) {
-	s, err := parseCheck(args)
-	if err != nil {
+// The flags of check that no other command has.
+var (
+	requireOption = &option{name: "require", value: "PROBE",
+		help: "a site has to have this probe, provider:module:function:name as for list; may be repeated",
+		manual: `A site has to have this probe, which is described as for *list*.
+May be repeated.`}
+	requireFileOption = &option{head: "    --require @FILE",
+		help: "the same for each probe of FILE, one a line; a # begins a comment",
+		manual: "The same for each probe that {file} lists, one a line.\n" +
+			"A `#` begins a comment.\n" +
+			"After this flag, and after `--require=`, {file} is no response file."}
+	requireNotesOption = &option{name: "require-notes",
+		help:   "each recorded site of a probe has to have a note, as convert --stapsdt makes it",
+		manual: `Each recorded site of a probe call has to have a note, as *convert* --stapsdt makes it.`}
+	manifestOption = &option{name: "manifest", value: "FILE", complete: completeFile,
+		help: "what convert --json printed: all of these sites have to be in the image, with their notes, unless the linker dropped their functions; may be repeated",
+		manual: `Compare the images with what *convert* --json printed: all of these sites have to be
+there, and the notes of those that were converted with --stapsdt.
+Those whose functions are not there, or of which the linker has kept another
+copy, are notes.
+May be repeated.`}
+	allowOption = &option{name: "allow", value: "RULE",
+		help: "do not apply this rule; may be repeated",
+		manual: `Do not apply this rule.
+May be repeated.`}
+	baselineOption = &option{name: "baseline", value: "FILE", complete: completeFile,
+		help:   "findings in FILE are known, and do not count as errors",
+		manual: `Do not count the findings that this file has.`}
+	writeBaselineOption = &option{name: "write-baseline", value: "FILE", complete: completeFile,
+		help:   "write all findings to FILE, and do not fail because of them",
+		manual: `Write all errors to this file, and do not fail because of them.`}
+	formatOption = &option{name: "format", value: "FORMAT",
+		help:    "text (default), json, sarif (2.1.0), or github, for annotations of the lines",
+		manual:  `Print *text*, *json*, *sarif*, which is SARIF 2.1.0, or *github*, annotations of source lines.`,
+		choices: []choice{{value: "text"}, {value: "json"}, {value: "sarif"}, {value: "github"}}}
+)
+
+// checkCommand finds what is wrong with the probes of a build.
+var checkCommand = &command{
+	name: "check", synopsis: "check [flags] FILE...", brief: "find what is wrong with the probes of objects, and of what was linked",
+	usage: []string{"sdtconvert check [flags] FILE..."},
+	text: `Finds what is wrong with the probes of a build: of its converted objects, which
+have to be all those of one link, of programs, libraries and kernel modules, and of
+these in comparison with what was converted. A site has a record, or a note alone,
+like those of provider files.`,
+	groups: []group{
+		{title: "What is required", manual: "check", options: []*option{
+			requireOption, requireFileOption, requireNotesOption, manifestOption, allowOption, baselineOption, writeBaselineOption,
+		}},
+		{title: "What is printed", manual: "check", options: []*option{formatOption}},
+		{title: "What is searched for", manual: "check", asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, sectionOption, probePrefixOption, followOption,
+		}},
+	},
+	after: rulesHelp,
+	exit:  "0 no error was found, 1 an error was found, 2 the command line is wrong, 3 a file could not be read, whatever was found in others.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		s, values := newCheckFlags(f)
+		return func([]string) (bool, error) { return p.check(s, values) }
+	},
+}
+
+// rulesHelp lists the rules of check.
+func rulesHelp() string {
+	var b strings.Builder
+	b.WriteString("Rules; those with * report a note, not an error:")
+	for _, r := range check.Rules {
+		star := ""
+		if r.Severity == check.Note {
+			star = "*"
+		}
+		fmt.Fprintf(&b, "\n    %-18s%1s %s", r.Name, star, r.Summary)
+	}
+	return b.String()
+}
+
+// check finds what is wrong with the probes of a build. Its exit status distinguishes what
+// it has found from what it could not read.
+func (p *program) check(s *checkSettings, values *checkFlags) (bool, error) {
+	if err := s.validate(values); err != nil {
 		return false, checkError(err)
 	}
 	r := p.runCheck(s)
@@ -81,55 +157,52 @@ type checkFlags struct {
 }
 
 // newCheckFlags defines the flags of check.
-func newCheckFlags() (*checkSettings, *checkFlags) {
-	s, values := &checkSettings{flags: &flags{FlagSet: newFlagSet("check")}}, &checkFlags{}
+func newCheckFlags(f *pflag.FlagSet) (*checkSettings, *checkFlags) {
+	s, values := &checkSettings{flags: &flags{FlagSet: f}}, &checkFlags{}
 	s.defineNames()
-	s.Var(&repeated{to: &values.require}, "require", "")
-	s.BoolVar(&values.requireNotes, "require-notes", false, "")
-	s.Var(&repeated{to: &s.allowed}, "allow", "")
-	s.Var(&repeated{to: &values.manifests}, "manifest", "")
-	s.StringVar(&values.baseline, "baseline", "", "")
-	s.StringVar(&s.write, "write-baseline", "", "")
-	s.StringVar(&values.format, "format", report.Default, "")
+	requireOption.list(f, &values.require)
+	requireNotesOption.bool(f, &values.requireNotes)
+	allowOption.list(f, &s.allowed)
+	manifestOption.list(f, &values.manifests)
+	baselineOption.string(f, &values.baseline, "")
+	writeBaselineOption.string(f, &s.write, "")
+	formatOption.string(f, &values.format, report.Default)
 	return s, values
 }
 
-func parseCheck(args []string) (*checkSettings, error) {
-	s, values := newCheckFlags()
-	if err := parseFlags(s.FlagSet, args); err != nil {
-		return nil, err
-	}
+// validate checks a command line that was parsed, and reads the files that its flags name.
+func (s *checkSettings) validate(values *checkFlags) error {
 	s.files = s.Args()
 	if err := s.checkNames(); err != nil {
-		return nil, err
+		return err
 	}
 	layouts, err := listedLayouts("", s.section)
 	if err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
 	if s.files, err = input.Distinct(s.files); err != nil {
-		return nil, err
+		return err
 	}
 	s.options = check.Options{
 		Names: s.patch.Names, ProbePrefix: s.patch.ProbePrefix, Layouts: append(layouts[0].Candidates(), linkerset.Layout{Format: linkerset.Tracepoints}), FollowThin: s.follow,
 		RequireNotes: values.requireNotes,
 	}
 	if s.options.Require, err = readRequirements(values.require); err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range s.allowed {
 		if check.RuleNamed(name) == nil {
-			return nil, usagef("--allow %s is no rule; sdtconvert help check lists them", name)
+			return usagef("--allow %s is no rule; sdtconvert help check lists them", name)
 		}
 	}
 	if s.format = report.Named(values.format); s.format == nil {
-		return nil, usagef("unknown format %q; known are %s", values.format, report.Names())
+		return usagef("unknown format %q; known are %s", values.format, report.Names())
 	}
 	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
-		return nil, err
+		return err
 	}
 	s.known, err = report.ReadBaseline(values.baseline)
-	return s, err
+	return err
 }
 
 // readManifests reads what --manifest names, nil for nothing.

@@ -5,62 +5,86 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/ld/line"
 )
 
-// command runs with its arguments, and tells whether anything failed that it
-// has reported itself.
-type command func(p *program, args []string) (failed bool, err error)
+// command declares a command: what help and the manual say about it, and what it does.
+type command struct {
+	name     string
+	synopsis string   // in the overview
+	brief    string   // what it does, in the overview
+	usage    []string // its forms
+	text     string   // what it does, in full
+	groups   []group  // its flags
+	after    func() string
+	exit     string // its exit statuses
 
-// linkCommand is the command of a linker, whose response files are the linker's: see
-// runCommand.
-const linkCommand = "ld"
+	// define defines its flags for one run, and returns what the run does then.
+	define func(p *program, f *pflag.FlagSet) runner
 
-// commandNames are all commands.
-var commandNames = []string{"check", "convert", "inspect", linkCommand, "list", "provider", "resolve", "sites", "stubs", "version", "help"}
-
-// isCommand reports whether a word names a command.
-func isCommand(word string) bool {
-	return slices.Contains(commandNames, word) || word == "--version" || word == "-V"
+	ownFlags    bool // parses its arguments itself; groups say which there are
+	linkerWords bool // other arguments, and response files, are those of a linker
 }
 
-// commandNamed returns a command, but for that of a linker.
-func commandNamed(name string) command {
-	switch name {
-	case "check":
-		return (*program).check
-	case "inspect":
-		return (*program).inspect
-	case "list":
-		return (*program).list
-	case "provider":
-		return (*program).provider
-	case "resolve":
-		return (*program).resolve
-	case "sites":
-		return (*program).sites
-	case "stubs":
-		return (*program).stubs
-	case "version", "--version", "-V":
-		return (*program).version
-	case "help":
-		return (*program).help
+// group is flags of a command that stand together in help.
+type group struct {
+	title     string
+	options   []*option
+	asConvert []*option // which help on convert explains
+	manual    string    // the name of their list in the manual, "" if it has none
+}
+
+// runner runs a command with what its flags have left of the arguments. It reports whether
+// anything failed that it has printed itself.
+type runner func(args []string) (failed bool, err error)
+
+// commands are all commands, in the order of the overview. They are set by init because
+// some of them refer to the list.
+var commands []*command
+
+func init() {
+	commands = []*command{
+		convertCommand, ldCommand, inspectCommand, checkCommand, listCommand, resolveCommand, stubsCommand, sitesCommand,
+		providerCommand, completionCommand, versionCommand, helpCommand,
 	}
-	return (*program).convert
 }
 
-// splitCommand returns the command that args name, and the other arguments. Flags may
-// precede the command. If args name none, it is "". at is what firstWord returns.
-func splitCommand(args []string) (name string, at int, rest []string) {
+// commandNames returns the names of all commands.
+func commandNames() []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// commandNamed returns a command, nil if there is none of that name.
+func commandNamed(name string) *command {
+	if name == "--version" || name == "-V" {
+		return versionCommand
+	}
+	for _, c := range commands {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// splitCommand returns the command that args name, nil for none, and the other arguments.
+// Flags may precede the command. at is what firstWord returns.
+func splitCommand(args []string) (c *command, at int, rest []string) {
 	at = firstWord(args)
-	if at == len(args) || !isCommand(args[at]) {
-		return "", at, args
+	if at < len(args) {
+		c = commandNamed(args[at])
 	}
-	return args[at], at, append(args[:at:at], args[at+1:]...)
+	if c == nil {
+		return nil, at, args
+	}
+	return c, at, append(args[:at:at], args[at+1:]...)
 }
 
 // checkFirstWord returns a usage error if the word at an index, the first of args, which
@@ -74,10 +98,7 @@ func checkFirstWord(args []string, at int) error {
 	if _, err := os.Lstat(word); err == nil || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
-	if near := nearestCommand(word); near != "" {
-		return usagef("unknown command or file %q: did you mean %s?", word, near)
-	}
-	return usagef("unknown command or file %q", word)
+	return unknownWord("unknown command or file %q", word, commandNames())
 }
 
 // firstWord returns the index of the first word that is neither a flag nor the value of
@@ -85,7 +106,7 @@ func checkFirstWord(args []string, at int) error {
 func firstWord(args []string) int {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
-		if len(word) < 2 || word[0] != '-' || isCommand(word) {
+		if !isFlag(word) || commandNamed(word) != nil {
 			return i
 		}
 		if word == "--" {
@@ -98,112 +119,70 @@ func firstWord(args []string) int {
 	return len(args)
 }
 
-// flagSets are the flags of all commands. A flag means what it means to the first of them
-// that has it; the others are not made then.
-var flagSets = []func() *pflag.FlagSet{
-	func() *pflag.FlagSet { return convertFlags().FlagSet },
-	func() *pflag.FlagSet { return linkerFlags().FlagSet },
-	func() *pflag.FlagSet { f, _ := listFlags(); return f },
-	func() *pflag.FlagSet { f, _ := resolveFlags(); return f },
-	func() *pflag.FlagSet { s, _ := newCheckFlags(); return s.FlagSet },
-}
+// isFlag reports whether a word has the form of a flag; "-" alone has not.
+func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-// valueFollows reports whether the value of a flag is the next word.
+// valueFollows reports whether the value of a flag is the next word. A flag means what it
+// means to the first command that has it.
 func valueFollows(word string) bool {
-	for _, flags := range flagSets {
-		set := flags()
-		if name, long := strings.CutPrefix(word, "--"); long {
-			if f := set.Lookup(name); f != nil {
-				return f.NoOptDefVal == ""
-			}
-			continue
+	if word[1] == '-' {
+		o := findOption(func(o *option) bool { return o.name == word[2:] })
+		return o != nil && o.takesValue()
+	}
+	// In a group of letters, the first one with a value ends it.
+	for i, letter := range word[1:] {
+		o := findOption(func(o *option) bool { return o.letter == string(letter) })
+		if o == nil {
+			return false
 		}
-		// In a group of letters, the first one with a value ends it.
-		for i, letter := range word[1:] {
-			f := set.ShorthandLookup(string(letter))
-			if f == nil {
-				break
-			}
-			if f.NoOptDefVal == "" {
-				return i+2 == len(word)
-			}
-			if i+2 == len(word) {
-				return false
-			}
+		if o.takesValue() {
+			return i+2 == len(word)
 		}
 	}
 	return false
 }
 
-// nearestCommand returns the command that a word is a misspelling of, or "".
-func nearestCommand(word string) string {
-	nearest, least := "", 3 // more than two wrong letters make another word
-	for _, name := range commandNames {
-		distance := editDistance(word, name)
-		if len(word) > 2 && strings.HasPrefix(name, word) {
-			distance = 1
-		}
-		if distance < least && distance < len(name) {
-			nearest, least = name, distance
-		}
-	}
-	return nearest
-}
-
-// editDistance returns how many letters have to be inserted, deleted or replaced to
-// make b of a (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
+// findOption returns the first flag of all commands that matches, nil for none.
+func findOption(match func(*option) bool) *option {
+	for _, c := range commands {
+		for _, g := range c.groups {
+			for _, o := range g.options {
+				if o.head == "" && match(o) {
+					return o
+				}
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
 		}
 	}
-	return row[len(b)]
+	return nil
 }
 
 // runCommand runs the command that args name, or converts the files that they are.
 func (p *program) runCommand(args []string) int {
-	name, at, rest := splitCommand(args)
-	if name == linkCommand { // its response files are the linker's
-		return p.runLinker(rest)
+	if completes(args) {
+		return p.complete(args)
 	}
-	expanded, err := line.Expand(args, requireFlag)
-	if err != nil {
-		if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
-			err = usageError{err}
+	c, at, rest := splitCommand(args)
+	if c == nil || !c.linkerWords {
+		expanded, err := line.Expand(args, requireFlag)
+		if err != nil {
+			if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {
+				err = usageError{err}
+			}
+			if c == checkCommand {
+				err = checkError(err)
+			}
+			return p.report(err)
 		}
-		if name == "check" {
-			err = checkError(err)
+		if !slices.Equal(expanded, args) {
+			c, at, rest = splitCommand(expanded)
 		}
-		return p.report(err)
+		if c == nil {
+			if err := checkFirstWord(expanded, at); err != nil {
+				return p.report(err)
+			}
+		}
 	}
-	if !slices.Equal(expanded, args) {
-		name, at, rest = splitCommand(expanded)
-	}
-	switch name {
-	case linkCommand:
-		return p.runLinker(rest)
-	case "":
-		name, err = "convert", checkFirstWord(expanded, at)
-	}
-	failed := false
-	if err == nil {
-		failed, err = commandNamed(name)(p, rest)
-	}
-	if errors.Is(err, pflag.ErrHelp) {
-		_, err = p.help([]string{name})
-	}
+	failed, err := p.execute(c, rest)
 	switch {
 	case err != nil:
 		return p.report(err)

@@ -4,15 +4,43 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/known"
 	"sdtconvert/internal/paths"
 )
 
-// convert is the command that rewrites objects.
-func (p *program) convert(args []string) (bool, error) {
-	s, err := convertFlags().parse(args)
+// convertCommand rewrites objects.
+var convertCommand = &command{
+	name: "convert", synopsis: "[convert] [flags] FILE...", brief: "convert objects, in place",
+	usage: []string{"sdtconvert [convert] [flags] FILE...", "sdtconvert --version | -V"},
+	text: `Replaces each call of a stub __dtrace_probe_<id> or __dtrace_isenabled_<id> in
+relocatable objects with a NOP, and records the sites in a section that the final
+link collects. Run it on objects after compiling and before linking. The members of
+an archive are converted inside it, and those of a thin archive as files of their
+own.`,
+	groups: []group{
+		{title: "Output", manual: "convert output", options: []*option{
+			outputOption, outputDirOption, dryRunOption, verboseOption, jsonOption, jobsOption,
+		}},
+		{title: "What is converted", manual: "convert names", options: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption,
+		}},
+		{title: "Archives", manual: "convert archives", options: []*option{followOption}},
+		{title: "What is recorded", manual: "convert records", options: recordedOptions},
+	},
+	exit: "0 success, 1 something was wrong with a file (it is unchanged, and the others are done), 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		flags := convertFlags(f)
+		return func([]string) (bool, error) { return p.convert(flags) }
+	},
+}
+
+// convert rewrites objects.
+func (p *program) convert(f *flags) (bool, error) {
+	s, err := f.validate()
 	if err != nil {
 		return false, err
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -38,60 +35,46 @@ type flags struct {
 	forLinker       bool // what follows the flags is for a linker
 }
 
-// newFlagSet makes an empty set that prints nothing itself.
-func newFlagSet(name string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors and help are the caller's to print
-	f.Usage = func() {}
-	return f
-}
-
-// parseFlags tells a fault of the command line from a wish for help.
-func parseFlags(f *pflag.FlagSet, args []string) error {
-	err := f.Parse(args)
-	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		return usageError{err}
-	}
-	return err
-}
-
 // newFlags defines the flags that all commands on objects share.
-func newFlags(name string) *flags {
-	f := newConversionFlags(name)
-	f.BoolVar(&f.json, "json", false, "")
-	return f
+func newFlags(f *pflag.FlagSet) *flags {
+	all := newConversionFlags(f)
+	jsonOption.bool(f, &all.json)
+	return all
 }
 
 // newConversionFlags defines those that say what is converted, and to what.
-func newConversionFlags(name string) *flags {
-	f := &flags{FlagSet: newFlagSet(name)}
-	f.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
-	f.defineNames()
-	f.defineReturnThunk()
-	f.StringVar(&f.layout, "layout", linkerset.Pairs.String(), "")
-	return f
+func newConversionFlags(f *pflag.FlagSet) *flags {
+	all := &flags{FlagSet: f}
+	jobsOption.int(f, &all.jobs, runtime.GOMAXPROCS(0))
+	all.defineNames()
+	all.defineReturnThunk()
+	layoutOption.string(f, &all.layout, linkerset.Pairs.String())
+	return all
 }
 
 func (f *flags) defineReturnThunk() {
-	f.StringVar(&f.patch.ReturnThunk, "return-thunk", "", "")
-	f.Lookup("return-thunk").NoOptDefVal = arch.OwnThunk
+	returnThunkOption.string(f.FlagSet, &f.patch.ReturnThunk, "")
+	f.Lookup(returnThunkOption.name).NoOptDefVal = arch.OwnThunk
 }
 
 // defineNames defines the flags that say what stubs, probe objects and records
 // are called.
 func (f *flags) defineNames() {
 	defineStubNames(f.FlagSet, &f.patch.Names)
-	f.StringVar(&f.section, "section", "", "")
-	f.StringVar(&f.patch.ProbePrefix, "probe-object-prefix", "sdt_", "")
-	defineFollow(f.FlagSet, &f.follow)
+	sectionOption.string(f.FlagSet, &f.section, "")
+	probePrefixOption.string(f.FlagSet, &f.patch.ProbePrefix, defaultProbePrefix)
+	followOption.bool(f.FlagSet, &f.follow)
 }
+
+// defaultProbePrefix is what the names of probe objects begin with.
+const defaultProbePrefix = "sdt_"
 
 // defineStubNames defines the flags that say what stubs are called.
 func defineStubNames(f *pflag.FlagSet, n *patch.Names) {
 	*n = patch.DefaultNames()
-	f.Var(&repeated{to: &n.Prefixes}, "prefix", "")
-	f.Var(&repeated{to: &n.EnabledPrefixes}, "enabled-prefix", "")
-	f.Var(&repeated{to: &n.Symbols}, "symbol", "")
+	prefixOption.list(f, &n.Prefixes)
+	enabledPrefixOption.list(f, &n.EnabledPrefixes)
+	symbolOption.list(f, &n.Symbols)
 }
 
 // checkStubNames checks what defineStubNames has defined.
@@ -103,9 +86,6 @@ func checkStubNames(n *patch.Names) error {
 	}
 	return nil
 }
-
-// defineFollow defines the flag for thin archives.
-func defineFollow(f *pflag.FlagSet, follow *bool) { f.BoolVar(follow, "follow-thin", false, "") }
 
 // checkNames checks what defineNames has defined, and that there are files.
 func (f *flags) checkNames() error {
@@ -125,51 +105,29 @@ func (f *flags) checkNames() error {
 	return nil
 }
 
-// repeated is the value of a flag that may be repeated. Its first use replaces the
-// default. pflag's own writes the default as CSV, which nobody reads here, and
-// takes a tenth of what the work on a small object takes.
-type repeated struct {
-	to  *[]string
-	set bool
-}
-
-func (l *repeated) Set(s string) error {
-	if !l.set {
-		*l.to, l.set = nil, true
-	}
-	*l.to = append(*l.to, s)
-	return nil
-}
-
-func (l *repeated) String() string { return strings.Join(*l.to, " ") }
-func (l *repeated) Type() string   { return "strings" }
-
 // convertFlags adds those that only convert has.
-func convertFlags() *flags {
-	f := newFlags("convert")
-	f.StringVarP(&f.output, "output", "o", "", "")
-	f.StringVar(&f.outputDir, "output-dir", "", "")
-	f.BoolVarP(&f.dryRun, "dry-run", "n", false, "")
-	f.defineRecords()
-	return f
+func convertFlags(f *pflag.FlagSet) *flags {
+	all := newFlags(f)
+	outputOption.string(f, &all.output, "")
+	outputDirOption.string(f, &all.outputDir, "")
+	dryRunOption.bool(f, &all.dryRun)
+	verboseOption.bool(f, &all.verbose)
+	all.defineRecords()
+	return all
 }
 
-// defineRecords defines the flags that say what a conversion tells and records.
+// defineRecords defines the flags that say what a conversion records.
 func (f *flags) defineRecords() {
-	f.BoolVarP(&f.verbose, "verbose", "v", false, "")
-	f.BoolVar(&f.patch.NoRecords, "no-records", false, "")
-	f.BoolVar(&f.patch.DropRelocations, "drop-relocations", false, "")
-	f.BoolVar(&f.patch.Stapsdt, "stapsdt", false, "")
-	f.BoolVar(&f.patch.DTrace, "dtrace", false, "")
-	f.StringVar(&f.semaphores, "semaphores", patch.Tested.String(), "")
-	f.StringVar(&f.prototypes, "prototypes", "", "")
+	noRecordsOption.bool(f.FlagSet, &f.patch.NoRecords)
+	dropRelocationsOption.bool(f.FlagSet, &f.patch.DropRelocations)
+	stapsdtOption.bool(f.FlagSet, &f.patch.Stapsdt)
+	dtraceOption.bool(f.FlagSet, &f.patch.DTrace)
+	semaphoresOption.string(f.FlagSet, &f.semaphores, patch.Tested.String())
+	prototypesOption.string(f.FlagSet, &f.prototypes, "")
 }
 
-// parse checks a command line.
-func (f *flags) parse(args []string) (*settings, error) {
-	if err := parseFlags(f.FlagSet, args); err != nil {
-		return nil, err
-	}
+// validate checks a command line that was parsed, and completes what it says.
+func (f *flags) validate() (*settings, error) {
 	layout, err := linkerset.ParseLayout(f.layout, f.section)
 	if err != nil {
 		return nil, usageError{err}

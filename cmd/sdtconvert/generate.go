@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
@@ -17,19 +19,16 @@ type generator struct {
 }
 
 // generatorFlags defines their flags.
-func generatorFlags(name string) *generator {
-	g := &generator{flags: &flags{FlagSet: newFlagSet(name), layout: linkerset.Pairs.String()}}
+func generatorFlags(f *pflag.FlagSet, output, asm *option) *generator {
+	g := &generator{flags: &flags{FlagSet: f, layout: linkerset.Pairs.String()}}
 	g.defineNames()
-	g.StringVarP(&g.output, "output", "o", "", "")
-	g.BoolVar(&g.asm, "asm", false, "")
+	output.string(f, &g.output, "")
+	asm.bool(f, &g.asm)
 	return g
 }
 
-// parse checks a command line.
-func (g *generator) parse(args []string) error {
-	if err := parseFlags(g.FlagSet, args); err != nil {
-		return err
-	}
+// validate checks a command line that was parsed, and completes what it says.
+func (g *generator) validate() error {
 	g.files = g.Args()
 	if err := g.checkNames(); err != nil {
 		return err

@@ -7,14 +7,37 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
 	"sdtconvert/internal/message"
 )
 
-// inspect is the command that shows what is in objects.
-func (p *program) inspect(args []string) (bool, error) {
-	s, err := newFlags("inspect").parse(args)
+// inspectCommand shows what is in objects.
+var inspectCommand = &command{
+	name: "inspect", synopsis: "inspect [flags] FILE...", brief: "show the probe sites of objects",
+	usage: []string{"sdtconvert inspect [flags] FILE..."},
+	text: `Shows each probe site of objects and of the members of archives: where it is, its
+kind and state, its probe, its relocation, and its instructions before and after
+conversion.`,
+	groups: []group{{
+		options: []*option{jsonOption, jobsOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption, followOption,
+		},
+	}},
+	after: func() string { return "Colour is used on a terminal unless NO_COLOR is set." },
+	exit:  "0 success, 1 something was wrong with a file, or it holds a site that cannot be converted, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		flags := newFlags(f)
+		return func([]string) (bool, error) { return p.inspect(flags) }
+	},
+}
+
+// inspect shows what is in objects.
+func (p *program) inspect(f *flags) (bool, error) {
+	s, err := f.validate()
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +126,7 @@ func (i *inspector) print(found *manifest.Inspection) {
 		i.printNone(found.File)
 		return
 	}
-	message.Line(&i.out, "%s: %s, %d sites", found.File, found.MachineName(), len(found.Sites))
+	message.Line(&i.out, "%s: %s, %s", found.File, found.MachineName(), message.Plural(len(found.Sites), "site"))
 	widths := cells(tableHead).widths(nil)
 	for k := range found.Sites {
 		widths = row(&found.Sites[k]).widths(widths)

@@ -20,6 +20,62 @@ const (
 	switchOff = "off"
 )
 
+// The flags of ld that convert does not have.
+var (
+	linkerOption = &option{name: "linker", value: "LINKER", complete: completeFile,
+		help: "the linker to run, instead of the next ld along PATH",
+		manual: "Run {linker}, a path or a name, instead of the next `ld` along\n" +
+			"$PATH."}
+	inPlaceOption = &option{name: "in-place",
+		help: "convert the inputs themselves",
+		manual: `Convert the inputs themselves, which keep their times, and pass the linker
+its arguments unchanged.`}
+	noStubsOption = &option{name: "no-stubs",
+		help:   "do not add probe objects",
+		manual: `Add nothing to a final link.`}
+	noUndefinedOption = &option{name: "no-undefined-probes",
+		help: "refuse to link with a probe that nothing defines if a source defines others of its provider (a warning otherwise)",
+		manual: "Refuse a final link with a probe that nothing defines, if an object of the link\n" +
+			"defines other probes of its provider, as `SDT_PROBE_DEFINE` does.\n" +
+			`The name may be misspelt.
+Otherwise this is a warning, and the probe object is added.`}
+	linkVerboseOption = &option{name: "verbose", letter: "v",
+		help:   "print a line for each site, to standard error",
+		manual: `Print the line of each site to standard error.`}
+)
+
+// ldCommand runs a linker with converted inputs.
+var ldCommand = &command{
+	name: "ld", synopsis: "ld [flags] -- ARGUMENT...", brief: "link, with what holds probes converted",
+	usage: []string{"sdtconvert ld [flags] -- ARGUMENT...", "ld ARGUMENT..."},
+	text: `Runs the linker with these arguments, and with a converted copy in the place of each
+input that holds probes. The copies are in a temporary directory, and are removed
+after the link. In a final link it adds the probe objects that nothing defines.
+
+Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
+link), it runs the next one of that name along PATH.`,
+	groups: []group{{
+		manual:  "ld",
+		options: []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, linkVerboseOption, jobsOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption,
+			noRecordsOption, dropRelocationsOption, stapsdtOption, semaphoresOption, dtraceOption, prototypesOption, followOption,
+		},
+	}},
+	after: func() string {
+		return `Environment:
+    SDTCONVERT=off          only run the linker
+    SDTCONVERT_LD           the linker to run
+    SDTCONVERT_FLAGS        the flags above, under the name of a linker`
+	},
+	exit: "the linker's, also if a signal ends it; 1 something was wrong with an input, and nothing was linked, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		flags := linkerFlags(f)
+		return func(args []string) (bool, error) { return false, p.runLinker(flags, args) }
+	},
+	linkerWords: true,
+}
+
 // linkerName reports whether the program was called by the name of a linker.
 func linkerName(program string) (name string, ok bool) {
 	name = strings.TrimSuffix(filepath.Base(program), ".exe")
@@ -36,17 +92,23 @@ func linkerName(program string) (name string, ok bool) {
 
 // runAsLinker is the program under the name of a linker.
 func (p *program) runAsLinker(name string, args []string) int {
-	f := linkerFlags()
+	f := linkerFlags(newFlagSet("ld"))
+	f.SetInterspersed(false)
 	var words []string
 	if p.Getenv(envSwitch) != switchOff {
 		words = line.Split([]byte(p.Getenv(envFlags)))
 	}
-	err := f.parseLinker(words)
+	err := f.Parse(words)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		err = usagef("--help is for sdtconvert ld")
+	case err != nil:
+		err = flagError(f.FlagSet, err)
+	default:
+		err = f.validateLinker()
+	}
 	if err == nil && f.NArg() > 0 {
 		err = usagef("%q is no flag", f.Arg(0))
-	}
-	if errors.Is(err, pflag.ErrHelp) {
-		err = usagef("--help is for sdtconvert ld")
 	}
 	if err != nil {
 		return p.report(fmt.Errorf("%s: %w", envFlags, err))
@@ -55,22 +117,17 @@ func (p *program) runAsLinker(name string, args []string) int {
 }
 
 // runLinker is `sdtconvert ld`.
-func (p *program) runLinker(args []string) int {
-	f := linkerFlags()
-	err := f.parseLinker(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		_, err = p.help([]string{"ld"})
-		if err == nil {
-			return exitOK
-		}
+func (p *program) runLinker(f *linkFlags, args []string) error {
+	if err := f.validateLinker(); err != nil {
+		return err
 	}
-	if err == nil && f.ArgsLenAtDash() != 0 {
-		err = usagef("the linker's arguments follow --, and there is none")
+	if f.ArgsLenAtDash() != 0 {
+		return usagef("missing -- before linker arguments")
 	}
-	if err != nil {
-		return p.report(err)
+	if status := p.link(f, "ld", args); status != exitOK {
+		return &statusError{status: status}
 	}
-	return p.link(f, "ld", f.Args())
+	return nil
 }
 
 // linkFlags are the flags of a linker wrapper.
@@ -82,20 +139,20 @@ type linkFlags struct {
 	noUndefined bool
 }
 
-func linkerFlags() *linkFlags {
-	f := &linkFlags{flags: newConversionFlags("ld")}
-	f.forLinker = true
-	f.SetInterspersed(false)
-	f.defineRecords()
-	f.StringVar(&f.linker, "linker", "", "")
-	f.BoolVar(&f.inPlace, "in-place", false, "")
-	f.BoolVar(&f.noStubs, "no-stubs", false, "")
-	f.BoolVar(&f.noUndefined, "no-undefined-probes", false, "")
-	return f
+func linkerFlags(f *pflag.FlagSet) *linkFlags {
+	all := &linkFlags{flags: newConversionFlags(f)}
+	all.forLinker = true
+	all.defineRecords()
+	linkVerboseOption.bool(f, &all.verbose)
+	linkerOption.string(f, &all.linker, "")
+	inPlaceOption.bool(f, &all.inPlace)
+	noStubsOption.bool(f, &all.noStubs)
+	noUndefinedOption.bool(f, &all.noUndefined)
+	return all
 }
 
-func (f *linkFlags) parseLinker(args []string) error {
-	if _, err := f.parse(args); err != nil {
+func (f *linkFlags) validateLinker() error {
+	if _, err := f.validate(); err != nil {
 		return err
 	}
 	if f.Changed("linker") && f.linker == "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/listing"
-	"sdtconvert/internal/locate"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
@@ -27,16 +26,66 @@ type listSettings struct {
 	files           []string // unless pid is given
 }
 
-// defineShown defines the flags that say how functions are shown.
-func defineShown(f *pflag.FlagSet, o *locate.Options) {
-	f.BoolVar(&o.Demangle, "demangle", false, "")
-	f.BoolVar(&o.Inlines, "inlines", false, "")
+// The flags of list that no other command has.
+var (
+	listVerboseOption = &option{name: "verbose", letter: "v",
+		help: "list every site too, with its address, function, kind, state, source line and semaphore, and the types of arguments",
+		manual: `Print a line for each argument of a probe, with its native and its translated
+type, and one for each site, with its address, function, kind, state and source
+line.
+Below a site is the semaphore that tells guards whether its probe is traced: its
+address, its symbol and its value, which is above 0 while it is.`}
+	listJSONOption = &option{name: "json",
+		help:   "print the listing, with all sites, in JSON",
+		manual: `Print the listing in JSON.`}
+	listPIDOption = &option{name: "pid", value: "PID",
+		help: "list what is loaded in a process (Linux)",
+		manual: `List what is loaded in a running process, at the addresses of its memory, with the
+state of each site there.
+Linux only.`}
+	providerGlobOption = &option{name: "provider", letter: "P", value: "GLOB", help: "only probes whose provider matches"}
+	moduleOption       = &option{name: "module", letter: "m", value: "GLOB", help: "only probes whose module matches"}
+	functionOption     = &option{name: "function", letter: "f", value: "GLOB", help: "only probes whose function matches"}
+	nameOption         = &option{name: "name", letter: "n", value: "GLOB", help: "only probes whose name matches",
+		manual: `List only probes of which this part matches.`}
+	probeArgument = &option{head: "PROBE",
+		help: "provider:module:function:name; parts on the left may be missing, and an empty part matches anything",
+		manual: `List only probes that match one of these descriptions,
+{provider}:{module}:{function}:{name} as for dtrace(1): each part is a glob, an empty one
+matches anything, and parts on the left may be missing.
+An argument is a description if it has a colon and is not the name of a file.`}
+	listLayoutOption = &option{name: "layout", value: "LAYOUT",
+		help:    "only records in this layout: pairs, relative, freebsd",
+		manual:  `Read only records of this layout, instead of all three.`,
+		choices: []choice{{value: "pairs"}, {value: "relative"}, {value: "freebsd"}}}
+)
+
+// listCommand lists the probes of images and processes.
+var listCommand = &command{
+	name: "list", synopsis: "list [flags] IMAGE...", brief: "list the probes of objects, archives, programs, libraries, kernels and processes",
+	usage: []string{"sdtconvert list [flags] [PROBE...] IMAGE...", "sdtconvert list [flags] --pid PID [PROBE...]"},
+	text: `Lists the probes that objects, archives, linked images or a running process have
+records of, each with the function that holds its sites, as dtrace -l does.`,
+	groups: []group{
+		{manual: "list", options: []*option{listVerboseOption, listJSONOption, listPIDOption}},
+		{title: "Which probes; each value is a glob", manual: "list", options: []*option{
+			providerGlobOption, moduleOption, functionOption, nameOption, probeArgument,
+		}},
+		{title: "Where they are", manual: "list", options: []*option{listLayoutOption},
+			asConvert: []*option{sectionOption, probePrefixOption, followOption}},
+		{title: "Names of stubs, which distinguish live calls of them from disabled forms", manual: "list", asConvert: []*option{prefixOption, enabledPrefixOption, symbolOption}},
+		{title: "How functions are shown", manual: "list and resolve", options: []*option{demangleOption, inlinesOption}},
+	},
+	exit: "0 success, 1 something was wrong with an image or a record, or no probe matches, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		s := listFlags(f)
+		return func(args []string) (bool, error) { return p.list(s, f.Changed("pid"), args) }
+	},
 }
 
-// list is the command that lists the probes of images and processes.
-func (p *program) list(args []string) (bool, error) {
-	s, err := parseList(args)
-	if err != nil {
+// list lists the probes of images and processes.
+func (p *program) list(s *listSettings, process bool, args []string) (bool, error) {
+	if err := s.validate(process, args); err != nil {
 		return false, err
 	}
 	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
@@ -51,60 +100,55 @@ func (p *program) list(args []string) (bool, error) {
 }
 
 // listFlags defines the flags of list.
-func listFlags() (*pflag.FlagSet, *listSettings) {
+func listFlags(f *pflag.FlagSet) *listSettings {
 	s := &listSettings{}
-	f := newFlagSet("list")
 	defineShown(f, &s.Options.Options)
-	f.BoolVarP(&s.verbose, "verbose", "v", false, "")
-	f.BoolVar(&s.json, "json", false, "")
-	f.IntVar(&s.pid, "pid", 0, "")
-	f.StringVarP(&s.Filter.All.Provider, "provider", "P", "", "")
-	f.StringVarP(&s.Filter.All.Module, "module", "m", "", "")
-	f.StringVarP(&s.Filter.All.Function, "function", "f", "", "")
-	f.StringVarP(&s.Filter.All.Name, "name", "n", "", "")
-	f.StringVar(&s.layout, "layout", "", "")
-	f.StringVar(&s.section, "section", "", "")
+	listVerboseOption.bool(f, &s.verbose)
+	listJSONOption.bool(f, &s.json)
+	listPIDOption.int(f, &s.pid, 0)
+	providerGlobOption.string(f, &s.Filter.All.Provider, "")
+	moduleOption.string(f, &s.Filter.All.Module, "")
+	functionOption.string(f, &s.Filter.All.Function, "")
+	nameOption.string(f, &s.Filter.All.Name, "")
+	listLayoutOption.string(f, &s.layout, "")
+	sectionOption.string(f, &s.section, "")
 	defineStubNames(f, &s.Names)
-	f.StringVar(&s.ProbePrefix, "probe-object-prefix", "sdt_", "")
-	defineFollow(f, &s.FollowThin)
-	return f, s
+	probePrefixOption.string(f, &s.ProbePrefix, defaultProbePrefix)
+	followOption.bool(f, &s.FollowThin)
+	return s
 }
 
-func parseList(args []string) (*listSettings, error) {
-	f, s := listFlags()
-	if err := parseFlags(f, args); err != nil {
-		return nil, err
-	}
+// validate checks a command line that was parsed, of a process or images.
+func (s *listSettings) validate(process bool, args []string) (err error) {
 	if err := checkStubNames(&s.Names); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.Filter.All.Compile(); err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
-	var err error
-	if s.Filter.Alternatives, s.files, err = splitProbes(f.Args()); err != nil {
-		return nil, usageError{err}
+	if s.Filter.Alternatives, s.files, err = splitProbes(args); err != nil {
+		return usageError{err}
 	}
 	if s.Layouts, err = listedLayouts(s.layout, s.section); err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
 	s.Lines = s.verbose || s.json
 	s.Semaphores = s.Lines
 	switch {
-	case f.Changed("pid") && s.pid <= 0:
-		return nil, usagef("--pid %d is no process", s.pid)
-	case f.Changed("pid") && len(s.files) > 0:
-		return nil, usagef("--pid takes no files, and %s is given", s.files[0])
-	case !f.Changed("pid") && len(s.files) == 0:
-		return nil, usagef("no file is given")
+	case process && s.pid <= 0:
+		return usagef("--pid %d is no process", s.pid)
+	case process && len(s.files) > 0:
+		return usagef("--pid takes no files, and %s is given", s.files[0])
+	case !process && len(s.files) == 0:
+		return usagef("no file is given")
 	case s.json && s.verbose:
-		return nil, usagef("--json and -v exclude each other")
+		return usagef("--json and -v exclude each other")
 	case s.ProbePrefix == "":
-		return nil, usagef("the prefix of probe objects is empty")
+		return usagef("the prefix of probe objects is empty")
 	case s.Inlines && !s.Lines:
-		return nil, usagef("--inlines is of no use without -v or --json")
+		return usagef("--inlines is of no use without -v or --json")
 	}
-	return s, nil
+	return nil
 }
 
 // listedLayouts are those that --layout and --section ask for; without --layout

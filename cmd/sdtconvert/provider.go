@@ -38,18 +38,17 @@ func (p *program) runAsDtrace(triplet string, args []string) int {
 	return exitOK
 }
 
-// provider is the command that makes headers and objects of provider files.
-func (p *program) provider(args []string) (bool, error) { return p.makeProvider(args, "") }
-
+// makeProvider makes the header or the object of provider files. The triplet is that in the
+// program's name, "" for none.
 func (p *program) makeProvider(args []string, triplet string) (failed bool, err error) {
 	o, err := parseProviderOptions(args)
 	switch {
 	case err != nil:
 		return false, err
 	case o.help:
-		return p.help([]string{"provider"})
+		return false, p.help([]string{"provider"})
 	case o.version:
-		return p.version(nil)
+		return false, p.version(nil)
 	}
 	if o.target == "" {
 		o.target = triplet

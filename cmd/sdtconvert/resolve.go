@@ -22,10 +22,46 @@ type resolveSettings struct {
 	addresses []string
 }
 
-// resolve is the command that tells where addresses are.
-func (p *program) resolve(args []string) (failed bool, err error) {
-	s, err := parseResolve(args)
-	if err != nil {
+// The flags of resolve and list.
+var (
+	demangleOption = &option{name: "demangle",
+		help:   "write the names of C++ and Rust as in the source",
+		manual: `Write names of C++ and Rust functions as their sources do.`}
+	inlinesOption = &option{name: "inlines",
+		help: "show the chain of inlined functions of each site or address",
+		manual: `Show the functions that were inlined at each address, the innermost first, if there
+is debug information.`}
+	resolvePIDOption = &option{name: "pid", value: "PID",
+		help: "resolve addresses of a process (Linux)"}
+	resolveJSONOption = &option{name: "json",
+		help: "print JSON"}
+)
+
+// resolveCommand shows where addresses are.
+var resolveCommand = &command{
+	name: "resolve", synopsis: "resolve IMAGE ADDRESS...", brief: "show where addresses are",
+	usage: []string{"sdtconvert resolve [flags] IMAGE [ADDRESS...]", "sdtconvert resolve [flags] --pid PID [ADDRESS...]"},
+	text: `Shows where hexadecimal addresses are: in a linked image at the addresses that it
+was linked for, in a running process (Linux) at those of its memory, and in an
+object as SECTION+OFFSET. Without an address they are read from standard input,
+one a line.
+
+For each it prints, separated by tabs: the address, the file, the offset in the
+file, the load base, function+offset, and the source line; - is what is not known.`,
+	groups: []group{
+		{options: []*option{resolvePIDOption, resolveJSONOption}},
+		{options: []*option{demangleOption, inlinesOption}},
+	},
+	exit: "0 success, 1 an address is not in code, or something was wrong with a file, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		s := resolveFlags(f)
+		return func(args []string) (bool, error) { return p.resolve(s, f.Changed("pid"), args) }
+	},
+}
+
+// resolve shows where addresses are.
+func (p *program) resolve(s *resolveSettings, process bool, args []string) (failed bool, err error) {
+	if err := s.validate(process, args); err != nil {
 		return false, err
 	}
 	s.Warn = func(err error) { message.Warning(p.Stderr, err) }
@@ -47,32 +83,34 @@ func (p *program) resolve(args []string) (failed bool, err error) {
 }
 
 // resolveFlags defines the flags of resolve.
-func resolveFlags() (*pflag.FlagSet, *resolveSettings) {
+func resolveFlags(f *pflag.FlagSet) *resolveSettings {
 	s := &resolveSettings{Options: locate.Options{Lines: true}}
-	f := newFlagSet("resolve")
 	defineShown(f, &s.Options)
-	f.BoolVar(&s.json, "json", false, "")
-	f.IntVar(&s.pid, "pid", 0, "")
-	return f, s
+	resolveJSONOption.bool(f, &s.json)
+	resolvePIDOption.int(f, &s.pid, 0)
+	return s
 }
 
-func parseResolve(args []string) (*resolveSettings, error) {
-	f, s := resolveFlags()
-	if err := parseFlags(f, args); err != nil {
-		return nil, err
-	}
-	s.addresses = f.Args()
-	if f.Changed("pid") {
+// defineShown defines the flags that say how functions are shown.
+func defineShown(f *pflag.FlagSet, o *locate.Options) {
+	demangleOption.bool(f, &o.Demangle)
+	inlinesOption.bool(f, &o.Inlines)
+}
+
+// validate checks a command line that was parsed, of a process or an image.
+func (s *resolveSettings) validate(process bool, args []string) error {
+	s.addresses = args
+	if process {
 		if s.pid <= 0 {
-			return nil, usagef("--pid %d is no process", s.pid)
+			return usagef("--pid %d is no process", s.pid)
 		}
-		return s, nil
+		return nil
 	}
 	if len(s.addresses) == 0 {
-		return nil, usagef("no image is given")
+		return usagef("no image is given")
 	}
 	s.file, s.addresses = s.addresses[0], s.addresses[1:]
-	return s, nil
+	return nil
 }
 
 func (s *resolveSettings) open() (locate.Space, error) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/replace"
@@ -77,25 +79,50 @@ func (p *program) report(err error) int {
 	return exitFailed
 }
 
-func (p *program) help(args []string) (bool, error) {
-	name := ""
-	if len(args) > 0 {
-		name = args[0]
-	}
-	text, ok := usages[name]
-	if !ok || len(args) > 1 {
-		return false, usagef("no help on %q", args)
+// helpCommand shows help.
+var helpCommand = &command{
+	name: "help", synopsis: "help [COMMAND]", brief: "show this, or help on a command",
+	usage: []string{"sdtconvert help [COMMAND]"},
+	text:  "Shows help on a command.",
+	define: func(p *program, _ *pflag.FlagSet) runner {
+		return func(args []string) (bool, error) { return false, p.help(args) }
+	},
+}
+
+func (p *program) help(args []string) error {
+	text := ""
+	switch len(args) {
+	case 0:
+		text = overview()
+	case 1:
+		c := commandNamed(args[0])
+		if c == nil {
+			return unknownWord("unknown command %q", args[0], commandNames())
+		}
+		text = c.help()
+	default:
+		return usagef("help takes one command, and %d are given", len(args))
 	}
 	_, err := io.WriteString(p.Stdout, text)
-	return false, err
+	return err
 }
 
 // release is the version of the program; a build may set it with -ldflags -X.
 var release = "0.1.0"
 
-func (p *program) version(args []string) (bool, error) {
+// versionCommand shows the version.
+var versionCommand = &command{
+	name: "version", synopsis: "version, --version, -V", brief: "show the version",
+	usage: []string{"sdtconvert version", "sdtconvert --version | -V"},
+	text:  "Shows the version.",
+	define: func(p *program, _ *pflag.FlagSet) runner {
+		return func(args []string) (bool, error) { return false, p.version(args) }
+	},
+}
+
+func (p *program) version(args []string) error {
 	if len(args) > 0 {
-		return false, usagef("version takes no arguments")
+		return usagef("version takes no arguments")
 	}
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -106,5 +133,5 @@ func (p *program) version(args []string) (bool, error) {
 		}
 	}
 	_, err := fmt.Fprintf(p.Stdout, "sdtconvert %s%s\n", release, revision)
-	return false, err
+	return err
 }

@@ -3,18 +3,51 @@ package main
 import (
 	"errors"
 
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/emit/records"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 )
 
-// sites is the command that writes the records of objects as assembly, and leaves the
-// objects alone.
-func (p *program) sites(args []string) (bool, error) {
-	g := generatorFlags("sites")
-	g.StringVar(&g.layout, "layout", linkerset.Pairs.String(), "")
-	if err := g.parse(args); err != nil {
+// The flags of sites that no other command has.
+var (
+	sitesOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
+		help:   "write to OUT instead of standard output",
+		manual: `Write to {out} instead of standard output.`}
+	sitesAsmOption = &option{name: "asm",
+		help: "write assembly; there is no other form",
+		manual: `Write assembly.
+There is no other form.`}
+)
+
+// sitesCommand writes the records of objects as assembly.
+var sitesCommand = &command{
+	name: "sites", synopsis: "sites --asm FILE...", brief: "write the records of objects as assembly, and leave the objects unchanged",
+	usage: []string{"sdtconvert sites --asm [-o OUT] [flags] FILE..."},
+	text: `Writes the records that convert would make of these objects as assembly, and
+leaves the objects unchanged: for kernels that patch their sites themselves. Give all
+objects of a link. A record names its site by a global function of its section
+and the distance from there; if that is impossible, the site is refused.`,
+	groups: []group{{
+		manual:  "sites",
+		options: []*option{sitesAsmOption, sitesOutputOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, layoutOption, sectionOption, probePrefixOption, followOption,
+		},
+	}},
+	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		g := generatorFlags(f, sitesOutputOption, sitesAsmOption)
+		layoutOption.string(f, &g.layout, linkerset.Pairs.String())
+		return func([]string) (bool, error) { return p.sites(g) }
+	},
+}
+
+// sites writes the records of objects as assembly, and leaves the objects unchanged.
+func (p *program) sites(g *generator) (bool, error) {
+	if err := g.validate(); err != nil {
 		return false, err
 	}
 	if !g.asm {

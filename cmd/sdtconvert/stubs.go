@@ -1,15 +1,49 @@
 package main
 
 import (
+	"github.com/spf13/pflag"
+
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
 )
 
-// stubs is the command that writes what a link still needs.
-func (p *program) stubs(args []string) (bool, error) {
-	g := generatorFlags("stubs")
-	g.defineReturnThunk()
-	if err := g.parse(args); err != nil {
+// The flags of stubs that no other command has.
+var (
+	stubsOutputOption = &option{name: "output", letter: "o", value: "OUT", complete: completeFile,
+		help: "write to OUT; if it is one of the files, it must be the output of an earlier run, and is skipped",
+		manual: `Write to {out}.
+If that is one of the files, it must be the output of an earlier run, and is skipped.`}
+	stubsAsmOption = &option{name: "asm",
+		help:   "write assembly, to standard output if there is no -o",
+		manual: `Write assembly for GNU's and clang's assemblers, to standard output if there is no -o.`}
+)
+
+// stubsCommand writes what a link still needs.
+var stubsCommand = &command{
+	name: "stubs", synopsis: "stubs -o OUT FILE...", brief: "write what a link of objects lacks: probe objects and stubs",
+	usage: []string{"sdtconvert stubs -o OUT [flags] FILE...", "sdtconvert stubs --asm [-o OUT] [flags] FILE..."},
+	text: `Writes the object that a link of these objects lacks: a probe object, with its
+provider, for each probe that they use and none of them defines, and, for objects
+that are linked without conversion, stubs that do nothing, or return 0. All
+definitions are weak. Shared libraries among the files are read for what they define.`,
+	groups: []group{{
+		manual:  "stubs",
+		options: []*option{stubsOutputOption, stubsAsmOption},
+		asConvert: []*option{
+			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, sectionOption, probePrefixOption, followOption,
+		},
+	}},
+	exit: "0 success, 1 something was wrong with a file, and nothing was written, 2 the command line is wrong.",
+	define: func(p *program, f *pflag.FlagSet) runner {
+		g := generatorFlags(f, stubsOutputOption, stubsAsmOption)
+		g.defineReturnThunk()
+		return func([]string) (bool, error) { return p.stubs(g) }
+	},
+}
+
+// stubs writes what a link still needs.
+func (p *program) stubs(g *generator) (bool, error) {
+	if err := g.validate(); err != nil {
 		return false, err
 	}
 	if g.output == "" && !g.asm {

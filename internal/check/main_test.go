@@ -28,7 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestSemaphore`, func(_, program string) error {
+	os.Exit(tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestImportedStub|TestSemaphore`, func(_, program string) error {
 		converter = program
 		return nil
 	}))

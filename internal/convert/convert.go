@@ -8,6 +8,7 @@ package convert
 
 import (
 	"errors"
+	"fmt"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
@@ -133,7 +134,11 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	if out == nil || c.DryRun {
 		return nil
 	}
-	return c.writer.File(target, in, out, replace.Options{
+	err := c.writer.File(target, in, out, replace.Options{
 		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
 	})
+	if replace.IsReadOnly(err) && target == in.Path && !c.KeepTime { // as the command convert does
+		return fmt.Errorf("%w; write the result elsewhere with -o or --output-dir", err)
+	}
+	return err
 }

@@ -145,7 +145,7 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 // tell writes the lines about an object that changes.
 func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if c.DryRun {
-		message.Line(w, "%s: %d sites to convert", plan.Scan.Object.Name, len(plan.Sites))
+		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(len(plan.Sites), "site"))
 	}
 	if !c.Verbose {
 		return nil

@@ -13,10 +13,14 @@ import (
 // instead in sections of their own; clang's are LLVM bitcode, which is no ELF file, or
 // have it in a section beside the code (-ffat-lto-objects).
 
-// What to do about such objects.
+// What to do about such objects: first what the wrapper of a linker does for those of GCC,
+// and for bitcode that lld links, then what else there is.
 const (
-	adviceLLVM = "convert after code generation: compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
-	adviceGCC  = "convert after code generation: compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
+	linkGCC  = "convert in the link, with sdtconvert ld or gcc -B; or "
+	linkLLVM = "convert in the link, with sdtconvert ld or clang -fuse-ld=lld -B; or "
+
+	elseGCC  = "compile with -fno-lto, or run gcc -r -flinker-output=nolto-rel and convert its output"
+	elseLLVM = "compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
 )
 
 // LTOError says that a source with probes holds code that is still to be generated.
@@ -31,7 +35,11 @@ func CheckLTO(o *elfreloc.Object, names patch.Names) error {
 	if err != nil || late.Probes == 0 {
 		return err
 	}
-	return o.SectionError(late.Probes, &LTOError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", late.Compiler, late.Compiler.Advice())})
+	advice := late.Compiler.Advice() // the wrapper takes no objects of LLVM with both forms of code
+	if late.Compiler == GCC {
+		advice = linkGCC + elseGCC
+	}
+	return o.SectionError(late.Probes, &LTOError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", late.Compiler, advice)})
 }
 
 // Compiler is one that leaves the generation of code to the linker, or "".
@@ -42,12 +50,12 @@ const (
 	LLVM Compiler = "LLVM"
 )
 
-// Advice says what to do about its objects.
+// Advice returns what to do about its objects if no wrapper of a linker can convert them.
 func (c Compiler) Advice() string {
 	if c == LLVM {
-		return adviceLLVM
+		return "convert after code generation: " + elseLLVM
 	}
-	return adviceGCC
+	return "convert after code generation: " + elseGCC
 }
 
 // LateCode is code that is still to be generated.

@@ -86,7 +86,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.Bitcode:
 		found, err := s.Mentions(names.Needles())
 		if err == nil && found {
-			err = &LTOError{"is LLVM bitcode that holds probes; " + LLVM.Advice()}
+			err = &LTOError{"is LLVM bitcode that holds probes; " + linkLLVM + elseLLVM}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)

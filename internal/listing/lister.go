@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"debug/elf"
 	"fmt"
 
 	"sdtconvert/arch"
@@ -267,6 +268,9 @@ func (l *lister) errNoRecords() error {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
 				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))
 		}
+	}
+	if l.code.Object.Type == elf.ET_REL {
+		return fmt.Errorf("%s: %w; inspect shows the calls in an object that is not converted", l.memory.Name(), errNoProbes)
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }

@@ -2,6 +2,7 @@ package replace
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -57,11 +58,32 @@ func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	return f, err
 }
 
-// unplaced says of an error in making a temporary file that its folder is at fault: the
-// file's name is nothing that anybody knows.
+// DirectoryError says that no file can be created beside a target, which is to be replaced.
+type DirectoryError struct {
+	Target string
+	Err    error // of the system
+}
+
+// Error names the target and its directory, and not the temporary file, whose name means
+// nothing to a user.
+func (e *DirectoryError) Error() string {
+	return fmt.Sprintf("%s: cannot create a file in %s: %v", e.Target, paths.Directory(e.Target), e.Err)
+}
+
+// Unwrap returns the error of the system.
+func (e *DirectoryError) Unwrap() error { return e.Err }
+
+// IsReadOnly reports whether an error is that a directory, or all of its file system, must
+// not be written to.
+func IsReadOnly(err error) bool {
+	d := (*DirectoryError)(nil)
+	return errors.As(err, &d) && (errors.Is(d.Err, fs.ErrPermission) || errors.Is(d.Err, syscall.EROFS))
+}
+
+// unplaced returns a DirectoryError for an error in creating a temporary file.
 func unplaced(err error, target string) error {
 	if p, ok := err.(*fs.PathError); ok {
-		return &fs.PathError{Op: "make a file in", Path: paths.Directory(target), Err: p.Err}
+		return &DirectoryError{target, p.Err}
 	}
 	return err
 }

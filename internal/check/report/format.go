@@ -8,8 +8,8 @@ import (
 
 // Format is a form that reports are written in.
 //
-// A new one is a file with a type that implements this, a line in formats, and its
-// paragraph in docs/check.md, docs/sdtconvert.1 and the help on check. Names from
+// A new one is a file with a type that implements this, a line in formats, its name in
+// cmd/sdtconvert's formatOption, and a paragraph in docs/check.md. Names from
 // files may hold anything, so it has to escape what would end a line or a value
 // (package message has OneLine). TestFormats holds each against hostile reports.
 type Format interface {

@@ -92,7 +92,11 @@ func TestMerge(t *testing.T) {
 		c.need(t)
 		for _, md := range []mode{modePIE, modeShared} {
 			for _, g := range mergings(t, c, pairs, md) {
-				all.Add(c.String()+"/"+strings.Join(g.values(), "-"), append(c.values(), g.values()...), func(t *testing.T) { mergeBothWays(t, g, pairs) })
+				add := all.Add
+				if c.cc == toolchains.GCC && g.merge.Name == "mold" && g.final.Name == "bfd" {
+					add = all.Always // the one linker that writes relocations behind symbols
+				}
+				add(c.String()+"/"+strings.Join(g.values(), "-"), append(c.values(), g.values()...), func(t *testing.T) { mergeBothWays(t, g, pairs) })
 			}
 		}
 	}
@@ -107,7 +111,11 @@ func TestMergeLayouts(t *testing.T) {
 		c.need(t)
 		for _, l := range layouts[1:] {
 			for _, g := range mergings(t, c, l, modePIE) {
-				all.Add(c.String()+"/"+l.name+"/"+strings.Join(g.values(), "-"), append(append(c.values(), l.name), g.values()...), func(t *testing.T) { mergeBothWays(t, g, l) })
+				add := all.Add
+				if c.machine == riscv64 && l.name == relative32.name && g.merge.Name == "bfd" && g.final.Name == "bfd" {
+					add = all.Always // the two symbols of a distance are of different sections there
+				}
+				add(c.String()+"/"+l.name+"/"+strings.Join(g.values(), "-"), append(append(c.values(), l.name), g.values()...), func(t *testing.T) { mergeBothWays(t, g, l) })
 			}
 		}
 	}

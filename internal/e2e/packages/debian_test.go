@@ -44,12 +44,26 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
+		"-rw-r--r-- share/fish/vendor_completions.d/sdtconvert.fish",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
+		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	}
-	if diff := cmp.Diff(want, files(t, root+"/usr")); diff != "" {
+	guides, err := filepath.Glob(tools.Root("docs", "*.md"))
+	if err != nil || len(guides) == 0 {
+		t.Fatalf("no guides: %v", err)
+	}
+	want = append(want, "-rw-r--r-- share/doc/sdtconvert/README.md")
+	for _, guide := range guides {
+		want = append(want, "-rw-r--r-- share/doc/sdtconvert/docs/"+filepath.Base(guide))
+	}
+	got := files(t, root+"/usr")
+	slices.SortFunc(want, byPath)
+	slices.SortFunc(got, byPath)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("to be installed (-) and installed (+): %s", diff)
 	}
 	dpkg(t, root, "--verify", "sdtconvert")
@@ -74,6 +88,11 @@ func TestForeignPackage(t *testing.T) {
 			t.Errorf("the program of %s is for another machine:\n%s", arch, out)
 		}
 	}
+}
+
+// byPath compares lines of files by what follows the permissions.
+func byPath(a, b string) int {
+	return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])
 }
 
 func same(t *testing.T, a, b string) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -67,7 +68,7 @@ func TestInstall(t *testing.T) {
 			for name, value := range map[string]string{"DESTDIR": c.destdir, "PREFIX": c.prefix} {
 				variables = append(variables, name+"="+strings.Replace(value, "%s", folder, 1))
 			}
-			run(t, folder, "install", variables)
+			out := run(t, folder, "install", variables)
 			want := []string{
 				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
 				"-rw-r--r-- " + c.want + "/include/sdt.h",
@@ -80,12 +81,77 @@ func TestInstall(t *testing.T) {
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.lld",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.mold",
+				"-rw-r--r-- " + c.want + "/share/bash-completion/completions/sdtconvert",
+				"-rw-r--r-- " + c.want + "/share/fish/vendor_completions.d/sdtconvert.fish",
 				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
+				"-rw-r--r-- " + c.want + "/share/zsh/site-functions/_sdtconvert",
 			}
 			if diff := cmp.Diff(want, files(t, folder)); diff != "" {
 				t.Errorf("to be installed (-) and installed (+): %s", diff)
 			}
+			for _, file := range want {
+				_, path, _ := strings.Cut(file, " ")
+				if !strings.Contains(out, "/"+path+" -> ") && !strings.Contains(out, "/"+path+"\n") {
+					t.Errorf("%s is not among what was printed:\n%s", path, out)
+				}
+			}
 			tools.Must(t, filepath.Join(folder, c.want, "bin/sdtconvert"), "help")
+			complete(t, filepath.Join(folder, c.want))
+			uninstall(t, folder, filepath.Join(folder, c.want), variables)
 		})
+	}
+}
+
+// complete has bash complete a command line with what is installed below a directory.
+func complete(t *testing.T, target string) {
+	t.Helper()
+	// The package bash-completion has the function that divides the line into words.
+	const script = `
+		. "$0/share/bash-completion/completions/sdtconvert"
+		_init_completion() { cur=list words=(sdtconvert -j 2 li) cword=3 prev=2 cur=li; }
+		COMP_TYPE=9 __start_sdtconvert
+		echo "${COMPREPLY[@]}"`
+	t.Setenv("PATH", filepath.Join(target, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if out := tools.Must(t, "bash", "-c", script, target); strings.TrimSpace(out) != "list" {
+		t.Errorf("bash completes li to %q", out)
+	}
+}
+
+// uninstall removes what is installed, and nothing else.
+func uninstall(t *testing.T, folder, target string, variables []string) {
+	t.Helper()
+	other := filepath.Join(target, "libexec/sdtconvert/other")
+	if err := os.WriteFile(other, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "install", variables, "--uninstall")
+	if left := files(t, folder); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
+		t.Errorf("not removed: %q", left)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(t, folder, "install", variables, "--uninstall"); out != "" {
+		t.Errorf("removed twice: %s", out)
+	}
+	if _, err := os.Stat(filepath.Join(target, "libexec/sdtconvert")); !os.IsNotExist(err) {
+		t.Errorf("an empty directory is left: %v", err)
+	}
+}
+
+// TestInstallHelp asks for help, and gives arguments that there are not.
+func TestInstallHelp(t *testing.T) {
+	tools.Need(t, "bash")
+	folder := t.TempDir()
+	variables := []string{"PREFIX=" + folder}
+	out := run(t, folder, "install", variables, "--help")
+	if !strings.HasPrefix(out, "Builds sdtconvert") || !strings.Contains(out, "--uninstall") || strings.Contains(out, "set -") {
+		t.Errorf("help: %s", out)
+	}
+	if err := exec.Command("bash", tools.Root("scripts", "install"), "--all").Run(); err == nil {
+		t.Error("an unknown argument is no error")
+	}
+	if left := files(t, folder); len(left) > 0 {
+		t.Errorf("installed: %q", left)
 	}
 }

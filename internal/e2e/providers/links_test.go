@@ -69,6 +69,9 @@ func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string))
 					if names != nil && !slices.Contains(names, m.name) {
 						add = all.AddToWhole
 					}
+					if m.name == "plain" && l.Name == "bfd" && more == nil {
+						add = all.Always
+					}
 					values := []string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}
 					add(strings.Join(values, "/"), values, func(t *testing.T) {
 						test(t, program(t, folder, c, l, m, more...))

@@ -292,7 +292,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(folder, 0o755)
-	asNobody(t, path).failed(t, "sdtconvert: make a file in "+folder+": permission denied")
+	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+folder+": permission denied; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
 	wantOnly(t, folder, "a.o")
 }
@@ -351,7 +351,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}
-	run(t, path).failed(t, "make a file in "+folder+": read-only file system")
+	run(t, path).failed(t, path+": cannot create a file in "+folder+": read-only file system; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
 	wantOnly(t, folder, "a.o")
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -59,6 +61,32 @@ func TestNopsUnderGDB(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNopsUnderGDBRemotely is TestNopsUnderGDB with programs that are emulated: of the
+// machines whose operands gdb knows in notes.
+func TestNopsUnderGDBRemotely(t *testing.T) {
+	all := product.New("machine", "compiler", "flags")
+	for _, gcc := range []compiler{arm64, ppc64, ppc64le, s390x} {
+		for _, c := range []compiler{gcc, {gcc.machine, toolchains.Clang}} {
+			for _, flags := range []string{"-O2", "-O0"} {
+				all.Add(c.machine.Name+"/"+c.cc.Name+flags, []string{c.machine.Name, c.cc.Name, flags}, func(t *testing.T) {
+					t.Parallel()
+					tools.Need(t, "gdb-multiarch", c.machine.QEMU)
+					p := compileNops(t, c, flags, "-g")
+					exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main)...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					script := "target remote " + c.machine.WaitForGDB(t, exe, "\n\n\n") + "\n" + nopCommands() + "continue\n"
+					if diff := cmp.Diff(p.said(t, 3), underGDB(t, "gdb-multiarch", script, exe)); diff != "" {
+						t.Error(diff)
+					}
+				})
+			}
+		}
+	}
+	all.Run(t)
 }
 
 // nops links the converted program the usual way.

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// option declares a flag: its name, its value, and what help, the manual and completions
+// say about it. Commands that have a flag in common share its option.
+//
+// Texts for the manual are marked: {argument}, *literal*, `code`, $VARIABLE; flags need no
+// mark, an empty line ends a paragraph. TestDocsAreCurrent turns them into mdoc(7).
+type option struct {
+	name     string   // without dashes
+	letter   string   // "" for none
+	value    string   // the name of its value in help, "" if it takes none
+	optional bool     // the value may be left out
+	help     string   // for --help and completions
+	manual   string   // for the manual; "" if the text of the next option is for both
+	choices  []choice // the values that it knows, nil for any
+	complete complete // what its value is
+
+	// head is for what is no flag of pflag: the text instead of the names and the value.
+	head string
+}
+
+// choice is a value that a flag knows.
+type choice struct {
+	value  string
+	manual string // "" if the text of the flag has it
+}
+
+// complete says what completes the value of a flag.
+type complete int
+
+const (
+	completeNothing complete = iota
+	completeFile
+	completeDirectory
+)
+
+// bool defines a flag that takes no value.
+func (o *option) bool(f *pflag.FlagSet, p *bool) { f.BoolVarP(p, o.name, o.letter, false, o.help) }
+
+// string defines a flag with a text.
+func (o *option) string(f *pflag.FlagSet, p *string, value string) {
+	f.StringVarP(p, o.name, o.letter, value, o.help)
+}
+
+// int defines a flag with a number.
+func (o *option) int(f *pflag.FlagSet, p *int, value int) {
+	*p = value
+	f.VarP((*number)(p), o.name, o.letter, o.help)
+}
+
+// list defines a flag that may be repeated. Its first use replaces the default.
+func (o *option) list(f *pflag.FlagSet, p *[]string) {
+	f.VarP(&repeated{to: p}, o.name, o.letter, o.help)
+}
+
+// takesValue reports whether the word after the flag is its value.
+func (o *option) takesValue() bool { return o.value != "" && !o.optional }
+
+// spelled returns the flag with its value, as help has it.
+func (o *option) spelled() string {
+	switch {
+	case o.head != "":
+		return o.head
+	case o.optional:
+		return "--" + o.name + "[=" + o.value + "]"
+	case o.value != "":
+		return "--" + o.name + " " + o.value
+	}
+	return "--" + o.name
+}
+
+// number is the value of a flag that takes a whole number. pflag's own shows the error of
+// package strconv.
+type number int
+
+// Set reads a number.
+func (n *number) Set(s string) error {
+	v, err := strconv.ParseInt(s, 0, strconv.IntSize) // 0x10 too, as pflag
+	if err != nil {
+		return errors.New("want a whole number")
+	}
+	*n = number(v)
+	return nil
+}
+
+// String returns the number in decimal.
+func (n *number) String() string { return strconv.Itoa(int(*n)) }
+
+// Type returns the name of the type.
+func (n *number) Type() string { return "int" }
+
+// repeated is the value of a flag that may be repeated. Its first use replaces the
+// default. pflag's own writes the default as CSV, which help does not show, and
+// takes a tenth of what the work on a small object takes.
+type repeated struct {
+	to  *[]string
+	set bool
+}
+
+// Set adds a value.
+func (l *repeated) Set(s string) error {
+	if !l.set {
+		*l.to, l.set = nil, true
+	}
+	*l.to = append(*l.to, s)
+	return nil
+}
+
+// String returns the values, separated by spaces.
+func (l *repeated) String() string { return strings.Join(*l.to, " ") }
+
+// Type returns the name of the type.
+func (l *repeated) Type() string { return "strings" }
+
+// GetSlice returns the values. It says to cobra that the flag may be given again.
+func (l *repeated) GetSlice() []string { return *l.to }
