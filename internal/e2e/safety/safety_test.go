@@ -22,6 +22,8 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	// What TMPDIR names may be in memory; these tests are about disks as well.
+	os.Setenv("TMPDIR", "/var/tmp")
 	tools.Short(`TestKillLeavesTheOldOrTheNewFile|TestFaultLeavesTheFileAsItWas`)
 	os.Exit(func() int {
 		folder, err := os.MkdirTemp("", "safetytest")
