@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/check"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -86,7 +88,7 @@ func (g *group) mdoc() string {
 		if o.manual == "" {
 			continue // the next entry has the text for both
 		}
-		b.WriteString(mdoc(o.manual))
+		b.WriteString(mdoc(strings.ReplaceAll(o.manual, thunksMark, returnThunks())))
 		if o.choices == nil || o.choices[0].manual == "" {
 			continue
 		}
@@ -108,6 +110,22 @@ func (g *group) mdoc() string {
 		b.WriteString("As for\n.Cm convert .\n")
 	}
 	return b.String()
+}
+
+// returnThunks lists the return thunks of gcc, each with its machines.
+func returnThunks() string {
+	of := map[string][]string{}
+	for _, m := range machines.All() {
+		if symbol := m.Traits().ReturnThunk.Symbol; symbol != "" {
+			of[symbol] = append(of[symbol], m.Traits().Name)
+		}
+	}
+	var all []string
+	for _, symbol := range slices.Sorted(maps.Keys(of)) {
+		slices.Sort(of[symbol])
+		all = append(all, "`"+symbol+"` on "+strings.Join(of[symbol], " and "))
+	}
+	return strings.Join(all, ", ")
 }
 
 // mdocHead returns a flag with its value as arguments of a macro.

@@ -23,7 +23,7 @@ type option struct {
 	choices  []choice // the values that it knows, nil for any
 	complete complete // what its value is
 
-	// head is for what is no flag of pflag: the text instead of the names and the value.
+	// head replaces the names and the value in an entry that pflag does not parse.
 	head string
 }
 

@@ -1,12 +1,8 @@
 package main
 
-import (
-	"maps"
-	"slices"
-	"strings"
-
-	"sdtconvert/arch/machines"
-)
+// thunksMark stands in a text for the manual where the return thunks of all machines are
+// listed.
+const thunksMark = "RETURN-THUNKS"
 
 // The flags that several commands have, and those of convert.
 var (
@@ -62,7 +58,7 @@ May be repeated.`}
 		help: "jump to SYMBOL (default: gcc's name for the machine's thunk) instead of returning; implied if an object refers to that",
 		manual: "Jump to {symbol} instead of returning, as code does that was compiled with\n" +
 			"`-mfunction-return=thunk-extern`.\n" +
-			"The default {symbol} is what gcc calls it for the machine:\n" + returnThunks() + ".\n" +
+			"The default {symbol} is what gcc calls it for the machine:\n" + thunksMark + ".\n" +
 			`The flag is implied for objects that refer to that symbol.`}
 )
 
@@ -136,20 +132,4 @@ program nor the debug information of the object gives.`}
 var recordedOptions = []*option{
 	layoutOption, sectionOption, probePrefixOption, noRecordsOption, dropRelocationsOption,
 	stapsdtOption, semaphoresOption, dtraceOption, prototypesOption,
-}
-
-// returnThunks lists the return thunks of gcc, each with its machines.
-func returnThunks() string {
-	of := map[string][]string{}
-	for _, m := range machines.All() {
-		if symbol := m.Traits().ReturnThunk.Symbol; symbol != "" {
-			of[symbol] = append(of[symbol], m.Traits().Name)
-		}
-	}
-	var all []string
-	for _, symbol := range slices.Sorted(maps.Keys(of)) {
-		slices.Sort(of[symbol])
-		all = append(all, "`"+symbol+"` on "+strings.Join(of[symbol], " and "))
-	}
-	return strings.Join(all, ", ")
 }
