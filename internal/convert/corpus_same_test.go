@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -55,7 +56,7 @@ func TestConversionKeepsTheRest(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
-			for _, path := range corpus(t) {
+			for _, path := range objects.Paths(t) {
 				c := convertTo(t, path, change)
 				if c.failed || c.object.Status != manifest.Converted {
 					continue

@@ -3,7 +3,6 @@ package convert
 import (
 	"debug/elf"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -145,32 +145,22 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 	}
 }
 
-// recipe divides the name of a committed object: SOURCE.MACHINE-COMPILER-FLAGS.o.
-var recipe = regexp.MustCompile(`^(\w+)\.(\w+)-(\w+)(?:-(\w+))?\.o$`)
-
 // someOfCorpus chooses committed objects for each option of a test that takes long, so that
 // each source meets each machine, compiler, flag and option that it has objects of.
 func someOfCorpus(t *testing.T, options ...string) map[string][]string {
 	t.Helper()
-	paths := map[string]string{} // by row
 	var rows [][]string
 	for _, option := range options {
-		for _, path := range corpus(t) {
-			match := recipe.FindStringSubmatch(filepath.Base(path))
-			if match == nil {
-				t.Fatalf("%s has another name than objects have", path)
-			}
-			row := append(match[1:], option)
-			paths[strings.Join(row, " ")] = path
-			rows = append(rows, row)
+		for _, path := range objects.Paths(t) {
+			rows = append(rows, append(objects.Recipe(t, path), option, path))
 		}
 	}
 	all := product.New("source", "machine", "compiler", "flags", "option")
 	all.Short = 12
 	chosen := map[string][]string{}
 	for _, row := range all.Choose(t, rows) {
-		option := row[len(row)-1]
-		chosen[option] = append(chosen[option], paths[strings.Join(row, " ")])
+		option, path := row[4], row[5]
+		chosen[option] = append(chosen[option], path)
 	}
 	return chosen
 }

@@ -22,16 +22,6 @@ import (
 
 var update = flag.Bool("update", false, "write what conversions do now into the golden file")
 
-// corpus lists the committed objects.
-func corpus(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(objects.Folder(), "*.o"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no objects in testdata/objs: %v", err)
-	}
-	return paths
-}
-
 // run is what came of one committed object.
 type run struct {
 	before, after string // paths; after does not exist when the conversion failed
@@ -88,7 +78,7 @@ func (c run) outcome() string {
 // Every committed object converts, or fails, exactly as corpus.golden says.
 func TestCorpus(t *testing.T) {
 	var got strings.Builder
-	for _, path := range corpus(t) {
+	for _, path := range objects.Paths(t) {
 		c := convertTo(t, path, nil)
 		got.WriteString(c.outcome())
 		if c.failed != (len(c.messages) > 0) {
@@ -115,7 +105,7 @@ func TestCorpus(t *testing.T) {
 
 // converted runs a check on each committed object that converts and has sites.
 func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
-	paths := corpus(t)
+	paths := objects.Paths(t)
 	if testing.Short() {
 		paths = everyTenth(paths)
 	}

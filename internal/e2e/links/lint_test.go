@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -19,17 +20,17 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	tools.Need(t, "eu-elflint", "readelf")
 	var rows [][]string
-	for _, o := range committed(t) {
+	for _, o := range objects.Paths(t) {
 		for _, flags := range []string{"", "--layout relative", "--layout freebsd", "--stapsdt"} {
-			rows = append(rows, append(madeOf(o), flags, o))
+			rows = append(rows, append(objects.Recipe(t, o)[:3], flags, o))
 		}
 	}
 	rows = product.New("source", "machine", "compiler", "options").Choose(t, rows)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	converted := 0
 	for _, row := range rows {
 		flags, before := row[3], row[4]
-		after := filepath.Join(folder, filepath.Base(before))
+		after := filepath.Join(directory, filepath.Base(before))
 		if _, err := tools.Try(converter, append(strings.Fields(flags), "-o", after, before)...); err != nil {
 			continue // It is to be refused; other tests say so.
 		}
@@ -39,23 +40,6 @@ func TestLint(t *testing.T) {
 	if converted < len(rows)/4 {
 		t.Errorf("only %d of %d objects were converted", converted, len(rows))
 	}
-}
-
-// committed are the paths of the committed objects.
-func committed(t *testing.T) []string {
-	t.Helper()
-	objects, err := filepath.Glob(filepath.Join(sources, "*.o"))
-	if err != nil || len(objects) == 0 {
-		t.Fatalf("no objects: %v", err)
-	}
-	return objects
-}
-
-// madeOf are the source of a committed object, its machine and its compiler.
-func madeOf(object string) []string {
-	source, made, _ := strings.Cut(filepath.Base(object), ".")
-	words := strings.SplitN(made, "-", 3)
-	return []string{source, words[0], words[1]}
 }
 
 func lint(t *testing.T, before, after, flags string) {

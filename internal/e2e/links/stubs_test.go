@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -326,8 +327,8 @@ func TestStubsLint(t *testing.T) {
 	t.Parallel()
 	tools.Need(t, "eu-elflint", "readelf")
 	var rows [][]string
-	for _, o := range committed(t) {
-		rows = append(rows, append(madeOf(o), o))
+	for _, o := range objects.Paths(t) {
+		rows = append(rows, append(objects.Recipe(t, o)[:3], o))
 	}
 	rows = product.New("source", "machine", "compiler").Choose(t, rows)
 	made := 0

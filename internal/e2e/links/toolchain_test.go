@@ -87,7 +87,7 @@ var foreign = func() (all []*machine) {
 func (m *machine) need(t *testing.T) {
 	t.Helper()
 	m.Need(t)
-	tools.Need(t, m.objdump(), "nm", m.addr2line())
+	tools.Need(t, m.objdump(), m.addr2line())
 }
 
 // compiler is a C and a C++ compiler with flags for both.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,17 +58,42 @@ func Foreign(t testing.TB, limit int64) []File {
 	return readAll(t, filepath.Join(folder, "*[!.c]"), limit)
 }
 
-func readAll(t testing.TB, pattern string, limit int64) []File {
+// Paths returns the paths of all committed objects.
+func Paths(t testing.TB) []string {
 	t.Helper()
-	names, err := filepath.Glob(pattern)
+	return matching(t, filepath.Join(Folder(), "*.o"))
+}
+
+// matching returns the paths that match a pattern, of which there has to be one.
+func matching(t testing.TB, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(names) == 0 {
+	if len(paths) == 0 {
 		t.Fatalf("no file matches %s", pattern)
 	}
+	return paths
+}
+
+var recipe = regexp.MustCompile(`^(\w+)\.(\w+)-(\w+)(?:-(\w+))?\.o$`)
+
+// Recipe returns the source, the machine, the compiler and the flags of a committed object,
+// from its name: SOURCE.MACHINE-COMPILER-FLAGS.o.
+func Recipe(t testing.TB, path string) []string {
+	t.Helper()
+	match := recipe.FindStringSubmatch(filepath.Base(path))
+	if match == nil {
+		t.Fatalf("%s has another name than objects have", path)
+	}
+	return match[1:]
+}
+
+func readAll(t testing.TB, pattern string, limit int64) []File {
+	t.Helper()
 	var files []File
-	for _, name := range names {
+	for _, name := range matching(t, pattern) {
 		data, err := readFile(name, limit)
 		if err != nil {
 			t.Fatal(err)
