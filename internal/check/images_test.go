@@ -102,7 +102,6 @@ func TestLiveCallInImages(t *testing.T) {
 // A function that stands for all stubs of a large program takes no longer to look at
 // than as many functions.
 func TestManyStubsInOne(t *testing.T) {
-	tools.Long(t)
 	const probes, most = 8000, 10 * time.Second
 	b := newBuild(t, combinations[0])
 	var source strings.Builder

@@ -299,7 +299,6 @@ func TestMarkedNop(t *testing.T) {
 
 // The names of probe objects may be behind those of all other symbols.
 func TestTimeOfManySymbols(t *testing.T) {
-	tools.Long(t)
 	tools.Need(t, "as")
 	b := &build{T: t, folder: t.TempDir()}
 	var text strings.Builder

@@ -95,7 +95,6 @@ func (r *recipe) passes(steps []string, why ...string) {
 // The recipes pass for a program, and fail when a probe is gone, has another name or another
 // number of arguments, or its note is lost.
 func TestRecipes(t *testing.T) {
-	tools.Long(t)
 	tools.Need(t, "cmake", "make", "cc")
 	page, err := os.ReadFile(tools.Root("docs", "check.md"))
 	if err != nil {

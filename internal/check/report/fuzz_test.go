@@ -86,7 +86,7 @@ func TestCheckOfBrokenFiles(t *testing.T) {
 	case testing.Short():
 		stride = 67
 	}
-	for _, name := range product.Some(t.Name(), objects.OfEachMachine, len(objects.OfEachMachine)) {
+	for _, name := range product.Few(t.Name(), objects.OfEachMachine) {
 		original := objects.Read(t, name)
 		after, ok := converted.Object(t, original)
 		if !ok {

@@ -92,11 +92,7 @@ func (p *Tests) add(name string, values []string, test func(t *testing.T), in ru
 // the package's Table says.
 func (p *Tests) Run(t *testing.T) {
 	t.Helper()
-	p.compare(t)
-	if Write() {
-		return
-	}
-	chosen := p.choose(t.Name(), strength())
+	chosen := p.ofRun(t)
 	for i, name := range p.names {
 		if chosen[i] {
 			t.Run(name, func(t *testing.T) {
@@ -105,6 +101,23 @@ func (p *Tests) Run(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ofRun compares the product with its line of the table, and returns which tests this run
+// has: none if tables are written.
+func (p *Tests) ofRun(t *testing.T) []bool {
+	t.Helper()
+	usual, short := p.choose(t.Name(), 2), p.choose(t.Name(), 1)
+	p.compare(t, usual, short)
+	switch {
+	case Write():
+		return make([]bool, len(p.rows))
+	case strength() == 0:
+		return p.choose(t.Name(), 0)
+	case strength() == 1:
+		return short
+	}
+	return usual
 }
 
 // choose chooses the tests of a run of some strength.
@@ -156,12 +169,8 @@ func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
 		p.Add("", row[:len(p.Dimensions)], nil)
 	}
 	alone.InProduct(t)
-	p.compare(t)
-	if Write() {
-		return nil
-	}
 	var chosen [][]string
-	for i, yes := range p.choose(t.Name(), strength()) {
+	for i, yes := range p.ofRun(t) {
 		if yes {
 			chosen = append(chosen, rows[i])
 		}

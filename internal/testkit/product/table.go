@@ -38,14 +38,15 @@ var tables struct {
 // directory is the package's, in which its tests begin.
 var directory, _ = os.Getwd()
 
-// compare compares what a product covers with its line of the table, or writes that. Other
+// compare compares what a product covers with its line of the table, or writes that. usual
+// and short are the tests that those runs have. Other
 // suites than the first have other compilers, which the table is not of.
-func (p *Tests) compare(t *testing.T) {
+func (p *Tests) compare(t *testing.T, usual, short []bool) {
 	t.Helper()
 	if len(p.rows) == 0 || toolchains.Debian != toolchains.Suites[0] {
 		return
 	}
-	line := p.line(t, count(t))
+	line := p.line(t, count(t), usual, short)
 	path := filepath.Join(directory, Table)
 	tables.Lock()
 	defer tables.Unlock()
@@ -126,9 +127,8 @@ func writeTable(path string, lines [][]string, i int, line []string) error {
 
 // line makes the line of a product. It fails the test if a pair that occurs is in no test
 // of a usual run.
-func (p *Tests) line(t *testing.T, name string) []string {
+func (p *Tests) line(t *testing.T, name string, usual, short []bool) []string {
 	t.Helper()
-	usual, short := p.choose(name, 2), p.choose(name, 1)
 	var all, some [][]string
 	every := 0
 	for i, row := range p.rows {
