@@ -10,7 +10,7 @@ import (
 	"sdtconvert/internal/check/report"
 )
 
-// The manual page of checks tells of every rule.
+// The manual page of checks has every rule.
 func TestRulesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/check.md")
 	if err != nil {

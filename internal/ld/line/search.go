@@ -15,7 +15,7 @@ func (l *Line) Candidates(arg *Arg) []string {
 	var names []string
 	if exact, ok := strings.CutPrefix(arg.Value, ":"); ok {
 		if l.Rules.Dialect == Gold && strings.Contains(exact, "/") {
-			return nil // it looks for names in lists of what is in folders
+			return nil // it looks names up in listings of directories
 		}
 		names = []string{exact}
 	} else {

@@ -42,10 +42,10 @@ var command = regexp.MustCompile(`(?m)run it alone: (.*)$`)
 
 // failing runs a command in a shell, in which the odd tests fail, and returns what it
 // prints.
-func failing(t *testing.T, folder, line string) string {
+func failing(t *testing.T, directory, line string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", line)
-	cmd.Dir = folder
+	cmd.Dir = directory
 	cmd.Env = append(os.Environ(), "ALONE_FAILS=1", "CI=", "SDTCONVERT_ATTACK=", "SDTCONVERT_TESTS=", "SDTCONVERT_SUITE=")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -68,7 +68,7 @@ func TestCommandRunsOneTest(t *testing.T) {
 	if len(lines) != len(odd) || strings.Count(out, "with number=") != (len(odd)+1)/2 {
 		t.Fatalf("%d of %d tests say how to run them:\n%s", len(lines), len(odd), out)
 	}
-	folder, err := filepath.Abs("../../../docs")
+	directory, err := filepath.Abs("../../../docs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestCommandRunsOneTest(t *testing.T) {
 		if i == 0 {
 			again = line[1] + " -v"
 		}
-		out := failing(t, folder, again)
+		out := failing(t, directory, again)
 		failed := regexp.MustCompile(`(?m)^ +--- FAIL: TestOdd/(.*) \(\d`).FindAllStringSubmatch(out, -1)
 		if len(failed) == 0 || failed[len(failed)-1][1] != names[i] || !strings.Contains(out, line[0]) || strings.Count(out, "it fails") != 1 {
 			t.Errorf("%s runs\n%s", again, out)
