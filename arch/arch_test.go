@@ -95,6 +95,20 @@ func TestOneHasAnArticle(t *testing.T) {
 	}
 }
 
+func TestOperandsAsTracersReadThem(t *testing.T) {
+	a := arch.Arguments{Aliases: map[string]string{"$a0": "$r4", "$fp": "$r22"}}
+	for operands, want := range map[string]string{
+		"":                          "",
+		"-4@$a0 8@5 8@$r7":          "-4@$r4 8@5 8@$r7",
+		"8@$fp,-16 1@$a01 2@sym$a0": "8@$r22,-16 1@$a01 2@sym$a0",
+		"8@$a0":                     "8@$r4",
+	} {
+		if got := a.AsTracersRead(operands); got != want {
+			t.Errorf("%q became %q, want %q", operands, got, want)
+		}
+	}
+}
+
 // As of i386, whose calls push an address that tail calls find pushed; of Arm, where a
 // long long takes two registers; and of s390x, whose words have their lowest bytes last.
 func TestArgumentsInRegistersAndOnTheStack(t *testing.T) {

@@ -1,9 +1,11 @@
 package arch
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"math/bits"
+	"strings"
 )
 
 // Arguments say where a function's arguments are that are integers or pointers, when
@@ -14,6 +16,37 @@ type Arguments struct {
 	// Numbers tells that assemblers call registers by numbers alone, so that who does not
 	// know the machine takes one for a constant.
 	Numbers bool
+	// Aliases are the names of registers that a compiler writes and tracers do not read, each
+	// with the name that they read.
+	Aliases map[string]string
+}
+
+// AsTracersRead writes operands with the names of registers that tracers read.
+func (a *Arguments) AsTracersRead(operands string) string {
+	if a.Aliases == nil {
+		return operands
+	}
+	var b strings.Builder
+	for len(operands) > 0 {
+		end := strings.IndexFunc(operands, func(c rune) bool { return !inName(c) })
+		switch {
+		case end == 0:
+			b.WriteByte(operands[0])
+			operands = operands[1:]
+			continue
+		case end < 0:
+			end = len(operands)
+		}
+		name := operands[:end]
+		b.WriteString(cmp.Or(a.Aliases[name], name))
+		operands = operands[end:]
+	}
+	return b.String()
+}
+
+// inName tells whether names in assembler have c.
+func inName(c rune) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c == '.'
 }
 
 // Register holds the names, in assembler, of the lowest 1, 2, 4 and 8 bytes of

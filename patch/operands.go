@@ -196,7 +196,7 @@ func (s *Scan) addEntry(r elfreloc.Relocation, text []byte, found operands) erro
 		return fmt.Errorf("a second entry for the site at %s+%#x", sec.Name, at.offset)
 	}
 	if wanted {
-		operands := string(text)
+		operands := traits.Arguments.AsTracersRead(string(text))
 		found[at] = &operands
 	}
 	return nil

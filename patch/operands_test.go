@@ -23,7 +23,7 @@ func TestOperandsOfMarkedNops(t *testing.T) {
 		"nops.amd64-clang19-crel.o":    {"", "-4@%edi 1@%al", "-8@%rdi -4@$7"},
 		"nops.arm64-gcc12-O2.o":        {"", "-4@x0 1@x1", "-8@x0 -4@7"},
 		"nops.arm64be-clang19-O2.o":    {"", "-4@x0 1@x1", "-8@x0 -4@7"},
-		"nops.loong64-clang19-O2.o":    {"", "-4@$a0 1@$a1", "-8@$a0 -4@7"},
+		"nops.loong64-clang19-O2.o":    {"", "-4@$r4 1@$r5", "-8@$r4 -4@7"},
 		"nops.riscv64-gcc12-O2.o":      {"", "-4@a0 1@a1", "-8@a0 -4@7"},
 		"nops.riscv64-clang19-O2.o":    {"", "-4@a0 1@a1", "-8@a0 -4@7"},
 		"nopsmerged.amd64-gcc12-bfd.o": {"", "-4@%edi 1@%sil", "-8@%rdi -4@$7", "-4@%edi -4@$4", "-8@%rdi -4@$8", ""},

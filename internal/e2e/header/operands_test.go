@@ -29,8 +29,8 @@ func sizes(compiler, language string) []string {
 	}
 }
 
-// where is how each machine's operands are written: numbers and registers, which all
-// tracers read.
+// where is how the operands of notes are written for each machine: numbers and registers,
+// which all tracers read.
 var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
@@ -84,22 +84,20 @@ func TestOperands(t *testing.T) {
 func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, source, language string) {
 	t.Parallel()
 	m.Need(t)
-	tools.Need(t, compiler[0])
+	tools.Need(t, compiler[0], "readelf")
 	object := output(t, "operands.o", append(slices.Clone(compiler), "-I"+include, "-Wall", "-Werror", "-c", source)...)
 	var found []string
 	var last string
 	for _, operands := range sdtOperands(t, object) {
 		var line []string
 		for _, o := range strings.Split(operands, " ") {
-			size, place, _ := strings.Cut(o, "@")
-			if operands != "" && !where[m.Name].MatchString(place) {
-				t.Errorf("%q of %q is no operand", o, operands)
-			}
+			size, _, _ := strings.Cut(o, "@")
 			line = append(line, size)
 		}
 		last = operands
 		found = append(found, strings.Join(line, " "))
 	}
+	checkNotes(t, where[m.Name], object, found)
 	if want := sizes(compiler[0], language); !slices.Equal(found, want) {
 		t.Errorf("sizes are %q, not %q", found, want)
 	}
@@ -107,6 +105,31 @@ func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, sourc
 		t.Errorf("constants are %q, not %q", last, want)
 	}
 }
+
+// checkNotes compares the notes that a conversion makes with the sizes of the operands of
+// each trace point. Each operand has to be as tracers read them.
+func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []string) {
+	converted := output(t, "noted.o", converter, "--stapsdt", object)
+	var found []string
+	for _, match := range noteArguments.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", converted), -1) {
+		var line []string
+		for _, o := range strings.Fields(match[1]) {
+			size, place, _ := strings.Cut(o, "@")
+			if !readable.MatchString(place) {
+				t.Errorf("tracers do not read %q of the note with %q", o, match[1])
+			}
+			line = append(line, size)
+		}
+		found = append(found, strings.Join(line, " "))
+	}
+	slices.Sort(found)
+	if want := slices.Sorted(slices.Values(sizes)); !slices.Equal(found, want) {
+		t.Errorf("notes have operands of the sizes %q, trace points %q", found, want)
+	}
+}
+
+// noteArguments is a line that readelf -n has for each note of a probe.
+var noteArguments = regexp.MustCompile(`(?m)^    Arguments: *(.*)$`)
 
 // constants are the operands of the last probe of testdata/operands.c, which are in
 // registers without optimisation. Tracers read the last byte of a number of one byte.
