@@ -93,8 +93,8 @@ func checkExtended(t *testing.T, object string, want bool) {
 	if has := strings.Contains(string(out), ".symtab_shndx"); has != want {
 		t.Errorf("%s has a .symtab_shndx: %t, not %t", filepath.Base(object), has, want)
 	}
-	for _, line := range strings.Split(string(out), "\n") {
-		if readelfFault.MatchString(line) {
+	for line := range strings.Lines(string(out)) {
+		if findsFault(line) {
 			t.Errorf("readelf says %q", line)
 		}
 	}

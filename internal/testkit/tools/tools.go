@@ -126,7 +126,10 @@ func (c Command) run(stdout, stderr io.Writer, name string, args []string) error
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Folder, strings.NewReader(c.Stdin), stdout, stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Folder, stdout, stderr
+	if c.Stdin != "" {
+		cmd.Stdin = strings.NewReader(c.Stdin)
+	}
 	if c.Env != nil {
 		cmd.Env = append(os.Environ(), c.Env...)
 	}
