@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -22,13 +23,14 @@ var (
 // operands of the assembly.
 func TestNopsLTO(t *testing.T) {
 	tracers := tools.Root("internal", "e2e", "tracers", "testdata")
+	all := product.New("compiler", "linker", "flag", "mode")
 	for _, lto := range append(toolchains.LTOs(),
 		toolchains.LTO{Compiler: toolchains.GCC, Linker: toolchains.AMD64.Linker("bfd"), Flag: "-flto -ffat-lto-objects"},
 		toolchains.LTO{Compiler: toolchains.OldClang, Linker: toolchains.AMD64.Linker("old-lld"), Flag: "-flto"},
 	) {
 		for _, mode := range []string{"-fPIC -pie", "-fno-pic -no-pie", "-fPIC -shared", "-fPIE -pie -Wl,--gc-sections"} {
 			l := lto.Linker
-			t.Run(lto.Compiler.Name+l.Path+lto.Flag+mode, func(t *testing.T) {
+			all.Add(lto.Compiler.Name+l.Path+lto.Flag+mode, []string{lto.Compiler.Name, l.Name, lto.Flag, mode}, func(t *testing.T) {
 				tools.Need(t, lto.Compiler.Name, lto.Compiler.CXX, l.Path, "readelf", "nm")
 				enter(t, l.Path)
 				flags := strings.Fields(fmt.Sprintf("-O2 %s %s -I%s", lto.Flag, mode, tracers))
@@ -47,6 +49,7 @@ func TestNopsLTO(t *testing.T) {
 			})
 		}
 	}
+	all.Run(t)
 }
 
 // checkNopsLTO links with and without a conversion.

@@ -10,17 +10,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// The objects of a kernel, say: every tenth has probes.
-const (
-	objectCount = 2000
-	pieceCount  = 20
-)
+// manyCount is how many objects there are, as many as of a kernel in a whole run. Every
+// tenth has probes.
+func manyCount() int {
+	if product.All() {
+		return 2000
+	}
+	return 400
+}
 
-// TestManyObjects merges 2,000 objects to one by `ld -r` and converts that, or
+const pieceCount = 20
+
+// TestManyObjects merges many objects to one by `ld -r` and converts that, or
 // pieces of it on the way, or the objects. A link of each has the same sites.
 func TestManyObjects(t *testing.T) {
 	tools.Need(t, "gcc", "readelf")
@@ -33,18 +39,18 @@ func TestManyObjects(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, ld.Path)
 			var want []string
-			for i, objects := range [][]string{
+			for i, inputs := range [][]string{
 				convertMany(t, mergeMany(t, ld, 1, objects)),
 				mergeMany(t, ld, 1, convertMany(t, mergeMany(t, ld, pieceCount, objects))),
 				mergeMany(t, ld, 1, convertMany(t, objects)),
 			} {
 				exe := filepath.Join(t.TempDir(), "exe")
-				tools.Must(t, ld.Path, append(objects, stubs, "-e", "u0000_run", "-o", exe)...)
+				tools.Must(t, ld.Path, append(inputs, stubs, "-e", "u0000_run", "-o", exe)...)
 				got := manySites(t, exe)
 				if i == 0 {
 					want = got
 				}
-				if diff := cmp.Diff(want, got); diff != "" || len(got) != calls || calls < objectCount/2 {
+				if diff := cmp.Diff(want, got); diff != "" || len(got) != calls || calls < len(objects)/2 {
 					t.Errorf("way %d: %d calls, sites of the first way (-) and %d of this (+): %s", i, calls, len(got), diff)
 				}
 			}
@@ -62,7 +68,7 @@ func manyObjects(t *testing.T) []string {
 		text[probed] = tools.Output(t, "gcc", "-O2", "-fno-pie", "-DUNIT=u0000", "-S", "-o", "-", "testdata/many/"+name+".c")
 	}
 	var sources, objects []string
-	for i := range objectCount {
+	for i := range manyCount() {
 		path := filepath.Join(folder, fmt.Sprintf("%04d.s", i))
 		unit := strings.ReplaceAll(text[i%10 == 0], "u0000", fmt.Sprintf("u%04d", i))
 		if err := os.WriteFile(path, []byte(unit), 0o666); err != nil {
