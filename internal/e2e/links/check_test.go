@@ -51,8 +51,9 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 
 // mayBranch is whether branch may match a line. Few lines of a program need the expression.
 func mayBranch(line string) bool {
-	_, instruction, ok := strings.Cut(line, ":\t")
-	return ok && instruction != "" && strings.ContainsRune("abcdjnr", rune(instruction[0])) && strings.ContainsAny(instruction, "<*")
+	_, instruction, _ := strings.Cut(line, ":")
+	instruction = strings.TrimLeft(instruction, " \t")
+	return instruction != "" && strings.ContainsRune("abcdjnr", rune(instruction[0])) && strings.ContainsAny(instruction, "<*")
 }
 
 // pair is a line for two, where the first begins the distance of a jump that the second
