@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -20,14 +21,20 @@ func TestLibrariesOfTheSystem(t *testing.T) {
 		{toolchains.AMD64, "libc.a", "abort"}, {toolchains.AMD64, "libstdc++.a", "free"},
 		{toolchains.ARM, "libc.a", "abort"}, {toolchains.ARM64, "libc.a", "memset"}, {toolchains.I386, "libc.a", "abort"}, {toolchains.LOONG64, "libc.a", "abort"}, {toolchains.PPC64, "libc.a", "abort"}, {toolchains.PPC64LE, "libc.a", "abort"}, {toolchains.RISCV64, "libc.a", "abort"}, {toolchains.S390X, "libc.a", "abort"},
 	}
+	all := product.New("library", "flag")
 	var covered []*toolchains.Machine
 	for _, c := range libraries {
 		if !c.machine.Has(toolchains.GCC) {
 			continue // there is no C library of it in this suite
 		}
 		covered = append(covered, c.machine)
-		for _, flags := range [][]string{{"--symbol", c.stub}, {"--symbol", c.stub, "--stapsdt"}} {
-			t.Run(c.machine.Tool(c.library)+" "+strings.Join(flags, " "), func(t *testing.T) {
+		for _, flag := range []string{"", "--stapsdt"} {
+			flags := append([]string{"--symbol", c.stub}, strings.Fields(flag)...)
+			name, add := c.machine.Tool(c.library), all.Add
+			if flag != "" && c.machine != toolchains.AMD64 {
+				add = all.AddToWhole
+			}
+			add(name+" "+strings.Join(flags, " "), []string{name, flag}, func(t *testing.T) {
 				t.Parallel()
 				tools.Need(t, c.machine.Tools("gcc", "g++", "ar")...)
 				path := strings.TrimSpace(tools.Output(t, c.machine.Tool("gcc"), "-print-file-name="+c.library))
@@ -36,6 +43,7 @@ func TestLibrariesOfTheSystem(t *testing.T) {
 		}
 	}
 	toolchains.Covers(t, covered...)
+	all.Run(t)
 }
 
 // checkLibrary converts a library, and its members by themselves, which are collected

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -315,17 +316,21 @@ func TestSequences(t *testing.T) {
 		toolchains.LLVM("llvm-ranlib"), "ld.bfd", "ld.gold", "mold", toolchains.LLVM("ld.lld"), toolchains.AMD64.Tool("gcc"))
 	count := tools.Cases(t, usualSequences)
 	s := newShelf(t)
-	var conversions, links, failed, operations, broken int
+	var conversions, links, failed, operations, broken atomic.Int64
 	t.Cleanup(func() {
-		t.Logf("%d sequences of %d operations: %d conversions, %d links, of which %d fail with and without, %d archives broken by archivers", count, operations, conversions, links, failed, broken)
+		t.Logf("%d sequences of %d operations: %d conversions, %d links, of which %d fail with and without, %d archives broken by archivers", count, operations.Load(), conversions.Load(), links.Load(), failed.Load(), broken.Load())
 	})
 	for i := range count {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
 			q := newSequence(t, s, uint64(i))
 			q.run()
-			conversions, links, failed, operations = conversions+q.conversions, links+q.links, failed+q.failed, operations+len(q.done)
+			conversions.Add(int64(q.conversions))
+			links.Add(int64(q.links))
+			failed.Add(int64(q.failed))
+			operations.Add(int64(len(q.done)))
 			if q.broken {
-				broken++
+				broken.Add(1)
 			}
 		})
 	}

@@ -33,6 +33,7 @@ func TestStandards(t *testing.T) {
 				// As go test calls the second of a name, also in runs without the first.
 				name := c.Name + "/" + std + []string{"", "#01"}[i]
 				all.Add(name, []string{c.Name, std, strings.Join(flags, " ")}, func(t *testing.T) {
+					t.Parallel()
 					checkStandard(t, c, std, folder, stubArguments(flags))
 				})
 			}

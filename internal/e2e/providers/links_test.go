@@ -74,6 +74,7 @@ func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string))
 					}
 					values := []string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}
 					add(strings.Join(values, "/"), values, func(t *testing.T) {
+						t.Parallel()
 						test(t, program(t, folder, c, l, m, more...))
 					})
 				}
@@ -131,6 +132,7 @@ func TestForeign(t *testing.T) {
 	for _, m := range toolchains.Machines {
 		for _, c := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			all.Add(m.Name+"/"+c.Name, []string{m.Name, c.Name}, func(t *testing.T) {
+				t.Parallel()
 				m.Need(t)
 				folder := folderWith(t)
 				cc := m.CC(c)

@@ -104,6 +104,7 @@ func TestPeers(t *testing.T) {
 	for i := range peers {
 		p := &peers[i]
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			exe := p.make(t, newBuild(t))
 			if out := tools.Output(t, exe); out != p.untraced {
 				t.Errorf("untraced it prints %q", out)

@@ -110,6 +110,7 @@ func TestBpftrace(t *testing.T) {
 		withLibrary, library := p.library(t)
 		for _, im := range []struct{ name, exe, image string }{{"pie", exe, exe}, {"library", withLibrary, library}} {
 			t.Run(c.cc.Name+"/"+im.name, func(t *testing.T) {
+				t.Parallel()
 				var got []string
 				hits := 0
 				for _, line := range trace(t, im.exe, im.image, n) {
@@ -140,6 +141,7 @@ func TestBpftrace(t *testing.T) {
 func TestForksUnderBpftrace(t *testing.T) {
 	for _, c := range []compiler{gcc, clang} {
 		t.Run(c.cc.Name, func(t *testing.T) {
+			t.Parallel()
 			p := compileProgram(t, c, "-g")
 			const n = 5
 			want := len(inRegisters(p.calls(t, n))) // of the parent

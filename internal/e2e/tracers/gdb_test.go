@@ -221,6 +221,7 @@ func TestGDBRemotely(t *testing.T) {
 		args map[string]string
 	}{{arm, armArgs}, {armClang, armArgs}, {arm64, arm64Args}, {i386, i386Args}, {ppc64, ppc64Args}, {ppc64le, ppc64leArgs}, {s390x, s390xArgs}} {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			t.Parallel()
 			tools.Need(t, "gdb-multiarch", c.machine.QEMU)
 			p := compileProgram(t, c.compiler, "-g")
 			exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)

@@ -73,6 +73,7 @@ func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards))
 					continue
 				}
 				all.Add(c.cc.Name+"/"+ld.Name+"/"+mode, []string{c.cc.Name, ld.Name, mode}, func(t *testing.T) {
+					t.Parallel()
 					tools.Need(t, c.machine.CC(c.cc)[0], c.driver())
 					test(t, linkGuards(t, c, ld, mode))
 				})

@@ -52,6 +52,7 @@ func TestReadme(t *testing.T) {
 	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
 		exe := readme(t, compiler)
 		t.Run(compiler+"/gdb", func(t *testing.T) {
+			t.Parallel()
 			tools.Need(t, "gdb")
 			script := "break -probe-stap shop:placed\ncommands\nsilent\n" +
 				"printf \"> %d %s\\n\", $_probe_arg0, (char *)$_probe_arg1\ncontinue\nend\nrun tea milk\n"
@@ -65,6 +66,7 @@ func TestReadme(t *testing.T) {
 			}
 		})
 		t.Run(compiler+"/bpftrace", func(t *testing.T) {
+			t.Parallel()
 			needUprobes(t, exe)
 			out, err := tools.Try("bpftrace", "-e", `usdt:`+exe+`:shop:placed { printf("> %d %s\n", arg0, str(arg1)); }`, "-c", exe+" tea milk")
 			var got []string

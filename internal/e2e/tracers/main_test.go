@@ -15,6 +15,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	tools.MostlyWait()
 	os.Exit(tools.Main(m, `TestLinks|TestNops$|TestNotesAlone|TestDTraceLinks`, func(folder, program string) error {
 		files.Folder, converter = folder, program
 		return nil

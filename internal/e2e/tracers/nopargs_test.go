@@ -53,6 +53,7 @@ func TestNopsUnderGDB(t *testing.T) {
 	for _, c := range []compiler{gcc, oldClang, clang} {
 		for _, flags := range []string{"-O2", "-O0", "-Os -fomit-frame-pointer"} {
 			t.Run(c.cc.Name+flags, func(t *testing.T) {
+				t.Parallel()
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
 				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + nopCommands() + "continue\n"
 				if diff := cmp.Diff(p.said(t, 3), underGDB(t, "gdb", script, p.nops(t))); diff != "" {
@@ -104,6 +105,7 @@ func TestNopsUnderBpftrace(t *testing.T) {
 	for _, c := range []compiler{gcc, oldClang, clang} {
 		for _, flags := range []string{"-O2", "-O0"} {
 			t.Run(c.cc.Name+flags, func(t *testing.T) {
+				t.Parallel()
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
 				exe := p.nops(t)
 				needUprobes(t, exe)

@@ -79,6 +79,7 @@ var byDefinition = map[*toolchains.Machine][]string{
 func TestNamesOfOtherFiles(t *testing.T) {
 	for _, c := range here(gcc, clang, arm, arm64, i386, loong64, ppc64, ppc64le, riscv64, s390x) {
 		t.Run(c.machine.Name+"/"+c.cc.Name, func(t *testing.T) {
+			t.Parallel()
 			want := byDefinition[c.machine]
 			for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
 				use, define, provider := compileApart(t, c)

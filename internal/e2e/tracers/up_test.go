@@ -114,6 +114,7 @@ func TestListUnderBpftrace(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(programs)) {
 			g := programs[name]
 			all.Add(c.cc.Name+"/"+name, []string{c.cc.Name, name}, func(t *testing.T) {
+				t.Parallel()
 				needUprobes(t, g.exe)
 				p := tools.Start(t, g.exe)
 				p.Until(t, "ready")
@@ -175,6 +176,7 @@ func TestListUnderGdb(t *testing.T) {
 // TestEarlySemaphores proves the rule of that name: bpftrace raises a semaphore before the
 // program starts, and the program sees it unless check says that it does not.
 func TestEarlySemaphores(t *testing.T) {
+	t.Parallel()
 	tools.Need(t, gcc.cc.Name)
 	if _, err := os.Stat("/usr/include/x86_64-linux-gnu/sys/sdt.h"); err != nil {
 		tools.Unavailable(t, "no sys/sdt.h")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +193,16 @@ func Main(m *testing.M, short string, prepare func(scratch, converter string) er
 		return 1
 	}
 	return m.Run()
+}
+
+// MostlyWait has twice as many parallel tests of a package run at a time as there are
+// processors, if no flag says how many: most of the time theirs is spent waiting for tracers
+// to attach.
+func MostlyWait() {
+	flag.Parse()
+	if n := flag.Lookup("test.parallel"); n.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		n.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
+	}
 }
 
 // Short makes the tests that a regular expression matches those of a run with -short, if
