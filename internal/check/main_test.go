@@ -92,7 +92,7 @@ type build struct {
 
 // eachToolchain runs a test with some toolchains: the rules are the same for all.
 func eachToolchain(t *testing.T, test func(b *build)) {
-	for _, tc := range product.Some(t.Name(), combinations, 4) {
+	for _, tc := range product.Some(t.Name(), combinations, 3) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			test(newBuild(t, tc))
