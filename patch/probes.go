@@ -199,21 +199,9 @@ func (f *probeFinder) hide(sym uint32) {
 	if f.p.Options.Layout.Format != linkerset.Relative {
 		return
 	}
-	if s := f.e.Symbol(sym); isVisible(s) {
-		f.e.SetSymbol(sym, hidden(s))
+	if s := f.e.Symbol(sym); s != s.Hidden() {
+		f.e.SetSymbol(sym, s.Hidden())
 	}
-}
-
-// isVisible reports whether other modules may see a symbol.
-func isVisible(s elfreloc.Symbol) bool {
-	v := s.Visibility()
-	return v == elf.STV_DEFAULT || v == elf.STV_PROTECTED
-}
-
-// hidden is a symbol with STV_HIDDEN as its visibility, the low bits of st_other.
-func hidden(s elfreloc.Symbol) elfreloc.Symbol {
-	s.Other = s.Other&^3 | byte(elf.STV_HIDDEN)
-	return s
 }
 
 // local chooses among the local probe objects of one name: that of the site's
