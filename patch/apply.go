@@ -81,7 +81,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 
 // section disables the sites of one text section and records them.
 func (a *applier) section(sites []Site) error {
-	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for kind := range arch.Kinds {
 		var of []*Site
 		for i := range sites {
 			if sites[i].Stub.Kind == kind {
