@@ -67,14 +67,21 @@ type Object struct {
 	order   []int          // once fileOrder has found it
 }
 
-// ABI returns what the header says of the machine and its conventions: e_machine,
-// EI_CLASS, EI_DATA and e_flags.
-func (o *Object) ABI() (machine elf.Machine, class elf.Class, data elf.Data, flags uint32) {
-	data = elf.ELFDATA2LSB
+// ABI is what the header of an object says of the machine and its conventions.
+type ABI struct {
+	Machine elf.Machine // e_machine
+	Class   elf.Class   // EI_CLASS
+	Data    elf.Data    // EI_DATA
+	Flags   uint32      // e_flags
+}
+
+// ABI returns the object's ABI.
+func (o *Object) ABI() ABI {
+	abi := ABI{Machine: o.Machine, Class: o.Encoding.Class, Data: elf.ELFDATA2LSB, Flags: o.Flags}
 	if o.Encoding.big {
-		data = elf.ELFDATA2MSB
+		abi.Data = elf.ELFDATA2MSB
 	}
-	return o.Machine, o.Encoding.Class, data, o.Flags
+	return abi
 }
 
 // OSABI returns the system that the object is for, EI_OSABI: often none, where it is one of

@@ -90,9 +90,8 @@ func (w *Writer) probe(site *Site) (probe, error) {
 		p.arguments, _ = usdt.Operands(p.operands)
 		return p, nil
 	}
-	_, _, data, _ := w.o.ABI()
 	types, told := w.types(s, known.Args)
-	p.Args = stapsdt.Operands(w.o.Machine, site.Form, data, types)
+	p.Args = stapsdt.Operands(w.o.Machine, site.Form, w.o.ABI().Data, types)
 	if p.known = told || known.Told && len(known.Args) == 0; told {
 		p.operands, p.arguments = p.Args, len(types)
 	}
