@@ -1,6 +1,7 @@
 package ld
 
 import (
+	"debug/elf"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/known"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/message"
@@ -167,4 +169,19 @@ func (n *notes) add(obj *input.Object, plan *patch.Plan) error {
 	defer n.mu.Unlock()
 	n.parts[obj.Source.Name] = p
 	return err
+}
+
+// known is what the inputs of a link say of probes, where notes are to tell it: nil
+// otherwise.
+func (l *link) known(inputs []*linkInput) patch.Known {
+	if !l.Convert.Patch.Noted() {
+		return nil
+	}
+	var files []string
+	for _, in := range inputs {
+		if in.elf == elf.ET_DYN || in.names && in.late.Compiler == "" && (in.elf == elf.ET_REL || in.isArchive()) {
+			files = append(files, in.file)
+		}
+	}
+	return known.Read(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
 }
