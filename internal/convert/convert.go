@@ -48,7 +48,7 @@ type Converter struct {
 	writer     *replace.Writer
 	memberJobs int   // members of an archive that are worked on at once
 	keep       int64 // see keptMembers
-	habit      habit
+	hint       preloadHint
 }
 
 // New makes a converter that writes by w.
@@ -85,7 +85,7 @@ func retry(try func() error) error {
 
 // file tries once to convert a file.
 func (c *Converter) file(path, target string, r *Result) error {
-	in, err := c.habit.open(path)
+	in, err := c.hint.open(path)
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,12 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	return err
 }
 
-// habit knows what the last object was like. Those of one build, one after the other,
+// preloadHint knows what the last object was like. Those of one build, one after the other,
 // are alike: where the last one mentioned a stub, most of the next will be wanted, and
 // is loaded at once.
-type habit struct{ mentioned atomic.Bool }
+type preloadHint struct{ mentioned atomic.Bool }
 
-func (h *habit) open(path string) (*input.File, error) {
+func (h *preloadHint) open(path string) (*input.File, error) {
 	in, err := input.Open(path)
 	if err != nil || !h.mentioned.Load() {
 		return in, err
@@ -162,4 +162,4 @@ func (h *habit) open(path string) (*input.File, error) {
 }
 
 // note says whether an object mentions a stub.
-func (h *habit) note(mentioned bool) { h.mentioned.Store(mentioned) }
+func (h *preloadHint) note(mentioned bool) { h.mentioned.Store(mentioned) }
