@@ -220,7 +220,7 @@ func (a *applier) neutralise(s *Reference, index int, none elfreloc.Relocation) 
 func (a *applier) target(s *Site) (uint32, error) {
 	switch s.Change.Target {
 	case arch.TargetThunk:
-		return a.thunkSymbol(), nil
+		return a.thunkSymbol()
 	case arch.TargetSemaphore:
 		sym, _ := a.semaphores.Of(s.Stub.ID)
 		return sym, nil
@@ -281,7 +281,9 @@ func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s
 		r := insn.Reloc
 		sym, ok := symbols[insn.Symbol]
 		if !ok {
-			sym = a.thunkSymbol()
+			if sym, err = a.thunkSymbol(); err != nil {
+				return 0, 0, err
+			}
 			if err := a.listReturn(a.e.SectionSymbol(sec), r.Offset-t.ReturnThunk.Field); err != nil {
 				return 0, 0, err
 			}
@@ -325,15 +327,25 @@ const (
 )
 
 // thunkSymbol finds the return thunk, or makes an undefined symbol for it.
-func (a *applier) thunkSymbol() uint32 {
-	if a.thunk == nil {
-		sym := a.probes.global(a.p.Thunk)
-		if sym == 0 {
-			sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
-		}
-		a.thunk = &sym
+func (a *applier) thunkSymbol() (uint32, error) {
+	if a.thunk != nil {
+		return *a.thunk, nil
 	}
-	return *a.thunk
+	syms, err := a.o.Symbols()
+	if err != nil {
+		return 0, err
+	}
+	sym := uint32(0)
+	for i := syms.FirstGlobal(); i < syms.Len() && sym == 0; i++ {
+		if strings.HasPrefix(syms.Tail(i), a.p.Thunk) && syms.Name(i) == a.p.Thunk {
+			sym = uint32(i)
+		}
+	}
+	if sym == 0 {
+		sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
+	}
+	a.thunk = &sym
+	return sym, nil
 }
 
 // listReturn lists a new jump to the return thunk where the others are listed, if they

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/probeobjects"
 	"sdtconvert/patch/internal/tracers"
 )
 
@@ -97,8 +98,9 @@ type Plan struct {
 	flow       arch.Flow                     // for calls away from their relocations, once it is needed
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
-	indirect   bool            // a site goes to the helper that loads a semaphore through a register
-	known      *tracers.Probes // once probes has made it
+	indirect   bool                  // a site goes to the helper that loads a semaphore through a register
+	known      *tracers.Probes       // once probes has made it
+	objects    *probeobjects.Objects // once probeObjects has found them
 
 	more          int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
@@ -155,7 +157,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	}
 	p.edited = len(edited) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !edited[spot{ref.Relocs.Target, ref.Reloc.Offset}] {
+		if ref := &s.Calls[i]; !edited[ref.place()] {
 			if err := p.addCall(ref, text, found); err != nil {
 				return nil, err
 			}

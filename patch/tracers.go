@@ -72,18 +72,22 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &tracers.Object{Object: p.Scan.Object, Machine: p.Scan.Machine, Image: im, Functions: p.Scan.Functions}
+	objects, err := p.probeObjects()
+	if err != nil {
+		return nil, err
+	}
+	o := &tracers.Object{ProbeObjects: objects, Object: p.Scan.Object, Machine: p.Scan.Machine, Image: im, Functions: p.Scan.Functions}
 	for _, s := range p.Scan.Stubs {
 		o.Stubs = append(o.Stubs, tracers.Stub{Name: s.Name, ID: s.ID})
 	}
 	for _, g := range p.Scan.Guards {
 		o.Guards = append(o.Guards, tracers.Guard(g))
 	}
-	p.known, err = tracers.NewProbes(o, &tracers.Options{
+	p.known = tracers.NewProbes(o, &tracers.Options{
 		Stapsdt: p.Options.Stapsdt, DTrace: p.Options.DTrace, AllSemaphores: p.Options.Semaphores == All,
 		ProbePrefix: p.Options.ProbePrefix, Prototypes: p.Options.Prototypes, Known: p.Options.Known,
 	})
-	return p.known, err
+	return p.known, nil
 }
 
 // planSemaphores finds out which semaphores there are to be.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/image"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/linkerset"
 )
@@ -13,40 +12,19 @@ import (
 type Probes struct {
 	object   *Object
 	options  *Options
-	objects  map[string]image.Ref         // probe objects that this object defines, by name
-	said     *linkerset.Probes            // what they say
+	said     *linkerset.Probes            // what probe objects say that this object defines
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
 	fault    error                        // of debug information
 }
 
-// NewProbes finds the probe objects of stubs and guards, as far as an object defines them
-// for all of a program. The object and the options are kept.
-func NewProbes(o *Object, opts *Options) (*Probes, error) {
-	p := &Probes{object: o, options: opts, said: linkerset.NewProbes(o.Image, opts.ProbePrefix), objects: map[string]image.Ref{}}
-	prefix := opts.ProbePrefix
-	syms, err := o.Symbols()
-	if err != nil || !syms.Mentions(prefix) {
-		return p, err
-	}
-	wanted := map[string]bool{}
-	for i := range o.Stubs {
-		wanted[prefix+o.Stubs[i].ID] = true
-	}
-	for i := range o.Guards {
-		wanted[prefix+o.Guards[i].ID] = true
-	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		name := syms.Name(i)
-		if s := syms.Nameless(i); wanted[name] && s.Defined() {
-			p.objects[name] = image.Ref{Symbol: name, Addr: image.Addr{Section: s.Section, Offset: s.Value}}
-		}
-	}
-	return p, nil
+// NewProbes keeps the object and the options.
+func NewProbes(o *Object, opts *Options) *Probes {
+	return &Probes{object: o, options: opts, said: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
 }
 
 // probe is what is known of a probe: by this object, else by other files, else by its ID.
 func (p *Probes) probe(id string) (linkerset.Probe, error) {
-	if ref, ok := p.objects[p.options.ProbePrefix+id]; ok {
+	if ref, ok := p.object.ProbeObjects.Definition(p.options.ProbePrefix + id); ok {
 		return p.said.Of(ref)
 	}
 	if p.options.Known != nil {

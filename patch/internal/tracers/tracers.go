@@ -8,6 +8,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/probeobjects"
 	"sdtconvert/resolve"
 )
 
@@ -32,6 +33,8 @@ type Object struct {
 	Guards    []Guard
 	Image     image.Image
 	Functions func() (*resolve.Table, error)
+
+	ProbeObjects *probeobjects.Objects // of stubs and guards
 }
 
 // Stub is the stub of a probe: its name, and the probe's ID.
