@@ -1,9 +1,7 @@
 package x86
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"sdtconvert/arch"
 )
@@ -38,23 +36,7 @@ func (m *Mode) DecodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 }
 
 // DecodeNop recognises a marked NOP: what Disable makes of a direct call, armable or not.
-func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	nop := m.Nops[branchLen]
-	code := t.At(r.Offset, len(nop))
-	switch {
-	case code == nil:
-		return arch.Site{}, arch.Refuse(m.fixNop(), "a mark that the section's end cuts off")
-	case !bytes.Equal(code, nop) && !bytes.Equal(code, m.armableNop()):
-		return arch.Site{}, arch.Refuse(m.fixNop(), "a mark of what is no nop but % x", code)
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(m.fixNop(), "a mark with the stub%+d", r.Addend)
-	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
-}
-
-func (m *Mode) fixNop() string {
-	return fmt.Sprintf("mark the first byte of a nop % x", m.Nops[branchLen])
-}
+func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) { return m.mark.Decode(t, r) }
 
 // checkAddend compares a relocation's addend, which may be in the field at the end of code.
 func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {

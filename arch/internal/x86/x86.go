@@ -4,7 +4,12 @@
 // are from the Intel SDM, volume 2.
 package x86
 
-import "sdtconvert/arch"
+import (
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
+)
 
 // Opcodes and prefixes.
 const (
@@ -65,12 +70,18 @@ type Mode struct {
 
 	LandingPad arch.Insn // where indirect branches have to land
 
-	plain, armable [2]family
+	plain, armable [arch.Kinds]family
+	mark           forms.Mark
 }
 
 // New completes a mode by its disabled forms.
 func New(m Mode) *Mode {
 	m.makeForms()
+	nop := m.Nops[branchLen]
+	m.mark = forms.Mark{
+		Nops: [][]byte{nop, m.armableNop()}, Align: 1,
+		Not: "what is no nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
+	}
 	return &m
 }
 
