@@ -1,6 +1,6 @@
 package arch
 
-// What some machines can do besides what Machine asks of all. The Follower is in follow.go.
+// Interfaces that only some machines implement. One more, Follower, is in follow.go.
 
 // DOFMachine is a Machine for which DTrace has disabled forms of its own: those that
 // kernels arm which are told of sites by DTrace's object format (DOF). They differ from

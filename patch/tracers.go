@@ -1,7 +1,7 @@
 package patch
 
-// What tracers of user space are told, package tracers writes. Here are the options for it,
-// and what it takes from scans and plans.
+// Package tracers writes what tracers of user space read. This file has the options for it,
+// and passes on what scans and plans know.
 
 import (
 	"fmt"
@@ -62,8 +62,8 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 	return tracers.ReadPrototypes(r, file)
 }
 
-// probes are what is known of the probes of the object, made once for a plan: semaphores,
-// notes and LeftOut need it. The machine must not be nil.
+// probes returns what is known of the probes of the object. It is made once for a plan:
+// semaphores, notes and LeftOut need it. The machine must not be nil.
 func (p *Plan) probes() (*tracers.Probes, error) {
 	if p.known != nil {
 		return p.known, nil
@@ -90,7 +90,7 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 	return p.known, nil
 }
 
-// planSemaphores finds out which semaphores there are to be.
+// planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
 	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
 		return nil

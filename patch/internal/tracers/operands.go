@@ -23,14 +23,14 @@ const OperandsSection = ".sdt_operands"
 // arguments have a few hundred, if none is named by a mangled name.
 const longestOperands = 4096
 
-// fixOperands is what to do about a nop whose arguments nobody tells.
+// fixOperands is what to do about a nop without an entry.
 const fixOperands = "let the assembly that marks it write an entry of " + OperandsSection + ", and strip none"
 
 // Operands are those of marked nops, by the place of the nop: nil as long as no entry is
 // found.
 type Operands map[image.Addr]*string
 
-// Of returns the operands of a marked nop.
+// Of returns the operands of a marked nop, and refuses one that has no entry.
 func (f Operands) Of(nop image.Addr) (string, error) {
 	text := f[nop]
 	if text == nil {
