@@ -24,6 +24,9 @@ const (
 	Enabled             // an is-enabled test: returns int, 0 when disabled
 )
 
+// Kinds is the number of kinds.
+const Kinds = Enabled + 1
+
 // Form is the shape of the instruction that reaches a stub.
 type Form uint8
 
@@ -37,21 +40,20 @@ const (
 // Forms is the number of forms.
 const Forms = Nop + 1
 
-// Describe names a site's kind and form as the listings show them.
-func Describe(k Kind, f Form) string {
-	return [...][Forms]string{
-		{"call", "tail", "cond-tail", "nop"},
-		{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"},
-	}[k][f]
+// kinds is by Kind, and has the names of its sites in listings, by form.
+var kinds = [Kinds]struct {
+	sites   [Forms]string
+	article string
+}{
+	Probe:   {[...]string{"call", "tail", "cond-tail", "nop"}, "a"},
+	Enabled: {[...]string{"isenabled", "isenabled-tail", "isenabled-cond-tail", "isenabled-nop"}, "an"},
 }
 
+// Describe names a site's kind and form as the listings show them.
+func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
+
 // One is Describe with an article.
-func One(k Kind, f Form) string {
-	if k == Enabled {
-		return "an " + Describe(k, f)
-	}
-	return "a " + Describe(k, f)
-}
+func One(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
 
 // Reloc is one relocation of a text section, without its symbol.
 type Reloc struct {

@@ -11,7 +11,7 @@ import (
 
 func TestDescribeNamesKindAndForm(t *testing.T) {
 	got := map[string]string{}
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		for name, f := range map[string]arch.Form{"call": arch.Call, "tail": arch.Tail, "cond": arch.CondTail} {
 			got[map[arch.Kind]string{arch.Probe: "probe ", arch.Enabled: "enabled "}[k]+name] = arch.Describe(k, f)
 		}

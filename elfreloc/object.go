@@ -67,20 +67,6 @@ type Object struct {
 	order   []int          // once fileOrder has found it
 }
 
-// ABI returns what the header says of the machine and its conventions: e_machine,
-// EI_CLASS, EI_DATA and e_flags.
-func (o *Object) ABI() (machine elf.Machine, class elf.Class, data elf.Data, flags uint32) {
-	data = elf.ELFDATA2LSB
-	if o.Encoding.big {
-		data = elf.ELFDATA2MSB
-	}
-	return o.Machine, o.Encoding.Class, data, o.Flags
-}
-
-// OSABI returns the system that the object is for, EI_OSABI: often none, where it is one of
-// System V.
-func (o *Object) OSABI() elf.OSABI { return elf.OSABI(o.header[elf.EI_OSABI]) }
-
 // Section is a section header (gABI, "Section Header").
 type Section struct {
 	Name    string

@@ -34,6 +34,15 @@ func (s Symbol) Defined() bool { return s.Section > 0 }
 // Visibility is the visibility in Other.
 func (s Symbol) Visibility() elf.SymVis { return elf.SymVis(s.Other & 3) }
 
+// Hidden returns the symbol as other modules cannot see it: with the visibility STV_HIDDEN,
+// unless it has one that hides it already.
+func (s Symbol) Hidden() Symbol {
+	if v := s.Visibility(); v == elf.STV_DEFAULT || v == elf.STV_PROTECTED {
+		s.Other = s.Other&^3 | byte(elf.STV_HIDDEN)
+	}
+	return s
+}
+
 // Symbols is the symbol table as the file holds it. Its entries are decoded as
 // they are asked for; all of them are known to be sound: names end, and those of a
 // relocatable object are defined in sections that there are, locals first. It may be

@@ -100,10 +100,7 @@ func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefix
 		if !ok || name == "" {
 			continue
 		}
-		kind := arch.Probe
-		if base, ok := strings.CutSuffix(name, "_isenabled"); ok && base != "" {
-			name, kind = base, arch.Enabled
-		}
+		name, kind := kindOf(name)
 		l = Layout{f, name}
 		a := image.Range{Name: sec.Name, Start: start, Size: uint64(l.Size(im.Encoding().Word()))}
 		if l.writable() != (sec.Flags&elf.SHF_WRITE != 0) || sec.Size%a.Size != 0 {

@@ -87,15 +87,20 @@ func isIdentifier(name string) bool {
 // Section is the name of the section that holds the records of a kind, or the
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
-	f := &formats[l.Format]
 	if l.Name == "" {
-		return f.sections[k]
+		return ownSections[l.Format][k]
 	}
-	name := f.prefix + l.Name
-	if k == arch.Enabled {
-		name += "_isenabled"
+	return formats[l.Format].prefix + l.Name + kinds[k].given
+}
+
+// kindOf divides a name that Section has made of a given one, without the format's prefix.
+func kindOf(name string) (given string, k arch.Kind) {
+	for k := range arch.Kinds {
+		if given, ok := strings.CutSuffix(name, kinds[k].given); ok && given != "" && given != name {
+			return given, k
+		}
 	}
-	return name
+	return name, arch.Probe
 }
 
 // structures is the name of the section of what records point to.
@@ -112,7 +117,7 @@ func (l Layout) Size(word int) int { return sizeOf(formats[l.Format].record, wor
 // IsRecordSection reports whether a section holds records in this layout, and
 // of which kind. The flags tell layouts apart that share a name.
 func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		if sec.Name != "" && sec.Name == l.Section(k) && sec.Flags&elf.SHF_WRITE != 0 == l.writable() {
 			return k, true
 		}

@@ -32,7 +32,7 @@ func (f *Fault) Unwrap() error { return f.err }
 // probe calls first. What is no record is left out, and is in faults; err is what
 // keeps the records of the layout from being read at all, an *elfreloc.Error.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		name := l.Section(k)
 		if name == "" {
 			continue // there are none of this kind

@@ -2,6 +2,7 @@ package linkerset
 
 import (
 	"debug/elf"
+	"fmt"
 
 	"sdtconvert/arch"
 )
@@ -9,38 +10,62 @@ import (
 // What a record looks like is said once, in the table of formats. Layout.Add writes
 // it as ELF, internal/emit/records as assembly, and Layout.Read reads it.
 
+// kinds is by arch.Kind, and has what makes the names of sections of its records: what is
+// between the prefix and the suffix of a format, and what follows a name that is given.
+var kinds = [arch.Kinds]struct{ name, given string }{
+	arch.Probe:   {"sdt_instances", ""},
+	arch.Enabled: {"sdt_isenabled", "_isenabled"},
+}
+
 // formats is by Format.
 var formats = [...]struct {
-	name       string
-	sections   [2]string // of records, by kind: their own names
-	structures string    // the section's own name, "" where nothing points to any
-	prefix     string    // of a section's name that is given
-	record     []Field
-	structure  []Field // what a record points to, nil for none
+	name           string
+	prefix, suffix string // of a section's own name; a name that is given gets the prefix alone
+	probes         string // the section of probe calls, if there are no other records
+	structures     string // the own name of the section that records point to, "" for none
+	record         []Field
+	structure      []Field // what a record points to, nil for none
 }{
 	Pairs: {
-		name:     "pairs",
-		sections: [...]string{arch.Probe: "sdt_instances_set", arch.Enabled: "sdt_isenabled_set"},
-		record:   []Field{{To: ToProbe}, {To: ToSite}},
+		name:   "pairs",
+		suffix: "_set",
+		record: []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Relative: {
-		name:     "relative",
-		sections: [...]string{arch.Probe: "sdt_instances_rel", arch.Enabled: "sdt_isenabled_rel"},
-		record:   []Field{{To: ToProbe, Distance: true}, {To: ToSite, Distance: true}},
+		name:   "relative",
+		suffix: "_rel",
+		record: []Field{{To: ToProbe, Distance: true}, {To: ToSite, Distance: true}},
 	},
 	FreeBSD: {
 		name:       "freebsd",
-		sections:   [...]string{arch.Probe: "set_sdt_instances_set", arch.Enabled: "set_sdt_isenabled_set"},
-		structures: "sdt_instances",
 		prefix:     "set_",
+		suffix:     "_set",
+		structures: "sdt_instances",
 		record:     []Field{{To: ToStructure}},
 		structure:  []Field{{To: ToProbe}, {To: ToSite}},
 	},
 	Tracepoints: {
-		name:     "tracepoints",
-		sections: [...]string{arch.Probe: "set_sdt_tracepoint_set", arch.Enabled: ""},
-		record:   []Field{{To: ToProbe}, {To: ToSite}, {To: ToReader}, {To: ToReader}},
+		name:   "tracepoints",
+		probes: "set_sdt_tracepoint_set",
+		record: []Field{{To: ToProbe}, {To: ToSite}, {To: ToReader}, {To: ToReader}},
 	},
+}
+
+// ownSections are the own names of sections of records, by Format and arch.Kind.
+var ownSections = makeOwnSections()
+
+func makeOwnSections() (names [len(formats)][arch.Kinds]string) {
+	for i := range formats {
+		f := &formats[i]
+		if f.probes != "" {
+			names[i][arch.Probe] = f.probes
+			continue
+		}
+		for k := range arch.Kinds {
+			names[i][k] = f.prefix + kinds[k].name + f.suffix
+		}
+	}
+	return names
 }
 
 // Referent is what a field refers to.
@@ -98,8 +123,7 @@ func (l Layout) Arrays(k arch.Kind, word int) []Array {
 	f := &formats[l.Format]
 	var all []Array
 	if f.structure != nil {
-		label := [...]string{arch.Probe: ".Lsdt_0_", arch.Enabled: ".Lsdt_1_"}[k]
-		all = append(all, describe(l.structures(), f.structure, label, word))
+		all = append(all, describe(l.structures(), f.structure, fmt.Sprintf(".Lsdt_%d_", k), word))
 	}
 	return append(all, describe(l.Section(k), f.record, "", word))
 }

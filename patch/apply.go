@@ -7,6 +7,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/tracers"
 )
 
 // applier queues a plan in an edit.
@@ -16,14 +17,14 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	notes  *noteWriter // nil when there are to be none
-	thunk  *uint32     // symbol of the return thunk, once it is needed
-	helper *uint32     // symbol of the helper or of its section, once it is needed
+	notes  *tracers.Writer // nil when there are to be none
+	thunk  *uint32         // symbol of the return thunk, once it is needed
+	helper *uint32         // symbol of the helper or of its section, once it is needed
 
 	keeps map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
 
-	semaphores map[*semaphore]uint32 // their symbols, 0 for none
-	tests      map[*semaphore]uint32 // the symbols of helpers that load them, once they are needed
+	semaphores tracers.Symbols
+	tests      map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
 
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
@@ -32,7 +33,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
 	}
-	if len(p.Scan.Stubs)+len(p.semaphores.all) == 0 {
+	if len(p.Scan.Stubs)+p.semaphores.Len() == 0 {
 		return nil
 	}
 	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
@@ -47,15 +48,17 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a := &applier{
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
-		keeps: map[stubIn]linkerset.Ref{}, semaphores: map[*semaphore]uint32{}, tests: map[*semaphore]uint32{},
+		keeps: map[stubIn]linkerset.Ref{}, tests: map[string]uint32{},
 	}
-	if err := a.addSemaphores(); err != nil {
+	if a.semaphores, err = p.semaphores.Add(e); err != nil {
 		return err
 	}
 	if p.Options.Noted() {
-		if a.notes, err = newNoteWriter(p, e); err != nil {
+		known, err := p.probes()
+		if err != nil {
 			return err
 		}
+		a.notes = tracers.NewWriter(known, e, func(err error) { p.Warnings = append(p.Warnings, err) })
 	}
 	for from := 0; from < len(p.Sites); {
 		to := from
@@ -70,7 +73,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a.loads()
 	if a.notes != nil {
-		a.notes.warn()
+		a.notes.Finish()
 	}
 	probes.retireStubs()
 	return nil
@@ -78,7 +81,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 
 // section disables the sites of one text section and records them.
 func (a *applier) section(sites []Site) error {
-	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for kind := range arch.Kinds {
 		var of []*Site
 		for i := range sites {
 			if sites[i].Stub.Kind == kind {
@@ -217,9 +220,10 @@ func (a *applier) neutralise(s *Reference, index int, none elfreloc.Relocation) 
 func (a *applier) target(s *Site) (uint32, error) {
 	switch s.Change.Target {
 	case arch.TargetThunk:
-		return a.thunkSymbol(), nil
+		return a.thunkSymbol()
 	case arch.TargetSemaphore:
-		return a.semaphore(s.Stub), nil
+		sym, _ := a.semaphores.Of(s.Stub.ID)
+		return sym, nil
 	case arch.TargetTest:
 		return a.test(s)
 	}
@@ -277,7 +281,9 @@ func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s
 		r := insn.Reloc
 		sym, ok := symbols[insn.Symbol]
 		if !ok {
-			sym = a.thunkSymbol()
+			if sym, err = a.thunkSymbol(); err != nil {
+				return 0, 0, err
+			}
 			if err := a.listReturn(a.e.SectionSymbol(sec), r.Offset-t.ReturnThunk.Field); err != nil {
 				return 0, 0, err
 			}
@@ -289,16 +295,57 @@ func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s
 	return sec, uint64(len(code)), nil
 }
 
-// thunkSymbol finds the return thunk, or makes an undefined symbol for it.
-func (a *applier) thunkSymbol() uint32 {
-	if a.thunk == nil {
-		sym := a.probes.global(a.p.Thunk)
-		if sym == 0 {
-			sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
-		}
-		a.thunk = &sym
+// testPrefix is what the helpers are called that load semaphores, before the name of the
+// probe.
+const testPrefix = "__sdt_enabled_"
+
+// test returns the symbol of the helper that loads the semaphore of a site's probe, which
+// is added once for an object.
+func (a *applier) test(s *Site) (uint32, error) {
+	semaphore, name := a.semaphores.Of(s.Stub.ID)
+	name = testPrefix + name
+	if sym := a.tests[name]; sym != 0 {
+		return sym, nil
 	}
-	return *a.thunk
+	t := a.m.Traits()
+	sym := a.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC})
+	sec, size, err := a.addHelper(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: semaphore, selfSymbol: sym}, arch.Stub{
+		Kind: arch.Enabled, LandingPad: (t.Veneers || a.p.indirect) && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
+	})
+	function := a.e.Symbol(sym)
+	function.Section, function.Size = sec, size
+	a.e.SetSymbol(sym, function)
+	a.tests[name] = sym
+	return sym, err
+}
+
+// What a helper is told that symbols are called, which it names in relocations alone. No
+// return thunk is called so.
+const (
+	semaphoreSymbol = "\x00semaphore"
+	selfSymbol      = "\x00self"
+)
+
+// thunkSymbol finds the return thunk, or makes an undefined symbol for it.
+func (a *applier) thunkSymbol() (uint32, error) {
+	if a.thunk != nil {
+		return *a.thunk, nil
+	}
+	syms, err := a.o.Symbols()
+	if err != nil {
+		return 0, err
+	}
+	sym := uint32(0)
+	for i := syms.FirstGlobal(); i < syms.Len() && sym == 0; i++ {
+		if strings.HasPrefix(syms.Tail(i), a.p.Thunk) && syms.Name(i) == a.p.Thunk {
+			sym = uint32(i)
+		}
+	}
+	if sym == 0 {
+		sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
+	}
+	a.thunk = &sym
+	return sym, nil
 }
 
 // listReturn lists a new jump to the return thunk where the others are listed, if they

@@ -13,13 +13,12 @@ package patch
 import (
 	"debug/elf"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"path/filepath"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/tracers"
 	"sdtconvert/resolve"
 )
 
@@ -44,9 +43,9 @@ type DOFSite struct {
 	Offset   uint32 // of the recorded instruction, from there, in bytes
 }
 
-// AliasPrefix is what the aliases of functions begin with, by which DOF refers to them; a
+// AliasPrefix is "$dtrace", what the aliases of functions begin with, by which DOF refers to them; a
 // number, ".", and the function's name follow.
-const AliasPrefix = "$dtrace"
+const AliasPrefix = tracers.AliasPrefix
 
 // decodeDOF decodes a call, or one that an earlier run has disabled.
 func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
@@ -106,7 +105,7 @@ func (p *Plan) DOFSites() ([]DOFSite, error) {
 
 // eachDOFSite calls f with the sites of DOFSites, and their functions.
 func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
-	a, err := p.newAliases()
+	a, err := p.aliases()
 	if err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 		if !ok || uint64(uint32(distance)) != distance {
 			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
 		}
-		alias, err := a.name(in)
+		alias, err := a.Name(in)
 		if err != nil {
 			return err
 		}
@@ -132,77 +131,8 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 	return nil
 }
 
-// aliases are the names that DOF knows functions of an object by.
-type aliases struct {
-	p    *Plan
-	have map[spot]string // those of an earlier run
-	id   string          // of the object, "" until it is needed
-}
-
-type spot struct {
-	section int
-	off     uint64
-}
-
-func (p *Plan) newAliases() (*aliases, error) {
-	a := &aliases{p: p, have: map[spot]string{}}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil || !syms.Mentions(AliasPrefix) {
-		return a, err
-	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if s := syms.At(i); s.Defined() && len(s.Name) > len(AliasPrefix) && s.Name[:len(AliasPrefix)] == AliasPrefix {
-			a.have[spot{s.Section, s.Value}] = s.Name
-		}
-	}
-	return a, nil
-}
-
-// name is the alias of a function. That of a weak function is the same in all objects, as
-// linkers keep one of them: what they keep defines it.
-func (a *aliases) name(f resolve.Function) (string, error) {
-	if name := a.have[spot{f.Section, f.Start}]; name != "" {
-		return name, nil
-	}
-	syms, err := a.p.Scan.Object.Symbols()
-	if err != nil {
-		return "", err
-	}
-	if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
-		return AliasPrefix + "." + f.Raw, nil
-	}
-	if a.id == "" {
-		if a.id, err = objectID(a.p.Scan.Object, a.p.Options.DOF.Folder); err != nil {
-			return "", err
-		}
-	}
-	return AliasPrefix + a.id + "." + f.Raw, nil
-}
-
-// objectID is a number for an object that others of its link do not have: of its path from
-// a folder, and of what is in it. DTrace takes the whole path, which differs from machine to
-// machine; without any, copies of an object in two folders had one number.
-func objectID(o *elfreloc.Object, folder string) (string, error) {
-	h := fnv.New64a()
-	io.WriteString(h, pathFrom(folder, o.Name))
-	for off := int64(0); off < o.Size(); off += elfreloc.BlockSize {
-		block, err := o.ReadFile(off, min(elfreloc.BlockSize, o.Size()-off))
-		if err != nil {
-			return "", err
-		}
-		h.Write(block)
-	}
-	return fmt.Sprint(h.Sum64()), nil
-}
-
-// pathFrom is a path from a folder. It is not opened.
-func pathFrom(folder, path string) string {
-	if filepath.IsAbs(path) && folder != "" {
-		if relative, err := filepath.Rel(folder, path); err == nil {
-			path = relative
-		}
-	}
-	return filepath.ToSlash(filepath.Clean(path))
+func (p *Plan) aliases() (*tracers.Aliases, error) {
+	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Folder)
 }
 
 // applyDOF queues a plan that has Options.DOF.
@@ -257,20 +187,21 @@ func (p *Plan) retireStubs(e *elfreloc.Edit) error {
 
 // addAliases adds the aliases that an object does not have.
 func (p *Plan) addAliases(e *elfreloc.Edit) error {
-	a, err := p.newAliases()
+	a, err := p.aliases()
 	if err != nil {
 		return err
 	}
+	added := map[image.Addr]bool{}
 	syms, err := p.Scan.Object.Symbols()
 	if err != nil {
 		return err
 	}
 	return p.eachDOFSite(func(s DOFSite, f resolve.Function) {
-		at := spot{f.Section, f.Start}
-		if a.have[at] != "" {
+		at := image.Addr{Section: f.Section, Offset: f.Start}
+		if a.Of(f) != "" || added[at] {
 			return
 		}
-		a.have[at] = s.Alias
+		added[at] = true
 		bind := elf.STB_GLOBAL
 		if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
 			bind = elf.STB_WEAK

@@ -8,6 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/image"
 )
 
 // DTraceNames are the stubs that `dtrace -G` edits: those that the headers of every
@@ -49,7 +50,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := p.newAliases()
+	a, err := p.aliases()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +66,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		}
 		edit := DOFEdit{
 			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
-			Function: f.Raw, Alias: a.have[spot{f.Section, f.Start}],
+			Function: f.Raw, Alias: a.Of(f),
 		}
 		edit.Site.Code = bytes.Clone(edit.Site.Code)
 		edits = append(edits, edit)
@@ -76,15 +77,15 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 
 // editedByDTrace returns the relocations of sites that `dtrace -G` has disabled, for a plan
 // that is not for DOF: they call no stub.
-func (p *Plan) editedByDTrace() (map[spot]bool, error) {
+func (p *Plan) editedByDTrace() (map[image.Addr]bool, error) {
 	none := p.Scan.Machine.Traits().None
 	if p.Options.DOF != nil || !slices.ContainsFunc(p.Scan.Calls, func(r Reference) bool { return r.Reloc.Type == none }) {
 		return nil, nil
 	}
 	edits, _, err := DOFEdits(p.Scan.Object)
-	edited := map[spot]bool{}
+	edited := map[image.Addr]bool{}
 	for i := range edits {
-		edited[spot{edits[i].Section, edits[i].Mark}] = true
+		edited[image.Addr{Section: edits[i].Section, Offset: edits[i].Mark}] = true
 	}
 	return edited, err
 }

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
+	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 )
 
@@ -125,4 +126,32 @@ func (opts Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Im
 func earlierError(o *elfreloc.Object, flags string) error {
 	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(
 		"the object was converted before %s; convert it as it was compiled, or with the same flags", flags)}
+}
+
+// checkAllSemaphores refuses an object whose notes name semaphores that it does not define,
+// where each probe is to have one. That an earlier conversion has made more of them than are
+// wanted now cannot be told: guards define them too.
+func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error {
+	if opts.Semaphores != All || m == nil {
+		return nil
+	}
+	im, entries, err := opts.earlierRecords(o, m)
+	if err != nil {
+		return err
+	}
+	recorded := make(map[image.Addr]bool, len(entries))
+	for i := range entries {
+		recorded[entries[i].Site] = true
+	}
+	notes, _, err := stapnotes.Read(o, im)
+	if err != nil {
+		return err
+	}
+	for i := range notes {
+		// Notes without a record are those of other macros, which no conversion changes.
+		if n := &notes[i]; recorded[n.Site.Addr] && (n.Semaphore.Null() || n.Semaphore.Undefined) {
+			return earlierError(o, "without --semaphores=all")
+		}
+	}
+	return nil
 }

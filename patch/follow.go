@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/patch/internal/tracers"
 )
 
 // Load is a reference that loads the address of its stub into a register, where calls of
@@ -22,7 +23,7 @@ type Load struct {
 }
 
 // addCall plans the sites of one reference.
-func (p *Plan) addCall(ref *Reference, text *textReader, found operands) error {
+func (p *Plan) addCall(ref *Reference, text *textReader, found tracers.Operands) error {
 	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
@@ -59,14 +60,14 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		p.refuse(ref, refused)
 		return nil
 	}
-	if load.New != nil && p.semaphoreSize(ref.Stub) != 0 {
+	if load.New != nil && p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
 		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
 		if err != nil {
 			return err
 		}
 		p.indirect = true
-		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, operands{})
+		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, nil)
 	}
 	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Own: len(load.Sites) == 0})
 	for i, site := range load.Sites {
@@ -74,7 +75,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		if err != nil {
 			return err
 		}
-		if err := p.addSite(Site{Reference: *ref, Shared: i > 0}, site, nil, t, operands{}); err != nil {
+		if err := p.addSite(Site{Reference: *ref, Shared: i > 0}, site, nil, t, nil); err != nil {
 			return err
 		}
 	}

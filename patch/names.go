@@ -27,12 +27,27 @@ func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
 }
 
+// prefixes returns the prefixes by kind.
+func (n *Names) prefixes() [arch.Kinds][]string {
+	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
+}
+
+// lists returns all strings of n that are of stubs, the whole names first.
+func (n *Names) lists() [1 + arch.Kinds][]string {
+	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
+	copy(lists[1:], prefixes[:])
+	return lists
+}
+
 // orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
 func (n Names) orDefault() Names {
-	if len(n.Prefixes)+len(n.EnabledPrefixes)+len(n.Symbols) == 0 {
-		d := DefaultNames()
-		n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
+	for _, list := range n.lists() {
+		if len(list) > 0 {
+			return n
+		}
 	}
+	d := DefaultNames()
+	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
 	return n
 }
 
@@ -53,16 +68,16 @@ type prefix struct {
 func newMatcher(n Names) *matcher {
 	n = n.orDefault()
 	m := &matcher{whole: n.Symbols}
-	for _, p := range n.Prefixes {
-		m.prefixes = append(m.prefixes, prefix{p, arch.Probe})
-	}
-	for _, p := range n.EnabledPrefixes {
-		m.prefixes = append(m.prefixes, prefix{p, arch.Enabled})
+	for kind, prefixes := range n.prefixes() {
+		for _, p := range prefixes {
+			m.prefixes = append(m.prefixes, prefix{p, arch.Kind(kind)})
+		}
 	}
 	slices.SortFunc(m.prefixes, func(a, b prefix) int {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.kind, a.kind), cmp.Compare(a.text, b.text))
 	})
-	for i, s := range slices.Concat(n.Prefixes, n.EnabledPrefixes, n.Symbols) {
+	lists := n.lists()
+	for i, s := range slices.Concat(lists[:]...) {
 		if i == 0 {
 			m.common = s
 		}
@@ -121,7 +136,7 @@ func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
 // MayBeStub reports whether a name that some string begins with may be a stub's.
 func (n Names) MayBeStub(s string) bool {
 	n = n.orDefault()
-	for _, list := range [][]string{n.Prefixes, n.EnabledPrefixes, n.Symbols} {
+	for _, list := range n.lists() {
 		for _, p := range list {
 			if strings.HasPrefix(s, p) {
 				return true
@@ -137,7 +152,7 @@ func (n Names) MayBeStub(s string) bool {
 func (n Names) Needles() [][]byte {
 	n = n.orDefault()
 	var out [][]byte
-	for _, list := range [][]string{n.Symbols, n.Prefixes, n.EnabledPrefixes} {
+	for _, list := range n.lists() {
 		for _, s := range list {
 			out = append(out, []byte(s))
 		}

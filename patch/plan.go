@@ -9,6 +9,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/probeobjects"
+	"sdtconvert/patch/internal/tracers"
 )
 
 // Options say how sites are disabled and recorded: see DefaultOptions. They are not
@@ -90,14 +92,15 @@ type Plan struct {
 	// record.
 	Warnings []error
 
-	semaphores semaphores
+	semaphores *tracers.Semaphores           // nil for none
 	thunks     map[int][]arch.Reloc          // what returns has found, by relocation section
 	code       []byte                        // what keep has kept
 	flow       arch.Flow                     // for calls away from their relocations, once it is needed
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
-	indirect   bool       // a site goes to the helper that loads a semaphore through a register
-	known      *knowledge // once knowledge has made it
+	indirect   bool                  // a site goes to the helper that loads a semaphore through a register
+	known      *tracers.Probes       // once probes has made it
+	objects    *probeobjects.Objects // once probeObjects has found them
 
 	more          int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
@@ -154,7 +157,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	}
 	p.edited = len(edited) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !edited[spot{ref.Relocs.Target, ref.Reloc.Offset}] {
+		if ref := &s.Calls[i]; !edited[ref.place()] {
 			if err := p.addCall(ref, text, found); err != nil {
 				return nil, err
 			}
@@ -175,7 +178,7 @@ func Undecided(s *Scan) *Plan {
 }
 
 // addSite plans one site of a reference: what Decode has found, or an error.
-func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found operands) error {
+func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tracers.Operands) error {
 	if err != nil && !isRefusal(err) {
 		return err
 	}
@@ -194,7 +197,7 @@ func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found ope
 		}
 	}
 	if err == nil && site.Form == arch.Nop {
-		s.Operands, err = found.of(ref)
+		s.Operands, err = found.Of(ref.place())
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -209,7 +212,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphoreSize(ref.Stub), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.returns(ref.Relocs); err != nil {
 			return change, err

@@ -47,6 +47,10 @@ type Reference struct {
 	Stub   *Stub
 }
 
+func (r *Reference) place() image.Addr {
+	return image.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
+}
+
 // Refusal is a reference that cannot be converted.
 type Refusal struct {
 	Reference
@@ -312,4 +316,33 @@ func (s *Scan) Image() (image.Image, error) {
 		s.image = im
 	}
 	return s.image, nil
+}
+
+// GuardPrefix is what the symbols of semaphores begin with that guards of include/sdt.h
+// define and read, before the id of the probe. A preprocessor cannot make the name of
+// one that tracers expect; so it is the conversion that gives them that
+// (Names.Guards).
+const GuardPrefix = "__dtrace_semaphore_"
+
+// Guard is the symbol of a semaphore that guards read.
+type Guard struct {
+	Symbol uint32 // its index
+	ID     string // of the probe
+}
+
+// findGuards finds the semaphores of guards.
+func (s *Scan) findGuards(prefix string) error {
+	syms, err := s.Object.Symbols()
+	if err != nil || prefix == "" || !syms.Mentions(prefix) {
+		return err
+	}
+	for i := 1; i < syms.Len(); i++ {
+		if name := syms.Name(i); len(name) > len(prefix) && name[:len(prefix)] == prefix {
+			if err := s.limits.stub(s.Object, name); err != nil {
+				return err
+			}
+			s.Guards = append(s.Guards, Guard{uint32(i), name[len(prefix):]})
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 // Machine implements arch.Machine.
@@ -28,7 +29,7 @@ var traits = arch.Traits{
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   movLen,
-		Skip:   condSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
+		Skip:   x86.CondSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
 		Branch: movLen,
 		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
@@ -93,7 +94,7 @@ func TestDisabledIsNotArmed(t *testing.T) {
 		if f.form != arch.Call || f.register {
 			return
 		}
-		copy(text.Code[at:], []byte{opCall, 1, 2, 3, 4})
+		copy(text.Code[at:], []byte{x86.OpCall, 1, 2, 3, 4})
 		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok != (k == arch.Enabled) || !(Machine{}).Live(text, c.Record) {
 			t.Errorf("%s as %s in %+v is not live as a call", f.name, arch.Describe(k, f.form), env)
 		}
@@ -106,11 +107,11 @@ func TestDisabledIsNotTheCallItself(t *testing.T) {
 		if !(Machine{}).Live(arch.Text{Code: code}, 0) {
 			t.Errorf("%s is not live", f.name)
 		}
-		if code[0] == opJmp {
+		if code[0] == x86.OpJmp {
 			continue // a jump may be one to the return thunk
 		}
 		for _, k := range kinds {
-			if k == arch.Enabled && code[0] != opGroup {
+			if k == arch.Enabled && code[0] != x86.OpGroup {
 				continue // and a call or a conditional jump one to a helper
 			}
 			for record := range uint64(3) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 // The disabled forms of dtrace -G consist of instructions of one byte, as far as a trap
@@ -14,8 +15,6 @@ import (
 // and then does the same, so what is recorded is the nop or the return behind xor.
 // Sites of 5 bytes are as DTrace itself makes them, the others (calls through the global
 // offset table and conditional jumps, which it refuses) of the same instructions.
-const opNop = 0x90
-
 var (
 	zeroRAX = []byte{0x48, 0x33, 0xc0} // xor %rax,%rax
 	zeroEAX = []byte{0x33, 0xc0}       // xor %eax,%eax
@@ -28,17 +27,17 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Register || s.Form == arch.Nop || len(s.Code) < len(nop5) {
 		return arch.Change{}, arch.Refuse(fixDOFRegister, "%s that is no call or jump of its own, which dtrace -G has no form for", arch.One(k, s.Form))
 	}
-	c := arch.Change{Site: s, New: bytes.Repeat([]byte{opNop}, len(s.Code)), Record: s.Offset}
+	c := arch.Change{Site: s, New: bytes.Repeat([]byte{x86.OpNop}, len(s.Code)), Record: s.Offset}
 	code := c.New
 	if len(code) > len(nop5) && s.Form != arch.CondTail {
 		copy(code[len(code)-len(nop2):], nop2) // or it would hold a form of 5 bytes
 	}
 	if s.Form == arch.CondTail {
-		if code[0] = s.Code[0]; s.Code[0] == opTwo {
-			code[0] = inverted(s.Code) // jcc over what is done if the probe is reached
+		if code[0] = s.Code[0]; s.Code[0] == x86.OpTwo {
+			code[0] = x86.Inverted(s.Code) // jcc over what is done if the probe is reached
 		}
-		code[1] = byte(len(code) - condSkip)
-		code, c.Record = code[condSkip:], c.Record+condSkip
+		code[1] = byte(len(code) - x86.CondSkip)
+		code, c.Record = code[x86.CondSkip:], c.Record+x86.CondSkip
 	}
 	if k == arch.Enabled {
 		zero := zeroRAX
@@ -48,7 +47,7 @@ func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 		code, c.Record = code[copy(code, zero):], c.Record+uint64(len(zero))
 	}
 	if s.Form != arch.Call {
-		code[0] = opRet
+		code[0] = x86.OpRet
 	}
 	return c, nil
 }
@@ -62,7 +61,7 @@ var shapesDOF = []struct {
 // DisabledDOF compares what is around the field with each form.
 func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, bool) {
 	for _, shape := range shapesDOF {
-		off := field - uint64(shape.size-fieldLen)
+		off := field - uint64(shape.size-x86.FieldLen)
 		if s, _, ok := m.shapedDOF(t, off, k, shape.form, shape.size); ok {
 			return s, true
 		}
@@ -73,7 +72,7 @@ func (m Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site,
 // RecordedDOF compares what is around the record with each form. Sites that begin farther
 // before it come first: a conditional tail call ends as a tail call begins.
 func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
-	for before := len(zeroEAX) + condSkip; before >= 0; before-- {
+	for before := len(zeroEAX) + x86.CondSkip; before >= 0; before-- {
 		for _, shape := range shapesDOF {
 			if s, c, ok := m.shapedDOF(t, record-uint64(before), k, shape.form, shape.size); ok && c.Record == record {
 				return s, true
@@ -87,7 +86,7 @@ func (m Machine) RecordedDOF(t arch.Text, record uint64, k arch.Kind) (arch.Site
 func (m Machine) shapedDOF(t arch.Text, off uint64, k arch.Kind, form arch.Form, size int) (arch.Site, arch.Change, bool) {
 	code := t.At(off, size)
 	isCond := form == arch.CondTail
-	if code == nil || isCond && code[0]&0xf0 != opJccShort {
+	if code == nil || isCond && code[0]&0xf0 != x86.OpJccShort {
 		return arch.Site{}, arch.Change{}, false
 	}
 	s := arch.Site{Offset: off, Form: form, GOT: !isCond && size > len(nop5), Code: slices.Clone(code)}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 // flow knows from where else than the instruction before text may be reached: where
@@ -76,7 +77,7 @@ func reached(r arch.Ref) uint64 {
 	at := r.To.Offset + uint64(r.Addend)
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
-		return at + fieldLen // the field ends the instruction
+		return at + x86.FieldLen // the field ends the instruction
 	case elf.R_X86_64_PC16:
 		return at + 2
 	case elf.R_X86_64_PC8:
@@ -171,7 +172,7 @@ func (f *flow) addRef(i int) error {
 		if err != nil {
 			return err
 		}
-		if site, _ := decodeDirect(text, r.Reloc); site.Code == nil {
+		if site, _ := mode.DecodeDirect(text, r.Reloc); site.Code == nil {
 			f.take(reached(r)) // by what is no call and no jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:
@@ -269,7 +270,7 @@ func (f *flow) addFunction(start, to uint64) {
 					f.entries.add(dest)
 				}
 			case x86asm.Mem:
-				if a.Base == x86asm.RIP && inst.Op == x86asm.LEA && !f.fields.has(end-fieldLen) {
+				if a.Base == x86asm.RIP && inst.Op == x86asm.LEA && !f.fields.has(end-x86.FieldLen) {
 					f.take(end + uint64(int32(a.Disp)))
 				}
 			}
@@ -284,10 +285,10 @@ func (f *flow) addShortJumps(from, to uint64) {
 	code := f.text.Code[:to]
 	for at := from; at+1 < to; at++ {
 		switch op := code[at]; {
-		case op&0xf0 == opJccShort, op == opJmpShort, op&^3 == 0xe0:
+		case op&0xf0 == x86.OpJccShort, op == x86.OpJmpShort, op&^3 == 0xe0:
 			f.entries.add(at + 2 + uint64(int64(int8(code[at+1]))))
-		case op == 0x8d && code[at+1]&0xc7 == 5 && at+2+fieldLen <= to && !f.fields.has(at+2):
-			f.take(at + 2 + fieldLen + uint64(int64(int32(binary.LittleEndian.Uint32(code[at+2:])))))
+		case op == 0x8d && code[at+1]&0xc7 == 5 && at+2+x86.FieldLen <= to && !f.fields.has(at+2):
+			f.take(at + 2 + x86.FieldLen + uint64(int64(int32(binary.LittleEndian.Uint32(code[at+2:])))))
 		}
 	}
 }

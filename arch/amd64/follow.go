@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 const (
@@ -77,8 +78,8 @@ func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
 		if r.Offset < movField || b == nil || b[0]&^4 != 0x48 || b[1] != 0x8b || b[2]&0xc7 != 5 {
 			return load{}, refuseLoad(t, r, "")
 		}
-		if r.Addend != endAddend || r.Implicit {
-			return load{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend-endAddend)
+		if r.Addend != x86.EndAddend || r.Implicit {
+			return load{}, arch.Refuse(x86.FixDirect, "a call or jump to the stub%+d", r.Addend-x86.EndAddend)
 		}
 		return load{Site: arch.Site{Offset: r.Offset - movField, GOT: true, Register: true, Code: b}, to: reg(b[0]&4)<<1 | reg(b[2]>>3&7), what: what}, nil
 	}
@@ -88,7 +89,7 @@ func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
 		!bytes.Equal(b[movabsField:], make([]byte, 8)): // which it would load when the relocation is gone
 		return load{}, refuseLoad(t, r, "")
 	case r.Addend != 0:
-		return load{}, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
+		return load{}, arch.Refuse(x86.FixDirect, "a call or jump to the stub%+d", r.Addend)
 	}
 	return load{Site: arch.Site{Offset: r.Offset - movabsField, Code: b}, to: reg(b[0]&1)<<3 | reg(b[1]&7), what: what}, nil
 }
@@ -100,9 +101,9 @@ func refuseLoad(t arch.Text, r arch.Reloc, why string) *arch.Refusal {
 	}
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_64:
-		return arch.RefuseAddress(fixLarge+"; "+fixDirect, "an absolute address%s", why)
+		return arch.RefuseAddress(fixLarge+"; "+x86.FixDirect, "an absolute address%s", why)
 	case elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
-		return arch.RefuseAddress(fixNoPLT+"; "+fixDirect, "a load of the stub's address from the GOT, %s%s", before(t, r), why)
+		return arch.RefuseAddress(fixNoPLT+"; "+x86.FixDirect, "a load of the stub's address from the GOT, %s%s", x86.Before(t, r), why)
 	}
 	return arch.RefuseAddress(fixLarge, "a call through a register, as the large code model makes%s", why)
 }
@@ -176,5 +177,5 @@ func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.Load,
 
 // hasPlainOpcode tells a call or jump without a prefix but REX.
 func hasPlainOpcode(code []byte) bool {
-	return code[0] == opGroup || code[0]&0xf0 == 0x40 && code[1] == opGroup
+	return code[0] == x86.OpGroup || code[0]&0xf0 == 0x40 && code[1] == x86.OpGroup
 }

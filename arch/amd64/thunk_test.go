@@ -9,6 +9,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 var thunked = arch.Env{ReturnThunk: true}
@@ -140,7 +141,7 @@ func nearReturn(distance int) (arch.Site, arch.Env) {
 	const at, start = 0x100, 0x40
 	code := make([]byte, 0x200)
 	jump := at + 6 + distance
-	code[jump-start] = opJmp
+	code[jump-start] = x86.OpJmp
 	site := arch.Site{Offset: at, Form: arch.CondTail, Code: []byte{0x0f, 0x84, 0, 0, 0, 0}}
 	return site, arch.Env{
 		ReturnThunk: true, Text: arch.Text{Code: code, Start: start},

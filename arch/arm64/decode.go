@@ -1,7 +1,6 @@
 package arm64
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -21,7 +20,6 @@ const (
 const (
 	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
-	fixNop    = "mark a nop"
 )
 
 // Decode recognises bl and b, and marked nops.
@@ -34,7 +32,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_AARCH64_CALL26, elf.R_AARCH64_JUMP26:
 		return decodeBranch(t, r)
 	case elf.R_AARCH64_NONE:
-		return decodeNop(t, r)
+		return mark.Decode(t, r)
 	case elf.R_AARCH64_CONDBR19, elf.R_AARCH64_TSTBR14:
 		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional branch to the stub")
 	case elf.R_AARCH64_ADR_GOT_PAGE, elf.R_AARCH64_LD64_GOT_LO12_NC:
@@ -64,21 +62,6 @@ func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend)
 	}
 	return site, nil
-}
-
-func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	code := t.At(r.Offset, insnLen)
-	switch {
-	case code == nil:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
-	case !bytes.Equal(code, nop):
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
-	case r.Offset%insnLen != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
-	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 // Live recognises bl and b.

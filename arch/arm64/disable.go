@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 // The disabled forms, by their assembly.
@@ -13,22 +14,22 @@ var (
 	ret   = []byte{0xc0, 0x03, 0x5f, 0xd6} // ret
 	zero  = []byte{0x00, 0x00, 0x80, 0x52} // mov w0, #0
 	b     = []byte{0x00, 0x00, 0x00, 0x14} // b helper
-	forms = [...][arch.Forms][]byte{
+	table = forms.Table{
 		arch.Probe:   {arch.Call: nop, arch.Tail: ret, arch.Nop: nop},
 		arch.Enabled: {arch.Call: zero, arch.Tail: b},
 	}
 )
 
+var mark = forms.Mark{Nops: [][]byte{nop}, Align: insnLen, Not: "what is no nop", Fix: "mark a nop"}
+
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	code := forms[k][s.Form]
-	switch {
-	case code == nil && s.Form == arch.Nop:
-		return arch.Change{}, arch.RefuseNop(k)
-	case code == nil:
-		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
-	case k == arch.Enabled && env.Semaphore != 0:
+	code, err := table.Code(s, k)
+	if err != nil {
+		return arch.Change{}, err
+	}
+	if k == arch.Enabled && env.Semaphore != 0 {
 		return test(s), nil
 	}
 	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
@@ -42,19 +43,14 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 // Disabled compares the word at a record with the forms of its kind.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
 	code := t.At(record, insnLen)
-	if code == nil {
-		return arch.Site{}, false
-	}
-	if k == arch.Enabled && isLink(code) {
+	switch {
+	case code == nil:
+	case k == arch.Enabled && isLink(code):
 		return arch.Site{Offset: record, Form: arch.Call, Code: code}, true
+	case k == arch.Enabled && isBranch(code):
+		return arch.Site{Offset: record, Form: arch.Tail, Code: code}, true
 	}
-	for _, form := range []arch.Form{arch.Call, arch.Tail} {
-		want := forms[k][form]
-		if bytes.Equal(code, want) || isBranch(want) && isBranch(code) {
-			return arch.Site{Offset: record, Form: form, Code: code}, true
-		}
-	}
-	return arch.Site{}, false
+	return table.Find(t, record, k)
 }
 
 // isBranch reports whether code is a b to anywhere: linkers fill in the

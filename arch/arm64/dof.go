@@ -21,7 +21,7 @@ func (m Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 func (Machine) DisabledDOF(t arch.Text, field uint64, k arch.Kind) (arch.Site, bool) {
 	code := t.At(field, insnLen)
 	for _, form := range []arch.Form{arch.Call, arch.Tail} {
-		if want := forms[k][form]; !isBranch(want) && bytes.Equal(code, want) {
+		if want := table[k][form]; !isBranch(want) && bytes.Equal(code, want) {
 			return arch.Site{Offset: field, Form: form, Code: code}, true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/x86"
 )
 
 // Machine implements arch.Machine.
@@ -30,8 +31,8 @@ var traits = arch.Traits{
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   6,
-		Skip:   condSkip,
-		Branch: 2 + fieldLen,
+		Skip:   x86.CondSkip,
+		Branch: 2 + x86.FieldLen,
 		Load:   17, // endbr32, a call of 5 bytes, a load of 7, and the first of a return
 	},
 	Entries:        []uint64{0, 4, 9}, // endbr32 before the jump, and mold's load of an index, too

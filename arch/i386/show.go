@@ -1,36 +1,4 @@
 package i386
 
-import (
-	"fmt"
-
-	"golang.org/x/arch/x86/x86asm"
-
-	"sdtconvert/arch"
-)
-
 // Disassemble shows code in GNU syntax.
-func (Machine) Disassemble(code []byte, pc uint64) []string {
-	var out []string
-	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, 32)
-		n := inst.Len
-		if err != nil || n == 0 || inst.Op == 0 { // of what is cut off a byte is taken for a prefix
-			out, n = append(out, fmt.Sprintf(".byte %#02x", code[0])), 1
-		} else {
-			out = append(out, x86asm.GNUSyntax(inst, pc, nil))
-		}
-		code, pc = code[n:], pc+uint64(n)
-	}
-	return out
-}
-
-// before shows the bytes that lead to the relocated field, to tell the user
-// what instruction was met.
-func before(t arch.Text, r arch.Reloc) string {
-	for n := 3; n > 0; n-- {
-		if b := t.At(r.Offset-uint64(n), n); b != nil && r.Offset >= uint64(n) {
-			return fmt.Sprintf("bytes % x", b)
-		}
-	}
-	return "no bytes before the field"
-}
+func (Machine) Disassemble(code []byte, pc uint64) []string { return mode.Disassemble(code, pc) }

@@ -1,7 +1,6 @@
 package loong64
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -40,7 +39,6 @@ const (
 	fixPLT    = "compile without -fno-plt and -mcmodel=extreme, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
 	fixPair   = "use the call36 or tail36 pseudoinstruction"
-	fixNop    = "mark a nop"
 )
 
 // Decode recognises bl and b, the pairs that gcc's and clang's medium code model has in
@@ -62,7 +60,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_LARCH_CALL36:
 		return decodePair(t, r)
 	case elf.R_LARCH_NONE:
-		return decodeNop(t, r)
+		return mark.Decode(t, r)
 	case elf.R_LARCH_B16, elf.R_LARCH_B21:
 		return arch.Site{}, arch.Refuse("branch around an unconditional b instead", "a conditional or indirect branch to the stub")
 	case elf.R_LARCH_PCALA_HI20, elf.R_LARCH_PCALA_LO12:
@@ -134,25 +132,6 @@ func pair(code []byte) (first, second uint32) {
 // isPair reports whether two instructions are pcaddu18i and jirl through its register.
 func isPair(first, second uint32) bool {
 	return first&pcMask == opPCADDU18I && second&branchMask == opJIRL && second>>5&31 == first&31
-}
-
-func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	code := t.At(r.Offset, pairLen)
-	cut := code == nil && t.At(r.Offset, insnLen+1) != nil // in the second instruction
-	if !bytes.Equal(code, pairs[arch.Probe][arch.Nop]) {
-		code = t.At(r.Offset, insnLen)
-	}
-	switch {
-	case code == nil || cut:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
-	case len(code) == insnLen && !bytes.Equal(code, nop):
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
-	case r.Offset%insnLen != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
-	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 // Live recognises bl and b, also as linkers make them of a pair, and the pair.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 // The instructions of disabled forms, by their assembly.
@@ -21,15 +22,17 @@ var (
 
 // single are the forms of a site of one instruction, and pairs those of two.
 var (
-	single = [...][arch.Forms][]byte{
+	single = forms.Table{
 		arch.Probe:   {arch.Call: nop, arch.Tail: ret, arch.Nop: nop},
 		arch.Enabled: {arch.Call: zero, arch.Tail: b},
 	}
-	pairs = [...][arch.Forms][]byte{
+	pairs = forms.Table{
 		arch.Probe:   {arch.Call: join(nop, fill), arch.Tail: join(ret, fill), arch.Nop: join(nop, fill)},
 		arch.Enabled: {arch.Call: join(zero, fill), arch.Tail: join(zero, ret)},
 	}
 )
+
+var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Not: "what is no nop", Fix: "mark a nop"}
 
 func join(first, second []byte) []byte { return bytes.Join([][]byte{first, second}, nil) }
 
@@ -37,15 +40,14 @@ func join(first, second []byte) []byte { return bytes.Join([][]byte{first, secon
 // instruction would need two, so it goes to the helper. Kernels execute or simulate all of
 // them out of line when they arm them, so there are no armable ones.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	code := single[k][s.Form]
+	table := &single
 	if len(s.Code) == pairLen {
-		code = pairs[k][s.Form]
+		table = &pairs
 	}
+	code, err := table.Code(s, k)
 	switch {
-	case code == nil && s.Form == arch.Nop:
-		return arch.Change{}, arch.RefuseNop(k)
-	case code == nil:
-		return arch.Change{}, arch.Refuse("", "%s", arch.One(k, s.Form))
+	case err != nil:
+		return arch.Change{}, err
 	case k == arch.Enabled && env.Semaphore != 0:
 		return jump(s, arch.TargetTest), nil
 	case k == arch.Enabled && s.Form == arch.Tail && len(s.Code) == insnLen:
@@ -70,11 +72,9 @@ func jump(s arch.Site, to arch.Target) arch.Change {
 
 // Disabled compares what is at a record with the forms of its kind, pairs first.
 func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
-	for _, forms := range [][arch.Forms][]byte{pairs[k], single[k]} {
-		for _, form := range []arch.Form{arch.Call, arch.Tail} {
-			if code := t.At(record, len(forms[form])); bytes.Equal(code, forms[form]) {
-				return arch.Site{Offset: record, Form: form, Code: code}, true
-			}
+	for _, table := range []*forms.Table{&pairs, &single} {
+		if site, ok := table.Find(t, record, k); ok {
+			return site, true
 		}
 	}
 	if k == arch.Enabled {

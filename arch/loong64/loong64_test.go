@@ -22,7 +22,7 @@ func words(insns ...uint32) []byte {
 
 // What is behind a site of one instruction is none of it, whatever it is.
 func TestSitesOfOneInstructionEndThere(t *testing.T) {
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		for _, form := range []arch.Form{arch.Call, arch.Tail} {
 			for _, next := range [][]byte{nop, ret, zero, b, bl} {
 				code := join(single[k][form], next)
@@ -85,7 +85,7 @@ func TestStackMachinesAreRefused(t *testing.T) {
 func TestDisabledIsNothingElse(t *testing.T) {
 	known := map[string]bool{}
 	for _, forms := range [][2][arch.Forms][]byte{single, pairs} {
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			for _, code := range forms[k] {
 				known[string(code)] = true
 			}

@@ -3,7 +3,6 @@
 package machines
 
 import (
-	"debug/elf"
 	"fmt"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"sdtconvert/arch/ppc64"
 	"sdtconvert/arch/riscv64"
 	"sdtconvert/arch/s390x"
+	"sdtconvert/elfreloc"
 )
 
 // all are the machines that probes can be disabled for, a line for each.
@@ -39,13 +39,12 @@ var known = slices.Concat(all, arm.Others)
 // All returns the machines, for tests.
 func All() []arch.Machine { return all }
 
-// Lookup returns the Machine for an object, or nil when there is none. The parameters
-// are e_machine, EI_CLASS, EI_DATA and e_flags: ABIs of several machines share an
-// e_machine, as x32 does with that of x86-64.
-func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Machine {
+// Lookup returns the Machine for an object's ABI, or nil when there is none. ABIs of several
+// machines share an e_machine, as x32 does with that of x86-64.
+func Lookup(of elfreloc.ABI) arch.Machine {
 	for _, m := range known {
 		for _, abi := range m.Traits().ABIs {
-			if abi.Matches(machine, class, data, flags) {
+			if abi.Matches(of.Machine, of.Class, of.Data, of.Flags) {
 				return m
 			}
 		}
@@ -55,13 +54,13 @@ func Lookup(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) a
 
 // Unsupported names what the header of an object says that Lookup has no Machine for, as far
 // as it matters: byte order and flags where another ABI of the same e_machine is known.
-func Unsupported(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) string {
+func Unsupported(of elfreloc.ABI) string {
 	for _, m := range all {
 		for _, abi := range m.Traits().ABIs {
-			if abi.Machine == machine && abi.Class == class {
-				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", machine, class, data, flags)
+			if abi.Machine == of.Machine && abi.Class == of.Class {
+				return fmt.Sprintf("%v of class %v, %v and e_flags %#x", of.Machine, of.Class, of.Data, of.Flags)
 			}
 		}
 	}
-	return fmt.Sprintf("%v of class %v", machine, class)
+	return fmt.Sprintf("%v of class %v", of.Machine, of.Class)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 )
 
 const little, big = elf.ELFDATA2LSB, elf.ELFDATA2MSB
@@ -45,7 +46,8 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		{elf.EM_NONE, elf.ELFCLASSNONE, elf.ELFDATANONE, 0, ""},
 	} {
 		got := ""
-		if m := machines.Lookup(c.machine, c.class, c.data, c.flags); m != nil {
+		m := machines.Lookup(elfreloc.ABI{Machine: c.machine, Class: c.class, Data: c.data, Flags: c.flags})
+		if m != nil {
 			got = m.Traits().Name
 		}
 		if got != c.want {
@@ -57,11 +59,11 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 // What is not known is named as far as it differs from what is.
 func TestUnsupported(t *testing.T) {
 	for want, got := range map[string]string{
-		"EM_SPARC of class ELFCLASS32":                                  machines.Unsupported(elf.EM_SPARC, elf.ELFCLASS32, big, 3),
-		"EM_RISCV of class ELFCLASS32":                                  machines.Unsupported(elf.EM_RISCV, elf.ELFCLASS32, little, 4),
-		"EM_LOONGARCH of class ELFCLASS64, ELFDATA2LSB and e_flags 0x3": machines.Unsupported(elf.EM_LOONGARCH, elf.ELFCLASS64, little, 3),
-		"EM_ARM of class ELFCLASS32, ELFDATA2LSB and e_flags 0x4000000": machines.Unsupported(elf.EM_ARM, elf.ELFCLASS32, little, 0x4000000),
-		"EM_X86_64 of class ELFCLASS64, ELFDATA2MSB and e_flags 0x0":    machines.Unsupported(elf.EM_X86_64, elf.ELFCLASS64, big, 0),
+		"EM_SPARC of class ELFCLASS32":                                  machines.Unsupported(elfreloc.ABI{Machine: elf.EM_SPARC, Class: elf.ELFCLASS32, Data: big, Flags: 3}),
+		"EM_RISCV of class ELFCLASS32":                                  machines.Unsupported(elfreloc.ABI{Machine: elf.EM_RISCV, Class: elf.ELFCLASS32, Data: little, Flags: 4}),
+		"EM_LOONGARCH of class ELFCLASS64, ELFDATA2LSB and e_flags 0x3": machines.Unsupported(elfreloc.ABI{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: little, Flags: 3}),
+		"EM_ARM of class ELFCLASS32, ELFDATA2LSB and e_flags 0x4000000": machines.Unsupported(elfreloc.ABI{Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Data: little, Flags: 0x4000000}),
+		"EM_X86_64 of class ELFCLASS64, ELFDATA2MSB and e_flags 0x0":    machines.Unsupported(elfreloc.ABI{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: big, Flags: 0}),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -90,7 +92,7 @@ func TestConventionsOfMachinesWithAndWithoutProbes(t *testing.T) {
 		{elf.EM_X86_64, elf.ELFCLASS32, little, 0, 0, "", 1},
 		{elf.EM_SPARC, elf.ELFCLASS32, big, 0, 0, "", 0},
 	} {
-		got := machines.Conventions(c.machine, c.class, c.data, c.flags)
+		got := machines.Conventions(elfreloc.ABI{Machine: c.machine, Class: c.class, Data: c.data, Flags: c.flags})
 		if got.Mode != c.mode || got.Descriptors != c.descriptors || len(got.UnwindTypes) != c.unwind {
 			t.Errorf("%v of %v, %v and flags %#x: got %+v", c.machine, c.class, c.data, c.flags, got)
 		}

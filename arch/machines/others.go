@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // others are machines of which no more is known than their conventions. One that gets
@@ -22,13 +23,12 @@ var others = []struct {
 }
 
 // Conventions returns what is known of how functions are found in an object or image.
-// The parameters are those of Lookup.
-func Conventions(machine elf.Machine, class elf.Class, data elf.Data, flags uint32) arch.Conventions {
-	if m := Lookup(machine, class, data, flags); m != nil {
+func Conventions(of elfreloc.ABI) arch.Conventions {
+	if m := Lookup(of); m != nil {
 		return m.Traits().Conventions
 	}
 	for i := range others {
-		if others[i].Matches(machine, class, data, flags) {
+		if others[i].Matches(of.Machine, of.Class, of.Data, of.Flags) {
 			return others[i].Conventions
 		}
 	}

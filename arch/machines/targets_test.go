@@ -10,7 +10,7 @@ import (
 func TestTargets(t *testing.T) {
 	for _, m := range All() {
 		abi, ok := Target(m.Traits().Name + "-unknown-linux-gnu")
-		if found := Lookup(abi.Machine, abi.Class, abi.Data, abi.Flags); !ok || found == nil || found.Traits().Name != m.Traits().Name {
+		if found := Lookup(abi); !ok || found == nil || found.Traits().Name != m.Traits().Name {
 			t.Errorf("%s: %+v, %v", m.Traits().Name, abi, ok)
 		}
 	}

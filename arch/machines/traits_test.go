@@ -48,7 +48,8 @@ func TestHeadersOfMachines(t *testing.T) {
 							matching++
 						}
 					}
-					if got := machines.Lookup(abi.Machine, abi.Class, data, flags); got != m || matching != 1 {
+					of := elfreloc.ABI{Machine: abi.Machine, Class: abi.Class, Data: data, Flags: flags}
+					if got := machines.Lookup(of); got != m || matching != 1 {
 						t.Errorf("%+v with flags %#x is of %d machines", abi, flags, matching)
 					}
 				}

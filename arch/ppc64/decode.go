@@ -2,8 +2,10 @@ package ppc64
 
 import (
 	"debug/elf"
+	"fmt"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 const (
@@ -20,7 +22,6 @@ const (
 	fixDirect = "call the stub directly, and do not take its address"
 	fixNoPLT  = "compile without -fno-plt and -mlongcall, and do not take the stub's address"
 	fixBranch = "branch around an unconditional b instead"
-	fixNop    = "mark ori 0, 0, 0"
 )
 
 // opcode is the primary one.
@@ -36,7 +37,7 @@ func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_PPC64_REL24, elf.R_PPC64_REL24_NOTOC, elf.R_PPC64_REL24_P9NOTOC:
 		return m.decodeBranch(t, r)
 	case elf.R_PPC64_NONE:
-		return m.decodeNop(t, r)
+		return m.mark().Decode(t, r)
 	case elf.R_PPC64_REL14, elf.R_PPC64_REL14_BRTAKEN, elf.R_PPC64_REL14_BRNTAKEN,
 		elf.R_PPC64_ADDR14, elf.R_PPC64_ADDR14_BRTAKEN, elf.R_PPC64_ADDR14_BRNTAKEN:
 		return arch.Site{}, arch.Refuse(fixBranch, "a conditional branch to the stub")
@@ -76,19 +77,12 @@ func (m Machine) decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return site, nil
 }
 
-func (m Machine) decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	code := t.At(r.Offset, insnLen)
-	switch {
-	case code == nil:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
-	case m.insn(code) != insnNop:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but instruction %08x", m.insn(code))
-	case r.Offset%insnLen != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
+// mark takes the nop of the machine's byte order.
+func (m Machine) mark() *forms.Mark {
+	return &forms.Mark{
+		Nops: [][]byte{m.code(insnNop)}, Align: insnLen, Not: "what is no nop", Fix: "mark ori 0, 0, 0",
+		Show: func(code []byte) string { return fmt.Sprintf("instruction %08x", m.insn(code)) },
 	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 // Live recognises what Branch does.

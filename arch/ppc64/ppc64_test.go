@@ -67,7 +67,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 	} {
 		for _, m := range all {
 			got := ""
-			for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+			for k := range arch.Kinds {
 				if _, ok := m.Disabled(arch.Text{Code: m.code(insn)}, 0, k); ok {
 					got += fmt.Sprint(k)
 				}
@@ -80,7 +80,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300_000 {
 		insn := r.Uint32()
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			if site, ok := Little.Disabled(arch.Text{Code: Little.code(insn)}, 0, k); ok && opcode(insn) != opB {
 				t.Fatalf("%08x is taken for %s", insn, arch.Describe(k, site.Form))
 			}

@@ -1,7 +1,6 @@
 package riscv64
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -23,7 +22,6 @@ const (
 const (
 	fixPLT    = "compile without -mno-plt, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
-	fixNop    = "mark the first of two nops, with .option norvc"
 )
 
 // Decode recognises the call and tail pseudoinstructions, and marked nops.
@@ -38,7 +36,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_RISCV_CALL, elf.R_RISCV_CALL_PLT:
 		return decodePair(t, r)
 	case elf.R_RISCV_NONE:
-		return decodeNop(t, r)
+		return mark.Decode(t, r)
 	case elf.R_RISCV_JAL, elf.R_RISCV_RVC_JUMP:
 		return arch.Site{}, arch.Refuse("use the call or tail pseudoinstruction", "a jal to the stub, too short for its disabled form")
 	case elf.R_RISCV_BRANCH, elf.R_RISCV_RVC_BRANCH:
@@ -75,19 +73,6 @@ func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		return site, arch.Refuse(fixDirect, "a call or jump to the stub%+d", r.Addend)
 	}
 	return site, nil
-}
-
-func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	code := t.At(r.Offset, pairLen)
-	switch {
-	case code == nil:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
-	case !bytes.Equal(code, forms[arch.Probe][arch.Nop]):
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what are no nops but % x", code)
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
-	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 // Live recognises the call and tail pseudoinstructions, and the jumps that

@@ -168,7 +168,7 @@ func TestDisableRefusals(t *testing.T) {
 }
 
 func TestDisabledIsNothingElse(t *testing.T) {
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		for _, code := range [][]byte{callCode, tailCode, words(0x00000013), words(0x00000013, 0x00000013)[:7], words(0x00000013, 0x00008067), nil} {
 			jumps := k == arch.Enabled && bytes.Equal(code, tailCode) // to a helper
 			if got, ok := (Machine{}).Disabled(arch.Text{Code: code}, 0, k); ok != jumps {

@@ -9,7 +9,7 @@ import (
 // Stub returns, after it has set the result where there is one. Its instructions
 // are no compressed ones, which not every processor has.
 func (Machine) Stub(s arch.Stub) []arch.Insn {
-	ret := arch.Insn{Code: forms[arch.Probe][arch.Tail][:insnLen], Text: uncompressed("ret")}
+	ret := arch.Insn{Code: table[arch.Probe][arch.Tail][:insnLen], Text: uncompressed("ret")}
 	if s.Semaphore != "" {
 		return []arch.Insn{{
 			Code: auipcA0, Text: unrelaxed("auipc a0, %pcrel_hi(%s)"), Symbol: s.Semaphore, Reloc: &arch.Reloc{Type: uint32(elf.R_RISCV_PCREL_HI20)},
@@ -18,7 +18,7 @@ func (Machine) Stub(s arch.Stub) []arch.Insn {
 		}, ret}
 	}
 	if s.Kind == arch.Enabled {
-		return []arch.Insn{{Code: forms[arch.Enabled][arch.Call][:insnLen], Text: uncompressed("li a0, 0")}, ret}
+		return []arch.Insn{{Code: table[arch.Enabled][arch.Call][:insnLen], Text: uncompressed("li a0, 0")}, ret}
 	}
 	return []arch.Insn{ret}
 }

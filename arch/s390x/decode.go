@@ -1,7 +1,6 @@
 package s390x
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 
@@ -35,7 +34,6 @@ const (
 	fixNoPLT  = "compile without -fno-plt, and do not take the stub's address"
 	fixDirect = "call the stub directly, and do not take its address"
 	fixLong   = "use brasl or jg"
-	fixNop    = "mark brcl 0, ."
 )
 
 // opcode is that of the RIL format, and the half byte beside it.
@@ -58,7 +56,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	case elf.R_390_PLT32DBL, elf.R_390_PC32DBL:
 		return decodeLong(t, r)
 	case elf.R_390_NONE:
-		return decodeNop(t, r)
+		return mark.Decode(t, r)
 	case elf.R_390_PLT16DBL, elf.R_390_PC16DBL:
 		return arch.Site{}, arch.Refuse(fixLong, "a branch with a distance of 16 bits, too short for its disabled form")
 	case elf.R_390_GOTENT, elf.R_390_GOT12, elf.R_390_GOT16, elf.R_390_GOT20, elf.R_390_GOT32, elf.R_390_GOT64,
@@ -98,21 +96,6 @@ func decodeLong(t arch.Text, r arch.Reloc) (arch.Site, error) {
 		return site, arch.Refuse(fixDirect, "a branch to the stub%+d", r.Addend-addend)
 	}
 	return site, nil
-}
-
-func decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
-	code := t.At(r.Offset, siteLen)
-	switch {
-	case code == nil:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")
-	case !bytes.Equal(code, nop):
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no brcl 0, . but % x", code)
-	case r.Offset%halfword != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of a nop that is not aligned")
-	case r.Addend != 0:
-		return arch.Site{}, arch.Refuse(fixNop, "a mark with the stub%+d", r.Addend)
-	}
-	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
 // isBranch reports whether an instruction is brasl, or a brcl that may be taken.

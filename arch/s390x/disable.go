@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 // The disabled forms, by their assembly.
@@ -22,18 +23,20 @@ var (
 // probe is reached.
 const condSkip = 4
 
-// forms are those that return by themselves: of a conditional test it takes the helper.
-var forms = [...][arch.Forms][]byte{
+// table has those that return by themselves: of a conditional test it takes the helper.
+var table = forms.Table{
 	arch.Probe:   {arch.Call: nop, arch.Tail: ret, arch.CondTail: condRet, arch.Nop: nop},
 	arch.Enabled: {arch.Call: zero, arch.Tail: zeroRet, arch.CondTail: condJump},
 }
 
+var mark = forms.Mark{Nops: [][]byte{nop}, Align: halfword, Not: "what is no brcl 0, .", Fix: "mark brcl 0, ."}
+
 // Disable writes the form of the site's kind and form. Kernels single-step all of them
 // out of line when they arm them, so there are no armable ones.
 func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, error) {
-	code := forms[k][s.Form]
-	if code == nil {
-		return arch.Change{}, arch.RefuseNop(k)
+	code, err := table.Code(s, k)
+	if err != nil {
+		return arch.Change{}, err
 	}
 	_, half := opcode(s.Code)
 	if k == arch.Enabled && s.Form == arch.Call && half != regReturn {
@@ -80,9 +83,9 @@ func (Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	site := arch.Site{Offset: record, Form: arch.Call, Code: code}
 	op, condition := opcode(code)
 	switch {
-	case bytes.Equal(code, forms[k][arch.Call]), k == arch.Enabled && isTest(code):
+	case bytes.Equal(code, table[k][arch.Call]), k == arch.Enabled && isTest(code):
 		return site, true
-	case bytes.Equal(code, forms[k][arch.Tail]), op == opBRCL && condition == always:
+	case bytes.Equal(code, table[k][arch.Tail]), op == opBRCL && condition == always:
 		site.Form = arch.Tail
 		return site, true
 	case k == arch.Enabled && op == opBRCL && condition != never:

@@ -75,7 +75,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 		{"\xc0\x20\x00\x00\x00\x08", ""},
 	} {
 		got := ""
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			if _, ok := (Machine{}).Disabled(arch.Text{Code: []byte(c.code)}, 0, k); ok {
 				got += fmt.Sprint(k)
 			}
@@ -90,7 +90,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 		for i := range code {
 			code[i] = byte(r.Uint32())
 		}
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			if site, ok := (Machine{}).Disabled(arch.Text{Code: code}, 4, k); ok && code[4] != 0xc0 && code[4] != 0xc4 {
 				t.Fatalf("% x is taken for %s", code, arch.Describe(k, site.Form))
 			}

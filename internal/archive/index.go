@@ -3,10 +3,14 @@ package archive
 import (
 	"bytes"
 	"cmp"
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"sdtconvert/elfreloc"
 )
 
 // index is the member that tells which member defines a symbol.
@@ -245,3 +249,24 @@ func (t *table) padCounts() bool {
 func pad(b []byte, align int) []byte {
 	return append(b, make([]byte, -len(b)&(align-1))...)
 }
+
+// Symbols lists what ranlib would list of an object: the global, weak and unique
+// symbols that it defines, common ones among them, in the order of its table.
+func Symbols(o *elfreloc.Object) ([]string, error) {
+	t, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := t.FirstGlobal(); i < t.Len(); i++ {
+		switch s := t.Nameless(i); s.Bind {
+		case elf.STB_GLOBAL, elf.STB_WEAK, stbGNUUnique:
+			if s.Section != 0 {
+				names = append(names, strings.Clone(t.Name(i))) // lest it keeps all names
+			}
+		}
+	}
+	return names, nil
+}
+
+const stbGNUUnique elf.SymBind = 10 // STB_GNU_UNIQUE, of templates' static data

@@ -79,7 +79,7 @@ func (l *looker) operands() error {
 	if l.relocatable() {
 		return l.operandsOfNops()
 	}
-	_, _, data, _ := l.Object.ABI()
+	data := l.Object.ABI().Data
 	unknown := map[string]bool{}
 	for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
 		unknown[stapsdt.Operands(l.Machine, form, data, stapsdt.Words(l.Machine))] = true

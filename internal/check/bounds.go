@@ -51,7 +51,7 @@ func (l *looker) bounds(layouts []linkerset.Layout) error {
 		if layout.Format != linkerset.FreeBSD {
 			continue
 		}
-		for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for kind := range arch.Kinds {
 			section := layout.Section(kind)
 			ranges, err := l.code.Image.Arrays(section)
 			if err != nil {

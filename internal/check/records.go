@@ -248,7 +248,7 @@ func (l *looker) traits(layouts []linkerset.Layout) error {
 
 func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 	for _, l := range layouts {
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			if l.Section(k) == section {
 				return k, true
 			}

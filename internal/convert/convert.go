@@ -9,6 +9,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
@@ -47,7 +48,7 @@ type Converter struct {
 	writer     *replace.Writer
 	memberJobs int   // members of an archive that are worked on at once
 	keep       int64 // see keptMembers
-	habit      habit
+	hint       preloadHint
 }
 
 // New makes a converter that writes by w.
@@ -84,7 +85,7 @@ func retry(try func() error) error {
 
 // file tries once to convert a file.
 func (c *Converter) file(path, target string, r *Result) error {
-	in, err := c.habit.open(path)
+	in, err := c.hint.open(path)
 	if err != nil {
 		return err
 	}
@@ -142,3 +143,23 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	}
 	return err
 }
+
+// preloadHint knows what the last object was like. Those of one build, one after the other,
+// are alike: where the last one mentioned a stub, most of the next will be wanted, and
+// is loaded at once.
+type preloadHint struct{ mentioned atomic.Bool }
+
+func (h *preloadHint) open(path string) (*input.File, error) {
+	in, err := input.Open(path)
+	if err != nil || !h.mentioned.Load() {
+		return in, err
+	}
+	if err := in.Load(); err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// note says whether an object mentions a stub.
+func (h *preloadHint) note(mentioned bool) { h.mentioned.Store(mentioned) }

@@ -32,11 +32,12 @@ func (c *Converter) source(src *input.Source, mentioned func(o *input.Object)) *
 	if c.Manifest {
 		made.entry = manifest.New(src.Name)
 	}
-	made.err = c.convert(src, made, mentioned)
+	made.err = c.fill(src, made, mentioned)
 	return made
 }
 
-func (c *Converter) convert(src *input.Source, made *conversion, mentioned func(o *input.Object)) (err error) {
+// fill takes the steps of a conversion, up to one that fails.
+func (c *Converter) fill(src *input.Source, made *conversion, mentioned func(o *input.Object)) (err error) {
 	var plan *patch.Plan
 	if made.object, err = c.open(src); err != nil || made.object == nil {
 		return err
@@ -84,7 +85,7 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 	if err != nil {
 		return nil, err
 	}
-	c.habit.note(mentions)
+	c.hint.note(mentions)
 	if !mentions {
 		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
 		return nil, err

@@ -106,7 +106,7 @@ func (f *File) Loaded() bool {
 	return f.loaded()
 }
 
-func (f *File) loaded() bool { return f.find(0, f.Size()) != nil }
+func (f *File) loaded() bool { return f.heldBytes(0, f.Size()) != nil }
 
 // hold reads n bytes at offset off, which lie in the file, into memory.
 func (f *File) hold(off, n int64) error {
@@ -149,7 +149,8 @@ func (f *File) left() int64 {
 	return int64(cap(arena) - len(arena))
 }
 
-func (f *File) find(off, n int64) []byte {
+// heldBytes returns n bytes at offset off, nil if they are not held in memory.
+func (f *File) heldBytes(off, n int64) []byte {
 	for _, s := range f.held {
 		if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
 			return s.data[at : at+n : at+n]
@@ -163,7 +164,7 @@ func (f *File) find(off, n int64) []byte {
 func (f *File) Slice(off, n int64) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b := f.find(off, n); b != nil {
+	if b := f.heldBytes(off, n); b != nil {
 		return b
 	}
 	if len(f.held) >= maxSpans {
@@ -171,19 +172,19 @@ func (f *File) Slice(off, n int64) []byte {
 	}
 	if tail := f.Size() - tailSize; off >= tail && tail >= 0 && f.left() >= tailSize {
 		if f.hold(tail, tailSize) == nil {
-			return f.find(off, n)
+			return f.heldBytes(off, n)
 		}
 	}
 	if n > f.left() || f.hold(off, n) != nil { // whoever reads it meets the error again
 		return nil
 	}
-	return f.find(off, n)
+	return f.heldBytes(off, n)
 }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	f.mu.Lock()
-	held, closed := f.find(off, int64(len(b))), f.closed
+	held, closed := f.heldBytes(off, int64(len(b))), f.closed
 	f.mu.Unlock()
 	switch {
 	case held != nil:
@@ -235,4 +236,19 @@ func (f *File) Unchanged() error {
 
 func (f *File) is(info fs.FileInfo) bool {
 	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
+}
+
+// ReadAtMost returns what a file holds, which may be no regular file. It is an error that the
+// file has more than so many MiB.
+func ReadAtMost(name string, mebibytes int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mebibytes<<20+1))
+	if err == nil && int64(len(data)) > mebibytes<<20 {
+		err = fmt.Errorf("%s: has more than %d MiB", name, mebibytes)
+	}
+	return data, err
 }

@@ -39,7 +39,7 @@ func (l *link) complete(ln *line.Line, inputs scanned, done converted, code gene
 	if l.Convert.Patch.NoRecords || len(parts) == 0 {
 		return nil, nil, nil
 	}
-	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for kind := range arch.Kinds {
 		if slices.ContainsFunc(parts, func(p *part) bool { return p.records[kind] }) {
 			kinds = append(kinds, kind)
 		}

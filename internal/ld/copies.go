@@ -1,6 +1,7 @@
 package ld
 
 import (
+	"debug/elf"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/known"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/message"
@@ -55,9 +57,9 @@ func (s *session) renames(all []renamed) *rename.Names {
 	return names
 }
 
-// convert converts inputs, to copies or in their place. all are those that tell of
+// convertInputs converts inputs, to copies or in their place. all are those that tell of
 // probes.
-func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, error) {
+func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted, error) {
 	if len(wanted) == 0 {
 		return converted{}, nil
 	}
@@ -66,11 +68,11 @@ func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, erro
 		return converted{}, err
 	}
 	l.session.watch()
-	notes := &notes{options: l.Convert.Patch, parts: map[string]*part{}}
+	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
 	o.Patch.Known = l.known(all)
 	if !ln.Relocatable {
-		o.Planned = notes.add
+		o.Planned = collector.add
 	}
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
@@ -87,7 +89,7 @@ func (l *link) convert(ln *line.Line, wanted, all []*linkInput) (converted, erro
 	if failed {
 		return converted{}, errTold
 	}
-	done := converted{any: true, parts: notes.parts}
+	done := converted{any: true, parts: collector.parts}
 	done.copies, done.names = existing(wanted, places, o.Jobs)
 	return done, nil
 }
@@ -149,22 +151,38 @@ func existing(wanted []*linkInput, places map[string]string, jobs int) (copies m
 	return copies, names
 }
 
-// notes are taken by several goroutines of objects that are about to be converted.
-type notes struct {
+// partCollector collects the parts of objects that are about to be converted, from several
+// goroutines.
+type partCollector struct {
 	options patch.Options
 	mu      sync.Mutex
 	parts   map[string]*part
 }
 
-// add notes an object. Of archives, the members that are not converted count too.
-func (n *notes) add(obj *input.Object, plan *patch.Plan) error {
+// add adds an object. Of archives, the members that are not converted count too.
+func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 	if obj.Source.Member != nil {
 		return nil
 	}
-	p := &part{need: stubs.New(stubOptions(n.options))}
-	err := p.add(n.options, obj, plan.Scan)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.parts[obj.Source.Name] = p
+	p := &part{need: stubs.New(stubOptions(c.options))}
+	err := p.add(c.options, obj, plan.Scan)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts[obj.Source.Name] = p
 	return err
+}
+
+// known is what the inputs of a link say of probes, where notes are to tell it: nil
+// otherwise.
+func (l *link) known(inputs []*linkInput) patch.Known {
+	if !l.Convert.Patch.Noted() {
+		return nil
+	}
+	var files []string
+	for _, in := range inputs {
+		if in.elf == elf.ET_DYN || in.names && in.late.Compiler == "" && (in.elf == elf.ET_REL || in.isArchive()) {
+			files = append(files, in.file)
+		}
+	}
+	return known.Read(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
 }

@@ -21,8 +21,8 @@ type found struct {
 	byArg map[int]string // the path of the file, by the argument
 }
 
-// find finds the files that a line names.
-func find(ln *line.Line) found {
+// findFiles finds the files that a line names.
+func findFiles(ln *line.Line) found {
 	f := found{byArg: map[int]string{}}
 	add := func(i int, path, file string) {
 		f.files = append(f.files, named{path: path, file: file})

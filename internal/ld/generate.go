@@ -135,7 +135,7 @@ func (l *link) takeGenerated(scan *scanner, from scanned, folder string, compile
 			wanted = append(wanted, in)
 		}
 	}
-	done, err := l.convert(scan.line, wanted, slices.Concat(from.inputs, inputs))
+	done, err := l.convertInputs(scan.line, wanted, slices.Concat(from.inputs, inputs))
 	if err != nil {
 		return generated{}, err
 	}

@@ -13,9 +13,9 @@
 //	choose.go    it is decided which are converted, and whose
 //	             code has to be generated first, or why the
 //	             link cannot be                                 choice
-//	known.go     what all say of probes is read, for notes
-//	copies.go    the former are converted, to copies or in
-//	             their place                                    converted
+//	copies.go    what all say of probes is read, for notes,
+//	             and the former are converted, to copies or
+//	             in their place                                 converted
 //	scriptcopy.go  scripts that name inputs, or choose them by
 //	             patterns, are copied, with names of the copies
 //	generate.go  the code of the latter is generated, and
@@ -153,7 +153,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := find(ln)
+	files := findFiles(ln)
 	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
 	var more []named
 	for _, s := range scripts {
@@ -164,7 +164,7 @@ func (l *link) prepare() (*prepared, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	done, err := l.convert(ln, chosen.convert, inputs.inputs)
+	done, err := l.convertInputs(ln, chosen.convert, inputs.inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (l *link) warnOfLostRecords(ready *prepared) {
 	if err != nil {
 		return // the linker has written something else
 	}
-	var wanted [2]uint64
+	var wanted [arch.Kinds]uint64
 	for file := range ready.copies {
 		of, err := l.recordBytes(file)
 		if err != nil {
@@ -34,7 +34,7 @@ func (l *link) warnOfLostRecords(ready *prepared) {
 			wanted[k] += of[k]
 		}
 	}
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		if linked[k] < wanted[k] {
 			message.Warning(l.Stderr, fmt.Errorf("%s: section %s has %d bytes of records, and the objects have %d: the linker script %s puts the others elsewhere, where nothing finds them; keep section %[2]s of all objects in a section of that name",
 				output(ready.Line), l.Convert.Patch.Layout.Section(k), linked[k], wanted[k], ready.Scripts[0]))
@@ -59,7 +59,7 @@ func linkedCopies(ln *line.Line, inputs scanned, done converted) map[string]bool
 
 // recordBytes returns the size of the records in an ELF file, by kind, without those of
 // COMDAT groups, of which a linker takes one copy.
-func (l *link) recordBytes(file string) (sizes [2]uint64, err error) {
+func (l *link) recordBytes(file string) (sizes [arch.Kinds]uint64, err error) {
 	f, err := input.Open(file)
 	if err != nil {
 		return sizes, err
@@ -72,7 +72,7 @@ func (l *link) recordBytes(file string) (sizes [2]uint64, err error) {
 	defer o.Release()
 	for i := range o.Sections {
 		sec := &o.Sections[i]
-		for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+		for k := range arch.Kinds {
 			if sec.Name == l.Convert.Patch.Layout.Section(k) && sec.Flags&elf.SHF_GROUP == 0 {
 				sizes[k] += sec.Size
 			}

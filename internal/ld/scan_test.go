@@ -103,7 +103,7 @@ func TestScannedOnce(t *testing.T) {
 	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"), line.GNURules)
 	s := testScanner()
 	s.line, s.reader.line = ln, ln
-	all := s.all(find(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
+	all := s.all(findFiles(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
 	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o ./a.o ./inner.ld ./b.o b.o more.o"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -143,7 +143,7 @@ func TestLibraryOfMachine(t *testing.T) {
 		"nothing.o -Larm -lx":       "arm/libx.a",
 		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
 	} {
-		files := find(line.Parse(strings.Fields(words), line.GNURules)).files
+		files := findFiles(line.Parse(strings.Fields(words), line.GNURules)).files
 		if got := files[len(files)-1].path; got != want {
 			t.Errorf("%s: takes %s, want %s", words, got, want)
 		}

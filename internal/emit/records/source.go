@@ -35,7 +35,7 @@ func (l *List) Source() ([]byte, []error) {
 		return nil, errs
 	}
 	t := assembly.NewText(l.word, "sdtconvert-sites", "Probe sites of objects that were left as they are, listed by sdtconvert.")
-	for _, k := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for k := range arch.Kinds {
 		write(t, l.opts.Layout, l.word, k, records[k])
 	}
 	l.notes.Write(t, l.word)

@@ -6,10 +6,11 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 )
 
 func machine(m elf.Machine) arch.Machine {
-	return machines.Lookup(m, elf.ELFCLASS64, elf.ELFDATA2LSB, 0)
+	return machines.Lookup(elfreloc.ABI{Machine: m, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB})
 }
 
 func TestTypesByTheirNames(t *testing.T) {
@@ -49,7 +50,7 @@ func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
 	if got, want := Operands(m, arch.Call, elf.ELFDATA2LSB, make9(8)), "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 8@0(%rsp) 8@8(%rsp) 8@16(%rsp)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	big := machines.Lookup(elf.EM_AARCH64, elf.ELFCLASS64, elf.ELFDATA2MSB, 0)
+	big := machines.Lookup(elfreloc.ABI{Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB})
 	if got, want := Operands(big, arch.Tail, elf.ELFDATA2MSB, make9(2)), "2@x0 2@x1 2@x2 2@x3 2@x4 2@x5 2@x6 2@x7 2@[sp, 6]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

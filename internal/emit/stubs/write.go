@@ -68,7 +68,7 @@ func (n *Need) write(a assembly.Assembler) {
 	for _, p := range probes {
 		w.probe(p)
 	}
-	for _, kind := range []arch.Kind{arch.Probe, arch.Enabled} {
+	for kind := range arch.Kinds {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(n.stubs)) {
 			if n.stubs[name] == kind && !n.defined[name] {
@@ -155,9 +155,9 @@ func (w *writer) end(label, text string) {
 	w.String(text)
 }
 
-// functions are the sections of the two functions. The second has the name, and
-// nearly the contents, of what converted tail calls jump to.
-var functions = [...]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
+// functions are the sections of the functions that stubs become, by kind. That of tests
+// has the name, and nearly the contents, of what converted tail calls jump to.
+var functions = [arch.Kinds]string{arch.Probe: ".text.__sdt_nothing", arch.Enabled: ".text.__sdt_return_0"}
 
 // function writes a function that has all the names. Where functions have descriptors
 // descriptors has them.
@@ -238,8 +238,8 @@ func Made(o *elfreloc.Object) (bool, error) {
 
 func ownSection(name string) bool {
 	switch name {
-	case functions[arch.Probe], functions[arch.Enabled], "set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property":
+	case "set_sdt_probes_set", "set_sdt_providers_set", ".note.gnu.property":
 		return true
 	}
-	return len(name) > len(".data.") && name[:len(".data.")] == ".data."
+	return slices.Contains(functions[:], name) || len(name) > len(".data.") && name[:len(".data.")] == ".data."
 }

@@ -47,9 +47,9 @@ func (d *DOF) symbol() string {
 
 // CheckDOF refuses machines that DTrace does not know, and a Drti that is of no use.
 func (t *Target) CheckDOF(d DOF) error {
-	machine, class, data, _ := t.empty.ABI()
+	abi := t.ABI()
 	if _, ok := t.machine.(arch.DOFMachine); !ok {
-		return fmt.Errorf("DTrace has no form of probes for %v of %v on %v", machine, class, t.System)
+		return fmt.Errorf("DTrace has no form of probes for %v of %v on %v", abi.Machine, abi.Class, t.System)
 	}
 	if d.Drti == nil {
 		return nil
@@ -57,8 +57,8 @@ func (t *Target) CheckDOF(d DOF) error {
 	fail := func(format string, args ...any) error {
 		return &elfreloc.Error{File: d.Drti.Name, Err: fmt.Errorf(format, args...)}
 	}
-	if m, c, b, _ := d.Drti.ABI(); m != machine || c != class || b != data || d.Drti.Type != elf.ET_REL {
-		return fail("is no object of %v, %v", machine, class)
+	if withoutFlags(d.Drti) != abi || d.Drti.Type != elf.ET_REL {
+		return fail("is no object of %v, %v", abi.Machine, abi.Class)
 	}
 	syms, err := d.Drti.Symbols()
 	if err != nil {
@@ -120,8 +120,7 @@ func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 	if d.Drti != nil && len(d.Providers) > 0 {
 		return d.Drti, nil
 	}
-	machine, class, data, flags := t.empty.ABI()
-	blank, err := blank(arch.ABI{Machine: machine, Class: class, Data: data, Flags: flags}, t.System.osABI())
+	blank, err := blank(t.empty.ABI(), t.System.osABI())
 	if err != nil {
 		return nil, err
 	}

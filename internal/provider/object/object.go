@@ -38,12 +38,19 @@ type Target struct {
 func (t *Target) Known() bool { return t.empty != nil }
 
 // ABI returns the target's ABI without its flags, the zero value if it is not known.
-func (t *Target) ABI() arch.ABI {
+func (t *Target) ABI() elfreloc.ABI {
 	if !t.Known() {
-		return arch.ABI{}
+		return elfreloc.ABI{}
 	}
-	machine, class, data, _ := t.empty.ABI()
-	return arch.ABI{Machine: machine, Class: class, Data: data}
+	return withoutFlags(t.empty)
+}
+
+// withoutFlags is the ABI of an object without its flags, in which the objects of a link may
+// differ.
+func withoutFlags(o *elfreloc.Object) elfreloc.ABI {
+	abi := o.ABI()
+	abi.Flags = 0
+	return abi
 }
 
 // Add takes in a file that is linked with the object: an object, or an archive of some.
@@ -95,9 +102,8 @@ func (t *Target) add(o *elfreloc.Object) error {
 		}
 		t.empty, t.name, t.machine = empty, o.Name, machines.Lookup(o.ABI())
 	}
-	machine, class, data, _ := t.empty.ABI()
-	if m, c, d, _ := o.ABI(); m != machine || c != class || d != data {
-		return fail(fmt.Errorf("is of %v, %v, and %s of %v, %v: they are not of one link", m, c, t.name, machine, class))
+	if abi, first := withoutFlags(o), t.ABI(); abi != first {
+		return fail(fmt.Errorf("is of %v, %v, and %s of %v, %v: they are not of one link", abi.Machine, abi.Class, t.name, first.Machine, first.Class))
 	}
 	return t.notes.Add(o, t.machine)
 }
@@ -124,18 +130,18 @@ func (t *Target) Name(name string, flags []string) error {
 	return t.set(abi)
 }
 
-func (t *Target) set(abi arch.ABI) error {
+func (t *Target) set(abi elfreloc.ABI) error {
 	o, err := blank(abi, t.System.osABI())
 	if err != nil {
 		return err
 	}
 	t.empty, err = o.Empty("")
-	t.machine = machines.Lookup(abi.Machine, abi.Class, abi.Data, abi.Flags)
+	t.machine = machines.Lookup(abi)
 	return err
 }
 
 // blank is an object of nothing but a header (gABI, "ELF Header").
-func blank(abi arch.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
+func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {
 		order = binary.BigEndian

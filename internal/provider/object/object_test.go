@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/objects"
 )
@@ -94,7 +94,7 @@ func TestOfTargets(t *testing.T) {
 			t.Errorf("%s: %+v", name, f.FileHeader)
 		}
 		check(t, f, elf.STV_HIDDEN)
-		promises := machines.Lookup(abi.Machine, abi.Class, abi.Data, abi.Flags)
+		promises := machines.Lookup(abi)
 		if has := f.Section(".note.gnu.property") != nil; has != (promises != nil && promises.Traits().Features.Known != 0) {
 			t.Errorf("%s: promises: %v", name, has)
 		}
@@ -151,7 +151,7 @@ func file(t *testing.T, name string, change func(b []byte)) string {
 }
 
 func TestOfObjects(t *testing.T) {
-	for name, want := range map[string]arch.ABI{
+	for name, want := range map[string]elfreloc.ABI{
 		"calls.amd64-gcc12-O2.o":     {Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB},
 		"calls.arm64be-clang19-O2.o": {Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB},
 		"calls.loong64-clang19-O2.o": {Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Flags: 0x43},
@@ -167,8 +167,8 @@ func TestOfObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if m, c, d, flags := target.empty.ABI(); m != want.Machine || c != want.Class || d != want.Data || flags != want.Flags {
-			t.Errorf("%s: %v, %v, %v, %#x", name, m, c, d, flags)
+		if abi := target.empty.ABI(); abi != want {
+			t.Errorf("%s: %+v", name, abi)
 		}
 		check(t, write(t, target, providers(), false), elf.STV_HIDDEN)
 	}

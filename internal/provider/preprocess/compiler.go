@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/provider/object"
 )
@@ -21,7 +21,7 @@ type Target struct {
 	System  object.System // if HasSystem
 	// HasSystem is false where the system is one without probes.
 	HasSystem bool
-	ABI       arch.ABI // the zero value if the machine makes no difference
+	ABI       elfreloc.ABI // the zero value if the machine makes no difference
 }
 
 // compiler is a command that preprocesses.

@@ -19,7 +19,7 @@ import (
 )
 
 // prefixes of stubs, by kind: DTrace's first.
-var prefixes = [...][]string{
+var prefixes = [arch.Kinds][]string{
 	arch.Probe:   patch.DTraceNames().Prefixes,
 	arch.Enabled: patch.DTraceNames().EnabledPrefixes,
 }

@@ -1,4 +1,4 @@
-package patch
+package tracers
 
 import (
 	"bytes"
@@ -23,81 +23,40 @@ const OperandsSection = ".sdt_operands"
 // arguments have a few hundred, if none is named by a mangled name.
 const longestOperands = 4096
 
-// fixOperands is what to do about a nop whose arguments nobody tells.
+// fixOperands is what to do about a nop without an entry.
 const fixOperands = "let the assembly that marks it write an entry of " + OperandsSection + ", and strip none"
 
-// place is a place in a section.
-type place struct {
-	section int
-	offset  uint64 // bytes
-}
+// Operands are those of marked nops, by the place of the nop: nil as long as no entry is
+// found.
+type Operands map[image.Addr]*string
 
-// operands are those of marked nops, by the place of the nop.
-type operands map[place]*string // nil as long as no entry is found
-
-// of returns the operands of a marked nop.
-func (f operands) of(ref *Reference) (string, error) {
-	text := f[place{ref.Relocs.Target, ref.Reloc.Offset}]
+// Of returns the operands of a marked nop, and refuses one that has no entry.
+func (f Operands) Of(nop image.Addr) (string, error) {
+	text := f[nop]
 	if text == nil {
 		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
 	}
 	return *text, nil
 }
 
-// readOperands finds the operands of calls that are marks. What else is in the sections,
+// Find finds the operands of the places that are asked for. What else is in the sections,
 // as of sites that were converted before or that a linker has dropped, is passed over,
 // but has to make sense.
-func (s *Scan) readOperands() (operands, error) {
-	none := s.Machine.Traits().None
-	var found operands
-	for i := range s.Calls {
-		if c := &s.Calls[i]; c.Reloc.Type == none {
-			if found == nil {
-				found = operands{}
-			}
-			found[place{c.Relocs.Target, c.Reloc.Offset}] = nil
-		}
-	}
-	if found == nil {
-		return nil, nil
-	}
-	return found, s.findOperands(found)
-}
-
-// OperandsAt returns the operands of marked nops, of those of the given places that have an
-// entry in OperandsSection. They stay there when an object is converted.
-func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
-	found := operands{}
-	for _, a := range at {
-		found[place{a.Section, a.Offset}] = nil
-	}
-	if err := s.findOperands(found); err != nil {
-		return nil, err
-	}
-	texts := map[image.Addr]string{}
-	for _, a := range at {
-		if text := found[place{a.Section, a.Offset}]; text != nil {
-			texts[a] = *text
-		}
-	}
-	return texts, nil
-}
-
-// findOperands finds the operands of the places that are asked for.
-func (s *Scan) findOperands(found operands) error {
-	rels, err := s.Object.RelocSections()
+func (f Operands) Find(o *elfreloc.Object, m arch.Machine) error {
+	rels, err := o.RelocSections()
 	if err != nil {
 		return err
 	}
 	bySection := map[int][]*elfreloc.RelocSection{}
 	for i := range rels {
-		if target := rels[i].Target; s.Object.Sections[target].Name == OperandsSection {
+		if target := rels[i].Target; o.Sections[target].Name == OperandsSection {
 			bySection[target] = append(bySection[target], &rels[i])
 		}
 	}
-	for i := range s.Object.Sections {
-		if sec := &s.Object.Sections[i]; sec.Name == OperandsSection && sec.InFile() {
-			if err := s.readEntries(i, bySection[i], found); err != nil {
+	r := operandsReader{o, m, f}
+	for i := range o.Sections {
+		if sec := &o.Sections[i]; sec.Name == OperandsSection && sec.InFile() {
+			if err := r.entries(i, bySection[i]); err != nil {
 				return err
 			}
 		}
@@ -105,10 +64,17 @@ func (s *Scan) findOperands(found operands) error {
 	return nil
 }
 
-// readEntries reads a section of operands: entries of a word, which a relocation makes the
+// operandsReader reads the sections of operands of an object.
+type operandsReader struct {
+	o     *elfreloc.Object
+	m     arch.Machine
+	found Operands
+}
+
+// entries reads a section of operands: entries of a word, which a relocation makes the
 // address of a site, and a string.
-func (s *Scan) readEntries(sec int, rels []*elfreloc.RelocSection, found operands) error {
-	o := s.Object
+func (e *operandsReader) entries(sec int, rels []*elfreloc.RelocSection) error {
+	o := e.o
 	data, err := o.Data(sec)
 	if err != nil {
 		return err
@@ -140,7 +106,7 @@ func (s *Scan) readEntries(sec int, rels []*elfreloc.RelocSection, found operand
 		}
 		text, err := operandsAt(data[at:], word)
 		if err == nil {
-			err = s.addEntry(r, text, found)
+			err = e.add(r, text)
 		}
 		if err != nil {
 			return o.OffsetError(sec, uint64(at), err)
@@ -170,34 +136,34 @@ func operandsAt(entry []byte, word int) ([]byte, error) {
 	return text, nil
 }
 
-// addEntry takes the operands of a site, if they are asked for.
-func (s *Scan) addEntry(r elfreloc.Relocation, text []byte, found operands) error {
-	traits := s.Machine.Traits()
+// add takes the operands of a site, if they are asked for.
+func (e *operandsReader) add(r elfreloc.Relocation, text []byte) error {
+	traits := e.m.Traits()
 	if r.Type == traits.None || r.Sym == 0 {
 		return nil // a linker has dropped the site
 	}
 	if r.Type != traits.Word {
-		return fmt.Errorf("relocation %s, want %s", s.Machine.RelocName(r.Type), s.Machine.RelocName(traits.Word))
+		return fmt.Errorf("relocation %s, want %s", e.m.RelocName(r.Type), e.m.RelocName(traits.Word))
 	}
-	syms, err := s.Object.Symbols()
+	syms, err := e.o.Symbols()
 	if err != nil {
 		return err
 	}
 	sym := syms.At(int(r.Sym))
-	if sym.Section <= 0 || sym.Section >= len(s.Object.Sections) {
+	if sym.Section <= 0 || sym.Section >= len(e.o.Sections) {
 		return fmt.Errorf("the address of %q, which is in no section of the object; want a site's", sym.Name)
 	}
-	sec, at := &s.Object.Sections[sym.Section], place{sym.Section, sym.Value + uint64(r.Addend)}
-	if at.offset >= sec.Size {
-		return fmt.Errorf("the address %s+%#x, beyond the section's %d bytes; want a site's", sec.Name, at.offset, sec.Size)
+	sec, at := &e.o.Sections[sym.Section], image.Addr{Section: sym.Section, Offset: sym.Value + uint64(r.Addend)}
+	if at.Offset >= sec.Size {
+		return fmt.Errorf("the address %s+%#x, beyond the section's %d bytes; want a site's", sec.Name, at.Offset, sec.Size)
 	}
-	old, wanted := found[at]
+	old, wanted := e.found[at]
 	if old != nil {
-		return fmt.Errorf("a second entry for the site at %s+%#x", sec.Name, at.offset)
+		return fmt.Errorf("a second entry for the site at %s+%#x", sec.Name, at.Offset)
 	}
 	if wanted {
 		operands := traits.Arguments.AsTracersRead(string(text))
-		found[at] = &operands
+		e.found[at] = &operands
 	}
 	return nil
 }

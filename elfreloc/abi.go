@@ -5,6 +5,27 @@ import (
 	"debug/elf"
 )
 
+// ABI is what the header of an object says of the machine and its conventions.
+type ABI struct {
+	Machine elf.Machine // e_machine
+	Class   elf.Class   // EI_CLASS
+	Data    elf.Data    // EI_DATA
+	Flags   uint32      // e_flags
+}
+
+// ABI returns the object's ABI.
+func (o *Object) ABI() ABI {
+	abi := ABI{Machine: o.Machine, Class: o.Encoding.Class, Data: elf.ELFDATA2LSB, Flags: o.Flags}
+	if o.Encoding.big {
+		abi.Data = elf.ELFDATA2MSB
+	}
+	return abi
+}
+
+// OSABI returns the system that the object is for, EI_OSABI: often none, where it is one of
+// System V.
+func (o *Object) OSABI() elf.OSABI { return elf.OSABI(o.header[elf.EI_OSABI]) }
+
 // Empty makes an object of the same machine and ABI as o that holds nothing but
 // the tables that an Edit adds to: symbols, their names, and those of sections.
 // It keeps no part of o, which may be closed.

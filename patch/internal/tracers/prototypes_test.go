@@ -1,4 +1,4 @@
-package patch
+package tracers
 
 import (
 	"debug/elf"
@@ -31,7 +31,7 @@ void* none( ) ;
 		"tcp___drop": "-4@%edi 8@%rsi 8@%rdx 8@%rcx",
 		"idle":       "", "none": "",
 	} {
-		types, ok := p.of(&Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
+		types, ok := declared(p, Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
 		if diff := cmp.Diff(want, stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types)); !ok || diff != "" {
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
@@ -39,7 +39,7 @@ void* none( ) ;
 	if diff := cmp.Diff([]string{"int reason", "const char *why", "void (*f)(int, long)", "size_t n"}, p["tcp___drop"]); diff != "" {
 		t.Error(diff)
 	}
-	if _, ok := p.of(&Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
+	if _, ok := declared(p, Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
 		t.Error("a declaration of something else")
 	}
 }
@@ -77,7 +77,7 @@ func FuzzPrototypes(f *testing.F) {
 		}
 		m := amd64.Machine{}
 		for name := range p {
-			types, ok := p.of(&Stub{Name: name}, m)
+			types, ok := declared(p, Stub{Name: name}, m)
 			if stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types); !ok {
 				t.Errorf("%q is not found", name)
 			}

@@ -1,4 +1,4 @@
-package patch
+package tracers
 
 import (
 	"fmt"
@@ -12,21 +12,21 @@ import (
 // forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
 // image whose notes do not tell of each argument, so a probe whose notes would not has
 // none, and there is a warning.
-func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, error) {
-	functions, err := w.p.Scan.Functions()
+func (w *Writer) forDTrace(sites []Site, probes []probe) ([]usdt.Probe, error) {
+	functions, err := w.o.Functions()
 	if err != nil {
 		return nil, err
 	}
 	var notes []usdt.Probe
-	for i, s := range sites {
-		p := &probes[i]
+	for i := range sites {
+		s, p := &sites[i], &probes[i]
 		if fault := w.unreadable(p); fault != "" {
 			w.withoutDTrace(s.Stub, fault)
 			continue
 		}
 		// Code of assembly may be in no function. DTrace knows no probe without one.
-		name := w.p.Scan.Object.Sections[s.Relocs.Target].Name
-		if f, ok := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset); ok {
+		name := w.o.Sections[s.Section].Name
+		if f, ok := functions.Lookup(s.Section, s.Offset); ok {
 			name = f.Name
 		}
 		notes = append(notes, usdt.Probe{
@@ -37,7 +37,7 @@ func (w *noteWriter) forDTrace(sites []*Site, probes []probe) ([]usdt.Probe, err
 }
 
 // unreadable says why DTrace would not read the arguments of a probe, or "".
-func (w *noteWriter) unreadable(p *probe) string {
+func (w *Writer) unreadable(p *probe) string {
 	told, bad := usdt.Operands(p.operands)
 	switch {
 	case !p.known:
@@ -46,7 +46,7 @@ func (w *noteWriter) unreadable(p *probe) string {
 		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
 	case told < p.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
-	case told > 0 && w.p.Scan.Machine.Traits().Arguments.Numbers:
+	case told > 0 && w.o.Machine.Traits().Arguments.Numbers:
 		return "it takes registers that are called by numbers for constants"
 	case bad != "":
 		return fmt.Sprintf("it does not read %s", bad)
@@ -55,23 +55,23 @@ func (w *noteWriter) unreadable(p *probe) string {
 }
 
 // withoutDTrace notes a probe that has no notes for DTrace, once.
-func (w *noteWriter) withoutDTrace(s *Stub, fault string) {
+func (w *Writer) withoutDTrace(s Stub, fault string) {
 	if w.silent == nil {
-		w.silent = map[string][]*Stub{}
+		w.silent = map[string][]Stub{}
 	}
 	if !slices.Contains(w.silent[fault], s) {
 		w.silent[fault] = append(w.silent[fault], s)
 	}
 }
 
-// warn adds a warning for each reason why probes have no notes for DTrace.
-func (w *noteWriter) warn() {
+// Finish adds a warning for each reason why probes have no notes for DTrace.
+func (w *Writer) Finish() {
 	for _, fault := range slices.Sorted(maps.Keys(w.silent)) {
 		stubs := w.silent[fault]
 		who := fmt.Sprintf("probe %s is", stubs[0].ID)
 		if len(stubs) > 1 {
 			who = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
 		}
-		w.p.Warnings = append(w.p.Warnings, &elfreloc.Error{File: w.p.Scan.Object.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", who, fault)})
+		w.warn(&elfreloc.Error{File: w.o.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", who, fault)})
 	}
 }

@@ -1,5 +1,7 @@
 package arch
 
+// Interfaces that only some machines implement. One more, Follower, is in follow.go.
+
 // DOFMachine is a Machine for which DTrace has disabled forms of its own: those that
 // kernels arm which are told of sites by DTrace's object format (DOF). They differ from
 // those of Disable where a kernel asks for more: a test is armed by a trap that sets the
@@ -31,3 +33,25 @@ type DOF struct {
 	// false, and there is nothing to tell of them.
 	Tests bool
 }
+
+// Bridger is a Machine whose linkers put code of their own between branches and where these
+// go, if that is of another instruction set.
+type Bridger interface {
+	// Bridges calls f with the address and the length of each such piece in code, whose
+	// first byte is at address pc, and with where it goes. None is longer than
+	// Sizes.Branch.
+	Bridges(code []byte, pc uint64, f func(at, size, to uint64))
+}
+
+// Reader is a Machine that tells where code reads data. Others tell nothing.
+type Reader interface {
+	// Reads calls f with each instruction in code, whose first byte is at address pc, that
+	// loads two bytes or so from an address in [lo, hi), and with that address. What only
+	// makes an address reads nothing: it may be the end of what stands before it. got is that
+	// of Machine.Slots. Forms that it does not know are passed over, and so are loads more
+	// than ReadWindow behind what makes their address.
+	Reads(code []byte, pc, got, lo, hi uint64, f func(at, address uint64))
+}
+
+// ReadWindow is how many bytes apart the instructions may be that make an address together.
+const ReadWindow = 64

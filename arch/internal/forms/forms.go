@@ -1,0 +1,89 @@
+// Package forms has tables of disabled forms and the reader of marked NOPs, for machines
+// whose forms are constants.
+package forms
+
+import (
+	"bytes"
+	"fmt"
+
+	"sdtconvert/arch"
+)
+
+// Table has a disabled form for each kind and form of a site, nil where there is none.
+type Table [arch.Kinds][arch.Forms][]byte
+
+// Code returns the disabled form of a site, or refuses a site that has none. The form is not
+// to be modified.
+func (t *Table) Code(s arch.Site, k arch.Kind) ([]byte, error) {
+	switch code := t[k][s.Form]; {
+	case code != nil:
+		return code, nil
+	case s.Form == arch.Nop:
+		return nil, arch.RefuseNop(k)
+	}
+	return nil, arch.Refuse("", "%s", arch.One(k, s.Form))
+}
+
+// Find compares the bytes at a record with the calls and tail calls of a kind.
+func (t *Table) Find(text arch.Text, record uint64, k arch.Kind) (arch.Site, bool) {
+	for _, form := range []arch.Form{arch.Call, arch.Tail} {
+		want := t[k][form]
+		if code := text.At(record, len(want)); want != nil && bytes.Equal(code, want) {
+			return arch.Site{Offset: record, Form: form, Code: code}, true
+		}
+	}
+	return arch.Site{}, false
+}
+
+// Mark says which NOPs a relocation that does nothing may mark.
+type Mark struct {
+	Nops  [][]byte // those that Disable makes of direct calls, the longest first
+	Align uint64   // of marks, in bytes; 1 for any
+	Not   string   // what other code is: "what is no nop"
+	Fix   string   // what to mark instead
+	// Show shows other code; nil for its bytes in hexadecimal.
+	Show func(code []byte) string
+}
+
+// Decode returns the site of a marked NOP.
+func (m *Mark) Decode(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	code, cut := m.read(t, r.Offset)
+	switch {
+	case cut:
+		return arch.Site{}, arch.Refuse(m.Fix, "a mark that the section's end cuts off")
+	case !m.isNop(code):
+		return arch.Site{}, arch.Refuse(m.Fix, "a mark of %s but %s", m.Not, m.show(code))
+	case r.Offset%m.Align != 0:
+		return arch.Site{}, arch.Refuse(m.Fix, "a mark of a nop that is not aligned")
+	case r.Addend != 0:
+		return arch.Site{}, arch.Refuse(m.Fix, "a mark with the stub%+d", r.Addend)
+	}
+	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
+}
+
+// read returns the NOP at an offset, or as many bytes as the shortest one has. cut tells that
+// the section ends within a NOP.
+func (m *Mark) read(t arch.Text, off uint64) (code []byte, cut bool) {
+	longest, shortest := len(m.Nops[0]), len(m.Nops[len(m.Nops)-1])
+	if code = t.At(off, longest); code != nil && m.isNop(code) {
+		return code, false
+	}
+	rest := t.At(off, shortest)
+	return rest, rest == nil || code == nil && t.At(off, shortest+1) != nil
+}
+
+func (m *Mark) isNop(code []byte) bool {
+	for _, nop := range m.Nops {
+		if bytes.Equal(code, nop) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Mark) show(code []byte) string {
+	if m.Show != nil {
+		return m.Show(code)
+	}
+	return fmt.Sprintf("% x", code)
+}

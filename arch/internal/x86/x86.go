@@ -1,0 +1,97 @@
+// Package x86 has what the 32-bit and the 64-bit mode of x86 share: the instructions that
+// reach stubs, their disabled forms, and stubs. The package of each mode has what is its
+// own: types of relocations, the global offset table, and loads of semaphores. Encodings
+// are from the Intel SDM, volume 2.
+package x86
+
+import (
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
+)
+
+// Opcodes and prefixes.
+const (
+	OpCall     = 0xe8 // call rel32
+	OpJmp      = 0xe9 // jmp rel32
+	OpJmpShort = 0xeb // jmp rel8
+	OpJccShort = 0x70 // jcc rel8, with a condition in the lower half
+	OpRet      = 0xc3
+	OpNop      = 0x90
+	OpInt3     = 0xcc
+	OpTwo      = 0x0f // first byte of two, also of jcc rel32, 0f 80 to 0f 8f
+	OpGroup    = 0xff // call or jmp through what the next byte, ModRM, names
+
+	// prefixAddr does nothing before a call: it changes the size of addresses in operands.
+	prefixAddr = 0x67
+)
+
+// FieldLen is the length of a relocated field, which ends its instruction.
+const FieldLen = 4
+
+// EndAddend is the addend of a field at the instruction's end that is to hold a distance
+// from the next instruction to the symbol itself.
+const EndAddend = -FieldLen
+
+// Lengths of the instructions that have such a field.
+const (
+	branchLen = 1 + FieldLen // of call and jmp rel32
+	longLen   = 2 + FieldLen // of jcc rel32, of a call with a prefix, and of calls and jumps through memory
+)
+
+// CondSkip is the length of the short jcc before the instruction that executes only when
+// the probe is reached.
+const CondSkip = 2
+
+// FixDirect is what to compile differently where a stub's address is used.
+const FixDirect = "call the stub directly, and do not take its address"
+
+// Mode is how the code of one machine differs from that of the other.
+type Mode struct {
+	Bits int // 32 or 64, as addresses have
+
+	// Nops are the NOPs of this mode by their length in bytes, from 0 to 6. Shortest is the
+	// length of the shortest site.
+	Nops     [longest + 1][]byte
+	Shortest int
+
+	// Distance returns the relocation of a field at an offset that holds the distance from
+	// the end of its instruction to code of the same image. Field is what the field holds
+	// before it is relocated.
+	Distance func(at uint64) arch.Reloc
+	Field    [FieldLen]byte
+
+	// ThroughSlot recognises a call or a jump of 6 bytes through a slot of the global
+	// offset table. SlotAddend is the addend of its relocation.
+	ThroughSlot func(op []byte) (arch.Form, bool)
+	SlotAddend  int64
+	FixNoPLT    string // what to compile differently where a slot is loaded
+
+	LandingPad arch.Insn // where indirect branches have to land
+
+	plain, armable [arch.Kinds]family
+	mark           forms.Mark
+}
+
+// New completes a mode by its disabled forms.
+func New(m Mode) *Mode {
+	m.makeForms()
+	nop := m.Nops[branchLen]
+	m.mark = forms.Mark{
+		Nops: [][]byte{nop, m.armableNop()}, Align: 1,
+		Not: "what is no nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
+	}
+	return &m
+}
+
+// address is a sum of addresses and distances: addresses of 32 bits wrap around.
+func (m *Mode) address(sum uint64) uint64 {
+	if m.Bits == 32 {
+		return uint64(uint32(sum))
+	}
+	return sum
+}
+
+// branch returns an instruction that ends with a distance, as it is before relocation.
+func (m *Mode) branch(opcode ...byte) []byte { return append(opcode, m.Field[:]...) }
