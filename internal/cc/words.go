@@ -90,7 +90,7 @@ func (c *commandLine) take(flag, value string) {
 	switch flag {
 	case "-c", "--compile":
 		c.compiles = true
-	case "-E", "--preprocess", "-S", "--assemble", "-M", "--dependencies", "-MM", "--user-dependencies", "-fsyntax-only", "-###":
+	case "-E", "--preprocess", "-S", "--assemble", "-M", "--dependencies", "-MM", "--user-dependencies", "-###":
 		c.stops = true
 	case "-o", "--output":
 		c.output = value
