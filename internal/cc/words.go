@@ -120,19 +120,17 @@ func takesNext(word string) bool {
 // separate are the flags of gcc and clang whose value may be, or has to be, the next word.
 var separate = makeSeparate(`
 -A -B -D -F -G -Hd -Hf -I -J -L -MF -MJ -MQ -MT -R -T -Tbss -Tdata -Ttext -U -V -Xanalyzer -Xassembler -Xclang
--Xcuda-fatbinary -Xcuda-ptxas -Xf -Xlinker -Xopenmp-target -Xparser -Xpreprocessor -arch -aux-info -b
--ccc-arcmt-migrate -ccc-gcc-name -ccc-install-dir -ccc-objcmt-migrate -cxx-isystem -dumpbase -dumpbase-ext
--dumpdir -dependency-dot -dependency-file -dsym-dir -e -fintrinsic-modules-path -fmodules-user-build-path
--framework -gen-cdb-fragment-path -gnatO -h -iapinotes-modules -idirafter -iframework -iframeworkwithsysroot
--imacros -imultilib -include -include-pch -iprefix -iquote -isysroot -isystem -isystem-after -ivfsoverlay
--iwithprefix -iwithprefixbefore -iwithsysroot -l -meabi -mllvm -mmlir -module-dependency-dir -mthread-model -o
--resource-dir -rpath -serialize-diagnostics -specs -stdlib++-isystem -target -u -undefined -vfsoverlay
--working-directory -wrapper -x -z
---analyzer-output --assert --config --define-macro --dump --dumpbase --dumpbase-ext --dumpdir --entry
---for-assembler --for-linker --force-link --imacros --include --include-directory --include-directory-after
---include-prefix --include-with-prefix --include-with-prefix-after --include-with-prefix-before --language
---library-directory --output --output-pch= --param --prefix --serialize-diagnostics --specs --sysroot
---undefine-macro --vfsoverlay
+-Xcuda-fatbinary -Xcuda-ptxas -Xf -Xlinker -Xopenmp-target -Xpreprocessor -arch -arcmt-migrate-report-output -aux-info
+-b -ccc-arcmt-migrate -ccc-gcc-name -ccc-install-dir -ccc-objcmt-migrate -cxx-isystem -dependency-dot -dependency-file
+-dsym-dir -dumpbase -dumpbase-ext -dumpdir -e -fintrinsic-modules-path -fmodules-user-build-path -framework
+-gen-cdb-fragment-path -gnatO -h -iapinotes-modules -idirafter -iframework -iframeworkwithsysroot -imacros -imultilib
+-include -include-pch -iprefix -iquote -isysroot -isystem -isystem-after -ivfsoverlay -iwithprefix -iwithprefixbefore
+-iwithsysroot -l -mllvm -mmlir -module-dependency-dir -mthread-model -o -resource-dir -rpath
+-serialize-diagnostics -specs -stdlib++-isystem -target -u -undefined -vfsoverlay -working-directory -wrapper -x -z
+--analyzer-output --assert --config --define-macro --dump --dumpbase --dumpbase-ext --dumpdir --entry --for-assembler
+--for-linker --force-link --imacros --include --include-directory --include-directory-after --include-prefix
+--include-with-prefix --include-with-prefix-after --include-with-prefix-before --language --library-directory --output
+--output-pch= --param --prefix --serialize-diagnostics --specs --sysroot --undefine-macro --vfsoverlay
 `)
 
 func makeSeparate(flags string) map[string]bool {
