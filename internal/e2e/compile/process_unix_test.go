@@ -4,7 +4,6 @@ package compile
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -43,7 +42,7 @@ func TestSignals(t *testing.T) {
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
-		died(t, cmd.Wait(), sig)
+		tools.Died(t, cmd.Wait(), sig)
 		if out.String() != "compiling probe.c\n" || b.read("probe.o") != "unfinished\n" {
 			t.Errorf("%v: says %q, and leaves %q", sig, out.String(), b.read("probe.o"))
 		}
@@ -59,19 +58,8 @@ func TestDeaths(t *testing.T) {
 			b.write("dies", "#!/bin/sh\nkill -"+map[syscall.Signal]string{syscall.SIGKILL: "KILL", syscall.SIGSEGV: "SEGV", syscall.SIGTERM: "TERM"}[sig]+" $$\n")
 			cmd := exec.Command(converter, append([]string{"cc", "--", "./dies"}, args...)...)
 			cmd.Dir = b.Folder
-			died(t, cmd.Run(), sig)
+			tools.Died(t, cmd.Run(), sig)
 		}
-	}
-}
-
-func died(t *testing.T, err error, sig syscall.Signal) {
-	t.Helper()
-	exit := (*exec.ExitError)(nil)
-	if !errors.As(err, &exit) {
-		t.Fatalf("%v, want death by %v", err, sig)
-	}
-	if ws := exit.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != sig {
-		t.Errorf("%v, want death by %v", err, sig)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // randomCompilations is how many random command lines a run of the tests compares.
-const randomCompilations = 60
+const randomCompilations = 40
 
 // A compiler run by sdtconvert leaves the files that it leaves by itself, the objects that
 // it has written converted, and those that cannot be converted removed; it prints the same
