@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/paths"
@@ -11,7 +12,9 @@ import (
 
 // compilerName matches the names of compilers: with the machine that they compile for, and
 // their version. Words before such a name belong to programs that run the compiler.
-var compilerName = regexp.MustCompile(`^(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|gfortran|gdc|gnat|icx|icpx|tcc)(-[0-9.]+)?(\.exe)?$`)
+var compilerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|gfortran|gdc|gnat|icx|icpx|tcc)(-[0-9.]+)?(\.exe)?$`)
+})
 
 // outputs returns the paths that a command line has the compiler write objects to, or nil
 // if it stops before there are objects, or links them.
@@ -38,7 +41,7 @@ func outputs(words []string) []string {
 // compilerAt returns the index of the word that names the compiler, or 0.
 func compilerAt(words []string) int {
 	for i, word := range words {
-		if compilerName.MatchString(filepath.Base(word)) {
+		if !strings.HasPrefix(word, "-") && compilerName().MatchString(filepath.Base(word)) {
 			return i
 		}
 	}
@@ -114,11 +117,20 @@ func cutValue(word string) (flag, value string) {
 
 // takesNext reports whether the next word is the value of a flag.
 func takesNext(word string) bool {
-	return separate[word] || strings.HasPrefix(word, "-Xarch_") || strings.HasPrefix(word, "-Xopenmp-target=") || strings.HasPrefix(word, "-Xoffload-linker")
+	return separate()[word] || strings.HasPrefix(word, "-Xarch_") || strings.HasPrefix(word, "-Xopenmp-target=") || strings.HasPrefix(word, "-Xoffload-linker")
 }
 
-// separate are the flags of gcc and clang whose value may be, or has to be, the next word.
-var separate = makeSeparate(`
+// separate returns the flags of gcc and clang whose value may be, or has to be, the next
+// word.
+var separate = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for flag := range strings.FieldsSeq(separateFlags) {
+		all[flag] = true
+	}
+	return all
+})
+
+const separateFlags = `
 -A -B -D -F -G -Hd -Hf -I -J -L -MF -MJ -MQ -MT -R -T -Tbss -Tdata -Ttext -U -V -Xanalyzer -Xassembler -Xclang
 -Xcuda-fatbinary -Xcuda-ptxas -Xf -Xlinker -Xopenmp-target -Xpreprocessor -arch -arcmt-migrate-report-output -aux-info
 -b -ccc-arcmt-migrate -ccc-gcc-name -ccc-install-dir -ccc-objcmt-migrate -cxx-isystem -dependency-dot -dependency-file
@@ -131,12 +143,4 @@ var separate = makeSeparate(`
 --for-linker --force-link --imacros --include --include-directory --include-directory-after --include-prefix
 --include-with-prefix --include-with-prefix-after --include-with-prefix-before --language --library-directory --output
 --output-pch= --param --prefix --serialize-diagnostics --specs --sysroot --undefine-macro --vfsoverlay
-`)
-
-func makeSeparate(flags string) map[string]bool {
-	all := map[string]bool{}
-	for _, flag := range strings.Fields(flags) {
-		all[flag] = true
-	}
-	return all
-}
+`

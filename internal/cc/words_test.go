@@ -20,6 +20,7 @@ func TestOutputs(t *testing.T) {
 		"gcc -c a.c d/b.cc e.S":                "a.o b.o e.o",
 		"gcc -o x.o -c a.c":                    "x.o",
 		"gcc -c a.c -o x -o y":                 "y",
+		"mycc -c -B/lib/gcc a.c":               "a.o",
 		"gcc -oc a.c":                          "",
 		"gcc a.c -o c":                         "",
 		"gcc -Xlinker -c a.c -o c":             "",
@@ -64,7 +65,7 @@ func TestFlagsWithValues(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, c.Name)
 			directory := t.TempDir()
-			flags := slices.Sorted(maps.Keys(separate))
+			flags := slices.Sorted(maps.Keys(separate()))
 			help := tools.Command{AnyStatus: true}.Output(t, c.Name, helpOf(c)...)
 			for _, match := range regexp.MustCompile(`(?m)^  (--?[A-Za-z][-\w]*)[ \n]`).FindAllStringSubmatch(help, -1) {
 				flags = append(flags, match[1])

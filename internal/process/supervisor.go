@@ -15,8 +15,8 @@ type Supervisor struct {
 	// the lock held.
 	Clean func()
 
-	// Mutex is of what Clean removes. A signal that ends the process keeps it locked: who
-	// wants to make another file, or to start a program, waits for the end.
+	// Mutex guards what Clean removes. A signal that ends the process keeps it locked: a
+	// goroutine that is about to make another file, or to start a program, waits for the end.
 	sync.Mutex
 	watched sync.Once
 	running *os.Process // the program, while it runs
