@@ -47,6 +47,7 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"Lrwxrwxrwx libexec/sdtconvert/sdtconvert-cc",
 		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
