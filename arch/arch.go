@@ -1,7 +1,7 @@
 // Package arch says what sdtconvert must know of an instruction set.
 //
 // Everything that differs between machines is behind Machine, so that the
-// packages above never ask which machine they work for. A machine is a folder
+// packages above never ask which machine they work for. A machine is a directory
 // beside this file and a line in package machines; docs/adding-a-machine.md
 // says how one is made. A Machine sees bytes, offsets and relocations; it knows
 // nothing of ELF files as a whole.

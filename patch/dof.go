@@ -27,9 +27,9 @@ import (
 type DOF struct {
 	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
 	Visibility byte
-	// Folder is the directory from which absolute paths of objects count for the numbers of
+	// Directory is the directory from which absolute paths of objects count for the numbers of
 	// aliases, so that these are the same wherever a tree is built. "" takes whole paths.
-	Folder string
+	Directory string
 	// Ignored is the section index of symbols that a system's linker passes over (one of
 	// the negative ones, as in elfreloc.Symbol), 0 for none: stubs get it then.
 	Ignored int
@@ -132,7 +132,7 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 }
 
 func (p *Plan) aliases() (*tracers.Aliases, error) {
-	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Folder)
+	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Directory)
 }
 
 // applyDOF queues a plan that has Options.DOF.

@@ -67,7 +67,7 @@ type Options struct {
 	// Path is where the image is. Without it, no file that is named by a
 	// .gnu_debuglink is found.
 	Path string
-	// DebugRoots are the folders of debug files; nil means those where systems have
+	// DebugRoots are the directories of debug files; nil means those where systems have
 	// them, /usr/lib/debug for one.
 	DebugRoots []string
 	// Debug gives the separate debug file of the image, nil when there is none,
@@ -277,7 +277,7 @@ func (t *Table) Place(section int, off uint64) string {
 }
 
 // SourceFile returns the name that the source file of a local function had when
-// it was compiled, without folders: it tells functions of one name apart. It is
+// it was compiled, without directories: it tells functions of one name apart. It is
 // "" for others, since symbol tables group only local symbols by file.
 func (t *Table) SourceFile(f Function) string {
 	if f.Symbol == 0 || f.From != t.from || t.symbols.Nameless(f.Symbol).Bind != elf.STB_LOCAL {

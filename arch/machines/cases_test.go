@@ -15,7 +15,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// cases are what a machine's folder says of it in testdata/cases.txt, which
+// cases are what a machine's directory says of it in testdata/cases.txt, which
 // docs/adding-a-machine.md describes. Whatever it leaves out is missed by a test.
 type cases struct {
 	sites     []*siteCase
@@ -107,7 +107,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	for typ := range uint32(namedTypes) {
 		c.types[m.RelocName(typ)] = typ
 	}
-	others := false // whether the lines are of other machines of the folder
+	others := false // whether the lines are of other machines of the directory
 	for i, line := range strings.Split(string(text), "\n") {
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
@@ -129,7 +129,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	return c
 }
 
-// packageOf is the folder of a machine, which others may share.
+// packageOf is the directory of a machine, which others may share.
 func packageOf(m arch.Machine) string { return reflect.TypeOf(m).PkgPath() }
 
 // words are numbers of 32 bits as the bytes of a machine.

@@ -53,8 +53,8 @@ func TestMarksAssemble(t *testing.T) {
 // textOf is a section of what a command makes of a source.
 func textOf(t *testing.T, command []string, section, source string) []byte {
 	t.Helper()
-	folder := t.TempDir()
-	in, out := filepath.Join(folder, "in"), filepath.Join(folder, "out.o")
+	directory := t.TempDir()
+	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
 	if err := os.WriteFile(in, []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -159,8 +159,8 @@ func TestStubsAssemble(t *testing.T) {
 
 func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	t.Helper()
-	folder := t.TempDir()
-	source, object := filepath.Join(folder, "stub.s"), filepath.Join(folder, "stub.o")
+	directory := t.TempDir()
+	source, object := filepath.Join(directory, "stub.s"), filepath.Join(directory, "stub.o")
 	var text strings.Builder
 	if stub.Self != "" {
 		fmt.Fprintln(&text, stub.Self+":")

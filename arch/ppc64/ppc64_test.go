@@ -9,7 +9,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// all are the machines of this folder.
+// all are the machines of this directory.
 var all = []Machine{ELFv1, ELFv2, Little}
 
 // What differs between the ABIs, and what is the same.

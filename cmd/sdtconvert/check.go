@@ -142,8 +142,8 @@ func (p *program) runCheck(s *checkSettings) *report.Report {
 		set.Add(name)
 	}
 	r := &report.Report{Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
-	if folder, err := os.Getwd(); err == nil {
-		r.Folder = folder
+	if directory, err := os.Getwd(); err == nil {
+		r.Directory = directory
 	}
 	r.Add(set)
 	return r

@@ -69,7 +69,7 @@ type Options struct {
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
 	Manifest     *Manifest // nil when there is none to compare with
-	FollowThin   bool      // files outside of the folder of a thin archive
+	FollowThin   bool      // files outside of the directory of a thin archive
 
 	// Warn is told of debug information that makes no sense, and Failed of what keeps a
 	// file from being looked at, when that is found. Both have to be there.

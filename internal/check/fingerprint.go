@@ -7,7 +7,7 @@ import (
 )
 
 // Key is what of a finding stays as it is when unrelated code moves: no address,
-// no line, no folder.
+// no line, no directory.
 type Key struct{ Rule, File, Function, Probe string }
 
 // Key returns the key of a finding. Several may share it.
@@ -19,7 +19,7 @@ func (f *Finding) Key() Key {
 	return Key{f.Rule.Name, Base(f.File), function, f.Probe}
 }
 
-// Base is the name of a file without folders; of a member of an archive,
+// Base is the name of a file without directories; of a member of an archive,
 // archive(member).
 func Base(name string) string {
 	archive, member := splitMember(name)

@@ -25,7 +25,7 @@ type Options struct {
 	// on by as many threads as are left.
 	Files int
 
-	FollowThin bool // take files outside of the folder of a thin archive
+	FollowThin bool // take files outside of the directory of a thin archive
 	DryRun     bool // write nothing, and tell how many sites would be converted
 	Verbose    bool // tell of each site
 	Manifest   bool // describe each object
@@ -33,7 +33,7 @@ type Options struct {
 	// KeepTime says that a file which is converted in its place keeps its time of
 	// modification.
 	KeepTime bool
-	// Fresh says that targets are not there yet, in a folder that the caller removes
+	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool
 	// Planned is called, by several goroutines, with each object whose plan is about to

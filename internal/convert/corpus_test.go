@@ -33,7 +33,7 @@ type run struct {
 // set changes the options of a conversion; nil changes nothing.
 type set func(o *patch.Options)
 
-// convertTo converts an object with a manifest, into a folder of the test.
+// convertTo converts an object with a manifest, into a directory of the test.
 func convertTo(t *testing.T, path string, change set) run {
 	t.Helper()
 	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}

@@ -36,8 +36,8 @@ var textualPaths = map[string]string{
 	"internal/ld/line/scriptsearch.go: scriptInputs Clean": "mold opens the cleaned path",
 	"internal/ld/line/rules.go: searched Clean":            "mold searches the cleaned directory",
 	"internal/ld/linker.go: is EvalSymlinks":               "its last component alone is used",
-	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary folder",
-	"internal/ld/temp.go: newTempFolder EvalSymlinks":      "the directory is new, and no other program knows its name",
+	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary directory",
+	"internal/ld/temp.go: newTempDirectory EvalSymlinks":   "the directory is new, and no other program knows its name",
 	"internal/paths/paths.go: Absolute Abs":                "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":           "after the path was made absolute without a change",
 	"patch/internal/tracers/aliases.go: pathFrom Clean":    "hashed, and never opened",
@@ -118,7 +118,7 @@ func TestPathsAreNotChangedAsText(t *testing.T) {
 func TestTextualCallsAreFound(t *testing.T) {
 	got, err := textualCalls("a.go", `package a
 import ("path"; other "path/filepath"; "strings")
-var folder = other.Dir("a")
+var directory = other.Dir("a")
 func f() string { g := other.Join; return strings.Join(nil, g("a", path.Base("b"))) }
 func (t T) m() { func() { path.Clean("a") }() }
 `)

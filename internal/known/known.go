@@ -27,7 +27,7 @@ import (
 type Options struct {
 	ProbePrefix string // of probe objects' names; not ""
 	Jobs        int    // threads, at least 1
-	FollowThin  bool   // read files outside of the folder of a thin archive
+	FollowThin  bool   // read files outside of the directory of a thin archive
 }
 
 // Table is what files say of probes. It implements patch.Known.

@@ -34,7 +34,7 @@ func findFiles(ln *line.Line) found {
 		switch {
 		case arg.Foreign:
 		case arg.Kind == line.Input:
-			add(i, arg.Value, ln.InFolder(arg.Value))
+			add(i, arg.Value, ln.InDirectory(arg.Value))
 		case arg.Kind == line.Library:
 			if file := fitting(ln, ln.Candidates(arg), target); file != "" {
 				add(i, file, file)
@@ -64,7 +64,7 @@ func fitting(ln *line.Line, files []string, target func() input.Target) string {
 func targetOf(ln *line.Line) input.Target {
 	for i := range ln.Args {
 		if arg := &ln.Args[i]; arg.Kind == line.Input && !arg.Foreign {
-			if t := targetOfFile(ln.InFolder(arg.Value)); t != (input.Target{}) {
+			if t := targetOfFile(ln.InDirectory(arg.Value)); t != (input.Target{}) {
 				return t
 			}
 		}

@@ -35,7 +35,7 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	if len(chosen.late) == 0 {
 		return generated{}, nil
 	}
-	folder, err := l.session.mkdir("lto")
+	directory, err := l.session.mkdir("lto")
 	if err != nil {
 		return generated{}, err
 	}
@@ -43,15 +43,15 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	if chosen.by == byLLD {
 		out := l.session.inTemp("out")
 		stand := standIns{copies: done.copies, scripts: done.scripts}
-		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), folder, out, l.Convert.Patch.ProbePrefix), names)
+		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), directory, out, l.Convert.Patch.ProbePrefix), names)
 		os.Remove(out)
 	} else {
-		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, folder), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
+		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, directory), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
 	}
 	if err != nil {
 		return generated{}, err
 	}
-	return l.takeGenerated(scan, inputs, folder, chosen.by.compiler())
+	return l.takeGenerated(scan, inputs, directory, chosen.by.compiler())
 }
 
 func hasPlugin(ln *line.Line) bool {
@@ -63,8 +63,8 @@ const envGCC = "COLLECT_GCC_OPTIONS"
 
 // wordsGCC have GCC's plugin generate the code of all objects that are late. The
 // libraries that the plugin would add on the way are those of the final link.
-func wordsGCC(ln *line.Line, byArg map[int]*linkInput, folder string) []string {
-	words := []string{"-r", "-o", paths.Join(folder, "code.o")}
+func wordsGCC(ln *line.Line, byArg map[int]*linkInput, directory string) []string {
+	words := []string{"-r", "-o", paths.Join(directory, "code.o")}
 	for i := range ln.Args {
 		arg := &ln.Args[i]
 		switch {
@@ -89,8 +89,8 @@ func isLate(arg *line.Arg, in *linkInput, compiler input.Compiler) bool {
 // wordsLLD have lld link, and keep the code. Calls of stubs are undefined in that
 // link, which is an error where they are hidden unless it is told to go on; the link
 // proper repeats the others. Probe objects are kept for records that are yet to come.
-func wordsLLD(words []string, folder, out, probePrefix string) []string {
-	return append(words, "-o", out, "--lto-obj-path="+paths.Join(folder, "code"), "--unresolved-symbols=ignore-all",
+func wordsLLD(words []string, directory, out, probePrefix string) []string {
+	return append(words, "-o", out, "--lto-obj-path="+paths.Join(directory, "code"), "--unresolved-symbols=ignore-all",
 		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+probePrefix+"*")
 }
 
@@ -122,8 +122,8 @@ func (l *link) runFirst(words []string, names *rename.Names, env ...string) erro
 
 // takeGenerated converts what was generated, and has it stand for the objects that it
 // was made of, in the place of the first.
-func (l *link) takeGenerated(scan *scanner, from scanned, folder string, compiler input.Compiler) (generated, error) {
-	inputs, err := readGenerated(scan, folder)
+func (l *link) takeGenerated(scan *scanner, from scanned, directory string, compiler input.Compiler) (generated, error) {
+	inputs, err := readGenerated(scan, directory)
 	if err != nil {
 		return generated{}, err
 	}
@@ -157,8 +157,8 @@ func instead(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, f
 }
 
 // readGenerated looks at what was generated, and names it after the output.
-func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error) {
-	entries, err := os.ReadDir(folder) // sorted
+func readGenerated(scan *scanner, directory string) (inputs []*linkInput, err error) {
+	entries, err := os.ReadDir(directory) // sorted
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error
 		if i > 0 {
 			path = fmt.Sprintf("%s.lto.%d.o", output(scan.line), i)
 		}
-		in := scan.input(named{path: path, file: paths.Join(folder, e.Name())})
+		in := scan.input(named{path: path, file: paths.Join(directory, e.Name())})
 		if in.err != nil {
 			return nil, in.err
 		}

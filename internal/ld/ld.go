@@ -28,7 +28,7 @@
 //	reports.go   what it has written names the inputs again
 //
 // Where nothing stands for any input, the process becomes the linker instead, as if
-// nobody had stood between. What changes while a link goes on is its session: the folder
+// nobody had stood between. What changes while a link goes on is its session: the directory
 // of temporary files and the linker that runs, both of which a signal ends.
 package ld
 

@@ -57,7 +57,7 @@ func (r scriptReader) flags() (all []*script, err error) {
 		s.value = arg.Value
 		all = append(all, s)
 		// Later -l look there too.
-		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Folders...) })
+		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Directories...) })
 	}
 	return all, nil
 }
@@ -119,7 +119,7 @@ func (r scriptReader) scripted(root *script) (files []named) {
 				files = append(files, named{found.Path, found.File, root.path})
 			}
 			if found.Other != "" {
-				files = append(files, named{found.Other, r.line.InFolder(found.Other), root.path})
+				files = append(files, named{found.Other, r.line.InDirectory(found.Other), root.path})
 			}
 		}
 		if r.inPlace {

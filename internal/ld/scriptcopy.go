@@ -14,8 +14,8 @@ import (
 
 // A script that names inputs, or chooses them by patterns, names their copies for a
 // linker that reads copies. So the linker reads a copy of such a script too, which is
-// the script but for those names. Since that stands in another folder, what the script
-// names relative to its own folder is named in full.
+// the script but for those names. Since that stands in another directory, what the script
+// names relative to its own directory is named in full.
 //
 // Some patterns cannot mean the copies alone. Then either a link to each other file that
 // they choose is put beside the copies, or the copies that they are not to choose are

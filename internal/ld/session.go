@@ -12,7 +12,7 @@ import (
 )
 
 // session is what there is of a link that a signal ends: the linker that runs, the
-// folder of temporary files, and files that are not complete. It is all that changes
+// directory of temporary files, and files that are not complete. It is all that changes
 // while a link goes on.
 type session struct {
 	process *process.Process
@@ -22,9 +22,9 @@ type session struct {
 	// mu is of the rest. A signal that ends the process keeps it: whoever wants to make
 	// another file, or to run the linker, waits for the end.
 	mu      sync.Mutex
-	temp    *tempFolder // nil for none
-	running *os.Process // the linker, while it runs
-	passed  os.Signal   // on to it, the last
+	temp    *tempDirectory // nil for none
+	running *os.Process    // the linker, while it runs
+	passed  os.Signal      // on to it, the last
 }
 
 func newSession(p *process.Process) *session {
@@ -76,25 +76,25 @@ func (s *session) ended() os.Signal {
 	return s.passed
 }
 
-// needTemp makes the temporary folder unless it is there, and keeps it for f.
-func (s *session) needTemp(f func(t *tempFolder) error) error {
+// needTemp makes the temporary directory unless it is there, and keeps it for f.
+func (s *session) needTemp(f func(t *tempDirectory) error) error {
 	s.watch()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.temp == nil {
 		var err error
-		if s.temp, err = newTempFolder(s.process.TempDir()); err != nil {
+		if s.temp, err = newTempDirectory(s.process.TempDir()); err != nil {
 			return err
 		}
 	}
 	return f(s.temp)
 }
 
-// makePlaces decides where in the temporary folder the copies of files are that the
-// linker is told of by paths, and makes the folders that these are to be in.
+// makePlaces decides where in the temporary directory the copies of files are that the
+// linker is told of by paths, and makes the directories that these are to be in.
 func (s *session) makePlaces(told []string) (places map[string]string, err error) {
 	places = map[string]string{}
-	err = s.needTemp(func(t *tempFolder) error {
+	err = s.needTemp(func(t *tempDirectory) error {
 		for _, path := range told {
 			if places[path] != "" {
 				continue
@@ -119,39 +119,39 @@ func (s *session) linkTo(path, file string) (place string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return places[path], s.needTemp(func(*tempFolder) error { return os.Symlink(target, places[path]) })
+	return places[path], s.needTemp(func(*tempDirectory) error { return os.Symlink(target, places[path]) })
 }
 
-// mkdir makes a folder in the temporary one.
-func (s *session) mkdir(name string) (folder string, err error) {
-	err = s.needTemp(func(t *tempFolder) error {
-		folder = paths.Join(t.path, name)
-		return os.Mkdir(folder, 0o700)
+// mkdir makes a directory in the temporary one.
+func (s *session) mkdir(name string) (directory string, err error) {
+	err = s.needTemp(func(t *tempDirectory) error {
+		directory = paths.Join(t.path, name)
+		return os.Mkdir(directory, 0o700)
 	})
-	return folder, err
+	return directory, err
 }
 
-// write writes a file into the temporary folder.
+// write writes a file into the temporary directory.
 func (s *session) write(name string, data []byte) (file string, err error) {
-	err = s.needTemp(func(t *tempFolder) error {
+	err = s.needTemp(func(t *tempDirectory) error {
 		file = paths.Join(t.path, name)
 		return os.WriteFile(file, data, 0o600)
 	})
 	return file, err
 }
 
-// writeAt writes a file to a path within the temporary folder, and makes the folders on
+// writeAt writes a file to a path within the temporary directory, and makes the directories on
 // the way.
 func (s *session) writeAt(path string, data []byte) error {
-	return s.needTemp(func(t *tempFolder) error {
-		if err := t.makeFolder(paths.Directory(path)); err != nil {
+	return s.needTemp(func(t *tempDirectory) error {
+		if err := t.makeDirectory(paths.Directory(path)); err != nil {
 			return err
 		}
 		return os.WriteFile(path, data, 0o600)
 	})
 }
 
-// inTemp is the path of a name in the temporary folder, which has to be there: "" is
+// inTemp is the path of a name in the temporary directory, which has to be there: "" is
 // what all of them begin with.
 func (s *session) inTemp(name string) string {
 	s.mu.Lock()
@@ -159,7 +159,7 @@ func (s *session) inTemp(name string) string {
 	return paths.Join(s.temp.path+string(filepath.Separator), name)
 }
 
-// remove removes the temporary folder, if there is one.
+// remove removes the temporary directory, if there is one.
 func (s *session) remove() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	}()
 	select {
 	case err := <-again:
-		t.Errorf("a folder was made, or not: %v", err)
+		t.Errorf("a directory was made, or not: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -115,11 +115,11 @@ func options(linker string) Options {
 	}
 }
 
-// A folder that nobody may write to is one clear line.
-func TestNoTemporaryFolder(t *testing.T) {
+// A directory that nobody may write to is one clear line.
+func TestNoTemporaryDirectory(t *testing.T) {
 	s := newSession((&signals{}).process(filepath.Join(t.TempDir(), "none"), nil))
 	_, err := s.mkdir("lto")
-	if err == nil || !strings.HasPrefix(err.Error(), "the folder for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the directory for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
 		t.Error(err)
 	}
 	if err := s.remove(); err != nil {

@@ -75,7 +75,7 @@ func (p *Probe) String() string {
 // Options say what is listed.
 type Options struct {
 	locate.Options
-	FollowThin  bool        // files outside of the folder of a thin archive
+	FollowThin  bool        // files outside of the directory of a thin archive
 	Names       patch.Names // of stubs
 	ProbePrefix string      // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout

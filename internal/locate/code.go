@@ -84,7 +84,7 @@ func OfModule(m *image.Module, o Options) *Code {
 // Both may come from a separate debug file. It is looked for once, as package
 // debugfile has it: under /usr/lib/debug by its build id, else by the name in
 // .gnu_debuglink, beside the file, in .debug there, and under /usr/lib/debug in the
-// file's folder. Functions come from it if the file has no .symtab, and lines if it
+// file's directory. Functions come from it if the file has no .symtab, and lines if it
 // has no .debug_line.
 func (c *Code) Read() error {
 	if c.read {

@@ -42,7 +42,7 @@ func find(t *testing.T, s Space, text string) *Address {
 
 // The line is calls.c's own, as its compiler has noted it.
 func TestFindInAnObject(t *testing.T) {
-	path := filepath.Join(objects.Folder(), "calls.amd64-gcc12-g.o")
+	path := filepath.Join(objects.Directory(), "calls.amd64-gcc12-g.o")
 	for _, lines := range []bool{false, true} {
 		a := find(t, open(t, path, Options{Lines: lines, Warn: refuse(t)}), ".text+0x24")
 		source := ""
@@ -59,7 +59,7 @@ func TestFindInAnObject(t *testing.T) {
 }
 
 func TestFindWhatIsNowhere(t *testing.T) {
-	path := filepath.Join(objects.Folder(), "calls.amd64-gcc12-g.o")
+	path := filepath.Join(objects.Directory(), "calls.amd64-gcc12-g.o")
 	s := open(t, path, Options{Warn: refuse(t)})
 	for text, want := range map[string]string{
 		"0x10":       `"0x10" is no address in an object: that is a section and an offset, .text+0x10`,
@@ -80,7 +80,7 @@ func TestFindWhatIsNowhere(t *testing.T) {
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "none"), Options{Warn: refuse(t)}); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := OpenFile(filepath.Join(objects.Folder(), "recipes.tsv"), Options{Warn: refuse(t)}); err == nil || !strings.Contains(err.Error(), "is text") {
+	if _, err := OpenFile(filepath.Join(objects.Directory(), "recipes.tsv"), Options{Warn: refuse(t)}); err == nil || !strings.Contains(err.Error(), "is text") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -121,8 +121,8 @@ int main(int n, char **argv) { return folded(n); }
 func stripped(t *testing.T) (whole, image string) {
 	t.Helper()
 	tools.Need(t, "gcc", "objcopy", "strip", "nm")
-	folder := t.TempDir()
-	path := func(name string) string { return filepath.Join(folder, name) }
+	directory := t.TempDir()
+	path := func(name string) string { return filepath.Join(directory, name) }
 	if err := os.WriteFile(path("program.c"), []byte(program), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func Each(n, jobs int, work func(i int)) {
 }
 
 // share is how many files a thread takes at a time. Neighbours are often of one
-// folder, where threads would wait for each other to create and rename files; but
+// directory, where threads would wait for each other to create and rename files; but
 // all threads are to be busy to the end.
 func share(files, jobs int) int {
 	const most, turns = 16, 8

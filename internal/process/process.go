@@ -57,10 +57,10 @@ func (p *Process) EnvironWith(name, value string) []string {
 	return append(environ, name+"="+value)
 }
 
-// TempDir is the folder for temporary files.
+// TempDir is the directory for temporary files.
 func (p *Process) TempDir() string {
-	if folder := p.Getenv("TMPDIR"); folder != "" {
-		return folder
+	if directory := p.Getenv("TMPDIR"); directory != "" {
+		return directory
 	}
 	return os.TempDir()
 }

@@ -1,6 +1,6 @@
 // Package replace writes a file so that its name never stands for half of it.
 //
-// The contents go to a temporary file in the same folder, which takes the place
+// The contents go to a temporary file in the same directory, which takes the place
 // of the old one by rename(2) once it is complete. Nothing is synced: a linker
 // does not either, and a build that a crash has interrupted starts over.
 package replace
@@ -54,7 +54,7 @@ type Options struct {
 	// KeepTime says that the file has the input's time of modification: ninja takes an
 	// object of another time for outdated.
 	KeepTime bool
-	// Fresh says that the path is not there yet, in a folder that the caller removes
+	// Fresh says that the path is not there yet, in a directory that the caller removes
 	// when anything goes wrong, so that the file may have its name at once.
 	Fresh bool
 }
@@ -144,8 +144,8 @@ func followDangling(path string) (string, error) {
 		}
 		if !filepath.IsAbs(link) {
 			// As text, so that .. leads where the kernel says.
-			folder, _ := filepath.Split(path)
-			link = folder + link
+			directory, _ := filepath.Split(path)
+			link = directory + link
 		}
 		path = link
 	}

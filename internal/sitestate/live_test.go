@@ -114,8 +114,8 @@ func TestLiveTwins(t *testing.T) {
 			tools.Need(t, ld, strip)
 			for _, c := range liveCases(t, m) {
 				object := assemble(t, m, c.source)
-				folder := t.TempDir()
-				merged, program, stripped := filepath.Join(folder, "merged.o"), filepath.Join(folder, "program"), filepath.Join(folder, "stripped")
+				directory := t.TempDir()
+				merged, program, stripped := filepath.Join(directory, "merged.o"), filepath.Join(directory, "program"), filepath.Join(directory, "stripped")
 				tools.Must(t, ld, "-r", "-o", merged, object)
 				tools.Must(t, ld, "-o", program, object)
 				tools.Must(t, strip, "-o", stripped, program)

@@ -22,7 +22,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// systemTap is the folder of sys/sdt.h, which compilers for other machines do not look
+// systemTap is the directory of sys/sdt.h, which compilers for other machines do not look
 // into by themselves.
 const systemTap = "/usr/include/x86_64-linux-gnu"
 

@@ -21,9 +21,9 @@ type Report struct {
 	Gone     []string // fingerprints that only the baseline has, sorted
 	Allowed  []string // rules that are not applied
 
-	Folder   string // the working folder, "" when not known
-	Checkout string // that of the repository, where a CI service says so, or ""
-	Release  string // of the program
+	Directory string // the working directory, "" when not known
+	Checkout  string // that of the repository, where a CI service says so, or ""
+	Release   string // of the program
 }
 
 // Add adds what a set has found, but for what is allowed.
@@ -48,8 +48,8 @@ func (r *Report) Count(s check.Severity) int {
 	return n
 }
 
-// path is how a file is shown: from the working folder on, if it lies in there.
-func (r *Report) path(name string) string { return pathBelow(r.Folder, name) }
+// path is how a file is shown: from the working directory on, if it lies in there.
+func (r *Report) path(name string) string { return pathBelow(r.Directory, name) }
 
 // checkedOut is how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
@@ -58,16 +58,16 @@ func (r *Report) checkedOut(name string) string {
 		return r.path(name)
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(r.Folder, name)
+		name = filepath.Join(r.Directory, name)
 	}
 	return pathBelow(r.Checkout, name)
 }
 
-func pathBelow(folder, name string) string {
-	if folder == "" || !filepath.IsAbs(name) {
+func pathBelow(directory, name string) string {
+	if directory == "" || !filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	below, err := filepath.Rel(folder, name)
+	below, err := filepath.Rel(directory, name)
 	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
 		return name
 	}

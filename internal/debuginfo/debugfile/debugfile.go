@@ -3,7 +3,7 @@
 //
 // It is looked for, under each root, by the build id of the image, and then by
 // the name in its .gnu_debuglink: beside the image, in .debug there, and under
-// each root in the image's folder (gdb's manual, "Separate Debug Files").
+// each root in the image's directory (gdb's manual, "Separate Debug Files").
 //
 // The name comes from a file that nobody vouches for. So it has to be a plain
 // name, what it leads to a regular file, and that file's build id and checksum
@@ -23,7 +23,7 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Roots are the folders that distributions install debug files to.
+// Roots are the directories that distributions install debug files to.
 var Roots = []string{"/usr/lib/debug"}
 
 // File is an open debug file. Its owner closes it.
@@ -96,17 +96,17 @@ func byBuildID(id []byte, roots []string) (names []string) {
 // byLink is where a file may be that the image at path links to: first by the
 // path as given, and then by where its symbolic links lead.
 func byLink(link, path string, roots []string) (names []string) {
-	var folders []string
+	var directories []string
 	if absolute, err := paths.Absolute(path); err == nil {
-		folders = append(folders, paths.Directory(absolute))
-		if real, err := paths.Real(path); err == nil && paths.Directory(real) != folders[0] {
-			folders = append(folders, paths.Directory(real))
+		directories = append(directories, paths.Directory(absolute))
+		if real, err := paths.Real(path); err == nil && paths.Directory(real) != directories[0] {
+			directories = append(directories, paths.Directory(real))
 		}
 	}
-	for _, folder := range folders {
-		names = append(names, paths.Join(folder, link), paths.Join(paths.Join(folder, ".debug"), link))
+	for _, directory := range directories {
+		names = append(names, paths.Join(directory, link), paths.Join(paths.Join(directory, ".debug"), link))
 		for _, root := range roots {
-			names = append(names, paths.Join(root+folder[len(filepath.VolumeName(folder)):], link))
+			names = append(names, paths.Join(root+directory[len(filepath.VolumeName(directory)):], link))
 		}
 	}
 	return names

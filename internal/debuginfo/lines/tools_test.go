@@ -19,15 +19,15 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func run(t testing.TB, folder, tool string, args ...string) string {
+func run(t testing.TB, directory, tool string, args ...string) string {
 	t.Helper()
-	return runWith(t, folder, "", tool, args...)
+	return runWith(t, directory, "", tool, args...)
 }
 
-func runWith(t testing.TB, folder, stdin, tool string, args ...string) string {
+func runWith(t testing.TB, directory, stdin, tool string, args ...string) string {
 	t.Helper()
 	// eu-addr2line fails for each address that it does not know.
-	c := tools.Command{Folder: folder, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
+	c := tools.Command{Directory: directory, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
 	return c.Output(t, tool, args...)
 }
 

@@ -17,8 +17,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(folder, program string) error {
-		files.Folder, converter = folder, program
+	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(directory, program string) error {
+		files.Directory, converter = directory, program
 		return nil
 	}))
 }

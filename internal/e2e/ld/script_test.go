@@ -199,8 +199,8 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 	}
 }
 
-// mold changes its folder before it looks for anything.
-func TestFolderOfMold(t *testing.T) {
+// mold changes its directory before it looks for anything.
+func TestDirectoryOfMold(t *testing.T) {
 	tools.Need(t, "mold")
 	enter(t, linker("mold").Path)
 	compile(t, "sub/second.c")

@@ -21,7 +21,7 @@ var scriptTree = []string{
 	"root/usr/lib/a.o", "root/usr/lib/c.o",
 }
 
-// plantTree makes them, archives of some, and a folder that a link leads to.
+// plantTree makes them, archives of some, and a directory that a link leads to.
 func plantTree(t *testing.T) {
 	t.Helper()
 	for i, name := range scriptTree {

@@ -28,7 +28,7 @@ func TestNotLoaded(t *testing.T) {
 				c := compiler{machine: amd64, cc: toolchains.GCC}
 				c.need(t)
 				tools.Need(t, ld.Path)
-				o := objects.Folder() + "/" + name
+				o := objects.Directory() + "/" + name
 				if _, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB")); err != nil {
 					t.Skipf("unconverted: %v", err)
 				}

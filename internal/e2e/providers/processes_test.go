@@ -132,7 +132,7 @@ int main(int n, char **v)
 }`}
 	exe := p.make(t, b)
 	b.Must(t, "gcc", "-O2", "-fPIC", "-shared", "lib.c", "p.o", "-o", "lib.so")
-	lib := filepath.Join(b.Folder, "lib.so")
+	lib := filepath.Join(b.Directory, "lib.so")
 	end := trace(t, countEach(lib, "go"))
 	if out := tools.Output(t, exe, lib); out != "fired 3 times\n" {
 		t.Errorf("it prints %q", out)

@@ -24,7 +24,7 @@ func TestHeaderNops(t *testing.T) {
 
 var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 
-// readme makes the program of the README, as the README does, in a folder of its own.
+// readme makes the program of the README, as the README does, in a directory of its own.
 func readme(t *testing.T, compiler string) string {
 	t.Helper()
 	tools.Need(t, compiler)

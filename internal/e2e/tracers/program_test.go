@@ -96,15 +96,15 @@ func (p program) convertWith(t *testing.T, flags ...string) []string {
 	return out
 }
 
-// linker is the folder in which a compiler driver finds a linker as ld.
+// linker is the directory in which a compiler driver finds a linker as ld.
 func linker(t *testing.T, l toolchains.Linker) string {
 	t.Helper()
 	tools.Need(t, l.Path)
-	folder, err := files.Driver(l.Path)
+	directory, err := files.Driver(l.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return directory
 }
 
 // image links objects, with the flags of a mode, to an image of the given name.

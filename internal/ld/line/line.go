@@ -42,7 +42,7 @@ type Line struct {
 	Args        []Arg
 	Relocatable bool
 	Output      string // "" for a.out
-	Folder      string // that mold changes to before anything else, or ""
+	Directory   string // that mold changes to before anything else, or ""
 	Sysroot     string
 	Path        []string // that libraries are searched in, as given
 	Rules       Rules    // of the linker that reads it
@@ -136,7 +136,7 @@ func (l *Line) keep(name, value string) {
 	case name == "output":
 		l.Output = value
 	case name == "directory":
-		l.Folder = value
+		l.Directory = value
 	case name == "sysroot":
 		l.Sysroot = value
 	case name == "library-path":

@@ -44,12 +44,12 @@ type SectionName struct {
 
 // Script is what a linker script says of files.
 type Script struct {
-	Text     string
-	Inputs   []Name // that INPUT, GROUP and STARTUP name, with -l
-	Includes []Include
-	Folders  []string // of SEARCH_DIR
-	Patterns []Pattern
-	Words    []string // everything else that is not understood, each once
+	Text        string
+	Inputs      []Name // that INPUT, GROUP and STARTUP name, with -l
+	Includes    []Include
+	Directories []string // of SEARCH_DIR
+	Patterns    []Pattern
+	Words       []string // everything else that is not understood, each once
 }
 
 // Context is a part of a script that has a grammar of its own.
@@ -134,7 +134,7 @@ func (p *scriptParser) topLevel() {
 			p.include(TopLevel)
 		case "SEARCH_DIR":
 			if p.take("(") && !p.atEnd() && !p.is(")") {
-				p.script.Folders = append(p.script.Folders, p.next().Text)
+				p.script.Directories = append(p.script.Directories, p.next().Text)
 				p.take(")")
 			}
 		case "SECTIONS", "OVERWRITE_SECTIONS":

@@ -79,7 +79,7 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 }
 
 func TestUselessDrti(t *testing.T) {
-	arm64 := filepath.Join(objects.Folder(), "calls.arm64-gcc12-O2.o")
+	arm64 := filepath.Join(objects.Directory(), "calls.arm64-gcc12-O2.o")
 	for path, want := range map[string]string{
 		assembled(t, "nop\n"):                                "does not register __SUNW_dof",
 		assembled(t, ".globl __SUNW_dof\n__SUNW_dof: nop\n"): "defines __SUNW_dof, which is what it is to register",

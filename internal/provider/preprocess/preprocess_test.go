@@ -43,7 +43,7 @@ func options(t *testing.T, environ ...string) (*Options, *strings.Builder) {
 	return &Options{Process: &process.Process{Stderr: &stderr, Environ: environ}, Target: Target{HasSystem: true}}, &stderr
 }
 
-// source writes a provider file into the folder of the test, which becomes the current one.
+// source writes a provider file into the directory of the test, which becomes the current one.
 func source(t *testing.T, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())

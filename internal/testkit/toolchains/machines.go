@@ -143,7 +143,7 @@ func (m *Machine) Tools(names ...string) []string {
 	return all
 }
 
-// Sysroot is the folder of the machine's C library.
+// Sysroot is the directory of the machine's C library.
 func (m *Machine) Sysroot() string {
 	if m.Native() {
 		return "/"

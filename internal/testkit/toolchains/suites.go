@@ -74,5 +74,5 @@ func LLVM(tool string) string { return tool + "-" + Debian.LLVM }
 // OldLLVM is a tool of the older one.
 func OldLLVM(tool string) string { return tool + "-" + Debian.OldLLVM }
 
-// LLVMPrograms is the folder that has the newer LLVM's tools by their plain names.
+// LLVMPrograms is the directory that has the newer LLVM's tools by their plain names.
 func LLVMPrograms() string { return "/usr/lib/llvm-" + Debian.LLVM + "/bin" }

@@ -63,9 +63,9 @@ func TestRootIsTheProject(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	folder := t.TempDir()
-	c := Command{Folder: folder, Env: []string{"OF=env"}, Stdin: "in\n"}
-	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), folder+"\nenv\nin\n"; got != want {
+	directory := t.TempDir()
+	c := Command{Directory: directory, Env: []string{"OF=env"}, Stdin: "in\n"}
+	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), directory+"\nenv\nin\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := c.Must(t, "sh", "-c", "echo err >&2"); got != "err\n" {
