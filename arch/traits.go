@@ -79,7 +79,7 @@ type Traits struct {
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
 
-	// Nops are the no operations that headers of user space put where a probe is, as they
+	// Nops are the NOPs that headers of user space put where a probe is, as they
 	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
 	Nops [][]byte
 

@@ -105,7 +105,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 	}
 }
 
-// No operations leave all registers and flags as they are, and are known to the first
+// NOPs leave all registers and flags as they are, and are known to the first
 // processors with 32 bits: lea of a register into itself.
 func TestNopsOfAllProcessors(t *testing.T) {
 	for _, code := range mode.Nops[3:] {

@@ -48,7 +48,7 @@ func TestHelpersAreReachedAsStubsWere(t *testing.T) {
 func TestDisabledIsNothingElse(t *testing.T) {
 	for insn, kinds := range map[uint32]string{
 		insnNop:    "0",
-		0x60210000: "", // ori r1, r1, 0: another no operation
+		0x60210000: "", // ori r1, r1, 0: another NOP
 		0x60000001: "",
 		insnRet:    "0",
 		0x4e800021: "", // blrl

@@ -21,7 +21,7 @@ const (
 	opLGRL  = 0xc48 // lgrl %r1, distance
 
 	always = 15 // the condition of jg
-	never  = 0  // the condition of a no operation
+	never  = 0  // the condition of a NOP
 
 	regFentry = 0  // the link register of calls before a function's prologue (-mfentry)
 	regReturn = 14 // the link register of all others

@@ -58,7 +58,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 		kinds string // that it is taken for
 	}{
 		{"\xc0\x04\x00\x00\x00\x00", "0"},
-		{"\xc0\x04\x00\x00\x00\x03", ""}, // another no operation
+		{"\xc0\x04\x00\x00\x00\x03", ""}, // another NOP
 		{"\x07\xfe\x07\x00\x07\x00", "0"},
 		{"\x07\xfe\x07\x07\x07\x07", ""}, // a return, and what pads code
 		{"\x07\xfe", ""},

@@ -87,7 +87,7 @@ func (l *link) deadGuards() {
 // What to do about guards.
 const (
 	withNotes = "convert every object with --stapsdt"
-	oneName   = "give guard and trace point one name"
+	oneName   = "give guard and tracepoint one name"
 )
 
 // otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where

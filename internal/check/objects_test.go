@@ -160,7 +160,7 @@ C void use_other(int n) { SDT_PROBE1(app, , , other, n); }
 	})
 }
 
-// threeArguments has a trace point with two arguments more than the definition.
+// threeArguments has a tracepoint with two arguments more than the definition.
 const threeArguments = `
 #include "program.h"
 SDT_PROBE_DECLARE(app, , , start);

@@ -140,7 +140,7 @@ func IsDisabled(file image.Image, at image.Addr) bool {
 }
 
 // OfNote tells what is at the site of a probe call, in the file, that only a note describes.
-// Headers of user space put a no operation there, which need be no disabled form: it is
+// Headers of user space put a NOP there, which need be no disabled form: it is
 // Disabled all the same.
 func (r *Reader) OfNote(at image.Addr) (Site, error) {
 	text := CodeAround(r.file, at)

@@ -26,7 +26,7 @@ type toolchain struct {
 	flags   []string
 }
 
-// stubFlags are the flags that make calls of all trace points and tests, as a twin needs
+// stubFlags are the flags that make calls of all tracepoints and tests, as a twin needs
 // whose stubs print.
 var stubFlags = []string{"-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"}
 

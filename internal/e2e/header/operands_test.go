@@ -41,7 +41,7 @@ var where = map[string]*regexp.Regexp{
 	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
 }
 
-// TestOperands reads what trace points say of their arguments.
+// TestOperands reads what tracepoints say of their arguments.
 func TestOperands(t *testing.T) {
 	program := tools.Root("internal", "e2e", "header", "testdata", "operands.c")
 	text, err := os.ReadFile(program)
@@ -55,7 +55,7 @@ func TestOperands(t *testing.T) {
 	all := product.New("machine", "compiler", "flags", "language")
 	for _, m := range toolchains.Machines {
 		if m == toolchains.I386 || m == toolchains.ARM {
-			continue // its trace points are calls
+			continue // its tracepoints are calls
 		}
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			if m != toolchains.AMD64 && cc == toolchains.OldClang || m == toolchains.PPC64 && cc.Clang {
@@ -107,7 +107,7 @@ func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, sourc
 }
 
 // checkNotes compares the notes that a conversion makes with the sizes of the operands of
-// each trace point. Each operand has to be as tracers read them.
+// each tracepoint. Each operand has to be as tracers read them.
 func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []string) {
 	converted := output(t, "noted.o", converter, "--stapsdt", object)
 	var found []string
@@ -124,7 +124,7 @@ func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []st
 	}
 	slices.Sort(found)
 	if want := slices.Sorted(slices.Values(sizes)); !slices.Equal(found, want) {
-		t.Errorf("notes have operands of the sizes %q, trace points %q", found, want)
+		t.Errorf("notes have operands of the sizes %q, tracepoints %q", found, want)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 type probe struct {
 	id, name string   // name is provider:module:function:name as people read it
 	types    []string // `native` or `native -> translated`
-	calls    []string // the words of each trace point that runs, in hex
+	calls    []string // the words of each tracepoint that runs, in hex
 	tests    int      // is-enabled tests
 	self     bool     // defined where it is used, with a provider of its own
 }
 
 // programProbes are those of c.c, cxx.cc and cxx2.cc. There are more: hdr___n and
-// dead___code have trace points in a function that never runs.
+// dead___code have tracepoints in a function that never runs.
 func programProbes() []probe {
 	const zero = "0"
 	probes := []probe{

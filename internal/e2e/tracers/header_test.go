@@ -12,7 +12,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// TestHeaderNops has gdb see of trace points that are no operations what the twin's
+// TestHeaderNops has gdb see of tracepoints that are NOPs what the twin's
 // stubs get of calls.
 func TestHeaderNops(t *testing.T) {
 	tools.Need(t, "gdb")

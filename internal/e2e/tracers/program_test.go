@@ -56,7 +56,7 @@ func (c compiler) compile(t *testing.T, dir, source string, flags ...string) str
 		command = c.machine.CXX(c.cc)
 	}
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
-	// Trace points are calls, as the twin's stubs print.
+	// Tracepoints are calls, as the twin's stubs print.
 	args := append(command[1:], "-O2", "-fPIC", "-ffunction-sections", "-I"+include, "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
 	tools.Must(t, command[0], append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
 	return out
