@@ -13,8 +13,8 @@ import (
 type Arguments struct {
 	Registers []Register // of the first ones
 	Stack     *Stack     // of those behind them; nil where they are not told
-	// Numbers tells that assemblers call registers by numbers alone, so that who does not
-	// know the machine takes one for a constant.
+	// Numbers reports that assemblers call registers by numbers alone, so that tools that
+	// do not know the machine read one as a constant.
 	Numbers bool
 	// Aliases are the names of registers that a compiler writes and tracers do not read, each
 	// with the name that they read.
@@ -75,7 +75,7 @@ type Stack struct {
 
 // Operands tells where arguments of the given sizes in bytes are at a site of a form,
 // in assembler, in an object whose header has data as its byte order. It ends before
-// the first that it cannot tell the place of: one of size 0, which is no integer, or
+// the first whose place it does not know: one of size 0, which is not an integer, or
 // one that takes several registers.
 func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 	var ops []string

@@ -58,7 +58,7 @@ type Place struct {
 	Offset  uint64
 }
 
-// Symbol is what a symbol tells of a place.
+// Symbol is what a symbol says about an address.
 type Symbol struct {
 	Place
 	Func bool // a function begins there

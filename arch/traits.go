@@ -46,8 +46,8 @@ type Traits struct {
 	Relaxes bool
 	// Deletes are the types of relocations at whose places they may do so.
 	Deletes []uint32
-	// Gold tells that GNU gold links for the machine.
-	Gold bool
+	// GoldSupported reports that GNU gold links for the machine.
+	GoldSupported bool
 
 	// Pool is the section of addresses that code loads and calls through where compilers
 	// are told to, and PoolFix what to compile differently.
@@ -159,7 +159,7 @@ type ReturnThunk struct {
 // (.note.gnu.property): a linker promises what all objects do.
 type Features struct {
 	Property   uint32 // GNU_PROPERTY_*_FEATURE_1_AND, 0 when the machine has none
-	Known      uint32 // the promises that stubs keep
+	Supported  uint32 // the promises that stubs keep
 	LandingPad uint32 // the one that takes a landing pad
 }
 
@@ -181,8 +181,8 @@ const (
 	Sub               // field -= S + A
 )
 
-// OwnThunk asks for the return thunk of the machine, whatever its name is. It is no name of
-// a symbol.
+// OwnThunk asks for the return thunk of the machine, whatever its name is. No symbol has
+// this name.
 const OwnThunk = "*"
 
 // Thunk is the symbol of the return thunk that is asked for: the name itself, or the
@@ -203,15 +203,15 @@ func (t *Traits) CheckThunk(symbol string) *Refusal {
 	return Refuse("do not give --return-thunk", "a machine without return thunks")
 }
 
-// OwnCode is what a function's descriptor calls its code. It is no name of a symbol.
+// OwnCode is what a function's descriptor calls its code. No symbol has this name.
 const OwnCode = "*"
 
 // Conventions are what must be known of a machine to find functions in its objects
 // and images. It is known of more machines than those that probes can be disabled
 // for. The zero value is that of most: the value of a symbol is an address.
 type Conventions struct {
-	// Mode are the bits of a function's symbol that choose an instruction set and
-	// are no part of the address.
+	// Mode has the bits of a function's symbol that choose an instruction set, and
+	// are not part of the address.
 	Mode uint64
 
 	// Descriptors is the section of function descriptors: a symbol in it stands
@@ -228,10 +228,10 @@ type Conventions struct {
 	UnwindTypes []elf.SectionType
 	UnwindNames []string
 
-	// Glue are names that linkers give to code of their own, and to places where there is
-	// none of it.
-	Glue []string
+	// LinkerStubNames are names that linkers give to code of their own, and to places
+	// without any of it.
+	LinkerStubNames []string
 
-	// WideHash tells that the entries of DT_HASH are of 8 bytes, and not of 4.
+	// WideHash reports that the entries of DT_HASH are of 8 bytes, and not of 4.
 	WideHash bool
 }

@@ -78,7 +78,7 @@ type Section struct {
 	Link    uint32 // sh_link: a section, whose part depends on Type
 	Info    uint32 // sh_info: depends on Type
 	Align   uint64 // 0 and 1 both mean none
-	Entsize uint64 // bytes; 0 when the section is no table
+	Entsize uint64 // bytes; 0 if the section is not a table
 
 	nameOff uint32
 }
@@ -106,7 +106,7 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 	return new(Object).Reopen(r, size, name)
 }
 
-// Reopen is Open in the memory of an object that nobody uses any more, nor anything
+// Reopen is Open in the memory of an object that is no longer used, nor anything
 // that came of it: the sections of thousands of objects take longer to make room for
 // than to read. After an error o is to be thrown away.
 func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {

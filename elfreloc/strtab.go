@@ -14,7 +14,7 @@ import (
 type stringTable struct {
 	data    []byte
 	offsets map[string]uint32 // of what was added
-	free    map[uint32]uint32 // names that nobody else uses: offset to end
+	free    map[uint32]uint32 // names without other users: offset to end
 }
 
 func newStringTable(data string) *stringTable {
@@ -65,7 +65,7 @@ func (t *stringTable) replace(off uint32, s string) uint32 {
 	return off
 }
 
-// erase clears the name at off if nobody else uses it.
+// erase clears the name at off if it has no other user.
 func (t *stringTable) erase(off uint32) {
 	if end, ok := t.free[off]; ok {
 		clear(t.data[off:end])

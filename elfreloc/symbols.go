@@ -128,7 +128,7 @@ func (t *Symbols) checkAt(i int) error {
 		}
 	}
 	if t.o.Type != elf.ET_REL {
-		return nil // nobody follows the indexes of a linked file
+		return nil // the indexes of a linked file are not followed
 	}
 	info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
 	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {

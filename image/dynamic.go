@@ -9,7 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// dynamic is what PT_DYNAMIC tells of tables: addresses, and sizes in bytes (gABI,
+// dynamic is what PT_DYNAMIC says about tables: addresses, and sizes in bytes (gABI,
 // "Dynamic Section"). 0 means that there is none.
 type dynamic struct {
 	rela, relaSize  uint64
@@ -17,7 +17,7 @@ type dynamic struct {
 	symtab          uint64
 	strtab, strSize uint64
 	hash, gnuHash   uint64
-	packed          string // what relocations there are that nobody here reads
+	packed          string // the format of relocations that are not supported, or ""
 }
 
 // Tags that debug/elf has no name for.

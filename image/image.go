@@ -1,7 +1,7 @@
 // Package image is one view of all that holds probe records: an object that is
 // not linked yet, a linked file, and a running process.
 //
-// What differs between them is what an address is, and who has put the value
+// What differs between them is what an address is, and what has put the value
 // into a field that refers to another place: a relocation that the linker will
 // apply, one that the loader will apply, or a loader that has done so.
 //

@@ -15,7 +15,7 @@ type Mapping struct {
 	// Deleted tells that the file's name is gone, or another's.
 	Deleted bool
 
-	file fileID // {} for memory that is no file's
+	file fileID // {} for memory that belongs to no file
 }
 
 // fileID tells files apart, by what stat and the maps say.

@@ -36,7 +36,7 @@ type Module struct {
 type Source uint8
 
 const (
-	FromNowhere Source = iota
+	NoSource    Source = iota
 	FromPath           // its path, in the process's view of the file system
 	FromMapping        // /proc/PID/map_files or /proc/PID/exe: the file that is mapped, whatever its name
 	FromMemory         // what is mapped of it

@@ -11,11 +11,11 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Earlier reports whether the object holds records of this layout from an
+// CheckEarlier reports whether the object holds records of this layout from an
 // earlier conversion. Records of another layout are an error: a program reads
 // one kind. It looks at section headers, and at what sections of other names hold that have
 // the flags of records, for which m must not be nil. Errors are of type *elfreloc.Error.
-func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
@@ -70,7 +70,7 @@ func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 
 // KeptAlive returns the sections, by index, that code refers to by relocations
 // which do nothing (R_*_NONE): those whose records it keeps alive when a linker
-// drops what nobody refers to. It reads the relocations of all code each time, so
+// drops unreferenced sections. It reads the relocations of all code each time, so
 // a caller that asks more than once keeps the answer. m must not be nil; errors are of
 // type *elfreloc.Error.
 func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {

@@ -11,7 +11,7 @@ import (
 // it as ELF, internal/emit/records as assembly, and Layout.Read reads it.
 
 // kinds is by arch.Kind, and has what makes the names of sections of its records: what is
-// between the prefix and the suffix of a format, and what follows a name that is given.
+// between the prefix and the suffix of a format, and what follows a given name.
 var kinds = [arch.Kinds]struct{ name, given string }{
 	arch.Probe:   {"sdt_instances", ""},
 	arch.Enabled: {"sdt_isenabled", "_isenabled"},
@@ -20,7 +20,7 @@ var kinds = [arch.Kinds]struct{ name, given string }{
 // formats is by Format.
 var formats = [...]struct {
 	name           string
-	prefix, suffix string // of a section's own name; a name that is given gets the prefix alone
+	prefix, suffix string // of a section's own name; a given name gets the prefix alone
 	probes         string // the section of probe calls, if there are no other records
 	structures     string // the own name of the section that records point to, "" for none
 	record         []Field

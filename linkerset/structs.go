@@ -79,7 +79,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		*probe = before // a structure of another shape
 		return nil
 	}
-	probe.Provider, probe.Name, probe.Told = WithDashes(probe.Provider), WithDashes(probe.Name), true
+	probe.Provider, probe.Name, probe.FromStruct = DisplayName(probe.Provider), DisplayName(probe.Name), true
 	if p.args == nil {
 		if err := p.readArguments(); err != nil {
 			return err

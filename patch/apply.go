@@ -53,7 +53,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if a.semaphores, err = p.semaphores.Add(e); err != nil {
 		return err
 	}
-	if p.Options.Noted() {
+	if p.Options.HasNotes() {
 		known, err := p.probes()
 		if err != nil {
 			return err

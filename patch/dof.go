@@ -56,7 +56,7 @@ func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) 
 	return func(t arch.Text, _ []arch.Reloc) (arch.Site, error) {
 		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
 		if !ok {
-			return site, arch.Refuse("compile it again", "a mark of what is no site of an earlier dtrace -G")
+			return site, arch.Refuse("compile it again", "a mark of code that is not a site of an earlier dtrace -G")
 		}
 		return site, nil
 	}
@@ -92,7 +92,7 @@ func (p *Plan) checkDOF() error {
 	return nil
 }
 
-// DOFSites tells of the sites of a plan that has Options.DOF and no refusals, in its
+// DOFSites returns the sites of a plan that has Options.DOF and no refusals, in its
 // order, those of earlier runs too. Tests are left out where no kernel arms any.
 func (p *Plan) DOFSites() ([]DOFSite, error) {
 	var sites []DOFSite

@@ -49,7 +49,7 @@ func (p *Plan) CheckEarlier() error {
 // are wanted now, or the other way round. m is nil for a machine that is not known;
 // errors are of type *elfreloc.Error.
 func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
-	earlier, err := opts.Layout.Earlier(o, m)
+	earlier, err := opts.Layout.CheckEarlier(o, m)
 	if err != nil || !earlier {
 		return false, err
 	}

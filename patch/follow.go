@@ -53,7 +53,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 	}
 	refused := load.Refused
 	if refused == nil && ref.Stub.Defined {
-		// Who compiles the stub too may know which registers it changes.
+		// A compiler that sees the stub may know which registers it changes.
 		refused = arch.Refuse("define it elsewhere", "a call through a register of a stub that the object defines")
 	}
 	if refused != nil {

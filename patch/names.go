@@ -18,7 +18,7 @@ type Names struct {
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
 	Symbols         []string // whole names of probe calls, and their probe ids
 	// Guards is what the symbols of semaphores begin with that guards read, mostly
-	// GuardPrefix; "" where they are left alone. These are no stubs.
+	// GuardPrefix; "" where they are left alone. They are not stubs.
 	Guards string
 }
 
@@ -147,8 +147,8 @@ func (n Names) MayBeStub(s string) bool {
 }
 
 // Needles are the strings without any of which an object has no stub, and no guard
-// (elfreloc.Object.NamesContain), the likely ones first: who names a symbol knows that
-// it is there.
+// (elfreloc.Object.NamesContain), the likely ones first: a symbol that is named is
+// there.
 func (n Names) Needles() [][]byte {
 	n = n.orDefault()
 	var out [][]byte

@@ -41,9 +41,9 @@ type Options struct {
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
-	// Known tells these notes what other files of the link say of probes that an
+	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
-	Known Known
+	ProbeSource ProbeSource
 }
 
 // defaultProbePrefix begins the names of FreeBSD's probe objects.
@@ -56,14 +56,14 @@ func (opts Options) withDefaults() Options {
 	return opts
 }
 
-// Noted reports whether there are notes of any kind.
-func (opts Options) Noted() bool { return opts.Stapsdt || opts.DTrace }
+// HasNotes reports whether there are notes of any kind.
+func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one
 // byte, and its function boundary tracing takes each return for its own.
 func (opts Options) armable() bool {
-	return opts.Noted() || opts.Layout.Format == linkerset.FreeBSD
+	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
 }
 
 // Site is a reference with its disabled form.
@@ -167,9 +167,9 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	return p, nil
 }
 
-// Undecided makes a plan that shows what a Scan has found in an object of a
+// UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
 // machine that is not known: where the stubs are referred to, and no more.
-func Undecided(s *Scan) *Plan {
+func UnsupportedPlan(s *Scan) *Plan {
 	p := &Plan{Scan: s}
 	for _, ref := range s.Calls {
 		p.Sites = append(p.Sites, Site{Reference: ref, Change: arch.Change{Site: arch.Site{Offset: ref.Reloc.Offset}}})

@@ -5,9 +5,8 @@
 // an object can be disabled, or none is, and all that stands in the way is
 // reported at once.
 //
-// Begin with Convert, or with Examine for those who want to see the plan: its Sites
-// and what is Refused. Find, NewPlan and Plan.Apply are the steps of both, for those
-// who have use for one alone.
+// Begin with Convert, or with Examine to see the plan: its Sites and what is Refused.
+// Find, NewPlan and Plan.Apply are the steps of both, for callers that need one alone.
 //
 // Offsets and sizes are in bytes. Errors are of type *elfreloc.Error. What comes of an
 // object serves one goroutine at a time, as the object does; several goroutines may
@@ -78,7 +77,7 @@ type Scan struct {
 
 // Find reads the symbols of a relocatable object, and the relocations of what is
 // loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
-// relocations in a format that nobody here reads, are errors: calls might be missed.
+// relocations in a format that is not supported, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
 	if err := s.findGuards(n.Guards); err != nil {
@@ -162,7 +161,7 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	return byIndex, wanted, nil
 }
 
-// fixAddress is what to do about a reference that is no call.
+// fixAddress is what to do about a reference other than a call.
 const fixAddress = "do not take the stub's address"
 
 // usualCalls is how many calls there is room for at first.
@@ -283,7 +282,7 @@ func (s *Scan) attributes() ([]byte, error) {
 }
 
 // compareMappings sorts by offset. Of those at one place, where a piece of a section is
-// empty, the last counts: that which is no data, as far as they tell.
+// empty, the last counts: the one that is not data, as far as they say.
 func compareMappings(a, b arch.Mapping) int {
 	isCode := func(m arch.Mapping) int {
 		if m.Encoding == arch.Data {

@@ -82,7 +82,7 @@ type Options struct {
 	Dynsym *elfreloc.Symbols
 	// Warn is told what was passed over: a debug file of another build, an
 	// .eh_frame that makes no sense. It is called by New and by the look-up that
-	// reads .eh_frame, once each fault. nil means that nobody wants to know.
+	// reads .eh_frame, once each fault. nil means that no one is told.
 	Warn func(error)
 }
 
@@ -111,7 +111,7 @@ type Table struct {
 // Symbols, sections and program headers that make no sense are an error, with the
 // file's name, and the table is of no use then. What is wrong with a debug file or
 // an .eh_frame is for opts.Warn. Without any function the table is empty, and that
-// is no error.
+// is not an error.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
 	code, err := o.Code()

@@ -173,7 +173,7 @@ func (f *flow) addRef(i int) error {
 			return err
 		}
 		if site, _ := mode.DecodeDirect(text, r.Reloc); site.Code == nil {
-			f.take(reached(r)) // by what is no call and no jump
+			f.take(reached(r)) // by another instruction than a call or a jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:
 	default:
@@ -231,8 +231,8 @@ func (f *flow) addData(i int) {
 	}
 }
 
-// spread is where the distances of one array may lead to, when nobody knows from where
-// they are.
+// spread is where the distances of one array may lead to, measured from an unknown
+// address.
 type spread struct {
 	section  int
 	run      uint64

@@ -64,11 +64,11 @@ func (o order) traits() arch.Traits {
 			Branch: veneerLen,
 			Load:   loadLen,
 		},
-		Entries:     []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
-		Gold:        true,
-		HelperAlign: insnLen,
-		HelperMark:  arch.Insn{Code: o.a32(0xe7f736f4), Text: ".arm; udf #0x7364"},
-		CodeMark:    "$a",
+		Entries:       []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
+		GoldSupported: true,
+		HelperAlign:   insnLen,
+		HelperMark:    arch.Insn{Code: o.a32(0xe7f736f4), Text: ".arm; udf #0x7364"},
+		CodeMark:      "$a",
 		Arguments: arch.Arguments{ // AAPCS32, 6.4
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},

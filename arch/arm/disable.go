@@ -51,7 +51,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 	c := arch.Change{Site: s, Record: s.Offset}
 	switch {
 	case len(s.Code) != insnLen:
-		return arch.Change{}, arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+		return arch.Change{}, arch.RefuseSite(k, s.Form, "", " of %d bytes", len(s.Code))
 	case s.Form == arch.Nop && k != arch.Probe:
 		return arch.Change{}, arch.RefuseNop(k)
 	case s.Form == arch.Nop:
@@ -121,7 +121,7 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 	default:
 		// Not the helper: mold 1.10 links such a branch to A32 without what changes the
 		// instruction set, and gold says that it cannot.
-		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls, or write it and b.w", "%s of Thumb", arch.One(k, c.Site.Form))
+		return arch.Change{}, arch.RefuseSite(k, c.Site.Form, "compile with -fno-optimize-sibling-calls, or write it and b.w", " of Thumb")
 	}
 	return c, nil
 }

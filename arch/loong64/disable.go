@@ -32,7 +32,7 @@ var (
 	}
 )
 
-var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Not: "what is no nop", Fix: "mark a nop"}
+var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Want: "a nop", Fix: "mark a nop"}
 
 func join(first, second []byte) []byte { return bytes.Join([][]byte{first, second}, nil) }
 

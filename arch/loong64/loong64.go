@@ -7,7 +7,7 @@
 // site.
 //
 // Version 0 of the ABI of objects is that of binutils before 2.40, whose relocations are
-// the steps of a stack machine. Such objects are no loong64 here.
+// the steps of a stack machine. Such objects are not supported.
 package loong64
 
 import (

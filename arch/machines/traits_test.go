@@ -89,8 +89,8 @@ func TestTraitsAreComplete(t *testing.T) {
 		check(thunk.Symbol != "" || thunk.Sites == "" && thunk.Near == nil && thunk.Field == 0, "a nameless return thunk")
 		check(tr.Thunk("thunk") == "thunk" && (tr.Thunk(arch.OwnThunk) == thunk.Symbol) == (thunk.Symbol != ""), "Thunk")
 		check(tr.CheckThunk("") == nil && (tr.CheckThunk("thunk") == nil) == (thunk.Symbol != ""), "CheckThunk")
-		check(tr.Features.Known&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
-		check((tr.Features.Property != 0) == (tr.Features.Known != 0), "promises without a property")
+		check(tr.Features.Supported&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
+		check((tr.Features.Property != 0) == (tr.Features.Supported != 0), "promises without a property")
 		check(len(tr.Breakpoints) > 0, "no breakpoint")
 		for _, b := range tr.Breakpoints {
 			check(len(b) > 0 && uint64(len(b)) <= tr.Site, "a breakpoint does not fit a site")

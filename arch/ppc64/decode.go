@@ -80,7 +80,7 @@ func (m Machine) decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 // mark takes the nop of the machine's byte order.
 func (m Machine) mark() *forms.Mark {
 	return &forms.Mark{
-		Nops: [][]byte{m.code(insnNop)}, Align: insnLen, Not: "what is no nop", Fix: "mark ori 0, 0, 0",
+		Nops: [][]byte{m.code(insnNop)}, Align: insnLen, Want: "a nop", Fix: "mark ori 0, 0, 0",
 		Show: func(code []byte) string { return fmt.Sprintf("instruction %08x", m.insn(code)) },
 	}
 }

@@ -78,7 +78,7 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		Entries:        []uint64{0, insnLen, 2 * insnLen}, // what saves registers may come first
 		EntriesInText:  true,
 		SlotsFromTable: true,
-		Gold:           true,
+		GoldSupported:  true,
 		Pool:           ".toc",
 		PoolFix:        fixNoPLT,
 		HelperAlign:    insnLen,
@@ -90,7 +90,7 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		CharUnsigned: true,
 		Conventions:  conventions,
 	}
-	t.Glue = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
+	t.LinkerStubNames = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
 	order := binary.ByteOrder(binary.BigEndian)
 	if abis[0].Data == elf.ELFDATA2LSB {
 		order = binary.LittleEndian

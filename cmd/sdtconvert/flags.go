@@ -145,7 +145,7 @@ func (f *flags) validate() (*settings, error) {
 		return nil, usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
-	case f.Changed("prototypes") && !f.patch.Noted():
+	case f.Changed("prototypes") && !f.patch.HasNotes():
 		return nil, usagef("--prototypes is of no use without --stapsdt or --dtrace")
 	case f.Changed("semaphores") && !f.patch.Stapsdt:
 		return nil, usagef("--semaphores is of no use without --stapsdt")

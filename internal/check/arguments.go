@@ -25,7 +25,7 @@ type calling struct {
 
 // prototypes notes with how many arguments a file calls its stubs. Debug
 // information that makes no sense is no fault of the probes.
-func (l *looker) prototypes() error {
+func (l *fileChecker) prototypes() error {
 	if err := l.code.Read(); err != nil || l.code.Lines() == nil {
 		return err
 	}
@@ -54,7 +54,7 @@ type counted struct {
 
 // count notes that a site of a probe has so many arguments. The first of the file that has as
 // many tells it.
-func (l *looker) count(id string, at image.Addr, args int) error {
+func (l *fileChecker) count(id string, at image.Addr, args int) error {
 	if l.counts[counted{id, args}] {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (l *looker) count(id string, at image.Addr, args int) error {
 // the start. Of objects that is what the compiler has written down, of images what their
 // notes say; in those the arguments of calls are too, and of as many registers as there are
 // where nothing was known of them.
-func (l *looker) operands() error {
+func (l *fileChecker) operands() error {
 	if l.relocatable() {
 		return l.operandsOfNops()
 	}
@@ -90,7 +90,7 @@ func (l *looker) operands() error {
 		if e.Kind != arch.Probe || note == nil || unknown[note.Args] {
 			continue
 		}
-		probe, err := l.probes.Of(e.Probe)
+		probe, err := l.probes.Lookup(e.Probe)
 		if err == nil && l.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
 			err = l.countOperands(e, note.Args)
 		}
@@ -101,7 +101,7 @@ func (l *looker) operands() error {
 	return nil
 }
 
-func (l *looker) operandsOfNops() error {
+func (l *fileChecker) operandsOfNops() error {
 	if !slices.ContainsFunc(l.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
 		return nil
 	}
@@ -126,8 +126,8 @@ func (l *looker) operandsOfNops() error {
 	return nil
 }
 
-func (l *looker) countOperands(e *linkerset.Entry, text string) error {
-	probe, err := l.probes.Of(e.Probe)
+func (l *fileChecker) countOperands(e *linkerset.Entry, text string) error {
+	probe, err := l.probes.Lookup(e.Probe)
 	if err != nil || probe.ID == "" {
 		return err
 	}

@@ -19,7 +19,7 @@ const osabiFreeBSD = elf.ELFOSABI_FREEBSD
 // bounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
 // .dynsym and then in .symtab, and says ENOENT where both lack them. Objects and the
 // modules of amd64 are found by the names of sections, and stripped files are skipped.
-func (l *looker) bounds(layouts []linkerset.Layout) error {
+func (l *fileChecker) bounds(layouts []linkerset.Layout) error {
 	if l.relocatable() || l.OSABI() != osabiFreeBSD {
 		return nil
 	}

@@ -10,15 +10,15 @@ import (
 
 // definer collects the probe objects of a file.
 type definer struct {
-	*looker
+	*fileChecker
 	groups map[int]int // of an object's sections
 	order  []image.Addr
 	at     map[image.Addr]*definition
 }
 
 // definitions notes the probe objects that a file defines, and what it exports.
-func (l *looker) definitions() error {
-	d := &definer{looker: l, at: map[image.Addr]*definition{}}
+func (l *fileChecker) definitions() error {
+	d := &definer{fileChecker: l, at: map[image.Addr]*definition{}}
 	set, err := l.probes.Set()
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (l *looker) definitions() error {
 	}
 	for _, at := range d.order {
 		def := d.at[at]
-		if def.probe, err = l.probes.Of(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
+		if def.probe, err = l.probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
 			return err
 		}
 		f, err := l.finding(UnusedProbe, at, nameOf(def.probe), "")

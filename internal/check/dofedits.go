@@ -30,7 +30,7 @@ type dofEdited struct {
 }
 
 // dofEdits looks at what `dtrace -G` has edited, in an object or an image.
-func (l *looker) dofEdits() error {
+func (l *fileChecker) dofEdits() error {
 	if !l.relocatable() {
 		return l.dofImage()
 	}
@@ -66,7 +66,7 @@ func (l *looker) dofEdits() error {
 }
 
 // dofTold notes the functions that the DOF of an object refers to.
-func (l *looker) dofTold() error {
+func (l *fileChecker) dofTold() error {
 	for i := range l.Sections {
 		if l.Sections[i].Name != dof.SectionName {
 			continue
@@ -111,7 +111,7 @@ func (l *link) lostDOF() {
 }
 
 // dofImage finds the functions of an image with aliases of which its DOF tells no site.
-func (l *looker) dofImage() error {
+func (l *fileChecker) dofImage() error {
 	if named, err := l.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"sdtconvert/resolve"
 )
 
-// looker looks at one file.
-type looker struct {
+// fileChecker checks one file.
+type fileChecker struct {
 	*input.Object
 	set     *Set
 	link    *link
@@ -38,8 +38,8 @@ type looker struct {
 	firstSite map[string]image.Addr // of each probe that has an id
 }
 
-// look applies the rules to the file. After an error some of them were not applied.
-func (l *looker) look() error {
+// check applies the rules to the file. After an error some of them were not applied.
+func (l *fileChecker) check() error {
 	s := l.set
 	s.files = append(s.files, l.Name)
 	l.index, l.link = len(s.files)-1, s.linkOf(l.Object)
@@ -55,7 +55,7 @@ func (l *looker) look() error {
 		}
 	}
 	if l.code == nil {
-		return nil // then nobody has converted it
+		return nil // then it is not converted
 	}
 	l.probes = linkerset.NewProbes(l.code.Image, s.opts.ProbePrefix)
 	l.states = sitestate.New(l.Object.Object, l.code.Image, l.code.Image, 0, s.opts.Names)
@@ -101,17 +101,17 @@ func (l *looker) look() error {
 	return nil
 }
 
-func (l *looker) relocatable() bool { return l.Type == elf.ET_REL }
+func (l *fileChecker) relocatable() bool { return l.Type == elf.ET_REL }
 
 // hasSymbols reports whether the symbols of functions are there, of the file or of its
 // separate debug file. The code has to be read.
-func (l *looker) hasSymbols() bool {
+func (l *fileChecker) hasSymbols() bool {
 	from := l.code.Functions().From()
 	return from == resolve.Symtab || from == resolve.Debug
 }
 
 // finding makes a finding at a place.
-func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
+func (l *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
 	f := Finding{
 		Rule: rule, File: l.Name, Place: l.code.Image.Place(at), Address: at.Offset,
 		Probe: probe, Message: fmt.Sprintf(format, args...), file: l.index, at: at,
@@ -131,7 +131,7 @@ func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args .
 }
 
 // add adds a finding at a place.
-func (l *looker) add(rule *Rule, at image.Addr, probe, format string, args ...any) error {
+func (l *fileChecker) add(rule *Rule, at image.Addr, probe, format string, args ...any) error {
 	f, err := l.finding(rule, at, probe, format, args...)
 	if err == nil {
 		l.set.findings = append(l.set.findings, *f)
@@ -140,23 +140,23 @@ func (l *looker) add(rule *Rule, at image.Addr, probe, format string, args ...an
 }
 
 // addWhole adds a finding of the whole file.
-func (l *looker) addWhole(rule *Rule, probe, format string, args ...any) {
+func (l *fileChecker) addWhole(rule *Rule, probe, format string, args ...any) {
 	l.set.findings = append(l.set.findings, Finding{
 		Rule: rule, File: l.Name, Probe: probe, Message: fmt.Sprintf(format, args...), file: l.index,
 	})
 }
 
 // site notes that a probe has a site, in a function.
-func (l *looker) site(p linkerset.Probe, at image.Addr, function string) {
+func (l *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 	if _, ok := l.firstSite[p.ID]; !ok && p.ID != "" {
 		l.firstSite[p.ID] = at
 	}
 	name := Probe{p.Provider, cmp.Or(p.Module, l.code.Module), cmp.Or(p.Function, function), p.Name}
-	l.set.sites = append(l.set.sites, knownSite{name, p.ID, p.Told, l.link})
+	l.set.sites = append(l.set.sites, knownSite{name, p.ID, p.FromStruct, l.link})
 }
 
 // stubSite notes that a probe has a site which is not recorded.
-func (l *looker) stubSite(id string, at image.Addr) error {
+func (l *fileChecker) stubSite(id string, at image.Addr) error {
 	if err := l.code.Read(); err != nil {
 		return err
 	}

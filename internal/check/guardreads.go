@@ -27,7 +27,7 @@ func mayBeSemaphore(name string) bool {
 // guardReads notes the semaphores that the code of a file reads, by their symbols. What only
 // defines one is no guard: objects of provider files do, and linkers keep the semaphores of
 // functions that they drop.
-func (l *looker) guardReads() error {
+func (l *fileChecker) guardReads() error {
 	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
 	if err != nil || !found {
 		return err
@@ -58,7 +58,7 @@ func (l *looker) guardReads() error {
 }
 
 // readsOfObject notes which of the symbols code refers to, by its relocations.
-func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
+func (l *fileChecker) readsOfObject(symbols map[uint32]*semaphore) error {
 	if len(symbols) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
 }
 
 // readsOfImage notes which of the semaphores code reads, as far as the machine tells.
-func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
+func (l *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 	reader, ok := l.Machine.(arch.Reader)
 	if !ok || len(symbols) == 0 {
 		return nil
@@ -122,8 +122,8 @@ func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
 }
 
 // eachCode calls f with the code of an image, in pieces that overlap.
-func (l *looker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error {
-	s := &linkedStubs{looker: l, overlap: overlap}
+func (l *fileChecker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error {
+	s := &linkedStubs{fileChecker: l, overlap: overlap}
 	return s.sections(func(sec *elfreloc.Section) func([]byte, uint64) error {
 		if !sec.Executable() {
 			return nil
@@ -136,7 +136,7 @@ func (l *looker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error 
 }
 
 // globalOffsetTable is the address of that table, 0 where there is none.
-func (l *looker) globalOffsetTable() uint64 {
+func (l *fileChecker) globalOffsetTable() uint64 {
 	for i := range l.Sections {
 		if l.Sections[i].Name == ".got" {
 			return l.Sections[i].Addr
@@ -147,7 +147,7 @@ func (l *looker) globalOffsetTable() uint64 {
 
 // readAt notes that code reads a semaphore. A finding of it has the name in place of a probe:
 // nothing tells where the provider's ends.
-func (l *looker) readAt(s *semaphore, at image.Addr) error {
+func (l *fileChecker) readAt(s *semaphore, at image.Addr) error {
 	probe, isGuard := strings.CutPrefix(s.shown, patch.GuardPrefix)
 	if !isGuard {
 		probe = strings.TrimSuffix(s.shown, stapsdt.SemaphoreSuffix)

@@ -13,7 +13,7 @@ import (
 
 // guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
-func (l *looker) guardSymbols() error {
+func (l *fileChecker) guardSymbols() error {
 	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
 	if err != nil || !found {
 		return err
@@ -40,7 +40,7 @@ func (l *looker) guardSymbols() error {
 }
 
 // symbolRef is what a relocation against a symbol refers to.
-func (l *looker) symbolRef(s *elfreloc.Symbol) image.Ref {
+func (l *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
 	if l.relocatable() {
 		at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name

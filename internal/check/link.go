@@ -80,7 +80,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 }
 
 // scope tells the probes of images apart, which are not linked with each other.
-func (l *looker) scope() int {
+func (l *fileChecker) scope() int {
 	if l.relocatable() {
 		return allObjects
 	}
@@ -132,7 +132,7 @@ func (l *link) nameOf(site knownSite) Probe {
 	if l.told == nil {
 		l.told = map[string]*definition{}
 		for i := range l.probes {
-			if d := &l.probes[i]; d.probe.Told && l.told[d.probe.ID] == nil {
+			if d := &l.probes[i]; d.probe.FromStruct && l.told[d.probe.ID] == nil {
 				l.told[d.probe.ID] = d
 			}
 		}
@@ -222,7 +222,7 @@ func (l *link) duplicates() {
 				continue
 			}
 		}
-		if !d.probe.Told {
+		if !d.probe.FromStruct {
 			continue
 		}
 		p := d.probe

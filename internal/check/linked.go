@@ -14,7 +14,7 @@ import (
 
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
-	*looker
+	*fileChecker
 	at    map[uint64]*stubFunction // where they are defined, or entered, and described
 	slots map[uint64]string        // of the global offset table, by address
 	needs map[string]bool          // those that are not defined
@@ -37,8 +37,8 @@ type stubFunction struct {
 // linkedStubs looks for what is left of stubs in an image: in one of converted
 // objects nothing is. That a stub is defined there is no fault as long as nobody
 // uses it.
-func (l *looker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
+func (l *fileChecker) linkedStubs(mentioned bool) error {
+	s := &linkedStubs{fileChecker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	s.findDescriptors()
 	dynamic, err := l.DynamicSymbols()
 	if err != nil {

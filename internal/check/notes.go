@@ -37,7 +37,7 @@ type semaphoreID struct {
 func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes looks at the notes of a file, and notes which semaphores they name.
-func (l *looker) notes() error {
+func (l *fileChecker) notes() error {
 	all, faults, err := stapnotes.Read(l.Object.Object, l.code.Image)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func placed(fault error) string {
 }
 
 // named notes that a note of a probe names a semaphore.
-func (l *looker) named(probe *noted, n *stapnotes.Note) error {
+func (l *fileChecker) named(probe *noted, n *stapnotes.Note) error {
 	s := semaphore{id: l.semaphoreID(n.Semaphore)}
 	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == s.id }) {
 		return nil
@@ -102,7 +102,7 @@ func (l *looker) named(probe *noted, n *stapnotes.Note) error {
 	return nil
 }
 
-func (l *looker) semaphoreID(s image.Ref) semaphoreID {
+func (l *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 	if l.relocatable() && s.Symbol != "" {
 		return semaphoreID{symbol: s.Symbol}
 	}
@@ -110,7 +110,7 @@ func (l *looker) semaphoreID(s image.Ref) semaphoreID {
 }
 
 // shown is how messages call a semaphore.
-func (l *looker) shown(s image.Ref) (string, error) {
+func (l *fileChecker) shown(s image.Ref) (string, error) {
 	name, err := stapnotes.SemaphoreName(l.code.Image, s)
 	return cmp.Or(name, l.code.Image.Place(s.Addr)), err
 }
@@ -150,7 +150,7 @@ func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
 
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
-func (l *looker) missingNotes() error {
+func (l *fileChecker) missingNotes() error {
 	if l.link.unread[l.scope()] {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (l *looker) missingNotes() error {
 		if e.Kind != arch.Probe || l.noteAt[e.Site] != nil || i > 0 && l.entries[i-1].Site == e.Site {
 			continue
 		}
-		probe, err := l.probes.Of(e.Probe)
+		probe, err := l.probes.Lookup(e.Probe)
 		if err != nil {
 			return err
 		}

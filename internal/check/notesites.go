@@ -28,7 +28,7 @@ func (s *noteSite) ids() []string {
 
 // findNoteSites collects them, sorted. Notes of functions that a linker has dropped are in
 // some images all the same: what they name is no code, and no site.
-func (l *looker) findNoteSites(notes []stapnotes.Note) {
+func (l *fileChecker) findNoteSites(notes []stapnotes.Note) {
 	recorded := make(map[image.Addr]bool, len(l.entries))
 	for i := range l.entries {
 		recorded[l.entries[i].Site] = true
@@ -56,7 +56,7 @@ func (l *looker) findNoteSites(notes []stapnotes.Note) {
 
 // hasCode reports whether code is at an address, and in the file: a separate debug file has
 // the notes without it.
-func (l *looker) hasCode(at image.Addr) bool {
+func (l *fileChecker) hasCode(at image.Addr) bool {
 	if !l.code.Image.Executable(at) {
 		return false
 	}
@@ -65,7 +65,7 @@ func (l *looker) hasCode(at image.Addr) bool {
 }
 
 // lookAtNoteSites applies the rules for sites to those without records.
-func (l *looker) lookAtNoteSites() error {
+func (l *fileChecker) lookAtNoteSites() error {
 	if len(l.noteSites) == 0 {
 		return nil
 	}
@@ -80,11 +80,11 @@ func (l *looker) lookAtNoteSites() error {
 	return nil
 }
 
-func (l *looker) noteSite(s *noteSite) error {
+func (l *fileChecker) noteSite(s *noteSite) error {
 	place := l.code.Function(s.at)
 	for _, n := range s.notes {
 		l.link.ofNotes[scopedID{l.scope(), n.Provider}] = true
-		l.site(linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}, s.at, place.Function)
+		l.site(linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}, s.at, place.Function)
 	}
 	first := s.notes[0]
 	probe := shownID(first.Provider, first.Name)

@@ -11,7 +11,7 @@ import (
 
 // calls looks at the references to stubs of an object: each is a call that is
 // still to be converted, or what cannot be.
-func (l *looker) calls() (*patch.Scan, error) {
+func (l *fileChecker) calls() (*patch.Scan, error) {
 	opts := &l.set.opts
 	scan, err := patch.Find(l.Object.Object, l.Machine, opts.Names)
 	if err != nil {
@@ -65,7 +65,7 @@ func calls(stub *patch.Stub, form arch.Form) string {
 }
 
 // use notes that the object needs a stub's probe.
-func (l *looker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
+func (l *fileChecker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
 	if err := l.stubSite(stub.ID, at); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func newReached(m *Manifest) *reached {
 }
 
 // add compares the manifest with the sites of a file.
-func (r *reached) add(l *looker) error {
+func (r *reached) add(l *fileChecker) error {
 	if r == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func spareKey(id string, enabled, noted bool) string {
 }
 
 // read lists the sites of a file, and finds those of each function by its start.
-func (im *imageSites) read(l *looker) (map[image.Addr][]*imageSite, error) {
+func (im *imageSites) read(l *fileChecker) (map[image.Addr][]*imageSite, error) {
 	all := len(l.entries) + len(l.noteSites)
 	im.sites, im.used = make([]imageSite, 0, all), make([]bool, all)
 	for i := range l.entries {
@@ -151,7 +151,7 @@ type pair struct {
 }
 
 // assign finds out which copy of a function each instance of it is.
-func (r *reached) assign(l *looker, im *imageSites, copies []*functionCopy, instances []*instance) error {
+func (r *reached) assign(l *fileChecker, im *imageSites, copies []*functionCopy, instances []*instance) error {
 	var pairs []pair
 	for _, c := range copies {
 		for _, in := range instances {

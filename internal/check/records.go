@@ -13,10 +13,10 @@ import (
 )
 
 // records looks at the records of a file, and reports whether there are any.
-func (l *looker) records() (found bool, err error) {
+func (l *fileChecker) records() (found bool, err error) {
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
-	foreign, err := linkerset.Foreign(l.Object.Object, l.Machine, l.set.opts.Layouts, []string{l.set.opts.ProbePrefix})
+	foreign, err := linkerset.ForeignLayouts(l.Object.Object, l.Machine, l.set.opts.Layouts, []string{l.set.opts.ProbePrefix})
 	if err != nil {
 		return false, err
 	}
@@ -55,15 +55,15 @@ func (l *looker) records() (found bool, err error) {
 }
 
 // record looks at one of the records, which are sorted by their sites.
-func (l *looker) record(entries []linkerset.Entry, i int) error {
+func (l *fileChecker) record(entries []linkerset.Entry, i int) error {
 	e := &entries[i]
-	probe, err := l.probes.Of(e.Probe)
+	probe, err := l.probes.Lookup(e.Probe)
 	if err != nil {
 		return err
 	}
 	id, place := nameOf(probe), l.code.Function(e.Site)
 	l.site(probe, e.Site, place.Function)
-	l.link.ofRecords[scopedID{l.scope(), linkerset.InSource(probe.Provider)}] = true
+	l.link.ofRecords[scopedID{l.scope(), linkerset.EncodeName(probe.Provider)}] = true
 	if e.Kind == arch.Probe {
 		l.link.fired[l.notedID(probe)] = true
 	}
@@ -83,7 +83,7 @@ func (l *looker) record(entries []linkerset.Entry, i int) error {
 }
 
 // state looks at what is at a site.
-func (l *looker) state(e *linkerset.Entry, probe linkerset.Probe) error {
+func (l *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	id := nameOf(probe)
 	found, err := l.states.Of(e)
 	if err != nil {
@@ -121,13 +121,13 @@ type untoldSite struct {
 }
 
 // unknown reports a site whose state is unknown.
-func (l *looker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
+func (l *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
 	text := sitestate.CodeAround(l.code.Image, at)
 	return l.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
 }
 
 // untoldSites reports those that nothing else has told to be calls of stubs.
-func (l *looker) untoldSites() error {
+func (l *fileChecker) untoldSites() error {
 	for i := range l.untold {
 		s := &l.untold[i]
 		if l.live[s.at] {
@@ -141,7 +141,7 @@ func (l *looker) untoldSites() error {
 }
 
 // recorded looks at the probe of a record.
-func (l *looker) recorded(e *linkerset.Entry, id string) error {
+func (l *fileChecker) recorded(e *linkerset.Entry, id string) error {
 	switch {
 	case e.Probe.Null():
 		return l.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
@@ -170,7 +170,7 @@ func (l *looker) recorded(e *linkerset.Entry, id string) error {
 
 // hidden reports whether an object's reference to a symbol reaches into no other
 // module.
-func (l *looker) hidden(name string) (bool, error) {
+func (l *fileChecker) hidden(name string) (bool, error) {
 	if !l.relocatable() {
 		return false, nil
 	}
@@ -190,13 +190,13 @@ func (l *looker) hidden(name string) (bool, error) {
 }
 
 // notedID is the probe by the names that its notes have.
-func (l *looker) notedID(p linkerset.Probe) scopedID {
-	return scopedID{l.scope(), idOf(linkerset.InSource(p.Provider), linkerset.InSource(p.Name))}
+func (l *fileChecker) notedID(p linkerset.Probe) scopedID {
+	return scopedID{l.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
 }
 
 // describe names the probe of a record in a message.
-func (l *looker) describe(e *linkerset.Entry) string {
-	p, err := l.probes.Of(e.Probe)
+func (l *fileChecker) describe(e *linkerset.Entry) string {
+	p, err := l.probes.Lookup(e.Probe)
 	if err != nil {
 		return "another"
 	}
@@ -217,7 +217,7 @@ func (p Probe) String() string {
 
 // traits notes how an object was converted, or finds an image that holds records
 // of several conversions.
-func (l *looker) traits(layouts []linkerset.Layout) error {
+func (l *fileChecker) traits(layouts []linkerset.Layout) error {
 	if !l.relocatable() {
 		return l.imageTraits(layouts)
 	}
@@ -259,7 +259,7 @@ func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 
 // imageTraits looks for what mixed conversions leave in an image: records of
 // several layouts, and several output sections of one name.
-func (l *looker) imageTraits(layouts []linkerset.Layout) error {
+func (l *fileChecker) imageTraits(layouts []linkerset.Layout) error {
 	for _, other := range layouts[1:] {
 		l.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
 	}

@@ -14,7 +14,7 @@ import (
 const page = 4096
 
 // test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
+func (l *fileChecker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 	loaded, ok, err := l.states.Semaphore(e)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 // place looks at where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
 // that place.
-func (l *looker) place(at image.Addr, probe string) error {
+func (l *fileChecker) place(at image.Addr, probe string) error {
 	name, err := l.shown(image.Ref{Addr: at})
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func mappedBefore(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
 
 // sectionAt finds the section that holds an address of an image, nil where section
 // headers do not tell.
-func (l *looker) sectionAt(addr uint64) *elfreloc.Section {
+func (l *fileChecker) sectionAt(addr uint64) *elfreloc.Section {
 	for i := range l.Sections {
 		if s := &l.Sections[i]; s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
 			return s

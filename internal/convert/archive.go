@@ -128,7 +128,7 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 		if w := m.weight(); kept+w <= c.keep {
 			kept += w
 		} else {
-			m.change.Output = c.memberLater(m.src, m.output.Size).output()
+			m.change.Output = c.reconvertMember(m.src, m.output.Size).output()
 		}
 		e.Replace(m.src.Member, m.change)
 		return nil

@@ -122,7 +122,7 @@ func (c *Converter) draft(o *input.Object, target string) *replace.Draft {
 	if c.DryRun || o.Source.Size <= input.LoadMax {
 		return nil
 	}
-	return c.writer.Draft(target, o.Source.File, o.Lasting())
+	return c.writer.Draft(target, o.Source.File, o.StableSections())
 }
 
 // write writes what becomes of a file: the output or, where it is nil, the file itself

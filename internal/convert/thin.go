@@ -181,13 +181,13 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 			name = m.src.Inner.Name
 		}
 		if m.output == nil {
-			return to.Add(m.src.Member, name, archive.Change{Output: c.fileLater(m.src, m.src.Size, false).output()})
+			return to.Add(m.src.Member, name, archive.Change{Output: c.reconvertFile(m.src, m.src.Size, false).output()})
 		}
 		made, err := change(a, m.src, m.object, m.output)
 		if err != nil {
 			return err
 		}
-		made.Output = c.fileLater(m.src, m.output.Size, true).output()
+		made.Output = c.reconvertFile(m.src, m.output.Size, true).output()
 		return to.Add(m.src.Member, name, made)
 	})
 	if err != nil {

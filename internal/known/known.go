@@ -30,7 +30,7 @@ type Options struct {
 	FollowThin  bool   // read files outside of the directory of a thin archive
 }
 
-// Table is what files say of probes. It implements patch.Known.
+// Table is what files say about probes. It implements patch.ProbeSource.
 type Table struct{ probes map[string]*definition }
 
 // definition is what a definition of a probe object says.
@@ -94,7 +94,7 @@ func same(a, b *linkerset.Probe) bool {
 	return a.Provider == b.Provider && a.Module == b.Module && a.Function == b.Function && a.Name == b.Name && slices.Equal(a.Args, b.Args)
 }
 
-// Probe implements patch.Known. That definitions disagree is an error, but only for who
+// Probe implements patch.ProbeSource. That definitions disagree is an error, but only for who
 // asks.
 func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
 	d := t.probes[id]
@@ -167,14 +167,14 @@ func definitions(o *input.Object, prefix string) ([]definition, error) {
 		if rank != library {
 			ref.Section = s.Section
 		}
-		probe, err := probes.Of(ref)
+		probe, err := probes.Lookup(ref)
 		if err != nil {
 			return nil, err
 		}
-		if probe.Told { // names may be in the memory of the file
+		if probe.FromStruct { // names may be in the memory of the file
 			found = append(found, definition{file: o.Source.Name, rank: rank, probe: linkerset.Probe{
 				ID: strings.Clone(s.Name[len(prefix):]), Provider: strings.Clone(probe.Provider), Module: strings.Clone(probe.Module),
-				Function: strings.Clone(probe.Function), Name: strings.Clone(probe.Name), Args: probe.Args, Told: true,
+				Function: strings.Clone(probe.Function), Name: strings.Clone(probe.Name), Args: probe.Args, FromStruct: true,
 			}})
 		}
 	}

@@ -70,7 +70,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	l.session.watch()
 	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
-	o.Patch.Known = l.known(all)
+	o.Patch.ProbeSource = l.known(all)
 	if !ln.Relocatable {
 		o.Planned = collector.add
 	}
@@ -87,7 +87,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	})
 	warnings.Print(l.Stderr)
 	if failed {
-		return converted{}, errTold
+		return converted{}, errReported
 	}
 	done := converted{any: true, parts: collector.parts}
 	done.copies, done.names = existing(wanted, places, o.Jobs)
@@ -174,8 +174,8 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 
 // known is what the inputs of a link say of probes, where notes are to tell it: nil
 // otherwise.
-func (l *link) known(inputs []*linkInput) patch.Known {
-	if !l.Convert.Patch.Noted() {
+func (l *link) known(inputs []*linkInput) patch.ProbeSource {
+	if !l.Convert.Patch.HasNotes() {
 		return nil
 	}
 	var files []string

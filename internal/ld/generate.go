@@ -42,7 +42,7 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	names := l.session.renames(done.names)
 	if chosen.by == byLLD {
 		out := l.session.inTemp("out")
-		stand := standIns{copies: done.copies, scripts: done.scripts}
+		stand := substitutions{copies: done.copies, scripts: done.scripts}
 		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), directory, out, l.Convert.Patch.ProbePrefix), names)
 		os.Remove(out)
 	} else {

@@ -125,7 +125,7 @@ func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, pro
 		if n.Site.Undefined || known[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
 			continue
 		}
-		tell(site, arch.Probe, told{Probe: linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}})
+		tell(site, arch.Probe, told{Probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}})
 	}
 	for _, p := range probes {
 		what := told{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
@@ -144,7 +144,7 @@ func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
 	if t, ok := l.told[e.Site]; ok {
 		return t.Probe, nil
 	}
-	return l.probes.Of(e.Probe)
+	return l.probes.Lookup(e.Probe)
 }
 
 // add puts a site into the line of its probe.
@@ -239,7 +239,7 @@ func (l *lister) others() ([]linkerset.Layout, error) {
 	for _, layout := range l.Layouts {
 		known = append(known, layout.Candidates()...)
 	}
-	return linkerset.Foreign(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
+	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
 }
 
 // warnOfOthers tells that there are records which are not listed.

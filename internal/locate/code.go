@@ -54,11 +54,11 @@ func Open(src *input.Source, o Options) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(object, o)
+	return NewCode(object, o)
 }
 
-// Of makes the code of an object, which has to be for a known machine.
-func Of(object *input.Object, o Options) (*Code, error) {
+// NewCode makes the code of an object, which has to be for a known machine.
+func NewCode(object *input.Object, o Options) (*Code, error) {
 	im, err := image.Open(object.Object, object.Machine)
 	if err != nil {
 		return nil, err
@@ -71,9 +71,9 @@ func Of(object *input.Object, o Options) (*Code, error) {
 	return c, nil
 }
 
-// OfModule makes the code of a module that can be read, at the addresses where the
+// NewModuleCode makes the code of a module that can be read, at the addresses where the
 // process has it.
-func OfModule(m *image.Module, o Options) *Code {
+func NewModuleCode(m *image.Module, o Options) *Code {
 	return &Code{Path: m.Path, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, Base: m.Base, o: o}
 }
 

@@ -155,7 +155,7 @@ func (s *processSpace) codeAt(a image.Addr) (*Code, error) {
 	if m.Image == nil {
 		return nil, fmt.Errorf("%s: %#x: is in %s, which cannot be read", s.Name(), a.Offset, m.Path)
 	}
-	c := OfModule(m, s.o)
+	c := NewModuleCode(m, s.o)
 	if err := c.Read(); err != nil {
 		c.Close()
 		return nil, err

@@ -49,13 +49,13 @@ type Site struct {
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
 	Note           *Note   `json:"note,omitempty"`  // of a site without a record
-	Noted          bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
+	HasNote        bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
 	DOF            *DOF    `json:"dof,omitempty"`   // of a site that dtrace -G has disabled
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line
 	Refused        string  `json:"refused,omitempty"`  // why the site cannot be converted
-	LeftOut        string  `json:"left_out,omitempty"` // arguments that its note does not tell, and why
+	OmittedArgs    string  `json:"left_out,omitempty"` // arguments that its note omits, and why
 
 	text int // index of Section
 }

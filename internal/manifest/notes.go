@@ -39,7 +39,7 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 			continue
 		}
 		if site := known[n.Site.Addr]; site != nil {
-			site.Noted = site.Noted || site.Record != nil
+			site.HasNote = site.HasNote || site.Record != nil
 			continue
 		}
 		known[n.Site.Addr] = &Site{} // for other notes of it

@@ -41,7 +41,7 @@ func Inverted(jcc []byte) byte { return OpJccShort | (jcc[1]&0x0f ^ 1) }
 
 // refuseLength refuses a site as long as none is.
 func refuseLength(s arch.Site, k arch.Kind) error {
-	return arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+	return arch.RefuseSite(k, s.Form, "", " of %d bytes", len(s.Code))
 }
 
 // disableNop leaves a NOP as it is, or makes it armable.

@@ -80,7 +80,7 @@ func New(m Mode) *Mode {
 	nop := m.Nops[branchLen]
 	m.mark = forms.Mark{
 		Nops: [][]byte{nop, m.armableNop()}, Align: 1,
-		Not: "what is no nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
+		Want: "a nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
 	}
 	return &m
 }

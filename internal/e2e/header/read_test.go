@@ -61,7 +61,7 @@ func readProbes(t *testing.T, path string) []string {
 		if e.Kind != arch.Probe {
 			continue
 		}
-		p, err := probes.Of(e.Probe)
+		p, err := probes.Lookup(e.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (c *Common) OfData(m arch.Machine) *Common {
 	if m == nil {
 		return &Common{}
 	}
-	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Known}
+	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Supported}
 }
 
 // Add takes in an object; m is nil for a machine that is not known.
@@ -55,7 +55,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 		has |= bits
 	}
 	if c.objects == 0 {
-		c.machine, c.bits = m, f.Known
+		c.machine, c.bits = m, f.Supported
 	}
 	c.objects++
 	c.bits &= has

@@ -148,7 +148,7 @@ var ErrNoObject = errors.New("no relocatable object is given, so the machine is 
 func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	if m != nil {
 		if r := m.Traits().CheckThunk(n.thunk); r != nil {
-			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Got, r.Fix)}
+			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Reason, r.Hint)}
 		}
 	}
 	n.machine = m

@@ -95,7 +95,7 @@ func TestOfTargets(t *testing.T) {
 		}
 		check(t, f, elf.STV_HIDDEN)
 		promises := machines.Lookup(abi)
-		if has := f.Section(".note.gnu.property") != nil; has != (promises != nil && promises.Traits().Features.Known != 0) {
+		if has := f.Section(".note.gnu.property") != nil; has != (promises != nil && promises.Traits().Features.Supported != 0) {
 			t.Errorf("%s: promises: %v", name, has)
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Set) Options() patch.Options { return s.options }
 func (s *Set) Add(path string) error {
 	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
 		o, err := src.Relocatable(s.options.Names)
-		if errors.Is(err, input.ErrPassedOver) {
+		if errors.Is(err, input.ErrSkipped) {
 			return nil
 		}
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
-// image whose notes do not tell of each argument, so a probe whose notes would not has
-// none, and there is a warning.
+// image whose notes do not describe each argument, so a probe whose notes would not
+// has none, and there is a warning.
 func (w *Writer) forDTrace(sites []Site, probes []probe) ([]usdt.Probe, error) {
 	functions, err := w.o.Functions()
 	if err != nil {
@@ -68,10 +68,10 @@ func (w *Writer) withoutDTrace(s Stub, fault string) {
 func (w *Writer) Finish() {
 	for _, fault := range slices.Sorted(maps.Keys(w.silent)) {
 		stubs := w.silent[fault]
-		who := fmt.Sprintf("probe %s is", stubs[0].ID)
+		probes := fmt.Sprintf("probe %s is", stubs[0].ID)
 		if len(stubs) > 1 {
-			who = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
+			probes = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
 		}
-		w.warn(&elfreloc.Error{File: w.o.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", who, fault)})
+		w.warn(&elfreloc.Error{File: w.o.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", probes, fault)})
 	}
 }

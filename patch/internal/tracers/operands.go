@@ -13,7 +13,7 @@ import (
 
 // A nop takes no arguments anywhere: they stay where the compiler has them, which it
 // tells in a section that no linker puts into an image. docs/records.md is the contract
-// with those who write it.
+// with tools that write it.
 
 // OperandsSection is the name of the sections that say where the arguments of marked
 // nops are (arch.Nop).

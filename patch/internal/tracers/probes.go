@@ -25,10 +25,10 @@ func NewProbes(o *Object, opts *Options) *Probes {
 // probe is what is known of a probe: by this object, else by other files, else by its ID.
 func (p *Probes) probe(id string) (linkerset.Probe, error) {
 	if ref, ok := p.object.ProbeObjects.Definition(p.options.ProbePrefix + id); ok {
-		return p.said.Of(ref)
+		return p.said.Lookup(ref)
 	}
-	if p.options.Known != nil {
-		if probe, ok, err := p.options.Known.Probe(id); err != nil {
+	if p.options.ProbeSource != nil {
+		if probe, ok, err := p.options.ProbeSource.Probe(id); err != nil {
 			return linkerset.Probe{}, &elfreloc.Error{File: p.object.Name, Err: err}
 		} else if ok {
 			return probe, nil
@@ -57,9 +57,9 @@ func (p *Probes) prototypes() (declared map[string][]lines.Parameter, fault erro
 	return p.declared, p.fault
 }
 
-// LeftOut tells what notes leave out of a stub's arguments, "" for nothing. Only debug
-// information tells of any: other types are those of integers and pointers.
-func (p *Probes) LeftOut(s Stub) (string, error) {
+// OmittedArgs returns which of a stub's arguments its notes leave out, "" for none. Only
+// debug information has such: other types are those of integers and pointers.
+func (p *Probes) OmittedArgs(s Stub) (string, error) {
 	known, err := p.probe(s.ID)
 	if err != nil || len(known.Args) > 0 {
 		return "", err

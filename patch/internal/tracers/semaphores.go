@@ -68,7 +68,7 @@ func (p *Semaphores) of(id string) (*semaphore, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := stapsdt.SemaphoreName(linkerset.InSource(known.Provider), linkerset.InSource(known.Name))
+	name := stapsdt.SemaphoreName(linkerset.EncodeName(known.Provider), linkerset.EncodeName(known.Name))
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
