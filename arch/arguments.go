@@ -13,9 +13,9 @@ import (
 type Arguments struct {
 	Registers []Register // of the first ones
 	Stack     *Stack     // of those behind them; nil where they are not told
-	// Numbers reports that assemblers call registers by numbers alone, so that tools that
+	// NumericRegisters reports that assemblers call registers by numbers alone, so that tools that
 	// do not know the machine read one as a constant.
-	Numbers bool
+	NumericRegisters bool
 	// Aliases are the names of registers that a compiler writes and tracers do not read, each
 	// with the name that they read.
 	Aliases map[string]string

@@ -68,12 +68,12 @@ func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
 }
 
-// KeptAlive returns the sections, by index, that code refers to by relocations
+// KeepAliveTargets returns the sections, by index, that code refers to by relocations
 // which do nothing (R_*_NONE): those whose records it keeps alive when a linker
 // drops unreferenced sections. It reads the relocations of all code each time, so
 // a caller that asks more than once keeps the answer. m must not be nil; errors are of
 // type *elfreloc.Error.
-func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
 	kept := make(map[int]bool)
 	syms, err := o.Symbols()
 	if err != nil {

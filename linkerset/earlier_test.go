@@ -62,7 +62,7 @@ func TestKeptAlive(t *testing.T) {
 		l := parse(t, "pairs", "")
 		after, _ := convert(t, objects.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
 		o, m := open(t, after)
-		kept, err := linkerset.KeptAlive(o, m)
+		kept, err := linkerset.KeepAliveTargets(o, m)
 		if err != nil {
 			t.Fatal(err)
 		}

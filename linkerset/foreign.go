@@ -66,7 +66,7 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		}
 		if !named && kept == nil {
 			var err error
-			if kept, err = KeptAlive(o, m); err != nil {
+			if kept, err = KeepAliveTargets(o, m); err != nil {
 				return nil, err
 			}
 		}

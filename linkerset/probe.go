@@ -62,7 +62,7 @@ func (p *Probes) Lookup(ref image.Ref) (Probe, error) {
 	if err != nil {
 		return Probe{}, err
 	}
-	probe := FromID(probeID(name, p.prefix))
+	probe := ProbeFromID(probeID(name, p.prefix))
 	if !ref.Undefined {
 		if err := p.follow(ref.Addr, &probe); err != nil {
 			return Probe{}, err
@@ -122,8 +122,8 @@ func mangledID(before, id string, prefix int) string {
 	return id
 }
 
-// FromID makes a probe of its id, and one without names where that is "".
-func FromID(id string) Probe {
+// ProbeFromID makes a probe of its id, without names if that is "".
+func ProbeFromID(id string) Probe {
 	if id == "" {
 		return Probe{}
 	}

@@ -199,7 +199,7 @@ func (a *applier) loads() {
 		if l.New != nil {
 			a.e.Patch(l.Relocs.Target, l.Site.Offset, l.Site.Code, l.New)
 		}
-		if l.Own {
+		if l.Unshared {
 			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
 			a.neutralise(&l.Reference, l.Index, elfreloc.Relocation{
 				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,

@@ -26,7 +26,7 @@ func (p *Plan) CheckEarlier() error {
 	if p.Options.NoRecords {
 		return earlierError(o, "without --no-records")
 	}
-	kept, err := linkerset.KeptAlive(o, m)
+	kept, err := linkerset.KeepAliveTargets(o, m)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
-		noted = noted || stapsdt.Ours(sec)
-		shown = shown || usdt.Ours(sec)
+		noted = noted || stapsdt.IsNoteSection(sec)
+		shown = shown || usdt.IsNoteSection(sec)
 	}
 	switch {
 	case noted && !opts.Stapsdt:

@@ -18,8 +18,8 @@ type Load struct {
 	Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
-	// Own tells that the relocation is none of a site's (Site.Shared), and left for the load.
-	Own bool
+	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
+	Unshared bool
 }
 
 // addCall plans the sites of one reference.
@@ -69,7 +69,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		p.indirect = true
 		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, nil)
 	}
-	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Own: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		t, err := text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {

@@ -83,9 +83,9 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		PoolFix:        fixNoPLT,
 		HelperAlign:    insnLen,
 		Arguments: arch.Arguments{
-			Registers: arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
-			Stack:     &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
-			Numbers:   true,
+			Registers:        arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
+			Stack:            &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
+			NumericRegisters: true,
 		},
 		CharUnsigned: true,
 		Conventions:  conventions,

@@ -17,16 +17,16 @@ type definer struct {
 }
 
 // definitions notes the probe objects that a file defines, and what it exports.
-func (l *fileChecker) definitions() error {
-	d := &definer{fileChecker: l, at: map[image.Addr]*definition{}}
-	set, err := l.probes.Set()
+func (c *fileChecker) definitions() error {
+	d := &definer{fileChecker: c, at: map[image.Addr]*definition{}}
+	set, err := c.probes.Set()
 	if err != nil {
 		return err
 	}
 	for _, at := range set {
 		d.object(at)
 	}
-	found, err := l.NamesContain([][]byte{[]byte(l.set.opts.ProbePrefix)})
+	found, err := c.NamesContain([][]byte{[]byte(c.set.opts.ProbePrefix)})
 	if err != nil {
 		return err
 	}
@@ -35,23 +35,23 @@ func (l *fileChecker) definitions() error {
 			return err
 		}
 	}
-	if !l.relocatable() {
+	if !c.relocatable() {
 		if err := d.exports(); err != nil {
 			return err
 		}
 	}
 	for _, at := range d.order {
 		def := d.at[at]
-		if def.probe, err = l.probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
+		if def.probe, err = c.probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
 			return err
 		}
-		f, err := l.finding(UnusedProbe, at, nameOf(def.probe), "")
+		f, err := c.finding(UnusedProbe, at, nameOf(def.probe), "")
 		if err != nil {
 			return err
 		}
 		def.finding = *f
-		def.bySites = def.image && l.probes.DefinedBySites(at)
-		l.link.probes = append(l.link.probes, *def)
+		def.bySites = def.image && c.probes.DefinedBySites(at)
+		c.link.probes = append(c.link.probes, *def)
 	}
 	return nil
 }

@@ -80,11 +80,11 @@ func (s *Set) linkOf(o *input.Object) *link {
 }
 
 // scope tells the probes of images apart, which are not linked with each other.
-func (l *fileChecker) scope() int {
-	if l.relocatable() {
+func (c *fileChecker) scope() int {
+	if c.relocatable() {
 		return allObjects
 	}
-	return l.index
+	return c.index
 }
 
 // knowsUse reports whether a use of a probe object by a file was noted: the first

@@ -37,15 +37,15 @@ type stubFunction struct {
 // linkedStubs looks for what is left of stubs in an image: in one of converted
 // objects nothing is. That a stub is defined there is no fault as long as nobody
 // uses it.
-func (l *fileChecker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{fileChecker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
+func (c *fileChecker) linkedStubs(mentioned bool) error {
+	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	s.findDescriptors()
-	dynamic, err := l.DynamicSymbols()
+	dynamic, err := c.DynamicSymbols()
 	if err != nil {
 		return err
 	}
 	if mentioned {
-		syms, err := l.Symbols()
+		syms, err := c.Symbols()
 		if err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func (l *fileChecker) linkedStubs(mentioned bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
 		_, id, _ := s.set.opts.Names.Match(name)
-		l.link.usedIDs[scopedID{l.index, id}] = true
-		l.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
+		c.link.usedIDs[scopedID{c.index, id}] = true
+		c.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (t *thinChanges) note(m *member) (err error) {
 	case n.convert:
 		n.planned.Output = &elfreloc.Output{Size: m.output.Size}
 	case n.Origin == 0 && m.object != nil && src.Size != n.Size:
-		if n.planned, err = t.asItIs(src, m.object); err != nil {
+		if n.planned, err = t.copyUnchanged(src, m.object); err != nil {
 			return err
 		}
 	default:
@@ -86,8 +86,8 @@ func (t *thinChanges) note(m *member) (err error) {
 	return nil
 }
 
-// asItIs is the change of a member that somebody has changed.
-func (t *thinChanges) asItIs(src *input.Source, o *input.Object) (change archive.Change, err error) {
+// copyUnchanged returns the change of a member that has changed meanwhile.
+func (t *thinChanges) copyUnchanged(src *input.Source, o *input.Object) (change archive.Change, err error) {
 	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, Anew: true}
 	if t.a.HasIndex() {
 		change.After, err = archive.Symbols(o.Object)
@@ -160,7 +160,7 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 	case o == nil:
 		return made, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
 	case out == nil: // somebody else has converted it
-		return t.asItIs(src, o)
+		return t.copyUnchanged(src, o)
 	}
 	if made, err = change(t.a, src, o, out); err != nil {
 		return made, err

@@ -55,7 +55,7 @@ const (
 // makes no difference, but for what an error says.
 func Read(files []string, o Options) *Table {
 	t := &Table{probes: map[string]*definition{}}
-	if alone(files) {
+	if isSingleObject(files) {
 		return t
 	}
 	parallel.InOrder(len(files), o.Jobs, func(i int) *[]definition { return read(files[i], o) }, func(_ int, found *[]definition) {
@@ -66,9 +66,9 @@ func Read(files []string, o Options) *Table {
 	return t
 }
 
-// alone reports whether there is one object, which need not be told what it says
-// itself.
-func alone(files []string) bool {
+// isSingleObject reports whether the files are one object, which needs no table of what
+// it says itself.
+func isSingleObject(files []string) bool {
 	if len(files) != 1 {
 		return len(files) == 0
 	}

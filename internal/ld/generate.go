@@ -140,12 +140,12 @@ func (l *link) takeGenerated(scan *scanner, from scanned, directory string, comp
 		return generated{}, err
 	}
 	done.names = append(names, done.names...)
-	return generated{byArg: instead(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
+	return generated{byArg: replacements(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
 }
 
-// instead has files stand for arguments that are late: the first, and the others for
-// nothing.
-func instead(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
+// replacements has the files replace the first of the late arguments, and nothing the
+// others.
+func replacements(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
 	stand := map[int][]string{}
 	for i := range ln.Args {
 		if isLate(&ln.Args[i], byArg[i], compiler) {

@@ -118,7 +118,7 @@ func (r *prepared) restorer(to io.Writer, makefile bool) io.WriteCloser {
 	chain := writers{w}
 	before := func(w io.WriteCloser) { chain = append(writers{w}, chain...) }
 	for _, s := range slices.Backward(r.spellings()) {
-		before(r.names.Spelled(s.name, s.instead).Writer(chain[0]))
+		before(r.names.Respell(s.name, s.instead).Writer(chain[0]))
 	}
 	if r.addition != nil {
 		written := map[string]bool{}

@@ -109,7 +109,7 @@ func TestNothingStandsIn(t *testing.T) {
 // Code stands where the first of what it was made of was.
 func TestGeneratedCodeStandsForAll(t *testing.T) {
 	ln, inputs := reading("plain.o gcc1.o object.o gcc2.o --start-lib gcc3.o --end-lib")
-	stand := substitutions{generated: instead(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
+	stand := substitutions{generated: replacements(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
 	want := "plain.o /t/1 /t/2 object.o --start-lib gcc3.o --end-lib"
 	if got := strings.Join(stand.words(ln, inputs.byArg), " "); got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -220,7 +220,7 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	of := l.states.Of
+	of := l.states.StateOf
 	if l.told[e.Site].dof {
 		of = l.states.OfDOF
 	}

@@ -137,7 +137,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	kept, err := linkerset.KeptAlive(scan.Object, scan.Machine)
+	kept, err := linkerset.KeepAliveTargets(scan.Object, scan.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states
 		Record: &Record{scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
 	}
 	if site, ok := scan.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
-		found, err := states.Of(e)
+		found, err := states.StateOf(e)
 		if err != nil {
 			return Site{}, err
 		}

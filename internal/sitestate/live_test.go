@@ -141,7 +141,7 @@ func checkStates(t *testing.T, name, path string, names patch.Names, want string
 	r, going := sitestate.New(o, im, im, 0, names), 0
 	for i := range entries {
 		e := &entries[i]
-		got, err := r.Of(e)
+		got, err := r.StateOf(e)
 		if err != nil {
 			t.Fatal(err)
 		}

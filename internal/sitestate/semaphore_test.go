@@ -308,7 +308,7 @@ func loaded(t *testing.T, path string, each func(probe string, semaphore image.R
 	}
 	states := sitestate.New(o, im, im, 0, patch.DefaultNames())
 	for i := range entries {
-		if s, err := states.Of(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
+		if s, err := states.StateOf(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
 			t.Errorf("%s: %s is %+v, %v", path, im.Place(entries[i].Site), s, err)
 		}
 		semaphore, ok, err := states.Semaphore(&entries[i])

@@ -61,7 +61,7 @@ type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
 // Of tells what is at the site of a record. The form of a site that is armed in memory is
 // that of the file. An error is of the file's relocations or symbols.
-func (r *Reader) Of(e *linkerset.Entry) (Site, error) {
+func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
 	if e.Layout.Format == linkerset.Tracepoints {
 		return ofTracepoint(e, r.memory), nil
 	}
@@ -73,7 +73,7 @@ func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
 	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
 		return r.of(e, m.RecordedDOF)
 	}
-	return r.Of(e)
+	return r.StateOf(e)
 }
 
 // ofTracepoint is Of for a site that FreeBSD's kernel has marked itself: nops of the
@@ -150,7 +150,7 @@ func (r *Reader) OfNote(at image.Addr) (Site, error) {
 	}
 	linked := *r
 	linked.memory, linked.base = r.file, 0
-	return linked.Of(&linkerset.Entry{Kind: arch.Probe, Site: at})
+	return linked.StateOf(&linkerset.Entry{Kind: arch.Probe, Site: at})
 }
 
 // shownBytes is how many bytes messages show of a site.

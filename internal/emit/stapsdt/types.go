@@ -130,10 +130,9 @@ func Native(name string, m arch.Machine) Type {
 	return Type{Size: m.Traits().WordSize()}
 }
 
-// Passed finds the type of an argument that a macro of probes passes on, by the name that
-// the program has given it: a word, or what is shorter. Of one that is longer a word is
-// left.
-func Passed(name string, m arch.Machine) Type {
+// ArgumentType returns the type of an argument that a macro of probes passes on, by the
+// name that the program has given it: at most a word, to which longer ones are cut.
+func ArgumentType(name string, m arch.Machine) Type {
 	t := Native(name, m)
 	t.Size = min(t.Size, m.Traits().WordSize())
 	return t

@@ -98,7 +98,7 @@ func TestProbesReadBack(t *testing.T) {
 			t.Errorf("%s: only %d probes", name, len(all))
 		}
 		for id, p := range all {
-			if want := linkerset.FromID(id); p.Provider != want.Provider || p.Name != want.Name || p.Module != "" || p.Function != "" {
+			if want := linkerset.ProbeFromID(id); p.Provider != want.Provider || p.Name != want.Name || p.Module != "" || p.Function != "" {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}

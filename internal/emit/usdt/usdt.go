@@ -58,9 +58,9 @@ type Probe struct {
 	Site      linkerset.Ref
 }
 
-// Ours reports whether a section tells that a Writer has been at an object: there is
-// one for each text section, with notes or without.
-func Ours(s *elfreloc.Section) bool { return s.Name == functionSection }
+// IsNoteSection reports whether a section was made by a Writer: there is one for each
+// text section, with notes or without.
+func IsNoteSection(s *elfreloc.Section) bool { return s.Name == functionSection }
 
 // Writer adds notes to an object.
 type Writer struct {

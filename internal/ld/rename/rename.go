@@ -40,9 +40,9 @@ func (n *Names) Add(name, instead string) {
 // Prefix is what all names begin with.
 func (n *Names) Prefix() string { return string(n.prefix) }
 
-// Spelled has a name for each of n, as some format writes it: names changed by one
+// Respell returns the names of n as some format writes them: names changed by one
 // function, and what takes their place by another.
-func (n *Names) Spelled(name, instead func(string) string) *Names {
+func (n *Names) Respell(name, instead func(string) string) *Names {
 	with := New(name(string(n.prefix)))
 	for _, was := range slices.Sorted(maps.Keys(n.names)) {
 		with.Add(name(was), instead(n.names[was]))

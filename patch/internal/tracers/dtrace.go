@@ -46,7 +46,7 @@ func (w *Writer) unreadable(p *probe) string {
 		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
 	case told < p.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
-	case told > 0 && w.o.Machine.Traits().Arguments.Numbers:
+	case told > 0 && w.o.Machine.Traits().Arguments.NumericRegisters:
 		return "it takes registers that are called by numbers for constants"
 	case bad != "":
 		return fmt.Sprintf("it does not read %s", bad)

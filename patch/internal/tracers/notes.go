@@ -108,7 +108,7 @@ func (w *Writer) types(s Stub, args []linkerset.Argument) (types []stapsdt.Type,
 			if a.Index != i {
 				return types, false // one is missing, or there twice
 			}
-			types = append(types, stapsdt.Passed(a.Native, m))
+			types = append(types, stapsdt.ArgumentType(a.Native, m))
 		}
 		return types, true
 	}

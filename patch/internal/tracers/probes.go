@@ -34,7 +34,7 @@ func (p *Probes) probe(id string) (linkerset.Probe, error) {
 			return probe, nil
 		}
 	}
-	return linkerset.FromID(id), nil
+	return linkerset.ProbeFromID(id), nil
 }
 
 // prototypes are the parameters of stubs that debug information declares, by the stub's
