@@ -24,7 +24,7 @@ type calling struct {
 }
 
 // prototypes notes with how many arguments a file calls its stubs. Debug
-// information that makes no sense is no fault of the probes.
+// information that makes no sense is not a fault of the probes.
 func (c *fileChecker) prototypes() error {
 	if err := c.code.Read(); err != nil || c.code.Lines() == nil {
 		return err

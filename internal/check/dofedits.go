@@ -58,7 +58,7 @@ func (c *fileChecker) dofEdits() error {
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
-		if err := c.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and is no form of that any more"); err != nil {
+		if err := c.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and no longer has a form of that"); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func mayBeSemaphore(name string) bool {
 }
 
 // guardReads notes the semaphores that the code of a file reads, by their symbols. What only
-// defines one is no guard: objects of provider files do, and linkers keep the semaphores of
+// defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
 // functions that they drop.
 func (c *fileChecker) guardReads() error {
 	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})

@@ -61,7 +61,7 @@ const allObjects = -1
 
 // use is a reference of a file to a probe object that it does not define.
 type use struct {
-	finding Finding // what it is if nobody defines it
+	finding Finding // what it is if it stays undefined
 	hidden  bool    // reaches into no other module
 }
 
@@ -146,7 +146,7 @@ func (l *link) nameOf(site knownSite) Probe {
 	}
 }
 
-// undefined finds the uses of a probe object that nobody defines.
+// undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
 	for _, u := range l.uses[name] {
 		switch inImage := u.finding.Rule == UnresolvedProbe; {

@@ -21,7 +21,7 @@ type linkedStubs struct {
 	said  map[image.Addr]bool
 
 	filled map[uint64]bool // the words that the loader puts the address of a symbol into
-	table  uint64          // where the global offset table is, for who names slots from there
+	table  uint64          // where the global offset table is, for code that names slots from there
 
 	descriptors []*elfreloc.Section // of functions
 
@@ -35,8 +35,7 @@ type stubFunction struct {
 }
 
 // linkedStubs looks for what is left of stubs in an image: in one of converted
-// objects nothing is. That a stub is defined there is no fault as long as nobody
-// uses it.
+// objects nothing is. An unused definition of a stub is not a fault.
 func (c *fileChecker) linkedStubs(mentioned bool) error {
 	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	s.findDescriptors()
@@ -240,8 +239,8 @@ func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr
 	return nil
 }
 
-// bridges looks for code of linkers that goes on to a stub: who enters it calls the stub, and
-// not what is in it.
+// bridges looks for code of linkers that goes on to a stub: code that enters it calls
+// the stub, and not what is in it.
 func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
 	m, ok := s.Machine.(arch.Bridger)
 	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
@@ -267,7 +266,7 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 	switch {
 	case sec.Flags&elf.SHF_EXECINSTR != 0:
 		return s.branches
-	case isGOT(sec), s.describes(sec.Addr): // which code may load from, and nobody else
+	case isGOT(sec), s.describes(sec.Addr): // which only code may load from
 		return nil
 	}
 	switch sec.Type {

@@ -10,7 +10,7 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// noteSite is a site of a probe call that notes tell of and no record: headers of provider
+// noteSite is a site of a probe call with a note and without a record: headers of provider
 // files make them, and SystemTap's.
 type noteSite struct {
 	at    image.Addr
@@ -27,7 +27,7 @@ func (s *noteSite) ids() []string {
 }
 
 // findNoteSites collects them, sorted. Notes of functions that a linker has dropped are in
-// some images all the same: what they name is no code, and no site.
+// some images all the same: what they name is not code, so not a site.
 func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 	recorded := make(map[image.Addr]bool, len(c.entries))
 	for i := range c.entries {

@@ -27,7 +27,7 @@ type reached struct {
 
 // imageSites is what one file has.
 type imageSites struct {
-	linked   bool // it is no object
+	linked   bool // not an object
 	sites    []imageSite
 	used     []bool         // sites that some copy has
 	spare    map[string]int // the others
@@ -214,7 +214,7 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 }
 
 // find gives to each site of the copy that has none yet the first one of the instance that
-// matches, is nobody else's, and has the key that is wanted: so it need not look at all.
+// matches, is free, and has the wanted key: so it need not look at all.
 func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSite) []K) {
 	taken := make(map[*imageSite]bool, len(p.sites))
 	for _, s := range p.sites {

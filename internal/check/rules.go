@@ -47,7 +47,7 @@ var (
 	DuplicateRecord = &Rule{"duplicate-record", Error, "a site has two records",
 		"Records were linked twice, or code was folded together that differs in its probes.",
 		"Link each object, and what sites --asm writes, once; link converted objects and no sites --asm of them."}
-	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are no disabled form",
+	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are not a disabled form",
 		"Something has changed the code after the conversion, or the record is of other code.",
 		"Convert last, and link the objects as they were converted."}
 	UndefinedProbe = &Rule{"undefined-probe", Error, "a probe has no definition",

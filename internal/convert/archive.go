@@ -97,7 +97,7 @@ func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.
 }
 
 // keptMembers bounds what is kept in memory of an archive until it is written, in
-// bytes. Members for which there is no room are converted a second time, when they
+// bytes. Members beyond that are converted a second time, when they
 // are written.
 const keptMembers = 16 << 20
 

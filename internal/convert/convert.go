@@ -26,8 +26,8 @@ type Options struct {
 	Files int
 
 	FollowThin bool // take files outside of the directory of a thin archive
-	DryRun     bool // write nothing, and tell how many sites would be converted
-	Verbose    bool // tell of each site
+	DryRun     bool // write nothing, and report how many sites would be converted
+	Verbose    bool // report each site
 	Manifest   bool // describe each object
 
 	// KeepTime says that a file which is converted in its place keeps its time of
@@ -70,11 +70,11 @@ func (c *Converter) File(path, target string) *Result {
 	return r
 }
 
-// attempts is how often a file is tried that somebody changes under way: it may be
-// another sdtconvert, which leaves nothing to do.
+// attempts is how often a file is tried that changes under way: it may be another
+// sdtconvert's doing, which leaves nothing to do.
 const attempts = 3
 
-// retry tries something on a file again if somebody has changed it meanwhile.
+// retry tries something on a file again if the file has changed meanwhile.
 func retry(try func() error) error {
 	for i := 1; ; i++ {
 		if err := try(); i == attempts || !errors.Is(err, input.ErrChanged) {

@@ -18,14 +18,14 @@ import (
 // was known by then. It is good for as long as the source is.
 type conversion struct {
 	entry    *manifest.Object // nil where no manifest is wanted
-	object   *input.Object    // nil for what is none
+	object   *input.Object    // nil for another file
 	output   *elfreloc.Output // nil where nothing changes
 	warnings []error
 	lines    bytes.Buffer // to print once the output is written
 	err      error
 }
 
-// source converts a source in memory, and tells of it as the options say. mentioned is
+// source converts a source in memory, and reports on it as the options say. mentioned is
 // called with an object that mentions a stub, and will probably change; it may be nil.
 func (c *Converter) source(src *input.Source, mentioned func(o *input.Object)) *conversion {
 	made := &conversion{}
@@ -70,7 +70,7 @@ func (c *Converter) output(src *input.Source, mentioned func(o *input.Object)) (
 	return o, out, err
 }
 
-// open makes an object of a source; nil of what is none, and need not be converted.
+// open makes an object of a source; nil if it is not one, and need not be converted.
 func (c *Converter) open(src *input.Source) (*input.Object, error) {
 	o, err := src.Relocatable(c.Patch.Names)
 	if errors.Is(err, input.ErrSkipped) {
@@ -112,7 +112,7 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	if err := entry.Describe(scan, plan, omitted, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout}); err != nil {
 		return err
 	}
-	// What is wrong with debug information is no matter of a conversion: inspect warns of it.
+	// Faults of debug information do not matter for a conversion: inspect warns of them.
 	entry.FindSources(o.Object, o.Machine)
 	return nil
 }

@@ -62,7 +62,7 @@ func newThinChanges(c *Converter, a *input.Archive) *thinChanges {
 type thinChange struct {
 	*archive.Member
 	name, path string
-	convert    bool           // or somebody has changed it
+	convert    bool           // or it has changed
 	planned    archive.Change // but for symbols that the conversion will add
 }
 
@@ -159,7 +159,7 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 		return made, err
 	case o == nil:
 		return made, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
-	case out == nil: // somebody else has converted it
+	case out == nil: // another process has converted it
 		return t.copyUnchanged(src, o)
 	}
 	if made, err = change(t.a, src, o, out); err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // ErrChanged says that a file is no longer what was opened.
-var ErrChanged = errors.New("was changed by somebody else while it was converted")
+var ErrChanged = errors.New("file changed during conversion")
 
 // File is a regular file as it was when it was opened. Several goroutines may read
 // from it.
@@ -60,7 +60,7 @@ const arenaSize = 96 << 10
 // none.
 const maxSpans = 128
 
-// arenas are those that nobody uses any more.
+// arenas are those that are no longer used.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
 // Open opens a regular file.
@@ -175,7 +175,7 @@ func (f *File) Slice(off, n int64) []byte {
 			return f.heldBytes(off, n)
 		}
 	}
-	if n > f.left() || f.hold(off, n) != nil { // whoever reads it meets the error again
+	if n > f.left() || f.hold(off, n) != nil { // its reader meets the error again
 		return nil
 	}
 	return f.heldBytes(off, n)

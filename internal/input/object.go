@@ -66,8 +66,8 @@ func (s *Source) object() (*Object, error) {
 	return &Object{o, machines.Lookup(o.ABI()), s}, nil
 }
 
-// Release lets the memory of an object be used for another. Who has many objects, one
-// after the other, saves time by it; nothing that was read of the object is good any
+// Release lets the memory of an object be used for another. With many objects, one after
+// the other, it saves time; nothing that was read of the object is good any
 // more.
 func (o *Object) Release() {
 	objects.Put(o.Object)

@@ -76,7 +76,7 @@ func (s *Source) Slice(off, n int64) []byte {
 const loadedMember = 64 << 10
 
 // Load reads a small source into memory that is good for as long as its file is
-// open, or as somebody has it.
+// open, or in use.
 func (s *Source) Load() error {
 	switch {
 	case s.Size == s.File.Size():

@@ -57,7 +57,7 @@ func (s *session) renames(all []renamed) *rename.Names {
 	return names
 }
 
-// convertInputs converts inputs, to copies or in their place. all are those that tell of
+// convertInputs converts inputs, to copies or in their place. all are those that mention
 // probes.
 func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted, error) {
 	if len(wanted) == 0 {

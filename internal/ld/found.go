@@ -45,7 +45,7 @@ func findFiles(ln *line.Line) found {
 }
 
 // fitting takes the first of several files that is for the target of the link, as most
-// linkers do. There is no choice where there is one.
+// linkers do. A single file is always taken.
 func fitting(ln *line.Line, files []string, target func() input.Target) string {
 	if len(files) < 2 || ln.Rules.TakesFirst {
 		files = append(files, "")

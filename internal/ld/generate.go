@@ -94,8 +94,7 @@ func wordsLLD(words []string, directory, out, probePrefix string) []string {
 		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+probePrefix+"*")
 }
 
-// runFirst runs the linker before it runs for the user, who is told of it only if it
-// fails.
+// runFirst runs the linker before it runs for the user, and reports only failures.
 func (l *link) runFirst(words []string, names *rename.Names, env ...string) error {
 	words, err := l.arguments(words, "first-arguments")
 	if err != nil {

@@ -68,7 +68,7 @@ func (d *prerequisiteDropper) span(at, after int) (from, to int) {
 }
 
 // blankBefore is where white space begins that ends at an offset. At the end of the
-// text nobody asks for it. More than maxHeld of it is no linker's.
+// text it is not needed. No linker writes more than maxHeld of it.
 func (d *prerequisiteDropper) blankBefore(at int, end bool) int {
 	from := at
 	for !end && from > 0 && at-from < maxHeld && bytes.IndexByte([]byte(" \t\n\\"), d.held[from-1]) >= 0 {

@@ -152,7 +152,7 @@ func (s *scanner) object(in *linkInput, src *input.Source) error {
 		}
 	}
 	if err != nil {
-		// Nobody need read what holds no probe.
+		// What holds no probe need not be readable.
 		if found, _ := src.Mentions(s.needles); !found {
 			return nil
 		}

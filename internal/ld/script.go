@@ -138,8 +138,8 @@ func (r scriptReader) scripted(root *script) (files []named) {
 	return files
 }
 
-// loaded is the file that a pattern names which is no pattern. GNU ld reads it as an
-// input, if it is none.
+// loaded is the file that a pattern without wildcards names. GNU ld reads it as an
+// input, if it is not one yet.
 func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	if r.dialect != line.GNU || p.Excludes || strings.Contains(p.Text, ":") || line.IsWildcard(p.Text) || p.Text == "" {
 		return found

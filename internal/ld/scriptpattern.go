@@ -236,7 +236,7 @@ func (c *scriptCopier) excludeFrom(p line.Pattern, extra []comparedFile) (edits 
 	for _, s := range p.Sections {
 		switch {
 		case s.Sorted && c.dialect == line.Gold:
-			return nil, errDiffers // it is no grammar there
+			return nil, errDiffers // not in the grammar there
 		case s.List >= 0:
 			edits = append(edits, edit{line.Span{Start: s.List, End: s.List}, " " + list})
 		case c.dialect != line.LLD || !s.Follows:

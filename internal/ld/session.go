@@ -19,8 +19,8 @@ type session struct {
 	files   *replace.Writer // of all files that are written
 	watched sync.Once
 
-	// mu is of the rest. A signal that ends the process keeps it: whoever wants to make
-	// another file, or to run the linker, waits for the end.
+	// mu guards the rest. A signal that ends the process keeps it, so that making another
+	// file, or running the linker, waits for the end.
 	mu      sync.Mutex
 	temp    *tempDirectory // nil for none
 	running *os.Process    // the linker, while it runs

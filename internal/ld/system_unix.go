@@ -25,7 +25,7 @@ func forward(child *os.Process, sig os.Signal) {
 // an error of a write.
 func ends(sig os.Signal) bool { return sig != syscall.SIGPIPE }
 
-// stopReading wakes who reads, once all is there that is to come.
+// stopReading wakes the reader, once all is there that is to come.
 func (p *pipe) stopReading() { p.r.SetReadDeadline(time.Now()) }
 
 // drain passes on what the pipe still holds.

@@ -14,8 +14,8 @@ import (
 )
 
 // tempDirectory is where a link keeps what it makes. It exists only when there is
-// something to keep. A nil one is no directory. Its session's lock is held by whoever
-// calls its methods.
+// something to keep. A nil one means no directory. Callers of its methods hold its
+// session's lock.
 type tempDirectory struct {
 	path        string
 	files       []string        // that may be in it, of which there may be many

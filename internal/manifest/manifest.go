@@ -79,7 +79,7 @@ const (
 	Live     = "live"     // still calls the stub
 	Disabled = "disabled" // converted earlier
 	Refused  = "refused"  // cannot be converted
-	Unknown  = "unknown"  // recorded, but with bytes that are no disabled form
+	Unknown  = "unknown"  // recorded, but with bytes that are not a disabled form
 )
 
 // Record is what the record of a site says, or will say.

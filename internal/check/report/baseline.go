@@ -39,7 +39,7 @@ func ReadBaseline(name string) (Baseline, error) {
 			continue
 		}
 		if len(fields) != 5 || check.RuleNamed(fields[0]) == nil {
-			return nil, fmt.Errorf("%s:%d: is no line of a baseline; --write-baseline writes one", name, n)
+			return nil, fmt.Errorf("%s:%d: is not a line of a baseline; --write-baseline writes one", name, n)
 		}
 		b[strings.Join(fields, " ")] = true
 	}

@@ -1,6 +1,6 @@
 // Package line reads the command line of a linker: which of its words are
 // input files, and in what state the linker reads them. What it does not know it
-// takes for a flag without a value, which nobody changes.
+// takes for a flag without a value, which is left as it is.
 //
 // Most rules are those that GNU ld, gold, lld and mold have in common; Rules has the
 // others. No linker is asked: one that starts to find out its own name takes longer than

@@ -112,7 +112,7 @@ func (w *writer) flush(end bool) error {
 			break
 		}
 		name, instead := w.lookup(text)
-		if name == "" { // a file that nobody was told of
+		if name == "" { // an unknown file
 			out = append(out, w.prefix...)
 			text = text[len(w.prefix):]
 			continue

@@ -58,7 +58,7 @@ func (t *Target) CheckDOF(d DOF) error {
 		return &elfreloc.Error{File: d.Drti.Name, Err: fmt.Errorf(format, args...)}
 	}
 	if withoutFlags(d.Drti) != abi || d.Drti.Type != elf.ET_REL {
-		return fail("is no object of %v, %v", abi.Machine, abi.Class)
+		return fail("is not an object of %v, %v", abi.Machine, abi.Class)
 	}
 	syms, err := d.Drti.Symbols()
 	if err != nil {

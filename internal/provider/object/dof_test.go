@@ -83,7 +83,7 @@ func TestUselessDrti(t *testing.T) {
 	for path, want := range map[string]string{
 		assembled(t, "nop\n"):                                "does not register __SUNW_dof",
 		assembled(t, ".globl __SUNW_dof\n__SUNW_dof: nop\n"): "defines __SUNW_dof, which is what it is to register",
-		arm64: "is no object of EM_X86_64, ELFCLASS64",
+		arm64: "is not an object of EM_X86_64, ELFCLASS64",
 	} {
 		d := DOF{}
 		if err := d.OpenDrti(path); err != nil {

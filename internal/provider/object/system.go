@@ -69,11 +69,11 @@ func (s System) Drti(sysroot string) string {
 	return paths.Join(sysroot, filepath.FromSlash(systems[s].drti))
 }
 
-// ErrSystem says that nobody here knows how a system has probes.
+// ErrSystem says that a system's form of probes is not known.
 var ErrSystem = errors.New("has no form of probes that is known here; --target names a system that has")
 
-// ParseSystem finds the system that a triplet, or a name that Go has for one, tells of. One
-// without a system is of Linux.
+// ParseSystem returns the system of a triplet, or of a name that Go has for one; Linux if
+// it has none.
 func ParseSystem(name string) (System, error) {
 	for _, known := range []struct {
 		word string
@@ -91,8 +91,8 @@ func ParseSystem(name string) (System, error) {
 	return Linux, nil
 }
 
-// addSystem takes in what an object tells of its system: illumos' compilers tell nothing,
-// or that it is Solaris.
+// addSystem adds what an object says about its system: illumos' compilers say nothing,
+// or Solaris.
 func (t *Target) addSystem(abi elf.OSABI) error {
 	told := Linux
 	switch abi {

@@ -32,7 +32,7 @@ type compiler struct {
 }
 
 // ErrNone says that there is no compiler.
-var ErrNone = errors.New("-C needs a C compiler, and there is none: install one, or name it with CC, CPP or -x cpppath")
+var ErrNone = errors.New("-C needs a C compiler, and found none: install one, or name it with CC, CPP or -x cpppath")
 
 // ownNames are the compilers that are looked for where nothing names one.
 var ownNames = []string{"cc", "gcc", "clang", "cpp"}

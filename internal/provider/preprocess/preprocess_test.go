@@ -204,7 +204,7 @@ func TestTargets(t *testing.T) {
 		{"gcc", "aarch64-linux-gnu", "#if MINE || defined YOURS\n#endif\n", "on_linux on_unix"},
 		{"gcc", "aarch64-linux-gnu", machine, "p.d: whether __aarch64__ is defined only a compiler for aarch64-linux-gnu knows; name one with CC or -x cpppath, or give -U __aarch64__"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#ifdef __SIZEOF_POINTER__\n#endif\n", "p.d: whether __SIZEOF_POINTER__ is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __SIZEOF_POINTER__"},
-		{"gcc", "x86_64-unknown-freebsd14.0", "#include <sys/types.h>\n", "p.d: -C: gcc -E: exit status 1; it is no compiler for x86_64-unknown-freebsd14.0 and has none of its headers: name one with CC or -x cpppath"},
+		{"gcc", "x86_64-unknown-freebsd14.0", "#include <sys/types.h>\n", "p.d: -C: gcc -E: exit status 1; it is not a compiler for x86_64-unknown-freebsd14.0 and has none of its headers: name one with CC or -x cpppath"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#if __GNUC__ > 3\n#endif\n", "p.d:17:5: whether __GNUC__ is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __GNUC__"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#if __FreeBSD__ >= 13\n#endif\n", "p.d: whether __FreeBSD_version is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __FreeBSD_version"},
 	} {

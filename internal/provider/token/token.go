@@ -43,7 +43,7 @@ const (
 	Text           // a string or a character constant, with its quotes
 	Sign           // an operator or a parenthesis, of one character unless it is in signs
 	Directive      // a line that begins with #: what follows that, without comments
-	Bad            // what is none: Text says why
+	Bad            // not a token: Text says why
 )
 
 // Token is a word of a file.
