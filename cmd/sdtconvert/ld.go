@@ -108,7 +108,7 @@ func (p *program) runAsLinker(name string, args []string) int {
 		err = f.validateLinker()
 	}
 	if err == nil && f.NArg() > 0 {
-		err = usagef("%q is no flag", f.Arg(0))
+		err = usagef("%q is not a flag", f.Arg(0))
 	}
 	if err != nil {
 		return p.report(fmt.Errorf("%s: %w", envFlags, err))

@@ -29,7 +29,7 @@ func (a *Archive) Collect() *Collection { return &Collection{edit: a.Edit()} }
 
 // Add adds a member, in the order of the thin archive, under the name that it is to
 // have. The extents of its output name bytes of no input but their own (From). What
-// the thin archive's header tells of date, owner and mode is kept.
+// the thin archive's header says about date, owner and mode is kept.
 func (c *Collection) Add(m *Member, name string, change Change) error {
 	a := c.edit.a
 	header, err := a.read(m.Header, headerSize)

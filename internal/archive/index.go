@@ -17,7 +17,7 @@ import (
 //
 // That of System V is big-endian on every machine: a count, as many offsets of
 // headers, and as many names that end in NUL; "/SYM64/" has words of 64 bits. That
-// of BSD is in the byte order of whoever made it: the length of a table, pairs of
+// of BSD is in the byte order of its maker: the length of a table, pairs of
 // the offset of a name and that of a header, the length of the names, the names.
 type index struct {
 	span         // of the table itself

@@ -5,8 +5,8 @@
 // function in it, as that of SDT_PROBE_DEFINE(icmp, , unreach, pkt__receive): then only
 // the struct sdt_probe does, which one source defines. So the files of a run are looked
 // at before any is converted. Of those whose names hold no probe object, nothing but
-// the names is read; and what cannot be read tells nothing, for whoever converts or
-// links it to complain of.
+// the names is read; and what cannot be read says nothing: its conversion or
+// link reports it.
 package known
 
 import (
@@ -42,7 +42,7 @@ type definition struct {
 }
 
 // rank is what counts where several files define a probe: what is certainly a part of
-// the program is before what a linker takes only if nobody else defines it.
+// the program is before what a linker takes only if it is not defined elsewhere.
 type rank uint8
 
 const (
@@ -94,8 +94,8 @@ func same(a, b *linkerset.Probe) bool {
 	return a.Provider == b.Provider && a.Module == b.Module && a.Function == b.Function && a.Name == b.Name && slices.Equal(a.Args, b.Args)
 }
 
-// Probe implements patch.ProbeSource. That definitions disagree is an error, but only for who
-// asks.
+// Probe implements patch.ProbeSource. That definitions disagree is an error of this
+// call alone.
 func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
 	d := t.probes[id]
 	if d == nil {

@@ -23,7 +23,7 @@ type lister struct {
 	out        *Listing
 	lines      map[key]*Probe
 	states     *sitestate.Reader
-	semaphores *semaphores         // nil when nobody wants them
+	semaphores *semaphores         // nil unless wanted
 	warned     bool                // of the prefix of probe objects
 	told       map[image.Addr]told // by site, those that no record tells
 }
@@ -107,9 +107,9 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 }
 
 // withTold adds the sites that have no record, and sorts all: those that have a note, as
-// headers of provider files make them, and those that DTrace's object format tells of. Of
-// notes, what is no disabled form in the file is no site of this program's: SystemTap's
-// header has others.
+// headers of provider files make them, and those in DTrace's object format. A note whose
+// code is not a disabled form names no site of this program's: SystemTap's header has
+// others.
 func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
 	known := map[image.Addr]bool{}
 	for i := range entries {
@@ -222,7 +222,7 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	}
 	of := l.states.StateOf
 	if l.told[e.Site].dof {
-		of = l.states.OfDOF
+		of = l.states.StateOfDOF
 	}
 	found, err := of(e)
 	s.Kind, s.State = found.Kind, found.State

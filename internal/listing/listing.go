@@ -31,7 +31,7 @@ type Listing struct {
 
 // Probe is a probe of one function.
 type Probe struct {
-	Number    int        `json:"id"` // of the run's lines; whoever prints them counts them
+	Number    int        `json:"id"` // of the run's lines; the printer counts them
 	Provider  string     `json:"provider"`
 	Module    string     `json:"module"`
 	Function  string     `json:"function"`
@@ -80,7 +80,7 @@ type Options struct {
 	ProbePrefix string      // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Filter      Filter
-	Semaphores  bool // of sites; without them nobody is warned of notes
+	Semaphores  bool // of sites; without them there are no warnings of notes
 }
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }

@@ -43,7 +43,7 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
-	lines     *lines.Table      // nil where there are none, or nobody wants them
+	lines     *lines.Table      // nil if there are none, or none are wanted
 	debug     *debugfile.Shared // the separate debug file; nil until it may be wanted
 }
 
@@ -79,7 +79,7 @@ func NewModuleCode(m *image.Module, o Options) *Code {
 
 // Read reads what names addresses, once: the functions and, where they are wanted, the
 // units of the debug information. It has to come before the first address is looked
-// up. That there is no debug information, or that it makes no sense, is no error.
+// up. Missing debug information, or one that makes no sense, is not an error.
 //
 // Both may come from a separate debug file. It is looked for once, as package
 // debugfile has it: under /usr/lib/debug by its build id, else by the name in

@@ -62,8 +62,8 @@ func TestFindWhatIsNowhere(t *testing.T) {
 	path := filepath.Join(objects.Directory(), "calls.amd64-gcc12-g.o")
 	s := open(t, path, Options{Warn: refuse(t)})
 	for text, want := range map[string]string{
-		"0x10":       `"0x10" is no address in an object: that is a section and an offset, .text+0x10`,
-		".text+x":    `"x" is no address`,
+		"0x10":       `invalid address "0x10": in an object, want a section and an offset, .text+0x10`,
+		".text+x":    `"x" is not an address`,
 		".none+0x0":  path + `: has no section ".none"`,
 		"+0x0":       path + `: has no section ""`,
 		".data+0x0":  path + ": .data+0x0: is not in code",

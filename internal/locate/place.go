@@ -38,7 +38,7 @@ type Frame struct {
 	Source   string `json:"source,omitempty"` // file:line
 }
 
-// String shows an address as symbol+offset, and tells when that is no symbol, or
+// String shows an address as symbol+offset, and says if that is not a symbol, or
 // one without a size that nothing else confirms.
 func (p *Place) String() string {
 	if p.Function == "" {

@@ -60,7 +60,7 @@ func parseAddress(text string) (image.Addr, error) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {
-		return image.Addr{}, fmt.Errorf("%q is no address", text)
+		return image.Addr{}, fmt.Errorf("%q is not an address", text)
 	}
 	return image.Addr{Offset: n}, nil
 }
@@ -99,7 +99,7 @@ func (s *fileSpace) parse(text string) (image.Addr, error) {
 	}
 	at := strings.LastIndexByte(text, '+')
 	if at < 0 {
-		return image.Addr{}, fmt.Errorf("%q is no address in an object: that is a section and an offset, .text+0x10", text)
+		return image.Addr{}, fmt.Errorf("invalid address %q: in an object, want a section and an offset, .text+0x10", text)
 	}
 	a, err := parseAddress(text[at+1:])
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package manifest tells of the sites of objects: what a conversion does to each, and
+// Package manifest describes the sites of objects: what a conversion does to each, and
 // what an earlier one has done. Its JSON, which docs/manifest.md describes, is written
 // by conversions, and read to compare it with images.
 package manifest
@@ -89,8 +89,8 @@ type Record struct {
 	Offset  uint64 `json:"offset"` // of the recorded instruction, in the site's section
 }
 
-// Note is what the note of SystemTap's readers says of a site: names as it has them, where
-// __ is no dash.
+// Note is what the note of SystemTap's readers says about a site: names as it has them,
+// with __ and not a dash.
 type Note struct {
 	Provider  string `json:"provider"`
 	Name      string `json:"name"`

@@ -12,9 +12,9 @@ import (
 	"sdtconvert/patch"
 )
 
-// noted describes the sites that notes alone tell of, as the headers of provider files make
+// noted describes the sites that have notes alone, as the headers of provider files make
 // them: those that are not among others. Those of the others that have a note are marked.
-// Notes that cannot be read tell of none; check finds them.
+// Notes that cannot be read name none; check finds them.
 func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 	if scan.Machine == nil || !slices.ContainsFunc(scan.Object.Sections, isNotes) {
 		return nil, nil

@@ -39,8 +39,8 @@ func share(files, jobs int) int {
 }
 
 // InOrder calls work with each number below n, as Each does, and hands the results
-// to done in the order of the numbers, one at a time. Whoever finishes the one that
-// is next in turn hands over what is ready, so that nobody has to be woken for it.
+// to done in the order of the numbers, one at a time. The goroutine that finishes
+// the next in turn hands over what is ready, so that none has to be woken for it.
 func InOrder[R any](n, jobs int, work func(i int) *R, done func(i int, r *R)) {
 	results := make([]*R, n)
 	var mu sync.Mutex // of results, turn, and the calls of done

@@ -20,12 +20,12 @@ import (
 // the process can remove them. The zero value is ready for use, by any number of
 // goroutines.
 type Writer struct {
-	// Begin is called once, before the first file is made, unless it is nil. Who
-	// watches for signals need not do so before.
+	// Begin is called once, before the first file is made, unless it is nil.
+	// Signals need not be watched before.
 	Begin func()
 
 	once  sync.Once
-	mu    sync.RWMutex // held for reading by who makes or renames a file
+	mu    sync.RWMutex // held for reading while a file is made or renamed
 	begun sync.Map     // names of temporary files that exist
 }
 
@@ -37,7 +37,7 @@ func (w *Writer) begin() {
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
-// more: whoever wants to waits for ever. It is for a process that a signal is
+// more: callers wait for ever. It is for a process that a signal is
 // about to end.
 func (w *Writer) Abandon() {
 	w.mu.Lock() // and never unlock
@@ -61,7 +61,7 @@ type Options struct {
 
 // File writes out, made from in, to path with the mode of in. Where path is the
 // input itself, its owner is kept too, as far as that is permitted. A symbolic
-// link is followed and stays. What is no regular file, /dev/null for instance,
+// link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
 	if o.Fresh && o.Draft == nil {

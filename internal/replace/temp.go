@@ -34,7 +34,7 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 	return &temporary{File: f, writer: w}, nil
 }
 
-// createFresh makes a file that nobody but its directory's owner removes.
+// createFresh makes a file that only its directory's owner removes.
 func (w *Writer) createFresh(path string) (*os.File, error) {
 	w.begin()
 	w.mu.RLock()

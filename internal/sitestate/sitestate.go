@@ -68,8 +68,8 @@ func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
 	return r.of(e, r.file.Machine().Disabled)
 }
 
-// OfDOF is Of for a site that DTrace's object format tells of.
-func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
+// StateOfDOF is StateOf for a site in DTrace's object format.
+func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
 		return r.of(e, m.RecordedDOF)
 	}

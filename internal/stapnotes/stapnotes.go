@@ -26,7 +26,7 @@ const headerSize = 12
 
 // Note is the note of one site.
 type Note struct {
-	Provider, Name string // as written: __ is no dash
+	Provider, Name string // as written: with __ and not a dash
 	Args           string // operands, separated by spaces
 	Site           image.Ref
 	// Semaphore is 16 bits, which tracers count up while they have the site armed. It
@@ -76,8 +76,8 @@ type reader struct {
 	faults []error
 }
 
-// section reads the notes of one section. Behind one that is cut off, nobody knows
-// where another would begin.
+// section reads the notes of one section. It ends at one that is cut off: where
+// another would begin is not known.
 func (r *reader) section(sec int) error {
 	data, err := r.o.Data(sec)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *reader) section(sec int) error {
 	size := uint64(len(data))
 	for at := uint64(0); at < size; {
 		if size-at < headerSize {
-			r.fault(sec, at, "%d bytes are no header of a note", size-at)
+			r.fault(sec, at, "%d bytes are too few for the header of a note", size-at)
 			return nil
 		}
 		name, desc, typ := u32(at), u32(at+4), u32(at+8)

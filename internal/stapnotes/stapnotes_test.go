@@ -264,7 +264,7 @@ var brokenNotes = []struct {
 	want   string
 	left   int // notes that can be read
 }{
-	{"short", func(b []byte) []byte { return b[:8] }, ".note.stapsdt+0x0: 8 bytes are no header of a note", 0},
+	{"short", func(b []byte) []byte { return b[:8] }, ".note.stapsdt+0x0: 8 bytes are too few for the header of a note", 0},
 	{"long owner", func(b []byte) []byte { b[3] = 0xff; return b }, ".note.stapsdt+0x0: a note ends ", 0},
 	{"long descriptor", func(b []byte) []byte { b[7] = 0xff; return b }, ".note.stapsdt+0x0: a note ends ", 0},
 	{"cut off", func(b []byte) []byte { return b[:len(b)-4] }, ": a note ends ", 2},

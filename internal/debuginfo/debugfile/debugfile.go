@@ -5,7 +5,7 @@
 // the name in its .gnu_debuglink: beside the image, in .debug there, and under
 // each root in the image's directory (gdb's manual, "Separate Debug Files").
 //
-// The name comes from a file that nobody vouches for. So it has to be a plain
+// The name comes from an untrusted file. So it has to be a plain
 // name, what it leads to a regular file, and that file's build id and checksum
 // the image's.
 package debugfile
@@ -131,11 +131,11 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 		}
 		end := bytes.IndexByte(data, 0)
 		if end < 0 || len(data) < (end+4)&^3+4 {
-			return nil, o.SectionError(i, fmt.Errorf("%d bytes are no name and checksum", len(data)))
+			return nil, o.SectionError(i, fmt.Errorf("%d bytes are too few for a name and checksum", len(data)))
 		}
 		name := string(data[:end])
 		if name == "." || name == ".." || name != filepath.Base(name) {
-			return nil, o.SectionError(i, fmt.Errorf("%q is no plain file name", name))
+			return nil, o.SectionError(i, fmt.Errorf("%q is not a plain file name", name))
 		}
 		return &link{name, o.Encoding.Order.Uint32(data[(end+4)&^3:])}, nil
 	}

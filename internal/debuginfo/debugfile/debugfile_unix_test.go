@@ -210,10 +210,10 @@ func TestHostileLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"../../image": `"../../image" is no plain file name`,
-		"/etc/passwd": `"/etc/passwd" is no plain file name`,
-		"..":          `".." is no plain file name`,
-		"":            `"" is no plain file name`,
+		"../../image": `"../../image" is not a plain file name`,
+		"/etc/passwd": `"/etc/passwd" is not a plain file name`,
+		"..":          `".." is not a plain file name`,
+		"":            `"" is not a plain file name`,
 		"image":       "", // the image itself
 		"nowhere":     "",
 	} {

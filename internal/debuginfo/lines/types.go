@@ -98,7 +98,7 @@ func (p *prototypes) follow(u *unit, v value, structure func(u *unit, entry uint
 // others are types that are neither integers nor pointers.
 var others = map[uint32]string{tagStructure: "a structure", tagClass: "a structure", tagUnion: "a union", tagArray: "a vector"}
 
-// told tells of a type that nothing is known of that it is unknown.
+// told returns the parameter with "unknown" for a type that is not known.
 func (p Parameter) told() Parameter {
 	if p.Other == "" {
 		p.Other = "of an unknown type"

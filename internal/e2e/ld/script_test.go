@@ -181,7 +181,7 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 	}
 	for flags, want := range map[string]string{
 		"--nothing":     "sdtconvert: SDTCONVERT_FLAGS: unknown flag: --nothing",
-		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is no flag`,
+		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is not a flag`,
 		"--help":        "sdtconvert: SDTCONVERT_FLAGS: --help is for sdtconvert ld",
 		"--jobs=0":      "sdtconvert: SDTCONVERT_FLAGS: --jobs 0 is less than 1",
 		"--layout=what": "sdtconvert: SDTCONVERT_FLAGS: unknown layout",

@@ -1,4 +1,4 @@
-// Package sitenotes writes sections of notes that tell of sites of a text section, for
+// Package sitenotes writes sections of notes about the sites of a text section, for
 // tracers that read the file. What the notes say is their formats' business; what is
 // here serves the linkers.
 //

@@ -65,8 +65,8 @@ func (t cType) on(m arch.Machine) Type {
 var others = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
 
 // parseType finds the width and sign of a C type, as a string has it. The name of a
-// parameter may stand behind it. It reports false for what is no integer and no
-// pointer, or is not known.
+// parameter may stand behind it. It reports false for an unknown type, and
+// one that is neither an integer nor a pointer.
 func parseType(text string) (cType, bool) {
 	if strings.ContainsAny(text, "*&[(") {
 		return cType{Type: Type{Size: pointer}}, true

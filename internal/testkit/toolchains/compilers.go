@@ -17,7 +17,7 @@ var (
 	Compilers = []Compiler{GCC, NamedGCC, OldClang, Clang}
 )
 
-// CallGraph has Clang write who calls whom, "" where it cannot.
+// CallGraph has Clang write the call graph, "" if it cannot.
 var CallGraph = callGraph()
 
 func callGraph() string {
