@@ -10,7 +10,7 @@
  *	...
  *		SDT_PROBE1(icmp, , unreach, pkt__receive, header);
  *
- * A tracepoint is a direct call of a function that nobody defines,
+ * A tracepoint is a direct call of an undefined function,
  *
  *	__dtrace_probe_icmp__unreach_pkt__receive(header);
  *
@@ -18,7 +18,7 @@
  * for programs, it is that NOP from the start: assembly that names the same
  * function, and says where the compiler has the arguments. SDT_CALLS asks for calls.
  *
- * docs/probes.md is the manual of this file, docs/reading.md that of whoever
+ * docs/probes.md is the manual of this file, docs/reading.md that of code that
  * reads the structures.
  *
  * Parts of names are pasted and quoted where they come in: an argument that one
@@ -91,8 +91,8 @@ struct sdt_argtype {
 
 /*
  * Arguments. What a call passes is a word, as a cast would make it: signed numbers
- * are extended. A NOP takes integers and enumerations as they are, and
- * words of all others. Pointers stay pointers, or clang keeps each twice. What is no integer, enumeration or pointer is an error, and
+ * are extended. A NOP takes integers and enumerations as they are, and words of all
+ * others. Pointers stay pointers, or clang keeps each twice. Other types are errors, and
  * so is a number of 128 bits.
  */
 typedef __UINTPTR_TYPE__ sdt_word_;
@@ -178,7 +178,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
     float: SDT_BAD_, double: SDT_BAD_, long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
 /*
  * The argument is evaluated into a variable of its own type. Behind a comma, as that
- * may not be a bit-field's; gcc's types of those are no int, but promoted to it.
+ * may not be a bit-field's; gcc's types of those are not int, but promoted to it.
  */
 #define SDT_LET_(n, x)											\
 	__extension__ __auto_type sdt_##n##_given_ = ((void)0, (x));					\

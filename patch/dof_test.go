@@ -38,7 +38,7 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 	return sites
 }
 
-// An object that was converted for DOF tells of the same sites again, and stays as it is.
+// An object that was converted for DOF has the same sites again, and stays as it is.
 func TestDOFIsFoundAgain(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/objs/calls.*.o")
 	if err != nil || len(paths) == 0 {

@@ -81,7 +81,7 @@ func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
 	})
 }
 
-// Armed by a breakpoint over its first byte a site is no disabled one, and by a call
+// Armed by a breakpoint over its first byte a site is not a disabled one, and by a call
 // over all of it, one that is live.
 func TestDisabledIsNotArmed(t *testing.T) {
 	eachDisabled(func(f form, k arch.Kind, env arch.Env) {

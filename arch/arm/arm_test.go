@@ -186,11 +186,11 @@ func wantRefusal(t *testing.T, err error, want string) {
 func TestBranchesOfBothSets(t *testing.T) {
 	for code, want := range map[string]uint64{
 		"00f000ba": 0x10404,    // b.w, and not blt 0x4c008
-		"00f0feff": 0x11000,    // bl, which is no instruction of A32
+		"00f0feff": 0x11000,    // bl, which is not an instruction of A32
 		"fffff7ea": 0xffe10004, // b, which is none of Thumb
 		"fff7feea": 0xf600,     // blx, and not b 0xfffce004
 		"fef7f0eb": 0xe7e4,     // blx, and not bl 0xffc4e000
-		"00f002e8": 0x10008,    // blx, which is no branch of A32
+		"00f002e8": 0x10008,    // blx, which is not a branch of A32
 	} {
 		if to, ok := (Machine{}).Branch(arch.Text{Code: unhex(t, code), Start: 0x10000}, 0x10000); !ok || to != want {
 			t.Errorf("%s goes to %#x, %v, want %#x", code, to, ok, want)

@@ -42,7 +42,7 @@ type codeCase struct {
 	pc    uint64
 	table uint64 // where the global offset table is
 	code  []byte
-	asm   string      // "" where nobody says
+	asm   string      // "" if not given
 	found [][2]uint64 // where, and what it leads to
 }
 
@@ -137,7 +137,7 @@ func words(t testing.TB, m arch.Machine, value string) string {
 	t.Helper()
 	b, err := unhex(value)
 	if err != nil || len(b)%4 != 0 {
-		t.Fatalf("%s are no words: %v", value, err)
+		t.Fatalf("%s are not words: %v", value, err)
 	}
 	for i := 0; m.Traits().ABIs[0].Data == elf.ELFDATA2LSB && i < len(b); i += 4 {
 		slices.Reverse(b[i : i+4])

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// A machine with helpers has a mark for them: one instruction, that is no part of any stub
+// A machine with helpers has a mark for them: one instruction, that is not part of any stub
 // and no breakpoint.
 func TestHelpersHaveAMark(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {

@@ -23,7 +23,7 @@ var exceptions = map[string]string{
 	"internal/provider/preprocess/preprocess.go": "i386",
 }
 
-// A machine is a directory and a line: nothing else that is no test names one. What would
+// A machine is a directory and a line: nothing else that is not a test names one. What would
 // is a constant of its e_machine, a type of its relocations, its package, or its names.
 func TestNothingElseNamesAMachine(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -84,7 +84,7 @@ func TestTraitsAreComplete(t *testing.T) {
 		check(len(slices.Compact(types)) == 3+len(tr.Relative)+len(tr.AlsoRelative), "types of relocations are equal")
 		check(tr.Window > 0 && tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
 		check(slices.Contains(tr.Entries, 0) && slices.IsSorted(tr.Entries), "Entries")
-		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes are for who Relaxes")
+		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes without Relaxes, or the other way round")
 		thunk := tr.ReturnThunk
 		check(thunk.Symbol != "" || thunk.Sites == "" && thunk.Near == nil && thunk.Field == 0, "a nameless return thunk")
 		check(tr.Thunk("thunk") == "thunk" && (tr.Thunk(arch.OwnThunk) == thunk.Symbol) == (thunk.Symbol != ""), "Thunk")

@@ -33,7 +33,7 @@ func TestHelpersAreReachedAsStubsWere(t *testing.T) {
 		elf.R_PPC64_REL24:         elf.R_PPC64_REL24,
 		elf.R_PPC64_REL24_NOTOC:   elf.R_PPC64_REL24_NOTOC,
 		elf.R_PPC64_REL24_P9NOTOC: elf.R_PPC64_REL24_P9NOTOC,
-		elf.R_PPC64_NONE:          elf.R_PPC64_REL24, // where nobody says
+		elf.R_PPC64_NONE:          elf.R_PPC64_REL24, // the default
 	} {
 		for _, form := range []arch.Form{arch.Call, arch.Tail} {
 			site := arch.Site{Offset: 8, Form: form, Code: ELFv2.code(insnBL)}

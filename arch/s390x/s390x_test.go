@@ -13,7 +13,7 @@ import (
 // branchCode is brcl, or brasl, with a distance of 0.
 func branchCode(op, half byte) []byte { return []byte{0xc0, half<<4 | op, 0, 0, 0, 0} }
 
-// Each condition is inverted, and those that are none are no conditional tail calls.
+// Each condition is inverted, and those that are none are not conditional tail calls.
 func TestConditions(t *testing.T) {
 	for condition := range byte(16) {
 		code := branchCode(4, condition)

@@ -20,7 +20,7 @@ func TestErrorsAreLines(t *testing.T) {
 	}
 }
 
-// Names in files change no number of lines, and are no commands for a terminal.
+// Names in files change no number of lines, and are not commands for a terminal.
 func TestNamesStayInTheirLines(t *testing.T) {
 	plain, err := os.ReadFile("../../testdata/objs/calls.amd64-gcc12-Os.o")
 	if err != nil {

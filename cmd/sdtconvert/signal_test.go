@@ -23,7 +23,7 @@ type interruptible struct {
 	status    int
 }
 
-// brokenPipe is a standard stream that nobody reads any more.
+// brokenPipe is a standard stream without a reader.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) {

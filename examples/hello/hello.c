@@ -1,5 +1,5 @@
 /*
- * A program with two probes. It calls stubs that nobody defines; sdtconvert
+ * A program with two probes. It calls undefined stubs; sdtconvert
  * turns the calls into NOPs before the program is linked, and records
  * them. The program then prints its own records.
  */

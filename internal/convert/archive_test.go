@@ -306,7 +306,7 @@ func checkMembers(t *testing.T, path string) {
 		if err != nil {
 			return nil
 		}
-		if _, err := s.Symbols(); err == nil { // nobody has read those that name no stub
+		if _, err := s.Symbols(); err == nil { // those that name no stub are not read
 			wantNoStubs(t, s, opts)
 		}
 		return nil

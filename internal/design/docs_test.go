@@ -104,6 +104,6 @@ func TestPackagesAreDescribed(t *testing.T) {
 		delete(described, path)
 	}
 	for path := range described {
-		t.Errorf("docs/design.md describes %s, which is no package", path)
+		t.Errorf("docs/design.md describes %s, which is not a package", path)
 	}
 }

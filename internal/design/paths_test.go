@@ -16,7 +16,7 @@ import (
 
 // textual are the functions of package filepath, and those of package path, that change a
 // path as text: behind a symbolic link ".." leads elsewhere then. EvalSymlinks is right,
-// but for the path of a file that somebody else opens by its name.
+// but for the path of a file that another program opens by its name.
 var textual = []string{"Abs", "Clean", "Dir", "EvalSymlinks", "Join", "Rel"}
 
 // textualPaths are the functions that may call them, each with the reason. What is opened
@@ -81,7 +81,7 @@ func textualCalls(name string, source any) (calls []string, err error) {
 	return calls, nil
 }
 
-// No path that somebody opens later is changed as text.
+// No path that is opened later is changed as text.
 func TestPathsAreNotChangedAsText(t *testing.T) {
 	t.Chdir(root())
 	found := map[string]bool{}
@@ -100,7 +100,7 @@ func TestPathsAreNotChangedAsText(t *testing.T) {
 		for _, call := range calls {
 			found[call] = true
 			if textualPaths[call] == "" {
-				t.Errorf("%s changes a path as text: use internal/paths, or give a reason here why nobody opens it", call)
+				t.Errorf("%s changes a path as text: use internal/paths, or give a reason here why it is not opened", call)
 			}
 		}
 		return err

@@ -61,7 +61,7 @@ func sdtconvert(t *testing.T) string {
 	return command
 }
 
-// A program that is no part of this module lists and converts as sdtconvert does.
+// A program that is not part of this module lists and converts as sdtconvert does.
 func TestProgramOfAnotherModule(t *testing.T) {
 	program, command := outside(t), sdtconvert(t)
 	for _, c := range []struct {

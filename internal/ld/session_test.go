@@ -37,7 +37,7 @@ func (s *signals) process(temp string, out *bytes.Buffer) *process.Process {
 	}
 }
 
-// Before the linker runs, a signal ends everything at once, and who wants to go on waits
+// Before the linker runs, a signal ends everything at once, and work that goes on waits
 // for that.
 func TestSignalWithoutLinker(t *testing.T) {
 	temp := t.TempDir()
@@ -115,7 +115,7 @@ func options(linker string) Options {
 	}
 }
 
-// A directory that nobody may write to is one clear line.
+// A directory that is not writable is one clear line.
 func TestNoTemporaryDirectory(t *testing.T) {
 	s := newSession((&signals{}).process(filepath.Join(t.TempDir(), "none"), nil))
 	_, err := s.mkdir("lto")

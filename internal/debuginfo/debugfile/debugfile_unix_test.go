@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A shared file is opened once, whoever asks, and read until it is closed.
+// A shared file is opened once for all users, and read until it is closed.
 func TestShared(t *testing.T) {
 	directory := setup(t)
 	image := filepath.Join(directory, "bin", "image")

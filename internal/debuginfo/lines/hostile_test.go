@@ -118,7 +118,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// A list of ranges that has no end, or a form that nobody knows, is the fault of
+// A list of ranges that has no end, or an unknown form, is the fault of
 // one unit; the others are read.
 func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 	good := unit4(0, 1, 0, 0, 0, 0)

@@ -123,7 +123,7 @@ func addr2line(t testing.TB, tool, file, section string, places []place) []strin
 	return all
 }
 
-// source makes file:line the same from whoever it is, and "?" when it is not
+// source makes file:line the same from each tool, and "?" when it is not
 // known.
 func source(s string) string {
 	file, line, ok := strings.Cut(s, ":")

@@ -41,7 +41,7 @@ func newTree(t *testing.T, root string) (tree string, variables []string) {
 	return tree, strings.Fields(string(out))
 }
 
-// snapshot tells of each file in directories its kind, size, and when it was written.
+// snapshot returns the kind, size and time of each file in directories.
 func snapshot(t *testing.T, directories []string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

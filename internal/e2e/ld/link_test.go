@@ -296,7 +296,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("twice: %s, %v", out, err)
 		}
 		sayNothing(t, "the output", out)
-		// What is no input is the linker's to judge.
+		// What is not an input is the linker's to judge.
 		for _, args := range [][]string{{"nothing.o"}, {"."}, {"plain.c"}, {"--nothing"}, {"-T", "nothing.lds"}, {"-lnothing"}, {"@nothing"}} {
 			args = append([]string{"-shared", "-o", "none", "sub/second.o"}, args...)
 			want, wantErr := combined(l.Path, args...)

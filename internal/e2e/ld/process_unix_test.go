@@ -175,7 +175,7 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// What a linker leaves running keeps nobody waiting.
+// What a linker leaves running does not delay the end.
 func TestDaemon(t *testing.T) {
 	tools.Need(t, "gcc")
 	enter(t, "none")

@@ -101,7 +101,7 @@ func references(n int) []byte {
 	return f.bytes()
 }
 
-// undecodable has relocations of a stub at what is no call.
+// undecodable has relocations of a stub at what is not a call.
 func undecodable(n int) []byte {
 	count := n / 29
 	return object(make([]byte, 5*count), callsOf(count, 2, false), one(5*count, stub)).bytes()

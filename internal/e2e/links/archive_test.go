@@ -16,7 +16,7 @@ type collected struct {
 	name  string
 	ar    string   // its operation
 	flags []string // of the conversion
-	whole bool     // link all members, and not those alone that the index tells of
+	whole bool     // link all members, and not only those of the index
 }
 
 var collections = []collected{

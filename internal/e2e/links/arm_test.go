@@ -78,7 +78,7 @@ func (im *image) inThumb(addr uint64) bool {
 	return thumb
 }
 
-// evenFunction takes the bit off a function's symbol that tells of Thumb, and notes it.
+// evenFunction takes the bit for Thumb off a function's symbol, and notes it.
 func (im *image) evenFunction(s *elf.Symbol) {
 	if im.file.Machine == elf.EM_ARM && s.Value&1 != 0 {
 		s.Value &^= 1

@@ -180,7 +180,7 @@ func checkPlace(t *testing.T, columns []string) {
 		t.Fatalf("%q: %v, %v", columns, err, err2)
 	}
 	if !disabled("amd64", "probe", data[off:off+8]) {
-		t.Errorf("%q: % x is no site", columns, data[off:off+8])
+		t.Errorf("%q: % x is not a site", columns, data[off:off+8])
 	}
 }
 

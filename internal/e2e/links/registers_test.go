@@ -143,7 +143,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 	}
 }
 
-// registerLength is the length of a call or a jump through registers, 0 for what is none.
+// registerLength is the length of a call or a jump through registers, 0 for another instruction.
 func registerLength(code []byte) uint64 {
 	if code[0]&0xf0 == 0x40 { // REX
 		if n := registerLength(code[1:]); n != 0 {

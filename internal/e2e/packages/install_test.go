@@ -149,7 +149,7 @@ func TestInstallHelp(t *testing.T) {
 		t.Errorf("help: %s", out)
 	}
 	if err := exec.Command("bash", tools.Root("scripts", "install"), "--all").Run(); err == nil {
-		t.Error("an unknown argument is no error")
+		t.Error("an unknown argument is not an error")
 	}
 	if left := files(t, directory); len(left) > 0 {
 		t.Errorf("installed: %q", left)

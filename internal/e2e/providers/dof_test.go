@@ -65,7 +65,7 @@ var (
 )
 
 // dofCalls are the calls of stubs in unconverted objects, as a disassembler sees them: each
-// as DOF would tell of the site. Of weak functions one is linked.
+// as DOF would describe the site. Of weak functions one is linked.
 func dofCalls(t *testing.T, target *dofTarget, objects []string) (sites []string) {
 	t.Helper()
 	tools.Need(t, toolchains.LLVM("llvm-objdump"))
@@ -106,7 +106,7 @@ func parseHex(t *testing.T, s string) (v uint64) {
 	return v
 }
 
-// dofSites are the sites that a file tells of, as dofCalls has them.
+// dofSites are the sites in the DOF of a file, as dofCalls has them.
 func dofSites(f *slurp.File) (sites []string) {
 	for i := range f.Probes {
 		p := &f.Probes[i]
@@ -147,7 +147,7 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 	return file, f, sec
 }
 
-// checkImage checks that each site that a linked image tells of is in the function that it
+// checkImage checks that each site in a linked image's DOF is in the function that it
 // says, and that the bytes there are those that a kernel arms.
 func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	t.Helper()

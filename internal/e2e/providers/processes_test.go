@@ -55,7 +55,7 @@ int main(int n, char **v)
 }
 
 // The test of a probe is true until the last of two tracers ends. The kernel counts the
-// semaphore up once for a site, whoever traces it.
+// semaphore up once for a site, whatever traces it.
 func TestMultitrace(t *testing.T) {
 	needUprobes(t)
 	p := peer{probes: "probe go(int);", source: waiting + `

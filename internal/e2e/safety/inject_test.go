@@ -213,7 +213,7 @@ func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
 	failEachCall(t, draftedSample(t))
 }
 
-// A kernel that cannot copy within itself is no obstacle.
+// A kernel that cannot copy within itself is not an obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {
 	tools.Need(t, "strace")
 	for _, s := range []sample{largeSample(t), draftedSample(t)} {

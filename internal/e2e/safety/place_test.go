@@ -335,7 +335,7 @@ func TestFullDisk(t *testing.T) {
 		directory := mountFull(t, len(s.old)+len(s.new)/2)
 		path := s.place(t, directory)
 		was := identify(t, path)
-		run(t, path).failed(t, path+": no space left on device") // and not a name that nobody knows
+		run(t, path).failed(t, path+": no space left on device") // and not an unknown name
 		wantBytes(t, path, s.old)
 		if now := identify(t, path); now != was {
 			t.Errorf("the file was %+v and is %+v", was, now)

@@ -59,7 +59,7 @@ func hammer(t *testing.T, path string, meddle func()) (well, failed int) {
 		}
 	})
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		o := run(t, "convert", path) // the file may be missing, and is no command then
+		o := run(t, "convert", path) // the file may be missing, and is not a command then
 		switch {
 		case o.status == 0:
 			well++

@@ -31,7 +31,7 @@ sdt_app___hit: .quad 1
 .section .note.GNU-stack, "", @progbits
 `
 
-// A jump to a stub is no disabled form to list and check: it is live, or nobody says which,
+// A jump to a stub is not a disabled form to list and check: it is live, or unknown,
 // and that is a finding.
 func TestLiveTailCalls(t *testing.T) {
 	tools.Need(t, "gcc", "strip")

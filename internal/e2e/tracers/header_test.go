@@ -46,7 +46,7 @@ func readme(t *testing.T, compiler string) string {
 	return dir + "/orders"
 }
 
-// TestReadme has tracers fire a probe behind a test, which nobody else passes.
+// TestReadme has tracers fire a probe behind a test that only they pass.
 func TestReadme(t *testing.T) {
 	want := []string{"1 tea", "2 milk"}
 	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
@@ -59,7 +59,7 @@ func TestReadme(t *testing.T) {
 			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
 				t.Error(diff)
 			}
-			// A breakpoint elsewhere is no tracer.
+			// A breakpoint elsewhere is not a tracer.
 			script = "break main\nrun tea milk\n" + "printf \"> %d\\n\", *(unsigned short *)&shop_placed_semaphore\n"
 			if diff := cmp.Diff([]string{"0"}, underGDB(t, "gdb", script, exe)); diff != "" {
 				t.Error(diff)

@@ -227,7 +227,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// For objects whose triplet is not known clang is no compiler.
+// For objects whose triplet is not known clang is not a compiler.
 func TestNoCompilerForObjects(t *testing.T) {
 	tools.Need(t, clang)
 	path := source(t, "")

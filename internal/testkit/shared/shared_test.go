@@ -49,6 +49,6 @@ func TestDriver(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := f.Driver("no-such-linker"); err == nil {
-		t.Error("a linker that is missing is no failure")
+		t.Error("a linker that is missing is not a failure")
 	}
 }

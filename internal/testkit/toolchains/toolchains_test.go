@@ -36,7 +36,7 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 	for _, m := range toolchains.All() {
 		a := left[m.Name]
 		if a == nil {
-			t.Errorf("%s is no machine in arch/machines, or stands twice in the table", m.Name)
+			t.Errorf("%s is not a machine in arch/machines, or stands twice in the table", m.Name)
 			continue
 		}
 		delete(left, m.Name)

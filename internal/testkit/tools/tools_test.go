@@ -51,7 +51,7 @@ func TestFailuresNameVersions(t *testing.T) {
 			}
 		}
 		if strings.Contains(f.log, "true:") {
-			t.Errorf("it names what is no tool of others: %s", f.log)
+			t.Errorf("it names what is not a tool of others: %s", f.log)
 		}
 	}
 }
@@ -99,6 +99,6 @@ func TestStart(t *testing.T) {
 	short := Start(f, "echo", "other")
 	short.Until(f, "ready")
 	if f.end(); !f.failed {
-		t.Error("a program that ends before it is ready is no failure")
+		t.Error("a program that ends before it is ready is not a failure")
 	}
 }
