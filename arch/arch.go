@@ -123,7 +123,7 @@ type Site struct {
 	Offset uint64 // of its first byte, from the start of the section
 	Form   Form
 	GOT    bool // reaches the stub through the global offset table
-	// Register tells that it goes through registers, and that the relocation against the
+	// Register reports that it goes through registers, and that the relocation against the
 	// stub is elsewhere (Follower).
 	Register bool
 	Code     []byte // its bytes as found

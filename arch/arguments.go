@@ -44,7 +44,7 @@ func (a *Arguments) AsTracersRead(operands string) string {
 	return b.String()
 }
 
-// inName tells whether names in assembler have c.
+// inName reports whether names in assembler have c.
 func inName(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c == '.'
 }
@@ -69,7 +69,7 @@ type Stack struct {
 	// Call and Tail are the offsets of the first one at the site of a call, and of a
 	// tail call: some machines push the return address.
 	Call, Tail int
-	// Aligned tells that arguments of more than a word are aligned to their size.
+	// Aligned reports that arguments of more than a word are aligned to their size.
 	Aligned bool
 }
 

@@ -9,14 +9,14 @@ type Traits struct {
 	ABIs []ABI  // what the headers of its objects say; at least one, all of one class
 
 	Model DataModel // of C
-	// CharUnsigned tells that C's char is unsigned.
+	// CharUnsigned reports that C's char is unsigned.
 	CharUnsigned bool
 
-	// Rela tells that relocations of objects carry their addends (SHT_RELA). Without
+	// Rela reports that relocations of objects carry their addends (SHT_RELA). Without
 	// it they are in the relocated fields (SHT_REL).
 	Rela bool
 	None uint32 // the relocation type that does nothing
-	// NamedNone tells that None has to name symbols with names, and not sections'. Where
+	// NamedNone reports that None has to name symbols with names, and not sections'. Where
 	// addends are in the fields, -r changes them when it moves a section; GNU ld 2.40
 	// aborts on i386, when there is no field.
 	NamedNone bool
@@ -35,13 +35,13 @@ type Traits struct {
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64
-	// EntriesInText tells that linkers put such entries among the code.
+	// EntriesInText reports that linkers put such entries among the code.
 	EntriesInText bool
-	// SlotsFromTable tells that code has the address of the global offset table in a
+	// SlotsFromTable reports that code has the address of the global offset table in a
 	// register, and names slots by their distance from there.
 	SlotsFromTable bool
 
-	// Relaxes tells that linkers delete code bytes, so that a site's address
+	// Relaxes reports that linkers delete code bytes, so that a site's address
 	// has to be a symbol at the site and not a section and an offset.
 	Relaxes bool
 	// Deletes are the types of relocations at whose places they may do so.
@@ -64,10 +64,10 @@ type Traits struct {
 	// They also ask the symbol of a function which instruction set it is of, so where there
 	// is a mark helpers have such symbols. "" where linkers need neither.
 	CodeMark string
-	// Veneers tells that linkers reach what is far through code of their own, which
+	// Veneers reports that linkers reach what is far through code of their own, which
 	// branches indirectly: helpers need a landing pad.
 	Veneers bool
-	// SelfReference tells that helpers which load a semaphore name themselves.
+	// SelfReference reports that helpers which load a semaphore name themselves.
 	SelfReference bool
 
 	Features  Features

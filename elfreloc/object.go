@@ -305,9 +305,8 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	return o.BytesInto(nil, sec, off, n)
 }
 
-// BytesInto is Bytes for those who read one part of a section after another: it
-// may put the bytes where last is, which is nil or what it returned before and
-// nobody uses any more.
+// BytesInto is Bytes for reading one part of a section after another: it may put the
+// bytes where last is, which is nil or what it returned before and is no longer used.
 func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {

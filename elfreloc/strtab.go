@@ -77,7 +77,7 @@ func (t *stringTable) erase(off uint32) {
 func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
 	for i := range e.o.Sections {
 		if s := &e.o.Sections[i]; int(s.Link) == table && i != e.o.symtab && s.Type != elf.SHT_NULL {
-			return // somebody unknown uses the table
+			return // an unknown section uses the table
 		}
 	}
 	type name struct {

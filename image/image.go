@@ -44,7 +44,7 @@ type Ref struct {
 	// Symbol is the name of the symbol that the field goes through, "" when it
 	// goes through none or through a nameless one.
 	Symbol string
-	// Undefined tells that Symbol is not defined here. One that is defined here
+	// Undefined reports that Symbol is not defined here. One that is defined here
 	// is taken to be this definition, though the loader may let an earlier module
 	// interpose its own: what it has decided, a process tells.
 	Undefined bool

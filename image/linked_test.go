@@ -82,7 +82,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
 }
 
-// hasRELR tells whether a test is about what its name says.
+// hasRELR reports whether a test is about what its name says.
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19

@@ -12,7 +12,7 @@ type Mapping struct {
 	Offset     uint64 // in the file, bytes
 	Executable bool
 	Path       string // "[stack]" and its kin, or ""
-	// Deleted tells that the file's name is gone, or another's.
+	// Deleted reports that the file's name is gone, or another's.
 	Deleted bool
 
 	file fileID // {} for memory that belongs to no file

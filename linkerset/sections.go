@@ -81,7 +81,7 @@ const (
 // Field is a field of an entry: an address or a distance, and of what.
 type Field struct {
 	To Referent
-	// Distance tells that the field is a signed 32-bit distance from itself.
+	// Distance reports that the field is a signed 32-bit distance from itself.
 	// Else it is an absolute address, of a word.
 	Distance bool
 }

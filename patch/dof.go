@@ -198,7 +198,7 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 	}
 	return p.eachDOFSite(func(s DOFSite, f resolve.Function) {
 		at := image.Addr{Section: f.Section, Offset: f.Start}
-		if a.Of(f) != "" || added[at] {
+		if a.Lookup(f) != "" || added[at] {
 			return
 		}
 		added[at] = true

@@ -66,7 +66,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		}
 		edit := DOFEdit{
 			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
-			Function: f.Raw, Alias: a.Of(f),
+			Function: f.Raw, Alias: a.Lookup(f),
 		}
 		edit.Site.Code = bytes.Clone(edit.Site.Code)
 		edits = append(edits, edit)

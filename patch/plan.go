@@ -73,7 +73,7 @@ type Site struct {
 	// Operands say where the arguments of a marked nop are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
 	Operands string
-	// Shared tells that the relocation is that of another site, too: a stub's address was
+	// Shared reports that the relocation is that of another site, too: a stub's address was
 	// loaded once for both.
 	Shared bool
 }
@@ -197,7 +197,7 @@ func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tra
 		}
 	}
 	if err == nil && site.Form == arch.Nop {
-		s.Operands, err = found.Of(ref.place())
+		s.Operands, err = found.Lookup(ref.place())
 	}
 	if err != nil {
 		p.refuse(ref, err)

@@ -66,7 +66,7 @@ type Scan struct {
 	Refused []Refusal    // from other sections that are loaded
 	Guards  []Guard      // in the order of their symbols
 
-	// ReturnsThroughThunk tells that the object itself refers to the
+	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
 	ReturnsThroughThunk bool
 

@@ -115,7 +115,7 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	rs := sites[0].Relocs
 	calls := make([]tracers.Site, len(sites))
 	for i, s := range sites {
-		sym, _ := a.semaphores.Of(s.Stub.ID)
+		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		calls[i] = tracers.Site{
 			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: at[i], Semaphore: sym,
 			Section: rs.Target, Offset: s.Change.Site.Offset, Form: s.Change.Site.Form, Operands: s.Operands,

@@ -57,7 +57,7 @@ type Function struct {
 	Section int    // of an object: the section that holds it
 	Start   uint64 // offset in Section, or the address
 	Size    uint64 // bytes; 0 when unknown: it ends where the next one starts
-	// Unsized tells that a symbol without a size was taken for the function of an address,
+	// Unsized reports that a symbol without a size was taken for the function of an address,
 	// and that nothing else says that the function reaches that far.
 	Unsized bool
 }

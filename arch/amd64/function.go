@@ -97,7 +97,7 @@ func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
 	for i := range loads {
 		a.loads[loads[i].Offset] = &loads[i]
 	}
-	a.join(0, &state{reached: true}) // with the caller's values, whoever that is
+	a.join(0, &state{reached: true}) // with the values of any caller
 	for i := range fn.insts {
 		in := &fn.insts[i]
 		if fn.flow.entries.any(in.at+1, in.at+uint64(in.n)) {

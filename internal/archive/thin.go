@@ -24,7 +24,7 @@ func (a *Archive) Path(m *Member) string {
 var ErrOutside = errors.New("lies outside of the archive's directory")
 
 // CheckInside refuses a path that leads out of the directory of a thin archive, by
-// itself or by a symbolic link. Whoever hands on such an archive could have any
+// itself or by a symbolic link. The author of such an archive could have any
 // file read, or converted, that its user may read.
 func (a *Archive) CheckInside(path string) error {
 	directory, err := paths.Real(paths.Directory(a.Name))

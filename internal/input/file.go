@@ -7,7 +7,7 @@
 // There is one rule for how long bytes live. What is read of a file is good until
 // the file is closed, and what is read of a member of an archive until its turn is
 // over: until the function returns that was called with it. Source.Load makes a
-// member's bytes live as long as its file is open. Whoever wants anything for
+// member's bytes live as long as its file is open. A caller that wants anything for
 // longer copies it.
 package input
 

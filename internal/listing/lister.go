@@ -242,7 +242,7 @@ func (l *lister) others() ([]linkerset.Layout, error) {
 	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
 }
 
-// warnOfOthers tells that there are records which are not listed.
+// warnOfOthers warns of records that are not listed.
 func (l *lister) warnOfOthers() error {
 	others, err := l.others()
 	for _, other := range others {

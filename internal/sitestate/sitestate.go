@@ -59,7 +59,7 @@ func New(object *elfreloc.Object, file, memory image.Image, base uint64, names p
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
 type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
-// Of tells what is at the site of a record. The form of a site that is armed in memory is
+// StateOf returns what is at the site of a record. The form of a site that is armed in memory is
 // that of the file. An error is of the file's relocations or symbols.
 func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
 	if e.Layout.Format == linkerset.Tracepoints {

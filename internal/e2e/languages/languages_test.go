@@ -41,7 +41,7 @@ const installed = "/usr/local/libexec/sdtconvert"
 var languages = []struct {
 	section string
 	tools   []string
-	// rare tells that Debian has no such compiler: a test without one is skipped in CI, too.
+	// rare reports that Debian has no such compiler: a test without one is skipped in CI, too.
 	rare bool
 }{
 	{"Rust", []string{"cargo", "rustc", "gcc"}, false},

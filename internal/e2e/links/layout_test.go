@@ -44,7 +44,7 @@ var (
 	layouts = []layout{pairs, relative32, freebsd}
 )
 
-// linkedBy tells whether a linker links the records.
+// linkedBy reports whether a linker links the records.
 func (l layout) linkedBy(ld toolchains.Linker) bool {
 	return l.words != 0 || ld.Can(toolchains.Distances)
 }
@@ -97,7 +97,7 @@ func readPointer(t *testing.T, im *image, addr uint64) (probe, site word) {
 	return readPair(t, im, p.value)
 }
 
-// disabled tells whether bytes are what a site of a kind becomes, or what the helper
+// disabled reports whether bytes are what a site of a kind becomes, or what the helper
 // begins with that it goes to. The forms are written down again here, as hexadecimal
 // beginnings; a dot is any digit.
 func disabled(machine, kind string, code []byte) bool {

@@ -85,7 +85,7 @@ func complaints(tool []string, path string) map[string]bool {
 	return found
 }
 
-// findsFault tells whether readelf finds fault in a line. Outputs of many megabytes are too
+// findsFault reports whether readelf finds fault in a line. Outputs of many megabytes are too
 // long for a regular expression.
 func findsFault(line string) bool {
 	for _, mark := range []string{"<corrupt", "<unknown", "arning:", "rror:"} {

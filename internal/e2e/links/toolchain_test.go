@@ -40,7 +40,7 @@ var (
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 
-// x86 tells whether instructions are those of x86, of either class.
+// x86 reports whether instructions are those of x86, of either class.
 func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine == toolchains.I386 }
 
 // address is one with as many bits as the machine has.

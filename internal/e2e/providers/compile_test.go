@@ -83,7 +83,7 @@ func forms(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// What the notes tell is what those of SystemTap's header tell of the same source.
+// The notes say what those of SystemTap's header say for the same source.
 func TestNotesAreSystemTaps(t *testing.T) {
 	tools.Need(t, "/usr/bin/dtrace", "readelf")
 	ours, theirs := directoryWith(t), t.TempDir()

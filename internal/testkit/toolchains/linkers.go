@@ -65,7 +65,7 @@ func moldCannot() map[Feature]string {
 	return cannot
 }
 
-// Can tells whether a linker has a feature.
+// Can reports whether a linker has a feature.
 func (l Linker) Can(f Feature) bool { return l.Cannot[f] == "" }
 
 // Use is the option that has a compiler's driver take a linker of this family.

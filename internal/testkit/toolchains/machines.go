@@ -123,7 +123,7 @@ func Foreign() []*Machine {
 	return slices.DeleteFunc(slices.Clone(Machines), (*Machine).Native)
 }
 
-// Native tells whether a machine's tools are those without a prefix.
+// Native reports whether a machine's tools are those without a prefix.
 func (m *Machine) Native() bool { return m.Triplet == "" }
 
 // Tool is a program of binutils or of gcc for the machine.
@@ -180,7 +180,7 @@ func (m *Machine) Cannot(l Linker, f Feature) string {
 	return cmp.Or(l.Cannot[f], m.cannot[f])
 }
 
-// Has tells whether the suite has a compiler for the machine.
+// Has reports whether the suite has a compiler for the machine.
 func (m *Machine) Has(c Compiler) bool { return !slices.Contains(m.lacks, c.Name) }
 
 // Compilers are those of Compilers that the suite has for the machine.
@@ -188,7 +188,7 @@ func (m *Machine) Compilers() []Compiler {
 	return slices.DeleteFunc(slices.Clone(Compilers), func(c Compiler) bool { return !m.Has(c) })
 }
 
-// TakesMemory tells whether inline assembly of a compiler takes operands in memory, as
+// TakesMemory reports whether inline assembly of a compiler takes operands in memory, as
 // SystemTap's macros name them.
 func (m *Machine) TakesMemory(c Compiler) bool { return !c.Clang || !m.registers }
 

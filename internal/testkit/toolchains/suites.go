@@ -49,7 +49,7 @@ func named(name string) Suite {
 	panic(fmt.Sprintf("SDTCONVERT_SUITE is %q, which toolchains/suites.tsv does not have", name))
 }
 
-// since tells whether Debian is the suite of a name, or newer.
+// since reports whether Debian is the suite of a name, or newer.
 func since(name string) bool {
 	for _, s := range Suites {
 		if s.Name == name {

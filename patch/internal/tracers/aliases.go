@@ -40,15 +40,15 @@ func NewAliases(o *elfreloc.Object, directory string) (*Aliases, error) {
 	return a, nil
 }
 
-// Of returns the alias that the object has of a function, "" for none.
-func (a *Aliases) Of(f resolve.Function) string {
+// Lookup returns the alias that the object has of a function, "" for none.
+func (a *Aliases) Lookup(f resolve.Function) string {
 	return a.have[image.Addr{Section: f.Section, Offset: f.Start}]
 }
 
 // Name returns the alias of a function. That of a weak function is the same in all objects, as
 // linkers keep one of them: what they keep defines it.
 func (a *Aliases) Name(f resolve.Function) (string, error) {
-	if name := a.Of(f); name != "" {
+	if name := a.Lookup(f); name != "" {
 		return name, nil
 	}
 	syms, err := a.o.Symbols()

@@ -30,8 +30,8 @@ const fixOperands = "let the assembly that marks it write an entry of " + Operan
 // found.
 type Operands map[image.Addr]*string
 
-// Of returns the operands of a marked nop, and refuses one that has no entry.
-func (f Operands) Of(nop image.Addr) (string, error) {
+// Lookup returns the operands of a marked nop, and refuses one that has no entry.
+func (f Operands) Lookup(nop image.Addr) (string, error) {
 	text := f[nop]
 	if text == nil {
 		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)

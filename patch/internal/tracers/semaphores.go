@@ -239,9 +239,9 @@ func use(e *elfreloc.Edit, s *semaphore) {
 	}
 }
 
-// Of returns the symbol of the semaphore of a probe, 0 for none, and what the semaphore is
+// Lookup returns the symbol of the semaphore of a probe, 0 for none, and what the semaphore is
 // called without its suffix.
-func (s Symbols) Of(id string) (sym uint32, name string) {
+func (s Symbols) Lookup(id string) (sym uint32, name string) {
 	if s.of == nil || s.of.byID[id] == nil {
 		return 0, ""
 	}
