@@ -194,7 +194,7 @@ type Insn struct {
 	Reloc  *Reloc // from the start of Code, nil for none
 }
 
-// Source is the instruction as assemblers take it, with a name for Symbol.
+// Source returns the instruction as assemblers take it, with a name for Symbol.
 func (i Insn) Source(symbol string) string {
 	switch {
 	case i.Reloc == nil || i.Symbol == "":

@@ -73,7 +73,7 @@ type Stack struct {
 	Aligned bool
 }
 
-// Operands tells where arguments of the given sizes in bytes are at a site of a form,
+// Operands returns where arguments of the given sizes in bytes are at a site of a form,
 // in assembler, in an object whose header has data as its byte order. It ends before
 // the first whose place it does not know: one of size 0, which is not an integer, or
 // one that takes several registers.
@@ -103,7 +103,8 @@ func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 	return ops
 }
 
-// onStack is the operand of an argument that has its slot some bytes behind the first.
+// onStack returns the operand of an argument that has its slot some bytes behind the
+// first.
 func (t *Traits) onStack(form Form, data elf.Data, slot, size int) string {
 	off := slot + t.Arguments.Stack.Tail
 	if form == Call {

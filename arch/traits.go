@@ -93,7 +93,7 @@ type Traits struct {
 	Conventions
 }
 
-// WordSize is the size of an address in bytes.
+// WordSize returns the size of an address in bytes.
 func (t *Traits) WordSize() int { return t.Model.Pointer }
 
 // Sizes are lengths of code in bytes.
@@ -185,7 +185,7 @@ const (
 // this name.
 const OwnThunk = "*"
 
-// Thunk is the symbol of the return thunk that is asked for: the name itself, or the
+// Thunk returns the symbol of the return thunk that is asked for: the name itself, or the
 // machine's for OwnThunk, if it has one.
 func (t *Traits) Thunk(asked string) string {
 	if asked == OwnThunk && t.ReturnThunk.Symbol != "" {

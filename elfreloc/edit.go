@@ -101,7 +101,7 @@ func (o *Object) Edit() (*Edit, error) {
 	return e, nil
 }
 
-// Object is the object that the edit is of.
+// Object returns the object that the edit is of.
 func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.

@@ -366,7 +366,7 @@ func (o *Object) readInto(b []byte, off int64) error {
 	return &Error{File: o.Name, Err: err}
 }
 
-// End is the offset behind the last byte that the ELF headers account for.
+// End returns the offset behind the last byte that the ELF headers account for.
 // What follows in the file is not ELF: a kernel module's signature, for one.
 func (o *Object) End() int64 {
 	end := uint64(o.Encoding.headerSize())
@@ -381,7 +381,7 @@ func (o *Object) End() int64 {
 	return int64(end)
 }
 
-// Size is the size of the file in bytes.
+// Size returns the size of the file in bytes.
 func (o *Object) Size() int64 { return o.size }
 
 // ReadFile reads n bytes of the file itself at offset off: for what lies behind End,

@@ -111,7 +111,7 @@ func (s *saver) layOut() error {
 	return nil
 }
 
-// alignment is that of a section which moves: what it asks for, as far as it
+// alignment returns that of a section which moves: what it asks for, as far as it
 // was given it where it stood. A section without contents may claim to stand
 // anywhere.
 func (o *Object) alignment(s *Section) uint64 {

@@ -39,7 +39,8 @@ func (s *saver) dropsRefs(rs RelocSection) bool {
 	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// finalSymbols are the new indexes of symbols, as the relocations of a section name them.
+// finalSymbols returns the new indexes of symbols, as the relocations of a section name
+// them.
 func (s *saver) finalSymbols(rs RelocSection) []uint32 {
 	if !s.dropsRefs(rs) {
 		return s.numbers.final

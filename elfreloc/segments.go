@@ -63,7 +63,7 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 	return t, nil
 }
 
-// SymbolSize is the size of an entry of a symbol table in bytes.
+// SymbolSize returns the size of an entry of a symbol table in bytes.
 func (l Encoding) SymbolSize() int { return l.symbolSize() }
 
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their

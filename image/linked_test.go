@@ -223,7 +223,7 @@ func contains(all []string, name string) bool {
 	return false
 }
 
-// header is the address that the ELF header was linked for, by debug/elf.
+// header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
 	f, err := elf.Open(im.Name())

@@ -203,7 +203,7 @@ func (p *Process) Module(addr uint64) *Module {
 	return nil
 }
 
-// FileOffset is the offset in its file of what is mapped at an address, as
+// FileOffset returns the offset in its file of what is mapped at an address, as
 // OpenBSD's dt(4) has it: address - start of the mapping + its offset. There is
 // none for memory that belongs to no file.
 func (p *Process) FileOffset(a Addr) (uint64, bool) {

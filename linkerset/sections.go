@@ -86,7 +86,7 @@ type Field struct {
 	Distance bool
 }
 
-// Size is the length of a field in bytes, for words of the given size in bytes.
+// Size returns the length of a field in bytes, for words of the given size in bytes.
 func (f Field) Size(word int) int {
 	if f.Distance {
 		return 4
@@ -105,7 +105,7 @@ type Array struct {
 	Label string
 }
 
-// Entsize is the length of an entry in bytes, for words of the given size in bytes.
+// Entsize returns the length of an entry in bytes, for words of the given size in bytes.
 func (a *Array) Entsize(word int) int { return sizeOf(a.Entry, word) }
 
 func sizeOf(entry []Field, word int) int {
@@ -132,7 +132,7 @@ func describe(name string, entry []Field, label string, word int) Array {
 	return Array{Name: name, Flags: flagsOf(entry), Align: entry[0].Size(word), Entry: entry, Label: label}
 }
 
-// flagsOf are those of a section of entries: a loader relocates addresses in their
+// flagsOf returns those of a section of entries: a loader relocates addresses in their
 // place, and never distances within a module.
 func flagsOf(entry []Field) elf.SectionFlag {
 	if entry[0].Distance {

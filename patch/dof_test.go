@@ -22,7 +22,7 @@ func forDOF() patch.Options {
 	return o
 }
 
-// told is what DOF is told of an object, without the stubs' symbols.
+// told returns what DOF is told of an object, without the stubs' symbols.
 func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 	t.Helper()
 	plan, err := patch.Examine(objects.Open(t, data), forDOF())

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/image"
 )
 
-// DTraceNames are the stubs that `dtrace -G` edits: those that the headers of every
+// DTraceNames returns the stubs that `dtrace -G` edits: those that the headers of every
 // `dtrace -h` declare (libdtrace, dt_link.c), and those of include/sdt.h.
 func DTraceNames() Names {
 	n := DefaultNames()

@@ -118,10 +118,10 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 // relocation is one of an object, by the index of its section and its own.
 type relocation struct{ section, index int }
 
-// isRefusal tells a refusal from an error of the object.
+// isRefusal distinguishes a refusal from an error of the object.
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
-// code is what leads into the text of the object.
+// code returns what leads into the text of the object.
 func (s *Scan) code() (arch.Code, error) {
 	o := s.Object
 	syms, err := o.Symbols()

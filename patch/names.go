@@ -22,7 +22,7 @@ type Names struct {
 	Guards string
 }
 
-// DefaultNames are the stubs of the SDT(9) macros.
+// DefaultNames returns the stubs of the SDT(9) macros.
 func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
 }
@@ -146,7 +146,7 @@ func (n Names) MayBeStub(s string) bool {
 	return false
 }
 
-// Needles are the strings without any of which an object has no stub, and no guard
+// Needles returns the strings without any of which an object has no stub, and no guard
 // (elfreloc.Object.NamesContain), the likely ones first: a symbol that is named is
 // there.
 func (n Names) Needles() [][]byte {

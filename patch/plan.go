@@ -236,7 +236,7 @@ func (p *Plan) refuse(ref *Reference, err error) {
 	p.Refused = append(p.Refused, Refusal{*ref, err})
 }
 
-// sumUp has the last refusal say how many more there are.
+// sumUp makes the last refusal say how many more there are.
 func (p *Plan) sumUp() {
 	if p.more > 0 {
 		last := &p.Refused[len(p.Refused)-1]

@@ -181,7 +181,7 @@ func (s *Scan) ProbeObjects(prefix string) (ProbeObjects, error) {
 	return ProbeObjects{f}, err
 }
 
-// Name is the name that the probe object of one of the scan's stubs has, wherever it
+// Name returns the name that the probe object of one of the scan's stubs has, wherever it
 // is.
 func (p ProbeObjects) Name(s *Stub) string { return p.f.name(s) }
 

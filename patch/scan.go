@@ -204,7 +204,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 	})
 }
 
-// fixData is what to do about a reference from a section of data.
+// fixData returns what to do about a reference from a section of data.
 func (s *Scan) fixData(sec *elfreloc.Section) string {
 	if s.Machine != nil {
 		if t := s.Machine.Traits(); t.Pool != "" && sec.Name == t.Pool {
@@ -222,7 +222,7 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
 }
 
-// mappings are what mapping symbols say of the sections that hold calls.
+// mappings returns what mapping symbols say of the sections that hold calls.
 func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	letters := s.Machine.Traits().Mapping
 	if letters == "" {
@@ -256,7 +256,8 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	return maps, err
 }
 
-// Unsupported is the error of an object that calls stubs, of a machine that is not known.
+// Unsupported returns the error of an object that calls stubs, of a machine that is not
+// known.
 func (s *Scan) Unsupported() error {
 	return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unsupported(s.Object.ABI()))}
 }
@@ -265,7 +266,7 @@ func (s *Scan) Unsupported() error {
 // site, and those of compilers have some 50 bytes.
 const maxAttributes = 4096
 
-// attributes are the object's build attributes, where sites depend on them.
+// attributes returns the object's build attributes, where sites depend on them.
 func (s *Scan) attributes() ([]byte, error) {
 	typ := s.Machine.Traits().Attributes
 	if typ == elf.SHT_NULL {
@@ -293,7 +294,7 @@ func compareMappings(a, b arch.Mapping) int {
 	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
 }
 
-// Functions is the object's table of functions, made once.
+// Functions returns the object's table of functions, made once.
 func (s *Scan) Functions() (*resolve.Table, error) {
 	if s.functions == nil {
 		t, err := resolve.New(s.Object, resolve.Options{})
@@ -305,7 +306,7 @@ func (s *Scan) Functions() (*resolve.Table, error) {
 	return s.functions, nil
 }
 
-// Image is the object as an image, opened once. The machine must not be nil.
+// Image returns the object as an image, opened once. The machine must not be nil.
 func (s *Scan) Image() (image.Image, error) {
 	if s.image == nil {
 		im, err := image.Open(s.Object, s.Machine)

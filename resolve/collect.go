@@ -64,7 +64,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 	})
 }
 
-// place is where the code of a symbol begins.
+// place returns where the code of a symbol begins.
 func (c *collector) place(s elfreloc.Symbol) (section int, start uint64, ok bool) {
 	if c.o.Type == elf.ET_REL {
 		section = s.Section

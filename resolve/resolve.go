@@ -196,7 +196,7 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 	return nil
 }
 
-// DebugFile is the path of the separate debug file that the symbols come from,
+// DebugFile returns the path of the separate debug file that the symbols come from,
 // "" when they do not come from one.
 func (t *Table) DebugFile() string { return t.debugPath }
 
@@ -238,7 +238,7 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 	return unnamed(u, section), true
 }
 
-// function is the function of an entry of a symbol.
+// function returns the function of an entry of a symbol.
 func (t *Table) function(e *entry, section int) Function {
 	raw := t.name(e)
 	return Function{
@@ -247,7 +247,7 @@ func (t *Table) function(e *entry, section int) Function {
 	}
 }
 
-// unnamed is the function of an entry of an unwind table.
+// unnamed returns the function of an entry of an unwind table.
 func unnamed(e *entry, section int) Function {
 	name := fmt.Sprintf("sub_%x", e.start)
 	return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}
@@ -257,7 +257,7 @@ func unnamed(e *entry, section int) Function {
 // one name of a megabyte is that of all sites, or many share its bytes.
 const longestName = 4096
 
-// name is the name of a function's symbol. One that is too long ends in "...".
+// name returns the name of a function's symbol. One that is too long ends in "...".
 func (t *Table) name(e *entry) string {
 	raw := t.symbols.Name(int(e.symbol))
 	if len(raw) > longestName {
@@ -290,7 +290,7 @@ func (t *Table) SourceFile(f Function) string {
 	return t.symbols.Name(int(t.files[i-1]))
 }
 
-// From is where the table's symbols come from; EhFrame when it has none.
+// From returns where the table's symbols come from; EhFrame when it has none.
 func (t *Table) From() Source {
 	if t.named.len() == 0 {
 		return EhFrame

@@ -24,7 +24,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	return table
 }
 
-// source is the path of a source in testdata.
+// source returns the path of a source in testdata.
 func source(name string) string { return filepath.Join("testdata", name) }
 
 // compile compiles sources of testdata in a new directory.

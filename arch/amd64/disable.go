@@ -28,7 +28,7 @@ var mode = x86.New(x86.Mode{
 	LandingPad:  arch.Insn{Code: endbr64, Text: "endbr64"},
 })
 
-// jumpReloc is the relocation of a jump to code of the same image.
+// jumpReloc returns the relocation of a jump to code of the same image.
 func jumpReloc(at uint64) arch.Reloc {
 	return arch.Reloc{Offset: at, Type: uint32(elf.R_X86_64_PLT32), Addend: x86.EndAddend}
 }

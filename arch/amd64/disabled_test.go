@@ -17,7 +17,7 @@ var kinds = []arch.Kind{arch.Probe, arch.Enabled}
 
 var environments = []arch.Env{{}, {Armable: true}}
 
-// disabledText is the disabled form of a site between the bytes around it.
+// disabledText returns the disabled form of a site between the bytes around it.
 func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
 	t.Helper()
 	const start = 0x200

@@ -101,15 +101,15 @@ func (o order) code() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// a32 are the bytes of an instruction of A32.
+// a32 returns the bytes of an instruction of A32.
 func (o order) a32(insn uint32) []byte {
 	b := make([]byte, insnLen)
 	o.code().PutUint32(b, insn)
 	return b
 }
 
-// thumb are the bytes of an instruction of Thumb, of one halfword or of two, the first of
-// which is in the upper bits.
+// thumb returns the bytes of an instruction of Thumb, of one halfword or of two, the first
+// of which is in the upper bits.
 func (o order) thumb(insn uint32) []byte {
 	if insn>>16 == 0 {
 		b := make([]byte, halfword)

@@ -125,7 +125,8 @@ func TestTailCallsInITBlocks(t *testing.T) {
 	}
 }
 
-// attributes are a section with Tag_CPU_arch behind other tags, as assemblers write it.
+// attributes returns a section with Tag_CPU_arch behind other tags, as assemblers write
+// it.
 func attributes(o order, arch byte) []byte {
 	tags := append([]byte("\x05name\x00"), tagCPUArch, arch, 9, 2)
 	size := func(n int) []byte { return o.data(uint32(n)) }
@@ -136,7 +137,7 @@ func attributes(o order, arch byte) []byte {
 	return append(all, vendor...)
 }
 
-// data are the bytes of a word of data.
+// data returns the bytes of a word of data.
 func (o order) data(v uint32) []byte {
 	if o == little {
 		return []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}

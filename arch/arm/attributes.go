@@ -23,8 +23,8 @@ var first = map[uint64]string{
 	11: "v6-M", 12: "v6S-M", 16: "v8-M.baseline",
 }
 
-// beforeT2 tells for which processors an object is that have not what ARMv6T2 brought, ""
-// where they have, or it does not say.
+// beforeT2 returns for which processors an object is that have not what ARMv6T2 brought,
+// "" where they have, or it does not say.
 func (o order) beforeT2(attributes []byte) string {
 	if len(attributes) == 0 || attributes[0] != 'A' {
 		return ""

@@ -126,7 +126,7 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 	return c, nil
 }
 
-// helper is the one that an is-enabled test goes to.
+// helper returns the one that an is-enabled test goes to.
 func helper(env arch.Env) arch.Target {
 	if env.Semaphore != 0 {
 		return arch.TargetTest
@@ -184,7 +184,7 @@ func (m Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, b
 	return arch.Site{}, false
 }
 
-// isCondRet tells the form of a conditional tail call, of any condition.
+// isCondRet recognises the form of a conditional tail call, of any condition.
 func isCondRet(insn uint32) bool { return insn&^0x0f000000 == condRet && insn>>24&0xf < always }
 
 func disabledThumb(insn uint32, k arch.Kind) (arch.Form, bool) {

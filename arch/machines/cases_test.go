@@ -129,7 +129,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	return c
 }
 
-// packageOf is the directory of a machine, which others may share.
+// packageOf returns the directory of a machine, which others may share.
 func packageOf(m arch.Machine) string { return reflect.TypeOf(m).PkgPath() }
 
 // words are numbers of 32 bits as the bytes of a machine.

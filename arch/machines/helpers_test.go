@@ -50,7 +50,7 @@ func TestMarksAssemble(t *testing.T) {
 	})
 }
 
-// textOf is a section of what a command makes of a source.
+// textOf returns a section of what a command makes of a source.
 func textOf(t *testing.T, command []string, section, source string) []byte {
 	t.Helper()
 	directory := t.TempDir()

@@ -24,7 +24,7 @@ const (
 	fixBranch = "branch around an unconditional b instead"
 )
 
-// opcode is the primary one.
+// opcode returns the primary one.
 func opcode(insn uint32) uint32 { return insn >> 26 }
 
 // Decode recognises bl, b and marked nops.
@@ -100,7 +100,7 @@ func (m Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 	return target(m.insn(code), at)
 }
 
-// target is where a branch at an address leads: the field is of words, but in place.
+// target returns where a branch at an address leads: the field is of words, but in place.
 func target(insn uint32, at uint64) (to uint64, ok bool) {
 	field := int64(0)
 	switch opcode(insn) {

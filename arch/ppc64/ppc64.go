@@ -57,8 +57,8 @@ func abi(data elf.Data, version uint32) arch.ABI {
 	return arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Data: data, Mask: abiMask, Flags: version}
 }
 
-// of are the traits of a machine with a name, the offset of arguments on the stack, and
-// what is special about its functions.
+// of returns the traits of a machine with a name, the offset of arguments on the stack,
+// and what is special about its functions.
 func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
 	t := arch.Traits{
 		Name:     name,
@@ -112,7 +112,7 @@ func word(order binary.ByteOrder, insn uint32) []byte {
 
 func (m Machine) Traits() *arch.Traits { return &traits[m] }
 
-// insn is the instruction that code begins with.
+// insn returns the instruction that code begins with.
 func (m Machine) insn(code []byte) uint32 {
 	if m == Little {
 		return binary.LittleEndian.Uint32(code)
@@ -133,7 +133,7 @@ func (m Machine) code(insns ...uint32) []byte {
 	return b
 }
 
-// half is the offset of the 16-bit field in an instruction, its last bits.
+// half returns the offset of the 16-bit field in an instruction, its last bits.
 func (m Machine) half() uint64 {
 	if m == Little {
 		return 0

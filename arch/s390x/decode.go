@@ -36,12 +36,12 @@ const (
 	fixLong   = "use brasl or jg"
 )
 
-// opcode is that of the RIL format, and the half byte beside it.
+// opcode returns that of the RIL format, and the half byte beside it.
 func opcode(code []byte) (op uint16, half byte) {
 	return uint16(code[0])<<4 | uint16(code[1]&0xf), code[1] >> 4
 }
 
-// target is where the distance of an instruction leads, which is at an address.
+// target returns where the distance of an instruction leads, which is at an address.
 func target(code []byte, at uint64) uint64 {
 	return at + uint64(int64(int32(binary.BigEndian.Uint32(code[fieldAt:])))*halfword)
 }

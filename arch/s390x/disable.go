@@ -62,7 +62,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	return c, nil
 }
 
-// jump has a site go elsewhere on its own condition.
+// jump makes a site go elsewhere on its own condition.
 func jump(s arch.Site, condition byte, to arch.Target) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(condJump), Record: s.Offset, Target: to}
 	c.New[1] |= condition << 4

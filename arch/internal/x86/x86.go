@@ -85,7 +85,7 @@ func New(m Mode) *Mode {
 	return &m
 }
 
-// address is a sum of addresses and distances: addresses of 32 bits wrap around.
+// address returns a sum of addresses and distances: addresses of 32 bits wrap around.
 func (m *Mode) address(sum uint64) uint64 {
 	if m.Bits == 32 {
 		return uint64(uint32(sum))

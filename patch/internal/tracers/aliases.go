@@ -66,9 +66,9 @@ func (a *Aliases) Name(f resolve.Function) (string, error) {
 	return AliasPrefix + a.id + "." + f.Raw, nil
 }
 
-// objectID is a number for an object that others of its link do not have: of its path from
-// a directory, and of what is in it. DTrace takes the whole path, which differs from machine to
-// machine; without any, copies of an object in two directories had one number.
+// objectID returns a number for an object that others of its link do not have: of its path
+// from a directory, and of what is in it. DTrace takes the whole path, which differs from
+// machine to machine; without any, copies of an object in two directories had one number.
 func objectID(o *elfreloc.Object, directory string) (string, error) {
 	h := fnv.New64a()
 	io.WriteString(h, pathFrom(directory, o.Name))
@@ -82,7 +82,7 @@ func objectID(o *elfreloc.Object, directory string) (string, error) {
 	return fmt.Sprint(h.Sum64()), nil
 }
 
-// pathFrom is a path from a directory. It is not opened.
+// pathFrom returns a path from a directory. It is not opened.
 func pathFrom(directory, path string) string {
 	if filepath.IsAbs(path) && directory != "" {
 		if relative, err := filepath.Rel(directory, path); err == nil {

@@ -119,7 +119,7 @@ func (e *operandsReader) entries(sec int, rels []*elfreloc.RelocSection) error {
 	return nil
 }
 
-// operandsAt is the string behind the word that an entry begins with.
+// operandsAt returns the string behind the word that an entry begins with.
 func operandsAt(entry []byte, word int) ([]byte, error) {
 	if len(entry) <= word {
 		return nil, fmt.Errorf("an entry that the section's end cuts off after %d bytes", len(entry))

@@ -22,7 +22,8 @@ func NewProbes(o *Object, opts *Options) *Probes {
 	return &Probes{object: o, options: opts, said: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
 }
 
-// probe is what is known of a probe: by this object, else by other files, else by its ID.
+// probe returns what is known of a probe: by this object, else by other files, else by its
+// ID.
 func (p *Probes) probe(id string) (linkerset.Probe, error) {
 	if ref, ok := p.object.ProbeObjects.Definition(p.options.ProbePrefix + id); ok {
 		return p.said.Lookup(ref)
@@ -37,8 +38,8 @@ func (p *Probes) probe(id string) (linkerset.Probe, error) {
 	return linkerset.ProbeFromID(id), nil
 }
 
-// prototypes are the parameters of stubs that debug information declares, by the stub's
-// name. With a fault they are those that were read before it.
+// prototypes returns the parameters of stubs that debug information declares, by the
+// stub's name. With a fault they are those that were read before it.
 func (p *Probes) prototypes() (declared map[string][]lines.Parameter, fault error) {
 	if p.declared != nil {
 		return p.declared, p.fault

@@ -78,7 +78,7 @@ func (p *Semaphores) of(id string) (*semaphore, error) {
 	return s, nil
 }
 
-// Len is the number of semaphores that the object uses or gets.
+// Len returns the number of semaphores that the object uses or gets.
 func (p *Semaphores) Len() int {
 	if p == nil {
 		return 0
@@ -86,7 +86,7 @@ func (p *Semaphores) Len() int {
 	return len(p.all)
 }
 
-// useNamed has the semaphores use the symbols that have their names.
+// useNamed makes the semaphores use the symbols that have their names.
 func (p *Semaphores) useNamed() error {
 	syms, err := p.probes.object.Symbols()
 	if err != nil || !syms.Mentions(stapsdt.SemaphoreSuffix) {
@@ -104,7 +104,7 @@ func (p *Semaphores) useNamed() error {
 	return nil
 }
 
-// useSymbol has a semaphore use a symbol of the object. Of several, which are those of
+// useSymbol makes a semaphore use a symbol of the object. Of several, which are those of
 // guards before they are renamed and after it, as ld -r may bring them together, or
 // references and a definition, it uses the definition that linkers keep.
 func (p *Semaphores) useSymbol(s *semaphore, i uint32, named bool) error {
