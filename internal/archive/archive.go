@@ -74,7 +74,7 @@ func Open(r io.ReaderAt, size int64, name string) (*Archive, error) {
 // HasIndex reports whether the archive has an index of symbols.
 func (a *Archive) HasIndex() bool { return a.index != nil }
 
-// errorf is an error of what stands at an offset of the file.
+// errorf returns an error of what stands at an offset of the file.
 func (a *Archive) errorf(off int64, format string, args ...any) error {
 	return fmt.Errorf("%s: member at offset %#x: %w", a.Name, off, fmt.Errorf(format, args...))
 }
@@ -135,7 +135,7 @@ func number(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// next is the offset of the header behind one, or of the archive's end. Headers
+// next returns the offset of the header behind one, or of the archive's end. Headers
 // stand at even offsets; the pad byte of the last member may be missing.
 func (a *Archive) next(h header) int64 { return min(h.end+h.end&1, a.size) }
 

@@ -19,7 +19,7 @@ func headerText(name string, size int64) string {
 	return fmt.Sprintf("%-16s%-12s%-6s%-6s%-8s%-10d`\n", name, "1234567890", "1000", "100", "100644", size)
 }
 
-// file is a member as it stands in an archive, padded.
+// file returns a member as it stands in an archive, padded.
 func file(name, contents string) string {
 	f := headerText(name, int64(len(contents))) + contents
 	return f + strings.Repeat("\n", len(f)&1)

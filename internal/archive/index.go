@@ -43,7 +43,7 @@ type table struct {
 	renamed bool // the symbols are no longer those of raw
 }
 
-// word is the size of a count or an offset in bytes.
+// word returns the size of a count or an offset in bytes.
 func (x *index) word() int {
 	if x.wide {
 		return 8
@@ -183,7 +183,7 @@ func (t *table) write() ([]byte, error) {
 	return t.writeSystemV(), nil
 }
 
-// patch is the index with other offsets.
+// patch returns the index with other offsets.
 func (t *table) patch() []byte {
 	out := &table{index: t.index, order: t.order, raw: bytes.Clone(t.raw)}
 	at, step := t.word(), t.word()

@@ -10,7 +10,7 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Path is the path of the file that a member of a thin archive is or, if it has an
+// Path returns the path of the file that a member of a thin archive is or, if it has an
 // Origin, of the archive that it is in. A relative one begins in the directory of the
 // thin archive.
 func (a *Archive) Path(m *Member) string {

@@ -111,7 +111,7 @@ func New(opts Options) *Set {
 	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
 }
 
-// Files are the names of the files that were looked at.
+// Files returns the names of the files that were looked at.
 func (s *Set) Files() []string { return s.looked }
 
 // Errors are why files could not be looked at.

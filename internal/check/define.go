@@ -56,7 +56,7 @@ func (c *fileChecker) definitions() error {
 	return nil
 }
 
-// object is the definition at a place.
+// object returns the definition at a place.
 func (d *definer) object(at image.Addr) *definition {
 	if d.at[at] == nil {
 		d.at[at] = &definition{image: !d.relocatable()}

@@ -165,7 +165,7 @@ func (c *fileChecker) stubSite(id string, at image.Addr) error {
 	return nil
 }
 
-// reason is an error without the place, which a finding has anyhow.
+// reason returns an error without the place, which a finding has anyhow.
 func reason(err error) error {
 	for {
 		var at *elfreloc.Error

@@ -135,7 +135,7 @@ func (c *fileChecker) eachCode(overlap uint64, f func(code []byte, pc uint64)) e
 	})
 }
 
-// globalOffsetTable is the address of that table, 0 where there is none.
+// globalOffsetTable returns the address of that table, 0 where there is none.
 func (c *fileChecker) globalOffsetTable() uint64 {
 	for i := range c.Sections {
 		if c.Sections[i].Name == ".got" {

@@ -39,7 +39,7 @@ func (c *fileChecker) guardSymbols() error {
 	return nil
 }
 
-// symbolRef is what a relocation against a symbol refers to.
+// symbolRef returns what a relocation against a symbol refers to.
 func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
 	if c.relocatable() {
@@ -117,7 +117,7 @@ func (l *link) withoutNote(key scopedID, g *semaphore) {
 	}
 }
 
-// namedSemaphores are those that notes of any probe name: a:b_c and a_b:c share one.
+// namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
 func (l *link) namedSemaphores() map[scopedSemaphore]bool {
 	all := map[scopedSemaphore]bool{}
 	for key, probe := range l.noted {

@@ -124,7 +124,7 @@ func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 	l.set.findings = append(l.set.findings, f)
 }
 
-// nameOf is the name of a site's probe, by its definition where another file has it.
+// nameOf returns the name of a site's probe, by its definition where another file has it.
 func (l *link) nameOf(site knownSite) Probe {
 	if site.told || site.id == "" {
 		return site.name

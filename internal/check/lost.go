@@ -39,9 +39,9 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 	return nil
 }
 
-// lostSite is the finding of a site that an instance does not have. Its address is that of
-// the function: other code may stand at the place that the site had. The line is the one
-// that the manifest has, if it has any.
+// lostSite returns the finding of a site that an instance does not have. Its address is
+// that of the function: other code may stand at the place that the site had. The line is
+// the one that the manifest has, if it has any.
 func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
 	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))

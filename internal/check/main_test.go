@@ -59,7 +59,7 @@ var combinations = slices.DeleteFunc([]toolchain{
 	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
 }, func(tc toolchain) bool { return !tc.machine.Has(toolchains.GCC) })
 
-// compiler is the command of the compiler.
+// compiler returns the command of the compiler.
 func (tc toolchain) compiler() []string {
 	if tc.cxx {
 		return tc.machine.CXX(tc.cc)
@@ -67,7 +67,7 @@ func (tc toolchain) compiler() []string {
 	return tc.machine.CC(tc.cc)
 }
 
-// driver is the compiler that links.
+// driver returns the compiler that links.
 func (tc toolchain) driver() string {
 	if tc.cxx {
 		return tc.machine.Tool("g++")

@@ -33,7 +33,7 @@ type semaphoreID struct {
 	location
 }
 
-// idOf is the id of a probe by the names that a note has.
+// idOf returns the id of a probe by the names that a note has.
 func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes looks at the notes of a file, and notes which semaphores they name.
@@ -76,7 +76,7 @@ func (c *fileChecker) notes() error {
 	return nil
 }
 
-// placed is the text of a fault without its file, which a finding has anyhow.
+// placed returns the text of a fault without its file, which a finding has anyhow.
 func placed(fault error) string {
 	if e, ok := errors.AsType[*elfreloc.Error](fault); ok {
 		return strings.TrimPrefix(e.Error(), e.File+": ")
@@ -109,13 +109,13 @@ func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 	return semaphoreID{location: location{c.index, s.Addr}}
 }
 
-// shown is how messages call a semaphore.
+// shown returns how messages call a semaphore.
 func (c *fileChecker) shown(s image.Ref) (string, error) {
 	name, err := stapnotes.SemaphoreName(c.code.Image, s)
 	return cmp.Or(name, c.code.Image.Place(s.Addr)), err
 }
 
-// shownID is what findings call the probe of a note.
+// shownID returns what findings call the probe of a note.
 func shownID(provider, name string) string {
 	p := linkerset.ProbeFromID(idOf(provider, name))
 	p.ID = ""

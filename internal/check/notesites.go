@@ -17,7 +17,7 @@ type noteSite struct {
 	notes []*stapnotes.Note // of different probes; one, unless functions were folded together
 }
 
-// ids are the ids of the probes.
+// ids returns the ids of the probes.
 func (s *noteSite) ids() []string {
 	ids := make([]string, len(s.notes))
 	for i, n := range s.notes {

@@ -37,7 +37,7 @@ type recipe struct {
 	directory, page string
 }
 
-// block is the fenced block behind a line of the page.
+// block returns the fenced block behind a line of the page.
 func (r *recipe) block(line, kind string) string {
 	r.Helper()
 	_, text, ok := strings.Cut(r.page, line)
@@ -49,7 +49,7 @@ func (r *recipe) block(line, kind string) string {
 	return text + "\n"
 }
 
-// steps are the commands of a service's block, those of them that are for a shell.
+// steps returns the commands of a service's block, those of them that are for a shell.
 func steps(yaml, before string) (all []string) {
 	for _, line := range strings.Split(yaml, "\n") {
 		if command, ok := strings.CutPrefix(strings.TrimSpace(line), before); ok {

@@ -189,7 +189,7 @@ func (c *fileChecker) hidden(name string) (bool, error) {
 	return c.link.hiddenNames[name], nil
 }
 
-// notedID is the probe by the names that its notes have.
+// notedID returns the probe by the names that its notes have.
 func (c *fileChecker) notedID(p linkerset.Probe) scopedID {
 	return scopedID{c.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
 }
@@ -203,7 +203,7 @@ func (c *fileChecker) describe(e *linkerset.Entry) string {
 	return Probe{p.Provider, p.Module, p.Function, p.Name}.String()
 }
 
-// nameOf is what findings call a probe.
+// nameOf returns what findings call a probe.
 func nameOf(p linkerset.Probe) string {
 	if p.ID != "" || p.Provider == "" && p.Name == "" {
 		return p.ID

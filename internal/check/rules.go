@@ -18,7 +18,7 @@ type Rule struct {
 	Cure     string
 }
 
-// once tells the rules whose findings are said once for a probe and file, at the
+// once recognises the rules whose findings are said once for a probe and file, at the
 // first site.
 func (r *Rule) once() bool {
 	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch

@@ -76,7 +76,7 @@ func (c *Converter) member(a *input.Archive, src *input.Source) member {
 	return m
 }
 
-// change is what becomes of a member that is converted, and of the symbols that it
+// change returns what becomes of a member that is converted, and of the symbols that it
 // defines.
 func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.Output) (change archive.Change, err error) {
 	change.Output = out
@@ -101,7 +101,7 @@ func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.
 // are written.
 const keptMembers = 16 << 20
 
-// weight is how much memory a converted member takes, in bytes: that in which it was
+// weight returns how much memory a converted member takes, in bytes: that in which it was
 // loaded, its new tables, and what they were made of.
 func (m *member) weight() int64 {
 	const base, old = 4 << 10, 2

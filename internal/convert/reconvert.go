@@ -24,7 +24,7 @@ type reconvertOnRead struct {
 	left int64 // bytes that are still to be read
 }
 
-// output is an output of all of it.
+// output returns an output of all of it.
 func (l *reconvertOnRead) output() *elfreloc.Output {
 	return &elfreloc.Output{Size: l.size, Extents: []elfreloc.Extent{{Len: l.size, From: l}}}
 }

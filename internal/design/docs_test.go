@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pages are the documents in Markdown, by their paths from the module's directory.
+// pages returns the documents in Markdown, by their paths from the module's directory.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// tested are the directories of the project that hold tests, but for this one.
+// tested returns the directories of the project that hold tests, but for this one.
 func tested(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -82,7 +82,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Size is the length of the file in bytes.
+// Size returns the length of the file in bytes.
 func (f *File) Size() int64 { return f.Info.Size() }
 
 // LoadMax is the size of the largest file that Load takes, in bytes.
@@ -140,7 +140,7 @@ func (f *File) room(n int64) []byte {
 	return (*arena)[at : at+int(n) : at+int(n)]
 }
 
-// left is how many bytes are free in the last arena.
+// left returns how many bytes are free in the last arena.
 func (f *File) left() int64 {
 	if len(f.arenas) == 0 {
 		return -1

@@ -137,7 +137,7 @@ func read(file string, o Options) *[]definition {
 	return &found
 }
 
-// definitions are what the structures of probe objects say that others can name.
+// definitions returns what the structures of probe objects say that others can name.
 func definitions(o *input.Object, prefix string) ([]definition, error) {
 	if o.Machine == nil {
 		return nil, nil
@@ -181,7 +181,7 @@ func definitions(o *input.Object, prefix string) ([]definition, error) {
 	return found, nil
 }
 
-// symbols are the symbols that other files can name, nil where none is of a probe
+// symbols returns the symbols that other files can name, nil where none is of a probe
 // object.
 func symbols(o *input.Object, prefix string) (*elfreloc.Symbols, rank, error) {
 	if o.Type == elf.ET_DYN && o.Source.Member == nil {

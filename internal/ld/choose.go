@@ -68,7 +68,7 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 	return chosen, errs
 }
 
-// generator is what generates code, if anything can.
+// generator returns what generates code, if anything can.
 func (c chooser) generator(late []*linkInput) (by generator, errs []error) {
 	plugin := c.gcc && hasPlugin(c.Line) && !c.linker.is("lld") && !c.linker.is("mold")
 	for _, in := range late {

@@ -48,7 +48,7 @@ func renamedAs(place, path string) []renamed {
 	return []renamed{{place, path}, {filepath.Clean(place), filepath.Clean(path)}}
 }
 
-// renames are the names of temporary files, of which there is one at least.
+// renames returns the names of temporary files, of which there is one at least.
 func (s *session) renames(all []renamed) *rename.Names {
 	names := rename.New(s.inTemp(""))
 	for _, r := range all {
@@ -94,7 +94,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	return done, nil
 }
 
-// conversion are the options for so many files.
+// conversion returns the options for so many files.
 func (l *link) conversion(files int) convert.Options {
 	o := l.Convert
 	o.Files, o.KeepTime, o.Fresh = files, l.InPlace, true
@@ -172,7 +172,7 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 	return err
 }
 
-// known is what the inputs of a link say of probes, where notes are to tell it: nil
+// known returns what the inputs of a link say of probes, where notes are to tell it: nil
 // otherwise.
 func (l *link) known(inputs []*linkInput) patch.ProbeSource {
 	if !l.Convert.Patch.HasNotes() {

@@ -60,7 +60,7 @@ func fitting(ln *line.Line, files []string, target func() input.Target) string {
 	return ""
 }
 
-// targetOf is that of the first input which says what it is for.
+// targetOf returns that of the first input which says what it is for.
 func targetOf(ln *line.Line) input.Target {
 	for i := range ln.Args {
 		if arg := &ln.Args[i]; arg.Kind == line.Input && !arg.Foreign {
@@ -72,7 +72,7 @@ func targetOf(ln *line.Line) input.Target {
 	return input.Target{}
 }
 
-// targetOfFile is that of an ELF file, or of the first in an archive. It is empty for
+// targetOfFile returns that of an ELF file, or of the first in an archive. It is empty for
 // what is neither.
 func targetOfFile(file string) (target input.Target) {
 	found := errors.New("found")

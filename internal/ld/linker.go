@@ -123,7 +123,7 @@ func (l linker) rules() line.Rules {
 	return line.GNURules
 }
 
-// command is a run of the linker.
+// command returns a run of the linker.
 func (l linker) command(words []string) *exec.Cmd {
 	cmd := exec.Command(l.path, words...)
 	cmd.Args[0], cmd.Env = l.path, l.environ

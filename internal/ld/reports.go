@@ -16,7 +16,7 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// output is the file that a linker writes.
+// output returns the file that a linker writes.
 func output(ln *line.Line) string {
 	if ln.Output == "" {
 		return "a.out"

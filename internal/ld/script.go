@@ -110,7 +110,7 @@ func (s *script) each(f func(*script)) {
 	}
 }
 
-// scripted are the files that a script has the linker read, or may have it read.
+// scripted returns the files that a script has the linker read, or may have it read.
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
 		for _, name := range s.text.Inputs {
@@ -138,7 +138,7 @@ func (r scriptReader) scripted(root *script) (files []named) {
 	return files
 }
 
-// loaded is the file that a pattern without wildcards names. GNU ld reads it as an
+// loaded returns the file that a pattern without wildcards names. GNU ld reads it as an
 // input, if it is not one yet.
 func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	if r.dialect != line.GNU || p.Excludes || strings.Contains(p.Text, ":") || line.IsWildcard(p.Text) || p.Text == "" {

@@ -151,8 +151,8 @@ func (s *session) writeAt(path string, data []byte) error {
 	})
 }
 
-// inTemp is the path of a name in the temporary directory, which has to be there: "" is
-// what all of them begin with.
+// inTemp returns the path of a name in the temporary directory, which has to be there: ""
+// is what all of them begin with.
 func (s *session) inTemp(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,8 +98,8 @@ func (t *tempDirectory) place(path string) (string, error) {
 	}
 }
 
-// take has a path stand for a file, unless another file or a directory has its place, or a
-// file that of a directory on the way.
+// take makes a path stand for a file, unless another file or a directory has its place, or
+// a file that of a directory on the way.
 func (t *tempDirectory) take(place string) bool {
 	own := keyOf(place)
 	if t.taken[own] != nothing {

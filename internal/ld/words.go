@@ -24,7 +24,7 @@ func (s substitutions) none() bool {
 	return len(s.copies) == 0 && s.added == nil && s.generated == nil
 }
 
-// words are those of a line with all that in it.
+// words returns those of a line with all that in it.
 func (s substitutions) words(ln *line.Line, byArg map[int]*linkInput) []string {
 	words := slices.Clone(s.flags)
 	for i := range ln.Args {
@@ -49,7 +49,7 @@ func (s substitutions) words(ln *line.Line, byArg map[int]*linkInput) []string {
 	return words
 }
 
-// flag are the words of an argument, with the copy of a script that it names.
+// flag returns the words of an argument, with the copy of a script that it names.
 func (s substitutions) flag(arg *line.Arg) []string {
 	place, ok := s.scripts[arg.Value]
 	if !ok || arg.Name != "script" && arg.Name != "default-script" {

@@ -19,7 +19,7 @@ var (
 	shared  = linkInput{typ: filetype.ELF, elf: elf.ET_DYN}
 )
 
-// reading is a line, and what is in its inputs: an object with probes is called
+// reading returns a line, and what is in its inputs: an object with probes is called
 // object.o, or object1.o.
 func reading(words string) (*line.Line, scanned) {
 	ln := line.Parse(strings.Fields(words), line.GNURules)

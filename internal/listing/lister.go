@@ -139,7 +139,7 @@ func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, pro
 	return entries
 }
 
-// probe is what a record leads to, or a note says.
+// probe returns what a record leads to, or a note says.
 func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
 	if t, ok := l.told[e.Site]; ok {
 		return t.Probe, nil
@@ -233,7 +233,7 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	return s, err
 }
 
-// others are the layouts of records in sections of names that are not asked for.
+// others returns the layouts of records in sections of names that are not asked for.
 func (l *lister) others() ([]linkerset.Layout, error) {
 	var known []linkerset.Layout
 	for _, layout := range l.Layouts {

@@ -120,10 +120,10 @@ func (c *Code) readLines() {
 
 func isLineTable(section string) bool { return section == ".debug_line" || section == ".zdebug_line" }
 
-// Functions are all functions, by the addresses of the file. Read comes first.
+// Functions returns all functions, by the addresses of the file. Read comes first.
 func (c *Code) Functions() *resolve.Table { return c.functions }
 
-// Lines are the source lines, by the addresses of the file; nil where there are none.
+// Lines returns the source lines, by the addresses of the file; nil where there are none.
 // Read comes first.
 func (c *Code) Lines() *lines.Table { return c.lines }
 

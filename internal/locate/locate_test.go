@@ -137,7 +137,7 @@ func stripped(t *testing.T) (whole, image string) {
 	return path("whole"), path("stripped")
 }
 
-// address is that of a symbol, as nm has it.
+// address returns that of a symbol, as nm has it.
 func address(t *testing.T, image, symbol string) string {
 	t.Helper()
 	for line := range strings.Lines(tools.Output(t, "nm", image)) {

@@ -33,7 +33,7 @@ type Address struct {
 	Place
 }
 
-// Find tells where an address is: a hexadecimal number or, in an object, a section
+// Find returns where an address is: a hexadecimal number or, in an object, a section
 // and an offset in it. There is an Address beside an error, too.
 func Find(s Space, text string) (*Address, error) {
 	r := &Address{Address: text}

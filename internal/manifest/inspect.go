@@ -83,7 +83,7 @@ func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults [
 	return faults
 }
 
-// MachineName is the name of the machine, known or not.
+// MachineName returns the name of the machine, known or not.
 func (i *Inspection) MachineName() string {
 	if i.machine == nil {
 		return i.name + ", not supported"

@@ -60,8 +60,8 @@ type Site struct {
 	text int // index of Section
 }
 
-// Recorded is the distance of the instruction that the record or the note of a site names
-// from the start of its function. The site must have one of them.
+// Recorded returns the distance of the instruction that the record or the note of a site
+// names from the start of its function. The site must have one of them.
 func (s *Site) Recorded() uint64 {
 	if s.Record == nil {
 		return s.FunctionOffset

@@ -55,7 +55,8 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 
 func isNotes(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
 
-// recorded is the place of the instruction that the record of a site names, or will name.
+// recorded returns the place of the instruction that the record of a site names, or will
+// name.
 func (m *Site) recorded() image.Addr {
 	if m.Record == nil {
 		return image.Addr{Section: m.text, Offset: m.Offset}

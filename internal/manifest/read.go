@@ -163,7 +163,7 @@ func (d decoder) skip() error {
 	}
 }
 
-// wrongType is the error of a value that stands where another kind belongs.
+// wrongType returns the error of a value that stands where another kind belongs.
 func wrongType(got json.Token) error {
 	kind := "array"
 	switch got.(type) {

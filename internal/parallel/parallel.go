@@ -30,7 +30,7 @@ func Each(n, jobs int, work func(i int)) {
 	wg.Wait()
 }
 
-// share is how many files a thread takes at a time. Neighbours are often of one
+// share returns how many files a thread takes at a time. Neighbours are often of one
 // directory, where threads would wait for each other to create and rename files; but
 // all threads are to be busy to the end.
 func share(files, jobs int) int {

@@ -72,8 +72,8 @@ type liveCase struct {
 	whole, named, stripped string
 }
 
-// liveCases are the disabled forms of a machine that go somewhere, and their live twins:
-// calls and jumps of stubs whose code is that of a helper.
+// liveCases returns the disabled forms of a machine that go somewhere, and their live
+// twins: calls and jumps of stubs whose code is that of a helper.
 func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 	t.Helper()
 	c, mark := formsOf(t, m), "\n"+machineOf(t, m).Traits().HelperMark.Text

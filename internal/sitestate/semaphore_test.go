@@ -266,7 +266,7 @@ func formsOf(t *testing.T, m *toolchains.Machine) forms {
 	return c
 }
 
-// machineOf is the machine of a toolchain.
+// machineOf returns the machine of a toolchain.
 func machineOf(t *testing.T, m *toolchains.Machine) arch.Machine {
 	t.Helper()
 	all := machines.All()
@@ -369,7 +369,7 @@ func TestSemaphoreInImages(t *testing.T) {
 	}
 }
 
-// addressOf is where nm says that a symbol is.
+// addressOf returns where nm says that a symbol is.
 func addressOf(t *testing.T, m *toolchains.Machine, path, symbol string) uint64 {
 	t.Helper()
 	for _, line := range tools.Lines(t, m.Tool("nm"), path) {

@@ -126,7 +126,7 @@ func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	return s, nil
 }
 
-// linked is the disabled form that the file has of a site in memory.
+// linked returns the disabled form that the file has of a site in memory.
 func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, bool) {
 	at := image.Addr{Section: e.Site.Section, Offset: e.Site.Offset - r.base}
 	return disabled(CodeAround(r.file, at), at.Offset, e.Kind)
@@ -139,8 +139,8 @@ func IsDisabled(file image.Image, at image.Addr) bool {
 	return ok
 }
 
-// OfNote tells what is at the site of a probe call, in the file, that only a note describes.
-// Headers of user space put a NOP there, which need be no disabled form: it is
+// OfNote returns what is at the site of a probe call, in the file, that only a note
+// describes. Headers of user space put a NOP there, which need be no disabled form: it is
 // Disabled all the same.
 func (r *Reader) OfNote(at image.Addr) (Site, error) {
 	text := CodeAround(r.file, at)

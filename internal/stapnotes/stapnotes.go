@@ -34,7 +34,7 @@ type Note struct {
 	Semaphore image.Ref
 }
 
-// ID is the id of the note's probe: what a stub's name would have.
+// ID returns the id of the note's probe: what a stub's name would have.
 func (n *Note) ID() string { return n.Provider + "___" + n.Name }
 
 // Read returns the notes of an object or a linked file, in their order. What cannot be
@@ -150,7 +150,7 @@ func (r *reader) relocated(n *Note, at image.Addr, word uint64) (err error) {
 	return reason(err)
 }
 
-// reason is an error without its place, which a fault has anyhow.
+// reason returns an error without its place, which a fault has anyhow.
 func reason(err error) error {
 	if at, ok := errors.AsType[*elfreloc.Error](err); ok {
 		return at.Err
@@ -174,9 +174,9 @@ func (r *reader) linked(n *Note, desc []byte, word uint64) {
 	}
 }
 
-// SemaphoreName is the symbol that names a semaphore: the one that a relocation has, else
-// of those at its place the one that ends as the names of semaphores do. It is "" where
-// no symbol is left.
+// SemaphoreName returns the symbol that names a semaphore: the one that a relocation has,
+// else of those at its place the one that ends as the names of semaphores do. It is ""
+// where no symbol is left.
 func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
 	if semaphore.Symbol != "" {
 		return semaphore.Symbol, nil

@@ -102,7 +102,7 @@ func shown(notes []stapnotes.Note) []string {
 
 var noteText = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n\s*Location: (0x[0-9a-f]+), Base: 0x[0-9a-f]+, Semaphore: (0x[0-9a-f]+)\n\s*Arguments: ?(.*)\n`)
 
-// readelf is what readelf shows of the notes of a file.
+// readelf returns what readelf shows of the notes of a file.
 func readelf(t testing.TB, path string) []string {
 	t.Helper()
 	var all []string
@@ -200,7 +200,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// moved is an image whose notes are of where it was linked for before it was moved by
+// moved returns an image whose notes are of where it was linked for before it was moved by
 // some bytes, as prelink moves it.
 func moved(t testing.TB, data []byte, by uint64) []byte {
 	t.Helper()

@@ -46,7 +46,7 @@ func ReadBaseline(name string) (Baseline, error) {
 	return b, nil
 }
 
-// Baseline is the file of a baseline that has the errors of a report, if all files
+// Baseline returns the file of a baseline that has the errors of a report, if all files
 // could be looked at: it would lack those of others.
 func (r *Report) Baseline() ([]byte, error) {
 	if n := len(r.Errors); n > 0 {

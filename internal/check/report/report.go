@@ -37,7 +37,7 @@ func (r *Report) Add(set *check.Set) {
 	r.Errors = append(r.Errors, set.Errors()...)
 }
 
-// Count is how many findings are of a severity.
+// Count returns how many findings are of a severity.
 func (r *Report) Count(s check.Severity) int {
 	n := 0
 	for i := range r.Findings {
@@ -48,10 +48,10 @@ func (r *Report) Count(s check.Severity) int {
 	return n
 }
 
-// path is how a file is shown: from the working directory on, if it lies in there.
+// path returns how a file is shown: from the working directory on, if it lies in there.
 func (r *Report) path(name string) string { return pathBelow(r.Directory, name) }
 
-// checkedOut is how a file is shown to a service that knows the repository, but not
+// checkedOut returns how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
 func (r *Report) checkedOut(name string) string {
 	if r.Checkout == "" {

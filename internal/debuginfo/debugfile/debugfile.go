@@ -82,7 +82,7 @@ func Open(image *elfreloc.Object, path string, roots []string) (*File, error) {
 	return nil, errors.Join(s.refused...)
 }
 
-// byBuildID is where files of a build id are installed.
+// byBuildID returns where files of a build id are installed.
 func byBuildID(id []byte, roots []string) (names []string) {
 	if len(id) < 2 {
 		return nil
@@ -93,7 +93,7 @@ func byBuildID(id []byte, roots []string) (names []string) {
 	return names
 }
 
-// byLink is where a file may be that the image at path links to: first by the
+// byLink returns where a file may be that the image at path links to: first by the
 // path as given, and then by where its symbolic links lead.
 func byLink(link, path string, roots []string) (names []string) {
 	var directories []string

@@ -60,7 +60,7 @@ const (
 	formLLVMAddrxOff  = 0x2001
 )
 
-// formSize is the number of bytes of a value, -1 when it varies.
+// formSize returns the number of bytes of a value, -1 when it varies.
 func (p params) formSize(form uint32) int {
 	offset := 4
 	if p.wide {

@@ -141,7 +141,7 @@ func (t *Table) sortSpans() {
 	order(t.spans)
 }
 
-// address is the address that was given to a place, and whether there is one.
+// address returns the address that was given to a place, and whether there is one.
 func (t *Table) address(section int, off uint64) (uint64, bool) {
 	if t.base == nil {
 		return off, t.o.Type != elf.ET_REL

@@ -66,7 +66,7 @@ var (
 	instruction  = regexp.MustCompile(`^\s*([0-9a-f]+):\t`)
 )
 
-// instructions are all of a file, by section.
+// instructions returns all of a file, by section.
 func (s *subject) instructions(t testing.TB, objdump string) map[string][]place {
 	t.Helper()
 	found := make(map[string][]place)
@@ -89,7 +89,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 
 var remark = regexp.MustCompile(` \((discriminator [0-9]+|inlined by)\)`)
 
-// addr2line is what a tool says of places: of each a frame on a line, as
+// addr2line returns what a tool says of places: of each a frame on a line, as
 // "function file:line", "?" for what it does not know.
 func addr2line(t testing.TB, tool, file, section string, places []place) []string {
 	t.Helper()
@@ -134,7 +134,7 @@ func source(s string) string {
 	return path.Clean(file) + ":" + line
 }
 
-// frames is what the table says of a place, in the form of addr2line.
+// frames returns what the table says of a place, in the form of addr2line.
 func (s *subject) frames(p place) string {
 	var b strings.Builder
 	for _, f := range s.table.Inlines(p.section, p.offset) {

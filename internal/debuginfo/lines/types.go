@@ -106,7 +106,7 @@ func (p Parameter) told() Parameter {
 	return p
 }
 
-// integer is the parameter that a base type or an enumeration makes.
+// integer returns the parameter that a base type or an enumeration makes.
 func integer(typ dataType) Parameter {
 	p := Parameter{Size: typ.size}
 	switch typ.encoding {

@@ -114,7 +114,7 @@ func newDirectory(t *testing.T) (directory string, names []string) {
 	return directory, append(names, "calls.o")
 }
 
-// plain is an object without probes that defines symbols of every kind.
+// plain returns an object without probes that defines symbols of every kind.
 func plain(t *testing.T) []byte {
 	t.Helper()
 	directory := t.TempDir()

@@ -22,8 +22,8 @@ var parts = []string{
 // weak lets every choice of parts link.
 const definitions = 6
 
-// partSource is the source of a part: each function that it defines says which part it is
-// of, and has a probe. Every third part has none.
+// partSource returns the source of a part: each function that it defines says which part
+// it is of, and has a probe. Every third part has none.
 func partSource(part int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "void __dtrace_probe_shop___p%d(int);\nint __dtrace_isenabled_shop___p%[1]d(void);\n", part)

@@ -44,7 +44,7 @@ var languages = []struct {
 	},
 }
 
-// compilers are the commands of all compilers of a language: of the native machine,
+// compilers returns the commands of all compilers of a language: of the native machine,
 // and gcc's of the others.
 func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []string {
 	var all []string

@@ -13,9 +13,9 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// sizes are those of testdata/operands.c's arguments, negative where they are signed, in
-// the order of its probes. Bit-fields of gcc's C have types of their own: what fits into
-// an int becomes one, and others are words. Comparisons are int in C.
+// sizes returns those of testdata/operands.c's arguments, negative where they are signed,
+// in the order of its probes. Bit-fields of gcc's C have types of their own: what fits
+// into an int becomes one, and others are words. Comparisons are int in C.
 func sizes(compiler, language string) []string {
 	fields, comparison := "-4 4 1 -8", "-4"
 	if language == ".c" && !strings.Contains(compiler, "clang") {
@@ -131,7 +131,7 @@ func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []st
 // noteArguments is a line that readelf -n has for each note of a probe.
 var noteArguments = regexp.MustCompile(`(?m)^    Arguments: *(.*)$`)
 
-// constants are the operands of the last probe of testdata/operands.c, which are in
+// constants returns the operands of the last probe of testdata/operands.c, which are in
 // registers without optimisation. Tracers read the last byte of a number of one byte.
 func constants(m *toolchains.Machine) string {
 	before := map[*toolchains.Machine]string{toolchains.AMD64: "$", toolchains.PPC64: "i", toolchains.PPC64LE: "i"}[m]
@@ -141,7 +141,8 @@ func constants(m *toolchains.Machine) string {
 // excluded is SHF_EXCLUDE, which package elf does not have.
 const excluded = elf.SectionFlag(0x80000000)
 
-// sdtOperands are the strings of an object's .sdt_operands, each behind the word of its site.
+// sdtOperands returns the strings of an object's .sdt_operands, each behind the word of
+// its site.
 func sdtOperands(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := elf.Open(path)

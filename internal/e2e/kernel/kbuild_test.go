@@ -54,7 +54,7 @@ func TestKbuild(t *testing.T) {
 	t.Run("failure", with.checkFailure)
 }
 
-// documented is the makefile of docs/kernel.md.
+// documented returns the makefile of docs/kernel.md.
 func documented(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/kernel.md")
@@ -225,7 +225,7 @@ func (m modules) checkIncremental(t *testing.T) {
 	}
 }
 
-// times are those of all files, when they were last written.
+// times returns those of all files, when they were last written.
 func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}

@@ -106,7 +106,7 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 
 var objects = []string{"coffee.o", "cup.o"}
 
-// calls are those of stubs, in objects that are not converted.
+// calls returns those of stubs, in objects that are not converted.
 func (k kmod) calls(t *testing.T) []string {
 	t.Helper()
 	var calls []string

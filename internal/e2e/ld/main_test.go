@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 var linkers = toolchains.AMD64.Newest()
 
-// linker is one of linkers by its family, which is the wrapper's name too.
+// linker returns one of linkers by its family, which is the wrapper's name too.
 func linker(family string) toolchains.Linker {
 	for _, l := range linkers {
 		if l.Family == family {

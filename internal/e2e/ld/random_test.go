@@ -95,7 +95,7 @@ type caller struct {
 	compiler     string // "" if the linker is called directly
 }
 
-// allCallers are those that links are compared with: twice as many without a compiler,
+// allCallers returns those that links are compared with: twice as many without a compiler,
 // which is faster.
 func allCallers(t *testing.T) (callers []caller) {
 	t.Helper()
@@ -170,7 +170,8 @@ func (c caller) compare(tr *tree, first, second []string, direct, temp string) *
 	}
 }
 
-// command is how a link begins: the linker itself, or a compiler that finds it in a directory.
+// command returns how a link begins: the linker itself, or a compiler that finds it in a
+// directory.
 func (c caller) command(directory string, wrapper []string) []string {
 	if c.compiler == "" && wrapper != nil {
 		return wrapper
@@ -181,7 +182,7 @@ func (c caller) command(directory string, wrapper []string) []string {
 	return []string{c.compiler, "-B" + directory, "-fuse-ld=" + c.family, "-nostdlib", "-no-pie"}
 }
 
-// flags are those of a whole link.
+// flags returns those of a whole link.
 func (c caller) flags(static bool) []string {
 	switch {
 	case static:

@@ -120,7 +120,7 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 	}
 }
 
-// callGraph is what llvm-readobj reads: callers and callees, but for calls through
+// callGraph returns what llvm-readobj reads: callers and callees, but for calls through
 // pointers. It names functions that have names, and tells others from nobody.
 func callGraph(t *testing.T, path string) []string {
 	t.Helper()

@@ -49,7 +49,7 @@ func (l layout) linkedBy(ld toolchains.Linker) bool {
 	return l.words != 0 || ld.Can(toolchains.Distances)
 }
 
-// size is that of a record in bytes.
+// size returns that of a record in bytes.
 func (l layout) size(im *image) uint64 {
 	if l.words == 0 {
 		return 8
@@ -57,7 +57,7 @@ func (l layout) size(im *image) uint64 {
 	return l.words * uint64(im.wordSize())
 }
 
-// flags are the converter's flags for a layout; the default is left unsaid.
+// flags returns the converter's flags for a layout; the default is left unsaid.
 func (l layout) flags() []string {
 	if l.name == "pairs" {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// manyCount is how many objects there are, as many as of a kernel in a whole run. Every
-// tenth has probes.
+// manyCount returns how many objects there are, as many as of a kernel in a whole run.
+// Every tenth has probes.
 func manyCount() int {
 	if product.All() {
 		return 2000

@@ -125,7 +125,7 @@ func system(t *testing.T, root string) []string {
 	return entries(t, root)
 }
 
-// entries are a system's files and directories, but for dpkg's own.
+// entries returns a system's files and directories, but for dpkg's own.
 func entries(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string

@@ -29,7 +29,7 @@ func run(t *testing.T, directory, script string, variables []string, args ...str
 	return tools.Command{Directory: directory, Env: variables, Patience: 10 * time.Minute}.Output(t, tools.Root("scripts", script), args...)
 }
 
-// files are those below a directory, with their permissions.
+// files returns those below a directory, with their permissions.
 func files(t *testing.T, directory string) []string {
 	t.Helper()
 	var found []string

@@ -68,7 +68,8 @@ var (
 	place    = regexp.MustCompile(`@\S*`)
 )
 
-// forms are the notes of a file: provider, name, and size and sign of each argument, sorted.
+// forms returns the notes of a file: provider, name, and size and sign of each argument,
+// sorted.
 func forms(t *testing.T, path string) (all []string) {
 	t.Helper()
 	note := ""

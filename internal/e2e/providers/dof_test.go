@@ -64,8 +64,8 @@ var (
 	dofStub     = regexp.MustCompile(`R_\S+\s+__dtrace(enabled|)_(shop|bank_)___(\w+)`)
 )
 
-// dofCalls are the calls of stubs in unconverted objects, as a disassembler sees them: each
-// as DOF would describe the site. Of weak functions one is linked.
+// dofCalls returns the calls of stubs in unconverted objects, as a disassembler sees them:
+// each as DOF would describe the site. Of weak functions one is linked.
 func dofCalls(t *testing.T, target *dofTarget, objects []string) (sites []string) {
 	t.Helper()
 	tools.Need(t, toolchains.LLVM("llvm-objdump"))
@@ -106,7 +106,7 @@ func parseHex(t *testing.T, s string) (v uint64) {
 	return v
 }
 
-// dofSites are the sites in the DOF of a file, as dofCalls has them.
+// dofSites returns the sites in the DOF of a file, as dofCalls has them.
 func dofSites(f *slurp.File) (sites []string) {
 	for i := range f.Probes {
 		p := &f.Probes[i]
@@ -200,7 +200,7 @@ func codeAt(t *testing.T, f *elf.File, addr uint64, n int) []byte {
 	return nil
 }
 
-// bytesOf are the bytes of files, by their names.
+// bytesOf returns the bytes of files, by their names.
 func bytesOf(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -207,7 +207,7 @@ func TestDOFOfARM64Runs(t *testing.T) {
 	checkImage(t, prog, target, dofSitesOf(t, provider, target))
 }
 
-// dofSitesOf are the sites in the object of -G.
+// dofSitesOf returns the sites in the object of -G.
 func dofSitesOf(t *testing.T, object string, target *dofTarget) []string {
 	t.Helper()
 	file, _, _ := readDOF(t, object, target.kernel)

@@ -17,7 +17,8 @@ const dofTriplet = "x86_64-unknown-freebsd14.0"
 
 var clang = toolchains.Clang.Name
 
-// dofBuild is a build for FreeBSD, with a header of one provider. stubs is "-x stubs" or none.
+// dofBuild returns a build for FreeBSD, with a header of one provider. stubs is "-x stubs"
+// or none.
 func dofBuild(t *testing.T, stubs ...string) build {
 	t.Helper()
 	tools.Need(t, clang)
@@ -37,7 +38,7 @@ func (b build) compileFor(t *testing.T, triplet, object, text string) {
 	b.Must(t, clang, "--target="+triplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
-// lostSites are the findings of check about lost sites, by file and function.
+// lostSites returns the findings of check about lost sites, by file and function.
 func (b build) lostSites(t *testing.T, files ...string) (lost []string) {
 	t.Helper()
 	out, _ := b.Try(converter, append([]string{"check"}, files...)...)

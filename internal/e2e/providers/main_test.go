@@ -32,7 +32,7 @@ func write(t *testing.T, directory, name, text string) string {
 	return path
 }
 
-// source is a file of testdata.
+// source returns a file of testdata.
 func source(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", name))

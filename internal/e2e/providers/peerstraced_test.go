@@ -79,7 +79,7 @@ func (p *peer) make(t *testing.T, b build) (exe string) {
 	return filepath.Join(b.Directory, "prog")
 }
 
-// countEach is a script of bpftrace that counts the probes of a file by their names.
+// countEach returns a script of bpftrace that counts the probes of a file by their names.
 func countEach(exe string, names ...string) string {
 	var b strings.Builder
 	for _, name := range names {

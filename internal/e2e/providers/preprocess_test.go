@@ -26,7 +26,7 @@ var conditions = []string{
 	"sizeof", "(2 || 3) != 2", "__has_include(<sys/types.h>)", "defined __has_include", "Y // 3", "Y /* 3 */ == 3", "\"\"[0]",
 }
 
-// macrosOf are the macros that fire a probe, of a header.
+// macrosOf returns the macros that fire a probe, of a header.
 func macrosOf(text string) (names []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#define (P_\w+)\(`).FindAllStringSubmatch(text, -1) {
 		if !strings.HasSuffix(m[1], "_ENABLED") {

@@ -146,7 +146,7 @@ func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) {
 	killAtEachCall(t, draftedSample(t))
 }
 
-// faults are the errors that a system call may end in. Others that only mean
+// faults returns the errors that a system call may end in. Others that only mean
 // that a kernel or a file system cannot do something are not failures.
 func faults(name string) []string {
 	switch name {

@@ -141,7 +141,7 @@ func draftedSample(t *testing.T) sample {
 	return newSample(t, withLongSection(t, object))
 }
 
-// withLongSection is a committed object with more data than is read at once.
+// withLongSection returns a committed object with more data than is read at once.
 func withLongSection(t *testing.T, name string) []byte {
 	t.Helper()
 	tools.Need(t, "objcopy")

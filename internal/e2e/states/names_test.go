@@ -87,7 +87,7 @@ func TestCustomNames(t *testing.T) {
 // answer is what a command says.
 type answer struct{ command, text string }
 
-// answers are those of all commands that read what conversions have written.
+// answers returns those of all commands that read what conversions have written.
 func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 	f := newDirectory(t)
 	f.write("app.c", named)

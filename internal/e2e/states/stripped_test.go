@@ -66,7 +66,7 @@ type site struct {
 	provider, name string
 }
 
-// sitesOf is what list says of a file.
+// sitesOf returns what list says of a file.
 func (f directory) sitesOf(file string) map[string]site {
 	f.Helper()
 	got := f.run("list", "--json", file)
@@ -226,7 +226,7 @@ func (f directory) compare(what string, want, got site) {
 	}
 }
 
-// rulesOf are the rules of the findings in a file.
+// rulesOf returns the rules of the findings in a file.
 func (f directory) rulesOf(file string) map[string]bool {
 	f.Helper()
 	got := f.run("check", "--format=json", file)

@@ -96,7 +96,7 @@ func (p program) convertWith(t *testing.T, flags ...string) []string {
 	return out
 }
 
-// linker is the directory in which a compiler driver finds a linker as ld.
+// linker returns the directory in which a compiler driver finds a linker as ld.
 func linker(t *testing.T, l toolchains.Linker) string {
 	t.Helper()
 	tools.Need(t, l.Path)
@@ -138,7 +138,7 @@ func (p program) library(t *testing.T) (exe, lib string) {
 	return exe, lib
 }
 
-// calls are the lines that the twin's stubs print when the probes are run n
+// calls returns the lines that the twin's stubs print when the probes are run n
 // times.
 func (p program) calls(t *testing.T, n int) []string {
 	t.Helper()

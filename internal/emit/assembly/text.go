@@ -32,7 +32,7 @@ func NewText(word int, file string, comment ...string) *Text {
 	return t
 }
 
-// Bytes is the source.
+// Bytes returns the source.
 func (t *Text) Bytes() []byte { return t.out.Bytes() }
 
 // Err returns the first error.

@@ -24,8 +24,8 @@ type Common struct {
 	any     uint32 // promises of any of them
 }
 
-// OfData are the promises of an object without code, which keeps every one: what it did
-// not promise the program would not.
+// OfData returns the promises of an object without code, which keeps every one: what it
+// did not promise the program would not.
 func (c *Common) OfData(m arch.Machine) *Common {
 	if m == nil {
 		return &Common{}

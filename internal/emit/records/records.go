@@ -160,7 +160,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	return findBases(o, syms, own, l.machine.Traits().Mode)
 }
 
-// signature is the name of a group; linkers keep one group of each name.
+// signature returns the name of a group; linkers keep one group of each name.
 func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
 	if sym := int(o.Sections[group].Info); sym < syms.Len() {
 		return strings.Clone(syms.Name(sym))

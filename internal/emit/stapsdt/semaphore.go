@@ -36,7 +36,7 @@ const semaphoreBase = "_.probes.base"
 // SemaphoreSuffix is what the names of semaphores end with.
 const SemaphoreSuffix = "_semaphore"
 
-// SemaphoreName is the symbol of a probe's semaphore, as SystemTap's macros call it.
+// SemaphoreName returns the symbol of a probe's semaphore, as SystemTap's macros call it.
 func SemaphoreName(provider, name string) string { return provider + "_" + name + SemaphoreSuffix }
 
 // Semaphores adds semaphores to an object.

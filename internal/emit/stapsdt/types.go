@@ -46,7 +46,7 @@ type cType struct {
 	plainChar bool
 }
 
-// on is the type on a machine.
+// on returns the type on a machine.
 func (t cType) on(m arch.Machine) Type {
 	if t.plainChar {
 		t.Signed = !m.Traits().CharUnsigned

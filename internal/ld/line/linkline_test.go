@@ -160,7 +160,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// wordsOf are those of all arguments.
+// wordsOf returns those of all arguments.
 func wordsOf(args []Arg) []string {
 	var all []string
 	for i := range args {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// summary is what a script says of files, as words.
+// summary returns what a script says of files, as words.
 func summary(s *Script) string {
 	var all []string
 	for _, name := range s.Inputs {

@@ -98,8 +98,8 @@ func (l *Line) firstFile(paths []string) (found ScriptInput, info os.FileInfo) {
 	return ScriptInput{}, nil
 }
 
-// scriptInputs are the files that a name may be of, the first of which that is there is
-// meant, but for some linkers one of maybe, if it is there.
+// scriptInputs returns the files that a name may be of, the first of which that is there
+// is meant, but for some linkers one of maybe, if it is there.
 func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, maybe []string) {
 	rooted := l.inSysroot(name)
 	switch {

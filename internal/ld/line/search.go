@@ -8,7 +8,7 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Candidates are the files that -l may stand for, the likeliest first: a linker
+// Candidates returns the files that -l may stand for, the likeliest first: a linker
 // passes over those that are for another machine. Directories that the linker knows by
 // itself are not searched.
 func (l *Line) Candidates(arg *Arg) []string {
@@ -54,7 +54,7 @@ func (l *Line) inSysroot(path string) string {
 	return path
 }
 
-// InDirectory is where a path leads that is given to the linker.
+// InDirectory returns where a path leads that is given to the linker.
 func (l *Line) InDirectory(path string) string {
 	if l.Directory == "" || filepath.IsAbs(path) {
 		return path

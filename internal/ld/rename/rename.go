@@ -37,7 +37,7 @@ func (n *Names) Add(name, instead string) {
 	}
 }
 
-// Prefix is what all names begin with.
+// Prefix returns what all names begin with.
 func (n *Names) Prefix() string { return string(n.prefix) }
 
 // Respell returns the names of n as some format writes them: names changed by one
@@ -141,7 +141,7 @@ func (w *writer) undecided(text []byte) bool {
 	return false
 }
 
-// beginning is the length of the longest end of text that a prefix begins with.
+// beginning returns the length of the longest end of text that a prefix begins with.
 func beginning(text, prefix []byte) int {
 	for l := min(len(text), len(prefix)-1); l > 0; l-- {
 		if bytes.HasPrefix(prefix, text[len(text)-l:]) {

@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// assembled is an object of amd64.
+// assembled returns an object of amd64.
 func assembled(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "as")

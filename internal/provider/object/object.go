@@ -45,8 +45,8 @@ func (t *Target) ABI() elfreloc.ABI {
 	return withoutFlags(t.empty)
 }
 
-// withoutFlags is the ABI of an object without its flags, in which the objects of a link may
-// differ.
+// withoutFlags returns the ABI of an object without its flags, in which the objects of a
+// link may differ.
 func withoutFlags(o *elfreloc.Object) elfreloc.ABI {
 	abi := o.ABI()
 	abi.Flags = 0
@@ -140,7 +140,7 @@ func (t *Target) set(abi elfreloc.ABI) error {
 	return err
 }
 
-// blank is an object of nothing but a header (gABI, "ELF Header").
+// blank returns an object of nothing but a header (gABI, "ELF Header").
 func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {

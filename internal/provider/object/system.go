@@ -52,19 +52,20 @@ var systems = [...]system{
 func (s System) String() string   { return systems[s].name }
 func (s System) osABI() elf.OSABI { return systems[s].osABI }
 
-// Patch is how objects of the system are converted.
+// Patch returns how objects of the system are converted.
 func (s System) Patch() patch.DOF { return systems[s].aliases }
 
-// Macros are those that compilers for the system have and others do not, nil for Linux.
+// Macros returns those that compilers for the system have and others do not, nil for
+// Linux.
 func (s System) Macros() []string { return systems[s].macros }
 
 // DOF reports whether probes are in DTrace's object format there.
 func (s System) DOF() bool { return s != Linux }
 
-// LongestFunction is how long the name of a function may be, in bytes with its NUL.
+// LongestFunction returns how long the name of a function may be, in bytes with its NUL.
 func (s System) LongestFunction() int { return systems[s].function }
 
-// Drti is where DTrace's code that registers a program is, in a tree of the system.
+// Drti returns where DTrace's code that registers a program is, in a tree of the system.
 func (s System) Drti(sysroot string) string {
 	return paths.Join(sysroot, filepath.FromSlash(systems[s].drti))
 }

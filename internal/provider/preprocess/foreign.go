@@ -34,7 +34,7 @@ var (
 // release is a macro whose value is a number of the release.
 const release = "__FreeBSD__"
 
-// systemMacros are the macros by which a system is known.
+// systemMacros returns the macros by which a system is known.
 func systemMacros(s object.System) []string {
 	if s == object.Linux {
 		return linux

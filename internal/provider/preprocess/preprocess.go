@@ -85,7 +85,8 @@ func (o *Options) File(path string) (text string, err error) {
 	return string(out), nil
 }
 
-// environ is the environment of a compiler. What it says is read, so it is not translated.
+// environ returns the environment of a compiler. What it says is read, so it is not
+// translated.
 func (o *Options) environ() []string { return o.Process.EnvironWith("LC_ALL", "C") }
 
 // passOn hides what a writer is: a file would be given to the compiler itself, which may be

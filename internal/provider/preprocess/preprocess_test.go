@@ -33,7 +33,7 @@ func program(t *testing.T, text string) string {
 	return path
 }
 
-// options are those of a run with an environment of its own.
+// options returns those of a run with an environment of its own.
 func options(t *testing.T, environ ...string) (*Options, *strings.Builder) {
 	t.Helper()
 	var stderr strings.Builder
@@ -132,7 +132,7 @@ func zombie(pid int) bool {
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// probes are the names of the probes in what was preprocessed.
+// probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
 	f, err := provider.Parse(provider.NewLines("p.d", text))
@@ -175,7 +175,7 @@ const machine = `#if __x86_64__
 #endif
 `
 
-// targetOf is a target that a triplet names.
+// targetOf returns a target that a triplet names.
 func targetOf(t *testing.T, triplet string) Target {
 	t.Helper()
 	system, err := object.ParseSystem(triplet)

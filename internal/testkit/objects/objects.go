@@ -24,7 +24,7 @@ type File struct {
 	Data []byte
 }
 
-// Directory is where the committed objects are.
+// Directory returns where the committed objects are.
 func Directory() string { return tools.Root("testdata", "objs") }
 
 // Read reads a committed object.
@@ -132,7 +132,7 @@ func Open(t testing.TB, data []byte) *elfreloc.Object {
 	return o
 }
 
-// Section is the index of the first section of a name.
+// Section returns the index of the first section of a name.
 func Section(t testing.TB, o *elfreloc.Object, name string) int {
 	t.Helper()
 	for i := range o.Sections {

@@ -27,11 +27,11 @@ func callGraph() string {
 	return "-fexperimental-call-graph-section"
 }
 
-// CC is the command of a machine's C compiler: its program, and the flags that
+// CC returns the command of a machine's C compiler: its program, and the flags that
 // choose the machine.
 func (m *Machine) CC(c Compiler) []string { return m.compiler(c, c.Name) }
 
-// CXX is the command of a machine's C++ compiler.
+// CXX returns the command of a machine's C++ compiler.
 func (m *Machine) CXX(c Compiler) []string { return m.compiler(c, c.CXX) }
 
 func (m *Machine) compiler(c Compiler, program string) []string {

@@ -20,7 +20,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// known are the machines of package machines, by the names of their traits.
+// known returns the machines of package machines, by the names of their traits.
 func known() map[string]arch.Machine {
 	all := map[string]arch.Machine{}
 	for _, m := range machines.All() {
@@ -201,13 +201,13 @@ func hasMain(object string) error {
 	return err
 }
 
-// packages are those that scripts/install-tools installs in the suite.
+// packages returns those that scripts/install-tools installs in the suite.
 func packages(t *testing.T) []string {
 	t.Helper()
 	return tools.Lines(t, tools.Root("scripts", "install-tools"), "--list")
 }
 
-// named are the tools of the table with their packages.
+// named returns the tools of the table with their packages.
 func named() map[string]string {
 	all := map[string]string{}
 	for _, m := range toolchains.All() {

@@ -21,7 +21,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Root is a path in the project's directory, from wherever tests run.
+// Root returns a path in the project's directory, from wherever tests run.
 func Root(path ...string) string {
 	_, self, _, _ := runtime.Caller(0)
 	return filepath.Join(append([]string{filepath.Dir(self), "..", "..", ".."}, path...)...)
@@ -167,7 +167,7 @@ func Lines(t testing.TB, name string, args ...string) []string {
 	return strings.Split(strings.TrimSuffix(Output(t, name, args...), "\n"), "\n")
 }
 
-// Shortened is the beginning and the end of a long output.
+// Shortened returns the beginning and the end of a long output.
 func Shortened(s string) string {
 	if len(s) > 4000 {
 		return s[:2000] + "\n...\n" + s[len(s)-2000:]
@@ -221,7 +221,7 @@ func Build(directory string) (string, error) {
 	return filepath.Join(directory, "sdtconvert"), err
 }
 
-// Driver is the directory in which a compiler driver, told so by -B, finds a linker
+// Driver returns the directory in which a compiler driver, told so by -B, finds a linker
 // under the name ld.
 func Driver(t testing.TB, linker string) string {
 	t.Helper()
