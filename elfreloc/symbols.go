@@ -143,7 +143,7 @@ func (t *Symbols) checkAt(i int) error {
 // Len returns the number of symbols, with symbol 0.
 func (t *Symbols) Len() int { return t.len }
 
-// entry is symbol i as the file holds it.
+// entry returns symbol i as the file holds it.
 func (t *Symbols) entry(i int) []byte { return t.raw[i*t.size : (i+1)*t.size] }
 
 // FirstGlobal returns the index of the first symbol that is not local.

@@ -147,7 +147,7 @@ type fileWindow struct {
 
 const windowSize = 4 << 10 // bytes
 
-// contents is Bytes for what has to be in the file and may be of any size.
+// contents reads, as Bytes, what has to be in the file and may be of any size.
 func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {
 	if !l.inFile(addr, n) {
 		return nil, l.errorAt(addr, "%s of %#x bytes is not in the image", what, n)

@@ -43,7 +43,7 @@ func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 // otherwise.
 const probePrefix = "sdt_"
 
-// madeWith tells the command-line flags that make record sections like one, ""
+// madeWith returns the command-line flags that make record sections like one, ""
 // for those of l itself.
 func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 	if _, ok := l.IsRecordSection(sec); ok {

@@ -42,7 +42,7 @@ const (
 	maxWork     = 1 << 23 // instructions of the functions of a section, times the stubs of each
 )
 
-// Follows tells what addresses of functions are loaded with.
+// Follows reports whether a type loads the address of a function.
 func (Machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
 
 // valueOf returns what the field of a relocation of a type holds of a symbol.

@@ -124,7 +124,7 @@ func placed(r arch.Reloc) error {
 	return nil
 }
 
-// pair are two instructions.
+// pair returns two instructions.
 func pair(code []byte) (first, second uint32) {
 	return binary.LittleEndian.Uint32(code), binary.LittleEndian.Uint32(code[insnLen:])
 }

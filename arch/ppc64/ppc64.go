@@ -120,7 +120,7 @@ func (m Machine) insn(code []byte) uint32 {
 	return binary.BigEndian.Uint32(code)
 }
 
-// code are instructions as they stand in memory.
+// code returns instructions as they stand in memory.
 func (m Machine) code(insns ...uint32) []byte {
 	b := make([]byte, 0, len(insns)*insnLen)
 	for _, i := range insns {

@@ -114,7 +114,7 @@ func New(opts Options) *Set {
 // Files returns the names of the files that were looked at.
 func (s *Set) Files() []string { return s.looked }
 
-// Errors are why files could not be looked at.
+// Errors returns why files could not be looked at.
 func (s *Set) Errors() []error { return s.errors }
 
 // Findings returns all that the rules have found, sorted by file and place. No

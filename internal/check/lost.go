@@ -51,7 +51,7 @@ func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	return f, err
 }
 
-// setSource has a finding tell the line that the manifest has of a site.
+// setSource makes a finding name the line that the manifest has of a site.
 func (f *Finding) setSource(site *manifest.Site) {
 	colon := strings.LastIndexByte(site.Source, ':')
 	if colon <= 0 {

@@ -27,7 +27,7 @@ type converted struct {
 	parts   map[string]*part  // what the objects are to the link, by file
 }
 
-// files are inputs, or their copies.
+// files returns inputs, or their copies.
 func (c converted) files(inputs []*linkInput) (files []string) {
 	for _, in := range inputs {
 		file := in.file

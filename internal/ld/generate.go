@@ -61,7 +61,7 @@ func hasPlugin(ln *line.Line) bool {
 // envGCC is what GCC's driver tells those that it runs, and its plugin hands on.
 const envGCC = "COLLECT_GCC_OPTIONS"
 
-// wordsGCC have GCC's plugin generate the code of all objects that are late. The
+// wordsGCC returns words that have GCC's plugin generate the code of all objects that are late. The
 // libraries that the plugin would add on the way are those of the final link.
 func wordsGCC(ln *line.Line, byArg map[int]*linkInput, directory string) []string {
 	words := []string{"-r", "-o", paths.Join(directory, "code.o")}
@@ -86,7 +86,7 @@ func isLate(arg *line.Arg, in *linkInput, compiler input.Compiler) bool {
 	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.isLate(compiler)
 }
 
-// wordsLLD have lld link, and keep the code. Calls of stubs are undefined in that
+// wordsLLD returns words that have lld link, and keep the code. Calls of stubs are undefined in that
 // link, which is an error where they are hidden unless it is told to go on; the link
 // proper repeats the others. Probe objects are kept for records that are yet to come.
 func wordsLLD(words []string, directory, out, probePrefix string) []string {
@@ -142,7 +142,7 @@ func (l *link) takeGenerated(scan *scanner, from scanned, directory string, comp
 	return generated{byArg: replacements(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
 }
 
-// replacements has the files replace the first of the late arguments, and nothing the
+// replacements makes the files replace the first of the late arguments, and nothing the
 // others.
 func replacements(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
 	stand := map[int][]string{}

@@ -147,7 +147,7 @@ func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	return r.line.ScriptInput(r.dialect, line.ScriptPlace{}, p.Name)
 }
 
-// literal are words that may name a file, and are neither patterns nor sections.
+// literal returns words that may name a file, and are neither patterns nor sections.
 func literal(words []string) []string {
 	var names []string
 	for _, w := range words {

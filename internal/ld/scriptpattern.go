@@ -246,7 +246,7 @@ func (c *scriptCopier) excludeFrom(p line.Pattern, extra []comparedFile) (edits 
 	return edits, err
 }
 
-// exclusions are patterns that choose files as they are now, and no others.
+// exclusions returns patterns that choose files as they are now, and no others.
 func (c *scriptCopier) exclusions(files []comparedFile) (words []string, err error) {
 	var all []line.Pattern
 	seen := map[string]bool{}

@@ -76,7 +76,7 @@ func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 	return r.StateOf(e)
 }
 
-// ofTracepoint is Of for a site that FreeBSD's kernel has marked itself: nops of the
+// ofTracepoint is StateOf for a site that FreeBSD's kernel has marked itself: nops of the
 // shortest form, or a jump that it has written over them.
 func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
@@ -97,7 +97,7 @@ func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 // tracepoint is the kind of what FreeBSD's kernel has marked.
 const tracepoint = "tracepoint"
 
-// of is Of, with what knows the disabled forms.
+// of is StateOf, with what knows the disabled forms.
 func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}

@@ -32,7 +32,7 @@ func placeSections(o *elfreloc.Object) (base map[int]uint64, code elfreloc.Code)
 	return base, code
 }
 
-// relocate has the relocations applied to sections when they are loaded.
+// relocate makes relocations apply to sections when they are loaded.
 func (s *sections) relocate(m arch.Machine, base map[int]uint64) {
 	s.fixup = func(index int, data []byte) error {
 		rels, err := s.o.RelocSections()
