@@ -81,8 +81,8 @@ func (n *names) bucket(a Addr) uint32 {
 	return uint32(h+a.Offset&0xfff>>3) & n.mask
 }
 
-// of lists the names of an address, in the order of the object's table.
-func (n *names) of(o *elfreloc.Object, a Addr) ([]string, error) {
+// lookup returns the names of an address, in the order of the object's table.
+func (n *names) lookup(o *elfreloc.Object, a Addr) ([]string, error) {
 	var all []string
 	b := n.bucket(a)
 	for _, i := range n.order[n.start[b]:n.start[b+1]] {

@@ -289,7 +289,7 @@ func (b *Object) SymbolsAt(a Addr) ([]string, error) {
 		}
 		b.names = indexNames(syms, true)
 	}
-	return b.names.of(b.o, a)
+	return b.names.lookup(b.o, a)
 }
 
 func (b *Object) errorAt(a Addr, format string, args ...any) error {

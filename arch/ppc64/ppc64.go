@@ -48,18 +48,18 @@ var descriptors = arch.Conventions{
 var traits = [...]arch.Traits{
 	// The stack has the first argument that is in no register behind the caller's frame
 	// header, and behind the room for those that are (ELFv1 3.2.3; ELFv2 2.2.4).
-	ELFv1:  of("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
-	ELFv2:  of("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
-	Little: of("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
+	ELFv1:  newTraits("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
+	ELFv2:  newTraits("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
+	Little: newTraits("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
 }
 
 func abi(data elf.Data, version uint32) arch.ABI {
 	return arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Data: data, Mask: abiMask, Flags: version}
 }
 
-// of returns the traits of a machine with a name, the offset of arguments on the stack,
+// newTraits returns the traits of a machine with a name, the offset of arguments on the stack,
 // and what is special about its functions.
-func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
+func newTraits(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
 	t := arch.Traits{
 		Name:     name,
 		ABIs:     abis,

@@ -146,10 +146,10 @@ func (s *Set) sortedLinks() []*link {
 
 // knownSite is a site, and what its own file says of its probe.
 type knownSite struct {
-	name Probe
-	id   string
-	told bool // by a struct sdt_probe
-	link *link
+	name       Probe
+	id         string
+	fromStruct bool // by a struct sdt_probe
+	link       *link
 }
 
 // require finds the required probes that no site has. What the definition of a probe

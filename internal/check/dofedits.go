@@ -19,8 +19,8 @@ import (
 
 // dofLink is what is known of `dtrace -G` in the objects of one link.
 type dofLink struct {
-	edited []dofEdited
-	told   map[string]bool // symbols of functions that DOF refers to
+	edited     []dofEdited
+	referenced map[string]bool // symbols of functions that DOF refers to
 }
 
 // dofEdited is a site that -G has disabled.
@@ -95,16 +95,16 @@ func (c *fileChecker) dofFunctions() error {
 }
 
 func (d *dofLink) tell(symbol string) {
-	if d.told == nil {
-		d.told = map[string]bool{}
+	if d.referenced == nil {
+		d.referenced = map[string]bool{}
 	}
-	d.told[symbol] = true
+	d.referenced[symbol] = true
 }
 
 // lostDOF finds the sites in objects that no DOF of the link names.
 func (l *link) lostDOF() {
 	for i := range l.dof.edited {
-		if e := &l.dof.edited[i]; !l.dof.told[e.alias] && !l.dof.told[e.function] {
+		if e := &l.dof.edited[i]; !l.dof.referenced[e.alias] && !l.dof.referenced[e.function] {
 			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}

@@ -34,7 +34,7 @@ type fileChecker struct {
 	counts     map[counted]bool
 
 	live      map[image.Addr]bool // sites that live-call was said of
-	untold    []untoldSite
+	unclear   []unclearSite
 	firstSite map[string]image.Addr // of each probe that has an id
 }
 
@@ -92,7 +92,7 @@ func (c *fileChecker) check() error {
 			return err
 		}
 	}
-	if err := c.untoldSites(); err != nil {
+	if err := c.reportUnclear(); err != nil {
 		return err
 	}
 	if recorded || stubs != nil && len(stubs.Calls) > 0 {

@@ -39,7 +39,7 @@ type link struct {
 
 	dof dofLink
 
-	told map[string]*definition // by id, once a name was asked for
+	definitions map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
 	hiddenNames map[string]bool
@@ -126,18 +126,18 @@ func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 
 // nameOf returns the name of a site's probe, by its definition where another file has it.
 func (l *link) nameOf(site knownSite) Probe {
-	if site.told || site.id == "" {
+	if site.fromStruct || site.id == "" {
 		return site.name
 	}
-	if l.told == nil {
-		l.told = map[string]*definition{}
+	if l.definitions == nil {
+		l.definitions = map[string]*definition{}
 		for i := range l.probes {
-			if d := &l.probes[i]; d.probe.FromStruct && l.told[d.probe.ID] == nil {
-				l.told[d.probe.ID] = d
+			if d := &l.probes[i]; d.probe.FromStruct && l.definitions[d.probe.ID] == nil {
+				l.definitions[d.probe.ID] = d
 			}
 		}
 	}
-	d := l.told[site.id]
+	d := l.definitions[site.id]
 	if d == nil {
 		return site.name
 	}

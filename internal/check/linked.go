@@ -15,10 +15,10 @@ import (
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
 	*fileChecker
-	at    map[uint64]*stubFunction // where they are defined, or entered, and described
-	slots map[uint64]string        // of the global offset table, by address
-	needs map[string]bool          // those that are not defined
-	said  map[image.Addr]bool
+	at       map[uint64]*stubFunction // where they are defined, or entered, and described
+	slots    map[uint64]string        // of the global offset table, by address
+	needs    map[string]bool          // those that are not defined
+	reported map[image.Addr]bool
 
 	filled map[uint64]bool // the words that the loader puts the address of a symbol into
 	table  uint64          // where the global offset table is, for code that names slots from there
@@ -37,7 +37,7 @@ type stubFunction struct {
 // linkedStubs looks for what is left of stubs in an image: in one of converted
 // objects nothing is. An unused definition of a stub is not a fault.
 func (c *fileChecker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
+	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, reported: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	s.findDescriptors()
 	dynamic, err := c.DynamicSymbols()
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 			}
 			s.at[at] = f
 			for inside := range size {
-				s.said[image.Addr{Offset: at + inside}] = true
+				s.reported[image.Addr{Offset: at + inside}] = true
 			}
 		})
 		return nil
@@ -279,10 +279,10 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
 	s.Machine.Branches(code, pc, func(at, to uint64) {
 		f, site := s.at[to], image.Addr{Offset: at}
-		if f == nil || s.live[site] || s.said[site] || err != nil {
+		if f == nil || s.live[site] || s.reported[site] || err != nil {
 			return
 		}
-		s.said[site] = true
+		s.reported[site] = true
 		err = s.call(site, f)
 	})
 	return err
@@ -342,9 +342,9 @@ func (s *linkedStubs) words(data []byte, addr uint64) error {
 
 // address reports a stub's address in data.
 func (s *linkedStubs) address(at image.Addr, f *stubFunction) error {
-	if s.said[at] {
+	if s.reported[at] {
 		return nil
 	}
-	s.said[at] = true
+	s.reported[at] = true
 	return s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
 }

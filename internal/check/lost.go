@@ -44,7 +44,7 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 // the one that the manifest has, if it has any.
 func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
-	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))
+	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, sourceKind(site))
 	if err == nil {
 		f.setSource(site)
 	}
@@ -62,8 +62,8 @@ func (f *Finding) setSource(site *manifest.Site) {
 	}
 }
 
-// told names what describes a site.
-func told(site *manifest.Site) string {
+// sourceKind names what describes a site.
+func sourceKind(site *manifest.Site) string {
 	if site.Note != nil {
 		return "note"
 	}

@@ -108,7 +108,7 @@ func (c *fileChecker) noteSite(s *noteSite) error {
 		return c.add(UnknownSite, s.at, probe, "a breakpoint is at this site, in the file")
 	default:
 		if found.To != "" {
-			c.untold = append(c.untold, untoldSite{s.at, probe, found})
+			c.unclear = append(c.unclear, unclearSite{s.at, probe, found})
 			return nil
 		}
 		text := sitestate.CodeAround(c.code.Image, s.at)

@@ -104,7 +104,7 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 		return c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
 	case sitestate.Unknown:
 		if found.To != "" {
-			c.untold = append(c.untold, untoldSite{e.Site, id, found})
+			c.unclear = append(c.unclear, unclearSite{e.Site, id, found})
 			return nil
 		}
 		return c.unknown(e.Site, id, &found)
@@ -112,9 +112,9 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	return nil
 }
 
-// untoldSite is one that goes somewhere, and what is there does not tell whether that is a
+// unclearSite is one that goes somewhere, and what is there does not tell whether that is a
 // stub.
-type untoldSite struct {
+type unclearSite struct {
 	at    image.Addr
 	probe string
 	found sitestate.Site
@@ -126,10 +126,10 @@ func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site
 	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
 }
 
-// untoldSites reports those that nothing else has told to be calls of stubs.
-func (c *fileChecker) untoldSites() error {
-	for i := range c.untold {
-		s := &c.untold[i]
+// reportUnclear reports those that nothing else shows to be calls of stubs.
+func (c *fileChecker) reportUnclear() error {
+	for i := range c.unclear {
+		s := &c.unclear[i]
 		if c.live[s.at] {
 			continue
 		}

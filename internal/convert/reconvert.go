@@ -51,8 +51,8 @@ func (l *reconvertOnRead) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// again converts a source a second time, which has to give as much as the first.
-func (c *Converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
+// reconvert converts a source a second time, which has to give as much as the first.
+func (c *Converter) reconvert(src *input.Source, size int64) (io.ReaderAt, error) {
 	_, out, err := c.output(src, nil)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *Converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
 func (c *Converter) reconvertMember(src *input.Source, size int64) *reconvertOnRead {
 	member := src.Again()
 	return &reconvertOnRead{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
-		r, err := c.again(member.Again(), size)
+		r, err := c.reconvert(member.Again(), size)
 		return r, io.NopCloser(nil), err
 	}}
 }
@@ -87,7 +87,7 @@ func (c *Converter) reconvertFile(src *input.Source, size int64, convert bool) *
 		if !input.SameFile(in.Info, info) || in.Size() != info.Size() || !in.Info.ModTime().Equal(info.ModTime()) {
 			err = fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 		} else if convert {
-			r, err = c.again(src, size)
+			r, err = c.reconvert(src, size)
 		}
 		if err != nil {
 			in.Close()

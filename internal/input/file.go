@@ -228,13 +228,13 @@ func (f *File) Unchanged() error {
 	if err != nil {
 		return err
 	}
-	if !f.is(now) || !f.is(named) {
+	if !f.isSame(now) || !f.isSame(named) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil
 }
 
-func (f *File) is(info fs.FileInfo) bool {
+func (f *File) isSame(info fs.FileInfo) bool {
 	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
 }
 

@@ -70,7 +70,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	l.session.watch()
 	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
-	o.Patch.ProbeSource = l.known(all)
+	o.Patch.ProbeSource = l.probeSource(all)
 	if !ln.Relocatable {
 		o.Planned = collector.add
 	}
@@ -172,9 +172,9 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 	return err
 }
 
-// known returns what the inputs of a link say of probes, where notes are to tell it: nil
+// probeSource returns what the inputs of a link say about probes, for notes: nil
 // otherwise.
-func (l *link) known(inputs []*linkInput) patch.ProbeSource {
+func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
 	if !l.Convert.Patch.HasNotes() {
 		return nil
 	}

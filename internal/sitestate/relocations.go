@@ -20,7 +20,7 @@ type relocations struct {
 
 // first returns the first relocation of so many bytes of code, nil if there is none.
 func (t *relocations) first(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
-	fields, err := t.of(at.Section)
+	fields, err := t.inSection(at.Section)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (t *relocations) target(at image.Addr) (image.Ref, bool, error) {
 	return ref, err == nil && ref.Symbol != "", err
 }
 
-// of lists those of a section that do something.
-func (t *relocations) of(section int) ([]elfreloc.Relocation, error) {
+// inSection lists those of a section that do something.
+func (t *relocations) inSection(section int) ([]elfreloc.Relocation, error) {
 	if fields, ok := t.fields[section]; ok {
 		return fields, nil
 	}

@@ -65,13 +65,13 @@ func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
 	if e.Layout.Format == linkerset.Tracepoints {
 		return ofTracepoint(e, r.memory), nil
 	}
-	return r.of(e, r.file.Machine().Disabled)
+	return r.lookup(e, r.file.Machine().Disabled)
 }
 
 // StateOfDOF is StateOf for a site in DTrace's object format.
 func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
-		return r.of(e, m.RecordedDOF)
+		return r.lookup(e, m.RecordedDOF)
 	}
 	return r.StateOf(e)
 }
@@ -97,8 +97,8 @@ func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 // tracepoint is the kind of what FreeBSD's kernel has marked.
 const tracepoint = "tracepoint"
 
-// of is StateOf, with what knows the disabled forms.
-func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
+// lookup is StateOf, with what knows the disabled forms.
+func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
 	isBreakpoint := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }

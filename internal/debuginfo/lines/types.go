@@ -88,18 +88,18 @@ func (p *prototypes) follow(u *unit, v value, structure func(u *unit, entry uint
 			return structure(u, entry, typ)
 		case tagBaseType:
 		default:
-			return Parameter{Other: others[typ.tag]}.told(), nil
+			return Parameter{Other: others[typ.tag]}.orUnknown(), nil
 		}
 		return integer(typ), nil
 	}
-	return Parameter{}.told(), nil
+	return Parameter{}.orUnknown(), nil
 }
 
 // others are types that are neither integers nor pointers.
 var others = map[uint32]string{tagStructure: "a structure", tagClass: "a structure", tagUnion: "a union", tagArray: "a vector"}
 
-// told returns the parameter with "unknown" for a type that is not known.
-func (p Parameter) told() Parameter {
+// orUnknown returns the parameter with "unknown" for a type that is not known.
+func (p Parameter) orUnknown() Parameter {
 	if p.Other == "" {
 		p.Other = "of an unknown type"
 	}
@@ -117,7 +117,7 @@ func integer(typ dataType) Parameter {
 		return Parameter{Other: "a floating-point number"}
 	default:
 		if typ.tag == tagBaseType {
-			return Parameter{}.told()
+			return Parameter{}.orUnknown()
 		}
 	}
 	if p.Size != 1 && p.Size != 2 && p.Size != 4 && p.Size != 8 {

@@ -12,21 +12,21 @@ import (
 type Probes struct {
 	object   *Object
 	options  *Options
-	said     *linkerset.Probes            // what probe objects say that this object defines
+	defined  *linkerset.Probes            // what probe objects say that this object defines
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
 	fault    error                        // of debug information
 }
 
 // NewProbes keeps the object and the options.
 func NewProbes(o *Object, opts *Options) *Probes {
-	return &Probes{object: o, options: opts, said: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
+	return &Probes{object: o, options: opts, defined: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
 }
 
 // probe returns what is known of a probe: by this object, else by other files, else by its
 // ID.
 func (p *Probes) probe(id string) (linkerset.Probe, error) {
 	if ref, ok := p.object.ProbeObjects.Definition(p.options.ProbePrefix + id); ok {
-		return p.said.Lookup(ref)
+		return p.defined.Lookup(ref)
 	}
 	if p.options.ProbeSource != nil {
 		if probe, ok, err := p.options.ProbeSource.Probe(id); err != nil {

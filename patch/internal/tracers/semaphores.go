@@ -40,7 +40,7 @@ type Semaphores struct {
 func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaphores, error) {
 	p := &Semaphores{probes: probes, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
 	for id, kind := range calls {
-		s, err := p.of(id)
+		s, err := p.lookup(id)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaph
 		s.noted = s.noted || kind == arch.Probe
 	}
 	for _, g := range probes.object.Guards {
-		s, err := p.of(g.ID)
+		s, err := p.lookup(g.ID)
 		if err == nil {
 			err = p.useSymbol(s, g.Symbol, false)
 		}
@@ -59,8 +59,8 @@ func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaph
 	return p, p.useNamed()
 }
 
-// of returns the semaphore of a probe.
-func (p *Semaphores) of(id string) (*semaphore, error) {
+// lookup returns the semaphore of a probe.
+func (p *Semaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
