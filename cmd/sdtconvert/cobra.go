@@ -45,7 +45,7 @@ func (p *program) newCommand(c *command, failed *bool) *cobra.Command {
 	made := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags}
 	f := made.Flags()
 	f.SortFlags = false
-	f.SetInterspersed(!c.linkerWords)
+	f.SetInterspersed(!c.wraps)
 	run := c.define(p, f)
 	made.RunE = func(_ *cobra.Command, args []string) (err error) {
 		*failed, err = run(args)

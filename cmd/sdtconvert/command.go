@@ -25,8 +25,8 @@ type command struct {
 	// define defines its flags for one run, and returns what the run does then.
 	define func(p *program, f *pflag.FlagSet) runner
 
-	ownFlags    bool // parses its arguments itself; groups say which there are
-	linkerWords bool // other arguments, and response files, are those of a linker
+	ownFlags bool // parses its arguments itself; groups say which there are
+	wraps    bool // other arguments, and response files, are those of a program that it runs
 }
 
 // group is flags of a command that stand together in help.
@@ -47,7 +47,7 @@ var commands []*command
 
 func init() {
 	commands = []*command{
-		convertCommand, ldCommand, inspectCommand, checkCommand, listCommand, resolveCommand, stubsCommand, sitesCommand,
+		convertCommand, ldCommand, ccCommand, inspectCommand, checkCommand, listCommand, resolveCommand, stubsCommand, sitesCommand,
 		providerCommand, completionCommand, versionCommand, helpCommand,
 	}
 }
@@ -162,7 +162,7 @@ func (p *program) runCommand(args []string) int {
 		return p.complete(args)
 	}
 	c, at, rest := splitCommand(args)
-	if c == nil || !c.linkerWords {
+	if c == nil || !c.wraps {
 		expanded, err := line.Expand(args, requireFlag)
 		if err != nil {
 			if unread := (*fs.PathError)(nil); !errors.As(err, &unread) {

@@ -32,7 +32,7 @@ type flags struct {
 	layout, section string
 	prototypes      string
 	semaphores      string
-	forLinker       bool // what follows the flags is for a linker
+	wraps           bool // what follows the flags is for a program that is run
 }
 
 // newFlags defines the flags that all commands on objects share.
@@ -93,7 +93,7 @@ func (f *flags) checkNames() error {
 		return err
 	}
 	switch {
-	case len(f.files) == 0 && !f.forLinker:
+	case len(f.files) == 0 && !f.wraps:
 		return usagef("no file is given")
 	case f.patch.ProbePrefix == "":
 		return usagef("the prefix of probe objects is empty")

@@ -12,10 +12,11 @@ import (
 	"sdtconvert/internal/ld/line"
 )
 
-// What the environment says to a linker wrapper, beside what package ld asks it.
+// What the environment says to what runs a linker or a compiler, beside what package ld
+// asks it.
 const (
-	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`
-	envSwitch = "SDTCONVERT"       // switchOff: only run the real linker
+	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`, and of `sdtconvert cc`
+	envSwitch = "SDTCONVERT"       // switchOff: only run the linker or the compiler
 
 	switchOff = "off"
 )
@@ -39,7 +40,7 @@ its arguments unchanged.`}
 			"defines other probes of its provider, as `SDT_PROBE_DEFINE` does.\n" +
 			`The name may be misspelt.
 Otherwise this is a warning, and the probe object is added.`}
-	linkVerboseOption = &option{name: "verbose", letter: "v",
+	wrapperVerboseOption = &option{name: "verbose", letter: "v",
 		help:   "print a line for each site, to standard error",
 		manual: `Print the line of each site to standard error.`}
 )
@@ -56,7 +57,7 @@ Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
 link), it runs the next one of that name along PATH.`,
 	groups: []group{{
 		manual:  "ld",
-		options: []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, linkVerboseOption, jobsOption},
+		options: []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
 		asConvert: []*option{
 			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption,
 			noRecordsOption, dropRelocationsOption, stapsdtOption, semaphoresOption, dtraceOption, prototypesOption, followOption,
@@ -73,7 +74,7 @@ link), it runs the next one of that name along PATH.`,
 		flags := linkerFlags(f)
 		return func(args []string) (bool, error) { return false, p.runLinker(flags, args) }
 	},
-	linkerWords: true,
+	wraps: true,
 }
 
 // linkerName reports whether the program was called by the name of a linker.
@@ -92,6 +93,16 @@ func linkerName(program string) (name string, ok bool) {
 
 // runAsLinker is the program under the name of a linker.
 func (p *program) runAsLinker(name string, args []string) int {
+	f, err := p.environFlags()
+	if err != nil {
+		return p.report(err)
+	}
+	return p.link(f, name, args)
+}
+
+// environFlags returns the flags of the environment, which are those of ld: one variable is
+// for the linker and for the compiler of a build.
+func (p *program) environFlags() (*linkFlags, error) {
 	f := linkerFlags(newFlagSet("ld"))
 	f.SetInterspersed(false)
 	var words []string
@@ -111,9 +122,9 @@ func (p *program) runAsLinker(name string, args []string) int {
 		err = usagef("%q is not a flag", f.Arg(0))
 	}
 	if err != nil {
-		return p.report(fmt.Errorf("%s: %w", envFlags, err))
+		return nil, fmt.Errorf("%s: %w", envFlags, err)
 	}
-	return p.link(f, name, args)
+	return f, nil
 }
 
 // runLinker is `sdtconvert ld`.
@@ -139,11 +150,17 @@ type linkFlags struct {
 	noUndefined bool
 }
 
-func linkerFlags(f *pflag.FlagSet) *linkFlags {
-	all := &linkFlags{flags: newConversionFlags(f)}
-	all.forLinker = true
+// wrapperFlags defines the flags of what runs a linker or a compiler.
+func wrapperFlags(f *pflag.FlagSet) *flags {
+	all := newConversionFlags(f)
+	all.wraps = true
 	all.defineRecords()
-	linkVerboseOption.bool(f, &all.verbose)
+	wrapperVerboseOption.bool(f, &all.verbose)
+	return all
+}
+
+func linkerFlags(f *pflag.FlagSet) *linkFlags {
+	all := &linkFlags{flags: wrapperFlags(f)}
 	linkerOption.string(f, &all.linker, "")
 	inPlaceOption.bool(f, &all.inPlace)
 	noStubsOption.bool(f, &all.noStubs)

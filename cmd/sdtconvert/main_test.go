@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write what the program does now into th
 
 // TestMain lets the scripts run this test binary as sdtconvert.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sdtconvert": main})
+	testscript.Main(m, map[string]func(){"sdtconvert": main, "sdtconvert-cc": main})
 }
 
 // runWith runs the program in this process.

@@ -58,6 +58,9 @@ func (p *program) run(name string, args []string) int {
 	if linker, ok := linkerName(name); ok {
 		return p.runAsLinker(linker, args)
 	}
+	if isCompilerLauncher(name) {
+		return p.runAsCompiler(args)
+	}
 	if triplet, ok := dtraceName(name); ok {
 		return p.runAsDtrace(triplet, args)
 	}

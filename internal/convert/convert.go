@@ -65,7 +65,7 @@ func (c *Converter) File(path, target string) *Result {
 		return c.file(path, target, r)
 	})
 	if err != nil && err != errMember {
-		r.fail(err)
+		r.Fail(err)
 	}
 	return r
 }

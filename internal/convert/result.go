@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 
 	"sdtconvert/elfreloc"
@@ -78,8 +79,19 @@ func (r *Result) converted() {
 	}
 }
 
-// fail takes in an error of the file.
-func (r *Result) fail(err error) {
+// Report writes the messages about a file and the lines about its sites to w, and adds its
+// warnings to those of other files.
+func (r *Result) Report(w io.Writer, warnings *message.Tally) {
+	for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} {
+		if len(text) > 0 {
+			w.Write(text)
+		}
+	}
+	warnings.Add(r.Warnings...)
+}
+
+// Fail takes in an error of the file.
+func (r *Result) Fail(err error) {
 	if r.own == nil && r.manifest {
 		r.own = manifest.New(r.path)
 		r.Objects = append(r.Objects, r.own)

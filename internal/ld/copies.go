@@ -67,7 +67,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	if err != nil {
 		return converted{}, err
 	}
-	l.session.watch()
+	l.session.Watch()
 	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
 	o.Patch.ProbeSource = l.probeSource(all)
@@ -77,12 +77,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
 	parallel.InOrder(len(jobs), o.Jobs, func(i int) *convert.Result { return c.File(jobs[i].from, jobs[i].to) }, func(_ int, r *convert.Result) {
-		for _, text := range [][]byte{r.Messages.Bytes(), r.Lines.Bytes()} { // standard output is the linker's
-			if len(text) > 0 {
-				l.Stderr.Write(text)
-			}
-		}
-		warnings.Add(r.Warnings...)
+		r.Report(l.Stderr, &warnings) // standard output is the linker's
 		failed = failed || r.Failed
 	})
 	warnings.Print(l.Stderr)

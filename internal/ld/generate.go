@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/process"
 )
 
 // Objects for link-time optimisation hold no code. Where the linker, or its plugin,
@@ -104,16 +105,16 @@ func (l *link) runFirst(words []string, names *rename.Names, env ...string) erro
 	cmd.Env = append(slices.Clone(cmd.Env), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := l.session.start(cmd); err != nil {
+	if err := l.session.Start(cmd); err != nil {
 		return err
 	}
 	err = cmd.Wait()
-	sig := l.session.ended()
+	sig := l.session.Ended()
 	if err == nil {
 		return nil
 	}
 	l.Stderr.Write(names.Bytes(out.Bytes()))
-	if sig != nil && ends(sig) {
+	if sig != nil && process.Ends(sig) {
 		return diedOf(sig)
 	}
 	return fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: %w; compile what has probes with -fno-lto", l.linker.path, err)

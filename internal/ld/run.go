@@ -39,7 +39,7 @@ func (l *link) stepAside(ready *prepared) (process.Status, error) {
 	}
 	cmd := l.linker.command(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.Stdin, l.Stdout, l.Stderr
-	l.session.watch()
+	l.session.Watch()
 	return l.finish(cmd, nil)
 }
 
@@ -77,7 +77,7 @@ func (l *link) runLinker(ready *prepared) (process.Status, error) {
 
 // finish runs a command that writes to pipes.
 func (l *link) finish(cmd *exec.Cmd, pipes []*pipe) (process.Status, error) {
-	if err := l.session.start(cmd); err != nil {
+	if err := l.session.Start(cmd); err != nil {
 		return process.Status{}, err
 	}
 	for _, p := range pipes {
@@ -85,7 +85,7 @@ func (l *link) finish(cmd *exec.Cmd, pipes []*pipe) (process.Status, error) {
 		p.begin()
 	}
 	err := cmd.Wait()
-	l.session.ended()
+	l.session.Ended()
 	for _, p := range pipes {
 		p.finish()
 	}

@@ -2,9 +2,7 @@ package ld
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
@@ -15,75 +13,33 @@ import (
 // directory of temporary files, and files that are not complete. It is all that changes
 // while a link goes on.
 type session struct {
-	process *process.Process
-	files   *replace.Writer // of all files that are written
-	watched sync.Once
+	process.Supervisor
+	files *replace.Writer // of all files that are written
 
-	// mu guards the rest. A signal that ends the process keeps it, so that making another
-	// file, or running the linker, waits for the end.
-	mu      sync.Mutex
-	temp    *tempDirectory // nil for none
-	running *os.Process    // the linker, while it runs
-	passed  os.Signal      // on to it, the last
+	temp *tempDirectory // nil for none; the lock is of it
 }
 
 func newSession(p *process.Process) *session {
-	s := &session{process: p, files: &replace.Writer{}}
-	s.files.Begin = s.watch
-	return s
-}
-
-// watch passes signals on to the linker while it runs. Before and after, they end
-// this process, without a trace of what it has made.
-func (s *session) watch() {
-	s.watched.Do(func() { s.process.Watch(s.signalled, passedOn...) })
-}
-
-func (s *session) signalled(sig os.Signal) {
-	s.mu.Lock()
-	switch {
-	case s.running != nil:
-		s.passed = sig
-		forward(s.running, sig)
-	case ends(sig):
+	s := &session{files: &replace.Writer{}}
+	s.files.Begin = s.Watch
+	s.Process, s.Clean = p, func() {
 		s.files.Abandon()
 		s.temp.remove()
-		s.process.Exit(s.process.End(process.Status{Signal: sig})) // and never unlock
 	}
-	s.mu.Unlock()
+	return s
 }
 
 // diedOf says that a signal which was passed on has ended the linker.
 func diedOf(sig os.Signal) error { return &diedError{process.Status{Signal: sig}} }
 
-// start starts the linker, unless a signal has come first.
-func (s *session) start(cmd *exec.Cmd) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	s.running = cmd.Process
-	return nil
-}
-
-// ended says that the linker runs no more, and returns the last signal that it was
-// passed, or nil.
-func (s *session) ended() os.Signal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = nil
-	return s.passed
-}
-
 // needTemp makes the temporary directory unless it is there, and keeps it for f.
 func (s *session) needTemp(f func(t *tempDirectory) error) error {
-	s.watch()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Watch()
+	s.Lock()
+	defer s.Unlock()
 	if s.temp == nil {
 		var err error
-		if s.temp, err = newTempDirectory(s.process.TempDir()); err != nil {
+		if s.temp, err = newTempDirectory(s.Process.TempDir()); err != nil {
 			return err
 		}
 	}
@@ -154,14 +110,14 @@ func (s *session) writeAt(path string, data []byte) error {
 // inTemp returns the path of a name in the temporary directory, which has to be there: ""
 // is what all of them begin with.
 func (s *session) inTemp(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return paths.Join(s.temp.path+string(filepath.Separator), name)
 }
 
 // remove removes the temporary directory, if there is one.
 func (s *session) remove() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	return s.temp.remove()
 }

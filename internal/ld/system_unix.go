@@ -3,27 +3,9 @@
 package ld
 
 import (
-	"os"
 	"syscall"
 	"time"
 )
-
-// passedOn are the signals that ask a process to do something. Those that the
-// parent has the wrapper ignore, as nohup does, stay ignored for the linker too.
-var passedOn = []os.Signal{
-	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM,
-	syscall.SIGPIPE, syscall.SIGXCPU, syscall.SIGXFSZ,
-}
-
-func forward(child *os.Process, sig os.Signal) {
-	if sig != syscall.SIGPIPE { // that was for us
-		child.Signal(sig)
-	}
-}
-
-// ends reports whether a signal ends a process that has no child. A broken pipe is
-// an error of a write.
-func ends(sig os.Signal) bool { return sig != syscall.SIGPIPE }
 
 // stopReading wakes the reader, once all is there that is to come.
 func (p *pipe) stopReading() { p.r.SetReadDeadline(time.Now()) }

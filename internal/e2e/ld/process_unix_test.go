@@ -4,7 +4,6 @@ package ld
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,7 +65,7 @@ func TestSignals(t *testing.T) {
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			died(t, cmd.Wait(), sig)
+			tools.Died(t, cmd.Wait(), sig)
 			if out.String() != "reading main.o\n" {
 				t.Errorf("says %q", out.String())
 			}
@@ -102,7 +101,7 @@ func TestSignalsEarly(t *testing.T) {
 			}
 			time.Sleep(time.Duration(4*i+n) * time.Millisecond)
 			cmd.Process.Signal(sig)
-			died(t, cmd.Wait(), sig)
+			tools.Died(t, cmd.Wait(), sig)
 			if out.Len() > 0 && !strings.HasPrefix(out.String(), "reading ") {
 				t.Errorf("says %q", out.String())
 			}
@@ -126,20 +125,9 @@ func TestSignalInFirstLink(t *testing.T) {
 	}
 	waitFor(t, "started")
 	cmd.Process.Signal(syscall.SIGTERM)
-	died(t, cmd.Wait(), syscall.SIGTERM)
+	tools.Died(t, cmd.Wait(), syscall.SIGTERM)
 	if out.String() != "reading main.o\n" {
 		t.Errorf("says %q", out.String())
-	}
-}
-
-func died(t *testing.T, err error, sig syscall.Signal) {
-	t.Helper()
-	exit := (*exec.ExitError)(nil)
-	if !errors.As(err, &exit) {
-		t.Fatalf("%v, want death by %v", err, sig)
-	}
-	if ws := exit.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != sig {
-		t.Errorf("%v, want death by %v", err, sig)
 	}
 }
 
@@ -152,7 +140,7 @@ func TestKilledLinker(t *testing.T) {
 		script := "#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo \"$i $1 and more\"; i=$((i+1)); done\nprintf 'the end of %s' \"$1\"\nkill -" + sig + " $$\n"
 		cmd := exec.Command(converter, "ld", "--linker", program(t, "dies", script), "--", "main.o")
 		out, err := cmd.Output()
-		died(t, err, signalOf[sig])
+		tools.Died(t, err, signalOf[sig])
 		if !strings.HasSuffix(string(out), "2999 main.o and more\nthe end of main.o") || strings.Count(string(out), "main.o and more") != 3000 {
 			t.Errorf("%s: %d bytes, the last: %q", sig, len(out), tools.Shortened(string(out)))
 		}

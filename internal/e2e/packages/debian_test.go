@@ -47,6 +47,7 @@ func TestDebianPackage(t *testing.T) {
 		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
 		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"Lrwxrwxrwx libexec/sdtconvert/sdtconvert-cc",
 		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
@@ -55,13 +56,15 @@ func TestDebianPackage(t *testing.T) {
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	}
-	guides, err := filepath.Glob(tools.Root("docs", "*.md"))
-	if err != nil || len(guides) == 0 {
-		t.Fatalf("no guides: %v", err)
-	}
 	want = append(want, "-rw-r--r-- share/doc/sdtconvert/README.md")
-	for _, guide := range guides {
-		want = append(want, "-rw-r--r-- share/doc/sdtconvert/docs/"+filepath.Base(guide))
+	for _, directory := range []string{"docs/", "docs/results/"} {
+		guides, err := filepath.Glob(tools.Root(directory + "*.md"))
+		if err != nil || len(guides) == 0 {
+			t.Fatalf("no guides: %v", err)
+		}
+		for _, guide := range guides {
+			want = append(want, "-rw-r--r-- share/doc/sdtconvert/"+directory+filepath.Base(guide))
+		}
 	}
 	got := files(t, root+"/usr")
 	slices.SortFunc(want, byPath)

@@ -81,6 +81,7 @@ func TestInstall(t *testing.T) {
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.lld",
 				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.mold",
+				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/sdtconvert-cc",
 				"-rw-r--r-- " + c.want + "/share/bash-completion/completions/sdtconvert",
 				"-rw-r--r-- " + c.want + "/share/fish/vendor_completions.d/sdtconvert.fish",
 				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",

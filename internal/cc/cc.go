@@ -1,0 +1,106 @@
+// Package cc runs a compiler, and converts the objects that it writes.
+//
+// The compiler gets the arguments, streams and environment of the run. Its command line
+// says which objects it is to write (words.go); those that it has written (object.go) are
+// converted in place. So whatever keeps or moves objects, as ccache and distcc do, has them
+// converted. An object that cannot be converted is removed: make would take it for done.
+//
+// If the command line names no object, the process becomes the compiler instead.
+package cc
+
+import (
+	"fmt"
+	"os/exec"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/process"
+)
+
+// Options say how objects are converted.
+type Options struct {
+	Convert convert.Options
+	Off     bool // only run the compiler
+}
+
+// exitFailed is the exit status if an object cannot be converted.
+const exitFailed = 1
+
+// Run runs a compiler: its name and arguments, perhaps behind programs that run it. It
+// returns how the compiler has ended, or status 1 if that was successful and an object
+// cannot be converted, which Run has reported. It does not return if the process has become
+// the compiler. It fails if there is no compiler of that name.
+func Run(p *process.Process, o Options, words []string) (process.Status, error) {
+	cmd, err := command(p, words)
+	if err != nil {
+		return process.Status{}, err
+	}
+	s := newSession(p)
+	var objects []*object
+	if !o.Off {
+		objects = newObjects(outputs(words))
+	}
+	if len(objects) == 0 && p.Exec != nil {
+		return process.Status{}, p.Exec(cmd.Path, words, p.Environ)
+	}
+	status, err := s.compile(cmd, objects)
+	if err != nil || status.Signal != nil {
+		return status, err
+	}
+	if failed := s.convert(o.Convert, objects); failed && status.Code == 0 {
+		status.Code = exitFailed
+	}
+	return status, nil
+}
+
+// command returns a run of the compiler with the streams of the process.
+func command(p *process.Process, words []string) (*exec.Cmd, error) {
+	path, err := exec.LookPath(words[0])
+	if err != nil && path == "" { // else it is in the current directory, which PATH names
+		return nil, fmt.Errorf("the compiler: %w", err)
+	}
+	cmd := &exec.Cmd{Path: path, Args: words, Env: p.Environ, Stdout: p.Stdout, Stderr: p.Stderr}
+	if p.Stdin != nil {
+		cmd.Stdin = p.Stdin
+	}
+	return cmd, nil
+}
+
+// compile runs the compiler, which is to write objects, and waits for it.
+func (s *session) compile(cmd *exec.Cmd, objects []*object) (process.Status, error) {
+	s.Watch()
+	if err := s.Start(cmd); err != nil {
+		return process.Status{}, err
+	}
+	err := cmd.Wait()
+	s.setPending(objects)
+	s.Ended()
+	if cmd.ProcessState == nil {
+		return process.Status{}, err
+	}
+	return process.StatusOf(cmd.ProcessState), nil
+}
+
+// convert converts the objects that were written, and removes those that cannot be
+// converted. It reports whether there was one.
+func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
+	objects = s.written(objects, o.Patch.Names)
+	if len(objects) == 0 {
+		return false
+	}
+	o.Files = len(objects)
+	o.Patch.ProbeSource = readKnown(o, objects)
+	c := convert.New(o, s.files)
+	var warnings message.Tally
+	parallel.InOrder(len(objects), o.Jobs, func(i int) *convert.Result {
+		r := c.File(objects[i].path, objects[i].path)
+		s.finish(objects[i], r)
+		return r
+	}, func(_ int, r *convert.Result) {
+		r.Report(s.Process.Stderr, &warnings) // standard output is the compiler's
+		failed = failed || r.Failed
+	})
+	warnings.Print(s.Process.Stderr)
+	return failed
+}

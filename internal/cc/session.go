@@ -1,0 +1,55 @@
+package cc
+
+import (
+	"os"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/known"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/replace"
+	"sdtconvert/patch"
+)
+
+// session is what there is of a run that a signal ends: the compiler, files that are not
+// complete, and objects that are not converted yet.
+type session struct {
+	process.Supervisor
+	files   *replace.Writer
+	pending []*object // that the compiler may have written; the lock is of it
+}
+
+func newSession(p *process.Process) *session {
+	s := &session{files: &replace.Writer{}}
+	s.Process, s.Clean = p, s.clean
+	return s
+}
+
+// clean removes what is unfinished. An object that is not converted is: make would take it
+// for done.
+func (s *session) clean() {
+	s.files.Abandon()
+	for _, o := range s.pending {
+		if !o.done && o.isWritten() {
+			os.Remove(o.path)
+		}
+	}
+}
+
+// setPending notes that the compiler has run, and may have written objects.
+func (s *session) setPending(objects []*object) {
+	s.Lock()
+	defer s.Unlock()
+	s.pending = objects
+}
+
+// readKnown returns what the objects say about probes, if there are to be notes.
+func readKnown(o convert.Options, objects []*object) patch.ProbeSource {
+	if !o.Patch.HasNotes() {
+		return nil
+	}
+	var files []string
+	for _, o := range objects {
+		files = append(files, o.path)
+	}
+	return known.Read(files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: o.Jobs})
+}

@@ -1,0 +1,93 @@
+//go:build unix
+
+package cc
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/process"
+)
+
+// A signal after the compiler has run, and before its objects are converted, leaves none of
+// those that it has written: make would take them for done.
+func TestSignalBeforeConversion(t *testing.T) {
+	directory := t.TempDir()
+	write := func(name string) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	old := write("old.o")
+	if err := os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	objects := newObjects([]string{filepath.Join(directory, "new.o"), old, filepath.Join(directory, "done.o"), filepath.Join(directory, "none.o")})
+	write("new.o")
+	write("done.o")
+	sent, exited := make(chan chan<- os.Signal, 1), make(chan int, 1)
+	s := newSession(&process.Process{
+		Notify: func(c chan<- os.Signal, _ ...os.Signal) { sent <- c },
+		Exit:   func(status int) { exited <- status; runtime.Goexit() },
+	})
+	s.Watch()
+	s.setPending(objects)
+	s.leave(objects[2])
+	to := <-sent
+	to <- syscall.SIGTERM
+	if status := <-exited; status != 128+15 {
+		t.Errorf("exit status %d", status)
+	}
+	for name, want := range map[string]bool{"new.o": false, "old.o": true, "done.o": true} {
+		if _, err := os.Stat(filepath.Join(directory, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An object is written if anything about it is new, and also if its time says too little.
+func TestIsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	write := func(text string, changed time.Time) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(o *object, want bool, what string) {
+		if got := o.isWritten(); got != want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+	one := func() *object { return newObjects([]string{path})[0] }
+	old, now := time.Unix(1_000_000_000, 0), time.Now()
+	o := one()
+	expect(o, false, "no file")
+	write("object", old)
+	expect(o, true, "a new file")
+	o = one()
+	expect(o, false, "an old file")
+	write("object", now)
+	expect(o, true, "a new time")
+	expect(one(), true, "a file of this moment")
+	write("object", old)
+	o = one()
+	write("objects", old)
+	expect(o, true, "a new size")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	expect(o, false, "a file that is gone")
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	expect(o, false, "a directory")
+}

@@ -1,0 +1,146 @@
+package cc
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/paths"
+)
+
+// compilerName matches the names of compilers: with the machine that they compile for, and
+// their version. Words before such a name belong to programs that run the compiler.
+var compilerName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|gfortran|gdc|gnat|icx|icpx|tcc)(-[0-9.]+)?(\.exe)?$`)
+})
+
+// outputs returns the paths that a command line has the compiler write objects to, or nil
+// if it stops before there are objects, or links them.
+func outputs(words []string) []string {
+	args, err := line.Expand(words[compilerAt(words)+1:])
+	if err != nil {
+		return nil // the compiler complains of it too
+	}
+	c := readCommandLine(args)
+	switch {
+	case !c.compiles || c.stops:
+		return nil
+	case c.output != "":
+		return []string{c.in(c.output)}
+	}
+	var all []string
+	for _, source := range c.sources {
+		base := filepath.Base(source)
+		all = append(all, c.in(strings.TrimSuffix(base, filepath.Ext(base))+".o"))
+	}
+	return all
+}
+
+// compilerAt returns the index of the word that names the compiler, or 0.
+func compilerAt(words []string) int {
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") && compilerName().MatchString(filepath.Base(word)) {
+			return i
+		}
+	}
+	return 0
+}
+
+// commandLine is what arguments of a compiler say about objects.
+type commandLine struct {
+	compiles  bool // to objects, and does not link them
+	stops     bool // before there are objects
+	output    string
+	directory string // that paths are relative to, or ""
+	sources   []string
+}
+
+// in returns a path as this program opens it.
+func (c *commandLine) in(path string) string {
+	if c.directory == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return paths.Join(c.directory, path)
+}
+
+func readCommandLine(args []string) *commandLine {
+	c := &commandLine{}
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			c.sources = append(c.sources, args[i+1:]...)
+			break
+		}
+		if word == "-" || !strings.HasPrefix(word, "-") {
+			c.sources = append(c.sources, word)
+			continue
+		}
+		value := ""
+		if !takesNext(word) {
+			word, value = cutValue(word)
+		} else if i++; i < len(args) {
+			value = args[i]
+		}
+		c.take(word, value)
+	}
+	return c
+}
+
+// take takes in a flag with its value.
+func (c *commandLine) take(flag, value string) {
+	switch flag {
+	case "-c", "--compile":
+		c.compiles = true
+	case "-E", "--preprocess", "-S", "--assemble", "-M", "--dependencies", "-MM", "--user-dependencies", "-###":
+		c.stops = true
+	case "-o", "--output":
+		c.output = value
+	case "-working-directory":
+		c.directory = value
+	}
+}
+
+// cutValue divides a word into a flag of take and its value, "" if it has none.
+func cutValue(word string) (flag, value string) {
+	for _, flag := range []string{"--output", "-working-directory"} {
+		if value, ok := strings.CutPrefix(word, flag+"="); ok {
+			return flag, value
+		}
+	}
+	if value, ok := strings.CutPrefix(word, "-o"); ok && !strings.HasPrefix(word, "-obj") { // -object and -objcmt-... are others
+		return "-o", value
+	}
+	return word, ""
+}
+
+// takesNext reports whether the next word is the value of a flag.
+func takesNext(word string) bool {
+	return separate()[word] || strings.HasPrefix(word, "-Xarch_") || strings.HasPrefix(word, "-Xopenmp-target=") || strings.HasPrefix(word, "-Xoffload-linker")
+}
+
+// separate returns the flags of gcc and clang whose value may be, or has to be, the next
+// word.
+var separate = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for flag := range strings.FieldsSeq(separateFlags) {
+		all[flag] = true
+	}
+	return all
+})
+
+const separateFlags = `
+-A -B -D -F -G -Hd -Hf -I -J -L -MF -MJ -MQ -MT -R -T -Tbss -Tdata -Ttext -U -V -Xanalyzer -Xassembler -Xclang
+-Xcuda-fatbinary -Xcuda-ptxas -Xf -Xlinker -Xopenmp-target -Xpreprocessor -arch -arcmt-migrate-report-output -aux-info
+-b -ccc-arcmt-migrate -ccc-gcc-name -ccc-install-dir -ccc-objcmt-migrate -cxx-isystem -dependency-dot -dependency-file
+-dsym-dir -dumpbase -dumpbase-ext -dumpdir -e -fintrinsic-modules-path -fmodules-user-build-path -framework
+-gen-cdb-fragment-path -gnatO -h -iapinotes-modules -idirafter -iframework -iframeworkwithsysroot -imacros -imultilib
+-include -include-pch -iprefix -iquote -isysroot -isystem -isystem-after -ivfsoverlay -iwithprefix -iwithprefixbefore
+-iwithsysroot -l -mllvm -mmlir -module-dependency-dir -mthread-model -o -resource-dir -rpath
+-serialize-diagnostics -specs -stdlib++-isystem -target -u -undefined -vfsoverlay -working-directory -wrapper -x -z
+--analyzer-output --assert --config --define-macro --dump --dumpbase --dumpbase-ext --dumpdir --entry --for-assembler
+--for-linker --force-link --imacros --include --include-directory --include-directory-after --include-prefix
+--include-with-prefix --include-with-prefix-after --include-with-prefix-before --language --library-directory --output
+--output-pch= --param --prefix --serialize-diagnostics --specs --sysroot --undefine-macro --vfsoverlay
+`

@@ -1,0 +1,87 @@
+/*
+ * Probes of every form. Before it reaches a probe, the program prints the line that a tracer
+ * has to print of it. Each line of input is a round; one with an f is a round of a child.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <sdt.h>
+
+void __dtrace_probe_call___none(void);
+void __dtrace_probe_call___three(int, unsigned char, short);
+void __dtrace_probe_call___wide(int, long, short, int, int, unsigned char, int, unsigned, signed char, unsigned short, long);
+void __dtrace_probe_call___tail(int, long);
+void __dtrace_probe_call___branch(int);
+
+#define WANT(...) (printf("want " __VA_ARGS__), putchar('\n'))
+
+__attribute__((noinline)) void tail(int n)
+{
+	WANT("call:tail %d %d", n, -2 * n);
+	__dtrace_probe_call___tail(n, -2L * n);
+}
+
+__attribute__((noinline)) void branch(int n)
+{
+	if (n & 1)
+		__dtrace_probe_call___branch(n);
+}
+
+/* Constants, registers, and what is in memory without optimisation. */
+__attribute__((noinline)) void nops(int n)
+{
+	WANT("nop:three %d %d %d", -n, 3 * n, 200 + n);
+	DTRACE_PROBE3(nop___three, int, -n, long, 3L * n, unsigned char, 200 + n);
+	WANT("nop:constants %d %d", 5, -7);
+	DTRACE_PROBE2(nop___constants, int, 5, short, -7);
+}
+
+__attribute__((noinline)) int guarded(int n)
+{
+	if (!DTRACE_PROBE_ENABLED(test___guarded))
+		return 0;
+	WANT("test:guarded %d", n);
+	DTRACE_PROBE1(test___guarded, int, n);
+	return 1;
+}
+
+__attribute__((noinline)) void run(int n)
+{
+	WANT("call:none");
+	__dtrace_probe_call___none();
+	WANT("call:three %d %d %d", n, 250 + n, -1000 - n);
+	__dtrace_probe_call___three(n, 250 + n, -1000 - n);
+	WANT("call:wide %d %d %d %d %d %d %d %u %d %d %d", n, n + 1, -n, 4, 5, 250 - n, -7 * n, 3000000000u + n, -100 - n, 65000 + n, -11 * n);
+	__dtrace_probe_call___wide(n, n + 1, -n, 4, 5, 250 - n, -7 * n, 3000000000u + n, -100 - n, 65000 + n, -11L * n);
+	tail(n);
+	if (n & 1)
+		WANT("call:branch %d", n);
+	branch(n);
+	nops(n);
+	printf("guard %d\n", guarded(n));
+}
+
+int main(void)
+{
+	char line[16];
+	int n = 0, status;
+	pid_t child;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("ready");
+	while (fgets(line, sizeof line, stdin)) {
+		n++;
+		if (line[0] != 'f') {
+			run(n);
+		} else if ((child = fork()) == 0) {
+			run(n);
+			fflush(stdout);
+			_exit(7);
+		} else if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+			printf("child: %#x\n", status);
+		}
+		puts("done");
+	}
+	return 0;
+}

@@ -1,0 +1,277 @@
+package compile
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+// ccacheBuild is a build with ccache, which runs sdtconvert-cc as docs/compiling.md says.
+// calls counts how often it does.
+func ccacheBuild(t *testing.T) (b *build, calls func() int) {
+	t.Helper()
+	tools.Need(t, "gcc", "ccache")
+	b = newBuild(t)
+	b.write("prefix", "#!/bin/sh\necho >>calls\nexec "+launcher+" \"$@\"\n")
+	b.Env = []string{"CCACHE_DIR=" + t.TempDir(), "CCACHE_PREFIX=" + b.path("prefix")}
+	return b, func() int {
+		calls := strings.Count(b.readIfAny("calls"), "\n")
+		b.remove("calls")
+		return calls
+	}
+}
+
+func (b *build) readIfAny(name string) string {
+	data, _ := os.ReadFile(b.path(name))
+	return string(data)
+}
+
+// settings returns the build with variables of the environment that docs/compiling.md sets
+// for flags.
+func (b *build) settings(program, flags string) *build {
+	b.t.Helper()
+	version := strings.TrimSpace(b.must(program, "version"))
+	with := *b
+	with.Env = append(b.Env[:len(b.Env):len(b.Env)], "SDTCONVERT_FLAGS="+flags, "CCACHE_NAMESPACE="+version+" "+flags)
+	return &with
+}
+
+// A hit has the converted object, and runs nothing. Other flags, and another version of
+// sdtconvert, are a miss.
+func TestCcache(t *testing.T) {
+	t.Parallel()
+	b, calls := ccacheBuild(t)
+	other := buildOther(t, filepath.Join(t.TempDir(), "sdtconvert"))
+	gcc := []string{"gcc", "-O2"}
+	plain, stapsdt := b.converted("probe.c", gcc), b.converted("probe.c", gcc, "--stapsdt")
+	for i, step := range []struct {
+		program, flags, want string
+		calls                int
+	}{
+		{converter, "", plain, 1}, {converter, "", plain, 0},
+		{converter, "--stapsdt", stapsdt, 1}, {converter, "", plain, 0}, {converter, "--stapsdt", stapsdt, 0},
+		{other, "", plain, 1}, {other, "", plain, 0}, {converter, "", plain, 0},
+	} {
+		b.remove("probe.o")
+		b.settings(step.program, step.flags).must("ccache", "gcc", "-O2", "-c", "probe.c")
+		b.same("probe.o", step.want)
+		if n := calls(); n != step.calls {
+			t.Errorf("step %d: sdtconvert has run %d times, want %d", i, n, step.calls)
+		}
+	}
+}
+
+// buildOther builds sdtconvert of another version.
+func buildOther(t *testing.T, path string) string {
+	t.Helper()
+	command := tools.Command{Directory: tools.Root(), Env: []string{"CGO_ENABLED=0"}}
+	command.Must(t, "go", "build", "-ldflags=-X main.release=0.0.other", "-o", path, "./cmd/sdtconvert")
+	return path
+}
+
+// The file of --prototypes has to be named to ccache.
+func TestCcachePrototypes(t *testing.T) {
+	t.Parallel()
+	b, calls := ccacheBuild(t)
+	with := b.settings(converter, "--stapsdt --prototypes types")
+	with.Env = append(with.Env, "CCACHE_EXTRAFILES="+b.path("types"))
+	for _, types := range []string{"app___go(short)", "app___go(char)"} {
+		b.write("types", types+"\n")
+		want := b.converted("probe.c", []string{"gcc"}, "--stapsdt", "--prototypes", "types")
+		for hit := range 2 {
+			with.must("ccache", "gcc", "-c", "probe.c")
+			b.same("probe.o", want)
+			if n := calls(); n != 1-hit {
+				t.Errorf("%s: sdtconvert has run %d times, want %d", types, n, 1-hit)
+			}
+		}
+	}
+}
+
+// A refusal is not cached, and neither is a failure.
+func TestCcacheRefusal(t *testing.T) {
+	t.Parallel()
+	b, calls := ccacheBuild(t)
+	for range 2 {
+		for _, source := range []string{"refused.c", "broken.c"} {
+			out, err := b.Try("ccache", "gcc", "-c", source)
+			if object := strings.TrimSuffix(source, ".c") + ".o"; err == nil || b.exists(object) || !strings.Contains(out, source[:4]) {
+				t.Errorf("%s: %v, %s", source, err, out)
+			}
+		}
+		if n := calls(); n == 0 {
+			t.Error("a refusal comes from the cache")
+		}
+	}
+}
+
+// Before ccache, sdtconvert converts what comes out of it, and what is in it stays.
+func TestBeforeCcache(t *testing.T) {
+	t.Parallel()
+	b, _ := ccacheBuild(t)
+	for _, links := range []string{"CCACHE_NOHARDLINK=1", "CCACHE_HARDLINK=1"} {
+		b.Env = []string{"CCACHE_DIR=" + b.path("cache"), "CCACHE_NOCOMPRESS=1", links}
+		want := b.converted("probe.c", []string{"gcc"})
+		for range 3 {
+			b.remove("probe.o")
+			b.must(converter, "cc", "--", "ccache", "gcc", "-c", "probe.c")
+			b.same("probe.o", want)
+		}
+		b.must("ccache", "gcc", "-c", "probe.c", "-o", "plain.o")
+		if b.read("plain.o") == want {
+			t.Error("the object in the cache is converted")
+		}
+	}
+}
+
+// distccBuild is a build with a server of distcc, whose log it returns, and sdtconvert-cc
+// where the server, which gives up being root, may read it.
+func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
+	t.Helper()
+	tools.Need(t, "gcc", "distcc", "distccd", "cp")
+	b = newBuild(t)
+	public, err := os.MkdirTemp("", "sdtconvert-distcc-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(public) })
+	launcher = filepath.Join(public, "sdtconvert-cc")
+	b.must("cp", converter, launcher)
+	b.must("chmod", "777", public)
+	address := freeAddress(t)
+	_, port, _ := strings.Cut(address, ":")
+	server := exec.Command("distccd", "--no-detach", "--daemon", "--allow", "127.0.0.1", "--listen", "127.0.0.1", "--port", port,
+		"--enable-tcp-insecure", "--log-stderr", "--log-level=info", "--jobs", "2")
+	out, err := os.Create(b.path("log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	server.Dir, server.Stderr, server.Env = b.Directory, out, append(os.Environ(), "TMPDIR="+public)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Process.Signal(os.Interrupt)
+		server.Wait()
+	})
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			break
+		}
+	}
+	b.Env = []string{"DISTCC_HOSTS=" + address, "DISTCC_DIR=" + t.TempDir(), "DISTCC_FALLBACK=0"}
+	return b, launcher, func() string { return b.read("log") }
+}
+
+// freeAddress is where no server is now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Objects are converted where they are wanted, where they are compiled, and in a cache.
+func TestDistcc(t *testing.T) {
+	t.Parallel()
+	b, launcher, log := distccBuild(t)
+	want := b.converted("probe.c", []string{"gcc", "-O2"})
+	for _, c := range []struct{ words, server string }{
+		{converter + " cc -- distcc gcc", "gcc"},
+		{"distcc " + launcher + " gcc", "sdtconvert-cc"},
+	} {
+		before := len(log())
+		words := strings.Fields(c.words + " -O2 -c probe.c -o probe.o")
+		b.remove("probe.o")
+		b.must(words[0], words[1:]...)
+		b.same("probe.o", want)
+		if !soon(patience, func() bool { return strings.Contains(log()[before:], c.server+" probe.c on localhost completed ok") }) {
+			t.Errorf("%s: not compiled by the server: %s", c.words, log()[before:])
+		}
+	}
+	tools.Need(t, "ccache")
+	cached := *b
+	cached.Env = append(b.Env[:len(b.Env):len(b.Env)], "CCACHE_DIR="+t.TempDir(), "CCACHE_PREFIX="+launcher+" distcc")
+	compiled := func() int { return strings.Count(log(), "COMPILE_OK") }
+	if !soon(patience, func() bool { return compiled() == 2 }) {
+		t.Fatalf("the server has compiled %d times, want 2", compiled())
+	}
+	for range 2 {
+		b.remove("probe.o")
+		cached.must("ccache", "gcc", "-O2", "-c", "probe.c")
+		b.same("probe.o", want)
+	}
+	if soon(time.Second/2, func() bool { return compiled() > 3 }) || compiled() != 3 {
+		t.Errorf("with ccache the server has compiled %d times, want once", compiled()-2)
+	}
+}
+
+// patience is how long a server may take to write what it has done.
+const patience = 10 * time.Second
+
+// soon waits until something holds, because a server writes its log after its answer.
+func soon(patience time.Duration, holds func() bool) bool {
+	end := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(end) {
+			return false
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return true
+}
+
+// sccache takes a script for a compiler. Its text is a part of the key, so it names the
+// version and the flags.
+func TestSccache(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc", "sccache")
+	b := newBuild(t)
+	_, port, _ := strings.Cut(freeAddress(t), ":")
+	b.Env = []string{"SCCACHE_DIR=" + t.TempDir(), "SCCACHE_SERVER_PORT=" + port, "SCCACHE_IDLE_TIMEOUT=60"}
+	t.Cleanup(func() { b.Try("sccache", "--stop-server") })
+	want := b.converted("probe.c", []string{"gcc"})
+	for range 2 {
+		b.remove("probe.o")
+		b.must(converter, "cc", "--", "sccache", "gcc", "-c", "probe.c", "-o", "probe.o")
+		b.same("probe.o", want)
+	}
+	for i, flags := range []string{"", "--stapsdt", ""} {
+		directory := fmt.Sprint("bin", i)
+		b.must("mkdir", directory)
+		b.write(directory+"/gcc", "#!/bin/sh\n# sdtconvert 0.1.0\nexec "+converter+" cc "+flags+" -- gcc \"$@\" 2>>"+b.path("calls")+"\n")
+		want := b.converted("probe.c", []string{"gcc"}, strings.Fields(flags)...)
+		for range 2 {
+			b.remove("probe.o")
+			b.must("sccache", b.path(directory+"/gcc"), "-c", "probe.c", "-o", "probe.o")
+			b.same("probe.o", want)
+		}
+	}
+	stats := b.must("sccache", "--show-stats")
+	if hits := statistic(stats, "Cache hits"); hits != "5" {
+		t.Errorf("%s hits, want 5: %s", hits, stats)
+	}
+}
+
+// statistic returns the number of a line.
+func statistic(text, name string) string {
+	for line := range bytes.Lines([]byte(text)) {
+		if value, ok := strings.CutPrefix(string(line), name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

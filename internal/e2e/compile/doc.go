@@ -1,0 +1,4 @@
+// Package compile runs compilers through sdtconvert cc, by itself and from build systems
+// and the programs that cache and distribute compilations. The objects are those of the
+// compiler alone that were converted afterwards.
+package compile

@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/internal/testkit/tools"
+)
+
+var (
+	converter string // the program
+	launcher  string // it, under the name by which it runs a compiler
+	sources   string // of testdata
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(tools.Main(m, `TestRandomCompilations|TestMake|TestSignals$`, func(directory, program string) (err error) {
+		converter, launcher = program, filepath.Join(directory, "sdtconvert-cc")
+		if err := os.Symlink(program, launcher); err != nil {
+			return err
+		}
+		sources, err = filepath.Abs("testdata")
+		return err
+	}))
+}
+
+// build is a directory with the sources, and commands that run there.
+type build struct {
+	tools.Command
+	t *testing.T
+}
+
+func newBuild(t *testing.T) *build {
+	t.Helper()
+	return newBuildIn(t, t.TempDir())
+}
+
+func newBuildIn(t *testing.T, directory string) *build {
+	t.Helper()
+	if err := os.CopyFS(directory, os.DirFS(sources)); err != nil {
+		t.Fatal(err)
+	}
+	return &build{tools.Command{Directory: directory}, t}
+}
+
+// must runs a program, which has to succeed.
+func (b *build) must(program string, args ...string) string {
+	b.t.Helper()
+	return b.Must(b.t, program, args...)
+}
+
+func (b *build) path(name string) string { return filepath.Join(b.Directory, name) }
+
+func (b *build) read(name string) string {
+	b.t.Helper()
+	data, err := os.ReadFile(b.path(name))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (b *build) write(name, text string) {
+	b.t.Helper()
+	if err := os.WriteFile(b.path(name), []byte(text), 0o777); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *build) remove(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(b.path(name)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func (b *build) exists(name string) bool {
+	_, err := os.Lstat(b.path(name))
+	return err == nil
+}
+
+// converted returns the object that a compiler makes of a source by itself, converted with
+// flags.
+func (b *build) converted(source string, compiler []string, flags ...string) string {
+	b.t.Helper()
+	object := filepath.Join(b.t.TempDir(), "object.o")
+	args := append(compiler[1:len(compiler):len(compiler)], "-c", source, "-o", object)
+	b.must(compiler[0], args...)
+	b.must(converter, append(flags, object)...)
+	data, err := os.ReadFile(object)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// same checks that an object of the build is the one that converted returns.
+func (b *build) same(object, want string) {
+	b.t.Helper()
+	if b.read(object) != want {
+		b.t.Errorf("%s is not what the compiler makes and sdtconvert converts", object)
+	}
+}

@@ -1,0 +1,243 @@
+package compile
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// randomCompilations is how many random command lines a run of the tests compares.
+const randomCompilations = 40
+
+// A compiler run by sdtconvert leaves the files that it leaves by itself, the objects that
+// it has written converted, and those that cannot be converted removed; it prints the same
+// and has the same exit status.
+func TestRandomCompilations(t *testing.T) {
+	t.Parallel()
+	compilers := randomCompilers(t)
+	n := tools.Cases(t, randomCompilations)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		directory := filepath.Join(t.TempDir(), "work")
+		group.Go(func() {
+			for i := w; i < n; i += workers {
+				c := &comparison{Rand: rand.New(rand.NewPCG(24, uint64(i))), t: t, compiler: compilers[i%len(compilers)], directory: directory}
+				outcome := c.compare(i)
+				mu.Lock()
+				outcomes[outcome]++
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("%d random command lines: %v", n, outcomes)
+	if outcomes["converted"] < n/4 {
+		t.Errorf("only %d of %d made an object with probes", outcomes["converted"], n)
+	}
+}
+
+// randomCompiler is a compiler with what it knows beside others.
+type randomCompiler struct {
+	words []string
+	clang bool
+}
+
+func randomCompilers(t *testing.T) []randomCompiler {
+	var all []randomCompiler
+	for _, m := range []*toolchains.Machine{toolchains.AMD64, toolchains.ARM64} {
+		for _, c := range toolchains.Compilers {
+			words := m.CC(c)
+			tools.Need(t, words[0])
+			all = append(all, randomCompiler{words, c.Clang})
+		}
+	}
+	return all
+}
+
+// comparison runs a compiler by itself and by sdtconvert.
+type comparison struct {
+	*rand.Rand
+	t         *testing.T
+	compiler  randomCompiler
+	directory string // the same for both, since debug information names it
+}
+
+// state is what a run leaves behind, and what it prints.
+type state struct {
+	files          map[string]string // by path, with the mode before the content
+	stdout, stderr string
+	status         int
+}
+
+func (c *comparison) compare(i int) (outcome string) {
+	line := c.line()
+	flags := pick(c.Rand, [][]string{nil, nil, {"--stapsdt"}, {"--layout", "relative"}, {"--no-records"}, {"--drop-relocations"}})
+	alone, converted := c.alone(line, flags)
+	through := c.through(line, flags)
+	fail := func(format string, args ...any) {
+		c.t.Errorf("case %d: %s -- %q %q: %s", i, strings.Join(flags, " "), line.words, line.files, fmt.Sprintf(format, args...))
+	}
+	if through.status != alone.status {
+		fail("exit status %d, want %d; prints %s", through.status, alone.status, through.stderr)
+	}
+	if through.stdout != alone.stdout {
+		fail("standard output %q, want %q", tools.Shortened(through.stdout), tools.Shortened(alone.stdout))
+	}
+	if got, want := sorted(through.stderr), sorted(alone.stderr); got != want {
+		fail("prints\n%s\nwant\n%s", got, want)
+	}
+	for _, name := range slices.Sorted(maps.Keys(alone.files)) {
+		if text, ok := through.files[name]; !ok {
+			fail("%s is missing", name)
+		} else if text != alone.files[name] {
+			fail("%s is different", name)
+		}
+	}
+	for name := range through.files {
+		if _, ok := alone.files[name]; !ok {
+			fail("left behind: %s", name)
+		}
+	}
+	switch {
+	case converted:
+		return "converted"
+	case alone.status != 0:
+		return "failed"
+	}
+	return "nothing to convert"
+}
+
+// alone runs the compiler by itself, and converts the objects that it has written.
+// converted reports whether one has changed.
+func (c *comparison) alone(line *randomLine, flags []string) (s *state, converted bool) {
+	c.prepare(line)
+	s = c.run(line.words, line.stdin)
+	var objects []string
+	for _, name := range slices.Sorted(maps.Keys(line.objects)) {
+		info, err := os.Lstat(filepath.Join(c.directory, name))
+		if err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(oldTime) && isObject(filepath.Join(c.directory, name)) {
+			objects = append(objects, name)
+		}
+	}
+	if len(objects) > 0 {
+		before := c.files()
+		conversion := c.run(slices.Concat([]string{converter}, flags, []string{"--"}, objects), "")
+		s.stderr += conversion.stderr
+		if s.status == 0 {
+			s.status = conversion.status
+		}
+		after := c.files()
+		for _, name := range objects {
+			converted = converted || after[name] != before[name]
+			if strings.Contains(conversion.stderr, "sdtconvert: "+name+": ") {
+				os.Remove(filepath.Join(c.directory, name))
+			}
+		}
+	}
+	s.files = c.files()
+	return s, converted
+}
+
+func (c *comparison) through(line *randomLine, flags []string) *state {
+	c.prepare(line)
+	s := c.run(slices.Concat([]string{converter, "cc"}, flags, []string{"--"}, line.words), line.stdin)
+	s.files = c.files()
+	return s
+}
+
+// oldTime is when the files were changed that are there before a run.
+var oldTime = time.Unix(1_000_000_000, 0)
+
+// prepare makes the directory anew: the sources, response files, and objects of earlier
+// runs.
+func (c *comparison) prepare(line *randomLine) {
+	check := func(err error) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	check(os.RemoveAll(c.directory))
+	check(os.CopyFS(c.directory, os.DirFS(sources)))
+	for name, text := range line.files {
+		check(os.WriteFile(filepath.Join(c.directory, name), []byte(text), 0o666))
+	}
+	check(filepath.WalkDir(c.directory, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, oldTime, oldTime)
+	}))
+}
+
+// temporary matches the names of a compiler's temporary files.
+var temporary = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/[-. \w]*(cc\w{6}|-\w{6})`)
+
+func (c *comparison) run(words []string, stdin string) *state {
+	cmd := exec.Command(words[0], words[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Stdin = c.directory, &stdout, &stderr, strings.NewReader(stdin)
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		c.t.Fatal(err)
+	}
+	return &state{
+		stdout: stdout.String(), stderr: temporary.ReplaceAllString(stderr.String(), "/tmp/x"), status: cmd.ProcessState.ExitCode(),
+	}
+}
+
+func (c *comparison) files() map[string]string {
+	files := map[string]string{}
+	root := os.DirFS(c.directory)
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		text := temporary.ReplaceAllString(string(data), "/tmp/x")
+		if strings.HasPrefix(text, "gpch") || strings.HasPrefix(text, "CPCH") {
+			text = "a precompiled header, which may have a time or addresses in it"
+		}
+		files[path] = fmt.Sprint(info.Mode(), "\n", text)
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return files
+}
+
+// isObject reports whether a file is a relocatable object with code.
+func isObject(path string) bool {
+	data, err := os.ReadFile(path)
+	return err == nil && len(data) > 18 && string(data[:4]) == "\x7fELF" && data[16] == 1 && !bytes.Contains(data, []byte(".gnu.lto_"))
+}
+
+func sorted(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }

@@ -1,0 +1,1 @@
+int broken(int n) { return m; }

@@ -1,0 +1,1 @@
+int none(int n) { return n; }

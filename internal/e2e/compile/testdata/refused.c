@@ -1,0 +1,3 @@
+void __dtrace_probe_app___go(int);
+
+void *refused[] = { __dtrace_probe_app___go };
