@@ -1,12 +1,12 @@
 // Package arch says what sdtconvert must know of an instruction set.
 //
 // Everything that differs between machines is behind Machine, so that the
-// packages above never ask which machine they work for. A machine is a folder
+// packages above never ask which machine they work for. A machine is a directory
 // beside this file and a line in package machines; docs/adding-a-machine.md
 // says how one is made. A Machine sees bytes, offsets and relocations; it knows
 // nothing of ELF files as a whole.
 //
-// machines.Lookup finds the Machine of an object; nobody else has to know how many
+// machines.Lookup finds the Machine of an object; nothing else knows how many
 // there are. Sizes and offsets are in bytes.
 package arch
 
@@ -52,8 +52,8 @@ var kinds = [Kinds]struct {
 // Describe names a site's kind and form as the listings show them.
 func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
 
-// One is Describe with an article.
-func One(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
+// withArticle is Describe with an article.
+func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
 
 // Reloc is one relocation of a text section, without its symbol.
 type Reloc struct {
@@ -88,7 +88,7 @@ type Mapping struct {
 type Encoding byte
 
 const (
-	Unmapped Encoding = 0   // nobody says: the machine's usual instructions
+	Unmapped Encoding = 0   // not marked: the machine's usual instructions
 	Data     Encoding = 'd' // no instructions
 	A32      Encoding = 'a' // Arm's of 32 bits
 	Thumb    Encoding = 't' // Arm's of 16 and 32 bits
@@ -123,7 +123,7 @@ type Site struct {
 	Offset uint64 // of its first byte, from the start of the section
 	Form   Form
 	GOT    bool // reaches the stub through the global offset table
-	// Register tells that it goes through registers, and that the relocation against the
+	// Register reports that it goes through registers, and that the relocation against the
 	// stub is elsewhere (Follower).
 	Register bool
 	Code     []byte // its bytes as found
@@ -194,7 +194,7 @@ type Insn struct {
 	Reloc  *Reloc // from the start of Code, nil for none
 }
 
-// Source is the instruction as assemblers take it, with a name for Symbol.
+// Source returns the instruction as assemblers take it, with a name for Symbol.
 func (i Insn) Source(symbol string) string {
 	switch {
 	case i.Reloc == nil || i.Symbol == "":
@@ -269,32 +269,37 @@ type Machine interface {
 // RefuseNop refuses to disable a Nop of a kind that has none: nothing tells a test its
 // result there.
 func RefuseNop(k Kind) *Refusal {
-	return Refuse("call the stub of an is-enabled test", "%s", One(k, Nop))
+	return Refuse("call the stub of an is-enabled test", "%s", withArticle(k, Nop))
 }
 
 // Refusal says why a site cannot be disabled.
 type Refusal struct {
-	Got string // what was met
-	Fix string // what to compile differently, "" when there is no such thing
-	// Address tells that the stub is not called there at all: its address is taken.
+	Reason string // what was met
+	Hint   string // what to compile differently, or ""
+	// Address reports that the stub's address is taken there, and not called.
 	Address bool
-	// Object tells that it is the object that does not fit, which need be said once.
+	// Object reports that the whole object does not fit, which need be said once.
 	Object bool
 }
 
 func (r *Refusal) Error() string {
-	if r.Fix == "" {
-		return "got " + r.Got
+	if r.Hint == "" {
+		return "got " + r.Reason
 	}
-	return fmt.Sprintf("got %s; %s", r.Got, r.Fix)
+	return fmt.Sprintf("got %s; %s", r.Reason, r.Hint)
 }
 
 // Refuse makes a *Refusal for an instruction.
-func Refuse(fix, format string, args ...any) *Refusal {
-	return &Refusal{Got: fmt.Sprintf(format, args...), Fix: fix}
+func Refuse(hint, format string, args ...any) *Refusal {
+	return &Refusal{Reason: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// RefuseAddress makes a *Refusal for what takes a stub's address.
-func RefuseAddress(fix, format string, args ...any) *Refusal {
-	return &Refusal{Got: fmt.Sprintf(format, args...), Fix: fix, Address: true}
+// RefuseSite makes a *Refusal for a site of a kind and form, which the reason begins with.
+func RefuseSite(k Kind, f Form, hint, format string, args ...any) *Refusal {
+	return Refuse(hint, "%s%s", withArticle(k, f), fmt.Sprintf(format, args...))
+}
+
+// RefuseAddress makes a *Refusal for a reference that takes a stub's address.
+func RefuseAddress(hint, format string, args ...any) *Refusal {
+	return &Refusal{Reason: fmt.Sprintf(format, args...), Hint: hint, Address: true}
 }

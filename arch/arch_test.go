@@ -84,12 +84,12 @@ func TestEncodingIsOfTheLastMapping(t *testing.T) {
 	}
 }
 
-func TestOneHasAnArticle(t *testing.T) {
-	for want, got := range map[string]string{
-		"a call": arch.One(arch.Probe, arch.Call), "a cond-tail": arch.One(arch.Probe, arch.CondTail),
-		"an isenabled": arch.One(arch.Enabled, arch.Call), "an isenabled-tail": arch.One(arch.Enabled, arch.Tail),
+func TestRefuseSiteHasAnArticle(t *testing.T) {
+	for want, got := range map[string]*arch.Refusal{
+		"got a call": arch.RefuseSite(arch.Probe, arch.Call, "", ""), "got a cond-tail; do": arch.RefuseSite(arch.Probe, arch.CondTail, "do", ""),
+		"got an isenabled x": arch.RefuseSite(arch.Enabled, arch.Call, "", " x"), "got an isenabled-tail": arch.RefuseSite(arch.Enabled, arch.Tail, "", ""),
 	} {
-		if got != want {
+		if got.Error() != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 type Arguments struct {
 	Registers []Register // of the first ones
 	Stack     *Stack     // of those behind them; nil where they are not told
-	// Numbers tells that assemblers call registers by numbers alone, so that who does not
-	// know the machine takes one for a constant.
-	Numbers bool
+	// NumericRegisters reports that assemblers call registers by numbers alone, so that tools that
+	// do not know the machine read one as a constant.
+	NumericRegisters bool
 	// Aliases are the names of registers that a compiler writes and tracers do not read, each
 	// with the name that they read.
 	Aliases map[string]string
@@ -44,7 +44,7 @@ func (a *Arguments) AsTracersRead(operands string) string {
 	return b.String()
 }
 
-// inName tells whether names in assembler have c.
+// inName reports whether names in assembler have c.
 func inName(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c == '.'
 }
@@ -69,13 +69,13 @@ type Stack struct {
 	// Call and Tail are the offsets of the first one at the site of a call, and of a
 	// tail call: some machines push the return address.
 	Call, Tail int
-	// Aligned tells that arguments of more than a word are aligned to their size.
+	// Aligned reports that arguments of more than a word are aligned to their size.
 	Aligned bool
 }
 
-// Operands tells where arguments of the given sizes in bytes are at a site of a form,
+// Operands returns where arguments of the given sizes in bytes are at a site of a form,
 // in assembler, in an object whose header has data as its byte order. It ends before
-// the first that it cannot tell the place of: one of size 0, which is no integer, or
+// the first whose place it does not know: one of size 0, which is not an integer, or
 // one that takes several registers.
 func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 	var ops []string
@@ -103,7 +103,8 @@ func (t *Traits) Operands(form Form, data elf.Data, sizes []int) []string {
 	return ops
 }
 
-// onStack is the operand of an argument that has its slot some bytes behind the first.
+// onStack returns the operand of an argument that has its slot some bytes behind the
+// first.
 func (t *Traits) onStack(form Form, data elf.Data, slot, size int) string {
 	off := slot + t.Arguments.Stack.Tail
 	if form == Call {

@@ -48,7 +48,7 @@ type Code struct {
 	// loaded against symbols in text sections. What describes functions to unwinders is
 	// left out.
 	Refs []Ref
-	// LandingPads tells that unwinders may continue functions in places that Refs leave out.
+	// LandingPads reports that unwinders may continue functions in places that Refs leave out.
 	LandingPads bool
 }
 
@@ -58,7 +58,7 @@ type Place struct {
 	Offset  uint64
 }
 
-// Symbol is what a symbol tells of a place.
+// Symbol is what a symbol says about an address.
 type Symbol struct {
 	Place
 	Func bool // a function begins there

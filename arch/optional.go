@@ -20,7 +20,7 @@ type DOFMachine interface {
 	// DisableDOF of the site changes no byte.
 	DisabledDOF(t Text, field uint64, k Kind) (Site, bool)
 
-	// RecordedDOF finds one by what DOF tells of it, the Record of DisableDOF.
+	// RecordedDOF finds one by its record in DOF, the Record of DisableDOF.
 	RecordedDOF(t Text, record uint64, k Kind) (Site, bool)
 }
 
@@ -29,8 +29,8 @@ type DOF struct {
 	// Distance is the relocation type for the distance from a field of 8 bytes to what
 	// the relocation names, plus its addend.
 	Distance uint32
-	// Tests tells that kernels with DTrace arm is-enabled tests. Elsewhere these stay
-	// false, and there is nothing to tell of them.
+	// Tests reports that kernels with DTrace arm is-enabled tests. Elsewhere these stay
+	// false, and DOF has no record of them.
 	Tests bool
 }
 

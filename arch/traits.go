@@ -9,14 +9,14 @@ type Traits struct {
 	ABIs []ABI  // what the headers of its objects say; at least one, all of one class
 
 	Model DataModel // of C
-	// CharUnsigned tells that C's char is unsigned.
+	// CharUnsigned reports that C's char is unsigned.
 	CharUnsigned bool
 
-	// Rela tells that relocations of objects carry their addends (SHT_RELA). Without
+	// Rela reports that relocations of objects carry their addends (SHT_RELA). Without
 	// it they are in the relocated fields (SHT_REL).
 	Rela bool
 	None uint32 // the relocation type that does nothing
-	// NamedNone tells that None has to name symbols with names, and not sections'. Where
+	// NamedNone reports that None has to name symbols with names, and not sections'. Where
 	// addends are in the fields, -r changes them when it moves a section; GNU ld 2.40
 	// aborts on i386, when there is no field.
 	NamedNone bool
@@ -35,19 +35,19 @@ type Traits struct {
 	// Entries are the distances back from a place that Slots finds to where an
 	// entry of a procedure linkage table may begin, 0 among them.
 	Entries []uint64
-	// EntriesInText tells that linkers put such entries among the code.
+	// EntriesInText reports that linkers put such entries among the code.
 	EntriesInText bool
-	// SlotsFromTable tells that code has the address of the global offset table in a
+	// SlotsFromTable reports that code has the address of the global offset table in a
 	// register, and names slots by their distance from there.
 	SlotsFromTable bool
 
-	// Relaxes tells that linkers delete code bytes, so that a site's address
+	// Relaxes reports that linkers delete code bytes, so that a site's address
 	// has to be a symbol at the site and not a section and an offset.
 	Relaxes bool
 	// Deletes are the types of relocations at whose places they may do so.
 	Deletes []uint32
-	// Gold tells that GNU gold links for the machine.
-	Gold bool
+	// GoldSupported reports that GNU gold links for the machine.
+	GoldSupported bool
 
 	// Pool is the section of addresses that code loads and calls through where compilers
 	// are told to, and PoolFix what to compile differently.
@@ -64,10 +64,10 @@ type Traits struct {
 	// They also ask the symbol of a function which instruction set it is of, so where there
 	// is a mark helpers have such symbols. "" where linkers need neither.
 	CodeMark string
-	// Veneers tells that linkers reach what is far through code of their own, which
+	// Veneers reports that linkers reach what is far through code of their own, which
 	// branches indirectly: helpers need a landing pad.
 	Veneers bool
-	// SelfReference tells that helpers which load a semaphore name themselves.
+	// SelfReference reports that helpers which load a semaphore name themselves.
 	SelfReference bool
 
 	Features  Features
@@ -79,7 +79,7 @@ type Traits struct {
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
 
-	// Nops are the no operations that headers of user space put where a probe is, as they
+	// Nops are the NOPs that headers of user space put where a probe is, as they
 	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
 	Nops [][]byte
 
@@ -93,7 +93,7 @@ type Traits struct {
 	Conventions
 }
 
-// WordSize is the size of an address in bytes.
+// WordSize returns the size of an address in bytes.
 func (t *Traits) WordSize() int { return t.Model.Pointer }
 
 // Sizes are lengths of code in bytes.
@@ -159,7 +159,7 @@ type ReturnThunk struct {
 // (.note.gnu.property): a linker promises what all objects do.
 type Features struct {
 	Property   uint32 // GNU_PROPERTY_*_FEATURE_1_AND, 0 when the machine has none
-	Known      uint32 // the promises that stubs keep
+	Supported  uint32 // the promises that stubs keep
 	LandingPad uint32 // the one that takes a landing pad
 }
 
@@ -181,11 +181,11 @@ const (
 	Sub               // field -= S + A
 )
 
-// OwnThunk asks for the return thunk of the machine, whatever its name is. It is no name of
-// a symbol.
+// OwnThunk asks for the return thunk of the machine, whatever its name is. No symbol has
+// this name.
 const OwnThunk = "*"
 
-// Thunk is the symbol of the return thunk that is asked for: the name itself, or the
+// Thunk returns the symbol of the return thunk that is asked for: the name itself, or the
 // machine's for OwnThunk, if it has one.
 func (t *Traits) Thunk(asked string) string {
 	if asked == OwnThunk && t.ReturnThunk.Symbol != "" {
@@ -203,15 +203,15 @@ func (t *Traits) CheckThunk(symbol string) *Refusal {
 	return Refuse("do not give --return-thunk", "a machine without return thunks")
 }
 
-// OwnCode is what a function's descriptor calls its code. It is no name of a symbol.
+// OwnCode is what a function's descriptor calls its code. No symbol has this name.
 const OwnCode = "*"
 
 // Conventions are what must be known of a machine to find functions in its objects
 // and images. It is known of more machines than those that probes can be disabled
 // for. The zero value is that of most: the value of a symbol is an address.
 type Conventions struct {
-	// Mode are the bits of a function's symbol that choose an instruction set and
-	// are no part of the address.
+	// Mode has the bits of a function's symbol that choose an instruction set, and
+	// are not part of the address.
 	Mode uint64
 
 	// Descriptors is the section of function descriptors: a symbol in it stands
@@ -228,10 +228,10 @@ type Conventions struct {
 	UnwindTypes []elf.SectionType
 	UnwindNames []string
 
-	// Glue are names that linkers give to code of their own, and to places where there is
-	// none of it.
-	Glue []string
+	// LinkerStubNames are names that linkers give to code of their own, and to places
+	// without any of it.
+	LinkerStubNames []string
 
-	// WideHash tells that the entries of DT_HASH are of 8 bytes, and not of 4.
+	// WideHash reports that the entries of DT_HASH are of 8 bytes, and not of 4.
 	WideHash bool
 }

@@ -71,8 +71,8 @@ func TestEmptyTakesGroups(t *testing.T) {
 		f, data := emptyLike(t, like, func(e *elfreloc.Edit) {
 			sig := e.AddSymbol(elfreloc.Symbol{Name: "sig", Bind: elf.STB_WEAK, Section: 5})
 			group := e.AddGroup(sig)
-			a := e.AddSection(elfreloc.NewSection{Name: "a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 8), Relocs: true, Rela: true, Like: group})
-			b := e.AddSection(elfreloc.NewSection{Name: "b", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 3), Like: a})
+			a := e.AddSection(elfreloc.NewSection{Name: "a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 8), Relocs: true, Rela: true, GroupOf: group})
+			b := e.AddSection(elfreloc.NewSection{Name: "b", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Data: make([]byte, 3), GroupOf: a})
 			if group != 4 || a != 5 || b != 7 {
 				t.Fatalf("%s: sections %d, %d and %d", name, group, a, b)
 			}

@@ -227,7 +227,7 @@ func edited(t testing.TB, data []byte, change func(e *elfreloc.Edit)) (*elf.File
 	return saved(t, e, data)
 }
 
-// saved is an edited object, as debug/elf opens it too.
+// saved returns an edited object, as debug/elf opens it too.
 func saved(t testing.TB, e *elfreloc.Edit, in []byte) (*elf.File, []byte) {
 	t.Helper()
 	result := objects.Save(t, e, in)

@@ -20,18 +20,18 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches   [][]patch         // by section
-	appended  map[int][]byte    // by section
-	relocs    []*relocEdit      // by relocation section, nil where nothing changes
-	members   map[int][]int     // new members by group section
-	sections  []newSection      // behind the last of the object
-	slots     map[uint32]Symbol // new contents of symbols
-	removed   map[uint32]uint32 // removed symbols, and what takes their place
-	forgotten map[uint32]uint32 // by Forget: symbols, and the type for what named them
-	added     []Symbol          // behind the last of the object
-	sectSyms  map[int]uint32    // nameless section symbols by section
-	groups    map[int]int       // group section by member
-	targets   []*RelocSection   // relocation section by target, nil for none
+	patches  [][]patch         // by section
+	appended map[int][]byte    // by section
+	relocs   []*relocEdit      // by relocation section, nil where nothing changes
+	members  map[int][]int     // new members by group section
+	sections []newSection      // behind the last of the object
+	slots    map[uint32]Symbol // new contents of symbols
+	removed  map[uint32]uint32 // removed symbols, and what takes their place
+	dropped  map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
+	added    []Symbol          // behind the last of the object
+	sectSyms map[int]uint32    // nameless section symbols by section
+	groups   map[int]int       // group section by member
+	targets  []*RelocSection   // relocation section by target, nil for none
 }
 
 type patch struct {
@@ -65,12 +65,12 @@ type NewSection struct {
 	Type    elf.SectionType
 	Flags   elf.SectionFlag // without SHF_GROUP
 	Align   uint64          // bytes, a power of two; 0 and 1 both mean none
-	Entsize uint64          // bytes; 0 when the section is no table
+	Entsize uint64          // bytes; 0 if the section is not a table
 	Data    []byte          // may still be filled in, but not resized, until Save
 	Relocs  bool            // whether a relocation section goes with it
 	Expect  int             // how many relocations there will be, if that is known
 	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
-	Like    int             // the section whose group it joins, or that group, 0 for none
+	GroupOf int             // the section whose group it joins, or that group, 0 for none
 	Link    int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
 }
 
@@ -92,7 +92,7 @@ func (o *Object) Edit() (*Edit, error) {
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
 		patches: make([][]patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
-		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, forgotten: map[uint32]uint32{},
+		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
 	for i := range rels {
@@ -101,12 +101,12 @@ func (o *Object) Edit() (*Edit, error) {
 	return e, nil
 }
 
-// Object is the object that the edit is of.
+// Object returns the object that the edit is of.
 func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.forgotten)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(ps []patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -222,10 +222,10 @@ func (e *Edit) SetSymbol(i uint32, s Symbol) {
 // symbol by afterwards; 0 is the undefined symbol.
 func (e *Edit) RemoveSymbol(i, by uint32) { e.removed[i] = by }
 
-// Forget has nothing that is not loaded name symbol i any more: relocations of such
-// sections of the object become of type none, against no symbol and with no addend.
-// Where SHT_RELA leaves the field zero, as assemblers write it, no address is told.
-func (e *Edit) Forget(i, none uint32) { e.forgotten[i] = none }
+// DropDebugRefs removes references to symbol i from sections that are not loaded: their
+// relocations become of type none, against no symbol and with no addend. In SHT_RELA,
+// where assemblers leave the field zero, no address is left either.
+func (e *Edit) DropDebugRefs(i, none uint32) { e.dropped[i] = none }
 
 // AddSymbol adds a symbol and returns its index, which holds for this Edit alone.
 func (e *Edit) AddSymbol(s Symbol) uint32 {
@@ -246,7 +246,7 @@ func (e *Edit) SectionSymbol(sec int) uint32 {
 
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
 // for each name of a signature, which is a symbol (gABI, "Section Groups"). A section
-// joins it that has the index as NewSection.Like.
+// joins it that has the index as NewSection.GroupOf.
 func (e *Edit) AddGroup(signature uint32) int {
 	const grpComdat = 1
 	flags := make([]byte, 4)
@@ -259,14 +259,14 @@ func (e *Edit) AddGroup(signature uint32) int {
 }
 
 // AddSection adds a section, with a relocation section behind it if asked for, and
-// returns its index. Both are members of the group of n.Like (gABI, "Section Groups").
+// returns its index. Both are members of the group of n.GroupOf (gABI, "Section Groups").
 func (e *Edit) AddSection(n NewSection) int {
 	index := len(e.o.Sections) + len(e.sections)
 	s := newSection{data: n.Data, Section: Section{
 		Name: n.Name, Type: n.Type, Flags: n.Flags, Align: n.Align, Entsize: n.Entsize, Size: uint64(len(n.Data)),
 		Link: uint32(n.Link),
 	}}
-	group, grouped := e.groups[n.Like]
+	group, grouped := e.groups[n.GroupOf]
 	if grouped {
 		s.Flags |= elf.SHF_GROUP
 		e.members[group] = append(e.members[group], index)
@@ -296,6 +296,6 @@ func (e *Edit) AddSection(n NewSection) int {
 // but mold's -r takes all groups of nameless symbols for one.
 func (e *Edit) AddComdat(n NewSection) int {
 	section := len(e.o.Sections) + len(e.sections) + 1 // the group precedes it (gABI, "Section Groups")
-	n.Like = e.AddGroup(e.AddSymbol(Symbol{Name: n.Name, Bind: elf.STB_LOCAL, Section: section}))
+	n.GroupOf = e.AddGroup(e.AddSymbol(Symbol{Name: n.Name, Bind: elf.STB_LOCAL, Section: section}))
 	return e.AddSection(n)
 }

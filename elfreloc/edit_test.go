@@ -125,7 +125,7 @@ func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
 	m := twoAndFour()
 	m.extra = []imageSection{{name: ".group", typ: elf.SHT_GROUP, data: []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, info: 3, usesSymtab: true}}
 	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, Like: imageText})
+		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, GroupOf: imageText})
 		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
 	})
 	group, err := f.Section(".group").Data()

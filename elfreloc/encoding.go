@@ -20,7 +20,7 @@ type Encoding struct {
 	swappedInfo bool
 }
 
-// Word is the size of an address in bytes.
+// Word returns the size of an address in bytes.
 func (e Encoding) Word() int { return e.pick(4, 8) }
 
 func (e Encoding) headerSize() int        { return e.pick(52, 64) }

@@ -159,7 +159,7 @@ func addRecords(t *testing.T, e *elfreloc.Edit) {
 		sym := e.SectionSymbol(i)
 		records := e.AddSection(elfreloc.NewSection{
 			Name: "records", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 8, Entsize: 8,
-			Data: make([]byte, 16), Relocs: true, Rela: true, Like: i,
+			Data: make([]byte, 16), Relocs: true, Rela: true, GroupOf: i,
 		})
 		for off := range uint64(2) {
 			if err := e.AddRelocation(records, elfreloc.Relocation{Offset: 8 * off, Sym: sym, Type: 1}); err != nil {

@@ -1,8 +1,8 @@
 package elfreloc
 
 // LEB128 is the encoding of integers in tables of LLVM and in SHT_CREL (DWARF 5, 7.6).
-// Unlike in debug information (internal/debuginfo/cursor), where linkers pad it, nobody
-// pads it there: so a value has to fit into the bytes that its bits take, and a table
+// Unlike in debug information (internal/debuginfo/cursor), where linkers pad it, it is
+// never padded there: so a value has to fit into the bytes that its bits take, and a table
 // that is read in blocks knows how many of them one entry has at most.
 
 // uleb128 returns a value below 2^63 and its length, which is 0 when b holds

@@ -41,7 +41,7 @@ func link(v uint64) field    { return field{40, 4, v} }
 func info(v uint64) field    { return field{44, 4, v} }
 func entsize(v uint64) field { return field{56, 8, v} }
 
-// sound is an object of .text, .rela.text, .group, .symtab, .strtab and
+// sound returns an object of .text, .rela.text, .group, .symtab, .strtab and
 // .shstrtab, sections 1 to 6.
 func sound() *image {
 	m := twoAndFour()

@@ -78,7 +78,7 @@ type Section struct {
 	Link    uint32 // sh_link: a section, whose part depends on Type
 	Info    uint32 // sh_info: depends on Type
 	Align   uint64 // 0 and 1 both mean none
-	Entsize uint64 // bytes; 0 when the section is no table
+	Entsize uint64 // bytes; 0 if the section is not a table
 
 	nameOff uint32
 }
@@ -106,7 +106,7 @@ func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
 	return new(Object).Reopen(r, size, name)
 }
 
-// Reopen is Open in the memory of an object that nobody uses any more, nor anything
+// Reopen is Open in the memory of an object that is no longer used, nor anything
 // that came of it: the sections of thousands of objects take longer to make room for
 // than to read. After an error o is to be thrown away.
 func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {
@@ -305,9 +305,8 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	return o.BytesInto(nil, sec, off, n)
 }
 
-// BytesInto is Bytes for those who read one part of a section after another: it
-// may put the bytes where last is, which is nil or what it returned before and
-// nobody uses any more.
+// BytesInto is Bytes for reading one part of a section after another: it may put the
+// bytes where last is, which is nil or what it returned before and is no longer used.
 func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
@@ -367,7 +366,7 @@ func (o *Object) readInto(b []byte, off int64) error {
 	return &Error{File: o.Name, Err: err}
 }
 
-// End is the offset behind the last byte that the ELF headers account for.
+// End returns the offset behind the last byte that the ELF headers account for.
 // What follows in the file is not ELF: a kernel module's signature, for one.
 func (o *Object) End() int64 {
 	end := uint64(o.Encoding.headerSize())
@@ -382,7 +381,7 @@ func (o *Object) End() int64 {
 	return int64(end)
 }
 
-// Size is the size of the file in bytes.
+// Size returns the size of the file in bytes.
 func (o *Object) Size() int64 { return o.size }
 
 // ReadFile reads n bytes of the file itself at offset off: for what lies behind End,

@@ -63,7 +63,7 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 	return nil
 }
 
-// Reader reads an output that nobody has written yet; in is what the object was
+// Reader reads an output that is not written yet; in is what the object was
 // opened with. It is for tables: what is rewritten on its way is rewritten anew
 // for each read. Several goroutines may use it, if they may use in.
 func (out *Output) Reader(in io.ReaderAt) io.ReaderAt {

@@ -68,7 +68,7 @@ func TestOutputsOfInputsThatAreTooShortAreErrors(t *testing.T) {
 	in := longInput()
 	short := bytes.NewReader(in[:len(in)-10])
 	if err := longOutput(in).Write(io.Discard, short); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want an error that tells of the end", err)
+		t.Errorf("got %v, want an error that names the end", err)
 	}
 }
 

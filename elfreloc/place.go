@@ -50,11 +50,11 @@ func inFileSize(s *Section) uint64 {
 	return 0
 }
 
-// Lasting lists sections, in the order of the file, that stay what and where
+// StableSections lists sections, in the order of the file, that stay what and where
 // they are unless an edit patches them: they hold neither code nor tables, and
 // stand before the symbol table, which is the first to grow. It is a guess that
 // Save may prove wrong. There are none in an object whose sections overlap.
-func (o *Object) Lasting() []Section {
+func (o *Object) StableSections() []Section {
 	order, err := o.fileOrder()
 	if err != nil {
 		return nil
@@ -111,7 +111,7 @@ func (s *saver) layOut() error {
 	return nil
 }
 
-// alignment is that of a section which moves: what it asks for, as far as it
+// alignment returns that of a section which moves: what it asks for, as far as it
 // was given it where it stood. A section without contents may claim to stand
 // anywhere.
 func (o *Object) alignment(s *Section) uint64 {

@@ -21,7 +21,7 @@ type saver struct {
 }
 
 // Save lays the new file out. It reads the tables that change, and leaves the
-// rest to whoever writes the extents. It is called once, and the Edit is of no use
+// rest to the writer of the extents. It is called once, and the Edit is of no use
 // afterwards. Errors are of type *Error: an object with program headers, or without
 // sections; changes that overlap; symbols that have to move although some section
 // of unknown type names them by index; sizes that the format cannot hold.

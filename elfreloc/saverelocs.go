@@ -7,7 +7,7 @@ import (
 )
 
 // writeRelocations queues every relocation section that is edited, or that may
-// name a symbol which has moved or is forgotten.
+// name a symbol which has moved, or a dropped one.
 func (s *saver) writeRelocations() error {
 	rels, err := s.o.RelocSections()
 	if err != nil {
@@ -17,7 +17,7 @@ func (s *saver) writeRelocations() error {
 	for i, rs := range rels {
 		re, crel := s.e.relocs[rs.Index], s.o.Sections[rs.Index].Type == shtCREL
 		switch {
-		case re == nil && !s.numbers.moved && !s.forgets(rs):
+		case re == nil && !s.numbers.moved && !s.dropsRefs(rs):
 		case crel:
 			err = s.writeCREL(rs, re)
 		case re == nil:
@@ -34,19 +34,20 @@ func (s *saver) writeRelocations() error {
 	return nil
 }
 
-// forgets reports whether a section may name what Forget has.
-func (s *saver) forgets(rs RelocSection) bool {
-	return len(s.e.forgotten) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
+// dropsRefs reports whether a section may name symbols of DropDebugRefs.
+func (s *saver) dropsRefs(rs RelocSection) bool {
+	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// finalSymbols are the new indexes of symbols, as the relocations of a section name them.
+// finalSymbols returns the new indexes of symbols, as the relocations of a section name
+// them.
 func (s *saver) finalSymbols(rs RelocSection) []uint32 {
-	if !s.forgets(rs) {
+	if !s.dropsRefs(rs) {
 		return s.numbers.final
 	}
 	if s.unloaded == nil {
 		s.unloaded = slices.Clone(s.numbers.final)
-		for i := range s.e.forgotten {
+		for i := range s.e.dropped {
 			s.unloaded[i] = 0
 		}
 	}
@@ -55,7 +56,7 @@ func (s *saver) finalSymbols(rs RelocSection) []uint32 {
 
 // renumber gives a relocation its new symbol.
 func (s *saver) renumber(r *Relocation, final []uint32) {
-	if none, ok := s.e.forgotten[r.Sym]; ok && final[r.Sym] == 0 {
+	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
 		r.Type, r.Addend = none, 0
 	}
 	r.Sym = final[r.Sym]
@@ -141,7 +142,7 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
-	moved := s.numbers.moved || s.forgets(rs)
+	moved := s.numbers.moved || s.dropsRefs(rs)
 	return func(at int64, block []byte) error {
 		first, count := int(at)/size, len(block)/size
 		if moved {

@@ -17,9 +17,9 @@ type Segment struct {
 
 // Segments reads the program headers. Relocatable objects have none.
 //
-// A segment that lies beyond the file's end is no error, because the separate
+// A segment that lies beyond the file's end is not an error, because the separate
 // debug file of an image has the image's program headers and not its contents:
-// who reads a segment checks it (ReadFile).
+// the reader of a segment checks it (ReadFile).
 func (o *Object) Segments() ([]Segment, error) {
 	num, ent := uint64(o.phnum), o.Encoding.segmentSize()
 	if num == pnXnum && len(o.Sections) > 0 {
@@ -63,7 +63,7 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 	return t, nil
 }
 
-// SymbolSize is the size of an entry of a symbol table in bytes.
+// SymbolSize returns the size of an entry of a symbol table in bytes.
 func (l Encoding) SymbolSize() int { return l.symbolSize() }
 
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their

@@ -14,7 +14,7 @@ import (
 type stringTable struct {
 	data    []byte
 	offsets map[string]uint32 // of what was added
-	free    map[uint32]uint32 // names that nobody else uses: offset to end
+	free    map[uint32]uint32 // names without other users: offset to end
 }
 
 func newStringTable(data string) *stringTable {
@@ -65,7 +65,7 @@ func (t *stringTable) replace(off uint32, s string) uint32 {
 	return off
 }
 
-// erase clears the name at off if nobody else uses it.
+// erase clears the name at off if it has no other user.
 func (t *stringTable) erase(off uint32) {
 	if end, ok := t.free[off]; ok {
 		clear(t.data[off:end])
@@ -77,7 +77,7 @@ func (t *stringTable) erase(off uint32) {
 func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
 	for i := range e.o.Sections {
 		if s := &e.o.Sections[i]; int(s.Link) == table && i != e.o.symtab && s.Type != elf.SHT_NULL {
-			return // somebody unknown uses the table
+			return // an unknown section uses the table
 		}
 	}
 	type name struct {

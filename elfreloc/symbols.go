@@ -31,7 +31,7 @@ const (
 // Defined reports whether a section of the object defines the symbol.
 func (s Symbol) Defined() bool { return s.Section > 0 }
 
-// Visibility is the visibility in Other.
+// Visibility returns the visibility in Other.
 func (s Symbol) Visibility() elf.SymVis { return elf.SymVis(s.Other & 3) }
 
 // Hidden returns the symbol as other modules cannot see it: with the visibility STV_HIDDEN,
@@ -128,7 +128,7 @@ func (t *Symbols) checkAt(i int) error {
 		}
 	}
 	if t.o.Type != elf.ET_REL {
-		return nil // nobody follows the indexes of a linked file
+		return nil // the indexes of a linked file are not followed
 	}
 	info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
 	if sec := t.section(i, shndx); sec >= len(t.o.Sections) {
@@ -140,13 +140,13 @@ func (t *Symbols) checkAt(i int) error {
 	return nil
 }
 
-// Len is the number of symbols, with symbol 0.
+// Len returns the number of symbols, with symbol 0.
 func (t *Symbols) Len() int { return t.len }
 
-// entry is symbol i as the file holds it.
+// entry returns symbol i as the file holds it.
 func (t *Symbols) entry(i int) []byte { return t.raw[i*t.size : (i+1)*t.size] }
 
-// FirstGlobal is the index of the first symbol that is not local.
+// FirstGlobal returns the index of the first symbol that is not local.
 func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
 
 // Name returns the name of symbol i. It shares its bytes with the whole string table.

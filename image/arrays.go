@@ -117,5 +117,5 @@ func (l *Linked) SymbolsAt(a Addr) ([]string, error) {
 		}
 		l.names = indexNames(t, false)
 	}
-	return l.names.of(l.o, a)
+	return l.names.lookup(l.o, a)
 }

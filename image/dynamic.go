@@ -9,7 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// dynamic is what PT_DYNAMIC tells of tables: addresses, and sizes in bytes (gABI,
+// dynamic is what PT_DYNAMIC says about tables: addresses, and sizes in bytes (gABI,
 // "Dynamic Section"). 0 means that there is none.
 type dynamic struct {
 	rela, relaSize  uint64
@@ -17,7 +17,7 @@ type dynamic struct {
 	symtab          uint64
 	strtab, strSize uint64
 	hash, gnuHash   uint64
-	packed          string // what relocations there are that nobody here reads
+	packed          string // the format of relocations that are not supported, or ""
 }
 
 // Tags that debug/elf has no name for.
@@ -212,7 +212,7 @@ func (l *Linked) loadedSymbols() (*elfreloc.Symbols, error) {
 	return l.o.MakeSymbols(entries, strings)
 }
 
-// countSymbols is the number of dynamic symbols, which no tag tells. DT_HASH has
+// countSymbols returns the number of dynamic symbols, which no tag tells. DT_HASH has
 // a chain entry for each of them. DT_GNU_HASH has one for each that is defined;
 // an undefined one behind these matters only if a relocation names it.
 func (l *Linked) countSymbols() (uint64, error) {
@@ -252,7 +252,7 @@ func (l *Linked) countSymbols() (uint64, error) {
 	return max(count, hashed), err
 }
 
-// countHashed is the number of symbols up to the last in DT_GNU_HASH. The table
+// countHashed returns the number of symbols up to the last in DT_GNU_HASH. The table
 // is four words (the number of buckets, the first symbol, the number of words in
 // the filter, a shift), the filter, the buckets, and a chain entry a symbol. The
 // last symbol is the end of the chain that starts last.

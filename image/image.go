@@ -1,7 +1,7 @@
 // Package image is one view of all that holds probe records: an object that is
 // not linked yet, a linked file, and a running process.
 //
-// What differs between them is what an address is, and who has put the value
+// What differs between them is what an address is, and what has put the value
 // into a field that refers to another place: a relocation that the linker will
 // apply, one that the loader will apply, or a loader that has done so.
 //
@@ -44,7 +44,7 @@ type Ref struct {
 	// Symbol is the name of the symbol that the field goes through, "" when it
 	// goes through none or through a nameless one.
 	Symbol string
-	// Undefined tells that Symbol is not defined here. One that is defined here
+	// Undefined reports that Symbol is not defined here. One that is defined here
 	// is taken to be this definition, though the loader may let an earlier module
 	// interpose its own: what it has decided, a process tells.
 	Undefined bool

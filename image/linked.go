@@ -67,7 +67,7 @@ func (l *Linked) Machine() arch.Machine       { return l.m }
 func (l *Linked) Encoding() elfreloc.Encoding { return l.o.Encoding }
 func (l *Linked) Place(a Addr) string         { return fmt.Sprintf("%#x", a.Offset) }
 
-// Object is the file that the image is of.
+// Object returns the file that the image is of.
 func (l *Linked) Object() *elfreloc.Object { return l.o }
 
 func (l *Linked) Executable(a Addr) bool { return l.code.Find(a.Section, a.Offset) >= 0 }
@@ -147,7 +147,7 @@ type fileWindow struct {
 
 const windowSize = 4 << 10 // bytes
 
-// contents is Bytes for what has to be in the file and may be of any size.
+// contents reads, as Bytes, what has to be in the file and may be of any size.
 func (l *Linked) contents(what string, addr, n uint64) ([]byte, error) {
 	if !l.inFile(addr, n) {
 		return nil, l.errorAt(addr, "%s of %#x bytes is not in the image", what, n)
@@ -162,7 +162,7 @@ func (l *Linked) inFile(addr, n uint64) bool {
 	return ok && n <= min(l.available(addr), uint64(l.o.Size()))
 }
 
-// available is how many bytes the file holds from an address on.
+// available returns how many bytes the file holds from an address on.
 func (l *Linked) available(addr uint64) uint64 {
 	if s, ok := l.load(addr); ok && addr-s.Vaddr < s.Filesz {
 		return s.Filesz - (addr - s.Vaddr)
@@ -194,7 +194,7 @@ func (l *Linked) plainWord(addr uint64) (uint64, error) {
 	return l.o.Encoding.GetWord(data), nil
 }
 
-// symbolic is what a relocation against a symbol makes of a field.
+// symbolic returns what a relocation against a symbol makes of a field.
 func (l *Linked) symbolic(r dynamicReloc) (Ref, error) {
 	syms, err := l.dynamicSymbols()
 	if err != nil {

@@ -82,7 +82,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 	checkStripped(t, open(t, path), open(t, withoutSections(t, path)))
 }
 
-// hasRELR tells whether a test is about what its name says.
+// hasRELR reports whether a test is about what its name says.
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19
@@ -123,20 +123,20 @@ func withoutSections(t *testing.T, path string) string {
 // build makes an image, and the program that prints its fields.
 func build(t *testing.T, machine *toolchains.Machine, linker toolchains.Linker, m mode) (path, program string) {
 	t.Helper()
-	folder, cc, ld := t.TempDir(), machine.Tool("gcc"), "-B"+tools.Driver(t, linker.Path)
-	path, other := filepath.Join(folder, "image"), filepath.Join(folder, "libelsewhere.so")
+	directory, cc, ld := t.TempDir(), machine.Tool("gcc"), "-B"+tools.Driver(t, linker.Path)
+	path, other := filepath.Join(directory, "image"), filepath.Join(directory, "libelsewhere.so")
 	args := append([]string{ld, "-O", "-o", path, source(t, "words.c")}, append(m.compile, m.link...)...)
 	if m.outer {
 		tools.Output(t, cc, "-fPIC", "-shared", ld, "-o", other, source(t, "elsewhere.c"))
-		args = append(args, "-DELSEWHERE", other, "-Wl,-rpath,"+folder)
+		args = append(args, "-DELSEWHERE", other, "-Wl,-rpath,"+directory)
 	}
 	if !m.library {
 		tools.Output(t, cc, append(args, source(t, "main.c"))...)
 		return path, path
 	}
 	tools.Output(t, cc, args...)
-	program = filepath.Join(folder, "program")
-	tools.Output(t, cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+folder)
+	program = filepath.Join(directory, "program")
+	tools.Output(t, cc, ld, "-o", program, source(t, "main.c"), path, other, "-Wl,-rpath,"+directory)
 	return path, program
 }
 
@@ -223,7 +223,7 @@ func contains(all []string, name string) bool {
 	return false
 }
 
-// header is the address that the ELF header was linked for, by debug/elf.
+// header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
 	f, err := elf.Open(im.Name())

@@ -12,10 +12,10 @@ type Mapping struct {
 	Offset     uint64 // in the file, bytes
 	Executable bool
 	Path       string // "[stack]" and its kin, or ""
-	// Deleted tells that the file's name is gone, or another's.
+	// Deleted reports that the file's name is gone, or another's.
 	Deleted bool
 
-	file fileID // {} for memory that is no file's
+	file fileID // {} for memory that belongs to no file
 }
 
 // fileID tells files apart, by what stat and the maps say.

@@ -49,7 +49,7 @@ func (f *fileInMemory) at(off uint64) *Mapping {
 	return nil
 }
 
-// size is the offset behind the last byte in memory.
+// size returns the offset behind the last byte in memory.
 func (f *fileInMemory) size() int64 {
 	size := uint64(0)
 	for _, m := range f.maps {
@@ -89,7 +89,7 @@ func openMemory(memory io.ReaderAt, maps []Mapping, name string) (*elfreloc.Obje
 // vdso is the path of the library that the kernel maps into every process.
 const vdso = "[vdso]"
 
-// buildID is what the linker made of a linked file's contents, "" when there is
+// buildID returns what the linker made of a linked file's contents, "" when there is
 // none.
 func buildID(o *elfreloc.Object) string {
 	id, err := debugfile.BuildID(o)

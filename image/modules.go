@@ -36,7 +36,7 @@ type Module struct {
 type Source uint8
 
 const (
-	FromNowhere Source = iota
+	NoSource    Source = iota
 	FromPath           // its path, in the process's view of the file system
 	FromMapping        // /proc/PID/map_files or /proc/PID/exe: the file that is mapped, whatever its name
 	FromMemory         // what is mapped of it
@@ -69,7 +69,7 @@ func (p *Process) openModules() {
 	slices.SortStableFunc(p.Modules, func(a, b *Module) int { return cmp.Compare(a.Start, b.Start) })
 }
 
-// mayBeModule tells files that may be loaded from those that are only read, and
+// mayBeModule distinguishes files that may be loaded from those that are only read, and
 // which may be devices, so that they are never opened: they begin as ELF files
 // that are linked do.
 func (p *Process) mayBeModule(maps []Mapping) bool {
@@ -222,7 +222,7 @@ func (p *Process) addModules(maps []Mapping, f openedFile) {
 // no program with more than a tenth of that.
 const maxSegments = 10000
 
-// loadSegments are the PT_LOAD program headers.
+// loadSegments returns the PT_LOAD program headers.
 func loadSegments(o *elfreloc.Object) ([]elfreloc.Segment, error) {
 	segments, err := o.Segments()
 	if err != nil {
@@ -264,7 +264,7 @@ func (p *Process) addUnreadable(maps []Mapping, note string) {
 		Start: maps[0].Start, End: maps[n-1].End, Mappings: maps[:n], Note: note})
 }
 
-// loadBase is the load base that a mapping tells: OpenBSD's dt(4) subtracts the
+// loadBase returns the load base that a mapping tells: OpenBSD's dt(4) subtracts the
 // address of the segment, as it is mapped, from that of the mapping. Pages that
 // hold the end of one segment and the start of another are mapped twice, so the
 // segment that is mapped is one with the same permission to execute, if there is.
@@ -293,8 +293,8 @@ func fits(segments []elfreloc.Segment, m Mapping, base uint64) bool {
 	})
 }
 
-// segmentBase is the load base if a mapping is of a PT_LOAD segment. Segments are mapped
-// in whole pages.
+// segmentBase returns the load base if a mapping is of a PT_LOAD segment. Segments are
+// mapped in whole pages.
 func segmentBase(s elfreloc.Segment, m Mapping) (uint64, bool) {
 	page := uint64(os.Getpagesize())
 	if s.Filesz == 0 || m.Offset < s.Offset&^(page-1) || m.Offset >= s.Offset+s.Filesz {

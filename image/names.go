@@ -60,7 +60,7 @@ func indexNames(t *elfreloc.Symbols, relocatable bool) *names {
 	return n
 }
 
-// place is where symbol i stands, if it is defined.
+// place returns where symbol i stands, if it is defined.
 func (n *names) place(i int) (Addr, bool) {
 	section, value := n.table.Place(i)
 	switch {
@@ -81,8 +81,8 @@ func (n *names) bucket(a Addr) uint32 {
 	return uint32(h+a.Offset&0xfff>>3) & n.mask
 }
 
-// of lists the names of an address, in the order of the object's table.
-func (n *names) of(o *elfreloc.Object, a Addr) ([]string, error) {
+// lookup returns the names of an address, in the order of the object's table.
+func (n *names) lookup(o *elfreloc.Object, a Addr) ([]string, error) {
 	var all []string
 	b := n.bucket(a)
 	for _, i := range n.order[n.start[b]:n.start[b+1]] {
@@ -103,7 +103,7 @@ func (n *names) of(o *elfreloc.Object, a Addr) ([]string, error) {
 	return all, nil
 }
 
-// isLabel tells the names that say nothing to a reader: none, mapping symbols
+// isLabel recognises the names that say nothing to a reader: none, mapping symbols
 // ($x) and local labels (.L).
 func isLabel(name string) bool {
 	return name == "" || strings.HasPrefix(name, "$") || strings.HasPrefix(name, ".L")

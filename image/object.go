@@ -48,7 +48,7 @@ func (b *Object) Name() string                { return b.o.Name }
 func (b *Object) Machine() arch.Machine       { return b.m }
 func (b *Object) Encoding() elfreloc.Encoding { return b.o.Encoding }
 
-// Object is the file that the image is of.
+// Object returns the file that the image is of.
 func (b *Object) Object() *elfreloc.Object { return b.o }
 
 func (b *Object) Place(a Addr) string {
@@ -207,7 +207,7 @@ func (b *Object) sectionFields(section int) ([]field, error) {
 	return all, nil
 }
 
-// kind is what a relocation makes of its field, or false when it makes nothing
+// kind returns what a relocation makes of its field, or false when it makes nothing
 // of it alone: R_*_NONE, and the subtraction of the field's own address.
 func (b *Object) kind(r elfreloc.Relocation) (what fieldKind, ok bool) {
 	t := b.m.Traits()
@@ -242,7 +242,7 @@ func (b *Object) ref(f found) (Ref, error) {
 	return refTo(syms.At(int(f.sym)), f.sym, f.addend, true), nil
 }
 
-// refTo is what a field refers to whose relocation names a symbol.
+// refTo returns what a field refers to whose relocation names a symbol.
 func refTo(s elfreloc.Symbol, sym uint32, addend int64, relocatable bool) Ref {
 	r := Ref{Addr: Addr{Offset: s.Value + uint64(addend)}, Symbol: s.Name}
 	switch {
@@ -289,7 +289,7 @@ func (b *Object) SymbolsAt(a Addr) ([]string, error) {
 		}
 		b.names = indexNames(syms, true)
 	}
-	return b.names.of(b.o, a)
+	return b.names.lookup(b.o, a)
 }
 
 func (b *Object) errorAt(a Addr, format string, args ...any) error {

@@ -137,9 +137,9 @@ func withImplicitAddends(t *testing.T, path string) []byte {
 // TestNoAddress asks for an address where a relocation makes none.
 func TestNoAddress(t *testing.T) {
 	tools.Need(t, "gcc")
-	folder := t.TempDir()
-	path := filepath.Join(folder, "a.o")
-	asm := filepath.Join(folder, "a.s")
+	directory := t.TempDir()
+	path := filepath.Join(directory, "a.o")
+	asm := filepath.Join(directory, "a.s")
 	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

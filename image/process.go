@@ -77,7 +77,7 @@ func (p *Process) open() error {
 // openError explains why a file of /proc/PID cannot be read.
 func (p *Process) openError(err error) error {
 	switch {
-	case p.isZombie(): // which belongs to nobody but root
+	case p.isZombie(): // which belongs to root
 		err = errEnded
 	case errors.Is(err, fs.ErrPermission):
 		err = errors.New("no permission to read it: that needs the same user or CAP_SYS_PTRACE")
@@ -203,9 +203,9 @@ func (p *Process) Module(addr uint64) *Module {
 	return nil
 }
 
-// FileOffset is the offset in its file of what is mapped at an address, as
+// FileOffset returns the offset in its file of what is mapped at an address, as
 // OpenBSD's dt(4) has it: address - start of the mapping + its offset. There is
-// none for memory that is no file's.
+// none for memory that belongs to no file.
 func (p *Process) FileOffset(a Addr) (uint64, bool) {
 	m := p.mapping(a.Offset)
 	if m == nil || m.file == (fileID{}) && m.Path != vdso {

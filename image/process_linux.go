@@ -10,7 +10,7 @@ import (
 // openFlags keep a FIFO or a terminal in the place of a file from blocking.
 const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
 
-// inodeOf is the number of a file's inode. While a file is mapped, no other gets
+// inodeOf returns the number of a file's inode. While a file is mapped, no other gets
 // its number. The device would tell nothing more of a path, and what stat says
 // of it differs from the maps on btrfs and old overlay file systems.
 func inodeOf(info fs.FileInfo) uint64 {

@@ -265,7 +265,7 @@ func copyOver(from, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// header0 is the first address in a program's output.
+// header0 returns the first address in a program's output.
 func header0(t *testing.T, out string) (addr uint64) {
 	t.Helper()
 	if _, err := fmt.Sscanf(out, "header %v", &addr); err != nil {

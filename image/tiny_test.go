@@ -174,7 +174,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// firstError is what goes wrong first in reading all of an image.
+// firstError returns what goes wrong first in reading all of an image.
 func firstError(data []byte) error {
 	im, err := openBytes(data)
 	if err != nil {

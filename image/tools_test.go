@@ -32,7 +32,7 @@ func openErr(o *elfreloc.Object) (image.Image, error) {
 	return image.Open(o, machines.Lookup(o.ABI()))
 }
 
-// library builds libwords.so, in a folder of its own.
+// library builds libwords.so, in a directory of its own.
 func library(t *testing.T, flags ...string) string {
 	t.Helper()
 	tools.Need(t, "gcc")

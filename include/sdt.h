@@ -10,15 +10,15 @@
  *	...
  *		SDT_PROBE1(icmp, , unreach, pkt__receive, header);
  *
- * A trace point is a direct call of a function that nobody defines,
+ * A tracepoint is a direct call of an undefined function,
  *
  *	__dtrace_probe_icmp__unreach_pkt__receive(header);
  *
- * which sdtconvert turns into a no operation before the program is linked. On Linux,
- * for programs, it is that no operation from the start: assembly that names the same
+ * which sdtconvert turns into a NOP before the program is linked. On Linux,
+ * for programs, it is that NOP from the start: assembly that names the same
  * function, and says where the compiler has the arguments. SDT_CALLS asks for calls.
  *
- * docs/probes.md is the manual of this file, docs/reading.md that of whoever
+ * docs/probes.md is the manual of this file, docs/reading.md that of code that
  * reads the structures.
  *
  * Parts of names are pasted and quoted where they come in: an argument that one
@@ -77,7 +77,7 @@ struct sdt_argtype {
 	struct sdt_probe *probe;
 };
 
-/* Which forms trace points and is-enabled tests have. */
+/* Which forms tracepoints and is-enabled tests have. */
 #if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
     (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) || defined(__powerpc64__) ||		\
      defined(__riscv) || defined(__s390x__))
@@ -91,8 +91,8 @@ struct sdt_argtype {
 
 /*
  * Arguments. What a call passes is a word, as a cast would make it: signed numbers
- * are extended. A no operation takes integers and enumerations as they are, and
- * words of all others. Pointers stay pointers, or clang keeps each twice. What is no integer, enumeration or pointer is an error, and
+ * are extended. A NOP takes integers and enumerations as they are, and words of all
+ * others. Pointers stay pointers, or clang keeps each twice. Other types are errors, and
  * so is a number of 128 bits.
  */
 typedef __UINTPTR_TYPE__ sdt_word_;
@@ -178,7 +178,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
     float: SDT_BAD_, double: SDT_BAD_, long double: SDT_BAD_, SDT_INT128_ SDT_NULLPTR_ default: (x)))
 /*
  * The argument is evaluated into a variable of its own type. Behind a comma, as that
- * may not be a bit-field's; gcc's types of those are no int, but promoted to it.
+ * may not be a bit-field's; gcc's types of those are not int, but promoted to it.
  */
 #define SDT_LET_(n, x)											\
 	__extension__ __auto_type sdt_##n##_given_ = ((void)0, (x));					\
@@ -230,13 +230,13 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * Stubs and calls of them. Hidden, so that calls are direct whatever -fPIC and
  * -fno-plt make of others (the converter makes nothing hidden of that). nothrow,
  * so that C++ needs no way out. Not cold: that would move the code around a
- * trace point, too, out of the way.
+ * tracepoint, too, out of the way.
  *
  * C declares a stub in the block of its call, under a name with the number of
- * arguments, so that trace points of one file cannot disagree. In C++ such a
+ * arguments, so that tracepoints of one file cannot disagree. In C++ such a
  * declaration is one of the enclosing namespace's, even of an unnamed one, and
  * g++ 12 forgets its assembler name in templates. There the declaration of a
- * probe declares what trace points and tests of it need.
+ * probe declares what tracepoints and tests of it need.
  */
 #define SDT_HIDDEN_ visibility("hidden")
 #define SDT_STUB_ __attribute__((nothrow, SDT_HIDDEN_))
@@ -262,7 +262,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 
 #ifdef SDT_NOPS_
 /*
- * Trace points that are no operations: what a call of the stub is when it is
+ * Tracepoints that are NOPs: what a call of the stub is when it is
  * disabled, and a relocation that does nothing, but names the stub. That is weak, so
  * that it may be missing in the end. An entry of .sdt_operands, which linkers leave out
  * of images, has the address and the arguments as the assembler writes them; none in
@@ -432,7 +432,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * object for an id in all of a program or library, in a COMDAT group, hidden,
  * with its provider, argument types and entries of the linker sets. BFD_RELOC_NONE
  * does nothing but tell the linker to keep what it names together with the probe,
- * which the records of trace points keep. All fields are words or padded to words.
+ * which the records of tracepoints keep. All fields are words or padded to words.
  *
  * The first loop looks for `___' in the id, the second writes what is before it.
  * Labels start with 88, as the assembler takes 1b for a number in Intel's syntax.

@@ -11,11 +11,11 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Earlier reports whether the object holds records of this layout from an
+// CheckEarlier reports whether the object holds records of this layout from an
 // earlier conversion. Records of another layout are an error: a program reads
 // one kind. It looks at section headers, and at what sections of other names hold that have
 // the flags of records, for which m must not be nil. Errors are of type *elfreloc.Error.
-func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 	found := false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
@@ -43,7 +43,7 @@ func (l Layout) Earlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 // otherwise.
 const probePrefix = "sdt_"
 
-// madeWith tells the command-line flags that make record sections like one, ""
+// madeWith returns the command-line flags that make record sections like one, ""
 // for those of l itself.
 func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 	if _, ok := l.IsRecordSection(sec); ok {
@@ -68,12 +68,12 @@ func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
 }
 
-// KeptAlive returns the sections, by index, that code refers to by relocations
+// KeepAliveTargets returns the sections, by index, that code refers to by relocations
 // which do nothing (R_*_NONE): those whose records it keeps alive when a linker
-// drops what nobody refers to. It reads the relocations of all code each time, so
+// drops unreferenced sections. It reads the relocations of all code each time, so
 // a caller that asks more than once keeps the answer. m must not be nil; errors are of
 // type *elfreloc.Error.
-func KeptAlive(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
 	kept := make(map[int]bool)
 	syms, err := o.Symbols()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestEarlierRecordsOfEveryOtherLayoutAreAConflict(t *testing.T) {
 		after, _ := convert(t, objects.Read(t, "forms.riscv64-gcc12-as.o"), earlier, false)
 		for _, later := range layouts {
 			o, m := open(t, after)
-			found, err := later.Earlier(o, m)
+			found, err := later.CheckEarlier(o, m)
 			want := conflict(earlier, later)
 			if want == "" {
 				if err != nil || !found {
@@ -49,7 +49,7 @@ func TestNoRecordsAreNoConflict(t *testing.T) {
 	for _, object := range []string{"calls.amd64-gcc12-O2.o", "none.amd64-gcc12-g.o", "locals.amd64-clang19-O2.o", "calls.i386-gcc12-O2.o"} {
 		for _, l := range everyLayout(t) {
 			o, m := open(t, objects.Read(t, object))
-			if found, err := l.Earlier(o, m); found || err != nil {
+			if found, err := l.CheckEarlier(o, m); found || err != nil {
 				t.Errorf("%s: %v, %v", object, found, err)
 			}
 		}
@@ -62,7 +62,7 @@ func TestKeptAlive(t *testing.T) {
 		l := parse(t, "pairs", "")
 		after, _ := convert(t, objects.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
 		o, m := open(t, after)
-		kept, err := linkerset.KeptAlive(o, m)
+		kept, err := linkerset.KeepAliveTargets(o, m)
 		if err != nil {
 			t.Fatal(err)
 		}

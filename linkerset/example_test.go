@@ -49,7 +49,7 @@ func Example() {
 	linkerset.Sort(entries)
 	probes := linkerset.NewProbes(im, opts.ProbePrefix)
 	for _, e := range entries {
-		probe, err := probes.Of(e.Probe)
+		probe, err := probes.Lookup(e.Probe)
 		if err != nil {
 			log.Fatal(err)
 		}

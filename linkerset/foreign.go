@@ -13,12 +13,12 @@ import (
 	"sdtconvert/image"
 )
 
-// Foreign finds the layouts of records that an object or an image holds in sections whose
+// ForeignLayouts finds the layouts of records that an object or an image holds in sections whose
 // names derive from other names than those of the known layouts, in the order of the
 // sections. A section counts if all that it holds reads as records, and code of an object
 // keeps it alive or the symbols of all of its probe objects begin with one of the prefixes.
 // Errors are of type *elfreloc.Error.
-func Foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]Layout, error) {
+func ForeignLayouts(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []string) ([]Layout, error) {
 	sections, err := foreign(o, m, known, prefixes)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		}
 		if !named && kept == nil {
 			var err error
-			if kept, err = KeptAlive(o, m); err != nil {
+			if kept, err = KeepAliveTargets(o, m); err != nil {
 				return nil, err
 			}
 		}

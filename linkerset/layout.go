@@ -39,10 +39,10 @@ const (
 	Tracepoints
 )
 
-// Formats are all that are written, Pairs first.
+// Formats returns all that are written, Pairs first.
 func Formats() []Format { return []Format{Pairs, Relative, FreeBSD} }
 
-// String is the format's name, as ParseLayout takes it.
+// String returns the format's name, as ParseLayout takes it.
 func (f Format) String() string { return formats[f].name }
 
 // Layout is a format and the name that its section names derive from. The zero
@@ -84,7 +84,7 @@ func isIdentifier(name string) bool {
 	return name != ""
 }
 
-// Section is the name of the section that holds the records of a kind, or the
+// Section returns the name of the section that holds the records of a kind, or the
 // pointers to them.
 func (l Layout) Section(k arch.Kind) string {
 	if l.Name == "" {
@@ -103,7 +103,7 @@ func kindOf(name string) (given string, k arch.Kind) {
 	return name, arch.Probe
 }
 
-// structures is the name of the section of what records point to.
+// structures returns the name of the section of what records point to.
 func (l Layout) structures() string {
 	if l.Name == "" {
 		return formats[l.Format].structures
@@ -111,7 +111,7 @@ func (l Layout) structures() string {
 	return l.Name + "_structs"
 }
 
-// Size is the length of a record in bytes, for words of the given size in bytes.
+// Size returns the length of a record in bytes, for words of the given size in bytes.
 func (l Layout) Size(word int) int { return sizeOf(formats[l.Format].record, word) }
 
 // IsRecordSection reports whether a section holds records in this layout, and
@@ -136,7 +136,7 @@ func (l Layout) All() []Layout {
 	return all
 }
 
-// Candidates are the layouts that records may have where this one is asked for: all
+// Candidates returns the layouts that records may have where this one is asked for: all
 // with its name, the wanted one first, and all that conversions make when they are not
 // told otherwise.
 func (l Layout) Candidates() []Layout {

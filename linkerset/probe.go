@@ -14,13 +14,13 @@ import (
 // Probe is what is known of a probe object. A field that nothing tells is "". Names
 // have dashes where their C identifiers have __.
 type Probe struct {
-	ID       string // what the stub's name has behind its prefix; "" where no symbol names the object
-	Provider string
-	Module   string
-	Function string
-	Name     string
-	Args     []Argument // sorted by index
-	Told     bool       // by a struct sdt_probe, and not by the id alone
+	ID         string // what the stub's name has behind its prefix; "" where no symbol names the object
+	Provider   string
+	Module     string
+	Function   string
+	Name       string
+	Args       []Argument // sorted by index
+	FromStruct bool       // by a struct sdt_probe, and not by the id alone
 }
 
 // Argument is the type of an argument of a probe (SDT(9), sdt_argtypes_set).
@@ -50,11 +50,11 @@ func NewProbes(im image.Image, prefix string) *Probes {
 	return &Probes{im: im, prefix: prefix, known: map[image.Ref]Probe{}, left: maxStrings}
 }
 
-// Of returns the probe whose object a record refers to. Its identity is in the
-// object where that is a struct sdt_probe, else in the name of its symbol. Where
-// neither tells anything, that is no error. Args are shared between all calls, and
+// Lookup returns the probe whose object a record refers to. Its identity is in the
+// object where that is a struct sdt_probe, else in the name of its symbol. If
+// neither has any, that is not an error. Args are shared between all calls, and
 // not to be modified.
-func (p *Probes) Of(ref image.Ref) (Probe, error) {
+func (p *Probes) Lookup(ref image.Ref) (Probe, error) {
 	if known, ok := p.known[ref]; ok {
 		return known, nil
 	}
@@ -62,7 +62,7 @@ func (p *Probes) Of(ref image.Ref) (Probe, error) {
 	if err != nil {
 		return Probe{}, err
 	}
-	probe := FromID(probeID(name, p.prefix))
+	probe := ProbeFromID(probeID(name, p.prefix))
 	if !ref.Undefined {
 		if err := p.follow(ref.Addr, &probe); err != nil {
 			return Probe{}, err
@@ -122,13 +122,13 @@ func mangledID(before, id string, prefix int) string {
 	return id
 }
 
-// FromID makes a probe of its id, and one without names where that is "".
-func FromID(id string) Probe {
+// ProbeFromID makes a probe of its id, without names if that is "".
+func ProbeFromID(id string) Probe {
 	if id == "" {
 		return Probe{}
 	}
 	provider, name := SplitID(id)
-	return Probe{ID: id, Provider: WithDashes(provider), Name: WithDashes(name)}
+	return Probe{ID: id, Provider: DisplayName(provider), Name: DisplayName(name)}
 }
 
 // SplitID takes an id apart, <provider>___<name>, or else a name alone of the
@@ -141,14 +141,14 @@ func SplitID(id string) (provider, name string) {
 	return provider, name
 }
 
-// WithDashes writes a name as a Probe has it, and people read it: with a dash for each
+// DisplayName returns a name as a Probe has it, and people read it: with a dash for each
 // __ of C identifiers and of notes.
-func WithDashes(name string) string { return strings.ReplaceAll(name, "__", "-") }
+func DisplayName(name string) string { return strings.ReplaceAll(name, "__", "-") }
 
-// InSource writes a name with the __ that stands for a dash in sources, and so in notes:
+// EncodeName returns a name with the __ that stands for a dash in sources, and so in notes:
 // perf takes no dash in a note, and SystemTap, which replaces those that it is asked for,
 // does not find one.
-func InSource(name string) string { return strings.ReplaceAll(name, "-", "__") }
+func EncodeName(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // IDs returns the ids of a probe object by all its names: two objects may stand at
 // one address.

@@ -29,8 +29,8 @@ func (f *Fault) Error() string { return f.err.Error() }
 func (f *Fault) Unwrap() error { return f.err }
 
 // Read returns the records that an image holds in a layout, in their order: those of
-// probe calls first. What is no record is left out, and is in faults; err is what
-// keeps the records of the layout from being read at all, an *elfreloc.Error.
+// probe calls first. Anything else is left out, and is in faults; err, an
+// *elfreloc.Error, means that no records of the layout could be read.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
 	for k := range arch.Kinds {
 		name := l.Section(k)

@@ -73,7 +73,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			var got []site
 			for i, e := range entries {
 				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Site.Section].Name, e.Site.Offset})
-				probe, err := probes.Of(e.Probe)
+				probe, err := probes.Lookup(e.Probe)
 				if err != nil {
 					t.Fatal(err)
 				}

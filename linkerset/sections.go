@@ -11,7 +11,7 @@ import (
 // it as ELF, internal/emit/records as assembly, and Layout.Read reads it.
 
 // kinds is by arch.Kind, and has what makes the names of sections of its records: what is
-// between the prefix and the suffix of a format, and what follows a name that is given.
+// between the prefix and the suffix of a format, and what follows a given name.
 var kinds = [arch.Kinds]struct{ name, given string }{
 	arch.Probe:   {"sdt_instances", ""},
 	arch.Enabled: {"sdt_isenabled", "_isenabled"},
@@ -20,7 +20,7 @@ var kinds = [arch.Kinds]struct{ name, given string }{
 // formats is by Format.
 var formats = [...]struct {
 	name           string
-	prefix, suffix string // of a section's own name; a name that is given gets the prefix alone
+	prefix, suffix string // of a section's own name; a given name gets the prefix alone
 	probes         string // the section of probe calls, if there are no other records
 	structures     string // the own name of the section that records point to, "" for none
 	record         []Field
@@ -81,12 +81,12 @@ const (
 // Field is a field of an entry: an address or a distance, and of what.
 type Field struct {
 	To Referent
-	// Distance tells that the field is a signed 32-bit distance from itself.
+	// Distance reports that the field is a signed 32-bit distance from itself.
 	// Else it is an absolute address, of a word.
 	Distance bool
 }
 
-// Size is the length of a field in bytes, for words of the given size in bytes.
+// Size returns the length of a field in bytes, for words of the given size in bytes.
 func (f Field) Size(word int) int {
 	if f.Distance {
 		return 4
@@ -105,7 +105,7 @@ type Array struct {
 	Label string
 }
 
-// Entsize is the length of an entry in bytes, for words of the given size in bytes.
+// Entsize returns the length of an entry in bytes, for words of the given size in bytes.
 func (a *Array) Entsize(word int) int { return sizeOf(a.Entry, word) }
 
 func sizeOf(entry []Field, word int) int {
@@ -132,7 +132,7 @@ func describe(name string, entry []Field, label string, word int) Array {
 	return Array{Name: name, Flags: flagsOf(entry), Align: entry[0].Size(word), Entry: entry, Label: label}
 }
 
-// flagsOf are those of a section of entries: a loader relocates addresses in their
+// flagsOf returns those of a section of entries: a loader relocates addresses in their
 // place, and never distances within a module.
 func flagsOf(entry []Field) elf.SectionFlag {
 	if entry[0].Distance {

@@ -32,10 +32,10 @@ const (
 	probesSection   = "set_sdt_probes_set"
 )
 
-// word is the size of a word in bytes.
+// word returns the size of a word in bytes.
 func (p *Probes) word() uint64 { return uint64(p.im.Encoding().Word()) }
 
-// field is the place of a field of a structure, a number of words behind its start.
+// field returns the place of a field of a structure, a number of words behind its start.
 func (p *Probes) field(at image.Addr, words uint64) image.Addr { return at.Add(words * p.word()) }
 
 // maxString bounds the strings that are read, in bytes.
@@ -79,7 +79,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 		*probe = before // a structure of another shape
 		return nil
 	}
-	probe.Provider, probe.Name, probe.Told = WithDashes(probe.Provider), WithDashes(probe.Name), true
+	probe.Provider, probe.Name, probe.FromStruct = DisplayName(probe.Provider), DisplayName(probe.Name), true
 	if p.args == nil {
 		if err := p.readArguments(); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (p *Probes) follow(at image.Addr, probe *Probe) error {
 	return nil
 }
 
-// provider is what the provider's field of a struct sdt_probe refers to; ok is
+// provider returns what the provider's field of a struct sdt_probe refers to; ok is
 // false for an object that is none, or only looks like one.
 func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
 	if size := p.version(at); size != sdtProbeSize*p.word() && size != (sdtProbeSize+tracepointList)*p.word() {
@@ -109,7 +109,7 @@ func (p *Probes) version(at image.Addr) uint64 {
 	return uint64(p.im.Encoding().Order.Uint32(b))
 }
 
-// moreWords is how many words the fields from probeModule on are further behind.
+// moreWords returns how many words the fields from probeModule on are further behind.
 func (p *Probes) moreWords(at image.Addr) uint64 {
 	if p.version(at) > sdtProbeSize*p.word() {
 		return tracepointList

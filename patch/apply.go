@@ -53,7 +53,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if a.semaphores, err = p.semaphores.Add(e); err != nil {
 		return err
 	}
-	if p.Options.Noted() {
+	if p.Options.HasNotes() {
 		known, err := p.probes()
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (a *applier) loads() {
 		if l.New != nil {
 			a.e.Patch(l.Relocs.Target, l.Site.Offset, l.Site.Code, l.New)
 		}
-		if l.Own {
+		if l.Unshared {
 			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
 			a.neutralise(&l.Reference, l.Index, elfreloc.Relocation{
 				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
@@ -222,7 +222,7 @@ func (a *applier) target(s *Site) (uint32, error) {
 	case arch.TargetThunk:
 		return a.thunkSymbol()
 	case arch.TargetSemaphore:
-		sym, _ := a.semaphores.Of(s.Stub.ID)
+		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		return sym, nil
 	case arch.TargetTest:
 		return a.test(s)
@@ -302,7 +302,7 @@ const testPrefix = "__sdt_enabled_"
 // test returns the symbol of the helper that loads the semaphore of a site's probe, which
 // is added once for an object.
 func (a *applier) test(s *Site) (uint32, error) {
-	semaphore, name := a.semaphores.Of(s.Stub.ID)
+	semaphore, name := a.semaphores.Lookup(s.Stub.ID)
 	name = testPrefix + name
 	if sym := a.tests[name]; sym != 0 {
 		return sym, nil

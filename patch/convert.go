@@ -20,7 +20,7 @@ func DefaultOptions() Options { return Options{}.withDefaults() }
 // the error then joins one for each of them, which wrap an *arch.Refusal. All errors
 // are of type *elfreloc.Error.
 //
-// It is Examine and then Plan.Save, for those who need not see the plan. What stands
+// It is Examine and then Plan.Save, for callers that do not need the plan. What stands
 // behind o.End is not in the result.
 func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 	plan, err := Examine(o, opts)
@@ -31,7 +31,7 @@ func Convert(o *elfreloc.Object, opts Options) (*elfreloc.Output, error) {
 }
 
 // Examine finds the sites of a relocatable object and plans their disabled forms.
-// That some have none is no error: see Plan.Refused. Errors are of type
+// A site without one is not an error: see Plan.Refused. Errors are of type
 // *elfreloc.Error; one of them is that the object was converted before, with other
 // options, and has calls again (Plan.CheckEarlier).
 func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {

@@ -27,9 +27,9 @@ import (
 type DOF struct {
 	// Visibility is that of the aliases of functions, STV_HIDDEN or a system's own.
 	Visibility byte
-	// Folder is the directory from which absolute paths of objects count for the numbers of
+	// Directory is the directory from which absolute paths of objects count for the numbers of
 	// aliases, so that these are the same wherever a tree is built. "" takes whole paths.
-	Folder string
+	Directory string
 	// Ignored is the section index of symbols that a system's linker passes over (one of
 	// the negative ones, as in elfreloc.Symbol), 0 for none: stubs get it then.
 	Ignored int
@@ -56,7 +56,7 @@ func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) 
 	return func(t arch.Text, _ []arch.Reloc) (arch.Site, error) {
 		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
 		if !ok {
-			return site, arch.Refuse("compile it again", "a mark of what is no site of an earlier dtrace -G")
+			return site, arch.Refuse("compile it again", "a mark of code that is not a site of an earlier dtrace -G")
 		}
 		return site, nil
 	}
@@ -92,7 +92,7 @@ func (p *Plan) checkDOF() error {
 	return nil
 }
 
-// DOFSites tells of the sites of a plan that has Options.DOF and no refusals, in its
+// DOFSites returns the sites of a plan that has Options.DOF and no refusals, in its
 // order, those of earlier runs too. Tests are left out where no kernel arms any.
 func (p *Plan) DOFSites() ([]DOFSite, error) {
 	var sites []DOFSite
@@ -132,7 +132,7 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 }
 
 func (p *Plan) aliases() (*tracers.Aliases, error) {
-	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Folder)
+	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Directory)
 }
 
 // applyDOF queues a plan that has Options.DOF.
@@ -198,7 +198,7 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 	}
 	return p.eachDOFSite(func(s DOFSite, f resolve.Function) {
 		at := image.Addr{Section: f.Section, Offset: f.Start}
-		if a.Of(f) != "" || added[at] {
+		if a.Lookup(f) != "" || added[at] {
 			return
 		}
 		added[at] = true

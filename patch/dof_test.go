@@ -22,7 +22,7 @@ func forDOF() patch.Options {
 	return o
 }
 
-// told is what DOF is told of an object, without the stubs' symbols.
+// told returns what DOF is told of an object, without the stubs' symbols.
 func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 	t.Helper()
 	plan, err := patch.Examine(objects.Open(t, data), forDOF())
@@ -38,7 +38,7 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 	return sites
 }
 
-// An object that was converted for DOF tells of the same sites again, and stays as it is.
+// An object that was converted for DOF has the same sites again, and stays as it is.
 func TestDOFIsFoundAgain(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/objs/calls.*.o")
 	if err != nil || len(paths) == 0 {
@@ -185,9 +185,9 @@ func TestDOFAliases(t *testing.T) {
 
 func TestDOFRefusals(t *testing.T) {
 	for want, source := range map[string]string{
-		`code of no function, which DTrace has no name for; give it a symbol with .type and .size`:                                         "\t.text\n\tcall __dtrace_probe_p___n\n",
-		`a mark of what is no site of an earlier dtrace -G; compile it again`:                                                              "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
-		`a call that is no call or jump of its own, which dtrace -G has no form for; compile without -mcmodel=large, and without -fno-plt`: "\t.text\n\t.globl f\nf:\n\tmovabs $__dtrace_probe_p___n, %rax\n\tcall *%rax\n\tret\n",
+		`code of no function, which DTrace has no name for; give it a symbol with .type and .size`:                                        "\t.text\n\tcall __dtrace_probe_p___n\n",
+		`a mark of code that is not a site of an earlier dtrace -G; compile it again`:                                                     "\t.text\n\t.globl f\nf:\n\tnop\n\t.reloc ., R_X86_64_NONE, __dtrace_probe_p___n\n\tnopl 0(%rax,%rax,1)\n\tret\n",
+		`a call that is not a direct call or jump, which dtrace -G has no form for; compile without -mcmodel=large, and without -fno-plt`: "\t.text\n\t.globl f\nf:\n\tmovabs $__dtrace_probe_p___n, %rax\n\tcall *%rax\n\tret\n",
 	} {
 		data := assemble(t, source)
 		if out, err := convertBytes(t, data, forDOF()); out != nil || err == nil || !strings.HasSuffix(err.Error(), want) {

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/image"
 )
 
-// DTraceNames are the stubs that `dtrace -G` edits: those that the headers of every
+// DTraceNames returns the stubs that `dtrace -G` edits: those that the headers of every
 // `dtrace -h` declare (libdtrace, dt_link.c), and those of include/sdt.h.
 func DTraceNames() Names {
 	n := DefaultNames()
@@ -66,7 +66,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		}
 		edit := DOFEdit{
 			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
-			Function: f.Raw, Alias: a.Of(f),
+			Function: f.Raw, Alias: a.Lookup(f),
 		}
 		edit.Site.Code = bytes.Clone(edit.Site.Code)
 		edits = append(edits, edit)

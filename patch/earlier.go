@@ -26,7 +26,7 @@ func (p *Plan) CheckEarlier() error {
 	if p.Options.NoRecords {
 		return earlierError(o, "without --no-records")
 	}
-	kept, err := linkerset.KeptAlive(o, m)
+	kept, err := linkerset.KeepAliveTargets(o, m)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (p *Plan) CheckEarlier() error {
 // are wanted now, or the other way round. m is nil for a machine that is not known;
 // errors are of type *elfreloc.Error.
 func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
-	earlier, err := opts.Layout.Earlier(o, m)
+	earlier, err := opts.Layout.CheckEarlier(o, m)
 	if err != nil || !earlier {
 		return false, err
 	}
@@ -59,8 +59,8 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
-		noted = noted || stapsdt.Ours(sec)
-		shown = shown || usdt.Ours(sec)
+		noted = noted || stapsdt.IsNoteSection(sec)
+		shown = shown || usdt.IsNoteSection(sec)
 	}
 	switch {
 	case noted && !opts.Stapsdt:

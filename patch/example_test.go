@@ -72,7 +72,7 @@ func ExampleExamine() {
 		for _, err := range plan.Errors() {
 			var refusal *arch.Refusal
 			if errors.As(err, &refusal) {
-				fmt.Printf("refused: %s; %s\n", refusal.Got, refusal.Fix)
+				fmt.Printf("refused: %s; %s\n", refusal.Reason, refusal.Hint)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ type Load struct {
 	Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
-	// Own tells that the relocation is none of a site's (Site.Shared), and left for the load.
-	Own bool
+	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
+	Unshared bool
 }
 
 // addCall plans the sites of one reference.
@@ -53,7 +53,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 	}
 	refused := load.Refused
 	if refused == nil && ref.Stub.Defined {
-		// Who compiles the stub too may know which registers it changes.
+		// A compiler that sees the stub may know which registers it changes.
 		refused = arch.Refuse("define it elsewhere", "a call through a register of a stub that the object defines")
 	}
 	if refused != nil {
@@ -69,7 +69,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		p.indirect = true
 		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, nil)
 	}
-	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Own: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		t, err := text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {
@@ -118,10 +118,10 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 // relocation is one of an object, by the index of its section and its own.
 type relocation struct{ section, index int }
 
-// isRefusal tells a refusal from an error of the object.
+// isRefusal distinguishes a refusal from an error of the object.
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
-// code is what leads into the text of the object.
+// code returns what leads into the text of the object.
 func (s *Scan) code() (arch.Code, error) {
 	o := s.Object
 	syms, err := o.Symbols()

@@ -6,7 +6,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Limits of what one object may have. An object is made by whoever wrote it: names may
+// Limits of what one object may have. Objects are untrusted: names may
 // share their bytes, and relocations may take one byte each. What is made of both
 // outlives the object, in records, notes, messages and listings. The limits are far
 // beyond what compilers write, so that an object beyond them is refused.

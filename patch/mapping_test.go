@@ -31,7 +31,7 @@ func planWith(t *testing.T, name, old, new string) *patch.Plan {
 	return plan
 }
 
-// What mapping symbols call data is no code, even where a machine would take it.
+// What mapping symbols call data is not code, even where a machine would take it.
 func TestSitesInDataWithinCodeAreRefused(t *testing.T) {
 	for _, name := range []string{"calls.arm64-gcc12-O2.o", "calls.riscv64-clang19-O0.o"} {
 		sites := len(planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites)

@@ -18,11 +18,11 @@ type Names struct {
 	EnabledPrefixes []string // of is-enabled tests; the probe id follows
 	Symbols         []string // whole names of probe calls, and their probe ids
 	// Guards is what the symbols of semaphores begin with that guards read, mostly
-	// GuardPrefix; "" where they are left alone. These are no stubs.
+	// GuardPrefix; "" where they are left alone. They are not stubs.
 	Guards string
 }
 
-// DefaultNames are the stubs of the SDT(9) macros.
+// DefaultNames returns the stubs of the SDT(9) macros.
 func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
 }
@@ -146,9 +146,9 @@ func (n Names) MayBeStub(s string) bool {
 	return false
 }
 
-// Needles are the strings without any of which an object has no stub, and no guard
-// (elfreloc.Object.NamesContain), the likely ones first: who names a symbol knows that
-// it is there.
+// Needles returns the strings without any of which an object has no stub, and no guard
+// (elfreloc.Object.NamesContain), the likely ones first: a symbol that is named is
+// there.
 func (n Names) Needles() [][]byte {
 	n = n.orDefault()
 	var out [][]byte

@@ -27,7 +27,7 @@ func TestNamesTooLongForNotes(t *testing.T) {
 	}
 }
 
-// LeftOut reads what Apply reads, and only Apply tells what is wrong with it.
+// OmittedArgs reads what Apply reads, and only Apply tells what is wrong with it.
 func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
 	data := assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___sale\n\tcall __dtrace_probe_shop___refund\n\tret\n"+
 		"\t.section .debug_info,\"\",@progbits\n\t.long 0x100\n\t.section .debug_abbrev,\"\",@progbits\n\t.byte 0\n")
@@ -37,7 +37,7 @@ func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaveOut := func() {
-		if out, err := plan.LeftOut(); err != nil || len(out) > 0 {
+		if out, err := plan.OmittedArgs(); err != nil || len(out) > 0 {
 			t.Errorf("left out: %v, %v", out, err)
 		}
 	}

@@ -92,7 +92,7 @@ func TestOperandsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// stubOf is the symbol of the first stub.
+// stubOf returns the symbol of the first stub.
 func stubOf(n nopsObject) uint32 {
 	for i := uint32(1); ; i++ {
 		o, _ := elfreloc.Open(bytes.NewReader(n.data), int64(len(n.data)), "a.o")

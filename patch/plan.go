@@ -41,9 +41,9 @@ type Options struct {
 	// Prototypes tell the arguments of stubs for these notes, where nothing in
 	// an object does.
 	Prototypes Prototypes
-	// Known tells these notes what other files of the link say of probes that an
+	// ProbeSource knows what other files of the link say about probes that an
 	// object does not define; nil for nothing.
-	Known Known
+	ProbeSource ProbeSource
 }
 
 // defaultProbePrefix begins the names of FreeBSD's probe objects.
@@ -56,14 +56,14 @@ func (opts Options) withDefaults() Options {
 	return opts
 }
 
-// Noted reports whether there are notes of any kind.
-func (opts Options) Noted() bool { return opts.Stapsdt || opts.DTrace }
+// HasNotes reports whether there are notes of any kind.
+func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one
 // byte, and its function boundary tracing takes each return for its own.
 func (opts Options) armable() bool {
-	return opts.Noted() || opts.Layout.Format == linkerset.FreeBSD
+	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
 }
 
 // Site is a reference with its disabled form.
@@ -73,7 +73,7 @@ type Site struct {
 	// Operands say where the arguments of a marked nop are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
 	Operands string
-	// Shared tells that the relocation is that of another site, too: a stub's address was
+	// Shared reports that the relocation is that of another site, too: a stub's address was
 	// loaded once for both.
 	Shared bool
 }
@@ -167,9 +167,9 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	return p, nil
 }
 
-// Undecided makes a plan that shows what a Scan has found in an object of a
+// UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
 // machine that is not known: where the stubs are referred to, and no more.
-func Undecided(s *Scan) *Plan {
+func UnsupportedPlan(s *Scan) *Plan {
 	p := &Plan{Scan: s}
 	for _, ref := range s.Calls {
 		p.Sites = append(p.Sites, Site{Reference: ref, Change: arch.Change{Site: arch.Site{Offset: ref.Reloc.Offset}}})
@@ -197,7 +197,7 @@ func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tra
 		}
 	}
 	if err == nil && site.Form == arch.Nop {
-		s.Operands, err = found.Of(ref.place())
+		s.Operands, err = found.Lookup(ref.place())
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -236,7 +236,7 @@ func (p *Plan) refuse(ref *Reference, err error) {
 	p.Refused = append(p.Refused, Refusal{*ref, err})
 }
 
-// sumUp has the last refusal say how many more there are.
+// sumUp makes the last refusal say how many more there are.
 func (p *Plan) sumUp() {
 	if p.more > 0 {
 		last := &p.Refused[len(p.Refused)-1]

@@ -148,9 +148,9 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
 	return ref, nil
 }
 
-// retireStubs removes the stubs that nobody calls any more, so that no linker
+// retireStubs removes the stubs that are no longer called, so that no linker
 // or loader looks for them. What is not loaded names them no more: debug information,
-// or who calls whom. It must not take the probe object for a function. On a machine that
+// or the call graph. It must not take the probe object for a function. On a machine that
 // is not known nothing is called, and nothing neutral is known either.
 func (f *probeFinder) retireStubs() {
 	if f.p.Scan.Machine == nil {
@@ -160,7 +160,7 @@ func (f *probeFinder) retireStubs() {
 		if stub.Defined {
 			continue
 		}
-		f.e.Forget(stub.Symbol, f.p.Scan.Machine.Traits().None)
+		f.e.DropDebugRefs(stub.Symbol, f.p.Scan.Machine.Traits().None)
 		sym := f.slots[f.name(stub)]
 		if sym != stub.Symbol {
 			f.e.RemoveSymbol(stub.Symbol, sym)
@@ -171,8 +171,8 @@ func (f *probeFinder) retireStubs() {
 // Where probe objects are is told to others too: records that stand in another object
 // name them.
 
-// ProbeObjects tells where the probe objects of an object's stubs are, for those
-// who do not convert it.
+// ProbeObjects finds the probe objects of an object's stubs, for callers that do not
+// convert it.
 type ProbeObjects struct{ f *probeFinder }
 
 // ProbeObjects finds the probe objects whose names are prefix and a probe's id.
@@ -181,7 +181,7 @@ func (s *Scan) ProbeObjects(prefix string) (ProbeObjects, error) {
 	return ProbeObjects{f}, err
 }
 
-// Name is the name that the probe object of one of the scan's stubs has, wherever it
+// Name returns the name that the probe object of one of the scan's stubs has, wherever it
 // is.
 func (p ProbeObjects) Name(s *Stub) string { return p.f.name(s) }
 

@@ -5,9 +5,8 @@
 // an object can be disabled, or none is, and all that stands in the way is
 // reported at once.
 //
-// Begin with Convert, or with Examine for those who want to see the plan: its Sites
-// and what is Refused. Find, NewPlan and Plan.Apply are the steps of both, for those
-// who have use for one alone.
+// Begin with Convert, or with Examine to see the plan: its Sites and what is Refused.
+// Find, NewPlan and Plan.Apply are the steps of both, for callers that need one alone.
 //
 // Offsets and sizes are in bytes. Errors are of type *elfreloc.Error. What comes of an
 // object serves one goroutine at a time, as the object does; several goroutines may
@@ -67,7 +66,7 @@ type Scan struct {
 	Refused []Refusal    // from other sections that are loaded
 	Guards  []Guard      // in the order of their symbols
 
-	// ReturnsThroughThunk tells that the object itself refers to the
+	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
 	ReturnsThroughThunk bool
 
@@ -78,7 +77,7 @@ type Scan struct {
 
 // Find reads the symbols of a relocatable object, and the relocations of what is
 // loaded. m is nil for a machine that is not known. A stub that is a local symbol, and
-// relocations in a format that nobody here reads, are errors: calls might be missed.
+// relocations in a format that is not supported, are errors: calls might be missed.
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
 	if err := s.findGuards(n.Guards); err != nil {
@@ -162,7 +161,7 @@ func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	return byIndex, wanted, nil
 }
 
-// fixAddress is what to do about a reference that is no call.
+// fixAddress is what to do about a reference other than a call.
 const fixAddress = "do not take the stub's address"
 
 // usualCalls is how many calls there is room for at first.
@@ -205,7 +204,7 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 	})
 }
 
-// fixData is what to do about a reference from a section of data.
+// fixData returns what to do about a reference from a section of data.
 func (s *Scan) fixData(sec *elfreloc.Section) string {
 	if s.Machine != nil {
 		if t := s.Machine.Traits(); t.Pool != "" && sec.Name == t.Pool {
@@ -223,7 +222,7 @@ func (s *Scan) isUnwindTable(sec *elfreloc.Section) bool {
 		slices.ContainsFunc(c.UnwindNames, func(prefix string) bool { return strings.HasPrefix(sec.Name, prefix) })
 }
 
-// mappings are what mapping symbols say of the sections that hold calls.
+// mappings returns what mapping symbols say of the sections that hold calls.
 func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	letters := s.Machine.Traits().Mapping
 	if letters == "" {
@@ -257,7 +256,8 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	return maps, err
 }
 
-// Unsupported is the error of an object that calls stubs, of a machine that is not known.
+// Unsupported returns the error of an object that calls stubs, of a machine that is not
+// known.
 func (s *Scan) Unsupported() error {
 	return &elfreloc.Error{File: s.Object.Name, Err: fmt.Errorf("holds probes, and %s is not supported", machines.Unsupported(s.Object.ABI()))}
 }
@@ -266,7 +266,7 @@ func (s *Scan) Unsupported() error {
 // site, and those of compilers have some 50 bytes.
 const maxAttributes = 4096
 
-// attributes are the object's build attributes, where sites depend on them.
+// attributes returns the object's build attributes, where sites depend on them.
 func (s *Scan) attributes() ([]byte, error) {
 	typ := s.Machine.Traits().Attributes
 	if typ == elf.SHT_NULL {
@@ -283,7 +283,7 @@ func (s *Scan) attributes() ([]byte, error) {
 }
 
 // compareMappings sorts by offset. Of those at one place, where a piece of a section is
-// empty, the last counts: that which is no data, as far as they tell.
+// empty, the last counts: the one that is not data, as far as they say.
 func compareMappings(a, b arch.Mapping) int {
 	isCode := func(m arch.Mapping) int {
 		if m.Encoding == arch.Data {
@@ -294,7 +294,7 @@ func compareMappings(a, b arch.Mapping) int {
 	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(isCode(a), isCode(b)))
 }
 
-// Functions is the object's table of functions, made once.
+// Functions returns the object's table of functions, made once.
 func (s *Scan) Functions() (*resolve.Table, error) {
 	if s.functions == nil {
 		t, err := resolve.New(s.Object, resolve.Options{})
@@ -306,7 +306,7 @@ func (s *Scan) Functions() (*resolve.Table, error) {
 	return s.functions, nil
 }
 
-// Image is the object as an image, opened once. The machine must not be nil.
+// Image returns the object as an image, opened once. The machine must not be nil.
 func (s *Scan) Image() (image.Image, error) {
 	if s.image == nil {
 		im, err := image.Open(s.Object, s.Machine)

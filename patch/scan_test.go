@@ -11,7 +11,7 @@ import (
 	"sdtconvert/patch"
 )
 
-// Calls whose relocations nobody reads are not passed over.
+// Calls whose relocations cannot be read are not passed over.
 func TestRelocationsOfUnknownTypeAreRefused(t *testing.T) {
 	const androidRELA = 0x60000002
 	data := objects.Read(t, "large.amd64-clang19-crel.o")

@@ -71,7 +71,7 @@ var (
 	earlier = strings.ReplaceAll(strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", "shop_item_semaphore"), "g:\n", "h:\n")
 )
 
-// symbolsOf are the symbols whose names contain a string, as "name bind visibility
+// symbolsOf returns the symbols whose names contain a string, as "name bind visibility
 // section", with * for defined ones.
 func symbolsOf(t *testing.T, f *elf.File, part string) string {
 	t.Helper()

@@ -36,9 +36,9 @@ func ParseSemaphores(name string) (Semaphores, error) {
 	return 0, fmt.Errorf("semaphores are %s or %s, and not %q", Tested, All, name)
 }
 
-// Known tells what other files of a link say of probes: an object that uses a probe
+// ProbeSource says what other files of a link define: an object that uses a probe
 // need not define it. Several goroutines ask at once.
-type Known interface {
+type ProbeSource interface {
 	// Probe is what the definition of a probe object says, by the probe's ID, and
 	// whether there is one. An error says why it is not known which counts. The probe
 	// is shared between all calls, and not to be modified.
@@ -63,7 +63,7 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 }
 
 // probes returns what is known of the probes of the object. It is made once for a plan:
-// semaphores, notes and LeftOut need it. The machine must not be nil.
+// semaphores, notes and OmittedArgs need it. The machine must not be nil.
 func (p *Plan) probes() (*tracers.Probes, error) {
 	if p.known != nil {
 		return p.known, nil
@@ -85,7 +85,7 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 	}
 	p.known = tracers.NewProbes(o, &tracers.Options{
 		Stapsdt: p.Options.Stapsdt, DTrace: p.Options.DTrace, AllSemaphores: p.Options.Semaphores == All,
-		ProbePrefix: p.Options.ProbePrefix, Prototypes: p.Options.Prototypes, Known: p.Options.Known,
+		ProbePrefix: p.Options.ProbePrefix, Prototypes: p.Options.Prototypes, ProbeSource: p.Options.ProbeSource,
 	})
 	return p.known, nil
 }
@@ -115,7 +115,7 @@ func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
 	rs := sites[0].Relocs
 	calls := make([]tracers.Site, len(sites))
 	for i, s := range sites {
-		sym, _ := a.semaphores.Of(s.Stub.ID)
+		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		calls[i] = tracers.Site{
 			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: at[i], Semaphore: sym,
 			Section: rs.Target, Offset: s.Change.Site.Offset, Form: s.Change.Site.Form, Operands: s.Operands,
@@ -175,10 +175,10 @@ func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
 	return texts, nil
 }
 
-// LeftOut tells of each stub which arguments of its probe notes leave out, as a part of
-// a sentence: "argument 2, a floating-point number, and those behind it". What notes
+// OmittedArgs returns which arguments of each stub's probe its notes leave out, as a part
+// of a sentence: "argument 2, a floating-point number, and those behind it". What notes
 // tell in full is not there.
-func (p *Plan) LeftOut() (map[*Stub]string, error) {
+func (p *Plan) OmittedArgs() (map[*Stub]string, error) {
 	out := map[*Stub]string{}
 	if len(p.Sites) == 0 || p.Scan.Machine == nil {
 		return out, nil
@@ -192,7 +192,7 @@ func (p *Plan) LeftOut() (map[*Stub]string, error) {
 		if _, done := out[s]; done || s.Kind != arch.Probe {
 			continue
 		}
-		text, err := known.LeftOut(tracers.Stub{Name: s.Name, ID: s.ID})
+		text, err := known.OmittedArgs(tracers.Stub{Name: s.Name, ID: s.ID})
 		if err != nil {
 			return nil, err
 		}

@@ -24,9 +24,9 @@ const manyFunctions = 1 << 20
 func manyImage(b *testing.B) string {
 	b.Helper()
 	tools.Need(b, "as", "ld", "nm")
-	folder := b.TempDir()
+	directory := b.TempDir()
 	const parts = 16
-	args := []string{"-shared", "-o", filepath.Join(folder, "image")}
+	args := []string{"-shared", "-o", filepath.Join(directory, "image")}
 	for part := range parts {
 		var s strings.Builder
 		fmt.Fprintf(&s, ".file \"part%d.c\"\n", part)
@@ -37,7 +37,7 @@ func manyImage(b *testing.B) string {
 			}
 			fmt.Fprintf(&s, ".type %s, %%function\n%s: .cfi_startproc\nret\nnop\nnop\nnop\nnop\n.cfi_endproc\n.size %s, .-%s\n.balign 8\n", name, name, name, name)
 		}
-		object := filepath.Join(folder, fmt.Sprintf("part%d.o", part))
+		object := filepath.Join(directory, fmt.Sprintf("part%d.o", part))
 		if err := os.WriteFile(object+".s", []byte(s.String()), 0o666); err != nil {
 			b.Fatal(err)
 		}

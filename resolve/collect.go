@@ -56,7 +56,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 		return
 	}
 	code := c.find(section, start)
-	if code < 0 || !mayName(c.syms.Tail(i), s.Type) || s.Type == elf.STT_NOTYPE && c.isGlue(c.syms.Tail(i)) {
+	if code < 0 || !mayName(c.syms.Tail(i), s.Type) || s.Type == elf.STT_NOTYPE && c.isLinkerStub(c.syms.Tail(i)) {
 		return
 	}
 	c.entries = append(c.entries, entry{
@@ -64,7 +64,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 	})
 }
 
-// place is where the code of a symbol begins.
+// place returns where the code of a symbol begins.
 func (c *collector) place(s elfreloc.Symbol) (section int, start uint64, ok bool) {
 	if c.o.Type == elf.ET_REL {
 		section = s.Section
@@ -119,9 +119,9 @@ func shortName(rest string) string {
 	return rest
 }
 
-// isGlue reports whether a linker may have given a name to what is no code of its own.
-func (c *collector) isGlue(rest string) bool {
-	return slices.ContainsFunc(c.conventions.Glue, func(name string) bool {
+// isLinkerStub reports whether a linker may have given a name to code of its own.
+func (c *collector) isLinkerStub(rest string) bool {
+	return slices.ContainsFunc(c.conventions.LinkerStubNames, func(name string) bool {
 		behind, ok := strings.CutPrefix(rest, name)
 		return ok && (behind == "" || behind[0] == 0)
 	})

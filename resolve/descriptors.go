@@ -102,7 +102,7 @@ func (d *descriptors) hold(section int, value uint64) bool {
 	return d != nil && (d.o.Type != elf.ET_REL || section == d.index) && value-d.start < uint64(len(d.data))
 }
 
-// entry is where the code of a descriptor begins.
+// entry returns where the code of a descriptor begins.
 func (d *descriptors) entry(section int, value uint64) (int, uint64, bool) {
 	off := value - d.start
 	if t, ok := d.patched[off]; ok {

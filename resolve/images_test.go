@@ -55,7 +55,7 @@ type function struct {
 	start, size uint64
 }
 
-// listFunctions are the functions of an image as nm lists them.
+// listFunctions returns the functions of an image as nm lists them.
 func listFunctions(t *testing.T, m *toolchains.Machine, image string, flags ...string) (functions []function) {
 	t.Helper()
 	var described []int // those whose symbols stand for descriptors
@@ -127,7 +127,7 @@ func parseHex(t *testing.T, s string) uint64 {
 	return v
 }
 
-// places are the addresses to ask about.
+// places returns the addresses to ask about.
 func places(functions []function) (addresses []uint64) {
 	for _, f := range functions {
 		if f.size > 0 {
@@ -138,7 +138,7 @@ func places(functions []function) (addresses []uint64) {
 	return slices.Compact(addresses)
 }
 
-// holders are the names of the sized functions that hold an address and start
+// holders returns the names of the sized functions that hold an address and start
 // last, and where that is.
 func holders(functions []function, address uint64) (names []string, start uint64) {
 	for _, f := range functions {

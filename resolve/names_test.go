@@ -13,7 +13,7 @@ import (
 	"sdtconvert/resolve"
 )
 
-// addressOf is where a symbol stands, as a place to look up, by its name and,
+// addressOf returns where a symbol stands, as a place to look up, by its name and,
 // where several have that, the source file.
 func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()

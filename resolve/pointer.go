@@ -83,7 +83,7 @@ func (r *reader) pointer(encoding byte) uint64 {
 	return v
 }
 
-// width is the size of a format in bytes.
+// width returns the size of a format in bytes.
 func (r *reader) width(f format) int {
 	if f.size == 0 {
 		return r.layout.Word()

@@ -160,8 +160,8 @@ func TestRandomFunctions(t *testing.T) {
 // linkRandom links random functions to a program or a library, which exports some.
 func linkRandom(t *testing.T, m *toolchains.Machine, r *rand.Rand) string {
 	t.Helper()
-	folder := t.TempDir()
-	in, image := filepath.Join(folder, "in.s"), filepath.Join(folder, "image")
+	directory := t.TempDir()
+	in, image := filepath.Join(directory, "in.s"), filepath.Join(directory, "image")
 	if err := os.WriteFile(in, []byte(randomFunctions(r, randomCount)), 0o666); err != nil {
 		t.Fatal(err)
 	}

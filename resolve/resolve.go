@@ -57,7 +57,7 @@ type Function struct {
 	Section int    // of an object: the section that holds it
 	Start   uint64 // offset in Section, or the address
 	Size    uint64 // bytes; 0 when unknown: it ends where the next one starts
-	// Unsized tells that a symbol without a size was taken for the function of an address,
+	// Unsized reports that a symbol without a size was taken for the function of an address,
 	// and that nothing else says that the function reaches that far.
 	Unsized bool
 }
@@ -67,7 +67,7 @@ type Options struct {
 	// Path is where the image is. Without it, no file that is named by a
 	// .gnu_debuglink is found.
 	Path string
-	// DebugRoots are the folders of debug files; nil means those where systems have
+	// DebugRoots are the directories of debug files; nil means those where systems have
 	// them, /usr/lib/debug for one.
 	DebugRoots []string
 	// Debug gives the separate debug file of the image, nil when there is none,
@@ -82,7 +82,7 @@ type Options struct {
 	Dynsym *elfreloc.Symbols
 	// Warn is told what was passed over: a debug file of another build, an
 	// .eh_frame that makes no sense. It is called by New and by the look-up that
-	// reads .eh_frame, once each fault. nil means that nobody wants to know.
+	// reads .eh_frame, once each fault. nil means that no one is told.
 	Warn func(error)
 }
 
@@ -111,7 +111,7 @@ type Table struct {
 // Symbols, sections and program headers that make no sense are an error, with the
 // file's name, and the table is of no use then. What is wrong with a debug file or
 // an .eh_frame is for opts.Warn. Without any function the table is empty, and that
-// is no error.
+// is not an error.
 func New(o *elfreloc.Object, opts Options) (*Table, error) {
 	t := &Table{golang: isGo(o), unwound: func() *spans { return &spans{} }}
 	code, err := o.Code()
@@ -196,7 +196,7 @@ func (t *Table) use(o *elfreloc.Object, syms *elfreloc.Symbols, from Source, cod
 	return nil
 }
 
-// DebugFile is the path of the separate debug file that the symbols come from,
+// DebugFile returns the path of the separate debug file that the symbols come from,
 // "" when they do not come from one.
 func (t *Table) DebugFile() string { return t.debugPath }
 
@@ -238,7 +238,7 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 	return unnamed(u, section), true
 }
 
-// function is the function of an entry of a symbol.
+// function returns the function of an entry of a symbol.
 func (t *Table) function(e *entry, section int) Function {
 	raw := t.name(e)
 	return Function{
@@ -247,7 +247,7 @@ func (t *Table) function(e *entry, section int) Function {
 	}
 }
 
-// unnamed is the function of an entry of an unwind table.
+// unnamed returns the function of an entry of an unwind table.
 func unnamed(e *entry, section int) Function {
 	name := fmt.Sprintf("sub_%x", e.start)
 	return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}
@@ -257,7 +257,7 @@ func unnamed(e *entry, section int) Function {
 // one name of a megabyte is that of all sites, or many share its bytes.
 const longestName = 4096
 
-// name is the name of a function's symbol. One that is too long ends in "...".
+// name returns the name of a function's symbol. One that is too long ends in "...".
 func (t *Table) name(e *entry) string {
 	raw := t.symbols.Name(int(e.symbol))
 	if len(raw) > longestName {
@@ -277,7 +277,7 @@ func (t *Table) Place(section int, off uint64) string {
 }
 
 // SourceFile returns the name that the source file of a local function had when
-// it was compiled, without folders: it tells functions of one name apart. It is
+// it was compiled, without directories: it tells functions of one name apart. It is
 // "" for others, since symbol tables group only local symbols by file.
 func (t *Table) SourceFile(f Function) string {
 	if f.Symbol == 0 || f.From != t.from || t.symbols.Nameless(f.Symbol).Bind != elf.STB_LOCAL {
@@ -290,7 +290,7 @@ func (t *Table) SourceFile(f Function) string {
 	return t.symbols.Name(int(t.files[i-1]))
 }
 
-// From is where the table's symbols come from; EhFrame when it has none.
+// From returns where the table's symbols come from; EhFrame when it has none.
 func (t *Table) From() Source {
 	if t.named.len() == 0 {
 		return EhFrame

@@ -130,12 +130,12 @@ func TestUnsizedDynamicFunctions(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	tools.Need(t, "gcc", "strip", "objcopy")
 	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
-	folder := t.TempDir()
-	image := filepath.Join(folder, "image")
+	directory := t.TempDir()
+	image := filepath.Join(directory, "image")
 	tools.Output(t, "gcc", "-shared", "-Wl,--build-id", "-o", image, objects[0], objects[1])
-	debug := installByID(t, toolchains.AMD64, image, folder)
+	debug := installByID(t, toolchains.AMD64, image, directory)
 	tools.Output(t, "strip", image)
-	opts := resolve.Options{DebugRoots: []string{folder}}
+	opts := resolve.Options{DebugRoots: []string{directory}}
 	for _, c := range []struct {
 		name   string
 		damage func(image, debug []byte)

@@ -139,7 +139,7 @@ func (w *sweep) open(i, last int) int {
 	}
 	w.close(start)
 	if w.entries[i].size == 0 {
-		// Nothing sized begins here. A label inside a sized function is no function.
+		// Nothing sized begins here. A label inside a sized function is not a function.
 		if len(w.holding) == 0 {
 			end := w.end
 			if next < last {

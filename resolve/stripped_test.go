@@ -23,11 +23,11 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	functions := listFunctions(t, m, image)
 	want := tableOf(t, image, nowhere)
 
-	folder := t.TempDir()
-	stripped := filepath.Join(folder, "image")
+	directory := t.TempDir()
+	stripped := filepath.Join(directory, "image")
 	tools.Output(t, m.Tool("strip"), "-o", stripped, image)
-	debug := installByID(t, m, image, filepath.Join(folder, "root"))
-	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(folder, "root")}})
+	debug := installByID(t, m, image, filepath.Join(directory, "root"))
+	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(directory, "root")}})
 	if with.DebugFile() != debug {
 		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
 	}
@@ -125,8 +125,8 @@ func TestFunctionsBehindStartFiles(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, m.Tools("gcc", "objcopy")...)
-			folder := t.TempDir()
-			path := func(name string) string { return filepath.Join(folder, name) }
+			directory := t.TempDir()
+			path := func(name string) string { return filepath.Join(directory, name) }
 			if err := os.WriteFile(path("in.c"), []byte(program), 0o666); err != nil {
 				t.Fatal(err)
 			}

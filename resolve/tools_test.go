@@ -24,15 +24,15 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	return table
 }
 
-// source is the path of a source in testdata.
+// source returns the path of a source in testdata.
 func source(name string) string { return filepath.Join("testdata", name) }
 
-// compile compiles sources of testdata in a new folder.
+// compile compiles sources of testdata in a new directory.
 func compile(t testing.TB, compiler string, flags []string, sources ...string) (objects []string) {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for _, s := range sources {
-		out := filepath.Join(folder, strings.TrimSuffix(s, filepath.Ext(s))+".o")
+		out := filepath.Join(directory, strings.TrimSuffix(s, filepath.Ext(s))+".o")
 		tools.Output(t, compiler, append(append([]string{}, flags...), "-c", source(s), "-o", out)...)
 		objects = append(objects, out)
 	}

@@ -33,8 +33,8 @@ var traits = arch.Traits{
 		Branch: movLen,
 		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
 	},
-	Entries: []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both
-	Gold:    true,
+	Entries:       []uint64{0, 1, 4, 5}, // endbr64 before the jump, a bnd prefix of it, or both
+	GoldSupported: true,
 	ReturnThunk: arch.ReturnThunk{
 		Symbol: "__x86_return_thunk",
 		Code: []byte{
@@ -53,7 +53,7 @@ var traits = arch.Traits{
 	HelperMark:  arch.Insn{Code: []byte{0x0f, 0x1f, 0x80, 's', 'd', 't', 0}, Text: "nopl 0x746473(%rax)"},
 	Features: arch.Features{ // x86-64 psABI, "Program Property"
 		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
-		Known:      1 | 2,      // IBT and SHSTK
+		Supported:  1 | 2,      // IBT and SHSTK
 		LandingPad: 1,
 	},
 	Arguments: arch.Arguments{ // x86-64 psABI, section 3.2.3

@@ -28,7 +28,7 @@ var mode = x86.New(x86.Mode{
 	LandingPad:  arch.Insn{Code: endbr64, Text: "endbr64"},
 })
 
-// jumpReloc is the relocation of a jump to code of the same image.
+// jumpReloc returns the relocation of a jump to code of the same image.
 func jumpReloc(at uint64) arch.Reloc {
 	return arch.Reloc{Offset: at, Type: uint32(elf.R_X86_64_PLT32), Addend: x86.EndAddend}
 }
@@ -54,10 +54,10 @@ func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
 	case !s.Register, k == arch.Enabled && env.Semaphore != 0 && len(s.Code) == movLen:
 		return nil
 	case k == arch.Enabled && env.Semaphore != 0:
-		return arch.Refuse(fixLarge, "%s through a register, which has no room to load a semaphore", arch.One(k, s.Form))
+		return arch.RefuseSite(k, s.Form, fixLarge, " through a register, which has no room to load a semaphore")
 	case s.Form == arch.Tail && (env.ReturnThunk || k == arch.Enabled && len(s.Code) < 3): // xor and ret take 3
-		return arch.Refuse("compile with -fno-optimize-sibling-calls",
-			"%s through a register, of %d bytes, which are too few", arch.One(k, s.Form), len(s.Code))
+		return arch.RefuseSite(k, s.Form, "compile with -fno-optimize-sibling-calls",
+			" through a register, of %d bytes, which are too few", len(s.Code))
 	}
 	return nil
 }

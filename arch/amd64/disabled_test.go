@@ -17,7 +17,7 @@ var kinds = []arch.Kind{arch.Probe, arch.Enabled}
 
 var environments = []arch.Env{{}, {Armable: true}}
 
-// disabledText is the disabled form of a site between the bytes around it.
+// disabledText returns the disabled form of a site between the bytes around it.
 func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after []byte) (arch.Text, arch.Change) {
 	t.Helper()
 	const start = 0x200
@@ -81,7 +81,7 @@ func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
 	})
 }
 
-// Armed by a breakpoint over its first byte a site is no disabled one, and by a call
+// Armed by a breakpoint over its first byte a site is not a disabled one, and by a call
 // over all of it, one that is live.
 func TestDisabledIsNotArmed(t *testing.T) {
 	eachDisabled(func(f form, k arch.Kind, env arch.Env) {

@@ -25,7 +25,7 @@ const fixDOFRegister = "compile without -mcmodel=large, and without -fno-plt"
 // DisableDOF fills a site with nops behind what it has to do.
 func (Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Register || s.Form == arch.Nop || len(s.Code) < len(nop5) {
-		return arch.Change{}, arch.Refuse(fixDOFRegister, "%s that is no call or jump of its own, which dtrace -G has no form for", arch.One(k, s.Form))
+		return arch.Change{}, arch.RefuseSite(k, s.Form, fixDOFRegister, " that is not a direct call or jump, which dtrace -G has no form for")
 	}
 	c := arch.Change{Site: s, New: bytes.Repeat([]byte{x86.OpNop}, len(s.Code)), Record: s.Offset}
 	code := c.New

@@ -64,7 +64,8 @@ func newFlow(c arch.Code) *flow {
 	return f
 }
 
-// wordOf is the size in bytes of the relocated field of types that tables are made of.
+// wordOf returns the size in bytes of the relocated field of types that tables are made
+// of.
 func wordOf(typ uint32) uint64 {
 	if elf.R_X86_64(typ) == elf.R_X86_64_PC64 {
 		return 8
@@ -72,7 +73,8 @@ func wordOf(typ uint32) uint64 {
 	return 4
 }
 
-// reached is the offset that a relocation of code leads to, in the section of its symbol.
+// reached returns the offset that a relocation of code leads to, in the section of its
+// symbol.
 func reached(r arch.Ref) uint64 {
 	at := r.To.Offset + uint64(r.Addend)
 	switch elf.R_X86_64(r.Type) {
@@ -137,7 +139,7 @@ func (f *flow) addSymbols() {
 	}
 }
 
-// end is where function i ends, and what is behind it.
+// end returns where function i ends, and what is behind it.
 func (f *flow) end(i int) uint64 {
 	if i+1 < len(f.starts) {
 		return f.starts[i+1]
@@ -173,7 +175,7 @@ func (f *flow) addRef(i int) error {
 			return err
 		}
 		if site, _ := mode.DecodeDirect(text, r.Reloc); site.Code == nil {
-			f.take(reached(r)) // by what is no call and no jump
+			f.take(reached(r)) // by another instruction than a call or a jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:
 	default:
@@ -183,7 +185,7 @@ func (f *flow) addRef(i int) error {
 	return nil
 }
 
-// textOf is the text of a section that refers to the one that is prepared.
+// textOf returns the text of a section that refers to the one that is prepared.
 func (f *flow) textOf(section int) (arch.Text, error) {
 	if section == f.section {
 		return f.text, nil
@@ -231,8 +233,8 @@ func (f *flow) addData(i int) {
 	}
 }
 
-// spread is where the distances of one array may lead to, when nobody knows from where
-// they are.
+// spread is where the distances of one array may lead to, measured from an unknown
+// address.
 type spread struct {
 	section  int
 	run      uint64

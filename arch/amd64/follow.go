@@ -42,10 +42,10 @@ const (
 	maxWork     = 1 << 23 // instructions of the functions of a section, times the stubs of each
 )
 
-// Follows tells what addresses of functions are loaded with.
+// Follows reports whether a type loads the address of a function.
 func (Machine) Follows(typ uint32) bool { return valueOf(typ) != nothing }
 
-// valueOf is what the field of a relocation of a type holds of a symbol.
+// valueOf returns what the field of a relocation of a type holds of a symbol.
 func valueOf(typ uint32) value {
 	switch elf.R_X86_64(typ) {
 	case elf.R_X86_64_64, elf.R_X86_64_GOTPCREL, elf.R_X86_64_GOTPCRELX, elf.R_X86_64_REX_GOTPCRELX:
@@ -138,7 +138,7 @@ func (f *flow) Follow(section int, loads []arch.Load) ([]arch.Followed, error) {
 	return out, nil
 }
 
-// around is the function that holds an offset.
+// around returns the function that holds an offset.
 func (f *flow) around(off uint64) (start, end uint64) {
 	i, begins := slices.BinarySearch(f.starts, off)
 	if !begins {
@@ -175,7 +175,7 @@ func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.Load,
 	}
 }
 
-// hasPlainOpcode tells a call or jump without a prefix but REX.
+// hasPlainOpcode recognises a call or jump without a prefix but REX.
 func hasPlainOpcode(code []byte) bool {
 	return code[0] == x86.OpGroup || code[0]&0xf0 == 0x40 && code[1] == x86.OpGroup
 }

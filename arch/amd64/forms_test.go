@@ -158,7 +158,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	for len(code) > 0 {
 		inst, err := x86asm.Decode(code, 64)
 		if err != nil {
-			t.Fatalf("% x is no instruction: %v", code, err)
+			t.Fatalf("% x is not an instruction: %v", code, err)
 		}
 		out = append(out, x86asm.GNUSyntax(inst, 0, nil))
 		if rel, ok := inst.Args[0].(x86asm.Rel); ok {

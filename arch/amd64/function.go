@@ -58,7 +58,7 @@ func (f *flow) decode(from, to uint64) (fn *function, why string) {
 	return fn, ""
 }
 
-// index is that of the instruction at an offset, -1 where none begins.
+// index returns that of the instruction at an offset, -1 where none begins.
 func (fn *function) index(at uint64) int {
 	i, ok := slices.BinarySearchFunc(fn.insts, at, func(in instruction, at uint64) int {
 		switch {
@@ -97,7 +97,7 @@ func (fn *function) follow(loads []load) (sites []arch.Site, why string) {
 	for i := range loads {
 		a.loads[loads[i].Offset] = &loads[i]
 	}
-	a.join(0, &state{reached: true}) // with the caller's values, whoever that is
+	a.join(0, &state{reached: true}) // with the values of any caller
 	for i := range fn.insts {
 		in := &fn.insts[i]
 		if fn.flow.entries.any(in.at+1, in.at+uint64(in.n)) {
@@ -158,8 +158,9 @@ func (a *analysis) settle() {
 	}
 }
 
-// escapes are the registers that may hold something of the stub where an instruction may
-// lead to places that are not known: the targets of an indirect jump, and landing pads.
+// escapes returns the registers that may hold something of the stub where an instruction
+// may lead to places that are not known: the targets of an indirect jump, and landing
+// pads.
 func (a *analysis) escapes(in *instruction, s *state) uint16 {
 	switch {
 	case in.Op == x86asm.JMP && in.jump < 0 && !in.leaves && !s.calls(in):
@@ -170,7 +171,7 @@ func (a *analysis) escapes(in *instruction, s *state) uint16 {
 	return 0
 }
 
-// sites are the calls of the stub, sorted.
+// sites returns the calls of the stub, sorted.
 func (a *analysis) sites() (sites []arch.Site, why string) {
 	for i := range a.insts {
 		in, s := &a.insts[i], &a.before[i]
@@ -205,7 +206,7 @@ func (a *analysis) sites() (sites []arch.Site, why string) {
 	return sites, ""
 }
 
-// site is that of an instruction which calls the stub.
+// site returns that of an instruction which calls the stub.
 func (a *analysis) site(in *instruction, s *state) (site arch.Site, why string) {
 	site = arch.Site{Offset: in.at, Register: true, Code: a.flow.text.At(in.at, in.n)}
 	if in.Op == x86asm.JMP {
@@ -234,7 +235,8 @@ func (a *analysis) checkPads(in *instruction) string {
 	return ""
 }
 
-// changed are the registers that the function changes, but for loads of the stub and pops.
+// changed returns the registers that the function changes, but for loads of the stub and
+// pops.
 func (a *analysis) changed() uint16 {
 	if a.written == 0 {
 		for i := range a.insts {

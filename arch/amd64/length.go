@@ -23,8 +23,8 @@ func decode(code []byte) (inst x86asm.Inst, n int) {
 	return inst, inst.Len
 }
 
-// vexLen is the length of an instruction with a VEX or EVEX prefix (Intel SDM, volume 2,
-// sections 2.3 and 2.7), 0 for any other.
+// vexLen returns the length of an instruction with a VEX or EVEX prefix (Intel SDM, volume
+// 2, sections 2.3 and 2.7), 0 for any other.
 func vexLen(code []byte) int {
 	var prefix int
 	var opcodes byte // the map

@@ -26,7 +26,7 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 	}
 }
 
-// readsWord tells the instructions that read a word, by the last byte of the opcode and the
+// readsWord recognises the instructions that read a word, by the last byte of the opcode and the
 // three bits that extend it, and how many bytes of an immediate stand behind the
 // displacement where operands have 16 bits.
 func readsWord(op, more byte) (immediate uint64, ok bool) {

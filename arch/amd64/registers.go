@@ -47,7 +47,7 @@ func filled(a x86asm.Arg) reg {
 	return whole(a)
 }
 
-// registersOf are the general registers that an operand has a part in, as a set.
+// registersOf returns the general registers that an operand has a part in, as a set.
 func registersOf(a x86asm.Arg) (set uint16) {
 	add := func(r x86asm.Reg) {
 		if g := general(r); g != noReg {
@@ -104,7 +104,7 @@ func (s *state) join(o *state) (changed bool) {
 	return changed
 }
 
-// set has a register hold a value.
+// set makes a register hold a value.
 func (s *state) set(r reg, v value) {
 	s.must[r] = v
 	s.may &^= 1 << r
@@ -113,7 +113,7 @@ func (s *state) set(r reg, v value) {
 	}
 }
 
-// holds tells what an operand of 64 bits holds, itself.
+// holds returns what an operand of 64 bits holds, itself.
 func (s *state) holds(a x86asm.Arg) value {
 	if r := whole(a); r != noReg {
 		return s.must[r]
@@ -169,7 +169,7 @@ func (s *state) pass(in *instruction, l *load) {
 	}
 }
 
-// check tells what keeps the calls from being disabled at an instruction that is none of
+// check returns what keeps the calls from being disabled at an instruction that is none of
 // them: a use of a register that may hold something of the stub.
 func (s *state) check(in *instruction) (why string) {
 	if s.may == 0 {
@@ -266,7 +266,7 @@ func (in *instruction) overwrites() bool {
 	return false
 }
 
-// changes are the general registers that an instruction may write, besides rsp.
+// changes returns the general registers that an instruction may write, besides rsp.
 func (in *instruction) changes() uint16 {
 	switch in.Op {
 	case x86asm.CMP, x86asm.TEST, x86asm.PUSH, x86asm.CALL, x86asm.JMP, x86asm.BT, x86asm.RET, x86asm.NOP, x86asm.UD2, x86asm.HLT:

@@ -86,7 +86,7 @@ func TestReturnThunkMakesTheSameJumpsToBeArmed(t *testing.T) {
 		}
 		at := got.New[got.Record-s.Offset:]
 		if inst, err := x86asm.Decode(at, 64); err != nil || inst.Op != x86asm.JMP {
-			t.Errorf("% x is no jump: %v, %v", at, inst, err)
+			t.Errorf("% x is not a jump: %v, %v", at, inst, err)
 		}
 	}
 	same(arch.Site{Form: arch.Tail, Code: make([]byte, 5)}, thunked)

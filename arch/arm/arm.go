@@ -64,11 +64,11 @@ func (o order) traits() arch.Traits {
 			Branch: veneerLen,
 			Load:   loadLen,
 		},
-		Entries:     []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
-		Gold:        true,
-		HelperAlign: insnLen,
-		HelperMark:  arch.Insn{Code: o.a32(0xe7f736f4), Text: ".arm; udf #0x7364"},
-		CodeMark:    "$a",
+		Entries:       []uint64{0, insnLen}, // bx pc; nop before it, for Thumb
+		GoldSupported: true,
+		HelperAlign:   insnLen,
+		HelperMark:    arch.Insn{Code: o.a32(0xe7f736f4), Text: ".arm; udf #0x7364"},
+		CodeMark:      "$a",
 		Arguments: arch.Arguments{ // AAPCS32, 6.4
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
@@ -101,15 +101,15 @@ func (o order) code() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// a32 are the bytes of an instruction of A32.
+// a32 returns the bytes of an instruction of A32.
 func (o order) a32(insn uint32) []byte {
 	b := make([]byte, insnLen)
 	o.code().PutUint32(b, insn)
 	return b
 }
 
-// thumb are the bytes of an instruction of Thumb, of one halfword or of two, the first of
-// which is in the upper bits.
+// thumb returns the bytes of an instruction of Thumb, of one halfword or of two, the first
+// of which is in the upper bits.
 func (o order) thumb(insn uint32) []byte {
 	if insn>>16 == 0 {
 		b := make([]byte, halfword)

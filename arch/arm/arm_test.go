@@ -125,7 +125,8 @@ func TestTailCallsInITBlocks(t *testing.T) {
 	}
 }
 
-// attributes are a section with Tag_CPU_arch behind other tags, as assemblers write it.
+// attributes returns a section with Tag_CPU_arch behind other tags, as assemblers write
+// it.
 func attributes(o order, arch byte) []byte {
 	tags := append([]byte("\x05name\x00"), tagCPUArch, arch, 9, 2)
 	size := func(n int) []byte { return o.data(uint32(n)) }
@@ -136,7 +137,7 @@ func attributes(o order, arch byte) []byte {
 	return append(all, vendor...)
 }
 
-// data are the bytes of a word of data.
+// data returns the bytes of a word of data.
 func (o order) data(v uint32) []byte {
 	if o == little {
 		return []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}
@@ -186,11 +187,11 @@ func wantRefusal(t *testing.T, err error, want string) {
 func TestBranchesOfBothSets(t *testing.T) {
 	for code, want := range map[string]uint64{
 		"00f000ba": 0x10404,    // b.w, and not blt 0x4c008
-		"00f0feff": 0x11000,    // bl, which is no instruction of A32
+		"00f0feff": 0x11000,    // bl, which is not an instruction of A32
 		"fffff7ea": 0xffe10004, // b, which is none of Thumb
 		"fff7feea": 0xf600,     // blx, and not b 0xfffce004
 		"fef7f0eb": 0xe7e4,     // blx, and not bl 0xffc4e000
-		"00f002e8": 0x10008,    // blx, which is no branch of A32
+		"00f002e8": 0x10008,    // blx, which is not a branch of A32
 	} {
 		if to, ok := (Machine{}).Branch(arch.Text{Code: unhex(t, code), Start: 0x10000}, 0x10000); !ok || to != want {
 			t.Errorf("%s goes to %#x, %v, want %#x", code, to, ok, want)

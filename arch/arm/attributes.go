@@ -16,15 +16,15 @@ const (
 	tagCompatibility = 32 // the last whose kind is not told by its lowest bit
 )
 
-// first are the values of Tag_CPU_arch, as readelf names them, of what has not what ARMv6T2
-// brought: movw, nop, and Thumb of 4 bytes that is no bl.
+// first are the values of Tag_CPU_arch, as readelf names them, of those before ARMv6T2,
+// which brought movw, nop, and instructions of Thumb of 4 bytes other than bl.
 var first = map[uint64]string{
 	0: "Pre-v4", 1: "v4", 2: "v4T", 3: "v5T", 4: "v5TE", 5: "v5TEJ", 6: "v6", 7: "v6KZ", 9: "v6K",
 	11: "v6-M", 12: "v6S-M", 16: "v8-M.baseline",
 }
 
-// beforeT2 tells for which processors an object is that have not what ARMv6T2 brought, ""
-// where they have, or it does not say.
+// beforeT2 returns for which processors an object is that have not what ARMv6T2 brought,
+// "" where they have, or it does not say.
 func (o order) beforeT2(attributes []byte) string {
 	if len(attributes) == 0 || attributes[0] != 'A' {
 		return ""

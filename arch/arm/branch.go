@@ -77,7 +77,7 @@ func (m Machine) find(t arch.Text, at uint64) (b branch, to uint64, ok bool) {
 
 func abs(d int32) int64 { return max(int64(d), -int64(d)) }
 
-// wrap is an address of 32 bits.
+// wrap returns an address of 32 bits.
 func wrap(addr uint64) uint64 { return uint64(uint32(addr)) }
 
 func (b branch) thumbTarget(at uint64) uint64 {
@@ -88,7 +88,7 @@ func (b branch) thumbTarget(at uint64) uint64 {
 	return wrap(pc + uint64(b.distance))
 }
 
-// isNop tells the nop of A32, which has the bits of a Thumb branch.
+// isNop recognises the nop of A32, which has the bits of a Thumb branch.
 func (m Machine) isNop(code []byte) bool {
 	insn := m.order.readA32(code)
 	return insn&anyCondition == nop&anyCondition && insn>>28 != never

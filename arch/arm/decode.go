@@ -124,7 +124,7 @@ func (m Machine) decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	if m.order.readThumb(code) == wideNop {
 		set = arch.Thumb
 	} else if form, ok := disabledA32(m.order.readA32(code), arch.Probe); !ok || form != arch.Call {
-		return arch.Site{}, arch.Refuse(fixNop, "a mark of what is no nop but % x", code)
+		return arch.Site{}, arch.Refuse(fixNop, "a mark of % x instead of a nop", code)
 	}
 	if _, err := m.order.at(t, r, set); err != nil {
 		return arch.Site{}, err

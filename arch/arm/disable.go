@@ -51,7 +51,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 	c := arch.Change{Site: s, Record: s.Offset}
 	switch {
 	case len(s.Code) != insnLen:
-		return arch.Change{}, arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+		return arch.Change{}, arch.RefuseSite(k, s.Form, "", " of %d bytes", len(s.Code))
 	case s.Form == arch.Nop && k != arch.Probe:
 		return arch.Change{}, arch.RefuseNop(k)
 	case s.Form == arch.Nop:
@@ -121,12 +121,12 @@ func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Ch
 	default:
 		// Not the helper: mold 1.10 links such a branch to A32 without what changes the
 		// instruction set, and gold says that it cannot.
-		return arch.Change{}, arch.Refuse("compile with -fno-optimize-sibling-calls, or write it and b.w", "%s of Thumb", arch.One(k, c.Site.Form))
+		return arch.Change{}, arch.RefuseSite(k, c.Site.Form, "compile with -fno-optimize-sibling-calls, or write it and b.w", " of Thumb")
 	}
 	return c, nil
 }
 
-// helper is the one that an is-enabled test goes to.
+// helper returns the one that an is-enabled test goes to.
 func helper(env arch.Env) arch.Target {
 	if env.Semaphore != 0 {
 		return arch.TargetTest
@@ -184,7 +184,7 @@ func (m Machine) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, b
 	return arch.Site{}, false
 }
 
-// isCondRet tells the form of a conditional tail call, of any condition.
+// isCondRet recognises the form of a conditional tail call, of any condition.
 func isCondRet(insn uint32) bool { return insn&^0x0f000000 == condRet && insn>>24&0xf < always }
 
 func disabledThumb(insn uint32, k arch.Kind) (arch.Form, bool) {

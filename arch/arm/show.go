@@ -59,7 +59,7 @@ func showHalfword(insn uint32, pc uint64) string {
 	return fmt.Sprintf(".short 0x%04x", insn)
 }
 
-// showThumb shows an instruction of Thumb that is no branch.
+// showThumb shows an instruction of Thumb other than a branch.
 func showThumb(insn uint32) string {
 	switch insn {
 	case wideNop:
@@ -70,7 +70,7 @@ func showThumb(insn uint32) string {
 	return ""
 }
 
-// showA32 shows an instruction of A32 that is no branch.
+// showA32 shows an instruction of A32 other than a branch.
 func showA32(insn uint32) string {
 	if insn>>28 == never {
 		return ""

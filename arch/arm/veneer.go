@@ -91,7 +91,7 @@ func (m Machine) movedAddress(code []byte, at uint64) (to, size uint64, ok bool)
 	return 0, 0, false
 }
 
-// immediateThumb are the 16 bits in movw or movt of Thumb (DDI 0406C, A8.8.102).
+// immediateThumb returns the 16 bits in movw or movt of Thumb (DDI 0406C, A8.8.102).
 func immediateThumb(insn uint32) uint32 {
 	return insn>>16&0xf<<12 | insn>>26&1<<11 | insn>>12&7<<8 | insn&0xff
 }

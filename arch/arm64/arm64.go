@@ -29,14 +29,14 @@ var traits = arch.Traits{
 		Branch: 2 * insnLen, // adrp; ldr
 		Load:   4 * insnLen, // bti c; adrp; ldrh; ret
 	},
-	Entries:     []uint64{0, insnLen}, // bti c before the rest
-	Gold:        true,
-	HelperAlign: insnLen,
-	HelperMark:  arch.Insn{Code: []byte{0x80, 0x6c, 0x2e, 0xd4}, Text: "brk #0x7364"},
-	Veneers:     true,
+	Entries:       []uint64{0, insnLen}, // bti c before the rest
+	GoldSupported: true,
+	HelperAlign:   insnLen,
+	HelperMark:    arch.Insn{Code: []byte{0x80, 0x6c, 0x2e, 0xd4}, Text: "brk #0x7364"},
+	Veneers:       true,
 	Features: arch.Features{ // AAELF64, 6.2
 		Property:   0xc0000000, // GNU_PROPERTY_AARCH64_FEATURE_1_AND
-		Known:      1 | 2 | 4,  // BTI, PAC and GCS
+		Supported:  1 | 2 | 4,  // BTI, PAC and GCS
 		LandingPad: 1,
 	},
 	Arguments: arch.Arguments{ // AAPCS64, section 6.8.2

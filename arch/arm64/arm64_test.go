@@ -27,13 +27,13 @@ func words(insns ...uint32) []byte {
 func decodeAsm(t *testing.T, code []byte) string {
 	t.Helper()
 	if len(code)%4 != 0 {
-		t.Fatalf("% x is no whole number of instructions", code)
+		t.Fatalf("% x is not a whole number of instructions", code)
 	}
 	var out []string
 	for ; len(code) > 0; code = code[4:] {
 		inst, err := arm64asm.Decode(code)
 		if err != nil {
-			t.Fatalf("% x is no instruction: %v", code[:4], err)
+			t.Fatalf("% x is not an instruction: %v", code[:4], err)
 		}
 		out = append(out, strings.TrimSpace(arm64asm.GNUSyntax(inst)))
 	}

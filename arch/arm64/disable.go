@@ -20,7 +20,7 @@ var (
 	}
 )
 
-var mark = forms.Mark{Nops: [][]byte{nop}, Align: insnLen, Not: "what is no nop", Fix: "mark a nop"}
+var mark = forms.Mark{Nops: [][]byte{nop}, Align: insnLen, Want: "a nop", Fix: "mark a nop"}
 
 // Disable writes the one instruction of the site's kind and form. An is-enabled
 // tail call would need two, so it goes to the helper.

@@ -12,7 +12,7 @@ import (
 // arm64, so tests are false here.
 func (m Machine) DisableDOF(s arch.Site, k arch.Kind) (arch.Change, error) {
 	if s.Form == arch.Nop {
-		return arch.Change{}, arch.Refuse("call the stub", "%s, which DTrace has no form for", arch.One(k, s.Form))
+		return arch.Change{}, arch.RefuseSite(k, s.Form, "call the stub", ", which DTrace has no form for")
 	}
 	return m.Disable(s, k, arch.Env{})
 }

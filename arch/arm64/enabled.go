@@ -8,7 +8,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// test has an is-enabled site go to the helper that loads the semaphore, as it went to
+// test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub: the load takes two instructions.
 func test(s arch.Site) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(b), Record: s.Offset, Target: arch.TargetTest}

@@ -37,7 +37,7 @@ var traits = arch.Traits{
 	},
 	Entries:        []uint64{0, 4, 9}, // endbr32 before the jump, and mold's load of an index, too
 	SlotsFromTable: true,
-	Gold:           true,
+	GoldSupported:  true,
 	ReturnThunk: arch.ReturnThunk{
 		Symbol: "__x86_return_thunk",
 		Code: []byte{
@@ -55,7 +55,7 @@ var traits = arch.Traits{
 	HelperMark:  arch.Insn{Code: []byte{0x8d, 0xb6, 's', 'd', 't', 0}, Text: "leal 0x746473(%esi), %esi"},
 	Features: arch.Features{ // Intel386 psABI, "Program Property"
 		Property:   0xc0000002, // GNU_PROPERTY_X86_FEATURE_1_AND
-		Known:      1 | 2,      // IBT and SHSTK
+		Supported:  1 | 2,      // IBT and SHSTK
 		LandingPad: 1,
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.

@@ -34,7 +34,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	for len(code) > 0 {
 		inst, err := x86asm.Decode(code, 32)
 		if err != nil {
-			t.Fatalf("% x is no instruction: %v", code, err)
+			t.Fatalf("% x is not an instruction: %v", code, err)
 		}
 		text := x86asm.GNUSyntax(inst, 0, nil)
 		if rel, ok := inst.Args[0].(x86asm.Rel); ok {
@@ -105,7 +105,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 	}
 }
 
-// No operations leave all registers and flags as they are, and are known to the first
+// NOPs leave all registers and flags as they are, and are known to the first
 // processors with 32 bits: lea of a register into itself.
 func TestNopsOfAllProcessors(t *testing.T) {
 	for _, code := range mode.Nops[3:] {

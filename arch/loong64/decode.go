@@ -124,7 +124,7 @@ func placed(r arch.Reloc) error {
 	return nil
 }
 
-// pair are two instructions.
+// pair returns two instructions.
 func pair(code []byte) (first, second uint32) {
 	return binary.LittleEndian.Uint32(code), binary.LittleEndian.Uint32(code[insnLen:])
 }
@@ -170,10 +170,10 @@ func (Machine) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 	}
 }
 
-// signed20 is the immediate of an instruction of 20 bits, behind rd.
+// signed20 returns the immediate of an instruction of 20 bits, behind rd.
 func signed20(insn uint32) uint64 { return uint64(int64(int32(insn<<7) >> 12)) }
 
-// signed12 is the immediate of a load, behind rj and rd.
+// signed12 returns the immediate of a load, behind rj and rd.
 func signed12(insn uint32) uint64 { return uint64(int64(int32(insn<<10) >> 20)) }
 
 // Slots reads ld.d from an address that the instruction before it begins: pcaddu12i is

@@ -32,7 +32,7 @@ var (
 	}
 )
 
-var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Not: "what is no nop", Fix: "mark a nop"}
+var mark = forms.Mark{Nops: [][]byte{join(nop, fill), nop}, Align: insnLen, Want: "a nop", Fix: "mark a nop"}
 
 func join(first, second []byte) []byte { return bytes.Join([][]byte{first, second}, nil) }
 
@@ -56,7 +56,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
 
-// jump has a site go elsewhere, as it went to the stub.
+// jump makes a site go elsewhere, as it went to the stub.
 func jump(s arch.Site, to arch.Target) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(s.Code), Record: s.Offset, Target: to}
 	c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_LARCH_CALL36)}

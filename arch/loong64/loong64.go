@@ -7,7 +7,7 @@
 // site.
 //
 // Version 0 of the ABI of objects is that of binutils before 2.40, whose relocations are
-// the steps of a stack machine. Such objects are no loong64 here.
+// the steps of a stack machine. Such objects are not supported.
 package loong64
 
 import (
@@ -67,7 +67,7 @@ var traits = arch.Traits{
 	Nops: [][]byte{{0x00, 0x00, 0x40, 0x03}}, // nop
 }
 
-// aliases are the names of the general registers in the LoongArch ELF psABI. The s9 of
+// aliases returns the names of the general registers in the LoongArch ELF psABI. The s9 of
 // its procedure call standard is fp.
 func aliases() map[string]string {
 	names := []string{"zero", "ra", "tp", "sp", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "t1", "t2", "t3",

@@ -27,7 +27,7 @@ func TestSitesOfOneInstructionEndThere(t *testing.T) {
 			for _, next := range [][]byte{nop, ret, zero, b, bl} {
 				code := join(single[k][form], next)
 				if bytes.Equal(code, pairs[k][arch.Tail]) {
-					continue // nobody returns right behind a call, which has changed $ra
+					continue // no code returns right behind a call, which has changed $ra
 				}
 				want := arch.Site{Offset: 0x40, Form: form, Code: single[k][form]}
 				got, ok := Machine{}.Disabled(arch.Text{Code: code, Start: 0x40}, 0x40, k)

@@ -15,7 +15,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// cases are what a machine's folder says of it in testdata/cases.txt, which
+// cases are what a machine's directory says of it in testdata/cases.txt, which
 // docs/adding-a-machine.md describes. Whatever it leaves out is missed by a test.
 type cases struct {
 	sites     []*siteCase
@@ -42,7 +42,7 @@ type codeCase struct {
 	pc    uint64
 	table uint64 // where the global offset table is
 	code  []byte
-	asm   string      // "" where nobody says
+	asm   string      // "" if not given
 	found [][2]uint64 // where, and what it leads to
 }
 
@@ -107,7 +107,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	for typ := range uint32(namedTypes) {
 		c.types[m.RelocName(typ)] = typ
 	}
-	others := false // whether the lines are of other machines of the folder
+	others := false // whether the lines are of other machines of the directory
 	for i, line := range strings.Split(string(text), "\n") {
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
@@ -129,7 +129,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 	return c
 }
 
-// packageOf is the folder of a machine, which others may share.
+// packageOf returns the directory of a machine, which others may share.
 func packageOf(m arch.Machine) string { return reflect.TypeOf(m).PkgPath() }
 
 // words are numbers of 32 bits as the bytes of a machine.
@@ -137,7 +137,7 @@ func words(t testing.TB, m arch.Machine, value string) string {
 	t.Helper()
 	b, err := unhex(value)
 	if err != nil || len(b)%4 != 0 {
-		t.Fatalf("%s are no words: %v", value, err)
+		t.Fatalf("%s are not words: %v", value, err)
 	}
 	for i := 0; m.Traits().ABIs[0].Data == elf.ELFDATA2LSB && i < len(b); i += 4 {
 		slices.Reverse(b[i : i+4])

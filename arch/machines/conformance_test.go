@@ -126,7 +126,7 @@ func TestOthersAreRefused(t *testing.T) {
 	})
 }
 
-// found is what a function of a machine calls back with.
+// found returns what a function of a machine calls back with.
 func found(code []byte, pc uint64, look func([]byte, uint64, func(at, to uint64))) map[uint64]uint64 {
 	all := map[uint64]uint64{}
 	look(code, pc, func(at, to uint64) { all[at] = to })

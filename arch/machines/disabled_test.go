@@ -228,7 +228,7 @@ func TestNopsAreDisabledCalls(t *testing.T) {
 	})
 }
 
-// A site that was not converted is no disabled one, but where disabled forms jump too, as
+// A site that was not converted is not a disabled one, but where disabled forms jump too, as
 // those of is-enabled tests do, and where nothing is to be disabled.
 func TestSitesAreNotDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {

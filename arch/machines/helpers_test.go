@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// A machine with helpers has a mark for them: one instruction, that is no part of any stub
+// A machine with helpers has a mark for them: one instruction, that is not part of any stub
 // and no breakpoint.
 func TestHelpersHaveAMark(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
@@ -50,11 +50,11 @@ func TestMarksAssemble(t *testing.T) {
 	})
 }
 
-// textOf is a section of what a command makes of a source.
+// textOf returns a section of what a command makes of a source.
 func textOf(t *testing.T, command []string, section, source string) []byte {
 	t.Helper()
-	folder := t.TempDir()
-	in, out := filepath.Join(folder, "in"), filepath.Join(folder, "out.o")
+	directory := t.TempDir()
+	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
 	if err := os.WriteFile(in, []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}

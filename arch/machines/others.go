@@ -8,7 +8,7 @@ import (
 )
 
 // others are machines of which no more is known than their conventions. One that gets
-// a folder of its own takes its line here along, to its Traits.
+// a directory of its own takes its line here along, to its Traits.
 var others = []struct {
 	arch.ABI
 	arch.Conventions

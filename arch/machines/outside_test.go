@@ -14,7 +14,7 @@ import (
 	"sdtconvert/arch/machines"
 )
 
-// exceptions are where something of one machine is named outside of its folder, with
+// exceptions are where something of one machine is named outside of its directory, with
 // what is named.
 var exceptions = map[string]string{
 	// The layout of relocations of mips64el is one of files, not of code.
@@ -23,15 +23,15 @@ var exceptions = map[string]string{
 	"internal/provider/preprocess/preprocess.go": "i386",
 }
 
-// A machine is a folder and a line: nothing else that is no test names one. What would
+// A machine is a directory and a line: nothing else that is not a test names one. What would
 // is a constant of its e_machine, a type of its relocations, its package, or its names.
 func TestNothingElseNamesAMachine(t *testing.T) {
 	root := filepath.Join("..", "..")
-	folders := []string{"arch/machines"}
+	directories := []string{"arch/machines"}
 	packages := []string{}
 	var words []string
 	for _, m := range machines.All() {
-		folders = append(folders, strings.TrimPrefix(packageOf(m), "sdtconvert/"))
+		directories = append(directories, strings.TrimPrefix(packageOf(m), "sdtconvert/"))
 		packages = append(packages, packageOf(m))
 		words = append(words, m.Traits().Name)
 		if symbol := m.Traits().ReturnThunk.Symbol; symbol != "" {
@@ -45,7 +45,7 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 		}
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		switch {
-		case entry.IsDir() && (slices.Contains(folders, name) || entry.Name() == "testdata" || entry.Name() == "testkit" || strings.HasPrefix(entry.Name(), ".git")):
+		case entry.IsDir() && (slices.Contains(directories, name) || entry.Name() == "testdata" || entry.Name() == "testkit" || strings.HasPrefix(entry.Name(), ".git")):
 			return filepath.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -53,7 +53,7 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 		files++
 		for what, at := range named(t, path, packages, words) {
 			if exceptions[name] != what {
-				t.Errorf("%s: %s belongs into the machine's folder", at, what)
+				t.Errorf("%s: %s belongs into the machine's directory", at, what)
 			}
 			used[name] = true
 		}

@@ -17,7 +17,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// allStubs are the stubs that a machine may be asked for.
+// allStubs returns the stubs that a machine may be asked for.
 func allStubs(m arch.Machine) []arch.Stub {
 	var all []arch.Stub
 	for _, k := range kinds {
@@ -35,7 +35,7 @@ func allStubs(m arch.Machine) []arch.Stub {
 	return all
 }
 
-// codeOf is the code of instructions, with their relocations from its start.
+// codeOf returns the code of instructions, with their relocations from its start.
 func codeOf(insns []arch.Insn) (code []byte, relocs []arch.Reloc) {
 	for _, i := range insns {
 		if i.Reloc != nil {
@@ -126,8 +126,8 @@ func TestHelpersLoadSemaphores(t *testing.T) {
 	})
 }
 
-// assemblers are those that a machine's toolchains have, as commands that take -o, a file
-// and another.
+// assemblers returns those that a machine's toolchains have, as commands that take -o, a
+// file and another.
 func assemblers(t *testing.T, m arch.Machine) [][]string {
 	t.Helper()
 	all := toolchains.All()
@@ -159,8 +159,8 @@ func TestStubsAssemble(t *testing.T) {
 
 func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	t.Helper()
-	folder := t.TempDir()
-	source, object := filepath.Join(folder, "stub.s"), filepath.Join(folder, "stub.o")
+	directory := t.TempDir()
+	source, object := filepath.Join(directory, "stub.s"), filepath.Join(directory, "stub.o")
 	var text strings.Builder
 	if stub.Self != "" {
 		fmt.Fprintln(&text, stub.Self+":")

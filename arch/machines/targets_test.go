@@ -24,12 +24,12 @@ func TestTargets(t *testing.T) {
 		}
 		if n := targets[i].narrow; n != "" {
 			if abi, ok := Target(n); !ok || abi.Class != elf.ELFCLASS32 {
-				t.Errorf("%s is no target of 32 bits", n)
+				t.Errorf("%s is not a target of 32 bits", n)
 			}
 		}
 	}
 	if _, ok := Target("pdp11-dec-unix"); ok {
-		t.Error("a machine that nobody knows is a target")
+		t.Error("an unknown machine is a target")
 	}
 }
 

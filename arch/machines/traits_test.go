@@ -84,13 +84,13 @@ func TestTraitsAreComplete(t *testing.T) {
 		check(len(slices.Compact(types)) == 3+len(tr.Relative)+len(tr.AlsoRelative), "types of relocations are equal")
 		check(tr.Window > 0 && tr.Site > 0 && tr.Branch > 0 && tr.Skip < tr.Site, "Sizes")
 		check(slices.Contains(tr.Entries, 0) && slices.IsSorted(tr.Entries), "Entries")
-		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes are for who Relaxes")
+		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes without Relaxes, or the other way round")
 		thunk := tr.ReturnThunk
 		check(thunk.Symbol != "" || thunk.Sites == "" && thunk.Near == nil && thunk.Field == 0, "a nameless return thunk")
 		check(tr.Thunk("thunk") == "thunk" && (tr.Thunk(arch.OwnThunk) == thunk.Symbol) == (thunk.Symbol != ""), "Thunk")
 		check(tr.CheckThunk("") == nil && (tr.CheckThunk("thunk") == nil) == (thunk.Symbol != ""), "CheckThunk")
-		check(tr.Features.Known&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
-		check((tr.Features.Property != 0) == (tr.Features.Known != 0), "promises without a property")
+		check(tr.Features.Supported&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
+		check((tr.Features.Property != 0) == (tr.Features.Supported != 0), "promises without a property")
 		check(len(tr.Breakpoints) > 0, "no breakpoint")
 		for _, b := range tr.Breakpoints {
 			check(len(b) > 0 && uint64(len(b)) <= tr.Site, "a breakpoint does not fit a site")

@@ -24,7 +24,7 @@ const (
 	fixBranch = "branch around an unconditional b instead"
 )
 
-// opcode is the primary one.
+// opcode returns the primary one.
 func opcode(insn uint32) uint32 { return insn >> 26 }
 
 // Decode recognises bl, b and marked nops.
@@ -80,7 +80,7 @@ func (m Machine) decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 // mark takes the nop of the machine's byte order.
 func (m Machine) mark() *forms.Mark {
 	return &forms.Mark{
-		Nops: [][]byte{m.code(insnNop)}, Align: insnLen, Not: "what is no nop", Fix: "mark ori 0, 0, 0",
+		Nops: [][]byte{m.code(insnNop)}, Align: insnLen, Want: "a nop", Fix: "mark ori 0, 0, 0",
 		Show: func(code []byte) string { return fmt.Sprintf("instruction %08x", m.insn(code)) },
 	}
 }
@@ -100,7 +100,7 @@ func (m Machine) Branch(t arch.Text, at uint64) (to uint64, ok bool) {
 	return target(m.insn(code), at)
 }
 
-// target is where a branch at an address leads: the field is of words, but in place.
+// target returns where a branch at an address leads: the field is of words, but in place.
 func target(insn uint32, at uint64) (to uint64, ok bool) {
 	field := int64(0)
 	switch opcode(insn) {

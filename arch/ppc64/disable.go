@@ -36,7 +36,7 @@ func (m Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, e
 	return c, nil
 }
 
-// helped has a site go to a helper, as it went to the stub, and by the same relocation:
+// helped makes a site go to a helper, as it went to the stub, and by the same relocation:
 // it tells linkers whether code that goes far may use the table of contents.
 func (m Machine) helped(s arch.Site, env arch.Env, to arch.Target) arch.Change {
 	insn := uint32(insnBL)

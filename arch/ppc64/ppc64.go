@@ -48,18 +48,18 @@ var descriptors = arch.Conventions{
 var traits = [...]arch.Traits{
 	// The stack has the first argument that is in no register behind the caller's frame
 	// header, and behind the room for those that are (ELFv1 3.2.3; ELFv2 2.2.4).
-	ELFv1:  of("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
-	ELFv2:  of("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
-	Little: of("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
+	ELFv1:  newTraits("ppc64", 48+8*8, descriptors, abi(elf.ELFDATA2MSB, 0), abi(elf.ELFDATA2MSB, 1)),
+	ELFv2:  newTraits("ppc64", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2MSB, 2)),
+	Little: newTraits("ppc64le", 32+8*8, arch.Conventions{}, abi(elf.ELFDATA2LSB, 0), abi(elf.ELFDATA2LSB, 2)),
 }
 
 func abi(data elf.Data, version uint32) arch.ABI {
 	return arch.ABI{Machine: elf.EM_PPC64, Class: elf.ELFCLASS64, Data: data, Mask: abiMask, Flags: version}
 }
 
-// of are the traits of a machine with a name, the offset of arguments on the stack, and
-// what is special about its functions.
-func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
+// newTraits returns the traits of a machine with a name, the offset of arguments on the stack,
+// and what is special about its functions.
+func newTraits(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) arch.Traits {
 	t := arch.Traits{
 		Name:     name,
 		ABIs:     abis,
@@ -78,19 +78,19 @@ func of(name string, stack int, conventions arch.Conventions, abis ...arch.ABI) 
 		Entries:        []uint64{0, insnLen, 2 * insnLen}, // what saves registers may come first
 		EntriesInText:  true,
 		SlotsFromTable: true,
-		Gold:           true,
+		GoldSupported:  true,
 		Pool:           ".toc",
 		PoolFix:        fixNoPLT,
 		HelperAlign:    insnLen,
 		Arguments: arch.Arguments{
-			Registers: arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
-			Stack:     &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
-			Numbers:   true,
+			Registers:        arch.Registers("3", "4", "5", "6", "7", "8", "9", "10"),
+			Stack:            &arch.Stack{Operand: "%d(1)", Call: stack, Tail: stack},
+			NumericRegisters: true,
 		},
 		CharUnsigned: true,
 		Conventions:  conventions,
 	}
-	t.Glue = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
+	t.LinkerStubNames = []string{"__glink_PLTresolve"} // gold's static programs have the name in the middle of others
 	order := binary.ByteOrder(binary.BigEndian)
 	if abis[0].Data == elf.ELFDATA2LSB {
 		order = binary.LittleEndian
@@ -112,7 +112,7 @@ func word(order binary.ByteOrder, insn uint32) []byte {
 
 func (m Machine) Traits() *arch.Traits { return &traits[m] }
 
-// insn is the instruction that code begins with.
+// insn returns the instruction that code begins with.
 func (m Machine) insn(code []byte) uint32 {
 	if m == Little {
 		return binary.LittleEndian.Uint32(code)
@@ -120,7 +120,7 @@ func (m Machine) insn(code []byte) uint32 {
 	return binary.BigEndian.Uint32(code)
 }
 
-// code are instructions as they stand in memory.
+// code returns instructions as they stand in memory.
 func (m Machine) code(insns ...uint32) []byte {
 	b := make([]byte, 0, len(insns)*insnLen)
 	for _, i := range insns {
@@ -133,7 +133,7 @@ func (m Machine) code(insns ...uint32) []byte {
 	return b
 }
 
-// half is the offset of the 16-bit field in an instruction, its last bits.
+// half returns the offset of the 16-bit field in an instruction, its last bits.
 func (m Machine) half() uint64 {
 	if m == Little {
 		return 0

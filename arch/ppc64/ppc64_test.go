@@ -9,7 +9,7 @@ import (
 	"sdtconvert/arch"
 )
 
-// all are the machines of this folder.
+// all are the machines of this directory.
 var all = []Machine{ELFv1, ELFv2, Little}
 
 // What differs between the ABIs, and what is the same.
@@ -33,7 +33,7 @@ func TestHelpersAreReachedAsStubsWere(t *testing.T) {
 		elf.R_PPC64_REL24:         elf.R_PPC64_REL24,
 		elf.R_PPC64_REL24_NOTOC:   elf.R_PPC64_REL24_NOTOC,
 		elf.R_PPC64_REL24_P9NOTOC: elf.R_PPC64_REL24_P9NOTOC,
-		elf.R_PPC64_NONE:          elf.R_PPC64_REL24, // where nobody says
+		elf.R_PPC64_NONE:          elf.R_PPC64_REL24, // the default
 	} {
 		for _, form := range []arch.Form{arch.Call, arch.Tail} {
 			site := arch.Site{Offset: 8, Form: form, Code: ELFv2.code(insnBL)}
@@ -48,7 +48,7 @@ func TestHelpersAreReachedAsStubsWere(t *testing.T) {
 func TestDisabledIsNothingElse(t *testing.T) {
 	for insn, kinds := range map[uint32]string{
 		insnNop:    "0",
-		0x60210000: "", // ori r1, r1, 0: another no operation
+		0x60210000: "", // ori r1, r1, 0: another NOP
 		0x60000001: "",
 		insnRet:    "0",
 		0x4e800021: "", // blrl

@@ -22,7 +22,7 @@ const (
 	pldPCRel   = 57
 )
 
-// dForm are the fields of an instruction with a 16-bit displacement.
+// dForm returns the fields of an instruction with a 16-bit displacement.
 func dForm(insn uint32) (op, to, base uint32, displacement int64) {
 	return opcode(insn), insn >> 21 & 31, insn >> 16 & 31, int64(int16(insn))
 }

@@ -26,7 +26,7 @@ func (m Machine) Stub(s arch.Stub) []arch.Insn {
 	return []arch.Insn{ret}
 }
 
-// fromHereTo is the relocation of the instruction at an offset, whose field is of a
+// fromHereTo returns the relocation of the instruction at an offset, whose field is of a
 // distance that starts where mflr r3 is, and not at the field.
 func (m Machine) fromHereTo(typ elf.R_PPC64, at int64) *arch.Reloc {
 	half := m.half()

@@ -23,7 +23,7 @@ var table = forms.Table{
 
 var mark = forms.Mark{
 	Nops: [][]byte{table[arch.Probe][arch.Nop]}, Align: 1,
-	Not: "what are no nops", Fix: "mark the first of two nops, with .option norvc",
+	Want: "two nops", Fix: "mark the first of two nops, with .option norvc",
 }
 
 // Disable writes the pair of the site's kind and form.

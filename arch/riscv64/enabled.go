@@ -21,7 +21,7 @@ var (
 	lhuA0   = []byte{0x03, 0x55, 0x05, 0x00} // lhu a0, %pcrel_lo(auipc)(a0)
 )
 
-// test has a call load the semaphore itself. A tail call has to return too: it goes to
+// test makes a call load the semaphore itself. A tail call has to return too: it goes to
 // the helper, as it went to the stub.
 func test(s arch.Site) arch.Change {
 	c := arch.Change{Site: s, Record: s.Offset}

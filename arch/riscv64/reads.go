@@ -43,8 +43,8 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 	}
 }
 
-// upper is what an instruction of size bytes puts into a register as the upper bits of an
-// address; size is 0 for others.
+// upper returns what an instruction of size bytes puts into a register as the upper bits
+// of an address; size is 0 for others.
 func upper(insn uint32, pc uint64) (base uint64, register uint32, size int) {
 	const (
 		opLUI  = 0x37   // lui rd, imm20

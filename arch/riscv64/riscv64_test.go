@@ -30,7 +30,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	for len(code) > 0 {
 		inst, err := riscv64asm.Decode(code)
 		if err != nil {
-			t.Fatalf("% x is no instruction: %v", code, err)
+			t.Fatalf("% x is not an instruction: %v", code, err)
 		}
 		out = append(out, riscv64asm.GNUSyntax(inst))
 		code = code[inst.Len:]

@@ -7,7 +7,7 @@ import (
 )
 
 // Stub returns, after it has set the result where there is one. Its instructions
-// are no compressed ones, which not every processor has.
+// are uncompressed, as not every processor has compressed ones.
 func (Machine) Stub(s arch.Stub) []arch.Insn {
 	ret := arch.Insn{Code: table[arch.Probe][arch.Tail][:insnLen], Text: uncompressed("ret")}
 	if s.Semaphore != "" {

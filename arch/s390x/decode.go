@@ -21,7 +21,7 @@ const (
 	opLGRL  = 0xc48 // lgrl %r1, distance
 
 	always = 15 // the condition of jg
-	never  = 0  // the condition of a no operation
+	never  = 0  // the condition of a NOP
 
 	regFentry = 0  // the link register of calls before a function's prologue (-mfentry)
 	regReturn = 14 // the link register of all others
@@ -36,12 +36,12 @@ const (
 	fixLong   = "use brasl or jg"
 )
 
-// opcode is that of the RIL format, and the half byte beside it.
+// opcode returns that of the RIL format, and the half byte beside it.
 func opcode(code []byte) (op uint16, half byte) {
 	return uint16(code[0])<<4 | uint16(code[1]&0xf), code[1] >> 4
 }
 
-// target is where the distance of an instruction leads, which is at an address.
+// target returns where the distance of an instruction leads, which is at an address.
 func target(code []byte, at uint64) uint64 {
 	return at + uint64(int64(int32(binary.BigEndian.Uint32(code[fieldAt:])))*halfword)
 }

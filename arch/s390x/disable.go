@@ -29,7 +29,7 @@ var table = forms.Table{
 	arch.Enabled: {arch.Call: zero, arch.Tail: zeroRet, arch.CondTail: condJump},
 }
 
-var mark = forms.Mark{Nops: [][]byte{nop}, Align: halfword, Not: "what is no brcl 0, .", Fix: "mark brcl 0, ."}
+var mark = forms.Mark{Nops: [][]byte{nop}, Align: halfword, Want: "brcl 0, .", Fix: "mark brcl 0, ."}
 
 // Disable writes the form of the site's kind and form. Kernels single-step all of them
 // out of line when they arm them, so there are no armable ones.
@@ -40,7 +40,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	}
 	_, half := opcode(s.Code)
 	if k == arch.Enabled && s.Form == arch.Call && half != regReturn {
-		return arch.Change{}, arch.Refuse("call with brasl %r14", "%s that links through %%r%d", arch.One(k, s.Form), half)
+		return arch.Change{}, arch.RefuseSite(k, s.Form, "call with brasl %r14", " that links through %%r%d", half)
 	}
 	returns := s.Form == arch.Tail || s.Form == arch.CondTail
 	switch {
@@ -62,7 +62,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	return c, nil
 }
 
-// jump has a site go elsewhere on its own condition.
+// jump makes a site go elsewhere on its own condition.
 func jump(s arch.Site, condition byte, to arch.Target) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(condJump), Record: s.Offset, Target: to}
 	c.New[1] |= condition << 4

@@ -11,8 +11,8 @@ import (
 // the general-instructions extension, which z10 brought.
 var llhrl = []byte{0xc4, 0x22, 0x00, 0x00, 0x00, 0x00}
 
-// test has a call load the semaphore itself: the load is as long as the call. A tail call
-// has to return too; it goes to the helper, as it went to the stub.
+// test makes a call load the semaphore itself: the load is as long as the call. A tail
+// call has to return too; it goes to the helper, as it went to the stub.
 func test(s arch.Site, condition byte) arch.Change {
 	if s.Form != arch.Call {
 		return jump(s, condition, arch.TargetTest)

@@ -28,7 +28,7 @@ func (Machine) Reads(code []byte, pc, _, lo, hi uint64, f func(at, address uint6
 	}
 }
 
-// readsHere tells the opcodes of format RIL that read a halfword.
+// readsHere recognises the opcodes of format RIL that read a halfword.
 func readsHere(op uint16) bool {
 	switch op {
 	case 0xc42, 0xc44, 0xc45, 0xc46: // llhrl, lghrl, lhrl, llghrl

@@ -34,8 +34,8 @@ var traits = arch.Traits{
 		Branch: 2 * siteLen, // larl; lg
 		Load:   siteLen,
 	},
-	Entries: []uint64{0},
-	Gold:    true,
+	Entries:       []uint64{0},
+	GoldSupported: true,
 	ReturnThunk: arch.ReturnThunk{ // gcc's -mfunction-return
 		Symbol: "__s390_indirect_jump_r14",
 		Code: []byte{

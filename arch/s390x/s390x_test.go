@@ -13,7 +13,7 @@ import (
 // branchCode is brcl, or brasl, with a distance of 0.
 func branchCode(op, half byte) []byte { return []byte{0xc0, half<<4 | op, 0, 0, 0, 0} }
 
-// Each condition is inverted, and those that are none are no conditional tail calls.
+// Each condition is inverted, and those that are none are not conditional tail calls.
 func TestConditions(t *testing.T) {
 	for condition := range byte(16) {
 		code := branchCode(4, condition)
@@ -58,7 +58,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 		kinds string // that it is taken for
 	}{
 		{"\xc0\x04\x00\x00\x00\x00", "0"},
-		{"\xc0\x04\x00\x00\x00\x03", ""}, // another no operation
+		{"\xc0\x04\x00\x00\x00\x03", ""}, // another NOP
 		{"\x07\xfe\x07\x00\x07\x00", "0"},
 		{"\x07\xfe\x07\x07\x07\x07", ""}, // a return, and what pads code
 		{"\x07\xfe", ""},

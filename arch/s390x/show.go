@@ -23,12 +23,12 @@ func (Machine) Disassemble(code []byte, pc uint64) []string {
 	return out
 }
 
-// length is that of an instruction, which its first byte tells.
+// length returns that of an instruction, which its first byte tells.
 func length(first byte) int {
 	return [...]int{2, 4, 4, 6}[first>>6]
 }
 
-// show is an instruction, or halfwords of data.
+// show returns an instruction, or halfwords of data.
 func show(code []byte, pc uint64) string {
 	text := ""
 	switch {

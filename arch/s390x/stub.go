@@ -23,7 +23,7 @@ func (Machine) Stub(s arch.Stub) []arch.Insn {
 	return append(code, arch.Insn{Code: ret[:2], Text: "br %r14"})
 }
 
-// distance is the relocation of an instruction that names a symbol.
+// distance returns the relocation of an instruction that names a symbol.
 func distance() *arch.Reloc {
 	return &arch.Reloc{Offset: fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
 }

@@ -35,7 +35,7 @@ May be repeated.`}
 		help: "the same for each probe of FILE, one a line; a # begins a comment",
 		manual: "The same for each probe that {file} lists, one a line.\n" +
 			"A `#` begins a comment.\n" +
-			"After this flag, and after `--require=`, {file} is no response file."}
+			"After this flag, and after `--require=`, {file} is not a response file."}
 	requireNotesOption = &option{name: "require-notes",
 		help:   "each recorded site of a probe has to have a note, as convert --stapsdt makes it",
 		manual: `Each recorded site of a probe call has to have a note, as *convert* --stapsdt makes it.`}
@@ -142,8 +142,8 @@ func (p *program) runCheck(s *checkSettings) *report.Report {
 		set.Add(name)
 	}
 	r := &report.Report{Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
-	if folder, err := os.Getwd(); err == nil {
-		r.Folder = folder
+	if directory, err := os.Getwd(); err == nil {
+		r.Directory = directory
 	}
 	r.Add(set)
 	return r
@@ -192,7 +192,7 @@ func (s *checkSettings) validate(values *checkFlags) error {
 	}
 	for _, name := range s.allowed {
 		if check.RuleNamed(name) == nil {
-			return usagef("--allow %s is no rule; sdtconvert help check lists them", name)
+			return usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
 		}
 	}
 	if s.format = report.Named(values.format); s.format == nil {

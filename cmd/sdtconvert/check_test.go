@@ -21,7 +21,7 @@ func TestRulesAreDocumented(t *testing.T) {
 		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")
 		text, _, _ = strings.Cut(text, "\n###")
 		if !ok || !strings.Contains(text, "Cure:") && rule != check.DroppedSite {
-			t.Errorf("docs/check.md does not tell of %s, or of no cure", rule.Name)
+			t.Errorf("docs/check.md does not describe %s, or has no cure", rule.Name)
 		}
 		if strings.HasPrefix(strings.TrimSpace(text), "A note:") != (rule.Severity == check.Note) {
 			t.Errorf("docs/check.md has another severity of %s", rule.Name)
@@ -29,16 +29,16 @@ func TestRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// The help, the manual and the manual page of checks tell of every format.
+// The help, the manual and the manual page of checks name every format.
 func TestFormatsAreDocumented(t *testing.T) {
 	known, last, _ := strings.Cut(report.Names(), " and ")
 	formats := append(strings.Split(known, ", "), last)
 	for _, format := range formats {
 		if report.Named(format) == nil {
-			t.Fatalf("%q is no format", format)
+			t.Fatalf("%q is not a format", format)
 		}
 		if !slices.Contains(strings.FieldsFunc(formatOption.help, func(r rune) bool { return r == ',' || r == ' ' }), format) {
-			t.Errorf("the help does not tell of %s", format)
+			t.Errorf("the help does not name %s", format)
 		}
 		if !slices.Contains(formatOption.choices, choice{value: format}) {
 			t.Errorf("completions do not suggest %s", format)
@@ -50,7 +50,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 			if page, err := os.ReadFile(path); err != nil {
 				t.Error(err)
 			} else if !strings.Contains(string(page), text) {
-				t.Errorf("%s does not tell of %s", path, format)
+				t.Errorf("%s does not name %s", path, format)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func splitCommand(args []string) (c *command, at int, rest []string) {
 }
 
 // checkFirstWord returns a usage error if the word at an index, the first of args, which
-// name no command, is no file either: then it is probably a misspelt command, and
+// name no command, is not a file either: then it is probably a misspelt command, and
 // converting the files behind it would be a surprise.
 func checkFirstWord(args []string, at int) error {
 	if at == len(args) {

@@ -88,7 +88,7 @@ func (p *program) complete(args []string) int {
 }
 
 // commandFirst returns the words before the last one with their command before its flags.
-// If there are only flags, and the last word is no flag nor the value of one, then it may be
+// If there are only flags, and the last word is not a flag or the value of one, then it may be
 // a command or a file, and the flags do not matter.
 func commandFirst(words []string, last string) []string {
 	c, at, rest := splitCommand(words)

@@ -48,8 +48,8 @@ func (p *program) convert(f *flags) (bool, error) {
 		return false, err
 	}
 	o := s.conversion(len(s.files))
-	if o.Patch.Noted() {
-		o.Patch.Known = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
+	if o.Patch.HasNotes() {
+		o.Patch.ProbeSource = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
 	c := convert.New(o, p.files)
 	return p.runAll(s, func(file string) *result {

@@ -84,7 +84,7 @@ func (o *resultPrinter) close() error {
 }
 
 // progress shows on a terminal how far a long run has come. It is silent for
-// the first second, and where nobody watches.
+// the first second, and without a terminal.
 type progress struct {
 	w       io.Writer // nil when there is nothing to show
 	total   int

@@ -21,7 +21,7 @@ type settings struct {
 	outputDir string
 	dryRun    bool
 	verbose   bool
-	follow    bool // files outside of the folder of a thin archive
+	follow    bool // files outside of the directory of a thin archive
 	files     []string
 }
 
@@ -140,12 +140,12 @@ func (f *flags) validate() (*settings, error) {
 	case f.jobs < 1:
 		return nil, usagef("--jobs %d is less than 1", f.jobs)
 	case f.Changed("output-dir") && f.outputDir == "":
-		return nil, usagef("the output folder has no name")
+		return nil, usagef("the output directory has no name")
 	case f.output != "" && f.outputDir != "":
 		return nil, usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
-	case f.Changed("prototypes") && !f.patch.Noted():
+	case f.Changed("prototypes") && !f.patch.HasNotes():
 		return nil, usagef("--prototypes is of no use without --stapsdt or --dtrace")
 	case f.Changed("semaphores") && !f.patch.Stapsdt:
 		return nil, usagef("--semaphores is of no use without --stapsdt")

@@ -94,7 +94,7 @@ func (i *inspector) fail(object *manifest.Object, err error) {
 
 func (i *inspector) object(src *input.Source, object *manifest.Object) error {
 	o, err := src.Relocatable(i.patch.Names)
-	if errors.Is(err, input.ErrPassedOver) {
+	if errors.Is(err, input.ErrSkipped) {
 		i.printNone(src.Name)
 		return nil
 	}
@@ -216,8 +216,8 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	if site.Refused != "" {
 		detail("refused", "%s", site.Refused)
 	}
-	if site.LeftOut != "" {
-		detail("no note", "tells %s", site.LeftOut)
+	if site.OmittedArgs != "" {
+		detail("no note", "tells %s", site.OmittedArgs)
 	}
 	if site.Source != "" {
 		detail("source", "%s", site.Source)

@@ -119,7 +119,7 @@ func (p *program) environFlags() (*linkFlags, error) {
 		err = f.validateLinker()
 	}
 	if err == nil && f.NArg() > 0 {
-		err = usagef("%q is no flag", f.Arg(0))
+		err = usagef("%q is not a flag", f.Arg(0))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", envFlags, err)

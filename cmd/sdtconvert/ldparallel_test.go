@@ -43,11 +43,11 @@ func TestLinksAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// linkAlone links in a folder of its own: an object with probes, or, every other time,
+// linkAlone links in a directory of its own: an object with probes, or, every other time,
 // one that is left to the linker as it is.
 func linkAlone(t *testing.T, i int, object []byte) {
-	folder := fmt.Sprintf("link%d", i)
-	temp, input, record := filepath.Join(folder, "tmp"), filepath.Join(folder, "first.o"), filepath.Join(folder, "record")
+	directory := fmt.Sprintf("link%d", i)
+	temp, input, record := filepath.Join(directory, "tmp"), filepath.Join(directory, "first.o"), filepath.Join(directory, "record")
 	off := i%2 == 1
 	if err := os.MkdirAll(temp, 0o777); err != nil {
 		t.Error(err)
@@ -65,10 +65,10 @@ func linkAlone(t *testing.T, i int, object []byte) {
 	p := newProgram(&process.Process{Stdout: &stdout, Stderr: &stderr, Environ: environ})
 	status := p.run("sdtconvert", []string{"ld", "--no-stubs", "--linker", "./linker", "--", input, "-o", "out"})
 	if status != i {
-		t.Errorf("%s: exit status %d, want %d", folder, status, i)
+		t.Errorf("%s: exit status %d, want %d", directory, status, i)
 	}
 	if got, want := stdout.String()+stderr.String(), "reading "+input+"\nwrong with "+input+"\n"; got != want {
-		t.Errorf("%s: says %q, want %q", folder, got, want)
+		t.Errorf("%s: says %q, want %q", directory, got, want)
 	}
 	text := func(what string) string {
 		data, err := os.ReadFile(record + "." + what)
@@ -79,17 +79,17 @@ func linkAlone(t *testing.T, i int, object []byte) {
 	}
 	words := strings.Fields(text("words"))
 	if len(words) != 3 || words[1] != "-o" || words[2] != "out" || !strings.HasSuffix(words[0], input) {
-		t.Errorf("%s: the linker got %q", folder, words)
+		t.Errorf("%s: the linker got %q", directory, words)
 	} else if (words[0] == input) != off {
-		t.Errorf("%s: the linker read %s", folder, words[0])
+		t.Errorf("%s: the linker read %s", directory, words[0])
 	}
 	if got := text("depth"); got != "1\n" {
-		t.Errorf("%s: is %s deep", folder, got)
+		t.Errorf("%s: is %s deep", directory, got)
 	}
 	if same := text("read") == string(object); same != off {
-		t.Errorf("%s: the linker read what it was called with: %v", folder, same)
+		t.Errorf("%s: the linker read what it was called with: %v", directory, same)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("%s: left behind: %v, %v", folder, left, err)
+		t.Errorf("%s: left behind: %v, %v", directory, left, err)
 	}
 }

@@ -136,7 +136,7 @@ func (s *listSettings) validate(process bool, args []string) (err error) {
 	s.Semaphores = s.Lines
 	switch {
 	case process && s.pid <= 0:
-		return usagef("--pid %d is no process", s.pid)
+		return usagef("--pid %d is not a process", s.pid)
 	case process && len(s.files) > 0:
 		return usagef("--pid takes no files, and %s is given", s.files[0])
 	case !process && len(s.files) == 0:

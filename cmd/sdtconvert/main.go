@@ -1,5 +1,5 @@
-// Sdtconvert turns the calls of probe stubs in relocatable objects into no
-// operations, and records where they were. See docs/sdtconvert.1.
+// Sdtconvert replaces calls to DTrace probe stubs with NOPs and records each site.
+// See docs/sdtconvert.1.
 package main
 
 import (

@@ -238,7 +238,7 @@ func mdocMacro(line string, at []int) string {
 			return "Fx"
 		}
 		if last := len(text) - 1; text[last] == ';' {
-			text = text[:last] + `\&;` // which is no punctuation of the sentence
+			text = text[:last] + `\&;` // which is not punctuation of the sentence
 		}
 		if strings.Contains(text, " ") {
 			text = `"` + text + `"`

@@ -20,7 +20,7 @@ func TestErrorsAreLines(t *testing.T) {
 	}
 }
 
-// Names in files change no number of lines, and are no commands for a terminal.
+// Names in files change no number of lines, and are not commands for a terminal.
 func TestNamesStayInTheirLines(t *testing.T) {
 	plain, err := os.ReadFile("../../testdata/objs/calls.amd64-gcc12-Os.o")
 	if err != nil {
@@ -32,9 +32,9 @@ func TestNamesStayInTheirLines(t *testing.T) {
 	}
 	hostile := bytes.ReplaceAll(plain, []byte(function), []byte("p\n\x1b[31m\rll"))
 	hostile = bytes.ReplaceAll(hostile, []byte(section+"\x00"), []byte(".t\nxt\x00"))
-	folder := t.TempDir()
+	directory := t.TempDir()
 	write := func(name string, data []byte) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}

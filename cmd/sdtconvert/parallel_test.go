@@ -29,9 +29,9 @@ type outcome struct {
 	Files          map[string]string
 }
 
-// in runs the program on files of a folder of its own, which is F in all texts.
-func (r *aRun) in(t *testing.T, folder string) outcome {
-	here := func(text string) string { return strings.ReplaceAll(text, "F/", folder+"/") }
+// in runs the program on files of a directory of its own, which is F in all texts.
+func (r *aRun) in(t *testing.T, directory string) outcome {
+	here := func(text string) string { return strings.ReplaceAll(text, "F/", directory+"/") }
 	args := make([]string, len(r.args))
 	for i := range args {
 		args[i] = here(r.args[i])
@@ -45,16 +45,16 @@ func (r *aRun) in(t *testing.T, folder string) outcome {
 		if strings.HasSuffix(name, ".o") {
 			data = objects.Read(t, name)
 		}
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), data, 0o666); err != nil {
 			t.Error(err)
 		}
 	}
 	var out, errs bytes.Buffer
 	p := newProgram(&process.Process{Stdin: strings.NewReader(r.stdin), Stdout: &out, Stderr: &errs, Environ: env})
 	o := outcome{Status: p.run("sdtconvert", args), Files: map[string]string{}}
-	there := strings.NewReplacer(folder, "F", strings.TrimPrefix(folder, "/"), "F") // absolute, or from the root
+	there := strings.NewReplacer(directory, "F", strings.TrimPrefix(directory, "/"), "F") // absolute, or from the root
 	o.Stdout, o.Stderr = there.Replace(out.String()), there.Replace(errs.String())
-	names, err := filepath.Glob(filepath.Join(folder, "*"))
+	names, err := filepath.Glob(filepath.Join(directory, "*"))
 	if err != nil {
 		t.Error(err)
 	}
@@ -102,8 +102,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	together := make([]outcome, times*len(runs))
 	var wg sync.WaitGroup
 	for i := range together {
-		folder := t.TempDir()
-		wg.Go(func() { together[i] = runs[i%len(runs)].in(t, folder) })
+		directory := t.TempDir()
+		wg.Go(func() { together[i] = runs[i%len(runs)].in(t, directory) })
 	}
 	wg.Wait()
 	statuses := map[int]bool{}

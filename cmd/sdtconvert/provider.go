@@ -169,8 +169,8 @@ func (o *providerOptions) checkDefault() error {
 	return fmt.Errorf("%s: was not written by -G, and would be overwritten; name another output with -o, or this one if it is meant", o.output)
 }
 
-// isMember refuses an output that is a member of an input, a thin archive. What keeps any
-// of them from being read is told by who reads them.
+// isMember refuses an output that is a member of an input, a thin archive. Inputs that
+// cannot be read are reported by their readers.
 func (o *providerOptions) isMember(path string) error {
 	out, err := input.Open(o.output)
 	if err != nil {

@@ -72,24 +72,24 @@ func (p *program) siteSet(o *providerOptions, providers []*provider.Provider) (*
 // patchDOF is how the objects are converted: the same, wherever the tree that is built is.
 func (o *providerOptions) patchDOF() patch.DOF {
 	d := o.system.Patch()
-	d.Folder, _ = os.Getwd() // without one, the objects alone decide
+	d.Directory, _ = os.Getwd() // without one, the objects alone decide
 	for i, path := range o.objects {
-		if !filepath.IsAbs(path) || d.Folder != "" && isBelow(d.Folder, path) {
+		if !filepath.IsAbs(path) || d.Directory != "" && isBelow(d.Directory, path) {
 			continue
 		}
-		d.Folder = filepath.Dir(path)
+		d.Directory = filepath.Dir(path)
 		for _, other := range o.objects[:i] {
-			for filepath.IsAbs(other) && !isBelow(d.Folder, other) && filepath.Dir(d.Folder) != d.Folder {
-				d.Folder = filepath.Dir(d.Folder)
+			for filepath.IsAbs(other) && !isBelow(d.Directory, other) && filepath.Dir(d.Directory) != d.Directory {
+				d.Directory = filepath.Dir(d.Directory)
 			}
 		}
 	}
 	return d
 }
 
-// isBelow reports whether a path begins with a folder, by its text.
-func isBelow(folder, path string) bool {
-	return strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+// isBelow reports whether a path begins with a directory, by its text.
+func isBelow(directory, path string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(directory, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // disableSites converts the objects in their places. They keep their times, so that make

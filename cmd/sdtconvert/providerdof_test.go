@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Absolute paths count from the current folder, or from the one that the objects share.
-func TestFolderOfAliases(t *testing.T) {
+// Absolute paths count from the current directory, or from the one that the objects share.
+func TestDirectoryOfAliases(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestFolderOfAliases(t *testing.T) {
 		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
 	} {
 		o := &providerOptions{objects: c.objects}
-		if got := o.patchDOF().Folder; got != c.want {
+		if got := o.patchDOF().Directory; got != c.want {
 			t.Errorf("%q: %s, want %s", c.objects, got, c.want)
 		}
 	}

@@ -96,7 +96,7 @@ func (o *providerOptions) long(arg string, args []string) ([]string, error) {
 		value, args = args[0], args[1:]
 	}
 	if *into = value; value == "" {
-		return nil, usagef("%s takes %s", name, map[string]string{"--target": "a triplet", "--drti": "an object", "--sysroot": "a folder"}[name])
+		return nil, usagef("%s takes %s", name, map[string]string{"--target": "a triplet", "--drti": "an object", "--sysroot": "a directory"}[name])
 	}
 	return args, nil
 }

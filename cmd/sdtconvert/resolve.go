@@ -102,7 +102,7 @@ func (s *resolveSettings) validate(process bool, args []string) error {
 	s.addresses = args
 	if process {
 		if s.pid <= 0 {
-			return usagef("--pid %d is no process", s.pid)
+			return usagef("--pid %d is not a process", s.pid)
 		}
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestScripts runs the scripts of testdata/script, in which $OBJS is the
-// folder of the committed objects. With -update the files that they compare
+// directory of the committed objects. With -update the files that they compare
 // with are rewritten.
 func TestScripts(t *testing.T) {
 	if scripts, err := filepath.Glob("testdata/script/*.txtar"); err != nil || len(scripts) == 0 {

@@ -16,7 +16,7 @@ func (p *program) watchSignals() { p.watch.Do(p.startWatching) }
 
 func (p *program) startWatching() {
 	watched := p.Watch(func(sig os.Signal) {
-		if sig != syscall.SIGPIPE { // by which the runtime would end the process, did nobody watch
+		if sig != syscall.SIGPIPE { // by which the runtime would end an unwatched process
 			p.end(sig)
 		}
 	}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
@@ -33,7 +33,7 @@ func (p *program) end(sig os.Signal) {
 }
 
 // outlet is standard output or error of a run that may have files half written. A pipe
-// that nobody reads any more ends the run. It is told by the write: the signal may be of
+// without a reader ends the run. The write tells: the signal may be of
 // another pipe, which is an output.
 type outlet struct {
 	io.Writer

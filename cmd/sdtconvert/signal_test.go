@@ -14,16 +14,16 @@ import (
 	"sdtconvert/internal/process"
 )
 
-// interruptible is a run that has begun to write a file into a folder, and what it has
+// interruptible is a run that has begun to write a file into a directory, and what it has
 // of the process.
 type interruptible struct {
 	*program
-	folder  string
-	watched []os.Signal
-	status  int
+	directory string
+	watched   []os.Signal
+	status    int
 }
 
-// brokenPipe is a standard stream that nobody reads any more.
+// brokenPipe is a standard stream without a reader.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) {
@@ -33,7 +33,7 @@ func (brokenPipe) Write([]byte) (int, error) {
 // begin begins to write a file, where some signals are ignored.
 func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible {
 	t.Helper()
-	r := &interruptible{folder: t.TempDir(), status: -1}
+	r := &interruptible{directory: t.TempDir(), status: -1}
 	r.program = newProgram(&process.Process{
 		Stdout: stdout, Stderr: io.Discard,
 		Notify:  func(_ chan<- os.Signal, signals ...os.Signal) { r.watched = append(r.watched, signals...) },
@@ -49,7 +49,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close() })
-	draft := r.files.Draft(filepath.Join(r.folder, "out"), in, []elfreloc.Section{{Size: 100}})
+	draft := r.files.Draft(filepath.Join(r.directory, "out"), in, []elfreloc.Section{{Size: 100}})
 	t.Cleanup(draft.Discard)
 	if r.left(t) != 1 {
 		t.Fatal("no file was begun")
@@ -57,9 +57,9 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 	return r
 }
 
-// left is how many files there are in the folder.
+// left is how many files there are in the directory.
 func (r *interruptible) left(t *testing.T) int {
-	entries, err := os.ReadDir(r.folder)
+	entries, err := os.ReadDir(r.directory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -249,7 +249,7 @@ sdts_load_records(struct sdts_file *f, struct sdts_record **r,
 			    (int)sizeof(*s->probe));
 		else if (!sdts_classify(s, test)) {
 			sdts_foreign++;
-			printf("sdts: %s: %p: %02x %02x %02x %02x is no site\n",
+			printf("sdts: %s: %p: %02x %02x %02x %02x is not a site\n",
 			    f->lf->filename, s->addr, s->addr[0], s->addr[1],
 			    s->addr[2], s->addr[3]);
 		} else
@@ -541,7 +541,7 @@ sdts_load(void)
 }
 
 /*
- * Unregisters all providers, or none. DTrace refuses while somebody has it
+ * Unregisters all providers, or none. DTrace refuses while a process has it
  * open, which may be from the middle of the list on: those that are gone by
  * then come back.
  */

@@ -221,7 +221,7 @@ sdts_unhash(struct sdts_site *s)
 /*
  * Puts a breakpoint over a site. If there is one already, fbt has taken a
  * tail call's return for the function's: both providers fire then, and fbt
- * emulates. Other code is somebody else's, and is left alone.
+ * emulates. Other code is not ours, and is left alone.
  */
 void
 sdts_arm(struct sdts_site *s)
@@ -301,7 +301,7 @@ sdts_fire(struct sdts_site *s, struct trapframe *tf)
 	sdts_tail[curcpu] = tail;
 }
 
-/* Handles a breakpoint at addr. Returns 0 if it is somebody else's. */
+/* Handles a breakpoint at addr. Returns 0 if it is not ours. */
 int
 sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval __unused)
 {

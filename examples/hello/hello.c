@@ -1,6 +1,6 @@
 /*
- * A program with two probes. It calls stubs that nobody defines; sdtconvert
- * turns the calls into no operations before the program is linked, and records
+ * A program with two probes. It calls undefined stubs; sdtconvert
+ * turns the calls into NOPs before the program is linked, and records
  * them. The program then prints its own records.
  */
 #include <stddef.h>

@@ -74,7 +74,7 @@ func Open(r io.ReaderAt, size int64, name string) (*Archive, error) {
 // HasIndex reports whether the archive has an index of symbols.
 func (a *Archive) HasIndex() bool { return a.index != nil }
 
-// errorf is an error of what stands at an offset of the file.
+// errorf returns an error of what stands at an offset of the file.
 func (a *Archive) errorf(off int64, format string, args ...any) error {
 	return fmt.Errorf("%s: member at offset %#x: %w", a.Name, off, fmt.Errorf(format, args...))
 }
@@ -110,7 +110,7 @@ func (a *Archive) readHeader(off int64, inside func(name string) bool) (header, 
 		return header{}, err
 	}
 	if string(b[sizeEnd:]) != trailer {
-		return header{}, a.errorf(off, "is no member header: it ends in %q, want %q", b[sizeEnd:], trailer)
+		return header{}, a.errorf(off, "is not a member header: it ends in %q, want %q", b[sizeEnd:], trailer)
 	}
 	h := header{name: strings.TrimRight(string(b[:nameEnd]), " "), off: off, end: off + headerSize}
 	field := strings.TrimRight(string(b[sizeStart:sizeEnd]), " ")
@@ -135,7 +135,7 @@ func number(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// next is the offset of the header behind one, or of the archive's end. Headers
+// next returns the offset of the header behind one, or of the archive's end. Headers
 // stand at even offsets; the pad byte of the last member may be missing.
 func (a *Archive) next(h header) int64 { return min(h.end+h.end&1, a.size) }
 
@@ -159,7 +159,7 @@ func (a *Archive) findTables() error {
 	return nil
 }
 
-// takeTable notes what stands behind a header, if that is no member.
+// takeTable notes what stands behind a header, unless that is a member.
 func (a *Archive) takeTable(h header) (bool, error) {
 	contents := span{h.off + headerSize, h.end}
 	switch {
@@ -170,7 +170,7 @@ func (a *Archive) takeTable(h header) (bool, error) {
 		a.names = contents
 		return true, nil
 	case isTable(h.name) && (a.index != nil || isWindows(h.name)):
-		a.coff = true // "/" twice, or tables that nobody else has
+		a.coff = true // "/" twice, or tables that others do not have
 		return true, nil
 	case isTable(h.name):
 		a.index = &index{header: h.off, span: contents, wide: h.name == "/SYM64/"}

@@ -19,7 +19,7 @@ func headerText(name string, size int64) string {
 	return fmt.Sprintf("%-16s%-12s%-6s%-6s%-8s%-10d`\n", name, "1234567890", "1000", "100", "100644", size)
 }
 
-// file is a member as it stands in an archive, padded.
+// file returns a member as it stands in an archive, padded.
 func file(name, contents string) string {
 	f := headerText(name, int64(len(contents))) + contents
 	return f + strings.Repeat("\n", len(f)&1)
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ what, data, want string }{
 		{"no archive", "!<arch", "lib.a: is not an archive"},
 		{"cut header", magic + "a.o/", "lib.a: member at offset 0x8: the archive ends within its header, at 0xc"},
-		{"no header", magic + strings.Repeat("x", 60), `lib.a: member at offset 0x8: is no member header: it ends in "xx", want "` + "`" + `\n"`},
+		{"no header", magic + strings.Repeat("x", 60), `lib.a: member at offset 0x8: is not a member header: it ends in "xx", want "` + "`" + `\n"`},
 		{"size beyond the end", magic + headerText("a.o/", 4) + "abc", "lib.a: member at offset 0x8: is 4 bytes long, and the archive ends 3 bytes behind its header"},
 		{"huge size", magic + headerText("a.o/", 9999999999), "lib.a: member at offset 0x8: is 9999999999 bytes long, and the archive ends 0 bytes behind its header"},
 		{"negative size", magic + strings.Replace(headerText("a.o/", 10), "10  ", "-1  ", 1), `lib.a: member at offset 0x8: its size is "-1"`},

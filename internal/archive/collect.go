@@ -29,7 +29,7 @@ func (a *Archive) Collect() *Collection { return &Collection{edit: a.Edit()} }
 
 // Add adds a member, in the order of the thin archive, under the name that it is to
 // have. The extents of its output name bytes of no input but their own (From). What
-// the thin archive's header tells of date, owner and mode is kept.
+// the thin archive's header says about date, owner and mode is kept.
 func (c *Collection) Add(m *Member, name string, change Change) error {
 	a := c.edit.a
 	header, err := a.read(m.Header, headerSize)
@@ -59,7 +59,7 @@ func (c *Collection) Add(m *Member, name string, change Change) error {
 	return nil
 }
 
-// end is where the next header stands.
+// end returns where the next header stands.
 func (m *collected) end() int64 {
 	end := m.new + headerSize + m.output.Size
 	return end + end&1
@@ -90,7 +90,7 @@ func (c *Collection) Save() (*elfreloc.Output, error) {
 	return &w.out, nil
 }
 
-// namesHeader is the header of the table of long names: only its size is filled in.
+// namesHeader returns the header of the table of long names: only its size is filled in.
 func (c *Collection) namesHeader() string {
 	return fmt.Sprintf("%-*s%-*d%s", sizeStart, "//", sizeEnd-sizeStart, c.names.Len()+c.names.Len()&1, trailer)
 }
@@ -117,7 +117,7 @@ func (c *Collection) writeIndex(w *layout) error {
 	return nil
 }
 
-// place tells where the headers are, behind an index of so many bytes.
+// place returns where the headers are, behind an index of so many bytes.
 func (c *Collection) place(entries []entry, size int64) error {
 	first := int64(len(magic)) + headerSize + size
 	first += first & 1

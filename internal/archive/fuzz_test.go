@@ -55,7 +55,7 @@ func FuzzReplace(f *testing.F) {
 		}
 		for _, s := range renamed {
 			if want[s]--; want[s] < 0 && !strings.HasPrefix(s, "new in ") {
-				t.Fatalf("the index tells of %q", s)
+				t.Fatalf("the index names %q", s)
 			}
 		}
 		for s, n := range want {

@@ -17,7 +17,7 @@ import (
 //
 // That of System V is big-endian on every machine: a count, as many offsets of
 // headers, and as many names that end in NUL; "/SYM64/" has words of 64 bits. That
-// of BSD is in the byte order of whoever made it: the length of a table, pairs of
+// of BSD is in the byte order of its maker: the length of a table, pairs of
 // the offset of a name and that of a header, the length of the names, the names.
 type index struct {
 	span         // of the table itself
@@ -43,7 +43,7 @@ type table struct {
 	renamed bool // the symbols are no longer those of raw
 }
 
-// word is the size of a count or an offset in bytes.
+// word returns the size of a count or an offset in bytes.
 func (x *index) word() int {
 	if x.wide {
 		return 8
@@ -183,7 +183,7 @@ func (t *table) write() ([]byte, error) {
 	return t.writeSystemV(), nil
 }
 
-// patch is the index with other offsets.
+// patch returns the index with other offsets.
 func (t *table) patch() []byte {
 	out := &table{index: t.index, order: t.order, raw: bytes.Clone(t.raw)}
 	at, step := t.word(), t.word()

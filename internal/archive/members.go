@@ -9,7 +9,7 @@ import (
 // Member is a member of an archive. Offsets and sizes are in bytes.
 type Member struct {
 	// Name is the member's name. In a thin archive it is the path of a file, as it
-	// is written there: relative to the folder of the archive, if it is relative.
+	// is written there: relative to the directory of the archive, if it is relative.
 	Name   string
 	Header int64 // offset of its header
 	Start  int64 // offset of its contents; in a thin archive, where they would be

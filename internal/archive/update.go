@@ -8,7 +8,7 @@ import (
 )
 
 // update changes what members define. A symbol that was not in the index before,
-// although it was defined, is left out again: whoever made the index had reasons.
+// although it was defined, is left out again: the index's maker had reasons.
 func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 	byHeader := make(map[uint64]*change, len(e.changes))
 	for i := range e.changes {
@@ -38,7 +38,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 		}
 		u.before(e.changes, x.header)
 		u.add(c)
-		if !c.Anew && !slices.Contains(c.Before, x.name) { // nobody knows why, so it stays
+		if !c.Anew && !slices.Contains(c.Before, x.name) { // for an unknown reason, so it stays
 			u.entries = append(u.entries, x)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 		return false
 	}
 	o.Files = len(objects)
-	o.Patch.Known = readKnown(o, objects)
+	o.Patch.ProbeSource = readKnown(o, objects)
 	c := convert.New(o, s.files)
 	var warnings message.Tally
 	parallel.InOrder(len(objects), o.Jobs, func(i int) *convert.Result {

@@ -43,8 +43,8 @@ func (s *session) setPending(objects []*object) {
 }
 
 // readKnown returns what the objects say about probes, if there are to be notes.
-func readKnown(o convert.Options, objects []*object) patch.Known {
-	if !o.Patch.Noted() {
+func readKnown(o convert.Options, objects []*object) patch.ProbeSource {
+	if !o.Patch.HasNotes() {
 		return nil
 	}
 	var files []string

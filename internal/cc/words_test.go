@@ -111,7 +111,7 @@ func compareFlag(t *testing.T, c toolchains.Compiler, directory, flag string) bo
 			t.Fatal(err)
 		}
 	}
-	out, err := tools.Command{Folder: directory}.Try(c.Name, append([]string{"-###"}, words[1:]...)...)
+	out, err := tools.Command{Directory: directory}.Try(c.Name, append([]string{"-###"}, words[1:]...)...)
 	if err != nil {
 		return false
 	}

@@ -24,21 +24,21 @@ type calling struct {
 }
 
 // prototypes notes with how many arguments a file calls its stubs. Debug
-// information that makes no sense is no fault of the probes.
-func (l *looker) prototypes() error {
-	if err := l.code.Read(); err != nil || l.code.Lines() == nil {
+// information that makes no sense is not a fault of the probes.
+func (c *fileChecker) prototypes() error {
+	if err := c.code.Read(); err != nil || c.code.Lines() == nil {
 		return err
 	}
-	names := l.set.opts.Names
-	all, _ := l.code.Lines().AllPrototypes(names.IsStub)
+	names := c.set.opts.Names
+	all, _ := c.code.Lines().AllPrototypes(names.IsStub)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		kind, id, _ := names.Match(name)
-		at, ok := l.firstSite[id]
+		at, ok := c.firstSite[id]
 		if kind != arch.Probe || !ok {
 			continue
 		}
 		for _, params := range all[name] {
-			if err := l.count(id, at, len(params)); err != nil {
+			if err := c.count(id, at, len(params)); err != nil {
 				return err
 			}
 		}
@@ -54,20 +54,20 @@ type counted struct {
 
 // count notes that a site of a probe has so many arguments. The first of the file that has as
 // many tells it.
-func (l *looker) count(id string, at image.Addr, args int) error {
-	if l.counts[counted{id, args}] {
+func (c *fileChecker) count(id string, at image.Addr, args int) error {
+	if c.counts[counted{id, args}] {
 		return nil
 	}
-	l.counts[counted{id, args}] = true
-	f, err := l.finding(ArgumentMismatch, at, id, "")
+	c.counts[counted{id, args}] = true
+	f, err := c.finding(ArgumentMismatch, at, id, "")
 	if err != nil {
 		return err
 	}
-	key := scopedID{l.scope(), id}
-	if l.link.counts[key] == nil {
-		l.link.counts[key] = &count{}
+	key := scopedID{c.scope(), id}
+	if c.link.counts[key] == nil {
+		c.link.counts[key] = &count{}
 	}
-	l.link.counts[key].calls = append(l.link.counts[key].calls, calling{args, *f})
+	c.link.counts[key].calls = append(c.link.counts[key].calls, calling{args, *f})
 	return nil
 }
 
@@ -75,24 +75,24 @@ func (l *looker) count(id string, at image.Addr, args int) error {
 // the start. Of objects that is what the compiler has written down, of images what their
 // notes say; in those the arguments of calls are too, and of as many registers as there are
 // where nothing was known of them.
-func (l *looker) operands() error {
-	if l.relocatable() {
-		return l.operandsOfNops()
+func (c *fileChecker) operands() error {
+	if c.relocatable() {
+		return c.operandsOfNops()
 	}
-	data := l.Object.ABI().Data
+	data := c.Object.ABI().Data
 	unknown := map[string]bool{}
 	for _, form := range []arch.Form{arch.Call, arch.Tail, arch.CondTail} {
-		unknown[stapsdt.Operands(l.Machine, form, data, stapsdt.Words(l.Machine))] = true
+		unknown[stapsdt.Operands(c.Machine, form, data, stapsdt.Words(c.Machine))] = true
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
-		note := l.noteAt[e.Site]
+	for i := range c.entries {
+		e := &c.entries[i]
+		note := c.noteAt[e.Site]
 		if e.Kind != arch.Probe || note == nil || unknown[note.Args] {
 			continue
 		}
-		probe, err := l.probes.Of(e.Probe)
-		if err == nil && l.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
-			err = l.countOperands(e, note.Args)
+		probe, err := c.probes.Lookup(e.Probe)
+		if err == nil && c.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
+			err = c.countOperands(e, note.Args)
 		}
 		if err != nil {
 			return err
@@ -101,24 +101,24 @@ func (l *looker) operands() error {
 	return nil
 }
 
-func (l *looker) operandsOfNops() error {
-	if !slices.ContainsFunc(l.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
+func (c *fileChecker) operandsOfNops() error {
+	if !slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
 		return nil
 	}
 	var at []image.Addr
-	for i := range l.entries {
-		if l.entries[i].Kind == arch.Probe {
-			at = append(at, l.entries[i].Site)
+	for i := range c.entries {
+		if c.entries[i].Kind == arch.Probe {
+			at = append(at, c.entries[i].Site)
 		}
 	}
-	texts, err := (&patch.Scan{Object: l.Object.Object, Machine: l.Machine}).OperandsAt(at)
+	texts, err := (&patch.Scan{Object: c.Object.Object, Machine: c.Machine}).OperandsAt(at)
 	if err != nil {
 		return nil // the conversion has read them, and nothing reads them again
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
+	for i := range c.entries {
+		e := &c.entries[i]
 		if text, ok := texts[e.Site]; ok && e.Kind == arch.Probe {
-			if err := l.countOperands(e, text); err != nil {
+			if err := c.countOperands(e, text); err != nil {
 				return err
 			}
 		}
@@ -126,13 +126,13 @@ func (l *looker) operandsOfNops() error {
 	return nil
 }
 
-func (l *looker) countOperands(e *linkerset.Entry, text string) error {
-	probe, err := l.probes.Of(e.Probe)
+func (c *fileChecker) countOperands(e *linkerset.Entry, text string) error {
+	probe, err := c.probes.Lookup(e.Probe)
 	if err != nil || probe.ID == "" {
 		return err
 	}
 	n, _ := usdt.Operands(text)
-	return l.count(probe.ID, e.Site, n)
+	return c.count(probe.ID, e.Site, n)
 }
 
 func arguments(n int) string {

@@ -19,18 +19,18 @@ const osabiFreeBSD = elf.ELFOSABI_FREEBSD
 // bounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
 // .dynsym and then in .symtab, and says ENOENT where both lack them. Objects and the
 // modules of amd64 are found by the names of sections, and stripped files are skipped.
-func (l *looker) bounds(layouts []linkerset.Layout) error {
-	if l.relocatable() || l.OSABI() != osabiFreeBSD {
+func (c *fileChecker) bounds(layouts []linkerset.Layout) error {
+	if c.relocatable() || c.OSABI() != osabiFreeBSD {
 		return nil
 	}
-	static, err := l.Symbols()
+	static, err := c.Symbols()
 	if err != nil {
 		return err
 	}
 	if static.Len() == 0 {
 		return nil
 	}
-	dynamic, err := l.DynamicSymbols()
+	dynamic, err := c.DynamicSymbols()
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (l *looker) bounds(layouts []linkerset.Layout) error {
 		}
 		for kind := range arch.Kinds {
 			section := layout.Section(kind)
-			ranges, err := l.code.Image.Arrays(section)
+			ranges, err := c.code.Image.Arrays(section)
 			if err != nil {
 				return err
 			}
 			if len(ranges) > 0 && !(has("__start_"+section) && has("__stop_"+section)) {
-				l.addWhole(MissingBounds, "", "no __start_%s and __stop_%s, so the kernel finds no record in this section", section, section)
+				c.addWhole(MissingBounds, "", "no __start_%s and __stop_%s, so the kernel finds no record in this section", section, section)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ type Options struct {
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
 	Manifest     *Manifest // nil when there is none to compare with
-	FollowThin   bool      // files outside of the folder of a thin archive
+	FollowThin   bool      // files outside of the directory of a thin archive
 
 	// Warn is told of debug information that makes no sense, and Failed of what keeps a
 	// file from being looked at, when that is found. Both have to be there.
@@ -111,10 +111,10 @@ func New(opts Options) *Set {
 	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
 }
 
-// Files are the names of the files that were looked at.
+// Files returns the names of the files that were looked at.
 func (s *Set) Files() []string { return s.looked }
 
-// Errors are why files could not be looked at.
+// Errors returns why files could not be looked at.
 func (s *Set) Errors() []error { return s.errors }
 
 // Findings returns all that the rules have found, sorted by file and place. No
@@ -146,10 +146,10 @@ func (s *Set) sortedLinks() []*link {
 
 // knownSite is a site, and what its own file says of its probe.
 type knownSite struct {
-	name Probe
-	id   string
-	told bool // by a struct sdt_probe
-	link *link
+	name       Probe
+	id         string
+	fromStruct bool // by a struct sdt_probe
+	link       *link
 }
 
 // require finds the required probes that no site has. What the definition of a probe

@@ -10,23 +10,23 @@ import (
 
 // definer collects the probe objects of a file.
 type definer struct {
-	*looker
+	*fileChecker
 	groups map[int]int // of an object's sections
 	order  []image.Addr
 	at     map[image.Addr]*definition
 }
 
 // definitions notes the probe objects that a file defines, and what it exports.
-func (l *looker) definitions() error {
-	d := &definer{looker: l, at: map[image.Addr]*definition{}}
-	set, err := l.probes.Set()
+func (c *fileChecker) definitions() error {
+	d := &definer{fileChecker: c, at: map[image.Addr]*definition{}}
+	set, err := c.probes.Set()
 	if err != nil {
 		return err
 	}
 	for _, at := range set {
 		d.object(at)
 	}
-	found, err := l.NamesContain([][]byte{[]byte(l.set.opts.ProbePrefix)})
+	found, err := c.NamesContain([][]byte{[]byte(c.set.opts.ProbePrefix)})
 	if err != nil {
 		return err
 	}
@@ -35,28 +35,28 @@ func (l *looker) definitions() error {
 			return err
 		}
 	}
-	if !l.relocatable() {
+	if !c.relocatable() {
 		if err := d.exports(); err != nil {
 			return err
 		}
 	}
 	for _, at := range d.order {
 		def := d.at[at]
-		if def.probe, err = l.probes.Of(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
+		if def.probe, err = c.probes.Lookup(image.Ref{Addr: at, Symbol: def.symbol}); err != nil {
 			return err
 		}
-		f, err := l.finding(UnusedProbe, at, nameOf(def.probe), "")
+		f, err := c.finding(UnusedProbe, at, nameOf(def.probe), "")
 		if err != nil {
 			return err
 		}
 		def.finding = *f
-		def.bySites = def.image && l.probes.DefinedBySites(at)
-		l.link.probes = append(l.link.probes, *def)
+		def.bySites = def.image && c.probes.DefinedBySites(at)
+		c.link.probes = append(c.link.probes, *def)
 	}
 	return nil
 }
 
-// object is the definition at a place.
+// object returns the definition at a place.
 func (d *definer) object(at image.Addr) *definition {
 	if d.at[at] == nil {
 		d.at[at] = &definition{image: !d.relocatable()}

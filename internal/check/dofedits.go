@@ -19,8 +19,8 @@ import (
 
 // dofLink is what is known of `dtrace -G` in the objects of one link.
 type dofLink struct {
-	edited []dofEdited
-	told   map[string]bool // symbols of functions that DOF refers to
+	edited     []dofEdited
+	referenced map[string]bool // symbols of functions that DOF refers to
 }
 
 // dofEdited is a site that -G has disabled.
@@ -30,52 +30,52 @@ type dofEdited struct {
 }
 
 // dofEdits looks at what `dtrace -G` has edited, in an object or an image.
-func (l *looker) dofEdits() error {
-	if !l.relocatable() {
-		return l.dofImage()
+func (c *fileChecker) dofEdits() error {
+	if !c.relocatable() {
+		return c.dofImage()
 	}
-	if err := l.dofTold(); err != nil {
+	if err := c.dofFunctions(); err != nil {
 		return err
 	}
-	edits, marks, err := patch.DOFEdits(l.Object.Object)
+	edits, marks, err := patch.DOFEdits(c.Object.Object)
 	if err != nil {
 		return err
 	}
 	for i := range edits {
 		e := &edits[i]
 		at := image.Addr{Section: e.Section, Offset: e.Record}
-		if err := l.stubSite(e.Stub.ID, at); err != nil {
+		if err := c.stubSite(e.Stub.ID, at); err != nil {
 			return err
 		}
-		if e.Stub.Kind == arch.Enabled && !l.Machine.Traits().DOF.Tests {
+		if e.Stub.Kind == arch.Enabled && !c.Machine.Traits().DOF.Tests {
 			continue // no kernel arms it, and -G has said so
 		}
-		f, err := l.finding(LostSite, at, e.Stub.ID, "")
+		f, err := c.finding(LostSite, at, e.Stub.ID, "")
 		if err != nil {
 			return err
 		}
-		l.link.dof.edited = append(l.link.dof.edited, dofEdited{*f, e.Function, e.Alias})
+		c.link.dof.edited = append(c.link.dof.edited, dofEdited{*f, e.Function, e.Alias})
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
-		if err := l.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and is no form of that any more"); err != nil {
+		if err := c.add(UnknownSite, at, marks[i].Stub.ID, "was disabled by dtrace -G, and no longer has a form of that"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dofTold notes the functions that the DOF of an object refers to.
-func (l *looker) dofTold() error {
-	for i := range l.Sections {
-		if l.Sections[i].Name != dof.SectionName {
+// dofFunctions notes the functions that the DOF of an object refers to.
+func (c *fileChecker) dofFunctions() error {
+	for i := range c.Sections {
+		if c.Sections[i].Name != dof.SectionName {
 			continue
 		}
-		relocs, err := l.RelocSections()
+		relocs, err := c.RelocSections()
 		if err != nil {
 			return err
 		}
-		syms, err := l.Symbols()
+		syms, err := c.Symbols()
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ func (l *looker) dofTold() error {
 			if rs.Target != i {
 				continue
 			}
-			if err := l.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-				l.link.dof.tell(syms.Name(int(r.Sym)))
+			if err := c.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+				c.link.dof.tell(syms.Name(int(r.Sym)))
 				return nil
 			}); err != nil {
 				return err
@@ -95,27 +95,27 @@ func (l *looker) dofTold() error {
 }
 
 func (d *dofLink) tell(symbol string) {
-	if d.told == nil {
-		d.told = map[string]bool{}
+	if d.referenced == nil {
+		d.referenced = map[string]bool{}
 	}
-	d.told[symbol] = true
+	d.referenced[symbol] = true
 }
 
 // lostDOF finds the sites in objects that no DOF of the link names.
 func (l *link) lostDOF() {
 	for i := range l.dof.edited {
-		if e := &l.dof.edited[i]; !l.dof.told[e.alias] && !l.dof.told[e.function] {
+		if e := &l.dof.edited[i]; !l.dof.referenced[e.alias] && !l.dof.referenced[e.function] {
 			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}
 }
 
 // dofImage finds the functions of an image with aliases of which its DOF tells no site.
-func (l *looker) dofImage() error {
-	if named, err := l.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
+func (c *fileChecker) dofImage() error {
+	if named, err := c.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
 		return err
 	}
-	syms, err := l.Symbols()
+	syms, err := c.Symbols()
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (l *looker) dofImage() error {
 	if len(aliases) == 0 {
 		return nil
 	}
-	probes, _, err := dofprobes.Read(l.Object.Object, l.code.Image)
+	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (l *looker) dofImage() error {
 	for i := range aliases {
 		s := &aliases[i]
 		if next, _ := slices.BinarySearch(told, s.Value); next == len(told) || told[next]-s.Value >= s.Size {
-			if err := l.add(LostSite, image.Addr{Offset: s.Value}, "",
+			if err := c.add(LostSite, image.Addr{Offset: s.Value}, "",
 				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link"); err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ import (
 	"sdtconvert/resolve"
 )
 
-// looker looks at one file.
-type looker struct {
+// fileChecker checks one file.
+type fileChecker struct {
 	*input.Object
 	set     *Set
 	link    *link
@@ -34,138 +34,138 @@ type looker struct {
 	counts     map[counted]bool
 
 	live      map[image.Addr]bool // sites that live-call was said of
-	untold    []untoldSite
+	unclear   []unclearSite
 	firstSite map[string]image.Addr // of each probe that has an id
 }
 
-// look applies the rules to the file. After an error some of them were not applied.
-func (l *looker) look() error {
-	s := l.set
-	s.files = append(s.files, l.Name)
-	l.index, l.link = len(s.files)-1, s.linkOf(l.Object)
-	l.live, l.firstSite, l.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
-	mentioned, err := l.NamesContain(s.opts.Names.Needles())
+// check applies the rules to the file. After an error some of them were not applied.
+func (c *fileChecker) check() error {
+	s := c.set
+	s.files = append(s.files, c.Name)
+	c.index, c.link = len(s.files)-1, s.linkOf(c.Object)
+	c.live, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
+	mentioned, err := c.NamesContain(s.opts.Names.Needles())
 	if err != nil {
 		return err
 	}
 	var stubs *patch.Scan
-	if mentioned && l.relocatable() {
-		if stubs, err = l.calls(); err != nil {
+	if mentioned && c.relocatable() {
+		if stubs, err = c.calls(); err != nil {
 			return err
 		}
 	}
-	if l.code == nil {
-		return nil // then nobody has converted it
+	if c.code == nil {
+		return nil // then it is not converted
 	}
-	l.probes = linkerset.NewProbes(l.code.Image, s.opts.ProbePrefix)
-	l.states = sitestate.New(l.Object.Object, l.code.Image, l.code.Image, 0, s.opts.Names)
-	if err := l.definitions(); err != nil {
+	c.probes = linkerset.NewProbes(c.code.Image, s.opts.ProbePrefix)
+	c.states = sitestate.New(c.Object.Object, c.code.Image, c.code.Image, 0, s.opts.Names)
+	if err := c.definitions(); err != nil {
 		return err
 	}
-	recorded, err := l.records()
+	recorded, err := c.records()
 	if err != nil {
 		return err
 	}
-	if err := l.notes(); err != nil {
+	if err := c.notes(); err != nil {
 		return err
 	}
-	if err := l.missingNotes(); err != nil {
+	if err := c.missingNotes(); err != nil {
 		return err
 	}
-	if err := l.operands(); err != nil {
+	if err := c.operands(); err != nil {
 		return err
 	}
-	if err := l.guardSymbols(); err != nil {
+	if err := c.guardSymbols(); err != nil {
 		return err
 	}
-	if err := l.dofEdits(); err != nil {
+	if err := c.dofEdits(); err != nil {
 		return err
 	}
-	if err := l.guardReads(); err != nil {
+	if err := c.guardReads(); err != nil {
 		return err
 	}
-	if err := s.reached.add(l); err != nil {
+	if err := s.reached.add(c); err != nil {
 		return err
 	}
-	if !l.relocatable() {
-		if err := l.linkedStubs(mentioned); err != nil {
+	if !c.relocatable() {
+		if err := c.linkedStubs(mentioned); err != nil {
 			return err
 		}
 	}
-	if err := l.untoldSites(); err != nil {
+	if err := c.reportUnclear(); err != nil {
 		return err
 	}
 	if recorded || stubs != nil && len(stubs.Calls) > 0 {
-		return l.prototypes()
+		return c.prototypes()
 	}
 	return nil
 }
 
-func (l *looker) relocatable() bool { return l.Type == elf.ET_REL }
+func (c *fileChecker) relocatable() bool { return c.Type == elf.ET_REL }
 
 // hasSymbols reports whether the symbols of functions are there, of the file or of its
 // separate debug file. The code has to be read.
-func (l *looker) hasSymbols() bool {
-	from := l.code.Functions().From()
+func (c *fileChecker) hasSymbols() bool {
+	from := c.code.Functions().From()
 	return from == resolve.Symtab || from == resolve.Debug
 }
 
 // finding makes a finding at a place.
-func (l *looker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
+func (c *fileChecker) finding(rule *Rule, at image.Addr, probe, format string, args ...any) (*Finding, error) {
 	f := Finding{
-		Rule: rule, File: l.Name, Place: l.code.Image.Place(at), Address: at.Offset,
-		Probe: probe, Message: fmt.Sprintf(format, args...), file: l.index, at: at,
+		Rule: rule, File: c.Name, Place: c.code.Image.Place(at), Address: at.Offset,
+		Probe: probe, Message: fmt.Sprintf(format, args...), file: c.index, at: at,
 	}
-	if at.Section > 0 && at.Section < len(l.Sections) {
-		f.Section = l.Sections[at.Section].Name
+	if at.Section > 0 && at.Section < len(c.Sections) {
+		f.Section = c.Sections[at.Section].Name
 	}
-	if l.code.Image.Executable(at) {
-		if err := l.code.Read(); err != nil {
+	if c.code.Image.Executable(at) {
+		if err := c.code.Read(); err != nil {
 			return nil, err
 		}
-		place := l.code.Function(at)
+		place := c.code.Function(at)
 		f.Function, f.FunctionOffset, f.Symbol, f.Unsized = place.Function, place.FunctionOffset, place.Symbol, place.Unsized
-		f.Source, f.Line = l.code.Source(at)
+		f.Source, f.Line = c.code.Source(at)
 	}
 	return &f, nil
 }
 
 // add adds a finding at a place.
-func (l *looker) add(rule *Rule, at image.Addr, probe, format string, args ...any) error {
-	f, err := l.finding(rule, at, probe, format, args...)
+func (c *fileChecker) add(rule *Rule, at image.Addr, probe, format string, args ...any) error {
+	f, err := c.finding(rule, at, probe, format, args...)
 	if err == nil {
-		l.set.findings = append(l.set.findings, *f)
+		c.set.findings = append(c.set.findings, *f)
 	}
 	return err
 }
 
 // addWhole adds a finding of the whole file.
-func (l *looker) addWhole(rule *Rule, probe, format string, args ...any) {
-	l.set.findings = append(l.set.findings, Finding{
-		Rule: rule, File: l.Name, Probe: probe, Message: fmt.Sprintf(format, args...), file: l.index,
+func (c *fileChecker) addWhole(rule *Rule, probe, format string, args ...any) {
+	c.set.findings = append(c.set.findings, Finding{
+		Rule: rule, File: c.Name, Probe: probe, Message: fmt.Sprintf(format, args...), file: c.index,
 	})
 }
 
 // site notes that a probe has a site, in a function.
-func (l *looker) site(p linkerset.Probe, at image.Addr, function string) {
-	if _, ok := l.firstSite[p.ID]; !ok && p.ID != "" {
-		l.firstSite[p.ID] = at
+func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
+	if _, ok := c.firstSite[p.ID]; !ok && p.ID != "" {
+		c.firstSite[p.ID] = at
 	}
-	name := Probe{p.Provider, cmp.Or(p.Module, l.code.Module), cmp.Or(p.Function, function), p.Name}
-	l.set.sites = append(l.set.sites, knownSite{name, p.ID, p.Told, l.link})
+	name := Probe{p.Provider, cmp.Or(p.Module, c.code.Module), cmp.Or(p.Function, function), p.Name}
+	c.set.sites = append(c.set.sites, knownSite{name, p.ID, p.FromStruct, c.link})
 }
 
 // stubSite notes that a probe has a site which is not recorded.
-func (l *looker) stubSite(id string, at image.Addr) error {
-	if err := l.code.Read(); err != nil {
+func (c *fileChecker) stubSite(id string, at image.Addr) error {
+	if err := c.code.Read(); err != nil {
 		return err
 	}
-	l.site(linkerset.FromID(id), at, l.code.Function(at).Function)
-	l.link.live[scopedID{l.scope(), idOf(linkerset.SplitID(id))}] = true
+	c.site(linkerset.ProbeFromID(id), at, c.code.Function(at).Function)
+	c.link.live[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
 	return nil
 }
 
-// reason is an error without the place, which a finding has anyhow.
+// reason returns an error without the place, which a finding has anyhow.
 func reason(err error) error {
 	for {
 		var at *elfreloc.Error

@@ -7,7 +7,7 @@ import (
 )
 
 // Key is what of a finding stays as it is when unrelated code moves: no address,
-// no line, no folder.
+// no line, no directory.
 type Key struct{ Rule, File, Function, Probe string }
 
 // Key returns the key of a finding. Several may share it.
@@ -19,7 +19,7 @@ func (f *Finding) Key() Key {
 	return Key{f.Rule.Name, Base(f.File), function, f.Probe}
 }
 
-// Base is the name of a file without folders; of a member of an archive,
+// Base returns the name of a file without directories; of a member of an archive,
 // archive(member).
 func Base(name string) string {
 	archive, member := splitMember(name)
@@ -32,7 +32,7 @@ func Base(name string) string {
 	return filepath.Base(archive) + "(" + filepath.Base(member) + ")"
 }
 
-// Path is the file that a finding is in: of a member the archive.
+// Path returns the file that a finding is in: of a member the archive.
 func (f *Finding) Path() string {
 	archive, _ := splitMember(f.File)
 	return archive
@@ -59,13 +59,13 @@ func splitMember(name string) (archive, member string) {
 	return name, ""
 }
 
-// Fingerprint is the key with the ordinal, as one line of text.
+// Fingerprint returns the key with the ordinal, as one line of text.
 func (f *Finding) Fingerprint() string {
 	k := f.Key()
 	return strings.Join([]string{k.Rule, Field(k.File), Field(k.Function), Field(k.Probe), strconv.Itoa(f.Ordinal)}, " ")
 }
 
-// Field is a part of a fingerprint: never empty, and without white space.
+// Field returns a part of a fingerprint: never empty, and without white space.
 func Field(s string) string {
 	if s = strings.Join(strings.Fields(s), "_"); s == "" {
 		return "-"

@@ -25,14 +25,14 @@ func mayBeSemaphore(name string) bool {
 }
 
 // guardReads notes the semaphores that the code of a file reads, by their symbols. What only
-// defines one is no guard: objects of provider files do, and linkers keep the semaphores of
+// defines one is not a guard: objects of provider files do, and linkers keep the semaphores of
 // functions that they drop.
-func (l *looker) guardReads() error {
-	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
+func (c *fileChecker) guardReads() error {
+	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
 	if err != nil || !found {
 		return err
 	}
-	syms, err := l.Symbols()
+	syms, err := c.Symbols()
 	if err != nil {
 		return err
 	}
@@ -42,36 +42,36 @@ func (l *looker) guardReads() error {
 			continue
 		}
 		s := syms.At(i)
-		of := &semaphore{id: l.semaphoreID(l.symbolRef(&s)), shown: s.Name}
-		held := s.Section > 0 && s.Section < len(l.Sections) && stapsdt.HoldsSemaphores(&l.Sections[s.Section])
+		of := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), shown: s.Name}
+		held := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
 		if held {
-			l.link.held[scopedSemaphore{l.scope(), of.id}] = true
+			c.link.held[scopedSemaphore{c.scope(), of.id}] = true
 		}
-		if held || l.relocatable() {
+		if held || c.relocatable() {
 			symbols[uint32(i)] = of
 		}
 	}
-	if l.relocatable() {
-		return l.readsOfObject(symbols)
+	if c.relocatable() {
+		return c.readsOfObject(symbols)
 	}
-	return l.readsOfImage(symbols)
+	return c.readsOfImage(symbols)
 }
 
 // readsOfObject notes which of the symbols code refers to, by its relocations.
-func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
+func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) error {
 	if len(symbols) == 0 {
 		return nil
 	}
-	rels, err := l.RelocSections()
+	rels, err := c.RelocSections()
 	if err != nil {
 		return err
 	}
-	none, first := l.Machine.Traits().None, map[uint32]image.Addr{}
+	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
 	for _, rs := range rels {
-		if !l.Sections[rs.Target].Executable() {
+		if !c.Sections[rs.Target].Executable() {
 			continue
 		}
-		if err := l.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+		if err := c.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 			if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
 				first[r.Sym] = image.Addr{Section: rs.Target, Offset: r.Offset}
 			}
@@ -81,7 +81,7 @@ func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
 		}
 	}
 	for _, sym := range slices.Sorted(maps.Keys(first)) {
-		if err := l.readAt(symbols[sym], first[sym]); err != nil {
+		if err := c.readAt(symbols[sym], first[sym]); err != nil {
 			return err
 		}
 	}
@@ -89,8 +89,8 @@ func (l *looker) readsOfObject(symbols map[uint32]*semaphore) error {
 }
 
 // readsOfImage notes which of the semaphores code reads, as far as the machine tells.
-func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
-	reader, ok := l.Machine.(arch.Reader)
+func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
+	reader, ok := c.Machine.(arch.Reader)
 	if !ok || len(symbols) == 0 {
 		return nil
 	}
@@ -104,8 +104,8 @@ func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
 		lo, hi = min(lo, address), max(hi, address+1)
 	}
 	first := map[uint64]uint64{} // the code that reads it, by the address of the semaphore
-	if err := l.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
-		reader.Reads(code, pc, l.globalOffsetTable(), lo, hi, func(from, address uint64) {
+	if err := c.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
+		reader.Reads(code, pc, c.globalOffsetTable(), lo, hi, func(from, address uint64) {
 			if _, known := first[address]; !known && at[address] != nil {
 				first[address] = from
 			}
@@ -114,7 +114,7 @@ func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
 		return err
 	}
 	for _, address := range slices.Sorted(maps.Keys(first)) {
-		if err := l.readAt(at[address], image.Addr{Offset: first[address]}); err != nil {
+		if err := c.readAt(at[address], image.Addr{Offset: first[address]}); err != nil {
 			return err
 		}
 	}
@@ -122,8 +122,8 @@ func (l *looker) readsOfImage(symbols map[uint32]*semaphore) error {
 }
 
 // eachCode calls f with the code of an image, in pieces that overlap.
-func (l *looker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error {
-	s := &linkedStubs{looker: l, overlap: overlap}
+func (c *fileChecker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error {
+	s := &linkedStubs{fileChecker: c, overlap: overlap}
 	return s.sections(func(sec *elfreloc.Section) func([]byte, uint64) error {
 		if !sec.Executable() {
 			return nil
@@ -135,11 +135,11 @@ func (l *looker) eachCode(overlap uint64, f func(code []byte, pc uint64)) error 
 	})
 }
 
-// globalOffsetTable is the address of that table, 0 where there is none.
-func (l *looker) globalOffsetTable() uint64 {
-	for i := range l.Sections {
-		if l.Sections[i].Name == ".got" {
-			return l.Sections[i].Addr
+// globalOffsetTable returns the address of that table, 0 where there is none.
+func (c *fileChecker) globalOffsetTable() uint64 {
+	for i := range c.Sections {
+		if c.Sections[i].Name == ".got" {
+			return c.Sections[i].Addr
 		}
 	}
 	return 0
@@ -147,16 +147,16 @@ func (l *looker) globalOffsetTable() uint64 {
 
 // readAt notes that code reads a semaphore. A finding of it has the name in place of a probe:
 // nothing tells where the provider's ends.
-func (l *looker) readAt(s *semaphore, at image.Addr) error {
+func (c *fileChecker) readAt(s *semaphore, at image.Addr) error {
 	probe, isGuard := strings.CutPrefix(s.shown, patch.GuardPrefix)
 	if !isGuard {
 		probe = strings.TrimSuffix(s.shown, stapsdt.SemaphoreSuffix)
 	}
-	f, err := l.finding(DeadGuard, at, probe, "")
+	f, err := c.finding(DeadGuard, at, probe, "")
 	if err != nil {
 		return err
 	}
 	s.finding = *f
-	l.link.read[l.scope()] = append(l.link.read[l.scope()], *s)
+	c.link.read[c.scope()] = append(c.link.read[c.scope()], *s)
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 
 // guardSymbols notes the semaphores that have no name of a probe yet. Conversions with notes
 // give them one.
-func (l *looker) guardSymbols() error {
-	found, err := l.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
+func (c *fileChecker) guardSymbols() error {
+	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix)})
 	if err != nil || !found {
 		return err
 	}
-	syms, err := l.Symbols()
+	syms, err := c.Symbols()
 	if err != nil {
 		return err
 	}
@@ -27,22 +27,22 @@ func (l *looker) guardSymbols() error {
 			continue
 		}
 		s := syms.At(i)
-		at := l.symbolRef(&s)
+		at := c.symbolRef(&s)
 		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
-		f, err := l.finding(DeadGuard, at.Addr, id, "")
+		f, err := c.finding(DeadGuard, at.Addr, id, "")
 		if err != nil {
 			return err
 		}
-		key := scopedID{l.scope(), idOf(linkerset.SplitID(id))}
-		l.link.guards[key] = append(l.link.guards[key], semaphore{l.semaphoreID(at), s.Name, *f})
+		key := scopedID{c.scope(), idOf(linkerset.SplitID(id))}
+		c.link.guards[key] = append(c.link.guards[key], semaphore{c.semaphoreID(at), s.Name, *f})
 	}
 	return nil
 }
 
-// symbolRef is what a relocation against a symbol refers to.
-func (l *looker) symbolRef(s *elfreloc.Symbol) image.Ref {
+// symbolRef returns what a relocation against a symbol refers to.
+func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 	at := image.Ref{Addr: image.Addr{Offset: s.Value}, Undefined: s.Section == 0}
-	if l.relocatable() {
+	if c.relocatable() {
 		at.Addr.Section, at.Symbol = max(s.Section, 0), s.Name
 	}
 	return at
@@ -87,7 +87,7 @@ func (l *link) deadGuards() {
 // What to do about guards.
 const (
 	withNotes = "convert every object with --stapsdt"
-	oneName   = "give guard and trace point one name"
+	oneName   = "give guard and tracepoint one name"
 )
 
 // otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where
@@ -117,7 +117,7 @@ func (l *link) withoutNote(key scopedID, g *semaphore) {
 	}
 }
 
-// namedSemaphores are those that notes of any probe name: a:b_c and a_b:c share one.
+// namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
 func (l *link) namedSemaphores() map[scopedSemaphore]bool {
 	all := map[scopedSemaphore]bool{}
 	for key, probe := range l.noted {

@@ -253,7 +253,7 @@ func TestChangedSite(t *testing.T) {
 	})
 }
 
-// siteOf is the address of the first site of a probe, as list prints it.
+// siteOf returns the address of the first site of a probe, as list prints it.
 func (b *build) siteOf(name, probe string) string {
 	b.Helper()
 	cmd := b.output(converter, "list", "-v", name, probe)

@@ -39,7 +39,7 @@ type link struct {
 
 	dof dofLink
 
-	told map[string]*definition // by id, once a name was asked for
+	definitions map[string]*definition // by id, once a name was asked for
 
 	hiddenFile  int // whose names hiddenNames are
 	hiddenNames map[string]bool
@@ -61,7 +61,7 @@ const allObjects = -1
 
 // use is a reference of a file to a probe object that it does not define.
 type use struct {
-	finding Finding // what it is if nobody defines it
+	finding Finding // what it is if it stays undefined
 	hidden  bool    // reaches into no other module
 }
 
@@ -80,11 +80,11 @@ func (s *Set) linkOf(o *input.Object) *link {
 }
 
 // scope tells the probes of images apart, which are not linked with each other.
-func (l *looker) scope() int {
-	if l.relocatable() {
+func (c *fileChecker) scope() int {
+	if c.relocatable() {
 		return allObjects
 	}
-	return l.index
+	return c.index
 }
 
 // knowsUse reports whether a use of a probe object by a file was noted: the first
@@ -124,20 +124,20 @@ func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 	l.set.findings = append(l.set.findings, f)
 }
 
-// nameOf is the name of a site's probe, by its definition where another file has it.
+// nameOf returns the name of a site's probe, by its definition where another file has it.
 func (l *link) nameOf(site knownSite) Probe {
-	if site.told || site.id == "" {
+	if site.fromStruct || site.id == "" {
 		return site.name
 	}
-	if l.told == nil {
-		l.told = map[string]*definition{}
+	if l.definitions == nil {
+		l.definitions = map[string]*definition{}
 		for i := range l.probes {
-			if d := &l.probes[i]; d.probe.Told && l.told[d.probe.ID] == nil {
-				l.told[d.probe.ID] = d
+			if d := &l.probes[i]; d.probe.FromStruct && l.definitions[d.probe.ID] == nil {
+				l.definitions[d.probe.ID] = d
 			}
 		}
 	}
-	d := l.told[site.id]
+	d := l.definitions[site.id]
 	if d == nil {
 		return site.name
 	}
@@ -146,7 +146,7 @@ func (l *link) nameOf(site knownSite) Probe {
 	}
 }
 
-// undefined finds the uses of a probe object that nobody defines.
+// undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
 	for _, u := range l.uses[name] {
 		switch inImage := u.finding.Rule == UnresolvedProbe; {
@@ -222,7 +222,7 @@ func (l *link) duplicates() {
 				continue
 			}
 		}
-		if !d.probe.Told {
+		if !d.probe.FromStruct {
 			continue
 		}
 		p := d.probe

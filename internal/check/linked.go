@@ -14,14 +14,14 @@ import (
 
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
-	*looker
-	at    map[uint64]*stubFunction // where they are defined, or entered, and described
-	slots map[uint64]string        // of the global offset table, by address
-	needs map[string]bool          // those that are not defined
-	said  map[image.Addr]bool
+	*fileChecker
+	at       map[uint64]*stubFunction // where they are defined, or entered, and described
+	slots    map[uint64]string        // of the global offset table, by address
+	needs    map[string]bool          // those that are not defined
+	reported map[image.Addr]bool
 
 	filled map[uint64]bool // the words that the loader puts the address of a symbol into
-	table  uint64          // where the global offset table is, for who names slots from there
+	table  uint64          // where the global offset table is, for code that names slots from there
 
 	descriptors []*elfreloc.Section // of functions
 
@@ -35,17 +35,16 @@ type stubFunction struct {
 }
 
 // linkedStubs looks for what is left of stubs in an image: in one of converted
-// objects nothing is. That a stub is defined there is no fault as long as nobody
-// uses it.
-func (l *looker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{looker: l, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, said: map[image.Addr]bool{}, filled: map[uint64]bool{}}
+// objects nothing is. An unused definition of a stub is not a fault.
+func (c *fileChecker) linkedStubs(mentioned bool) error {
+	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, reported: map[image.Addr]bool{}, filled: map[uint64]bool{}}
 	s.findDescriptors()
-	dynamic, err := l.DynamicSymbols()
+	dynamic, err := c.DynamicSymbols()
 	if err != nil {
 		return err
 	}
 	if mentioned {
-		syms, err := l.Symbols()
+		syms, err := c.Symbols()
 		if err != nil {
 			return err
 		}
@@ -80,8 +79,8 @@ func (l *looker) linkedStubs(mentioned bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
 		_, id, _ := s.set.opts.Names.Match(name)
-		l.link.usedIDs[scopedID{l.index, id}] = true
-		l.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
+		c.link.usedIDs[scopedID{c.index, id}] = true
+		c.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
 	}
 	return nil
 }
@@ -240,8 +239,8 @@ func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr
 	return nil
 }
 
-// bridges looks for code of linkers that goes on to a stub: who enters it calls the stub, and
-// not what is in it.
+// bridges looks for code of linkers that goes on to a stub: code that enters it calls
+// the stub, and not what is in it.
 func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
 	m, ok := s.Machine.(arch.Bridger)
 	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
@@ -255,7 +254,7 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 			}
 			s.at[at] = f
 			for inside := range size {
-				s.said[image.Addr{Offset: at + inside}] = true
+				s.reported[image.Addr{Offset: at + inside}] = true
 			}
 		})
 		return nil
@@ -267,7 +266,7 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 	switch {
 	case sec.Flags&elf.SHF_EXECINSTR != 0:
 		return s.branches
-	case isGOT(sec), s.describes(sec.Addr): // which code may load from, and nobody else
+	case isGOT(sec), s.describes(sec.Addr): // which only code may load from
 		return nil
 	}
 	switch sec.Type {
@@ -280,10 +279,10 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
 	s.Machine.Branches(code, pc, func(at, to uint64) {
 		f, site := s.at[to], image.Addr{Offset: at}
-		if f == nil || s.live[site] || s.said[site] || err != nil {
+		if f == nil || s.live[site] || s.reported[site] || err != nil {
 			return
 		}
-		s.said[site] = true
+		s.reported[site] = true
 		err = s.call(site, f)
 	})
 	return err
@@ -343,9 +342,9 @@ func (s *linkedStubs) words(data []byte, addr uint64) error {
 
 // address reports a stub's address in data.
 func (s *linkedStubs) address(at image.Addr, f *stubFunction) error {
-	if s.said[at] {
+	if s.reported[at] {
 		return nil
 	}
-	s.said[at] = true
+	s.reported[at] = true
 	return s.add(StubAddress, at, s.use(f), "holds the address of %s; do not take the stub's address", f)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // take notes that a copy has become an instance, and what it has lost.
-func (im *imageSites) take(l *looker, p *pair) error {
+func (im *imageSites) take(c *fileChecker, p *pair) error {
 	gone := &lost{sameSize: p.sameSize}
 	for i, s := range p.sites {
 		want := &p.copy.sites[i]
@@ -21,9 +21,9 @@ func (im *imageSites) take(l *looker, p *pair) error {
 		var err error
 		switch {
 		case s == nil:
-			f, err = l.lostSite(p, want)
-		case want.Noted && l.noteAt[s.at] == nil && !l.wantsNotes && !l.link.unread[l.scope()]:
-			f, err = l.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
+			f, err = c.lostSite(p, want)
+		case want.HasNote && c.noteAt[s.at] == nil && !c.wantsNotes && !c.link.unread[c.scope()]:
+			f, err = c.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
 		default:
 			continue
 		}
@@ -39,19 +39,19 @@ func (im *imageSites) take(l *looker, p *pair) error {
 	return nil
 }
 
-// lostSite is the finding of a site that an instance does not have. Its address is that of
-// the function: other code may stand at the place that the site had. The line is the one
-// that the manifest has, if it has any.
-func (l *looker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
+// lostSite returns the finding of a site that an instance does not have. Its address is
+// that of the function: other code may stand at the place that the site had. The line is
+// the one that the manifest has, if it has any.
+func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
-	f, err := l.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, told(site))
+	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, sourceKind(site))
 	if err == nil {
 		f.setSource(site)
 	}
 	return f, err
 }
 
-// setSource has a finding tell the line that the manifest has of a site.
+// setSource makes a finding name the line that the manifest has of a site.
 func (f *Finding) setSource(site *manifest.Site) {
 	colon := strings.LastIndexByte(site.Source, ':')
 	if colon <= 0 {
@@ -62,8 +62,8 @@ func (f *Finding) setSource(site *manifest.Site) {
 	}
 }
 
-// told names what describes a site.
-func told(site *manifest.Site) string {
+// sourceKind names what describes a site.
+func sourceKind(site *manifest.Site) string {
 	if site.Note != nil {
 		return "note"
 	}

@@ -59,7 +59,7 @@ var combinations = slices.DeleteFunc([]toolchain{
 	{"s390x-gcc-c", toolchains.S390X, toolchains.GCC, false},
 }, func(tc toolchain) bool { return !tc.machine.Has(toolchains.GCC) })
 
-// compiler is the command of the compiler.
+// compiler returns the command of the compiler.
 func (tc toolchain) compiler() []string {
 	if tc.cxx {
 		return tc.machine.CXX(tc.cc)
@@ -67,7 +67,7 @@ func (tc toolchain) compiler() []string {
 	return tc.machine.CC(tc.cc)
 }
 
-// driver is the compiler that links.
+// driver returns the compiler that links.
 func (tc toolchain) driver() string {
 	if tc.cxx {
 		return tc.machine.Tool("g++")
@@ -83,11 +83,11 @@ func TestMachinesAreCovered(t *testing.T) {
 	toolchains.Covers(t, all...)
 }
 
-// build is a folder in which a test builds with one toolchain.
+// build is a directory in which a test builds with one toolchain.
 type build struct {
 	*testing.T
 	toolchain
-	folder string
+	directory string
 }
 
 // eachToolchain runs a test with some toolchains: the rules are the same for all.
@@ -116,12 +116,12 @@ func (b *build) eachLinker(test func(b *build, l toolchains.Linker)) {
 	}
 }
 
-func (b *build) path(name string) string { return filepath.Join(b.folder, name) }
+func (b *build) path(name string) string { return filepath.Join(b.directory, name) }
 
-// run runs a tool in the folder.
+// run runs a tool in the directory.
 func (b *build) run(words ...string) {
 	b.Helper()
-	tools.Command{Folder: b.folder}.Must(b.T, words[0], words[1:]...)
+	tools.Command{Directory: b.directory}.Must(b.T, words[0], words[1:]...)
 }
 
 func (b *build) write(name, text string) {
@@ -180,7 +180,7 @@ type report struct {
 func (b *build) check(words ...string) report {
 	b.Helper()
 	cmd := exec.Command(converter, append([]string{"check", "--format=json"}, words...)...)
-	cmd.Dir = b.folder
+	cmd.Dir = b.directory
 	out, err := cmd.Output()
 	status := 0
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -242,8 +242,8 @@ func (b *build) clean(words ...string) {
 	b.finds([]string{}, words...)
 }
 
-// output runs a tool in the folder, and returns its standard output.
+// output runs a tool in the directory, and returns its standard output.
 func (b *build) output(words ...string) string {
 	b.Helper()
-	return tools.Command{Folder: b.folder}.Output(b.T, words[0], words[1:]...)
+	return tools.Command{Directory: b.directory}.Output(b.T, words[0], words[1:]...)
 }

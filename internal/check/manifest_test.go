@@ -164,9 +164,9 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 		b.write("two.c", "#include \"inline.h\"\nint two(int n) { return twice(n) + 2; }\n")
 		b.write("main.c", "int one(int);\nint two(int);\nint main() { return one(1) + two(2); }\n")
 		for _, name := range []string{"one", "two", "main"} {
-			b.compile(name+".o", name+".c", "-I"+b.folder)
+			b.compile(name+".o", name+".c", "-I"+b.directory)
 		}
-		b.compile("none.o", "one.c", "-I"+b.folder, "-DSDT_DISABLE")
+		b.compile("none.o", "one.c", "-I"+b.directory, "-DSDT_DISABLE")
 		b.compile("define.o", "define.c")
 		b.run("cp", "one.o", "plain.o")
 		b.manifest("m.json", "one.o", "two.o", "define.o")

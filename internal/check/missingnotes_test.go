@@ -6,8 +6,8 @@ import (
 	"sdtconvert/internal/testkit/toolchains"
 )
 
-// lostNotes removes the notes from prog. Its manifest knows that there were some, as does who
-// asks for them; and nothing raises the semaphore of the test.
+// lostNotes removes the notes from prog. Its manifest knows that there were some, as does a user
+// with --require-notes; and nothing raises the semaphore of the test.
 func (b *build) lostNotes(manifest string) {
 	b.Helper()
 	b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog", "silent")

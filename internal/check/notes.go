@@ -33,42 +33,42 @@ type semaphoreID struct {
 	location
 }
 
-// idOf is the id of a probe by the names that a note has.
+// idOf returns the id of a probe by the names that a note has.
 func idOf(provider, name string) string { return provider + "___" + name }
 
 // notes looks at the notes of a file, and notes which semaphores they name.
-func (l *looker) notes() error {
-	all, faults, err := stapnotes.Read(l.Object.Object, l.code.Image)
+func (c *fileChecker) notes() error {
+	all, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
 	if err != nil {
 		return err
 	}
 	for _, fault := range faults {
-		l.addWhole(BrokenNote, "", "%s", placed(fault))
-		l.link.unread[l.scope()] = true
+		c.addWhole(BrokenNote, "", "%s", placed(fault))
+		c.link.unread[c.scope()] = true
 	}
-	l.noteAt = notesBySite(all)
-	l.findNoteSites(all)
-	if err := l.lookAtNoteSites(); err != nil {
+	c.noteAt = notesBySite(all)
+	c.findNoteSites(all)
+	if err := c.lookAtNoteSites(); err != nil {
 		return err
 	}
 	found := map[image.Addr]bool{}
 	for i := range all {
 		n := &all[i]
-		key := scopedID{l.scope(), idOf(n.Provider, n.Name)}
-		probe := l.link.noted[key]
+		key := scopedID{c.scope(), idOf(n.Provider, n.Name)}
+		probe := c.link.noted[key]
 		if probe == nil {
 			probe = &noted{}
-			l.link.noted[key] = probe
+			c.link.noted[key] = probe
 		}
 		if n.Semaphore.Null() {
 			continue
 		}
-		if err := l.named(probe, n); err != nil {
+		if err := c.named(probe, n); err != nil {
 			return err
 		}
-		if !l.relocatable() && !found[n.Semaphore.Addr] {
+		if !c.relocatable() && !found[n.Semaphore.Addr] {
 			found[n.Semaphore.Addr] = true
-			if err := l.place(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
+			if err := c.place(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (l *looker) notes() error {
 	return nil
 }
 
-// placed is the text of a fault without its file, which a finding has anyhow.
+// placed returns the text of a fault without its file, which a finding has anyhow.
 func placed(fault error) string {
 	if e, ok := errors.AsType[*elfreloc.Error](fault); ok {
 		return strings.TrimPrefix(e.Error(), e.File+": ")
@@ -85,39 +85,39 @@ func placed(fault error) string {
 }
 
 // named notes that a note of a probe names a semaphore.
-func (l *looker) named(probe *noted, n *stapnotes.Note) error {
-	s := semaphore{id: l.semaphoreID(n.Semaphore)}
+func (c *fileChecker) named(probe *noted, n *stapnotes.Note) error {
+	s := semaphore{id: c.semaphoreID(n.Semaphore)}
 	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == s.id }) {
 		return nil
 	}
-	f, err := l.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")
+	f, err := c.finding(SemaphoreMismatch, n.Site.Addr, shownID(n.Provider, n.Name), "")
 	if err != nil {
 		return err
 	}
 	s.finding = *f
-	if s.shown, err = l.shown(n.Semaphore); err != nil {
+	if s.shown, err = c.shown(n.Semaphore); err != nil {
 		return err
 	}
 	probe.semaphores = append(probe.semaphores, s)
 	return nil
 }
 
-func (l *looker) semaphoreID(s image.Ref) semaphoreID {
-	if l.relocatable() && s.Symbol != "" {
+func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
+	if c.relocatable() && s.Symbol != "" {
 		return semaphoreID{symbol: s.Symbol}
 	}
-	return semaphoreID{location: location{l.index, s.Addr}}
+	return semaphoreID{location: location{c.index, s.Addr}}
 }
 
-// shown is how messages call a semaphore.
-func (l *looker) shown(s image.Ref) (string, error) {
-	name, err := stapnotes.SemaphoreName(l.code.Image, s)
-	return cmp.Or(name, l.code.Image.Place(s.Addr)), err
+// shown returns how messages call a semaphore.
+func (c *fileChecker) shown(s image.Ref) (string, error) {
+	name, err := stapnotes.SemaphoreName(c.code.Image, s)
+	return cmp.Or(name, c.code.Image.Place(s.Addr)), err
 }
 
-// shownID is what findings call the probe of a note.
+// shownID returns what findings call the probe of a note.
 func shownID(provider, name string) string {
-	p := linkerset.FromID(idOf(provider, name))
+	p := linkerset.ProbeFromID(idOf(provider, name))
 	p.ID = ""
 	return nameOf(p)
 }
@@ -150,27 +150,27 @@ func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
 
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
-func (l *looker) missingNotes() error {
-	if l.link.unread[l.scope()] {
+func (c *fileChecker) missingNotes() error {
+	if c.link.unread[c.scope()] {
 		return nil
 	}
-	l.wantsNotes = l.set.opts.RequireNotes
-	for i := range l.entries {
-		l.wantsNotes = l.wantsNotes || l.entries[i].Kind == arch.Probe && l.noteAt[l.entries[i].Site] != nil
+	c.wantsNotes = c.set.opts.RequireNotes
+	for i := range c.entries {
+		c.wantsNotes = c.wantsNotes || c.entries[i].Kind == arch.Probe && c.noteAt[c.entries[i].Site] != nil
 	}
-	if !l.wantsNotes {
+	if !c.wantsNotes {
 		return nil
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
-		if e.Kind != arch.Probe || l.noteAt[e.Site] != nil || i > 0 && l.entries[i-1].Site == e.Site {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.Kind != arch.Probe || c.noteAt[e.Site] != nil || i > 0 && c.entries[i-1].Site == e.Site {
 			continue
 		}
-		probe, err := l.probes.Of(e.Probe)
+		probe, err := c.probes.Lookup(e.Probe)
 		if err != nil {
 			return err
 		}
-		if err := l.add(MissingNote, e.Site, nameOf(probe), "this site has a record and no note, so tracers do not find it; convert its object with --stapsdt"); err != nil {
+		if err := c.add(MissingNote, e.Site, nameOf(probe), "this site has a record and no note, so tracers do not find it; convert its object with --stapsdt"); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestTheirNoteSites(t *testing.T) {
 	})
 }
 
-// keepsUnused tells whether a linker keeps functions that nobody needs: GNU ld for their
+// keepsUnused reports whether a linker keeps unused functions: GNU ld for their
 // notes, mold for .ARM.exidx, and all that have descriptors.
 func keepsUnused(l toolchains.Linker, m *toolchains.Machine) bool {
 	return l.Family == "bfd" || l.Family == "mold" && (m == toolchains.ARM || m == toolchains.PPC64)
@@ -158,7 +158,7 @@ note first
 	})
 }
 
-// The manifest tells of the sites of objects that nothing has to be converted in, and check
+// The manifest lists the sites of objects that nothing has to be converted in, and check
 // which of them have come into the image.
 func TestManifestOfNotes(t *testing.T) {
 	eachToolchain(t, func(b *build) {
@@ -223,7 +223,7 @@ func (b *build) checkNotes(name string) {
 	}
 }
 
-// A site that has a record and a note is one, and its record tells of it.
+// A site that has a record and a note is one, known by its record.
 func TestNotesOfRecords(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compile("fire.o", "fire.c")

@@ -11,9 +11,9 @@ import (
 
 // calls looks at the references to stubs of an object: each is a call that is
 // still to be converted, or what cannot be.
-func (l *looker) calls() (*patch.Scan, error) {
-	opts := &l.set.opts
-	scan, err := patch.Find(l.Object.Object, l.Machine, opts.Names)
+func (c *fileChecker) calls() (*patch.Scan, error) {
+	opts := &c.set.opts
+	scan, err := patch.Find(c.Object.Object, c.Machine, opts.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -28,17 +28,17 @@ func (l *looker) calls() (*patch.Scan, error) {
 	for i := range plan.Sites {
 		site := &plan.Sites[i]
 		at := image.Addr{Section: site.Relocs.Target, Offset: site.Change.Site.Offset}
-		l.live[at] = true
+		c.live[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
-			if err := l.count(site.Stub.ID, at, n); err != nil {
+			if err := c.count(site.Stub.ID, at, n); err != nil {
 				return nil, err
 			}
 		}
-		if err := l.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", calls(site.Stub, site.Change.Site.Form)); err != nil {
+		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", calls(site.Stub, site.Change.Site.Form)); err != nil {
 			return nil, err
 		}
-		if err := l.use(site.Stub, objects, at); err != nil {
+		if err := c.use(site.Stub, objects, at); err != nil {
 			return nil, err
 		}
 	}
@@ -49,10 +49,10 @@ func (l *looker) calls() (*patch.Scan, error) {
 		if r := (*arch.Refusal)(nil); errors.As(refused.Err, &r) && r.Address {
 			rule = StubAddress
 		}
-		if err := l.add(rule, at, refused.Stub.ID, "%s against %s: %v", plan.RelocName(refused.Reloc.Type), refused.Stub.Name, refused.Err); err != nil {
+		if err := c.add(rule, at, refused.Stub.ID, "%s against %s: %v", plan.RelocName(refused.Reloc.Type), refused.Stub.Name, refused.Err); err != nil {
 			return nil, err
 		}
-		if err := l.use(refused.Stub, objects, at); err != nil {
+		if err := c.use(refused.Stub, objects, at); err != nil {
 			return nil, err
 		}
 	}
@@ -65,20 +65,20 @@ func calls(stub *patch.Stub, form arch.Form) string {
 }
 
 // use notes that the object needs a stub's probe.
-func (l *looker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
-	if err := l.stubSite(stub.ID, at); err != nil {
+func (c *fileChecker) use(stub *patch.Stub, objects patch.ProbeObjects, at image.Addr) error {
+	if err := c.stubSite(stub.ID, at); err != nil {
 		return err
 	}
 	if objects.Local(stub) {
-		l.link.usedIDs[scopedID{allObjects, stub.ID}] = true
+		c.link.usedIDs[scopedID{allObjects, stub.ID}] = true
 		return nil
 	}
-	if l.link.knowsUse(objects.Name(stub), l.index) {
+	if c.link.knowsUse(objects.Name(stub), c.index) {
 		return nil
 	}
-	f, err := l.finding(UndefinedProbe, at, stub.ID, "")
+	f, err := c.finding(UndefinedProbe, at, stub.ID, "")
 	if err == nil {
-		l.link.use(objects.Name(stub), use{finding: *f})
+		c.link.use(objects.Name(stub), use{finding: *f})
 	}
 	return err
 }

@@ -160,7 +160,7 @@ C void use_other(int n) { SDT_PROBE1(app, , , other, n); }
 	})
 }
 
-// threeArguments has a trace point with two arguments more than the definition.
+// threeArguments has a tracepoint with two arguments more than the definition.
 const threeArguments = `
 #include "program.h"
 SDT_PROBE_DECLARE(app, , , start);
@@ -300,7 +300,7 @@ func TestMarkedNop(t *testing.T) {
 // The names of probe objects may be behind those of all other symbols.
 func TestTimeOfManySymbols(t *testing.T) {
 	tools.Need(t, "as")
-	b := &build{T: t, folder: t.TempDir()}
+	b := &build{T: t, directory: t.TempDir()}
 	var text strings.Builder
 	for i := range 300_000 {
 		fmt.Fprintf(&text, "\t.globl s%d\ns%[1]d:\n", i)
@@ -310,7 +310,7 @@ func TestTimeOfManySymbols(t *testing.T) {
 	limit, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(limit, converter, "check", "many.o")
-	cmd.Dir = b.folder
+	cmd.Dir = b.directory
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", cmp.Or(limit.Err(), err), out)
 	}

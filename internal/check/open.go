@@ -37,7 +37,7 @@ func (s *Set) source(src *input.Source) error {
 	case errors.As(err, &late):
 		s.files = append(s.files, src.Name)
 		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: late.What, file: len(s.files) - 1})
-	case errors.Is(err, input.ErrPassedOver): // it holds nothing
+	case errors.Is(err, input.ErrSkipped): // it holds nothing
 	case err != nil:
 		return err
 	default:
@@ -51,13 +51,13 @@ func (s *Set) source(src *input.Source) error {
 
 // object looks at an object or an image. An error keeps the rules from being applied.
 func (s *Set) object(o *input.Object) error {
-	l := &looker{Object: o, set: s}
+	l := &fileChecker{Object: o, set: s}
 	if o.Machine != nil {
 		var err error
-		if l.code, err = locate.Of(o, locate.Options{Lines: true, Warn: s.opts.Warn}); err != nil {
+		if l.code, err = locate.NewCode(o, locate.Options{Lines: true, Warn: s.opts.Warn}); err != nil {
 			return err
 		}
 		defer l.code.Close()
 	}
-	return l.look()
+	return l.check()
 }

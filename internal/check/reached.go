@@ -27,7 +27,7 @@ type reached struct {
 
 // imageSites is what one file has.
 type imageSites struct {
-	linked   bool // it is no object
+	linked   bool // not an object
 	sites    []imageSite
 	used     []bool         // sites that some copy has
 	spare    map[string]int // the others
@@ -69,28 +69,28 @@ func newReached(m *Manifest) *reached {
 }
 
 // add compares the manifest with the sites of a file.
-func (r *reached) add(l *looker) error {
+func (r *reached) add(file *fileChecker) error {
 	if r == nil {
 		return nil
 	}
-	if err := l.code.Read(); err != nil {
+	if err := file.code.Read(); err != nil {
 		return err
 	}
-	if !l.hasSymbols() {
-		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", l.Name)
+	if !file.hasSymbols() {
+		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", file.Name)
 	}
-	im := &imageSites{linked: !l.relocatable(), spare: map[string]int{}}
-	byStart, err := im.read(l)
+	im := &imageSites{linked: !file.relocatable(), spare: map[string]int{}}
+	byStart, err := im.read(file)
 	if err != nil {
 		return err
 	}
 	instances := map[string][]*instance{}
-	for _, f := range l.code.Functions().Named(func(name string) bool { return r.manifest.names[name] }) {
-		in := &instance{Function: f, sourceFile: l.code.Functions().SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
+	for _, f := range file.code.Functions().Named(func(name string) bool { return r.manifest.names[name] }) {
+		in := &instance{Function: f, sourceFile: file.code.Functions().SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
 		instances[f.Raw] = append(instances[f.Raw], in)
 	}
 	for _, symbol := range slices.Sorted(maps.Keys(instances)) {
-		if err := r.assign(l, im, r.copies[symbol], instances[symbol]); err != nil {
+		if err := r.assign(file, im, r.copies[symbol], instances[symbol]); err != nil {
 			return err
 		}
 	}
@@ -111,25 +111,25 @@ func spareKey(id string, enabled, noted bool) string {
 }
 
 // read lists the sites of a file, and finds those of each function by its start.
-func (im *imageSites) read(l *looker) (map[image.Addr][]*imageSite, error) {
-	all := len(l.entries) + len(l.noteSites)
+func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, error) {
+	all := len(file.entries) + len(file.noteSites)
 	im.sites, im.used = make([]imageSite, 0, all), make([]bool, all)
-	for i := range l.entries {
-		e := &l.entries[i]
-		ids, err := l.probes.IDs(e.Probe)
+	for i := range file.entries {
+		e := &file.entries[i]
+		ids, err := file.probes.IDs(e.Probe)
 		if err != nil {
 			return nil, err
 		}
 		im.sites = append(im.sites, imageSite{at: e.Site, ids: ids, enabled: e.Kind == arch.Enabled})
 	}
-	for _, s := range l.noteSites {
+	for _, s := range file.noteSites {
 		im.sites = append(im.sites, imageSite{at: s.at, ids: s.ids(), noted: true})
 	}
 	byStart := map[image.Addr][]*imageSite{}
 	for i := range im.sites {
 		s := &im.sites[i]
 		s.index = i
-		f, ok := l.code.Functions().Lookup(s.at.Section, s.at.Offset)
+		f, ok := file.code.Functions().Lookup(s.at.Section, s.at.Offset)
 		if !ok {
 			continue
 		}
@@ -151,12 +151,12 @@ type pair struct {
 }
 
 // assign finds out which copy of a function each instance of it is.
-func (r *reached) assign(l *looker, im *imageSites, copies []*functionCopy, instances []*instance) error {
+func (r *reached) assign(file *fileChecker, im *imageSites, copies []*functionCopy, instances []*instance) error {
 	var pairs []pair
 	for _, c := range copies {
 		for _, in := range instances {
 			if c.sourceFile == "" || in.sourceFile == "" || c.sourceFile == in.sourceFile {
-				pairs = append(pairs, compare(c, in, l.Machine.Traits().Relaxes))
+				pairs = append(pairs, compare(c, in, file.Machine.Traits().Relaxes))
 			}
 		}
 	}
@@ -169,10 +169,10 @@ func (r *reached) assign(l *looker, im *imageSites, copies []*functionCopy, inst
 		switch {
 		case takenCopy[p.copy]:
 		case takenInstance[p.instance]:
-			im.outcomes = append(im.outcomes, outcome{copy: p.copy, kept: l.Name})
+			im.outcomes = append(im.outcomes, outcome{copy: p.copy, kept: file.Name})
 		default:
 			takenCopy[p.copy], takenInstance[p.instance] = true, true
-			if err := im.take(l, p); err != nil {
+			if err := im.take(file, p); err != nil {
 				return err
 			}
 		}
@@ -214,7 +214,7 @@ func compare(c *functionCopy, in *instance, relaxed bool) pair {
 }
 
 // find gives to each site of the copy that has none yet the first one of the instance that
-// matches, is nobody else's, and has the key that is wanted: so it need not look at all.
+// matches, is free, and has the wanted key: so it need not look at all.
 func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSite) []K) {
 	taken := make(map[*imageSite]bool, len(p.sites))
 	for _, s := range p.sites {

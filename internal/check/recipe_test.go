@@ -34,10 +34,10 @@ int main(int argc, char **argv)
 // recipe is what docs/check.md has of one, which is installed elsewhere here.
 type recipe struct {
 	*testing.T
-	folder, page string
+	directory, page string
 }
 
-// block is the fenced block behind a line of the page.
+// block returns the fenced block behind a line of the page.
 func (r *recipe) block(line, kind string) string {
 	r.Helper()
 	_, text, ok := strings.Cut(r.page, line)
@@ -49,7 +49,7 @@ func (r *recipe) block(line, kind string) string {
 	return text + "\n"
 }
 
-// steps are the commands of a service's block, those of them that are for a shell.
+// steps returns the commands of a service's block, those of them that are for a shell.
 func steps(yaml, before string) (all []string) {
 	for _, line := range strings.Split(yaml, "\n") {
 		if command, ok := strings.CutPrefix(strings.TrimSpace(line), before); ok {
@@ -61,7 +61,7 @@ func steps(yaml, before string) (all []string) {
 
 func (r *recipe) write(name, text string) {
 	r.Helper()
-	if err := os.WriteFile(filepath.Join(r.folder, name), []byte(text), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(r.directory, name), []byte(text), 0o666); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -69,8 +69,8 @@ func (r *recipe) write(name, text string) {
 // sh runs a command as a service does.
 func (r *recipe) sh(command string) (string, error) {
 	r.Helper()
-	c := tools.Command{Folder: r.folder, Env: []string{
-		"PATH=" + filepath.Join(r.folder, "bin") + ":" + os.Getenv("PATH"), "CPATH=" + include, "LC_ALL=C",
+	c := tools.Command{Directory: r.directory, Env: []string{
+		"PATH=" + filepath.Join(r.directory, "bin") + ":" + os.Getenv("PATH"), "CPATH=" + include, "LC_ALL=C",
 	}}
 	return c.Try("sh", "-ec", command)
 }
@@ -102,7 +102,7 @@ func TestRecipes(t *testing.T) {
 	}
 	r := &recipe{t, t.TempDir(), string(page)}
 	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
-		path := filepath.Join(r.folder, name)
+		path := filepath.Join(r.directory, name)
 		if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestRecipes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.folder, "libexec"))
+	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
 	r.write("CMakeLists.txt", project)
 	r.write("probes.txt", r.block("`probes.txt`:", ""))
 	gitHub, gitLab := steps(r.block("### With GitHub", "yaml"), "- run: "), steps(r.block("### With GitLab", "yaml"), "- ")

@@ -13,20 +13,20 @@ import (
 )
 
 // records looks at the records of a file, and reports whether there are any.
-func (l *looker) records() (found bool, err error) {
+func (c *fileChecker) records() (found bool, err error) {
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
-	foreign, err := linkerset.Foreign(l.Object.Object, l.Machine, l.set.opts.Layouts, []string{l.set.opts.ProbePrefix})
+	foreign, err := linkerset.ForeignLayouts(c.Object.Object, c.Machine, c.set.opts.Layouts, []string{c.set.opts.ProbePrefix})
 	if err != nil {
 		return false, err
 	}
-	for _, layout := range slices.Concat(l.set.opts.Layouts, foreign) {
-		some, faults, err := layout.Read(l.code.Image)
+	for _, layout := range slices.Concat(c.set.opts.Layouts, foreign) {
+		some, faults, err := layout.Read(c.code.Image)
 		if err != nil {
 			return false, err
 		}
 		for _, fault := range faults {
-			if err := l.add(DanglingRecord, fault.Record, "", "%v", reason(fault)); err != nil {
+			if err := c.add(DanglingRecord, fault.Record, "", "%v", reason(fault)); err != nil {
 				return false, err
 			}
 		}
@@ -38,102 +38,102 @@ func (l *looker) records() (found bool, err error) {
 	if len(layouts)+len(entries) == 0 {
 		return false, nil
 	}
-	if err := l.code.Read(); err != nil {
+	if err := c.code.Read(); err != nil {
 		return false, err
 	}
 	linkerset.Sort(entries)
-	l.entries = entries
+	c.entries = entries
 	for i := range entries {
-		if err := l.record(entries, i); err != nil {
+		if err := c.record(entries, i); err != nil {
 			return false, err
 		}
 	}
-	if err := l.bounds(layouts); err != nil {
+	if err := c.bounds(layouts); err != nil {
 		return false, err
 	}
-	return true, l.traits(layouts)
+	return true, c.traits(layouts)
 }
 
 // record looks at one of the records, which are sorted by their sites.
-func (l *looker) record(entries []linkerset.Entry, i int) error {
+func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	e := &entries[i]
-	probe, err := l.probes.Of(e.Probe)
+	probe, err := c.probes.Lookup(e.Probe)
 	if err != nil {
 		return err
 	}
-	id, place := nameOf(probe), l.code.Function(e.Site)
-	l.site(probe, e.Site, place.Function)
-	l.link.ofRecords[scopedID{l.scope(), linkerset.InSource(probe.Provider)}] = true
+	id, place := nameOf(probe), c.code.Function(e.Site)
+	c.site(probe, e.Site, place.Function)
+	c.link.ofRecords[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
 	if e.Kind == arch.Probe {
-		l.link.fired[l.notedID(probe)] = true
+		c.link.fired[c.notedID(probe)] = true
 	}
 	if !place.Known() {
-		if err := l.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
+		if err := c.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
 			return err
 		}
 	}
 	if i > 0 && entries[i-1].Site == e.Site {
-		if err := l.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", l.describe(&entries[i-1])); err != nil {
+		if err := c.add(DuplicateRecord, e.Site, id, "this site has a record already, of %s", c.describe(&entries[i-1])); err != nil {
 			return err
 		}
-	} else if err := l.state(e, probe); err != nil {
+	} else if err := c.state(e, probe); err != nil {
 		return err
 	}
-	return l.recorded(e, id)
+	return c.recorded(e, id)
 }
 
 // state looks at what is at a site.
-func (l *looker) state(e *linkerset.Entry, probe linkerset.Probe) error {
+func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	id := nameOf(probe)
-	found, err := l.states.Of(e)
+	found, err := c.states.StateOf(e)
 	if err != nil {
 		return err
 	}
 	switch found.State {
 	case sitestate.Disabled:
 		if e.Kind == arch.Enabled {
-			return l.test(e, probe)
+			return c.test(e, probe)
 		}
 	case sitestate.Live:
-		if l.live[e.Site] {
+		if c.live[e.Site] {
 			return nil
 		}
-		l.live[e.Site] = true
-		return l.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
+		c.live[e.Site] = true
+		return c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
 	case sitestate.Armed:
-		return l.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
+		return c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
 	case sitestate.Unknown:
 		if found.To != "" {
-			l.untold = append(l.untold, untoldSite{e.Site, id, found})
+			c.unclear = append(c.unclear, unclearSite{e.Site, id, found})
 			return nil
 		}
-		return l.unknown(e.Site, id, &found)
+		return c.unknown(e.Site, id, &found)
 	}
 	return nil
 }
 
-// untoldSite is one that goes somewhere, and what is there does not tell whether that is a
+// unclearSite is one that goes somewhere, and what is there does not tell whether that is a
 // stub.
-type untoldSite struct {
+type unclearSite struct {
 	at    image.Addr
 	probe string
 	found sitestate.Site
 }
 
 // unknown reports a site whose state is unknown.
-func (l *looker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
-	text := sitestate.CodeAround(l.code.Image, at)
-	return l.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
+func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site) error {
+	text := sitestate.CodeAround(c.code.Image, at)
+	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
 }
 
-// untoldSites reports those that nothing else has told to be calls of stubs.
-func (l *looker) untoldSites() error {
-	for i := range l.untold {
-		s := &l.untold[i]
-		if l.live[s.at] {
+// reportUnclear reports those that nothing else shows to be calls of stubs.
+func (c *fileChecker) reportUnclear() error {
+	for i := range c.unclear {
+		s := &c.unclear[i]
+		if c.live[s.at] {
 			continue
 		}
-		if err := l.unknown(s.at, s.probe, &s.found); err != nil {
+		if err := c.unknown(s.at, s.probe, &s.found); err != nil {
 			return err
 		}
 	}
@@ -141,69 +141,69 @@ func (l *looker) untoldSites() error {
 }
 
 // recorded looks at the probe of a record.
-func (l *looker) recorded(e *linkerset.Entry, id string) error {
+func (c *fileChecker) recorded(e *linkerset.Entry, id string) error {
 	switch {
 	case e.Probe.Null():
-		return l.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
-	case e.Probe.Undefined && l.link.knowsUse(e.Probe.Symbol, l.index):
+		return c.add(UndefinedProbe, e.Site, id, "the record of this site has a null pointer for its probe object")
+	case e.Probe.Undefined && c.link.knowsUse(e.Probe.Symbol, c.index):
 		return nil
 	case e.Probe.Undefined:
 		rule := UndefinedProbe
-		if !l.relocatable() {
+		if !c.relocatable() {
 			rule = UnresolvedProbe
 		}
-		f, err := l.finding(rule, e.Site, id, "")
+		f, err := c.finding(rule, e.Site, id, "")
 		if err != nil {
 			return err
 		}
-		hidden, err := l.hidden(e.Probe.Symbol)
-		l.link.use(e.Probe.Symbol, use{*f, hidden})
+		hidden, err := c.hidden(e.Probe.Symbol)
+		c.link.use(e.Probe.Symbol, use{*f, hidden})
 		return err
 	}
-	if _, err := l.code.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
-		return l.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", l.code.Image.Place(e.Probe.Addr))
+	if _, err := c.code.Image.Bytes(e.Probe.Addr, 1); err != nil && e.Probe.Symbol == "" {
+		return c.add(DanglingRecord, e.Record, id, "a record of a probe object at %s, which is nowhere in the file", c.code.Image.Place(e.Probe.Addr))
 	}
-	l.link.usedAt(l.index, e.Probe)
-	l.link.recorded[scopedID{l.scope(), id}] = true
+	c.link.usedAt(c.index, e.Probe)
+	c.link.recorded[scopedID{c.scope(), id}] = true
 	return nil
 }
 
 // hidden reports whether an object's reference to a symbol reaches into no other
 // module.
-func (l *looker) hidden(name string) (bool, error) {
-	if !l.relocatable() {
+func (c *fileChecker) hidden(name string) (bool, error) {
+	if !c.relocatable() {
 		return false, nil
 	}
-	if l.link.hiddenFile != l.index {
-		l.link.hiddenFile, l.link.hiddenNames = l.index, map[string]bool{}
-		syms, err := l.Symbols()
+	if c.link.hiddenFile != c.index {
+		c.link.hiddenFile, c.link.hiddenNames = c.index, map[string]bool{}
+		syms, err := c.Symbols()
 		if err != nil {
 			return false, err
 		}
 		for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 			if s := syms.Nameless(i); s.Section == 0 && s.Visibility() != 0 {
-				l.link.hiddenNames[syms.Name(i)] = true
+				c.link.hiddenNames[syms.Name(i)] = true
 			}
 		}
 	}
-	return l.link.hiddenNames[name], nil
+	return c.link.hiddenNames[name], nil
 }
 
-// notedID is the probe by the names that its notes have.
-func (l *looker) notedID(p linkerset.Probe) scopedID {
-	return scopedID{l.scope(), idOf(linkerset.InSource(p.Provider), linkerset.InSource(p.Name))}
+// notedID returns the probe by the names that its notes have.
+func (c *fileChecker) notedID(p linkerset.Probe) scopedID {
+	return scopedID{c.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
 }
 
 // describe names the probe of a record in a message.
-func (l *looker) describe(e *linkerset.Entry) string {
-	p, err := l.probes.Of(e.Probe)
+func (c *fileChecker) describe(e *linkerset.Entry) string {
+	p, err := c.probes.Lookup(e.Probe)
 	if err != nil {
 		return "another"
 	}
 	return Probe{p.Provider, p.Module, p.Function, p.Name}.String()
 }
 
-// nameOf is what findings call a probe.
+// nameOf returns what findings call a probe.
 func nameOf(p linkerset.Probe) string {
 	if p.ID != "" || p.Provider == "" && p.Name == "" {
 		return p.ID
@@ -217,30 +217,30 @@ func (p Probe) String() string {
 
 // traits notes how an object was converted, or finds an image that holds records
 // of several conversions.
-func (l *looker) traits(layouts []linkerset.Layout) error {
-	if !l.relocatable() {
-		return l.imageTraits(layouts)
+func (c *fileChecker) traits(layouts []linkerset.Layout) error {
+	if !c.relocatable() {
+		return c.imageTraits(layouts)
 	}
 	for _, layout := range layouts {
-		l.link.trait(trait{MixedLayout, "", describeLayout(layout)}, l.index)
+		c.link.trait(trait{MixedLayout, "", describeLayout(layout)}, c.index)
 	}
-	kept, err := linkerset.KeptAlive(l.Object.Object, l.Machine)
+	kept, err := linkerset.KeepAliveTargets(c.Object.Object, c.Machine)
 	if err != nil {
 		return err
 	}
-	o := l.Object.Object
-	noted, shown := hasAny(o, stapsdt.Ours), hasAny(o, usdt.Ours)
+	o := c.Object.Object
+	noted, shown := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := recordKind(layouts, sec.Name)
 		if !ok || sec.Size == 0 {
 			continue
 		}
-		l.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, l.index)
-		l.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, l.index)
+		c.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, c.index)
+		c.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, c.index)
 		if kind == arch.Probe {
-			l.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, l.index)
-			l.link.trait(trait{MixedFlags, "--dtrace", given(shown)}, l.index)
+			c.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, c.index)
+			c.link.trait(trait{MixedFlags, "--dtrace", given(shown)}, c.index)
 		}
 	}
 	return nil
@@ -259,18 +259,18 @@ func recordKind(layouts []linkerset.Layout, section string) (arch.Kind, bool) {
 
 // imageTraits looks for what mixed conversions leave in an image: records of
 // several layouts, and several output sections of one name.
-func (l *looker) imageTraits(layouts []linkerset.Layout) error {
+func (c *fileChecker) imageTraits(layouts []linkerset.Layout) error {
 	for _, other := range layouts[1:] {
-		l.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
+		c.addWhole(MixedLayout, "", "holds records of %s, and of %s too", describeLayout(layouts[0]), describeLayout(other))
 	}
 	seen := map[string]*elfreloc.Section{}
-	for i := range l.Sections {
-		sec := &l.Sections[i]
+	for i := range c.Sections {
+		sec := &c.Sections[i]
 		if _, ok := recordKind(layouts, sec.Name); !ok || sec.Size == 0 {
 			continue
 		}
 		if first := seen[sec.Name]; first != nil {
-			l.addWhole(MixedFlags, "", "holds two sections %s, at %#x with %s and at %#x with %s; __start_%s leads to one of them",
+			c.addWhole(MixedFlags, "", "holds two sections %s, at %#x with %s and at %#x with %s; __start_%s leads to one of them",
 				sec.Name, first.Addr, flagsOf(first), sec.Addr, flagsOf(sec), sec.Name)
 			continue
 		}

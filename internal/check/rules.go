@@ -18,7 +18,7 @@ type Rule struct {
 	Cure     string
 }
 
-// once tells the rules whose findings are said once for a probe and file, at the
+// once recognises the rules whose findings are said once for a probe and file, at the
 // first site.
 func (r *Rule) once() bool {
 	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch
@@ -47,7 +47,7 @@ var (
 	DuplicateRecord = &Rule{"duplicate-record", Error, "a site has two records",
 		"Records were linked twice, or code was folded together that differs in its probes.",
 		"Link each object, and what sites --asm writes, once; link converted objects and no sites --asm of them."}
-	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are no disabled form",
+	UnknownSite = &Rule{"unknown-site", Error, "the bytes of a site are not a disabled form",
 		"Something has changed the code after the conversion, or the record is of other code.",
 		"Convert last, and link the objects as they were converted."}
 	UndefinedProbe = &Rule{"undefined-probe", Error, "a probe has no definition",
@@ -57,8 +57,8 @@ var (
 		"An image leaves the probe object to the loader.",
 		"Give the library or program that defines it too."}
 	UnusedProbe = &Rule{"unused-probe", Error, "a probe is defined and has no site",
-		"No trace point of the probe is left, or its objects were not given.",
-		"Remove the definition, or find out where the trace points went."}
+		"No tracepoint of the probe is left, or its objects were not given.",
+		"Remove the definition, or find out where the tracepoints went."}
 	LeftoverProbe = &Rule{"leftover-probe", Note, "a probe that was defined for its sites has none left",
 		"The linker has dropped the code of the sites, and not what stubs, ld or a macro has defined for them.",
 		"Nothing is wrong, if the linker was to drop the code."}
@@ -66,7 +66,7 @@ var (
 		"Two sources define one probe, or stubs was not given an object that defines it.",
 		"Define each probe once; give all objects of the link to stubs."}
 	ArgumentMismatch = &Rule{"argument-mismatch", Error, "calls and definition differ in the number of arguments",
-		"The trace point has more or fewer arguments than the definition has types, or than another trace point has.",
+		"The tracepoint has more or fewer arguments than the definition has types, or than another tracepoint has.",
 		"Use the macro with the number of the definition, everywhere."}
 	MixedLayout = &Rule{"mixed-layout", Error, "records of several layouts are in one link",
 		"Objects were converted with different --layout or --section.",
@@ -84,8 +84,8 @@ var (
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
 	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer raises",
-		"The object of the guard was linked as it was compiled, or was converted without --stapsdt; or no trace point has the name of its probe.",
-		"Convert every object with --stapsdt before it is linked, those too that only test probes; give guard and trace point one name."}
+		"The object of the guard was linked as it was compiled, or was converted without --stapsdt; or no tracepoint has the name of its probe.",
+		"Convert every object with --stapsdt before it is linked, those too that only test probes; give guard and tracepoint one name."}
 	SemaphorePlace = &Rule{"semaphore-place", Error, "a semaphore is where the kernel cannot count in it",
 		"A linker script or the source has put it into memory that is only read, or that is in no file.",
 		"Leave semaphores in .probes, and .probes with the other data that programs write."}
@@ -96,8 +96,8 @@ var (
 		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
 		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
-		"The trace points were removed, were not compiled, or are in a file that was not given.",
-		"Put the trace point back, or do not require the probe."}
+		"The tracepoints were removed, were not compiled, or are in a file that was not given.",
+		"Put the tracepoint back, or do not require the probe."}
 	LostSite = &Rule{"lost-site", Error, "a site of the manifest is not in the image, though its function is",
 		"Records were dropped, or the function was linked from an object that was not converted. Or dtrace -G was run again for other objects, and its output tells the kernel of those alone.",
 		"Link the converted objects, and keep their sections of records."}

@@ -14,49 +14,49 @@ import (
 const page = 4096
 
 // test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (l *looker) test(e *linkerset.Entry, probe linkerset.Probe) error {
-	loaded, ok, err := l.states.Semaphore(e)
+func (c *fileChecker) test(e *linkerset.Entry, probe linkerset.Probe) error {
+	loaded, ok, err := c.states.Semaphore(e)
 	if err != nil {
 		return err
 	}
-	guard := semaphore{id: l.semaphoreID(loaded)}
+	guard := semaphore{id: c.semaphoreID(loaded)}
 	if ok {
-		if guard.shown, err = l.shown(loaded); err != nil {
+		if guard.shown, err = c.shown(loaded); err != nil {
 			return err
 		}
 	}
-	f, err := l.finding(DeadGuard, e.Site, nameOf(probe), "")
+	f, err := c.finding(DeadGuard, e.Site, nameOf(probe), "")
 	if err != nil {
 		return err
 	}
 	guard.finding = *f
-	key := l.notedID(probe)
-	l.link.guards[key] = append(l.link.guards[key], guard)
+	key := c.notedID(probe)
+	c.link.guards[key] = append(c.link.guards[key], guard)
 	return nil
 }
 
 // place looks at where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
 // that place.
-func (l *looker) place(at image.Addr, probe string) error {
-	name, err := l.shown(image.Ref{Addr: at})
+func (c *fileChecker) place(at image.Addr, probe string) error {
+	name, err := c.shown(image.Ref{Addr: at})
 	if err != nil {
 		return err
 	}
-	segments, err := l.Segments()
+	segments, err := c.Segments()
 	if err != nil {
 		return err
 	}
 	if why := unreachable(segments, at.Offset); why != "" {
-		return l.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
+		return c.add(SemaphorePlace, at, probe, "the semaphore %s is %s", name, why)
 	}
-	if sec := l.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
-		if err := l.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
+	if sec := c.sectionAt(at.Offset); sec != nil && sec.Name != stapsdt.SemaphoreSection {
+		if err := c.add(SemaphoreSection, at, probe, "the semaphore %s is in %s; bcc, and bpftrace where it uses bcc, know it in %s alone", name, sec.Name, stapsdt.SemaphoreSection); err != nil {
 			return err
 		}
 	}
 	if other := mappedBefore(segments, at.Offset); other != nil {
-		return l.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
+		return c.add(EarlySemaphore, at, probe, "the page of the semaphore %s is in the file's segment at %#x too; a tracer that starts the program counts there", name, other.Vaddr)
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func mappedBefore(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
 
 // sectionAt finds the section that holds an address of an image, nil where section
 // headers do not tell.
-func (l *looker) sectionAt(addr uint64) *elfreloc.Section {
-	for i := range l.Sections {
-		if s := &l.Sections[i]; s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
+func (c *fileChecker) sectionAt(addr uint64) *elfreloc.Section {
+	for i := range c.Sections {
+		if s := &c.Sections[i]; s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
 			return s
 		}
 	}

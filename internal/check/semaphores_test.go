@@ -9,7 +9,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// systemTap is the folder of sys/sdt.h, which compilers for other machines do not look
+// systemTap is the directory of sys/sdt.h, which compilers for other machines do not look
 // into by themselves.
 const systemTap = "/usr/include/x86_64-linux-gnu"
 
@@ -22,7 +22,8 @@ func (b *build) theirs(out, function string, flags ...string) {
 	b.compile(out, "theirs.c", append([]string{"-idirafter", systemTap, "-DFUNCTION=" + function}, flags...)...)
 }
 
-// definedIn are the flags that define the semaphore in a section, with words before it.
+// definedIn returns the flags that define the semaphore in a section, with words before
+// it.
 func definedIn(where, section string) []string {
 	return []string{"-DSEMAPHORES=1", "-DWHERE=" + where, `-DSECTION="` + section + `"`}
 }

@@ -91,9 +91,9 @@ func (s *linkedStubs) entry(at uint64, name string) error {
 
 func (s *linkedStubs) indirect(at uint64, name string) error {
 	site := image.Addr{Offset: at}
-	if s.live[site] || s.said[site] {
+	if s.live[site] || s.reported[site] {
 		return nil
 	}
-	s.said[site] = true
+	s.reported[site] = true
 	return s.call(site, &stubFunction{names: []string{name}})
 }

@@ -76,7 +76,7 @@ func (c *Converter) member(a *input.Archive, src *input.Source) member {
 	return m
 }
 
-// change is what becomes of a member that is converted, and of the symbols that it
+// change returns what becomes of a member that is converted, and of the symbols that it
 // defines.
 func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.Output) (change archive.Change, err error) {
 	change.Output = out
@@ -97,11 +97,11 @@ func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.
 }
 
 // keptMembers bounds what is kept in memory of an archive until it is written, in
-// bytes. Members for which there is no room are converted a second time, when they
+// bytes. Members beyond that are converted a second time, when they
 // are written.
 const keptMembers = 16 << 20
 
-// weight is how much memory a converted member takes, in bytes: that in which it was
+// weight returns how much memory a converted member takes, in bytes: that in which it was
 // loaded, its new tables, and what they were made of.
 func (m *member) weight() int64 {
 	const base, old = 4 << 10, 2
@@ -128,7 +128,7 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 		if w := m.weight(); kept+w <= c.keep {
 			kept += w
 		} else {
-			m.change.Output = c.memberLater(m.src, m.output.Size).output()
+			m.change.Output = c.reconvertMember(m.src, m.output.Size).output()
 		}
 		e.Replace(m.src.Member, m.change)
 		return nil

@@ -37,14 +37,14 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 	}
 	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
-	folder := t.TempDir()
-	path := filepath.Join(folder, "lib.a")
+	directory := t.TempDir()
+	path := filepath.Join(directory, "lib.a")
 	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var results [][]byte
 	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
-		target := filepath.Join(folder, fmt.Sprint(keep))
+		target := filepath.Join(directory, fmt.Sprint(keep))
 		if r := converterOf(keep).File(path, target); r.Failed {
 			t.Fatal(r.Messages.String())
 		}
@@ -63,9 +63,9 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 
 // A member of an archive is converted as an object is.
 func TestMembersAreConvertedAsObjects(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
-	path := filepath.Join(folder, "lib.a")
+	path := filepath.Join(directory, "lib.a")
 	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 		t.Fatal(r.Messages.String())
 	}
 	for i, f := range files {
-		name := filepath.Join(folder, f.Name)
+		name := filepath.Join(directory, f.Name)
 		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -132,9 +132,9 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 
 // A thin archive that cannot be brought up to date leaves its members alone.
 func TestThinArchivesThatCannotBeWritten(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
-	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	member, path := filepath.Join(directory, f.Name), filepath.Join(directory, "thin.a")
 	thin := archives.Thin(f)
 	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
 	for name, data := range map[string][]byte{member: f.Data, path: thin} {
@@ -156,9 +156,9 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 // A file that another archive has had converted in between, with the symbols that
 // its conversion has added, is in the index as if this one had.
 func TestThinArchivesThatShareAMember(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
-	member, path := filepath.Join(folder, f.Name), filepath.Join(folder, "thin.a")
+	member, path := filepath.Join(directory, f.Name), filepath.Join(directory, "thin.a")
 	for name, data := range map[string][]byte{member: f.Data, path: archives.Thin(f)} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 
 // Thin archives with the same members may be converted at the same time.
 func TestThinArchivesAtTheSameTime(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	object := objects.Read(t, "forms.amd64-gcc12-as.o")
 	var files []objects.File
 	for i := range 64 {
@@ -211,11 +211,11 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 	paths := make([]string, 4)
 	thin := archives.Thin(files...)
 	for i := range paths {
-		paths[i] = filepath.Join(folder, fmt.Sprintf("%d.a", i))
+		paths[i] = filepath.Join(directory, fmt.Sprintf("%d.a", i))
 		files = append(files, objects.File{Name: filepath.Base(paths[i]), Data: thin})
 	}
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, f.Name), f.Data, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 	files = files[:64]
 	for i := range files {
 		var err error
-		if files[i].Data, err = os.ReadFile(filepath.Join(folder, files[i].Name)); err != nil {
+		if files[i].Data, err = os.ReadFile(filepath.Join(directory, files[i].Name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,14 +258,14 @@ func FuzzArchive(f *testing.F) {
 	beside := objects.File{Name: "beside.o", Data: objects.Read(f, "comdat.amd64-gcc12-O2.o")}
 	f.Add(archives.Thin(beside, beside, objects.File{Name: "lib.a"}), byte(0))
 	f.Add(archives.Thin(beside, objects.File{Name: "../beside.o"}), byte(0))
-	folder := f.TempDir()
-	path := filepath.Join(folder, "lib.a")
+	directory := f.TempDir()
+	path := filepath.Join(directory, "lib.a")
 	f.Fuzz(func(t *testing.T, data []byte, flags byte) {
 		if !bytes.HasPrefix(data, []byte("!<")) {
 			return
 		}
 		for _, file := range []objects.File{{Name: "lib.a", Data: data}, beside} {
-			if err := os.WriteFile(filepath.Join(folder, file.Name), file.Data, 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(directory, file.Name), file.Data, 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,7 +306,7 @@ func checkMembers(t *testing.T, path string) {
 		if err != nil {
 			return nil
 		}
-		if _, err := s.Symbols(); err == nil { // nobody has read those that name no stub
+		if _, err := s.Symbols(); err == nil { // those that name no stub are not read
 			wantNoStubs(t, s, opts)
 		}
 		return nil

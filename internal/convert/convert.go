@@ -25,15 +25,15 @@ type Options struct {
 	// on by as many threads as are left.
 	Files int
 
-	FollowThin bool // take files outside of the folder of a thin archive
-	DryRun     bool // write nothing, and tell how many sites would be converted
-	Verbose    bool // tell of each site
+	FollowThin bool // take files outside of the directory of a thin archive
+	DryRun     bool // write nothing, and report how many sites would be converted
+	Verbose    bool // report each site
 	Manifest   bool // describe each object
 
 	// KeepTime says that a file which is converted in its place keeps its time of
 	// modification.
 	KeepTime bool
-	// Fresh says that targets are not there yet, in a folder that the caller removes
+	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool
 	// Planned is called, by several goroutines, with each object whose plan is about to
@@ -70,11 +70,11 @@ func (c *Converter) File(path, target string) *Result {
 	return r
 }
 
-// attempts is how often a file is tried that somebody changes under way: it may be
-// another sdtconvert, which leaves nothing to do.
+// attempts is how often a file is tried that changes under way: it may be another
+// sdtconvert's doing, which leaves nothing to do.
 const attempts = 3
 
-// retry tries something on a file again if somebody has changed it meanwhile.
+// retry tries something on a file again if the file has changed meanwhile.
 func retry(try func() error) error {
 	for i := 1; ; i++ {
 		if err := try(); i == attempts || !errors.Is(err, input.ErrChanged) {
@@ -122,7 +122,7 @@ func (c *Converter) draft(o *input.Object, target string) *replace.Draft {
 	if c.DryRun || o.Source.Size <= input.LoadMax {
 		return nil
 	}
-	return c.writer.Draft(target, o.Source.File, o.Lasting())
+	return c.writer.Draft(target, o.Source.File, o.StableSections())
 }
 
 // write writes what becomes of a file: the output or, where it is nil, the file itself

@@ -33,7 +33,7 @@ type run struct {
 // set changes the options of a conversion; nil changes nothing.
 type set func(o *patch.Options)
 
-// convertTo converts an object with a manifest, into a folder of the test.
+// convertTo converts an object with a manifest, into a directory of the test.
 func convertTo(t *testing.T, path string, change set) run {
 	t.Helper()
 	c := run{before: path, after: filepath.Join(t.TempDir(), filepath.Base(path))}
@@ -51,7 +51,7 @@ func convertTo(t *testing.T, path string, change set) run {
 	return c
 }
 
-// outcome is the golden text of a conversion: sites by kind, or the messages.
+// outcome returns the golden text of a conversion: sites by kind, or the messages.
 func (c run) outcome() string {
 	text := filepath.Base(c.before) + ": " + c.object.Status
 	if !c.failed {
@@ -114,7 +114,7 @@ func converted(t *testing.T, change set, check func(t *testing.T, c run)) {
 	}
 }
 
-// everyTenth are the first, the eleventh and so on.
+// everyTenth returns the first, the eleventh and so on.
 func everyTenth(all []string) (some []string) {
 	for i := 0; i < len(all); i += 10 {
 		some = append(some, all[i])

@@ -133,7 +133,7 @@ func symbolNames(t *testing.T, data []byte) map[string]bool {
 	return names
 }
 
-// headerAt is where the header of the first section is that want accepts.
+// headerAt returns where the header of the first section is that want accepts.
 func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uint64) bool) []byte {
 	t.Helper()
 	table := data[binary.LittleEndian.Uint64(data[40:]):]

@@ -45,7 +45,7 @@ func namesStub(r viewReloc) bool {
 	return stubID(r.Sym.Name) != "" && r.Sym.Section == elf.SHN_UNDEF
 }
 
-// Of a machine that is not known, nobody knows which relocation names nothing.
+// Of an unknown machine it is not known which relocation names nothing.
 func TestWhatIsNotLoadedOfUnknownMachines(t *testing.T) {
 	data := objects.Read(t, "notloaded.amd64-clang19.o")
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_IA_64))

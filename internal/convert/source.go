@@ -18,14 +18,14 @@ import (
 // was known by then. It is good for as long as the source is.
 type conversion struct {
 	entry    *manifest.Object // nil where no manifest is wanted
-	object   *input.Object    // nil for what is none
+	object   *input.Object    // nil for another file
 	output   *elfreloc.Output // nil where nothing changes
 	warnings []error
 	lines    bytes.Buffer // to print once the output is written
 	err      error
 }
 
-// source converts a source in memory, and tells of it as the options say. mentioned is
+// source converts a source in memory, and reports on it as the options say. mentioned is
 // called with an object that mentions a stub, and will probably change; it may be nil.
 func (c *Converter) source(src *input.Source, mentioned func(o *input.Object)) *conversion {
 	made := &conversion{}
@@ -70,10 +70,10 @@ func (c *Converter) output(src *input.Source, mentioned func(o *input.Object)) (
 	return o, out, err
 }
 
-// open makes an object of a source; nil of what is none, and need not be converted.
+// open makes an object of a source; nil if it is not one, and need not be converted.
 func (c *Converter) open(src *input.Source) (*input.Object, error) {
 	o, err := src.Relocatable(c.Patch.Names)
-	if errors.Is(err, input.ErrPassedOver) {
+	if errors.Is(err, input.ErrSkipped) {
 		return nil, nil
 	}
 	return o, err
@@ -99,20 +99,20 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 // describe puts the sites of an object, earlier ones too, into its entry.
 func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patch.Plan) error {
 	scan := &patch.Scan{Object: o.Object, Machine: o.Machine}
-	var leftOut map[*patch.Stub]string
+	var omitted map[*patch.Stub]string
 	if plan != nil {
 		scan = plan.Scan
 		if c.Patch.Stapsdt {
 			var err error
-			if leftOut, err = plan.LeftOut(); err != nil {
+			if omitted, err = plan.OmittedArgs(); err != nil {
 				return err
 			}
 		}
 	}
-	if err := entry.Describe(scan, plan, leftOut, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout}); err != nil {
+	if err := entry.Describe(scan, plan, omitted, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout}); err != nil {
 		return err
 	}
-	// What is wrong with debug information is no matter of a conversion: inspect warns of it.
+	// Faults of debug information do not matter for a conversion: inspect warns of them.
 	entry.FindSources(o.Object, o.Machine)
 	return nil
 }
@@ -159,7 +159,7 @@ func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 
 // printLeftOut writes a line for each probe whose notes leave out arguments.
 func printLeftOut(w io.Writer, p *patch.Plan) error {
-	out, err := p.LeftOut()
+	out, err := p.OmittedArgs()
 	for _, s := range p.Scan.Stubs {
 		if text := out[s]; text != "" {
 			message.Line(w, "%s: %s: its notes leave out %s", p.Scan.Object.Name, s.ID, text)

@@ -62,7 +62,7 @@ func newThinChanges(c *Converter, a *input.Archive) *thinChanges {
 type thinChange struct {
 	*archive.Member
 	name, path string
-	convert    bool           // or somebody has changed it
+	convert    bool           // or it has changed
 	planned    archive.Change // but for symbols that the conversion will add
 }
 
@@ -76,7 +76,7 @@ func (t *thinChanges) note(m *member) (err error) {
 	case n.convert:
 		n.planned.Output = &elfreloc.Output{Size: m.output.Size}
 	case n.Origin == 0 && m.object != nil && src.Size != n.Size:
-		if n.planned, err = t.asItIs(src, m.object); err != nil {
+		if n.planned, err = t.copyUnchanged(src, m.object); err != nil {
 			return err
 		}
 	default:
@@ -86,8 +86,8 @@ func (t *thinChanges) note(m *member) (err error) {
 	return nil
 }
 
-// asItIs is the change of a member that somebody has changed.
-func (t *thinChanges) asItIs(src *input.Source, o *input.Object) (change archive.Change, err error) {
+// copyUnchanged returns the change of a member that has changed meanwhile.
+func (t *thinChanges) copyUnchanged(src *input.Source, o *input.Object) (change archive.Change, err error) {
 	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, Anew: true}
 	if t.a.HasIndex() {
 		change.After, err = archive.Symbols(o.Object)
@@ -159,8 +159,8 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 		return made, err
 	case o == nil:
 		return made, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
-	case out == nil: // somebody else has converted it
-		return t.asItIs(src, o)
+	case out == nil: // another process has converted it
+		return t.copyUnchanged(src, o)
 	}
 	if made, err = change(t.a, src, o, out); err != nil {
 		return made, err
@@ -181,13 +181,13 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 			name = m.src.Inner.Name
 		}
 		if m.output == nil {
-			return to.Add(m.src.Member, name, archive.Change{Output: c.fileLater(m.src, m.src.Size, false).output()})
+			return to.Add(m.src.Member, name, archive.Change{Output: c.reconvertFile(m.src, m.src.Size, false).output()})
 		}
 		made, err := change(a, m.src, m.object, m.output)
 		if err != nil {
 			return err
 		}
-		made.Output = c.fileLater(m.src, m.output.Size, true).output()
+		made.Output = c.reconvertFile(m.src, m.output.Size, true).output()
 		return to.Add(m.src.Member, name, made)
 	})
 	if err != nil {

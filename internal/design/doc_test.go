@@ -15,7 +15,7 @@ import (
 
 const module = "sdtconvert"
 
-// root is the module's folder.
+// root returns the module's directory.
 func root() string {
 	_, self, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(self), "..", "..")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pages are the documents in Markdown, by their paths from the module's folder.
+// pages returns the documents in Markdown, by their paths from the module's directory.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -27,21 +27,21 @@ func pages(t *testing.T) []string {
 }
 
 var (
-	// quotedPath is a file or folder of the module between backquotes. The folder of a
+	// quotedPath is a file or directory of the module between backquotes. The directory of a
 	// machine has a testdata, too, so paths that begin with that are not looked at.
 	quotedPath = regexp.MustCompile("`((?:arch|cmd|docs|elfreloc|examples|image|include|internal|linkerset|patch|resolve|scripts)(?:/[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)*)(?:/\\.\\.\\.)?`")
 	linkedPath = regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
 )
 
-// named lists the paths that a text names, as they are from the module's folder, if the
-// text is in a folder of it.
-func named(text, folder string) []string {
+// named lists the paths that a text names, as they are from the module's directory, if the
+// text is in a directory of it.
+func named(text, directory string) []string {
 	var all []string
 	for _, m := range quotedPath.FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
 	for _, m := range linkedPath.FindAllStringSubmatch(text, -1) {
-		all = append(all, filepath.Join(folder, m[1]))
+		all = append(all, filepath.Join(directory, m[1]))
 	}
 	return all
 }
@@ -53,11 +53,11 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder, err := filepath.Rel(root(), filepath.Dir(page))
+		directory, err := filepath.Rel(root(), filepath.Dir(page))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range named(string(text), folder) {
+		for _, path := range named(string(text), directory) {
 			count++
 			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {
 				t.Errorf("%s: %v", page, err)
@@ -104,6 +104,6 @@ func TestPackagesAreDescribed(t *testing.T) {
 		delete(described, path)
 	}
 	for path := range described {
-		t.Errorf("docs/design.md describes %s, which is no package", path)
+		t.Errorf("docs/design.md describes %s, which is not a package", path)
 	}
 }

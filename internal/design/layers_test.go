@@ -43,8 +43,8 @@ func (l layers) find(path string) (row int, pattern string, err error) {
 	row = -1
 	for i, patterns := range l {
 		for _, p := range patterns {
-			folder, all := strings.CutSuffix(p, "/...")
-			if p != path && !(all && (path == folder || strings.HasPrefix(path, folder+"/"))) {
+			directory, all := strings.CutSuffix(p, "/...")
+			if p != path && !(all && (path == directory || strings.HasPrefix(path, directory+"/"))) {
 				continue
 			}
 			if row >= 0 {

@@ -16,7 +16,7 @@ import (
 
 // textual are the functions of package filepath, and those of package path, that change a
 // path as text: behind a symbolic link ".." leads elsewhere then. EvalSymlinks is right,
-// but for the path of a file that somebody else opens by its name.
+// but for the path of a file that another program opens by its name.
 var textual = []string{"Abs", "Clean", "Dir", "EvalSymlinks", "Join", "Rel"}
 
 // textualPaths are the functions that may call them, each with the reason. What is opened
@@ -36,8 +36,8 @@ var textualPaths = map[string]string{
 	"internal/ld/line/scriptsearch.go: scriptInputs Clean": "mold opens the cleaned path",
 	"internal/ld/line/rules.go: searched Clean":            "mold searches the cleaned directory",
 	"internal/ld/linker.go: is EvalSymlinks":               "its last component alone is used",
-	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary folder",
-	"internal/ld/temp.go: newTempFolder EvalSymlinks":      "the directory is new, and no other program knows its name",
+	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary directory",
+	"internal/ld/temp.go: newTempDirectory EvalSymlinks":   "the directory is new, and no other program knows its name",
 	"internal/paths/paths.go: Absolute Abs":                "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":           "after the path was made absolute without a change",
 	"patch/internal/tracers/aliases.go: pathFrom Clean":    "hashed, and never opened",
@@ -81,7 +81,7 @@ func textualCalls(name string, source any) (calls []string, err error) {
 	return calls, nil
 }
 
-// No path that somebody opens later is changed as text.
+// No path that is opened later is changed as text.
 func TestPathsAreNotChangedAsText(t *testing.T) {
 	t.Chdir(root())
 	found := map[string]bool{}
@@ -100,7 +100,7 @@ func TestPathsAreNotChangedAsText(t *testing.T) {
 		for _, call := range calls {
 			found[call] = true
 			if textualPaths[call] == "" {
-				t.Errorf("%s changes a path as text: use internal/paths, or give a reason here why nobody opens it", call)
+				t.Errorf("%s changes a path as text: use internal/paths, or give a reason here why it is not opened", call)
 			}
 		}
 		return err
@@ -118,7 +118,7 @@ func TestPathsAreNotChangedAsText(t *testing.T) {
 func TestTextualCallsAreFound(t *testing.T) {
 	got, err := textualCalls("a.go", `package a
 import ("path"; other "path/filepath"; "strings")
-var folder = other.Dir("a")
+var directory = other.Dir("a")
 func f() string { g := other.Join; return strings.Join(nil, g("a", path.Base("b"))) }
 func (t T) m() { func() { path.Clean("a") }() }
 `)

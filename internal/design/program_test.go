@@ -18,7 +18,7 @@ import (
 )
 
 // outside builds testdata/program in a module of its own, which has this module
-// from its folder. It needs no network: what this module is made of is there.
+// from its directory. It needs no network: what this module is made of is there.
 func outside(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func sdtconvert(t *testing.T) string {
 	return command
 }
 
-// A program that is no part of this module lists and converts as sdtconvert does.
+// A program that is not part of this module lists and converts as sdtconvert does.
 func TestProgramOfAnotherModule(t *testing.T) {
 	program, command := outside(t), sdtconvert(t)
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestProgramOfAnotherModule(t *testing.T) {
 		t.Run(c.object, func(t *testing.T) {
 			dir := t.TempDir()
 			input := filepath.Join(dir, c.object)
-			copyFile(t, filepath.Join(objects.Folder(), c.object), input)
+			copyFile(t, filepath.Join(objects.Directory(), c.object), input)
 
 			ours, theirs := filepath.Join(dir, "ours.o"), filepath.Join(dir, "theirs.o")
 			listed, ourErr := run(exec.Command(command, "inspect", "--json", input))

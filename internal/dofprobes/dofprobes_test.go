@@ -30,7 +30,7 @@ func (f fake) Word(a image.Addr) (image.Ref, error) {
 	return image.Ref{Addr: image.Addr{Offset: binary.LittleEndian.Uint64(f.data[a.Offset-f.addr:])}}, nil
 }
 
-// sample is what is written of two providers, linked to addresses from 0x1000 on.
+// sample returns what is written of two providers, linked to addresses from 0x1000 on.
 func sample(t testing.TB, r dof.Relocation, addr uint64) []byte {
 	t.Helper()
 	data, fixups, err := dof.Write(dof.Format{Order: binary.LittleEndian, LP64: true, Relocation: r}, []dof.Provider{

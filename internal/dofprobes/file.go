@@ -225,7 +225,7 @@ func (f *file) probe(t *tables, at uint64) (p Probe, err error) {
 	return p, nil
 }
 
-// start is where the function of a probe begins, as a linker has filled it in.
+// start returns where the function of a probe begins, as a linker has filled it in.
 func (f *file) start(at uint64) (image.Addr, error) {
 	field := image.Addr{Offset: f.addr + at}
 	if f.relative[at] {

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// tested are the folders of the project that hold tests, but for this one.
+// tested returns the directories of the project that hold tests, but for this one.
 func tested(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -20,8 +20,8 @@ func tested(t *testing.T) map[string]bool {
 		if err == nil && d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		if folder := filepath.Dir(path); strings.HasSuffix(path, "_test.go") && folder != "internal/e2e" {
-			all[folder] = true
+		if directory := filepath.Dir(path); strings.HasSuffix(path, "_test.go") && directory != "internal/e2e" {
+			all[directory] = true
 		}
 		return err
 	})
@@ -31,7 +31,7 @@ func tested(t *testing.T) map[string]bool {
 	return all
 }
 
-// The map names each folder with tests in the first column of a table, and no other
+// The map names each directory with tests in the first column of a table, and no other
 // that is none.
 func TestMapIsComplete(t *testing.T) {
 	text, err := os.ReadFile(tools.Root("internal", "e2e", "README.md"))
@@ -39,33 +39,33 @@ func TestMapIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := tested(t)
-	folder := regexp.MustCompile("`([a-z0-9/]+)`")
+	directory := regexp.MustCompile("`([a-z0-9/]+)`")
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
 			continue
 		}
-		for _, match := range folder.FindAllStringSubmatch(cells[1], -1) {
+		for _, match := range directory.FindAllStringSubmatch(cells[1], -1) {
 			if _, err := os.Stat(tools.Root(match[1])); err != nil {
 				t.Error(err)
 			}
 			delete(left, match[1])
 		}
 	}
-	for folder := range left {
-		t.Errorf("%s is missing in the map", folder)
+	for directory := range left {
+		t.Errorf("%s is missing in the map", directory)
 	}
 }
 
-// Each folder opens with a doc.go that says what it proves.
-func TestFoldersSayWhatTheyProve(t *testing.T) {
-	for folder := range tested(t) {
-		if !strings.HasPrefix(folder, "internal/e2e/") {
+// Each directory opens with a doc.go that says what it proves.
+func TestDirectoriesSayWhatTheyProve(t *testing.T) {
+	for directory := range tested(t) {
+		if !strings.HasPrefix(directory, "internal/e2e/") {
 			continue
 		}
-		text, err := os.ReadFile(tools.Root(folder, "doc.go"))
-		if want := "// Package " + filepath.Base(folder) + " "; err != nil || !strings.HasPrefix(string(text), want) {
-			t.Errorf("%s: no doc.go that begins with %q: %v", folder, want, err)
+		text, err := os.ReadFile(tools.Root(directory, "doc.go"))
+		if want := "// Package " + filepath.Base(directory) + " "; err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s: no doc.go that begins with %q: %v", directory, want, err)
 		}
 	}
 }

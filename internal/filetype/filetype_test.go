@@ -47,7 +47,7 @@ func TestRecognise(t *testing.T) {
 }
 
 func TestRecogniseCommittedFiles(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(objects.Folder(), "*"))
+	paths, err := filepath.Glob(filepath.Join(objects.Directory(), "*"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no files: %v", err)
 	}

@@ -49,12 +49,12 @@ func ofSizes(sizes ...int) []objects.File {
 }
 
 func TestEachGoesThroughAFileOrItsMembers(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	files := append(ofSizes(3, 0, 20<<10, 1, 100<<10), named("calls.o", objects.Read(t, "calls.amd64-gcc12-O2.o")))
 	for path, want := range map[string][]objects.File{
-		write(t, filepath.Join(folder, "lib.a"), archives.Regular(files...)): files,
-		write(t, filepath.Join(folder, "a.txt"), files[2].Data):              {files[2]},
-		write(t, filepath.Join(folder, "none.a"), archives.Regular()):        nil,
+		write(t, filepath.Join(directory, "lib.a"), archives.Regular(files...)): files,
+		write(t, filepath.Join(directory, "a.txt"), files[2].Data):              {files[2]},
+		write(t, filepath.Join(directory, "none.a"), archives.Regular()):        nil,
 	} {
 		var got []objects.File
 		err := input.Each(path, input.Options{}, func(src *input.Source) error {
@@ -203,21 +203,21 @@ func TestCutOffArchives(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "lib.a"), data)
 	err := input.Each(path, input.Options{}, func(*input.Source) error { return os.Truncate(path, 10<<10) })
 	if err == nil {
-		t.Error("nobody notices that an archive is cut off")
+		t.Error("an archive that is cut off is accepted")
 	}
 }
 
-// thinFolder holds files, and a thin archive that lists some paths.
-func thinFolder(t *testing.T, archive []byte, files ...objects.File) string {
+// thinDirectory holds files, and a thin archive that lists some paths.
+func thinDirectory(t *testing.T, archive []byte, files ...objects.File) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "folder")
-	if err := os.Mkdir(folder, 0o777); err != nil {
+	directory := filepath.Join(t.TempDir(), "directory")
+	if err := os.Mkdir(directory, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		write(t, filepath.Join(folder, f.Name), f.Data)
+		write(t, filepath.Join(directory, f.Name), f.Data)
 	}
-	return write(t, filepath.Join(folder, "thin.a"), archive)
+	return write(t, filepath.Join(directory, "thin.a"), archive)
 }
 
 // each lists the members of a thin archive: what they hold, or why they cannot be read.
@@ -252,16 +252,16 @@ func wantLines(t *testing.T, got []string, want ...string) {
 func TestThinArchivesNameFiles(t *testing.T) {
 	a, b := named("a.txt", []byte("one")), named("b.txt", []byte("two and more"))
 	gone := named("gone.txt", nil)
-	path := thinFolder(t, archives.Thin(a, gone, b, a), a, named("b.txt", []byte("other")))
+	path := thinDirectory(t, archives.Thin(a, gone, b, a), a, named("b.txt", []byte("other")))
 	wantLines(t, each(t, path, input.Options{}), "thin.a(a.txt): one",
 		"thin.a(gone.txt): open gone.txt: no such file or directory", "thin.a(b.txt): other", "thin.a(a.txt): one")
 }
 
-func TestThinArchivesStayInTheirFolder(t *testing.T) {
+func TestThinArchivesStayInTheirDirectory(t *testing.T) {
 	a := named("a.txt", []byte("one"))
 	outside := named("../outside.txt", []byte("two"))
 	link := named("link.txt", []byte("two"))
-	path := thinFolder(t, archives.Thin(a, outside, link), a, outside)
+	path := thinDirectory(t, archives.Thin(a, outside, link), a, outside)
 	if err := os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 	for _, field := range []string{fmt.Sprintf("/0:%d", x), fmt.Sprintf("/0:%d", y), fmt.Sprintf("/0:%d", x), "/0:4", "/9:68", "/18:8"} {
 		thin += archives.Member(field, 3)
 	}
-	path := thinFolder(t, []byte(thin), named("inner.a", inner), named("other.a", other))
+	path := thinDirectory(t, []byte(thin), named("inner.a", inner), named("other.a", other))
 	got := each(t, path, input.Options{})
 	wantLines(t, got[:3], "thin.a(inner.a(x.txt)): one", "thin.a(inner.a(y.txt)): three", "thin.a(inner.a(x.txt)): one")
 	for i, want := range map[int]string{3: "no member can begin there", 4: "thin.a(other.a): is a thin archive within a thin archive", 5: "open gone.a: no such file"} {
@@ -295,12 +295,12 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 }
 
 func TestTypesAreKnownByTheFirstBytes(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for want, data := range map[filetype.Type][]byte{
 		filetype.ELF: objects.Read(t, "calls.amd64-gcc12-O2.o"), filetype.Empty: nil, filetype.Text: []byte("int main;\n"),
 		filetype.Archive: archives.Regular(), filetype.ThinArchive: archives.Thin(),
 	} {
-		src := open(t, write(t, filepath.Join(folder, "file"), data)).Source()
+		src := open(t, write(t, filepath.Join(directory, "file"), data)).Source()
 		got, err := src.Type()
 		if err != nil || got != want {
 			t.Errorf("%v is taken for %v: %v", want, got, err)

@@ -13,8 +13,8 @@ func Distinct(files []string) ([]string, error) {
 	if len(files) < 2 {
 		return files, nil
 	}
-	type file struct{ folder, base string }
-	known := make(folders)
+	type file struct{ directory, base string }
+	known := make(directories)
 	seen := make(map[file]bool, len(files))
 	out := make([]string, 0, len(files))
 	for _, name := range files {
@@ -24,12 +24,12 @@ func Distinct(files []string) ([]string, error) {
 				real = target
 			}
 		}
-		folder, base := filepath.Split(real)
-		folder, err := known.real(folder)
+		directory, base := filepath.Split(real)
+		directory, err := known.real(directory)
 		if err != nil {
 			return nil, err
 		}
-		if key := (file{folder, base}); !seen[key] {
+		if key := (file{directory, base}); !seen[key] {
 			seen[key] = true
 			out = append(out, name)
 		}
@@ -42,11 +42,11 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
-// folders maps paths of directories to where they lead, absolute and without symbolic
+// directories maps paths of directories to where they lead, absolute and without symbolic
 // links. Each is resolved once, however many files in it are asked for.
-type folders map[string]string
+type directories map[string]string
 
-func (f folders) real(path string) (string, error) {
+func (f directories) real(path string) (string, error) {
 	if real, known := f[path]; known {
 		return real, nil
 	}
@@ -58,7 +58,7 @@ func (f folders) real(path string) (string, error) {
 	return real, err
 }
 
-// SamePath reports whether two paths lead to the same name in the same folder.
+// SamePath reports whether two paths lead to the same name in the same directory.
 func SamePath(a, b string) (bool, error) {
 	both, err := Distinct([]string{a, b})
 	return len(both) == 1, err

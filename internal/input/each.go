@@ -10,7 +10,7 @@ import (
 
 // Options say what is opened.
 type Options struct {
-	// FollowThin permits to open files outside of the folder of a thin archive.
+	// FollowThin permits to open files outside of the directory of a thin archive.
 	FollowThin bool
 }
 

@@ -7,7 +7,7 @@
 // There is one rule for how long bytes live. What is read of a file is good until
 // the file is closed, and what is read of a member of an archive until its turn is
 // over: until the function returns that was called with it. Source.Load makes a
-// member's bytes live as long as its file is open. Whoever wants anything for
+// member's bytes live as long as its file is open. A caller that wants anything for
 // longer copies it.
 package input
 
@@ -21,7 +21,7 @@ import (
 )
 
 // ErrChanged says that a file is no longer what was opened.
-var ErrChanged = errors.New("was changed by somebody else while it was converted")
+var ErrChanged = errors.New("file changed during conversion")
 
 // File is a regular file as it was when it was opened. Several goroutines may read
 // from it.
@@ -60,7 +60,7 @@ const arenaSize = 96 << 10
 // none.
 const maxSpans = 128
 
-// arenas are those that nobody uses any more.
+// arenas are those that are no longer used.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
 // Open opens a regular file.
@@ -82,7 +82,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Size is the length of the file in bytes.
+// Size returns the length of the file in bytes.
 func (f *File) Size() int64 { return f.Info.Size() }
 
 // LoadMax is the size of the largest file that Load takes, in bytes.
@@ -140,7 +140,7 @@ func (f *File) room(n int64) []byte {
 	return (*arena)[at : at+int(n) : at+int(n)]
 }
 
-// left is how many bytes are free in the last arena.
+// left returns how many bytes are free in the last arena.
 func (f *File) left() int64 {
 	if len(f.arenas) == 0 {
 		return -1
@@ -175,7 +175,7 @@ func (f *File) Slice(off, n int64) []byte {
 			return f.heldBytes(off, n)
 		}
 	}
-	if n > f.left() || f.hold(off, n) != nil { // whoever reads it meets the error again
+	if n > f.left() || f.hold(off, n) != nil { // its reader meets the error again
 		return nil
 	}
 	return f.heldBytes(off, n)
@@ -228,13 +228,13 @@ func (f *File) Unchanged() error {
 	if err != nil {
 		return err
 	}
-	if !f.is(now) || !f.is(named) {
+	if !f.isSame(now) || !f.isSame(named) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil
 }
 
-func (f *File) is(info fs.FileInfo) bool {
+func (f *File) isSame(info fs.FileInfo) bool {
 	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
 }
 

@@ -12,7 +12,7 @@ import (
 // of a small object.
 type rawFile int
 
-// openRaw opens a regular file. A pipe that nobody writes to would wait without
+// openRaw opens a regular file. A pipe without a writer would wait without
 // O_NONBLOCK, which means nothing to a regular file.
 func openRaw(path string) (rawFile, fs.FileInfo, error) {
 	var fd int
@@ -71,7 +71,7 @@ func (f rawFile) Stat() (fs.FileInfo, error) {
 	return info, err
 }
 
-// fileInfo is what fstat(2) tells of a regular file.
+// fileInfo is what fstat(2) says about a regular file.
 type fileInfo struct{ stat syscall.Stat_t }
 
 func (i *fileInfo) Name() string       { return "" }

@@ -13,7 +13,7 @@ type rawFile struct{ *os.File }
 
 // openRaw opens a regular file.
 func openRaw(path string) (rawFile, fs.FileInfo, error) {
-	// A pipe that nobody writes to would wait without O_NONBLOCK, which means
+	// A pipe without a writer would wait without O_NONBLOCK, which means
 	// nothing to a regular file.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -197,7 +197,7 @@ func TestClosedFile(t *testing.T) {
 	}
 }
 
-// changes are what somebody may do to a file that is open.
+// changes are what may happen to a file that is open.
 var changes = map[string]func(t *testing.T, path string){
 	"shorter": func(t *testing.T, path string) {
 		if err := os.Truncate(path, 100<<10); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A pipe to which nobody writes is refused at once.
+// A pipe without a writer is refused at once.
 func TestPipesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o666); err != nil {

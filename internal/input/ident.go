@@ -17,8 +17,8 @@ type Target struct {
 // e_machine (gABI, "ELF Header").
 const identSize = elf.EI_NIDENT + 4
 
-// Ident is what the first bytes of an ELF file say, before any other is looked at. ok is
-// false for what is none, or of a kind that nobody knows.
+// Ident returns what the first bytes of an ELF file say, before any other is looked at. ok
+// is false for another file, and for an unknown kind.
 func (s *Source) Ident() (target Target, typ elf.Type, ok bool) {
 	head := make([]byte, identSize)
 	if s.err != nil {

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/internal/testkit/objects"
 )
 
-// ident is what the first bytes of a file say.
+// ident returns what the first bytes of a file say.
 func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

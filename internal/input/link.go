@@ -35,7 +35,7 @@ func (l *Link) Each(path string, work func(o *Object) error, report func(error))
 
 func (l *Link) source(src *Source, work func(o *Object) error) error {
 	o, err := l.open(src)
-	if errors.Is(err, ErrPassedOver) {
+	if errors.Is(err, ErrSkipped) {
 		return nil
 	}
 	if err != nil {

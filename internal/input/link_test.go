@@ -24,16 +24,16 @@ func linked(l *input.Link, files ...string) (names, errs []string) {
 }
 
 func TestLinkIsForOneMachine(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	amd64 := named("amd64.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
 	arm64 := named("arm64.o", objects.Read(t, "calls.arm64-gcc12-O2.o"))
 	text := named("a.txt", []byte("text"))
 	var files []string
 	for _, f := range []objects.File{amd64, arm64, text} {
-		files = append(files, write(t, filepath.Join(folder, f.Name), f.Data))
+		files = append(files, write(t, filepath.Join(directory, f.Name), f.Data))
 	}
-	lib := write(t, filepath.Join(folder, "lib.a"), archives.Regular(text, amd64, arm64, amd64))
-	names, errs := linked(&input.Link{Names: patch.DefaultNames()}, append(files, lib, filepath.Join(folder, "none"))...)
+	lib := write(t, filepath.Join(directory, "lib.a"), archives.Regular(text, amd64, arm64, amd64))
+	names, errs := linked(&input.Link{Names: patch.DefaultNames()}, append(files, lib, filepath.Join(directory, "none"))...)
 	wantLines(t, names, "amd64.o", "lib.a(amd64.o)", "lib.a(amd64.o)")
 	wants := []string{"arm64.o: is for EM_AARCH64, ELFCLASS64, LittleEndian, and ", "a.txt: is text, and not an object", "lib.a(arm64.o): is for EM_AARCH64", "none: no such file"}
 	if len(errs) != len(wants) {
@@ -48,8 +48,8 @@ func TestLinkIsForOneMachine(t *testing.T) {
 
 // Files that are named twice are one, but for hard links.
 func TestDistinct(t *testing.T) {
-	folder := t.TempDir()
-	at := func(name string) string { return filepath.Join(folder, name) }
+	directory := t.TempDir()
+	at := func(name string) string { return filepath.Join(directory, name) }
 	for _, name := range []string{"a", "b"} {
 		write(t, at(name), []byte(name))
 	}
@@ -68,7 +68,7 @@ func TestDistinct(t *testing.T) {
 	if err := os.Symlink("other/sub", at("link")); err != nil {
 		t.Fatal(err)
 	}
-	behind := folder + "/link/../a" // which is other/a
+	behind := directory + "/link/../a" // which is other/a
 	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
 	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
 	got, err := input.Distinct(given)

@@ -60,7 +60,7 @@ func (c Compiler) Advice() string {
 
 // LateCode is code that is still to be generated.
 type LateCode struct {
-	Compiler Compiler // "" where there is no such code
+	Compiler Compiler // "" without such code
 	Probes   int      // a section with probes in it, 0 for none
 }
 

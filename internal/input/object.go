@@ -21,9 +21,9 @@ type Object struct {
 	Source  *Source
 }
 
-// ErrPassedOver is returned for a source that is no object but holds nothing to
-// convert either, and is right as it is.
-var ErrPassedOver = errors.New("nothing to convert")
+// ErrSkipped is returned for a source that is not an object, holds nothing to convert,
+// and is right as it is.
+var ErrSkipped = errors.New("nothing to convert")
 
 // explanations say why a file is not for this tool, and what to do.
 var explanations = map[filetype.Type]string{
@@ -38,7 +38,7 @@ var explanations = map[filetype.Type]string{
 	filetype.Unknown:     "is not an ELF object",
 }
 
-// Image reads the headers of an ELF file of any type, and explains what is none.
+// Image reads the headers of an ELF file of any type, and rejects others with a reason.
 func (s *Source) Image() (*Object, error) {
 	typ, err := s.Type()
 	if err != nil {
@@ -66,16 +66,16 @@ func (s *Source) object() (*Object, error) {
 	return &Object{o, machines.Lookup(o.ABI()), s}, nil
 }
 
-// Release lets the memory of an object be used for another. Who has many objects, one
-// after the other, saves time by it; nothing that was read of the object is good any
+// Release lets the memory of an object be used for another. With many objects, one after
+// the other, it saves time; nothing that was read of the object is good any
 // more.
 func (o *Object) Release() {
 	objects.Put(o.Object)
 	o.Object = nil
 }
 
-// ELF reads the headers of an ELF file of any type. What is none, but need not be
-// converted, is ErrPassedOver.
+// ELF reads the headers of an ELF file of any type. Another file that need not be
+// converted is ErrSkipped.
 func (s *Source) ELF(names patch.Names) (*Object, error) {
 	typ, err := s.Type()
 	switch {
@@ -91,16 +91,16 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		return nil, ErrPassedOver
+		return nil, ErrSkipped
 	case s.Member != nil:
-		return nil, ErrPassedOver
+		return nil, ErrSkipped
 	}
 	return nil, s.explain(typ)
 }
 
-// Relocatable reads the headers of a relocatable object, and explains what is none.
+// Relocatable reads the headers of a relocatable object, and rejects others with a reason.
 // An archive may hold anything, so there only what holds probes has to be an object;
-// the rest is ErrPassedOver.
+// the rest is ErrSkipped.
 func (s *Source) Relocatable(names patch.Names) (*Object, error) {
 	o, err := s.ELF(names)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Source) Relocatable(names patch.Names) (*Object, error) {
 func (o *Object) relocatable(names patch.Names) (*Object, error) {
 	if o.Source.Member != nil && o.Type != elf.ET_REL {
 		if found, err := o.NamesContain(names.Needles()); err != nil || !found {
-			return nil, ErrPassedOver
+			return nil, ErrSkipped
 		}
 	}
 	if err := checkType(o.Object); err != nil {

@@ -27,18 +27,18 @@ type Source struct {
 	known bool // whether typ is
 }
 
-// Source is all of a file.
+// Source returns all of a file.
 func (f *File) Source() *Source { return &Source{Name: f.Path, Size: f.Size(), File: f} }
 
-// Again is the same source without anything that is good for its turn only.
+// Again returns the same source without anything that is good for its turn only.
 func (s *Source) Again() *Source { return s.In(s.File) }
 
-// In is the same source of the same file, which was opened again.
+// In returns the same source of the same file, which was opened again.
 func (s *Source) In(f *File) *Source {
 	return &Source{Name: s.Name, Size: s.Size, File: f, Start: s.Start, Member: s.Member, Inner: s.Inner}
 }
 
-// Err is what keeps the source from being read, as does a member of a thin archive
+// Err returns what keeps the source from being read, as does a member of a thin archive
 // that is not there.
 func (s *Source) Err() error { return s.err }
 
@@ -76,7 +76,7 @@ func (s *Source) Slice(off, n int64) []byte {
 const loadedMember = 64 << 10
 
 // Load reads a small source into memory that is good for as long as its file is
-// open, or as somebody has it.
+// open, or in use.
 func (s *Source) Load() error {
 	switch {
 	case s.Size == s.File.Size():
@@ -92,7 +92,7 @@ func (s *Source) Load() error {
 	return nil
 }
 
-// Memory is how many bytes of memory of its own a source has.
+// Memory returns how many bytes of memory of its own a source has.
 func (s *Source) Memory() int64 { return int64(len(s.memory)) }
 
 // readFull reads the beginning of a source, or all of it.

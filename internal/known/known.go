@@ -5,8 +5,8 @@
 // function in it, as that of SDT_PROBE_DEFINE(icmp, , unreach, pkt__receive): then only
 // the struct sdt_probe does, which one source defines. So the files of a run are looked
 // at before any is converted. Of those whose names hold no probe object, nothing but
-// the names is read; and what cannot be read tells nothing, for whoever converts or
-// links it to complain of.
+// the names is read; and what cannot be read says nothing: its conversion or
+// link reports it.
 package known
 
 import (
@@ -27,10 +27,10 @@ import (
 type Options struct {
 	ProbePrefix string // of probe objects' names; not ""
 	Jobs        int    // threads, at least 1
-	FollowThin  bool   // read files outside of the folder of a thin archive
+	FollowThin  bool   // read files outside of the directory of a thin archive
 }
 
-// Table is what files say of probes. It implements patch.Known.
+// Table is what files say about probes. It implements patch.ProbeSource.
 type Table struct{ probes map[string]*definition }
 
 // definition is what a definition of a probe object says.
@@ -42,7 +42,7 @@ type definition struct {
 }
 
 // rank is what counts where several files define a probe: what is certainly a part of
-// the program is before what a linker takes only if nobody else defines it.
+// the program is before what a linker takes only if it is not defined elsewhere.
 type rank uint8
 
 const (
@@ -55,7 +55,7 @@ const (
 // makes no difference, but for what an error says.
 func Read(files []string, o Options) *Table {
 	t := &Table{probes: map[string]*definition{}}
-	if alone(files) {
+	if isSingleObject(files) {
 		return t
 	}
 	parallel.InOrder(len(files), o.Jobs, func(i int) *[]definition { return read(files[i], o) }, func(_ int, found *[]definition) {
@@ -66,9 +66,9 @@ func Read(files []string, o Options) *Table {
 	return t
 }
 
-// alone reports whether there is one object, which need not be told what it says
-// itself.
-func alone(files []string) bool {
+// isSingleObject reports whether the files are one object, which needs no table of what
+// it says itself.
+func isSingleObject(files []string) bool {
 	if len(files) != 1 {
 		return len(files) == 0
 	}
@@ -94,8 +94,8 @@ func same(a, b *linkerset.Probe) bool {
 	return a.Provider == b.Provider && a.Module == b.Module && a.Function == b.Function && a.Name == b.Name && slices.Equal(a.Args, b.Args)
 }
 
-// Probe implements patch.Known. That definitions disagree is an error, but only for who
-// asks.
+// Probe implements patch.ProbeSource. That definitions disagree is an error of this
+// call alone.
 func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
 	d := t.probes[id]
 	if d == nil {
@@ -137,7 +137,7 @@ func read(file string, o Options) *[]definition {
 	return &found
 }
 
-// definitions are what the structures of probe objects say that others can name.
+// definitions returns what the structures of probe objects say that others can name.
 func definitions(o *input.Object, prefix string) ([]definition, error) {
 	if o.Machine == nil {
 		return nil, nil
@@ -167,21 +167,21 @@ func definitions(o *input.Object, prefix string) ([]definition, error) {
 		if rank != library {
 			ref.Section = s.Section
 		}
-		probe, err := probes.Of(ref)
+		probe, err := probes.Lookup(ref)
 		if err != nil {
 			return nil, err
 		}
-		if probe.Told { // names may be in the memory of the file
+		if probe.FromStruct { // names may be in the memory of the file
 			found = append(found, definition{file: o.Source.Name, rank: rank, probe: linkerset.Probe{
 				ID: strings.Clone(s.Name[len(prefix):]), Provider: strings.Clone(probe.Provider), Module: strings.Clone(probe.Module),
-				Function: strings.Clone(probe.Function), Name: strings.Clone(probe.Name), Args: probe.Args, Told: true,
+				Function: strings.Clone(probe.Function), Name: strings.Clone(probe.Name), Args: probe.Args, FromStruct: true,
 			}})
 		}
 	}
 	return found, nil
 }
 
-// symbols are the symbols that other files can name, nil where none is of a probe
+// symbols returns the symbols that other files can name, nil where none is of a probe
 // object.
 func symbols(o *input.Object, prefix string) (*elfreloc.Symbols, rank, error) {
 	if o.Type == elf.ET_DYN && o.Source.Member == nil {

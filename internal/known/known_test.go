@@ -61,7 +61,7 @@ const (
 )
 
 func icmp(name string, types ...string) linkerset.Probe {
-	p := linkerset.Probe{Provider: "icmp", Module: "kernel", Function: "unreach", Name: name, Told: true}
+	p := linkerset.Probe{Provider: "icmp", Module: "kernel", Function: "unreach", Name: name, FromStruct: true}
 	for i, native := range types {
 		p.Args = append(p.Args, linkerset.Argument{Index: i, Native: native})
 	}
@@ -100,7 +100,7 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("%d probes: %v", len(all.probes), all.probes)
 			}
 			got, ok, err := all.Probe(change)
-			want := linkerset.Probe{ID: change, Provider: "tcp-ip", Function: "state", Name: "change", Told: true, Args: []linkerset.Argument{{Native: "long"}}}
+			want := linkerset.Probe{ID: change, Provider: "tcp-ip", Function: "state", Name: "change", FromStruct: true, Args: []linkerset.Argument{{Native: "long"}}}
 			if diff := cmp.Diff(want, got); !ok || err != nil || diff != "" {
 				t.Errorf("%t, %v, %s", ok, err, diff)
 			}

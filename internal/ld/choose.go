@@ -59,7 +59,7 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 			chosen.late = append(chosen.late, in)
 		case c.inPlace:
 			chosen.convert = append(chosen.convert, in)
-		case sameFile(in.file, c.InFolder(output(c.Line))):
+		case sameFile(in.file, c.InDirectory(output(c.Line))):
 			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
 		default:
 			chosen.convert = append(chosen.convert, in)
@@ -68,7 +68,7 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 	return chosen, errs
 }
 
-// generator is what generates code, if anything can.
+// generator returns what generates code, if anything can.
 func (c chooser) generator(late []*linkInput) (by generator, errs []error) {
 	plugin := c.gcc && hasPlugin(c.Line) && !c.linker.is("lld") && !c.linker.is("mold")
 	for _, in := range late {

@@ -37,7 +37,7 @@ func TestChoice(t *testing.T) {
 		{words: "plain.o object1.o archive.a object2.o -lm", convert: "object1.o archive.a object2.o"},
 		{words: "object1.o", inPlace: true, convert: "object1.o"},
 		{linker: "ld", words: plugin + "gcc1.o object.o", gcc: true, convert: "object.o", late: "gcc1.o", by: byGCC},
-		{linker: "ld", words: plugin + "gcc1.o", late: "gcc1.o", refused: "gcc1.o: is GCC link-time"}, // nobody tells how
+		{linker: "ld", words: plugin + "gcc1.o", late: "gcc1.o", refused: "gcc1.o: is GCC link-time"}, // it is not known how
 		{linker: "ld", words: "gcc1.o gcc2.o", gcc: true, late: "gcc1.o gcc2.o", refused: "gcc1.o: is GCC link-time\ngcc2.o: is GCC link-time"},
 		{linker: "mold", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},
 		{linker: "ld.lld-20", words: plugin + "gcc1.o", gcc: true, late: "gcc1.o", refused: "gcc1.o: is GCC link-time"},

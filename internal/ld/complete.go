@@ -33,7 +33,7 @@ type addition struct {
 func (l *link) complete(ln *line.Line, inputs scanned, done converted, code generated) (added *addition, kinds []arch.Kind, err error) {
 	all := slices.Concat(inputs.inputs, code.inputs)
 	parts := l.readParts(all, done.parts, code.parts)
-	if err := agree(parts, done.any || code.any); err != nil {
+	if err := checkAgreement(parts, done.any || code.any); err != nil {
 		return nil, nil, err
 	}
 	if l.Convert.Patch.NoRecords || len(parts) == 0 {
@@ -189,9 +189,9 @@ func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) 
 	}
 }
 
-// agree refuses what cannot be read, and records that do not go together. Those that
-// are all alike do, whatever the flags are, if nothing is converted now.
-func agree(parts []*part, converted bool) error {
+// checkAgreement refuses what cannot be read, and records that do not go together. Those
+// that are all alike do, whatever the flags are, if nothing is converted now.
+func checkAgreement(parts []*part, converted bool) error {
 	var errs, others []error
 	mixed := converted
 	for _, p := range parts {

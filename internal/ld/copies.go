@@ -27,7 +27,7 @@ type converted struct {
 	parts   map[string]*part  // what the objects are to the link, by file
 }
 
-// files are inputs, or their copies.
+// files returns inputs, or their copies.
 func (c converted) files(inputs []*linkInput) (files []string) {
 	for _, in := range inputs {
 		file := in.file
@@ -48,7 +48,7 @@ func renamedAs(place, path string) []renamed {
 	return []renamed{{place, path}, {filepath.Clean(place), filepath.Clean(path)}}
 }
 
-// renames are the names of temporary files, of which there is one at least.
+// renames returns the names of temporary files, of which there is one at least.
 func (s *session) renames(all []renamed) *rename.Names {
 	names := rename.New(s.inTemp(""))
 	for _, r := range all {
@@ -57,7 +57,7 @@ func (s *session) renames(all []renamed) *rename.Names {
 	return names
 }
 
-// convertInputs converts inputs, to copies or in their place. all are those that tell of
+// convertInputs converts inputs, to copies or in their place. all are those that mention
 // probes.
 func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted, error) {
 	if len(wanted) == 0 {
@@ -70,7 +70,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	l.session.Watch()
 	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
-	o.Patch.Known = l.known(all)
+	o.Patch.ProbeSource = l.probeSource(all)
 	if !ln.Relocatable {
 		o.Planned = collector.add
 	}
@@ -82,14 +82,14 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	})
 	warnings.Print(l.Stderr)
 	if failed {
-		return converted{}, errTold
+		return converted{}, errReported
 	}
 	done := converted{any: true, parts: collector.parts}
 	done.copies, done.names = existing(wanted, places, o.Jobs)
 	return done, nil
 }
 
-// conversion are the options for so many files.
+// conversion returns the options for so many files.
 func (l *link) conversion(files int) convert.Options {
 	o := l.Convert
 	o.Files, o.KeepTime, o.Fresh = files, l.InPlace, true
@@ -167,10 +167,10 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 	return err
 }
 
-// known is what the inputs of a link say of probes, where notes are to tell it: nil
+// probeSource returns what the inputs of a link say about probes, for notes: nil
 // otherwise.
-func (l *link) known(inputs []*linkInput) patch.Known {
-	if !l.Convert.Patch.Noted() {
+func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
+	if !l.Convert.Patch.HasNotes() {
 		return nil
 	}
 	var files []string

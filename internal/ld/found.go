@@ -34,7 +34,7 @@ func findFiles(ln *line.Line) found {
 		switch {
 		case arg.Foreign:
 		case arg.Kind == line.Input:
-			add(i, arg.Value, ln.InFolder(arg.Value))
+			add(i, arg.Value, ln.InDirectory(arg.Value))
 		case arg.Kind == line.Library:
 			if file := fitting(ln, ln.Candidates(arg), target); file != "" {
 				add(i, file, file)
@@ -45,7 +45,7 @@ func findFiles(ln *line.Line) found {
 }
 
 // fitting takes the first of several files that is for the target of the link, as most
-// linkers do. There is no choice where there is one.
+// linkers do. A single file is always taken.
 func fitting(ln *line.Line, files []string, target func() input.Target) string {
 	if len(files) < 2 || ln.Rules.TakesFirst {
 		files = append(files, "")
@@ -60,11 +60,11 @@ func fitting(ln *line.Line, files []string, target func() input.Target) string {
 	return ""
 }
 
-// targetOf is that of the first input which says what it is for.
+// targetOf returns that of the first input which says what it is for.
 func targetOf(ln *line.Line) input.Target {
 	for i := range ln.Args {
 		if arg := &ln.Args[i]; arg.Kind == line.Input && !arg.Foreign {
-			if t := targetOfFile(ln.InFolder(arg.Value)); t != (input.Target{}) {
+			if t := targetOfFile(ln.InDirectory(arg.Value)); t != (input.Target{}) {
 				return t
 			}
 		}
@@ -72,7 +72,7 @@ func targetOf(ln *line.Line) input.Target {
 	return input.Target{}
 }
 
-// targetOfFile is that of an ELF file, or of the first in an archive. It is empty for
+// targetOfFile returns that of an ELF file, or of the first in an archive. It is empty for
 // what is neither.
 func targetOfFile(file string) (target input.Target) {
 	found := errors.New("found")

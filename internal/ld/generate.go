@@ -36,23 +36,23 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	if len(chosen.late) == 0 {
 		return generated{}, nil
 	}
-	folder, err := l.session.mkdir("lto")
+	directory, err := l.session.mkdir("lto")
 	if err != nil {
 		return generated{}, err
 	}
 	names := l.session.renames(done.names)
 	if chosen.by == byLLD {
 		out := l.session.inTemp("out")
-		stand := standIns{copies: done.copies, scripts: done.scripts}
-		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), folder, out, l.Convert.Patch.ProbePrefix), names)
+		stand := substitutions{copies: done.copies, scripts: done.scripts}
+		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), directory, out, l.Convert.Patch.ProbePrefix), names)
 		os.Remove(out)
 	} else {
-		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, folder), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
+		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, directory), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
 	}
 	if err != nil {
 		return generated{}, err
 	}
-	return l.takeGenerated(scan, inputs, folder, chosen.by.compiler())
+	return l.takeGenerated(scan, inputs, directory, chosen.by.compiler())
 }
 
 func hasPlugin(ln *line.Line) bool {
@@ -62,10 +62,10 @@ func hasPlugin(ln *line.Line) bool {
 // envGCC is what GCC's driver tells those that it runs, and its plugin hands on.
 const envGCC = "COLLECT_GCC_OPTIONS"
 
-// wordsGCC have GCC's plugin generate the code of all objects that are late. The
+// wordsGCC returns words that have GCC's plugin generate the code of all objects that are late. The
 // libraries that the plugin would add on the way are those of the final link.
-func wordsGCC(ln *line.Line, byArg map[int]*linkInput, folder string) []string {
-	words := []string{"-r", "-o", paths.Join(folder, "code.o")}
+func wordsGCC(ln *line.Line, byArg map[int]*linkInput, directory string) []string {
+	words := []string{"-r", "-o", paths.Join(directory, "code.o")}
 	for i := range ln.Args {
 		arg := &ln.Args[i]
 		switch {
@@ -87,16 +87,15 @@ func isLate(arg *line.Arg, in *linkInput, compiler input.Compiler) bool {
 	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.isLate(compiler)
 }
 
-// wordsLLD have lld link, and keep the code. Calls of stubs are undefined in that
+// wordsLLD returns words that have lld link, and keep the code. Calls of stubs are undefined in that
 // link, which is an error where they are hidden unless it is told to go on; the link
 // proper repeats the others. Probe objects are kept for records that are yet to come.
-func wordsLLD(words []string, folder, out, probePrefix string) []string {
-	return append(words, "-o", out, "--lto-obj-path="+paths.Join(folder, "code"), "--unresolved-symbols=ignore-all",
+func wordsLLD(words []string, directory, out, probePrefix string) []string {
+	return append(words, "-o", out, "--lto-obj-path="+paths.Join(directory, "code"), "--unresolved-symbols=ignore-all",
 		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+probePrefix+"*")
 }
 
-// runFirst runs the linker before it runs for the user, who is told of it only if it
-// fails.
+// runFirst runs the linker before it runs for the user, and reports only failures.
 func (l *link) runFirst(words []string, names *rename.Names, env ...string) error {
 	words, err := l.arguments(words, "first-arguments")
 	if err != nil {
@@ -123,8 +122,8 @@ func (l *link) runFirst(words []string, names *rename.Names, env ...string) erro
 
 // takeGenerated converts what was generated, and has it stand for the objects that it
 // was made of, in the place of the first.
-func (l *link) takeGenerated(scan *scanner, from scanned, folder string, compiler input.Compiler) (generated, error) {
-	inputs, err := readGenerated(scan, folder)
+func (l *link) takeGenerated(scan *scanner, from scanned, directory string, compiler input.Compiler) (generated, error) {
+	inputs, err := readGenerated(scan, directory)
 	if err != nil {
 		return generated{}, err
 	}
@@ -141,12 +140,12 @@ func (l *link) takeGenerated(scan *scanner, from scanned, folder string, compile
 		return generated{}, err
 	}
 	done.names = append(names, done.names...)
-	return generated{byArg: instead(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
+	return generated{byArg: replacements(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
 }
 
-// instead has files stand for arguments that are late: the first, and the others for
-// nothing.
-func instead(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
+// replacements makes the files replace the first of the late arguments, and nothing the
+// others.
+func replacements(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
 	stand := map[int][]string{}
 	for i := range ln.Args {
 		if isLate(&ln.Args[i], byArg[i], compiler) {
@@ -158,8 +157,8 @@ func instead(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, f
 }
 
 // readGenerated looks at what was generated, and names it after the output.
-func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error) {
-	entries, err := os.ReadDir(folder) // sorted
+func readGenerated(scan *scanner, directory string) (inputs []*linkInput, err error) {
+	entries, err := os.ReadDir(directory) // sorted
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +167,7 @@ func readGenerated(scan *scanner, folder string) (inputs []*linkInput, err error
 		if i > 0 {
 			path = fmt.Sprintf("%s.lto.%d.o", output(scan.line), i)
 		}
-		in := scan.input(named{path: path, file: paths.Join(folder, e.Name())})
+		in := scan.input(named{path: path, file: paths.Join(directory, e.Name())})
 		if in.err != nil {
 			return nil, in.err
 		}

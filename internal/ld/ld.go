@@ -22,13 +22,12 @@
 //	             converted                                      generated
 //	complete.go  an object is made of what the program still
 //	             needs                                          addition
-//	words.go     the linker gets words that name all that       standIns
+//	words.go     the linker gets words that name all that       substitutions
 //	run.go       the linker runs
 //	lost.go      what it has put elsewhere is warned of
 //	reports.go   what it has written names the inputs again
 //
-// Where nothing stands for any input, the process becomes the linker instead, as if
-// nobody had stood between. What changes while a link goes on is its session: the folder
+// If no input was replaced, the process execs the real linker. What changes while a link goes on is its session: the directory
 // of temporary files and the linker that runs, both of which a signal ends.
 package ld
 
@@ -62,8 +61,8 @@ type Options struct {
 // exitFailed is the exit status where an input cannot be converted.
 const exitFailed = 1
 
-// errTold stands for errors that have been printed.
-var errTold = errors.New("was told")
+// errReported stands for errors that have been printed.
+var errReported = errors.New("already reported")
 
 // diedError says that a signal has ended the linker before it was run for the user.
 type diedError struct{ status process.Status }
@@ -88,7 +87,7 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	if died := (*diedError)(nil); errors.As(err, &died) {
 		return died.status, nil
 	}
-	if errors.Is(err, errTold) {
+	if errors.Is(err, errReported) {
 		return process.Status{Code: exitFailed}, nil
 	}
 	return status, err
@@ -175,7 +174,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	stand := standIns{copies: done.copies, scripts: done.scripts, generated: code.byArg}
+	stand := substitutions{copies: done.copies, scripts: done.scripts, generated: code.byArg}
 	names := slices.Concat(done.names, code.names)
 	if !ln.Relocatable {
 		var kinds []arch.Kind

@@ -19,7 +19,7 @@ const (
 	envLinker = "SDTCONVERT_LD"    // which it is
 	envDepth  = "SDTCONVERT_DEPTH" // how many wrappers run each other
 
-	// envCompiler are the folders in which GCC's driver looks for what it runs. One for
+	// envCompiler are the directories in which GCC's driver looks for what it runs. One for
 	// another machine has a linker of its own there.
 	envCompiler = "COMPILER_PATH"
 )
@@ -73,13 +73,13 @@ func linkerPath(p *process.Process, flag, name string) (string, error) {
 	return path, err
 }
 
-// findIn looks in a list of folders, past what is this program.
-func findIn(name, folders string) (string, error) {
-	for _, folder := range filepath.SplitList(folders) {
-		if folder == "" {
-			folder = "."
+// findIn looks in a list of directories, past what is this program.
+func findIn(name, directories string) (string, error) {
+	for _, directory := range filepath.SplitList(directories) {
+		if directory == "" {
+			directory = "."
 		}
-		path := paths.Join(folder, name)
+		path := paths.Join(directory, name)
 		if !filepath.IsAbs(path) {
 			path = paths.Join(".", path)
 		}
@@ -123,7 +123,7 @@ func (l linker) rules() line.Rules {
 	return line.GNURules
 }
 
-// command is a run of the linker.
+// command returns a run of the linker.
 func (l linker) command(words []string) *exec.Cmd {
 	cmd := exec.Command(l.path, words...)
 	cmd.Args[0], cmd.Env = l.path, l.environ

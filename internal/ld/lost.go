@@ -20,7 +20,7 @@ func (l *link) warnOfLostRecords(ready *prepared) {
 	if ready.Relocatable || len(ready.Scripts) == 0 || dropsCode || l.Convert.Patch.NoRecords {
 		return
 	}
-	linked, err := l.recordBytes(ready.InFolder(output(ready.Line)))
+	linked, err := l.recordBytes(ready.InDirectory(output(ready.Line)))
 	if err != nil {
 		return // the linker has written something else
 	}

@@ -51,7 +51,7 @@ func (d *prerequisiteDropper) drop(end bool) error {
 	}
 }
 
-// span is what goes of the text around the name: from is where it begins.
+// span returns what goes of the text around the name: from is where it begins.
 func (d *prerequisiteDropper) span(at, after int) (from, to int) {
 	rest := d.held[after:]
 	begins := at == 0 && d.last == '\n' || at > 0 && d.held[at-1] == '\n'
@@ -67,8 +67,8 @@ func (d *prerequisiteDropper) span(at, after int) (from, to int) {
 	return from, after
 }
 
-// blankBefore is where white space begins that ends at an offset. At the end of the
-// text nobody asks for it. More than maxHeld of it is no linker's.
+// blankBefore returns where white space begins that ends at an offset. At the end of the
+// text it is not needed. No linker writes more than maxHeld of it.
 func (d *prerequisiteDropper) blankBefore(at int, end bool) int {
 	from := at
 	for !end && from > 0 && at-from < maxHeld && bytes.IndexByte([]byte(" \t\n\\"), d.held[from-1]) >= 0 {

@@ -16,7 +16,7 @@ import (
 	"sdtconvert/internal/replace"
 )
 
-// output is the file that a linker writes.
+// output returns the file that a linker writes.
 func output(ln *line.Line) string {
 	if ln.Output == "" {
 		return "a.out"
@@ -28,9 +28,9 @@ func output(ln *line.Line) string {
 // their copies.
 func rewriteReports(files *replace.Writer, link *prepared) error {
 	for _, report := range link.Reports {
-		file := link.InFolder(report.Path)
+		file := link.InDirectory(report.Path)
 		info, err := os.Stat(file)
-		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a folder for the map
+		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a directory for the map
 			file = paths.Join(file, filepath.Base(output(link.Line))+".map")
 			info, err = os.Stat(file)
 		}
@@ -76,7 +76,7 @@ func (r *prepared) rewrite(files *replace.Writer, file string, makefile bool) er
 // onlyReader hides all other methods of a reader, so that it is read in pieces.
 type onlyReader struct{ io.Reader }
 
-// mentionsTemp reports whether a report names anything in the temporary folder.
+// mentionsTemp reports whether a report names anything in the temporary directory.
 func (r *prepared) mentionsTemp(report io.Reader, makefile bool) (bool, error) {
 	prefixes := [][]byte{[]byte(r.names.Prefix())}
 	if makefile {
@@ -118,7 +118,7 @@ func (r *prepared) restorer(to io.Writer, makefile bool) io.WriteCloser {
 	chain := writers{w}
 	before := func(w io.WriteCloser) { chain = append(writers{w}, chain...) }
 	for _, s := range slices.Backward(r.spellings()) {
-		before(r.names.Spelled(s.name, s.instead).Writer(chain[0]))
+		before(r.names.Respell(s.name, s.instead).Writer(chain[0]))
 	}
 	if r.addition != nil {
 		written := map[string]bool{}

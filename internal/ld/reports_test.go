@@ -51,7 +51,7 @@ func TestDropPrerequisite(t *testing.T) {
 	}
 }
 
-// preparedFor is a link in which two inputs and an added object have temporary names.
+// preparedFor returns a link in which two inputs and an added object have temporary names.
 func preparedFor() *prepared {
 	names := rename.New("/tmp/x1/")
 	names.Add("/tmp/x1/w/a.o", "a.o")
@@ -126,7 +126,7 @@ func TestMemoryOfRewrite(t *testing.T) {
 	}
 }
 
-// peakHeap is how much the heap grows while a function runs, in bytes.
+// peakHeap returns how much the heap grows while a function runs, in bytes.
 func peakHeap(f func()) uint64 {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(10))

@@ -14,7 +14,7 @@ import (
 // more go into a response file. Windows takes 32 KiB, and the others more.
 const maxArguments = 30 << 10
 
-// arguments are words for a linker, or a response file that has them.
+// arguments returns words for a linker, or a response file that has them.
 func (l *link) arguments(words []string, name string) ([]string, error) {
 	size := 0
 	for _, w := range words {
@@ -27,7 +27,7 @@ func (l *link) arguments(words []string, name string) ([]string, error) {
 	return []string{"@" + file}, err
 }
 
-// stepAside has the process become the linker, as it was called, or runs that with its
+// stepAside execs the linker, as it was called, or runs that with its
 // own streams. The flags of ready, which may be nil, come first.
 func (l *link) stepAside(ready *prepared) (process.Status, error) {
 	args := l.args

@@ -54,7 +54,7 @@ func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
 	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
-// anyNames are the beginnings of the names of stubs and of probe objects.
+// anyNames returns the beginnings of the names of stubs and of probe objects.
 func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byte(o.ProbePrefix)) }
 
 // all looks at the files of a line and then at others, and behind either at those that
@@ -85,7 +85,7 @@ func (s *scanner) all(files found, more []named) scanned {
 	return result
 }
 
-// included are the files that scripts among inputs name.
+// included returns the files that scripts among inputs name.
 func (s *scanner) included(inputs []*linkInput) (files []named) {
 	for _, in := range inputs {
 		if in.text == nil {
@@ -152,7 +152,7 @@ func (s *scanner) object(in *linkInput, src *input.Source) error {
 		}
 	}
 	if err != nil {
-		// Nobody need read what holds no probe.
+		// What holds no probe need not be readable.
 		if found, _ := src.Mentions(s.needles); !found {
 			return nil
 		}

@@ -57,7 +57,7 @@ func (r scriptReader) flags() (all []*script, err error) {
 		s.value = arg.Value
 		all = append(all, s)
 		// Later -l look there too.
-		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Folders...) })
+		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Directories...) })
 	}
 	return all, nil
 }
@@ -110,7 +110,7 @@ func (s *script) each(f func(*script)) {
 	}
 }
 
-// scripted are the files that a script has the linker read, or may have it read.
+// scripted returns the files that a script has the linker read, or may have it read.
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
 		for _, name := range s.text.Inputs {
@@ -119,7 +119,7 @@ func (r scriptReader) scripted(root *script) (files []named) {
 				files = append(files, named{found.Path, found.File, root.path})
 			}
 			if found.Other != "" {
-				files = append(files, named{found.Other, r.line.InFolder(found.Other), root.path})
+				files = append(files, named{found.Other, r.line.InDirectory(found.Other), root.path})
 			}
 		}
 		if r.inPlace {
@@ -138,8 +138,8 @@ func (r scriptReader) scripted(root *script) (files []named) {
 	return files
 }
 
-// loaded is the file that a pattern names which is no pattern. GNU ld reads it as an
-// input, if it is none.
+// loaded returns the file that a pattern without wildcards names. GNU ld reads it as an
+// input, if it is not one yet.
 func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	if r.dialect != line.GNU || p.Excludes || strings.Contains(p.Text, ":") || line.IsWildcard(p.Text) || p.Text == "" {
 		return found
@@ -147,7 +147,7 @@ func (r scriptReader) loaded(p line.Pattern) (found line.ScriptInput) {
 	return r.line.ScriptInput(r.dialect, line.ScriptPlace{}, p.Name)
 }
 
-// literal are words that may name a file, and are neither patterns nor sections.
+// literal returns words that may name a file, and are neither patterns nor sections.
 func literal(words []string) []string {
 	var names []string
 	for _, w := range words {

@@ -14,8 +14,8 @@ import (
 
 // A script that names inputs, or chooses them by patterns, names their copies for a
 // linker that reads copies. So the linker reads a copy of such a script too, which is
-// the script but for those names. Since that stands in another folder, what the script
-// names relative to its own folder is named in full.
+// the script but for those names. Since that stands in another directory, what the script
+// names relative to its own directory is named in full.
 //
 // Some patterns cannot mean the copies alone. Then either a link to each other file that
 // they choose is put beside the copies, or the copies that they are not to choose are
@@ -43,7 +43,7 @@ type edit struct {
 	text string
 }
 
-// copyScripts has the linker read copies of the scripts that name inputs of which there
+// copyScripts makes the linker read copies of the scripts that name inputs of which there
 // are copies now. Code stands for inputs that are late, whose names must not be met.
 func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late []*linkInput, done *converted) error {
 	c := &scriptCopier{
@@ -119,7 +119,7 @@ func (c *scriptCopier) settle(roots []*script) error {
 	}
 }
 
-// place is where the linker reads an input, if that is not where it was.
+// place returns where the linker reads an input, if that is not where it was.
 func (c *scriptCopier) place(in *linkInput) (string, bool) {
 	if place, ok := c.done.copies[in.path]; ok {
 		return place, true
@@ -143,7 +143,7 @@ func (c *scriptCopier) newPlace(s *script) string {
 	return placeIn(c.session.inTemp(fmt.Sprintf("%s/%d", scriptsDirectory, len(c.moved))), s.path)
 }
 
-// edits are what changes in a script.
+// edits returns what changes in a script.
 func (c *scriptCopier) edits(s *script) (edits []edit, err error) {
 	for _, name := range s.text.Inputs {
 		text, err := c.inputName(s, name)
@@ -186,7 +186,7 @@ func (c *scriptCopier) hasProbes(path string) bool {
 	return in != nil && in.probes
 }
 
-// inputName is what a script is to call an input.
+// inputName returns what a script is to call an input.
 func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
 	name, found := word.Text, c.line.ScriptInput(c.dialect, s.place, word)
 	if found.File == "" {

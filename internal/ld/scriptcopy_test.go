@@ -13,21 +13,21 @@ import (
 )
 
 // scriptSeen runs a link by a linker that does nothing but print the copies of scripts
-// that it gets. T stands for the temporary folder, and W for the current one.
+// that it gets. T stands for the temporary directory, and W for the current one.
 func scriptSeen(t *testing.T, linker, script string, args ...string) string {
 	t.Helper()
 	temp, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.Getwd()
+	directory, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("the.ld", []byte(script), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	show := "#!/bin/sh\nfor word; do case $word in\n*/scripts/*) sed -e 's|" + temp + "/sdtconvert-ld-[0-9]*|T|g' -e 's|" + folder + "|/W|g' \"$word\" ;;\nesac; done\n"
+	show := "#!/bin/sh\nfor word; do case $word in\n*/scripts/*) sed -e 's|" + temp + "/sdtconvert-ld-[0-9]*|T|g' -e 's|" + directory + "|/W|g' \"$word\" ;;\nesac; done\n"
 	if err := os.WriteFile(linker, []byte(show), 0o777); err != nil {
 		t.Fatal(err)
 	}

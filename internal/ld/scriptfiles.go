@@ -110,7 +110,7 @@ func (c *scriptCopier) compare(in *linkInput, given, with string, loaded bool) e
 	return nil
 }
 
-// membersOf are the names of the members of an archive, as patterns are compared with
+// membersOf returns the names of the members of an archive, as patterns are compared with
 // them: to GNU ld, that of a thin one has the name of its file.
 func (c *scriptCopier) membersOf(file, path string) (names []string, err error) {
 	if names, ok := c.members[path]; ok {

@@ -17,7 +17,7 @@ var (
 	errLate    = errors.New("names link-time optimisation code that holds probes; compile it with -fno-lto")
 )
 
-// pattern is how a pattern has to change to mean the same as before.
+// pattern returns how a pattern has to change to mean the same as before.
 func (c *scriptCopier) pattern(p line.Pattern) ([]edit, error) {
 	if p.Text == "*" && !p.Quoted {
 		return nil, nil
@@ -80,8 +80,8 @@ func (c *scriptCopier) difference(was, is line.Pattern, all bool) (missing, extr
 	return missing, extra
 }
 
-// moves is a pattern that means the copies. It is the same pattern where files have to be
-// linked beside these first.
+// moves returns a pattern that means the copies. It is the same pattern where files have
+// to be linked beside these first.
 func (c *scriptCopier) moves(p line.Pattern) (line.Pattern, error) {
 	file, member, two := strings.Cut(p.Text, ":")
 	if c.dialect == line.Gold {
@@ -124,7 +124,7 @@ func (c *scriptCopier) moves(p line.Pattern) (line.Pattern, error) {
 	return p, nil
 }
 
-// replaced is a pattern with another name of a file, and with the same of a member.
+// replaced returns a pattern with another name of a file, and with the same of a member.
 func (c *scriptCopier) replaced(p line.Pattern, name, rest string) line.Pattern {
 	if c.dialect == line.LLD && !p.Quoted && line.IsWildcard(rest) {
 		p.Text = c.wild(name) + rest
@@ -138,8 +138,8 @@ func (c *scriptCopier) replaced(p line.Pattern, name, rest string) line.Pattern 
 // special are characters that mean something in patterns, whatever quotes are around.
 var special = map[line.Dialect]string{line.GNU: `*?[":`, line.Gold: `*?["`, line.LLD: `":`}
 
-// literal is a pattern that chooses a name: exactly, or as well as a linker knows how to
-// write it.
+// literal returns a pattern that chooses a name: exactly, or as well as a linker knows how
+// to write it.
 func (c *scriptCopier) literal(name string) (text string, exact bool) {
 	if strings.ContainsAny(name, special[c.dialect]) {
 		return c.wild(name), false
@@ -147,7 +147,7 @@ func (c *scriptCopier) literal(name string) (text string, exact bool) {
 	return name, true
 }
 
-// wild is a part of a pattern with wildcards that stands for a name. What would mean
+// wild returns a part of a pattern with wildcards that stands for a name. What would mean
 // something there is any character.
 func (c *scriptCopier) wild(name string) string {
 	const safe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+"
@@ -160,7 +160,7 @@ func (c *scriptCopier) wild(name string) string {
 	return string(text)
 }
 
-// cmpName is the name of a file that patterns without wildcards are compared with.
+// cmpName returns the name of a file that patterns without wildcards are compared with.
 func cmpName(d line.Dialect, f line.File, archive bool) string {
 	if d == line.GNU && !archive {
 		return f.Given
@@ -168,7 +168,7 @@ func cmpName(d line.Dialect, f line.File, archive bool) string {
 	return f.Name
 }
 
-// prefix is what all files have got before their names. It is "" where some have none
+// prefix returns what all files have got before their names. It is "" where some have none
 // yet.
 func (c *scriptCopier) prefix(chosen []comparedFile) (prefix string, err error) {
 	all := true
@@ -209,7 +209,7 @@ func (c *scriptCopier) link(in *linkInput) error {
 	return err
 }
 
-// excludeMore is a change of a list of EXCLUDE_FILE that leaves out more files.
+// excludeMore returns a change of a list of EXCLUDE_FILE that leaves out more files.
 func (c *scriptCopier) excludeMore(p line.Pattern, missing []comparedFile) ([]edit, error) {
 	keep := !c.dialect.Exact(p)
 	var words []string
@@ -223,7 +223,7 @@ func (c *scriptCopier) excludeMore(p line.Pattern, missing []comparedFile) ([]ed
 	return []edit{{p.Span, strings.Join(append(words, more...), " ")}}, err
 }
 
-// excludeFrom is a change of the sections behind a pattern that leaves out files.
+// excludeFrom returns a change of the sections behind a pattern that leaves out files.
 func (c *scriptCopier) excludeFrom(p line.Pattern, extra []comparedFile) (edits []edit, err error) {
 	if len(extra) == 0 {
 		return nil, nil
@@ -236,7 +236,7 @@ func (c *scriptCopier) excludeFrom(p line.Pattern, extra []comparedFile) (edits 
 	for _, s := range p.Sections {
 		switch {
 		case s.Sorted && c.dialect == line.Gold:
-			return nil, errDiffers // it is no grammar there
+			return nil, errDiffers // not in the grammar there
 		case s.List >= 0:
 			edits = append(edits, edit{line.Span{Start: s.List, End: s.List}, " " + list})
 		case c.dialect != line.LLD || !s.Follows:
@@ -246,7 +246,7 @@ func (c *scriptCopier) excludeFrom(p line.Pattern, extra []comparedFile) (edits 
 	return edits, err
 }
 
-// exclusions are patterns that choose files as they are now, and no others.
+// exclusions returns patterns that choose files as they are now, and no others.
 func (c *scriptCopier) exclusions(files []comparedFile) (words []string, err error) {
 	var all []line.Pattern
 	seen := map[string]bool{}
@@ -284,7 +284,7 @@ func (c *scriptCopier) exclusions(files []comparedFile) (words []string, err err
 	return words, err
 }
 
-// written is a pattern as it stands in a script.
+// written returns a pattern as it stands in a script.
 func (c *scriptCopier) written(p line.Pattern) (string, error) {
 	if c.dialect == line.LLD && !p.Quoted {
 		if strings.ContainsAny(p.Text, " \t\r\n\v\f\"(){},;#") {

@@ -10,13 +10,13 @@ import (
 )
 
 // session is what there is of a link that a signal ends: the linker that runs, the
-// folder of temporary files, and files that are not complete. It is all that changes
+// directory of temporary files, and files that are not complete. It is all that changes
 // while a link goes on.
 type session struct {
 	process.Supervisor
 	files *replace.Writer // of all files that are written
 
-	temp *tempFolder // nil for none; the lock is of it
+	temp *tempDirectory // nil for none; the lock is of it
 }
 
 func newSession(p *process.Process) *session {
@@ -32,25 +32,25 @@ func newSession(p *process.Process) *session {
 // diedOf says that a signal which was passed on has ended the linker.
 func diedOf(sig os.Signal) error { return &diedError{process.Status{Signal: sig}} }
 
-// needTemp makes the temporary folder unless it is there, and keeps it for f.
-func (s *session) needTemp(f func(t *tempFolder) error) error {
+// needTemp makes the temporary directory unless it is there, and keeps it for f.
+func (s *session) needTemp(f func(t *tempDirectory) error) error {
 	s.Watch()
 	s.Lock()
 	defer s.Unlock()
 	if s.temp == nil {
 		var err error
-		if s.temp, err = newTempFolder(s.Process.TempDir()); err != nil {
+		if s.temp, err = newTempDirectory(s.Process.TempDir()); err != nil {
 			return err
 		}
 	}
 	return f(s.temp)
 }
 
-// makePlaces decides where in the temporary folder the copies of files are that the
-// linker is told of by paths, and makes the folders that these are to be in.
+// makePlaces decides where in the temporary directory the copies of files are that the
+// linker is told of by paths, and makes the directories that these are to be in.
 func (s *session) makePlaces(told []string) (places map[string]string, err error) {
 	places = map[string]string{}
-	err = s.needTemp(func(t *tempFolder) error {
+	err = s.needTemp(func(t *tempDirectory) error {
 		for _, path := range told {
 			if places[path] != "" {
 				continue
@@ -75,47 +75,47 @@ func (s *session) linkTo(path, file string) (place string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return places[path], s.needTemp(func(*tempFolder) error { return os.Symlink(target, places[path]) })
+	return places[path], s.needTemp(func(*tempDirectory) error { return os.Symlink(target, places[path]) })
 }
 
-// mkdir makes a folder in the temporary one.
-func (s *session) mkdir(name string) (folder string, err error) {
-	err = s.needTemp(func(t *tempFolder) error {
-		folder = paths.Join(t.path, name)
-		return os.Mkdir(folder, 0o700)
+// mkdir makes a directory in the temporary one.
+func (s *session) mkdir(name string) (directory string, err error) {
+	err = s.needTemp(func(t *tempDirectory) error {
+		directory = paths.Join(t.path, name)
+		return os.Mkdir(directory, 0o700)
 	})
-	return folder, err
+	return directory, err
 }
 
-// write writes a file into the temporary folder.
+// write writes a file into the temporary directory.
 func (s *session) write(name string, data []byte) (file string, err error) {
-	err = s.needTemp(func(t *tempFolder) error {
+	err = s.needTemp(func(t *tempDirectory) error {
 		file = paths.Join(t.path, name)
 		return os.WriteFile(file, data, 0o600)
 	})
 	return file, err
 }
 
-// writeAt writes a file to a path within the temporary folder, and makes the folders on
+// writeAt writes a file to a path within the temporary directory, and makes the directories on
 // the way.
 func (s *session) writeAt(path string, data []byte) error {
-	return s.needTemp(func(t *tempFolder) error {
-		if err := t.makeFolder(paths.Directory(path)); err != nil {
+	return s.needTemp(func(t *tempDirectory) error {
+		if err := t.makeDirectory(paths.Directory(path)); err != nil {
 			return err
 		}
 		return os.WriteFile(path, data, 0o600)
 	})
 }
 
-// inTemp is the path of a name in the temporary folder, which has to be there: "" is
-// what all of them begin with.
+// inTemp returns the path of a name in the temporary directory, which has to be there: ""
+// is what all of them begin with.
 func (s *session) inTemp(name string) string {
 	s.Lock()
 	defer s.Unlock()
 	return paths.Join(s.temp.path+string(filepath.Separator), name)
 }
 
-// remove removes the temporary folder, if there is one.
+// remove removes the temporary directory, if there is one.
 func (s *session) remove() error {
 	s.Lock()
 	defer s.Unlock()

@@ -37,7 +37,7 @@ func (s *signals) process(temp string, out *bytes.Buffer) *process.Process {
 	}
 }
 
-// Before the linker runs, a signal ends everything at once, and who wants to go on waits
+// Before the linker runs, a signal ends everything at once, and work that goes on waits
 // for that.
 func TestSignalWithoutLinker(t *testing.T) {
 	temp := t.TempDir()
@@ -69,7 +69,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	}()
 	select {
 	case err := <-again:
-		t.Errorf("a folder was made, or not: %v", err)
+		t.Errorf("a directory was made, or not: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -115,11 +115,11 @@ func options(linker string) Options {
 	}
 }
 
-// A folder that nobody may write to is one clear line.
-func TestNoTemporaryFolder(t *testing.T) {
+// A directory that is not writable is one clear line.
+func TestNoTemporaryDirectory(t *testing.T) {
 	s := newSession((&signals{}).process(filepath.Join(t.TempDir(), "none"), nil))
 	_, err := s.mkdir("lto")
-	if err == nil || !strings.HasPrefix(err.Error(), "the folder for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the directory for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
 		t.Error(err)
 	}
 	if err := s.remove(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stopReading wakes who reads, once all is there that is to come.
+// stopReading wakes the reader, once all is there that is to come.
 func (p *pipe) stopReading() { p.r.SetReadDeadline(time.Now()) }
 
 // drain passes on what the pipe still holds.

@@ -13,32 +13,32 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// tempFolder is where a link keeps what it makes. It exists only when there is
-// something to keep. A nil one is no folder. Its session's lock is held by whoever
-// calls its methods.
-type tempFolder struct {
-	path    string
-	files   []string        // that may be in it, of which there may be many
-	folders map[string]bool // that are made, as they were written
-	taken   map[string]kind // by real paths, in lower case: some systems know no other
+// tempDirectory is where a link keeps what it makes. It exists only when there is
+// something to keep. A nil one means no directory. Callers of its methods hold its
+// session's lock.
+type tempDirectory struct {
+	path        string
+	files       []string        // that may be in it, of which there may be many
+	directories map[string]bool // that are made, as they were written
+	taken       map[string]kind // by real paths, in lower case: some systems know no other
 }
 
-// kind is what a path in the temporary folder is of.
+// kind is what a path in the temporary directory is of.
 type kind uint8
 
 const (
 	nothing kind = iota
 	isFile
-	isFolder
+	isDirectory
 )
 
-// tempPrefix begins the names of such folders.
+// tempPrefix begins the names of such directories.
 const tempPrefix = "sdtconvert-ld-"
 
-func newTempFolder(within string) (*tempFolder, error) {
+func newTempDirectory(within string) (*tempDirectory, error) {
 	path, err := os.MkdirTemp(within, tempPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("the folder for copies: %w; name another in TMPDIR", err)
+		return nil, fmt.Errorf("the directory for copies: %w; name another in TMPDIR", err)
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a linker may ask the system what a file is called
@@ -46,27 +46,27 @@ func newTempFolder(within string) (*tempFolder, error) {
 	if path, err = paths.Absolute(path); err != nil {
 		return nil, err
 	}
-	return &tempFolder{path: path, folders: map[string]bool{path: true}, taken: map[string]kind{}}, nil
+	return &tempDirectory{path: path, directories: map[string]bool{path: true}, taken: map[string]kind{}}, nil
 }
 
-// placeIn returns the path of the copy in a folder of a file that the linker is told of
+// placeIn returns the path of the copy in a directory of a file that the linker is told of
 // as path. It ends as path does, every ".." included, for linker scripts that choose
-// inputs by their names. The folder has no symbolic links in it, and where path begins
-// with "..", as many folders more as keep the copy within.
-func placeIn(folder, path string) string {
+// inputs by their names. The directory has no symbolic links in it, and where path begins
+// with "..", as many directories more as keep the copy within.
+func placeIn(directory, path string) string {
 	if volume := filepath.VolumeName(path); volume != "" {
-		folder, path = paths.Join(folder, strings.TrimSuffix(volume, ":")), path[len(volume):]
+		directory, path = paths.Join(directory, strings.TrimSuffix(volume, ":")), path[len(volume):]
 	}
 	for range leadsOut(path) {
-		folder = paths.Join(folder, "_")
+		directory = paths.Join(directory, "_")
 	}
 	if path != "" && os.IsPathSeparator(path[0]) {
-		return folder + path
+		return directory + path
 	}
-	return paths.Join(folder, path)
+	return paths.Join(directory, path)
 }
 
-// leadsOut returns how many folders up a path leads from where it begins.
+// leadsOut returns how many directories up a path leads from where it begins.
 func leadsOut(path string) int {
 	depth, out := 0, 0
 	for name := range strings.FieldsFuncSeq(path, func(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) }) {
@@ -83,14 +83,14 @@ func leadsOut(path string) int {
 }
 
 // place returns where the copy is to be written of a file that the linker is told of as
-// path, and makes the folders for it. No two calls return paths of the same file.
-func (t *tempFolder) place(path string) (string, error) {
+// path, and makes the directories for it. No two calls return paths of the same file.
+func (t *tempDirectory) place(path string) (string, error) {
 	for level := 0; ; level++ {
 		place := placeIn(paths.Join(t.path, strconv.Itoa(level)), path)
 		if !t.take(place) {
 			continue
 		}
-		if err := t.makeFolder(paths.Directory(place)); err != nil {
+		if err := t.makeDirectory(paths.Directory(place)); err != nil {
 			return "", err
 		}
 		t.files = append(t.files, place)
@@ -98,56 +98,56 @@ func (t *tempFolder) place(path string) (string, error) {
 	}
 }
 
-// take has a path stand for a file, unless another file or a folder has its place, or a
-// file that of a folder on the way.
-func (t *tempFolder) take(place string) bool {
+// take makes a path stand for a file, unless another file or a directory has its place, or
+// a file that of a directory on the way.
+func (t *tempDirectory) take(place string) bool {
 	own := keyOf(place)
 	if t.taken[own] != nothing {
 		return false
 	}
-	if !t.folders[paths.Directory(place)] {
-		var folders []string
+	if !t.directories[paths.Directory(place)] {
+		var directories []string
 		for i := len(t.path) + 1; i < len(place); i++ {
 			if os.IsPathSeparator(place[i]) {
-				folders = append(folders, keyOf(place[:i]))
+				directories = append(directories, keyOf(place[:i]))
 			}
 		}
-		for _, folder := range folders {
-			if t.taken[folder] == isFile || folder == own {
+		for _, directory := range directories {
+			if t.taken[directory] == isFile || directory == own {
 				return false
 			}
 		}
-		for _, folder := range folders {
-			t.taken[folder] = isFolder
+		for _, directory := range directories {
+			t.taken[directory] = isDirectory
 		}
 	}
 	t.taken[own] = isFile
 	return true
 }
 
-// keyOf returns what all paths of a file in the temporary folder have in common. No
+// keyOf returns what all paths of a file in the temporary directory have in common. No
 // symbolic link is in there, so ".." can be removed as text.
 func keyOf(path string) string { return strings.ToLower(filepath.Clean(path)) }
 
-// makeFolder makes a folder below the temporary one. It asks the system for none
+// makeDirectory makes a directory below the temporary one. It asks the system for none
 // twice.
-func (t *tempFolder) makeFolder(folder string) error {
-	if t.folders[folder] {
+func (t *tempDirectory) makeDirectory(directory string) error {
+	if t.directories[directory] {
 		return nil
 	}
-	if err := t.makeFolder(paths.Directory(folder)); err != nil {
+	if err := t.makeDirectory(paths.Directory(directory)); err != nil {
 		return err
 	}
-	name := filepath.Base(folder)
-	if err := os.Mkdir(folder, 0o700); err != nil && !os.IsExist(err) && name != "." && name != ".." {
+	name := filepath.Base(directory)
+	if err := os.Mkdir(directory, 0o700); err != nil && !os.IsExist(err) && name != "." && name != ".." {
 		return err
 	}
-	t.folders[folder] = true
+	t.directories[directory] = true
 	return nil
 }
 
-// remove removes the folder with all that is in it.
-func (t *tempFolder) remove() error {
+// remove removes the directory with all that is in it.
+func (t *tempDirectory) remove() error {
 	if t == nil {
 		return nil
 	}

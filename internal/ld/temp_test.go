@@ -9,10 +9,10 @@ import (
 	"sdtconvert/internal/ld/line"
 )
 
-// Each path has a place of its own, within the temporary folder, that ends as the path
+// Each path has a place of its own, within the temporary directory, that ends as the path
 // does, so that patterns of scripts choose the copy too.
 func TestPlaces(t *testing.T) {
-	temp, err := newTempFolder(t.TempDir())
+	temp, err := newTempDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// standIns are what the linker reads in the place of inputs, and beside them.
-type standIns struct {
+// substitutions are what the linker reads in the place of inputs, and beside them.
+type substitutions struct {
 	copies    map[string]string // of inputs, by the paths that the linker is told
 	scripts   map[string]string // copies of scripts, by what a flag calls them
 	generated map[int][]string  // what stands for arguments
@@ -20,12 +20,12 @@ type standIns struct {
 
 // none reports whether the linker reads what it would read by itself, whatever flags it
 // gets.
-func (s standIns) none() bool {
+func (s substitutions) none() bool {
 	return len(s.copies) == 0 && s.added == nil && s.generated == nil
 }
 
-// words are those of a line with all that in it.
-func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
+// words returns those of a line with all that in it.
+func (s substitutions) words(ln *line.Line, byArg map[int]*linkInput) []string {
 	words := slices.Clone(s.flags)
 	for i := range ln.Args {
 		if s.added != nil && s.added.at == i {
@@ -49,8 +49,8 @@ func (s standIns) words(ln *line.Line, byArg map[int]*linkInput) []string {
 	return words
 }
 
-// flag are the words of an argument, with the copy of a script that it names.
-func (s standIns) flag(arg *line.Arg) []string {
+// flag returns the words of an argument, with the copy of a script that it names.
+func (s substitutions) flag(arg *line.Arg) []string {
 	place, ok := s.scripts[arg.Value]
 	if !ok || arg.Name != "script" && arg.Name != "default-script" {
 		return arg.Words

@@ -19,7 +19,7 @@ var (
 	shared  = linkInput{typ: filetype.ELF, elf: elf.ET_DYN}
 )
 
-// reading is a line, and what is in its inputs: an object with probes is called
+// reading returns a line, and what is in its inputs: an object with probes is called
 // object.o, or object1.o.
 func reading(words string) (*line.Line, scanned) {
 	ln := line.Parse(strings.Fields(words), line.GNURules)
@@ -78,16 +78,16 @@ func TestWords(t *testing.T) {
 	const words = "-o out object.o plain.o -lc object.o gcc1.o gcc2.o --Map=x"
 	ln, inputs := reading(words)
 	for _, test := range []struct {
-		stand standIns
+		stand substitutions
 		want  string
 	}{
-		{standIns{}, words},
-		{standIns{copies: map[string]string{"object.o": "/t/object.o"}}, "-o out /t/object.o plain.o -lc /t/object.o gcc1.o gcc2.o --Map=x"},
-		{standIns{generated: map[int][]string{5: {"/t/1", "/t/2"}, 6: nil}}, "-o out object.o plain.o -lc object.o /t/1 /t/2 --Map=x"},
-		{standIns{added: &addition{"/t/s.o", 0}}, "/t/s.o " + words},
-		{standIns{flags: []string{"-u", "x"}, added: &addition{"/t/s.o", 0}}, "-u x /t/s.o " + words},
-		{standIns{added: &addition{"/t/s.o", 3}}, "-o out object.o plain.o /t/s.o -lc object.o gcc1.o gcc2.o --Map=x"},
-		{standIns{added: &addition{"/t/s.o", len(ln.Args)}}, words + " /t/s.o"},
+		{substitutions{}, words},
+		{substitutions{copies: map[string]string{"object.o": "/t/object.o"}}, "-o out /t/object.o plain.o -lc /t/object.o gcc1.o gcc2.o --Map=x"},
+		{substitutions{generated: map[int][]string{5: {"/t/1", "/t/2"}, 6: nil}}, "-o out object.o plain.o -lc object.o /t/1 /t/2 --Map=x"},
+		{substitutions{added: &addition{"/t/s.o", 0}}, "/t/s.o " + words},
+		{substitutions{flags: []string{"-u", "x"}, added: &addition{"/t/s.o", 0}}, "-u x /t/s.o " + words},
+		{substitutions{added: &addition{"/t/s.o", 3}}, "-o out object.o plain.o /t/s.o -lc object.o gcc1.o gcc2.o --Map=x"},
+		{substitutions{added: &addition{"/t/s.o", len(ln.Args)}}, words + " /t/s.o"},
 	} {
 		if got := test.stand.words(ln, inputs.byArg); !slices.Equal(got, strings.Fields(test.want)) {
 			t.Errorf("%+v: %q, want %s", test.stand, got, test.want)
@@ -96,10 +96,10 @@ func TestWords(t *testing.T) {
 }
 
 func TestNothingStandsIn(t *testing.T) {
-	if !(standIns{copies: map[string]string{}}).none() {
+	if !(substitutions{copies: map[string]string{}}).none() {
 		t.Error("no copy is a copy")
 	}
-	for _, s := range []standIns{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}} {
+	for _, s := range []substitutions{{copies: map[string]string{"a": "b"}}, {generated: map[int][]string{}}, {added: &addition{}}} {
 		if s.none() {
 			t.Errorf("%+v is nothing", s)
 		}
@@ -109,7 +109,7 @@ func TestNothingStandsIn(t *testing.T) {
 // Code stands where the first of what it was made of was.
 func TestGeneratedCodeStandsForAll(t *testing.T) {
 	ln, inputs := reading("plain.o gcc1.o object.o gcc2.o --start-lib gcc3.o --end-lib")
-	stand := standIns{generated: instead(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
+	stand := substitutions{generated: replacements(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
 	want := "plain.o /t/1 /t/2 object.o --start-lib gcc3.o --end-lib"
 	if got := strings.Join(stand.words(ln, inputs.byArg), " "); got != want {
 		t.Errorf("%s, want %s", got, want)

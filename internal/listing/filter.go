@@ -51,7 +51,7 @@ func (t *Pattern) Compile() error {
 	for _, part := range []*string{&t.Provider, &t.Module, &t.Function, &t.Name} {
 		compiled := writer.Replace(*part)
 		if _, err := path.Match(compiled, ""); err != nil {
-			return fmt.Errorf("%q is no glob", *part)
+			return fmt.Errorf("%q is not a glob", *part)
 		}
 		*part = compiled
 	}

@@ -23,13 +23,13 @@ type lister struct {
 	out        *Listing
 	lines      map[key]*Probe
 	states     *sitestate.Reader
-	semaphores *semaphores         // nil when nobody wants them
-	warned     bool                // of the prefix of probe objects
-	told       map[image.Addr]told // by site, those that no record tells
+	semaphores *semaphores                   // nil unless wanted
+	warned     bool                          // of the prefix of probe objects
+	unrecorded map[image.Addr]unrecordedSite // by site, those that no record tells
 }
 
-// told is what a note says of a site, or DTrace's object format.
-type told struct {
+// unrecordedSite is what a note says of a site, or DTrace's object format.
+type unrecordedSite struct {
 	linkerset.Probe
 	dof bool
 }
@@ -42,7 +42,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
 		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},
-		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), told: map[image.Addr]told{},
+		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), unrecorded: map[image.Addr]unrecordedSite{},
 	}
 	entries, found, err := l.records()
 	if err != nil {
@@ -56,7 +56,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err != nil {
 		return err
 	}
-	entries = l.withTold(entries, notes, probes)
+	entries = l.withUnrecorded(entries, notes, probes)
 	if !found && len(entries)+len(out.Errors) == 0 {
 		return l.errNoRecords()
 	}
@@ -106,18 +106,18 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 	return probes, err
 }
 
-// withTold adds the sites that have no record, and sorts all: those that have a note, as
-// headers of provider files make them, and those that DTrace's object format tells of. Of
-// notes, what is no disabled form in the file is no site of this program's: SystemTap's
-// header has others.
-func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
+// withUnrecorded adds the sites that have no record, and sorts all: those that have a note, as
+// headers of provider files make them, and those in DTrace's object format. A note whose
+// code is not a disabled form names no site of this program's: SystemTap's header has
+// others.
+func (l *lister) withUnrecorded(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
 	known := map[image.Addr]bool{}
 	for i := range entries {
 		known[entries[i].Site] = true
 	}
-	tell := func(site image.Addr, kind arch.Kind, what told) {
+	tell := func(site image.Addr, kind arch.Kind, what unrecordedSite) {
 		known[site] = true
-		l.told[site] = what
+		l.unrecorded[site] = what
 		entries = append(entries, linkerset.Entry{Kind: kind, Site: site})
 	}
 	for _, n := range notes {
@@ -125,10 +125,10 @@ func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, pro
 		if n.Site.Undefined || known[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
 			continue
 		}
-		tell(site, arch.Probe, told{Probe: linkerset.Probe{Provider: linkerset.WithDashes(n.Provider), Name: linkerset.WithDashes(n.Name)}})
+		tell(site, arch.Probe, unrecordedSite{Probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}})
 	}
 	for _, p := range probes {
-		what := told{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
+		what := unrecordedSite{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
 		for _, s := range p.Sites {
 			if site := s.Addr.Add(l.code.Base); !known[site] {
 				tell(site, s.Kind, what)
@@ -139,12 +139,12 @@ func (l *lister) withTold(entries []linkerset.Entry, notes []stapnotes.Note, pro
 	return entries
 }
 
-// probe is what a record leads to, or a note says.
+// probe returns what a record leads to, or a note says.
 func (l *lister) probe(e *linkerset.Entry) (linkerset.Probe, error) {
-	if t, ok := l.told[e.Site]; ok {
+	if t, ok := l.unrecorded[e.Site]; ok {
 		return t.Probe, nil
 	}
-	return l.probes.Of(e.Probe)
+	return l.probes.Lookup(e.Probe)
 }
 
 // add puts a site into the line of its probe.
@@ -161,7 +161,7 @@ func (l *lister) add(e *linkerset.Entry) error {
 		p.Module = l.code.Module
 	}
 	place := l.code.Function(e.Site)
-	dof := l.told[e.Site].dof // which names the function also where symbols are stripped
+	dof := l.unrecorded[e.Site].dof // which names the function also where symbols are stripped
 	if p.Function == "" || dof && place.Known() && !place.NoSymbol {
 		p.Function = message.OrDash(place.Function)
 	}
@@ -176,7 +176,7 @@ func (l *lister) add(e *linkerset.Entry) error {
 	if err != nil {
 		return err
 	}
-	if site.Semaphore, err = l.semaphores.of(e); err != nil {
+	if site.Semaphore, err = l.semaphores.lookup(e); err != nil {
 		return err
 	}
 	if s := site.Semaphore; e.Kind == arch.Enabled && site.State == sitestate.Disabled && s != nil && s.Value != nil && *s.Value > 0 {
@@ -220,9 +220,9 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	of := l.states.Of
-	if l.told[e.Site].dof {
-		of = l.states.OfDOF
+	of := l.states.StateOf
+	if l.unrecorded[e.Site].dof {
+		of = l.states.StateOfDOF
 	}
 	found, err := of(e)
 	s.Kind, s.State = found.Kind, found.State
@@ -233,18 +233,18 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	return s, err
 }
 
-// others are the layouts of records in sections of names that are not asked for.
-func (l *lister) others() ([]linkerset.Layout, error) {
+// otherLayouts returns the layouts of records in sections of names that are not asked for.
+func (l *lister) otherLayouts() ([]linkerset.Layout, error) {
 	var known []linkerset.Layout
 	for _, layout := range l.Layouts {
 		known = append(known, layout.Candidates()...)
 	}
-	return linkerset.Foreign(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
+	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
 }
 
-// warnOfOthers tells that there are records which are not listed.
+// warnOfOthers warns of records that are not listed.
 func (l *lister) warnOfOthers() error {
-	others, err := l.others()
+	others, err := l.otherLayouts()
 	for _, other := range others {
 		l.Warn(fmt.Errorf("%s: holds records of layout %v in the section %s too, which are not listed; see --section",
 			l.memory.Name(), other.Format, other.Section(arch.Probe)))
@@ -259,7 +259,7 @@ func (l *lister) errNoRecords() error {
 	for _, f := range linkerset.Formats() {
 		all = append(all, linkerset.Layout{Format: f})
 	}
-	others, err := l.others()
+	others, err := l.otherLayouts()
 	if err != nil {
 		return err
 	}

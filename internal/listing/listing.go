@@ -31,7 +31,7 @@ type Listing struct {
 
 // Probe is a probe of one function.
 type Probe struct {
-	Number    int        `json:"id"` // of the run's lines; whoever prints them counts them
+	Number    int        `json:"id"` // of the run's lines; the printer counts them
 	Provider  string     `json:"provider"`
 	Module    string     `json:"module"`
 	Function  string     `json:"function"`
@@ -75,12 +75,12 @@ func (p *Probe) String() string {
 // Options say what is listed.
 type Options struct {
 	locate.Options
-	FollowThin  bool        // files outside of the folder of a thin archive
+	FollowThin  bool        // files outside of the directory of a thin archive
 	Names       patch.Names // of stubs
 	ProbePrefix string      // of probe objects' names; the probe id follows
 	Layouts     []linkerset.Layout
 	Filter      Filter
-	Semaphores  bool // of sites; without them nobody is warned of notes
+	Semaphores  bool // of sites; without them there are no warnings of notes
 }
 
 func newListing(image string) *Listing { return &Listing{Image: image, Probes: []*Probe{}} }

@@ -79,7 +79,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 			continue
 		}
 		out := newListing(m.Path)
-		code := locate.OfModule(m, o.Options)
+		code := locate.NewModuleCode(m, o.Options)
 		err := o.code(code, moduleMemory{process, m}, out)
 		code.Close()
 		if errors.Is(err, errNoProbes) {

@@ -31,8 +31,8 @@ func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Read
 	return s
 }
 
-// of finds the one of a site, nil for none.
-func (s *semaphores) of(e *linkerset.Entry) (*Semaphore, error) {
+// lookup finds the one of a site, nil for none.
+func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	if s == nil {
 		return nil, nil
 	}

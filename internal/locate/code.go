@@ -43,7 +43,7 @@ type Code struct {
 	read      bool
 	err       error // of Read
 	functions *resolve.Table
-	lines     *lines.Table      // nil where there are none, or nobody wants them
+	lines     *lines.Table      // nil if there are none, or none are wanted
 	debug     *debugfile.Shared // the separate debug file; nil until it may be wanted
 }
 
@@ -54,11 +54,11 @@ func Open(src *input.Source, o Options) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(object, o)
+	return NewCode(object, o)
 }
 
-// Of makes the code of an object, which has to be for a known machine.
-func Of(object *input.Object, o Options) (*Code, error) {
+// NewCode makes the code of an object, which has to be for a known machine.
+func NewCode(object *input.Object, o Options) (*Code, error) {
 	im, err := image.Open(object.Object, object.Machine)
 	if err != nil {
 		return nil, err
@@ -71,20 +71,20 @@ func Of(object *input.Object, o Options) (*Code, error) {
 	return c, nil
 }
 
-// OfModule makes the code of a module that can be read, at the addresses where the
+// NewModuleCode makes the code of a module that can be read, at the addresses where the
 // process has it.
-func OfModule(m *image.Module, o Options) *Code {
+func NewModuleCode(m *image.Module, o Options) *Code {
 	return &Code{Path: m.Path, Module: filepath.Base(m.Path), Object: m.Object, Image: m.Image, Base: m.Base, o: o}
 }
 
 // Read reads what names addresses, once: the functions and, where they are wanted, the
 // units of the debug information. It has to come before the first address is looked
-// up. That there is no debug information, or that it makes no sense, is no error.
+// up. Missing debug information, or one that makes no sense, is not an error.
 //
 // Both may come from a separate debug file. It is looked for once, as package
 // debugfile has it: under /usr/lib/debug by its build id, else by the name in
 // .gnu_debuglink, beside the file, in .debug there, and under /usr/lib/debug in the
-// file's folder. Functions come from it if the file has no .symtab, and lines if it
+// file's directory. Functions come from it if the file has no .symtab, and lines if it
 // has no .debug_line.
 func (c *Code) Read() error {
 	if c.read {
@@ -120,10 +120,10 @@ func (c *Code) readLines() {
 
 func isLineTable(section string) bool { return section == ".debug_line" || section == ".zdebug_line" }
 
-// Functions are all functions, by the addresses of the file. Read comes first.
+// Functions returns all functions, by the addresses of the file. Read comes first.
 func (c *Code) Functions() *resolve.Table { return c.functions }
 
-// Lines are the source lines, by the addresses of the file; nil where there are none.
+// Lines returns the source lines, by the addresses of the file; nil where there are none.
 // Read comes first.
 func (c *Code) Lines() *lines.Table { return c.lines }
 

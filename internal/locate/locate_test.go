@@ -42,7 +42,7 @@ func find(t *testing.T, s Space, text string) *Address {
 
 // The line is calls.c's own, as its compiler has noted it.
 func TestFindInAnObject(t *testing.T) {
-	path := filepath.Join(objects.Folder(), "calls.amd64-gcc12-g.o")
+	path := filepath.Join(objects.Directory(), "calls.amd64-gcc12-g.o")
 	for _, lines := range []bool{false, true} {
 		a := find(t, open(t, path, Options{Lines: lines, Warn: refuse(t)}), ".text+0x24")
 		source := ""
@@ -59,11 +59,11 @@ func TestFindInAnObject(t *testing.T) {
 }
 
 func TestFindWhatIsNowhere(t *testing.T) {
-	path := filepath.Join(objects.Folder(), "calls.amd64-gcc12-g.o")
+	path := filepath.Join(objects.Directory(), "calls.amd64-gcc12-g.o")
 	s := open(t, path, Options{Warn: refuse(t)})
 	for text, want := range map[string]string{
-		"0x10":       `"0x10" is no address in an object: that is a section and an offset, .text+0x10`,
-		".text+x":    `"x" is no address`,
+		"0x10":       `invalid address "0x10": in an object, want a section and an offset, .text+0x10`,
+		".text+x":    `"x" is not an address`,
 		".none+0x0":  path + `: has no section ".none"`,
 		"+0x0":       path + `: has no section ""`,
 		".data+0x0":  path + ": .data+0x0: is not in code",
@@ -80,7 +80,7 @@ func TestFindWhatIsNowhere(t *testing.T) {
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "none"), Options{Warn: refuse(t)}); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := OpenFile(filepath.Join(objects.Folder(), "recipes.tsv"), Options{Warn: refuse(t)}); err == nil || !strings.Contains(err.Error(), "is text") {
+	if _, err := OpenFile(filepath.Join(objects.Directory(), "recipes.tsv"), Options{Warn: refuse(t)}); err == nil || !strings.Contains(err.Error(), "is text") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -121,8 +121,8 @@ int main(int n, char **argv) { return folded(n); }
 func stripped(t *testing.T) (whole, image string) {
 	t.Helper()
 	tools.Need(t, "gcc", "objcopy", "strip", "nm")
-	folder := t.TempDir()
-	path := func(name string) string { return filepath.Join(folder, name) }
+	directory := t.TempDir()
+	path := func(name string) string { return filepath.Join(directory, name) }
 	if err := os.WriteFile(path("program.c"), []byte(program), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func stripped(t *testing.T) (whole, image string) {
 	return path("whole"), path("stripped")
 }
 
-// address is that of a symbol, as nm has it.
+// address returns that of a symbol, as nm has it.
 func address(t *testing.T, image, symbol string) string {
 	t.Helper()
 	for line := range strings.Lines(tools.Output(t, "nm", image)) {

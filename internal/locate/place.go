@@ -38,7 +38,7 @@ type Frame struct {
 	Source   string `json:"source,omitempty"` // file:line
 }
 
-// String shows an address as symbol+offset, and tells when that is no symbol, or
+// String shows an address as symbol+offset, and says if that is not a symbol, or
 // one without a size that nothing else confirms.
 func (p *Place) String() string {
 	if p.Function == "" {
@@ -92,7 +92,7 @@ func (c *Code) Complete(p *Place) {
 	}
 }
 
-// Source is the file and line of an address, "" and 0 where they are not known.
+// Source returns the file and line of an address, "" and 0 where they are not known.
 func (c *Code) Source(a image.Addr) (file string, line int) {
 	if c.lines == nil {
 		return "", 0
@@ -101,14 +101,14 @@ func (c *Code) Source(a image.Addr) (file string, line int) {
 	return c.lines.Source(a.Section, a.Offset)
 }
 
-// At tells what is known of an address.
+// At returns what is known of an address.
 func (c *Code) At(a image.Addr) Place {
 	p := c.Function(a)
 	c.Complete(&p)
 	return p
 }
 
-// inFile is where an address is in the file.
+// inFile returns where an address is in the file.
 func (c *Code) inFile(a image.Addr) image.Addr {
 	return image.Addr{Section: a.Section, Offset: a.Offset - c.Base}
 }
@@ -120,7 +120,7 @@ func (c *Code) frame(f lines.Frame) Frame {
 	return Frame{c.name(f.Function), fmt.Sprintf("%s:%d", f.File, f.Line)}
 }
 
-// name is how the name of a function is shown.
+// name returns how the name of a function is shown.
 func (c *Code) name(name string) string {
 	if c.o.Demangle {
 		return resolve.Demangle(name)

@@ -33,7 +33,7 @@ type Address struct {
 	Place
 }
 
-// Find tells where an address is: a hexadecimal number or, in an object, a section
+// Find returns where an address is: a hexadecimal number or, in an object, a section
 // and an offset in it. There is an Address beside an error, too.
 func Find(s Space, text string) (*Address, error) {
 	r := &Address{Address: text}
@@ -60,7 +60,7 @@ func parseAddress(text string) (image.Addr, error) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {
-		return image.Addr{}, fmt.Errorf("%q is no address", text)
+		return image.Addr{}, fmt.Errorf("%q is not an address", text)
 	}
 	return image.Addr{Offset: n}, nil
 }
@@ -99,7 +99,7 @@ func (s *fileSpace) parse(text string) (image.Addr, error) {
 	}
 	at := strings.LastIndexByte(text, '+')
 	if at < 0 {
-		return image.Addr{}, fmt.Errorf("%q is no address in an object: that is a section and an offset, .text+0x10", text)
+		return image.Addr{}, fmt.Errorf("invalid address %q: in an object, want a section and an offset, .text+0x10", text)
 	}
 	a, err := parseAddress(text[at+1:])
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *processSpace) codeAt(a image.Addr) (*Code, error) {
 	if m.Image == nil {
 		return nil, fmt.Errorf("%s: %#x: is in %s, which cannot be read", s.Name(), a.Offset, m.Path)
 	}
-	c := OfModule(m, s.o)
+	c := NewModuleCode(m, s.o)
 	if err := c.Read(); err != nil {
 		c.Close()
 		return nil, err

@@ -16,9 +16,9 @@ import (
 
 // Describe lists the sites of an object: those of a plan that was made of the scan, or
 // nil, those of records that the object holds already, in any of the layouts, and those of
-// notes without records. The names of probe objects begin with prefix. leftOut is what
-// notes leave out, or would, or nil where nobody asks (patch.Plan.LeftOut).
-func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
+// notes without records. The names of probe objects begin with prefix. omitted is what
+// notes leave out, or would, or nil if not asked for (patch.Plan.OmittedArgs).
+func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch.Stub]string, prefix string, layouts []linkerset.Layout) error {
 	entries, err := earlier(scan, layouts)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch
 		m.Machine = scan.Machine.Traits().Name
 	}
 	if plan != nil {
-		m.plan(plan, leftOut)
+		m.plan(plan, omitted)
 	}
 	done, err := recorded(scan, prefix, entries)
 	if err != nil {
@@ -62,10 +62,10 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, leftOut map[*patch
 }
 
 // plan lists the sites of a plan.
-func (m *Object) plan(plan *patch.Plan, leftOut map[*patch.Stub]string) {
+func (m *Object) plan(plan *patch.Plan, omitted map[*patch.Stub]string) {
 	for i := range plan.Sites {
 		site := planned(plan, &plan.Sites[i])
-		site.LeftOut = leftOut[plan.Sites[i].Stub]
+		site.OmittedArgs = omitted[plan.Sites[i].Stub]
 		m.Sites = append(m.Sites, site)
 	}
 	for i := range plan.Refused {
@@ -92,7 +92,7 @@ func planned(p *patch.Plan, s *patch.Site) Site {
 	}
 	if !p.Options.NoRecords && p.Scan.Machine != nil {
 		m.Record = &Record{p.Options.Layout.Section(s.Stub.Kind), p.Options.ProbePrefix + s.Stub.ID, s.Change.Record}
-		m.Noted = p.Options.Stapsdt && s.Stub.Kind == arch.Probe
+		m.HasNote = p.Options.Stapsdt && s.Stub.Kind == arch.Probe
 	}
 	return m
 }
@@ -137,7 +137,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	kept, err := linkerset.KeptAlive(scan.Object, scan.Machine)
+	kept, err := linkerset.KeepAliveTargets(scan.Object, scan.Machine)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states
 	if err != nil {
 		return Site{}, err
 	}
-	probe, err := probes.Of(e.Probe)
+	probe, err := probes.Lookup(e.Probe)
 	if err != nil {
 		return Site{}, err
 	}
@@ -170,7 +170,7 @@ func disabled(scan *patch.Scan, im image.Image, probes *linkerset.Probes, states
 		Record: &Record{scan.Object.Sections[e.Record.Section].Name, symbol, e.Site.Offset},
 	}
 	if site, ok := scan.Machine.Disabled(sitestate.CodeAround(im, e.Site), e.Site.Offset, e.Kind); ok {
-		found, err := states.Of(e)
+		found, err := states.StateOf(e)
 		if err != nil {
 			return Site{}, err
 		}

@@ -27,13 +27,13 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 	if err != nil {
 		return nil, err
 	}
-	var leftOut map[*patch.Stub]string
+	var omitted map[*patch.Stub]string
 	if plan != nil {
-		if leftOut, err = plan.LeftOut(); err != nil {
+		if omitted, err = plan.OmittedArgs(); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.Describe(scan, plan, leftOut, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
+	if err := m.Describe(scan, plan, omitted, opts.ProbePrefix, opts.Layout.Candidates()); err != nil {
 		return nil, err
 	}
 	if plan != nil {
@@ -58,7 +58,7 @@ func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, err
 		return nil, nil, err
 	}
 	if o.Machine == nil {
-		return scan, patch.Undecided(scan), nil
+		return scan, patch.UnsupportedPlan(scan), nil
 	}
 	plan, err := patch.NewPlan(scan, opts)
 	return scan, plan, err
@@ -83,7 +83,7 @@ func (m *Object) FindSources(o *elfreloc.Object, machine arch.Machine) (faults [
 	return faults
 }
 
-// MachineName is the name of the machine, known or not.
+// MachineName returns the name of the machine, known or not.
 func (i *Inspection) MachineName() string {
 	if i.machine == nil {
 		return i.name + ", not supported"

@@ -1,4 +1,4 @@
-// Package manifest tells of the sites of objects: what a conversion does to each, and
+// Package manifest describes the sites of objects: what a conversion does to each, and
 // what an earlier one has done. Its JSON, which docs/manifest.md describes, is written
 // by conversions, and read to compare it with images.
 package manifest
@@ -49,19 +49,19 @@ type Site struct {
 	Relocation     string  `json:"relocation,omitempty"`
 	Record         *Record `json:"record,omitempty"`
 	Note           *Note   `json:"note,omitempty"`  // of a site without a record
-	Noted          bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
+	HasNote        bool    `json:"noted,omitempty"` // a site with a record has a note too, or will have
 	DOF            *DOF    `json:"dof,omitempty"`   // of a site that dtrace -G has disabled
 	Old            Code    `json:"old,omitempty"`
 	New            Code    `json:"new,omitempty"`
 	Source         string  `json:"source,omitempty"`   // file:line
 	Refused        string  `json:"refused,omitempty"`  // why the site cannot be converted
-	LeftOut        string  `json:"left_out,omitempty"` // arguments that its note does not tell, and why
+	OmittedArgs    string  `json:"left_out,omitempty"` // arguments that its note omits, and why
 
 	text int // index of Section
 }
 
-// Recorded is the distance of the instruction that the record or the note of a site names
-// from the start of its function. The site must have one of them.
+// Recorded returns the distance of the instruction that the record or the note of a site
+// names from the start of its function. The site must have one of them.
 func (s *Site) Recorded() uint64 {
 	if s.Record == nil {
 		return s.FunctionOffset
@@ -79,7 +79,7 @@ const (
 	Live     = "live"     // still calls the stub
 	Disabled = "disabled" // converted earlier
 	Refused  = "refused"  // cannot be converted
-	Unknown  = "unknown"  // recorded, but with bytes that are no disabled form
+	Unknown  = "unknown"  // recorded, but with bytes that are not a disabled form
 )
 
 // Record is what the record of a site says, or will say.
@@ -89,8 +89,8 @@ type Record struct {
 	Offset  uint64 `json:"offset"` // of the recorded instruction, in the site's section
 }
 
-// Note is what the note of SystemTap's readers says of a site: names as it has them, where
-// __ is no dash.
+// Note is what the note of SystemTap's readers says about a site: names as it has them,
+// with __ and not a dash.
 type Note struct {
 	Provider  string `json:"provider"`
 	Name      string `json:"name"`

@@ -115,12 +115,12 @@ func TestManifestOfNothing(t *testing.T) {
 
 func TestWhatIsNoManifest(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                             "is no manifest: it is empty",
-		"[]":                           "is no manifest: array at byte 1 is none of its values",
-		`{"version": 2, "objects":[]}`: "is no manifest of version 1, as convert --json prints it",
-		`{"version": 1}`:               "is no manifest of version 1, as convert --json prints it",
-		`{"version": 1, "objects":`:    "is no manifest: unexpected EOF",
-		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is no manifest: encoding/hex: odd length hex string",
+		"":                             "is not a manifest: it is empty",
+		"[]":                           "is not a manifest: array at byte 1 is not one of its values",
+		`{"version": 2, "objects":[]}`: "is not a manifest of version 1, as convert --json prints it",
+		`{"version": 1}`:               "is not a manifest of version 1, as convert --json prints it",
+		`{"version": 1, "objects":`:    "is not a manifest: unexpected EOF",
+		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is not a manifest: encoding/hex: odd length hex string",
 	} {
 		err := manifest.Read(strings.NewReader(text), func(*manifest.Object) {})
 		if err == nil || err.Error() != want {
@@ -163,14 +163,14 @@ func TestRead(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"version":1,"x":{"y":[1,{}]},"objects":[{"file":"a.o","sites":[` + site + `,` + site + `],"errors":null},{"file":"b.o","sites":null}]}`, "a.o 2, b.o 0"},
 		{`{"Version":1,"OBJECTS":[]} {"version":1,"objects":[{"file":"a.o"}]}`, "a.o 0"},
-		{`{"version":1,"objects":[{}]}`, "is no manifest: the object before byte 26 has no file"},
-		{`{"version":1,"objects":[{"file":"a.o","sites":[{}]}]}`, "is no manifest: the site before byte 49 has no kind or state"},
-		{`{"version":1,"objects":null}`, "is no manifest of version 1, as convert --json prints it"},
-		{`{"version":2,"objects":[]}`, "is no manifest of version 1, as convert --json prints it"},
-		{`{"version":1,"objects":[`, "is no manifest: unexpected EOF"},
-		{`{"version":1,"objects":"x"}`, "is no manifest: string at byte 26 is none of its values"},
-		{`[1]`, "is no manifest: array at byte 1 is none of its values"},
-		{"", "is no manifest: it is empty"},
+		{`{"version":1,"objects":[{}]}`, "is not a manifest: the object before byte 26 has no file"},
+		{`{"version":1,"objects":[{"file":"a.o","sites":[{}]}]}`, "is not a manifest: the site before byte 49 has no kind or state"},
+		{`{"version":1,"objects":null}`, "is not a manifest of version 1, as convert --json prints it"},
+		{`{"version":2,"objects":[]}`, "is not a manifest of version 1, as convert --json prints it"},
+		{`{"version":1,"objects":[`, "is not a manifest: unexpected EOF"},
+		{`{"version":1,"objects":"x"}`, "is not a manifest: string at byte 26 is not one of its values"},
+		{`[1]`, "is not a manifest: array at byte 1 is not one of its values"},
+		{"", "is not a manifest: it is empty"},
 	} {
 		var all []string
 		err := manifest.Read(strings.NewReader(c.text), func(o *manifest.Object) {

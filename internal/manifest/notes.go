@@ -12,9 +12,9 @@ import (
 	"sdtconvert/patch"
 )
 
-// noted describes the sites that notes alone tell of, as the headers of provider files make
+// noted describes the sites that have notes alone, as the headers of provider files make
 // them: those that are not among others. Those of the others that have a note are marked.
-// Notes that cannot be read tell of none; check finds them.
+// Notes that cannot be read name none; check finds them.
 func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 	if scan.Machine == nil || !slices.ContainsFunc(scan.Object.Sections, isNotes) {
 		return nil, nil
@@ -39,7 +39,7 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 			continue
 		}
 		if site := known[n.Site.Addr]; site != nil {
-			site.Noted = site.Noted || site.Record != nil
+			site.HasNote = site.HasNote || site.Record != nil
 			continue
 		}
 		known[n.Site.Addr] = &Site{} // for other notes of it
@@ -55,7 +55,8 @@ func noted(scan *patch.Scan, others []Site) ([]Site, error) {
 
 func isNotes(s elfreloc.Section) bool { return s.Name == stapsdt.Section }
 
-// recorded is the place of the instruction that the record of a site names, or will name.
+// recorded returns the place of the instruction that the record of a site names, or will
+// name.
 func (m *Site) recorded() image.Addr {
 	if m.Record == nil {
 		return image.Addr{Section: m.text, Offset: m.Offset}

@@ -20,13 +20,13 @@ func Read(r io.Reader, each func(o *Object)) error {
 		case errors.Is(err, io.EOF) && known:
 			return nil
 		case errors.Is(err, io.EOF): // convert has failed, and nothing would be compared
-			return errors.New("is no manifest: it is empty")
+			return errors.New("is not a manifest: it is empty")
 		case errors.As(err, &wrong):
-			return fmt.Errorf("is no manifest: %s at byte %d is none of its values", wrong.Value, d.InputOffset())
+			return fmt.Errorf("is not a manifest: %s at byte %d is not one of its values", wrong.Value, d.InputOffset())
 		case err != nil:
-			return fmt.Errorf("is no manifest: %w", err)
+			return fmt.Errorf("is not a manifest: %w", err)
 		case version != Version || !objects:
-			return fmt.Errorf("is no manifest of version %d, as convert --json prints it", Version)
+			return fmt.Errorf("is not a manifest of version %d, as convert --json prints it", Version)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (d decoder) skip() error {
 	}
 }
 
-// wrongType is the error of a value that stands where another kind belongs.
+// wrongType returns the error of a value that stands where another kind belongs.
 func wrongType(got json.Token) error {
 	kind := "array"
 	switch got.(type) {

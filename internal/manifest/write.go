@@ -72,7 +72,7 @@ func (m *Writer) Close() error {
 	return cmp.Or(m.err, m.w.Flush())
 }
 
-// head is what stands before the objects.
+// head returns what stands before the objects.
 func head() string { return fmt.Sprintf("{\n  \"version\": %d,\n  \"objects\": [", Version) }
 
 func (m *Writer) write(text []byte) {

@@ -51,7 +51,7 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-// OrDash is what a column shows: a dash where nothing is known.
+// OrDash returns what a column shows: a dash where nothing is known.
 func OrDash(text string) string {
 	if text == "" {
 		return "-"

@@ -30,8 +30,8 @@ func Each(n, jobs int, work func(i int)) {
 	wg.Wait()
 }
 
-// share is how many files a thread takes at a time. Neighbours are often of one
-// folder, where threads would wait for each other to create and rename files; but
+// share returns how many files a thread takes at a time. Neighbours are often of one
+// directory, where threads would wait for each other to create and rename files; but
 // all threads are to be busy to the end.
 func share(files, jobs int) int {
 	const most, turns = 16, 8
@@ -39,8 +39,8 @@ func share(files, jobs int) int {
 }
 
 // InOrder calls work with each number below n, as Each does, and hands the results
-// to done in the order of the numbers, one at a time. Whoever finishes the one that
-// is next in turn hands over what is ready, so that nobody has to be woken for it.
+// to done in the order of the numbers, one at a time. The goroutine that finishes
+// the next in turn hands over what is ready, so that none has to be woken for it.
 func InOrder[R any](n, jobs int, work func(i int) *R, done func(i int, r *R)) {
 	results := make([]*R, n)
 	var mu sync.Mutex // of results, turn, and the calls of done

@@ -4,7 +4,7 @@ package process
 
 import "os"
 
-// StatusOf is the status of a child that has ended.
+// StatusOf returns the status of a child that has ended.
 func StatusOf(state *os.ProcessState) Status { return Status{Code: state.ExitCode()} }
 
 // No process can end by a signal here, nor become another program.

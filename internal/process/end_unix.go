@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// StatusOf is the status of a child that has ended.
+// StatusOf returns the status of a child that has ended.
 func StatusOf(state *os.ProcessState) Status {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return Status{Signal: ws.Signal()}

@@ -33,7 +33,7 @@ type Process struct {
 	Exec func(path string, args, environ []string) error
 }
 
-// Current is the process itself.
+// Current returns the process itself.
 func Current() *Process {
 	return &Process{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
@@ -51,16 +51,16 @@ func (p *Process) Getenv(name string) string {
 	return ""
 }
 
-// EnvironWith is the environment with a variable changed, for what the run starts.
+// EnvironWith returns the environment with a variable changed, for what the run starts.
 func (p *Process) EnvironWith(name, value string) []string {
 	environ := slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	return append(environ, name+"="+value)
 }
 
-// TempDir is the folder for temporary files.
+// TempDir returns the directory for temporary files.
 func (p *Process) TempDir() string {
-	if folder := p.Getenv("TMPDIR"); folder != "" {
-		return folder
+	if directory := p.Getenv("TMPDIR"); directory != "" {
+		return directory
 	}
 	return os.TempDir()
 }
@@ -82,7 +82,7 @@ func (p *Process) Watch(f func(os.Signal), signals ...os.Signal) []os.Signal {
 	return signals
 }
 
-// heeded are those of a list of signals that are not ignored.
+// heeded returns those of a list of signals that are not ignored.
 func (p *Process) heeded(signals []os.Signal) []os.Signal {
 	if p.Ignored == nil {
 		return signals
@@ -96,7 +96,7 @@ type Status struct {
 	Signal os.Signal // that ended it instead, or nil
 }
 
-// ExitStatus is the exit status, or what shells report of a death by a signal.
+// ExitStatus returns the exit status, or what shells report of a death by a signal.
 func (s Status) ExitStatus() int {
 	if s.Signal == nil {
 		return s.Code

@@ -86,7 +86,7 @@ func (p *parser) argument(words []token.Token) (Arg, bool) {
 		t := &words[i]
 		inBrackets := t.Kind == token.Number || t.Is("+") || t.Is("-")
 		if t.Kind != token.Name && !inBrackets && !strings.Contains("*()[],", t.Text) {
-			p.fault(t.Pos, "", "%q is no part of an argument's type", t.Text)
+			p.fault(t.Pos, "", "%q is not part of an argument's type", t.Text)
 			return Arg{}, false
 		}
 	}
@@ -114,7 +114,7 @@ func (p *parser) argument(words []token.Token) (Arg, bool) {
 }
 
 // nameOf finds the name of an argument, -1 where there is none: the last name in the
-// innermost declarator that stands behind a type. Types that nobody has declared
+// innermost declarator that stands behind a type. Undeclared types
 // are names as well, and so is `errno'.
 func nameOf(words []token.Token) int {
 	typed, tag, at := false, false, -1

@@ -57,7 +57,7 @@ func Parse(src Lines) (*File, error) {
 // Faults are errors that are told one after the other, one at least.
 type Faults []error
 
-// Error is the first of them.
+// Error returns the first of them.
 func (f Faults) Error() string   { return f[0].Error() }
 func (f Faults) Unwrap() []error { return f }
 
@@ -214,7 +214,7 @@ func (b *brackets) add(t token.Token) (over bool, wrong string) {
 	return false, ""
 }
 
-// closing is the bracket that closes one.
+// closing returns the bracket that closes one.
 func closing(open string) string { return map[string]string{"(": ")", "[": "]", "{": "}"}[open] }
 
 // declares reports whether a declaration begins here that goes on behind a brace, as that of

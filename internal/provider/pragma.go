@@ -25,7 +25,7 @@ type Attribute struct {
 // and of arguments.
 type Attributes [5]Attribute
 
-// unstated is what is true of a part that no pragma tells of: Private/Private/Unknown.
+// unstated holds for a part that no pragma names: Private/Private/Unknown.
 var unstated = Attribute{Name: 1, Data: 1}
 
 // The words of stability attributes (Solaris Dynamic Tracing Guide, chapter 39).
@@ -79,7 +79,7 @@ func (p *parser) pragma(pos token.Pos, words []string) {
 		a.is = Attribute{Name: byte(name), Data: byte(data), Class: byte(class)}
 	}
 	if len(stability) != 3 {
-		p.fault(pos, form, "%q is no stability", words[1])
+		p.fault(pos, form, "%q is not a stability", words[1])
 	}
 	if len(words) == 5 {
 		a.part = slices.Index(partsOf, words[4])

@@ -46,12 +46,13 @@ const (
 	MaxArgs = 12
 )
 
-// Macro is the macro that fires a probe; with _ENABLED behind it, it tests for tracers.
+// Macro returns the macro that fires a probe; with _ENABLED behind it, it tests for
+// tracers.
 func Macro(provider, probe string) string {
 	return strings.ToUpper(provider + "_" + strings.ReplaceAll(probe, "__", "_"))
 }
 
-// MacroEnabled is the macro that tells whether a probe is traced.
+// MacroEnabled returns the macro that tells whether a probe is traced.
 func MacroEnabled(provider, probe string) string { return Macro(provider, probe) + "_ENABLED" }
 
 // Check applies the rules that hold for all providers of a run, whichever files they are
@@ -85,7 +86,7 @@ func CheckDOF(providers []*Provider) (faults []error) {
 	return c.faults
 }
 
-// Warnings are what is worth knowing of providers, and no fault on Linux.
+// Warnings returns what is worth knowing of providers, and no fault on Linux.
 func Warnings(providers []*Provider) (warnings []error) {
 	for _, p := range providers {
 		if token.IsDigit(p.Name[len(p.Name)-1]) {
@@ -165,9 +166,9 @@ func (c *checker) translation(probe *Probe) {
 	}
 }
 
-// Mapping tells which argument of the probe each that D programs see is, by index; -1 for
-// none. A translation names arguments or, where those of the probe have no names, lists
-// them in their order.
+// Mapping returns which argument of the probe each that D programs see is, by index; -1
+// for none. A translation names arguments or, where those of the probe have no names,
+// lists them in their order.
 func (p *Probe) Mapping() []int {
 	if p.Translated == nil {
 		same := make([]int, len(p.Args))

@@ -106,7 +106,7 @@ func (d *Draft) take(n int64) (*temporary, error) {
 	return temp, temp.Truncate(n)
 }
 
-// Discard removes the file if nobody has taken it.
+// Discard removes the file unless it was taken.
 func (d *Draft) Discard() {
 	if d != nil && d.temp != nil {
 		temp, _ := d.take(0)

@@ -1,6 +1,6 @@
 // Package replace writes a file so that its name never stands for half of it.
 //
-// The contents go to a temporary file in the same folder, which takes the place
+// The contents go to a temporary file in the same directory, which takes the place
 // of the old one by rename(2) once it is complete. Nothing is synced: a linker
 // does not either, and a build that a crash has interrupted starts over.
 package replace
@@ -20,12 +20,12 @@ import (
 // the process can remove them. The zero value is ready for use, by any number of
 // goroutines.
 type Writer struct {
-	// Begin is called once, before the first file is made, unless it is nil. Who
-	// watches for signals need not do so before.
+	// Begin is called once, before the first file is made, unless it is nil.
+	// Signals need not be watched before.
 	Begin func()
 
 	once  sync.Once
-	mu    sync.RWMutex // held for reading by who makes or renames a file
+	mu    sync.RWMutex // held for reading while a file is made or renamed
 	begun sync.Map     // names of temporary files that exist
 }
 
@@ -37,7 +37,7 @@ func (w *Writer) begin() {
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
-// more: whoever wants to waits for ever. It is for a process that a signal is
+// more: callers wait for ever. It is for a process that a signal is
 // about to end.
 func (w *Writer) Abandon() {
 	w.mu.Lock() // and never unlock
@@ -54,14 +54,14 @@ type Options struct {
 	// KeepTime says that the file has the input's time of modification: ninja takes an
 	// object of another time for outdated.
 	KeepTime bool
-	// Fresh says that the path is not there yet, in a folder that the caller removes
+	// Fresh says that the path is not there yet, in a directory that the caller removes
 	// when anything goes wrong, so that the file may have its name at once.
 	Fresh bool
 }
 
 // File writes out, made from in, to path with the mode of in. Where path is the
 // input itself, its owner is kept too, as far as that is permitted. A symbolic
-// link is followed and stays. What is no regular file, /dev/null for instance,
+// link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
 	if o.Fresh && o.Draft == nil {
@@ -144,8 +144,8 @@ func followDangling(path string) (string, error) {
 		}
 		if !filepath.IsAbs(link) {
 			// As text, so that .. leads where the kernel says.
-			folder, _ := filepath.Split(path)
-			link = folder + link
+			directory, _ := filepath.Split(path)
+			link = directory + link
 		}
 		path = link
 	}

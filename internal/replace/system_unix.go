@@ -25,7 +25,7 @@ func chown(f *os.File, info fs.FileInfo) bool {
 }
 
 // rename is os.Rename without the look at what the new name stands for: rename(2)
-// itself refuses a folder.
+// itself refuses a directory.
 func rename(old, name string) error {
 	for {
 		switch err := syscall.Rename(old, name); err {

@@ -34,7 +34,7 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 	return &temporary{File: f, writer: w}, nil
 }
 
-// createFresh makes a file that nobody but its folder's owner removes.
+// createFresh makes a file that only its directory's owner removes.
 func (w *Writer) createFresh(path string) (*os.File, error) {
 	w.begin()
 	w.mu.RLock()
@@ -47,9 +47,9 @@ func (w *Writer) createFresh(path string) (*os.File, error) {
 // the four calls by which os finds out that it cannot.
 func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	const attempts = 10000 // each may meet a name that is taken
-	folder, base := filepath.Split(target)
+	directory, base := filepath.Split(target)
 	for range attempts {
-		path := folder + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
+		path := directory + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			break

@@ -158,8 +158,8 @@ func inKernel(x elfreloc.Extent) bool {
 	return x.IsCopy() && x.Len >= copyMin
 }
 
-// offsetWriter writes in sequence from an offset on, leaving the file's own
-// offset to nobody.
+// offsetWriter writes in sequence from an offset on, and does not use the file's own
+// offset.
 type offsetWriter struct {
 	f   *os.File
 	off int64
@@ -239,7 +239,7 @@ func load(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 	from, name := io.ReaderAt(src), src.Path+": "
 	if x.From != nil {
-		from, name = x.From, "" // who else reads names the file himself
+		from, name = x.From, "" // another reader names the file itself
 	}
 	n, err := from.ReadAt(b, x.Src+at)
 	if n == len(b) {

@@ -45,8 +45,8 @@ func shown(im image.Image, to image.Ref) string {
 	return im.Place(to.Addr)
 }
 
-// destination is where a branch goes, whose code is of some bytes at most. ok is false
-// where there is none.
+// destination returns where a branch goes, whose code is of some bytes at most. ok is
+// false where there is none.
 func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size uint64) (ref image.Ref, ok bool, err error) {
 	to, ok := im.Machine().Branch(text, at.Offset)
 	if !ok {
@@ -67,7 +67,7 @@ func (r *Reader) destination(im image.Image, text arch.Text, at image.Addr, size
 	return image.Ref{Addr: image.Addr{Section: at.Section, Offset: to}}, true, nil
 }
 
-// meaning tells what a site of a kind is that goes to some place: Live where that is a
+// meaning returns what a site of a kind is that goes to some place: Live where that is a
 // stub, Disabled where it is what conversions make such sites go to.
 func (r *Reader) meaning(im image.Image, kind arch.Kind, to image.Ref) (string, error) {
 	m := im.Machine()

@@ -72,8 +72,8 @@ type liveCase struct {
 	whole, named, stripped string
 }
 
-// liveCases are the disabled forms of a machine that go somewhere, and their live twins:
-// calls and jumps of stubs whose code is that of a helper.
+// liveCases returns the disabled forms of a machine that go somewhere, and their live
+// twins: calls and jumps of stubs whose code is that of a helper.
 func liveCases(t *testing.T, m *toolchains.Machine) []liveCase {
 	t.Helper()
 	c, mark := formsOf(t, m), "\n"+machineOf(t, m).Traits().HelperMark.Text
@@ -114,8 +114,8 @@ func TestLiveTwins(t *testing.T) {
 			tools.Need(t, ld, strip)
 			for _, c := range liveCases(t, m) {
 				object := assemble(t, m, c.source)
-				folder := t.TempDir()
-				merged, program, stripped := filepath.Join(folder, "merged.o"), filepath.Join(folder, "program"), filepath.Join(folder, "stripped")
+				directory := t.TempDir()
+				merged, program, stripped := filepath.Join(directory, "merged.o"), filepath.Join(directory, "program"), filepath.Join(directory, "stripped")
 				tools.Must(t, ld, "-r", "-o", merged, object)
 				tools.Must(t, ld, "-o", program, object)
 				tools.Must(t, strip, "-o", stripped, program)
@@ -141,7 +141,7 @@ func checkStates(t *testing.T, name, path string, names patch.Names, want string
 	r, going := sitestate.New(o, im, im, 0, names), 0
 	for i := range entries {
 		e := &entries[i]
-		got, err := r.Of(e)
+		got, err := r.StateOf(e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,9 +18,9 @@ type relocations struct {
 	fields  map[int][]elfreloc.Relocation   // of a section of code, sorted by offset
 }
 
-// first is the first relocation of so many bytes of code, nil if there is none.
+// first returns the first relocation of so many bytes of code, nil if there is none.
 func (t *relocations) first(at image.Addr, size uint64) (*elfreloc.Relocation, error) {
-	fields, err := t.of(at.Section)
+	fields, err := t.inSection(at.Section)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (t *relocations) first(at image.Addr, size uint64) (*elfreloc.Relocation, e
 	return &fields[i], nil
 }
 
-// symbol is the symbol that a relocation names; of a section, it has no name.
+// symbol returns the symbol that a relocation names; of a section, it has no name.
 func (t *relocations) symbol(r *elfreloc.Relocation) (image.Ref, error) {
 	syms, err := t.object.Symbols()
 	if err != nil || r.Sym == 0 {
@@ -45,8 +45,9 @@ func (t *relocations) symbol(r *elfreloc.Relocation) (image.Ref, error) {
 	return ref, nil
 }
 
-// target is the symbol that the first relocation of some code names: an instruction's,
-// where it begins, or that of one behind a landing pad. Conversions name what they refer to.
+// target returns the symbol that the first relocation of some code names: an
+// instruction's, where it begins, or that of one behind a landing pad. Conversions name
+// what they refer to.
 func (t *relocations) target(at image.Addr) (image.Ref, bool, error) {
 	sizes := &t.machine.Traits().Sizes
 	r, err := t.first(at, max(sizes.Load, sizes.Site))
@@ -57,8 +58,8 @@ func (t *relocations) target(at image.Addr) (image.Ref, bool, error) {
 	return ref, err == nil && ref.Symbol != "", err
 }
 
-// of lists those of a section that do something.
-func (t *relocations) of(section int) ([]elfreloc.Relocation, error) {
+// inSection lists those of a section that do something.
+func (t *relocations) inSection(section int) ([]elfreloc.Relocation, error) {
 	if fields, ok := t.fields[section]; ok {
 		return fields, nil
 	}

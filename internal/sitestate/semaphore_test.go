@@ -266,7 +266,7 @@ func formsOf(t *testing.T, m *toolchains.Machine) forms {
 	return c
 }
 
-// machineOf is the machine of a toolchain.
+// machineOf returns the machine of a toolchain.
 func machineOf(t *testing.T, m *toolchains.Machine) arch.Machine {
 	t.Helper()
 	all := machines.All()
@@ -308,7 +308,7 @@ func loaded(t *testing.T, path string, each func(probe string, semaphore image.R
 	}
 	states := sitestate.New(o, im, im, 0, patch.DefaultNames())
 	for i := range entries {
-		if s, err := states.Of(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
+		if s, err := states.StateOf(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
 			t.Errorf("%s: %s is %+v, %v", path, im.Place(entries[i].Site), s, err)
 		}
 		semaphore, ok, err := states.Semaphore(&entries[i])
@@ -369,7 +369,7 @@ func TestSemaphoreInImages(t *testing.T) {
 	}
 }
 
-// addressOf is where nm says that a symbol is.
+// addressOf returns where nm says that a symbol is.
 func addressOf(t *testing.T, m *toolchains.Machine, path, symbol string) uint64 {
 	t.Helper()
 	for _, line := range tools.Lines(t, m.Tool("nm"), path) {

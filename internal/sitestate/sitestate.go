@@ -59,24 +59,24 @@ func New(object *elfreloc.Object, file, memory image.Image, base uint64, names p
 // disabledForm is what knows the disabled forms: arch.Machine.Disabled, or RecordedDOF.
 type disabledForm func(arch.Text, uint64, arch.Kind) (arch.Site, bool)
 
-// Of tells what is at the site of a record. The form of a site that is armed in memory is
+// StateOf returns what is at the site of a record. The form of a site that is armed in memory is
 // that of the file. An error is of the file's relocations or symbols.
-func (r *Reader) Of(e *linkerset.Entry) (Site, error) {
+func (r *Reader) StateOf(e *linkerset.Entry) (Site, error) {
 	if e.Layout.Format == linkerset.Tracepoints {
 		return ofTracepoint(e, r.memory), nil
 	}
-	return r.of(e, r.file.Machine().Disabled)
+	return r.lookup(e, r.file.Machine().Disabled)
 }
 
-// OfDOF is Of for a site that DTrace's object format tells of.
-func (r *Reader) OfDOF(e *linkerset.Entry) (Site, error) {
+// StateOfDOF is StateOf for a site in DTrace's object format.
+func (r *Reader) StateOfDOF(e *linkerset.Entry) (Site, error) {
 	if m, ok := r.file.Machine().(arch.DOFMachine); ok {
-		return r.of(e, m.RecordedDOF)
+		return r.lookup(e, m.RecordedDOF)
 	}
-	return r.Of(e)
+	return r.StateOf(e)
 }
 
-// ofTracepoint is Of for a site that FreeBSD's kernel has marked itself: nops of the
+// ofTracepoint is StateOf for a site that FreeBSD's kernel has marked itself: nops of the
 // shortest form, or a jump that it has written over them.
 func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 	m, text, at := memory.Machine(), CodeAround(memory, e.Site), e.Site.Offset
@@ -97,8 +97,8 @@ func ofTracepoint(e *linkerset.Entry, memory image.Image) Site {
 // tracepoint is the kind of what FreeBSD's kernel has marked.
 const tracepoint = "tracepoint"
 
-// of is Of, with what knows the disabled forms.
-func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
+// lookup is StateOf, with what knows the disabled forms.
+func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
 	isBreakpoint := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
@@ -126,7 +126,7 @@ func (r *Reader) of(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	return s, nil
 }
 
-// linked is the disabled form that the file has of a site in memory.
+// linked returns the disabled form that the file has of a site in memory.
 func (r *Reader) linked(e *linkerset.Entry, disabled disabledForm) (arch.Site, bool) {
 	at := image.Addr{Section: e.Site.Section, Offset: e.Site.Offset - r.base}
 	return disabled(CodeAround(r.file, at), at.Offset, e.Kind)
@@ -139,8 +139,8 @@ func IsDisabled(file image.Image, at image.Addr) bool {
 	return ok
 }
 
-// OfNote tells what is at the site of a probe call, in the file, that only a note describes.
-// Headers of user space put a no operation there, which need be no disabled form: it is
+// OfNote returns what is at the site of a probe call, in the file, that only a note
+// describes. Headers of user space put a NOP there, which need be no disabled form: it is
 // Disabled all the same.
 func (r *Reader) OfNote(at image.Addr) (Site, error) {
 	text := CodeAround(r.file, at)
@@ -150,7 +150,7 @@ func (r *Reader) OfNote(at image.Addr) (Site, error) {
 	}
 	linked := *r
 	linked.memory, linked.base = r.file, 0
-	return linked.Of(&linkerset.Entry{Kind: arch.Probe, Site: at})
+	return linked.StateOf(&linkerset.Entry{Kind: arch.Probe, Site: at})
 }
 
 // shownBytes is how many bytes messages show of a site.

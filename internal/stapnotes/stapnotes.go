@@ -26,7 +26,7 @@ const headerSize = 12
 
 // Note is the note of one site.
 type Note struct {
-	Provider, Name string // as written: __ is no dash
+	Provider, Name string // as written: with __ and not a dash
 	Args           string // operands, separated by spaces
 	Site           image.Ref
 	// Semaphore is 16 bits, which tracers count up while they have the site armed. It
@@ -34,7 +34,7 @@ type Note struct {
 	Semaphore image.Ref
 }
 
-// ID is the id of the note's probe: what a stub's name would have.
+// ID returns the id of the note's probe: what a stub's name would have.
 func (n *Note) ID() string { return n.Provider + "___" + n.Name }
 
 // Read returns the notes of an object or a linked file, in their order. What cannot be
@@ -76,8 +76,8 @@ type reader struct {
 	faults []error
 }
 
-// section reads the notes of one section. Behind one that is cut off, nobody knows
-// where another would begin.
+// section reads the notes of one section. It ends at one that is cut off: where
+// another would begin is not known.
 func (r *reader) section(sec int) error {
 	data, err := r.o.Data(sec)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *reader) section(sec int) error {
 	size := uint64(len(data))
 	for at := uint64(0); at < size; {
 		if size-at < headerSize {
-			r.fault(sec, at, "%d bytes are no header of a note", size-at)
+			r.fault(sec, at, "%d bytes are too few for the header of a note", size-at)
 			return nil
 		}
 		name, desc, typ := u32(at), u32(at+4), u32(at+8)
@@ -150,7 +150,7 @@ func (r *reader) relocated(n *Note, at image.Addr, word uint64) (err error) {
 	return reason(err)
 }
 
-// reason is an error without its place, which a fault has anyhow.
+// reason returns an error without its place, which a fault has anyhow.
 func reason(err error) error {
 	if at, ok := errors.AsType[*elfreloc.Error](err); ok {
 		return at.Err
@@ -174,9 +174,9 @@ func (r *reader) linked(n *Note, desc []byte, word uint64) {
 	}
 }
 
-// SemaphoreName is the symbol that names a semaphore: the one that a relocation has, else
-// of those at its place the one that ends as the names of semaphores do. It is "" where
-// no symbol is left.
+// SemaphoreName returns the symbol that names a semaphore: the one that a relocation has,
+// else of those at its place the one that ends as the names of semaphores do. It is ""
+// where no symbol is left.
 func SemaphoreName(im image.Image, semaphore image.Ref) (string, error) {
 	if semaphore.Symbol != "" {
 		return semaphore.Symbol, nil

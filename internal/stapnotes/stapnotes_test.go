@@ -22,7 +22,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// systemTap is the folder of sys/sdt.h, which compilers for other machines do not look
+// systemTap is the directory of sys/sdt.h, which compilers for other machines do not look
 // into by themselves.
 const systemTap = "/usr/include/x86_64-linux-gnu"
 
@@ -102,7 +102,7 @@ func shown(notes []stapnotes.Note) []string {
 
 var noteText = regexp.MustCompile(`Provider: (.*)\n\s*Name: (.*)\n\s*Location: (0x[0-9a-f]+), Base: 0x[0-9a-f]+, Semaphore: (0x[0-9a-f]+)\n\s*Arguments: ?(.*)\n`)
 
-// readelf is what readelf shows of the notes of a file.
+// readelf returns what readelf shows of the notes of a file.
 func readelf(t testing.TB, path string) []string {
 	t.Helper()
 	var all []string
@@ -200,7 +200,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// moved is an image whose notes are of where it was linked for before it was moved by
+// moved returns an image whose notes are of where it was linked for before it was moved by
 // some bytes, as prelink moves it.
 func moved(t testing.TB, data []byte, by uint64) []byte {
 	t.Helper()
@@ -264,7 +264,7 @@ var brokenNotes = []struct {
 	want   string
 	left   int // notes that can be read
 }{
-	{"short", func(b []byte) []byte { return b[:8] }, ".note.stapsdt+0x0: 8 bytes are no header of a note", 0},
+	{"short", func(b []byte) []byte { return b[:8] }, ".note.stapsdt+0x0: 8 bytes are too few for the header of a note", 0},
 	{"long owner", func(b []byte) []byte { b[3] = 0xff; return b }, ".note.stapsdt+0x0: a note ends ", 0},
 	{"long descriptor", func(b []byte) []byte { b[7] = 0xff; return b }, ".note.stapsdt+0x0: a note ends ", 0},
 	{"cut off", func(b []byte) []byte { return b[:len(b)-4] }, ": a note ends ", 2},

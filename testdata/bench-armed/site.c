@@ -1,7 +1,7 @@
 /*
  * One probe, in a function that a form of its own is compiled of: FORM is its name,
  * and SITE one of those below. STAP is SystemTap's macro, with INSTRUCTION in place of
- * its no operation where that is defined. The stubs are declared here, and not by
+ * its NOP where that is defined. The stubs are declared here, and not by
  * sdt.h, which lets no compiler call one through the GOT.
  */
 #include <sys/sdt.h>

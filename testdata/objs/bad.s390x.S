@@ -1,5 +1,5 @@
 /*
- * Forms that are no site, one per object: -DLARL and so on. Each object has
+ * Forms that are not sites, one per object: -DLARL and so on. Each object has
  * one good call before the bad reference, and all of them are refused.
  */
 	.text

@@ -171,7 +171,7 @@ table:	.long	1b - table, 2b - table, 3b - table
 	jmp	1b
 	.previous
 #elif defined LABELLED
-	/* A symbol, for who knows whom. */
+	/* A symbol, for any user. */
 	movabsq	$STUB, %rax
 inside:	call	*%rax
 #elif defined ADDRESSES
@@ -193,7 +193,7 @@ inside:	call	*%rax
 table:	.long	2b - table, 1b - table, 2b - table
 	.previous
 #elif defined FOREIGNTABLE
-	/* Nobody is seen to refer to the table: it may begin with any of its words. */
+	/* No reference to the table is seen: it may begin with any of its words. */
 	movabsq	$STUB, %rax
 1:	call	*%rax
 2:	nop

@@ -1,5 +1,5 @@
 /*
- * What is not loaded and names a stub: who calls whom, as clang writes it with
+ * What is not loaded and names a stub: the call graph, as clang writes it with
  * -fexperimental-call-graph-section and from profiles, and a call's origin in debug
  * information.
  */

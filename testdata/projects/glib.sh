@@ -11,13 +11,13 @@ build() { ninja -j"$jobs"; }
 # Not what starts a thread, which may or may not come to run before the program ends.
 job() {
 	export GIO_USE_VFS=local
-	rm -rf "$job.folder"
-	./gio/gio mkdir "$job.folder"
-	echo text >"$job.folder/file"
-	./gio/gio cat "$job.folder/file"
-	./gio/gio copy "$job.folder/file" "$job.folder/copy"
-	./gio/gio rename "$job.folder/copy" other
-	./gio/gio remove "$job.folder/other"
+	rm -rf "$job.directory"
+	./gio/gio mkdir "$job.directory"
+	echo text >"$job.directory/file"
+	./gio/gio cat "$job.directory/file"
+	./gio/gio copy "$job.directory/file" "$job.directory/copy"
+	./gio/gio rename "$job.directory/copy" other
+	./gio/gio remove "$job.directory/other"
 	./gobject/gobject-query froots
 }
 

@@ -1,5 +1,5 @@
 # Perl: -xnolibs, -G without -o when it is configured, and three objects of one provider
-# for copies of objects. It is built in its own folder.
+# for copies of objects. It is built in its own directory.
 package=perl
 programs=(perl miniperl)
 guarded=:perl:

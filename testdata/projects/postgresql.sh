@@ -1,5 +1,5 @@
 # PostgreSQL: macros for types in the file, so -C; the header through sed; the object from
-# those of all folders.
+# those of all directories.
 package=postgresql-15
 programs=("$job/usr/local/pgsql/bin/postgres")
 guarded=:postgresql:lwlock__

@@ -1,5 +1,5 @@
 """Takes the semaphores out of the notes of a 64-bit little-endian program: then tracers count
-whoever comes to its probes, and the program does not know that it is traced.
+all that come to its probes, and the program does not know that it is traced.
 
     unarm.py PROGRAM OFFSET SIZE    (of .note.stapsdt, in the file)
 """

@@ -21,7 +21,7 @@ func (t *Table) Code(s arch.Site, k arch.Kind) ([]byte, error) {
 	case s.Form == arch.Nop:
 		return nil, arch.RefuseNop(k)
 	}
-	return nil, arch.Refuse("", "%s", arch.One(k, s.Form))
+	return nil, arch.RefuseSite(k, s.Form, "", "")
 }
 
 // Find compares the bytes at a record with the calls and tail calls of a kind.
@@ -39,7 +39,7 @@ func (t *Table) Find(text arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 type Mark struct {
 	Nops  [][]byte // those that Disable makes of direct calls, the longest first
 	Align uint64   // of marks, in bytes; 1 for any
-	Not   string   // what other code is: "what is no nop"
+	Want  string   // these, in messages: "a nop"
 	Fix   string   // what to mark instead
 	// Show shows other code; nil for its bytes in hexadecimal.
 	Show func(code []byte) string
@@ -52,7 +52,7 @@ func (m *Mark) Decode(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	case cut:
 		return arch.Site{}, arch.Refuse(m.Fix, "a mark that the section's end cuts off")
 	case !m.isNop(code):
-		return arch.Site{}, arch.Refuse(m.Fix, "a mark of %s but %s", m.Not, m.show(code))
+		return arch.Site{}, arch.Refuse(m.Fix, "a mark of %s instead of %s", m.show(code), m.Want)
 	case r.Offset%m.Align != 0:
 		return arch.Site{}, arch.Refuse(m.Fix, "a mark of a nop that is not aligned")
 	case r.Addend != 0:

@@ -53,7 +53,7 @@ func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {
 // implicit reports whether the addends of relocations are in the fields.
 func (m *Mode) implicit() bool { return m.Field != [FieldLen]byte{} }
 
-// Field is what is in the last bytes of an instruction.
+// Field returns what is in the last bytes of an instruction.
 func Field(code []byte) int32 { return int32(binary.LittleEndian.Uint32(code[len(code)-FieldLen:])) }
 
 // IsJcc recognises the opcodes of jcc rel32, 0f 80 to 0f 8f.
@@ -118,8 +118,8 @@ func (m *Mode) Branches(code []byte, pc uint64, f func(at, to uint64)) {
 	}
 }
 
-// Behind is the address that an instruction at an address is about, which ends with the
-// distance from its own end.
+// Behind returns the address that an instruction at an address is about, which ends with
+// the distance from its own end.
 func (m *Mode) Behind(insn []byte, at uint64) uint64 {
 	return m.address(at + uint64(len(insn)) + uint64(Field(insn)))
 }

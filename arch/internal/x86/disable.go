@@ -35,13 +35,13 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	return arch.Change{}, refuseLength(s, k)
 }
 
-// Inverted is the opcode of the short jcc on the inverse of the condition of jcc rel32: the
-// condition is the low nibble, and its lowest bit inverts it.
+// Inverted returns the opcode of the short jcc on the inverse of the condition of jcc
+// rel32: the condition is the low nibble, and its lowest bit inverts it.
 func Inverted(jcc []byte) byte { return OpJccShort | (jcc[1]&0x0f ^ 1) }
 
 // refuseLength refuses a site as long as none is.
 func refuseLength(s arch.Site, k arch.Kind) error {
-	return arch.Refuse("", "%s of %d bytes", arch.One(k, s.Form), len(s.Code))
+	return arch.RefuseSite(k, s.Form, "", " of %d bytes", len(s.Code))
 }
 
 // disableNop leaves a NOP as it is, or makes it armable.
@@ -56,8 +56,8 @@ func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, 
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil
 }
 
-// test has an is-enabled site go to the helper that loads the semaphore, as it went to the
-// stub.
+// test makes an is-enabled site go to the helper that loads the semaphore, as it went to
+// the stub.
 func (m *Mode) test(s arch.Site) (arch.Change, error) {
 	c := arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: m.Distance(s.Offset + 1)}
 	switch {

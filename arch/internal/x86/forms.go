@@ -51,7 +51,7 @@ func (m *Mode) makeForms() {
 
 func (f *family) add(form arch.Form, code []byte) { f[form] = append(f[form], code) }
 
-// armableNop is the armable form of a direct call.
+// armableNop returns the armable form of a direct call.
 func (m *Mode) armableNop() []byte { return m.armable[arch.Probe][arch.Call][branchLen-m.Shortest] }
 
 // pad fills code up to a length with int3.

@@ -80,12 +80,12 @@ func New(m Mode) *Mode {
 	nop := m.Nops[branchLen]
 	m.mark = forms.Mark{
 		Nops: [][]byte{nop, m.armableNop()}, Align: 1,
-		Not: "what is no nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
+		Want: "a nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
 	}
 	return &m
 }
 
-// address is a sum of addresses and distances: addresses of 32 bits wrap around.
+// address returns a sum of addresses and distances: addresses of 32 bits wrap around.
 func (m *Mode) address(sum uint64) uint64 {
 	if m.Bits == 32 {
 		return uint64(uint32(sum))

@@ -16,7 +16,7 @@
 
 #define SDT_SPEC_MAX 1024
 
-static struct dentry *sdt_folder;
+static struct dentry *sdt_directory;
 
 static void *sdt_seq_start(struct seq_file *file, loff_t *pos)
 {
@@ -116,13 +116,13 @@ static const struct file_operations sdt_disable_fops = {
 
 void sdt_make_files(void)
 {
-	sdt_folder = debugfs_create_dir("sdt", NULL);
-	debugfs_create_file("probes", 0400, sdt_folder, NULL, &sdt_probes_fops);
-	debugfs_create_file("enable", 0600, sdt_folder, NULL, &sdt_enable_fops);
-	debugfs_create_file("disable", 0200, sdt_folder, NULL, &sdt_disable_fops);
+	sdt_directory = debugfs_create_dir("sdt", NULL);
+	debugfs_create_file("probes", 0400, sdt_directory, NULL, &sdt_probes_fops);
+	debugfs_create_file("enable", 0600, sdt_directory, NULL, &sdt_enable_fops);
+	debugfs_create_file("disable", 0200, sdt_directory, NULL, &sdt_disable_fops);
 }
 
 void sdt_remove_files(void)
 {
-	debugfs_remove_recursive(sdt_folder);
+	debugfs_remove_recursive(sdt_directory);
 }

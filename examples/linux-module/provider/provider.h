@@ -23,7 +23,7 @@ enum sdt_part { SDT_PROVIDER, SDT_MODULE, SDT_FUNCTION, SDT_NAME, SDT_PARTS };
 
 #define SDT_ARGS 8
 
-/* The place of a trace point, or of an is-enabled test. */
+/* The place of a tracepoint, or of an is-enabled test. */
 struct sdt_site {
 	struct list_head link;		/* in sdt_sites */
 	struct kprobe kp;		/* registered while armed */

@@ -8,7 +8,7 @@
  * only modules that are loaded after the provider are found.
  *
  * The contents are trusted as the module's code is. What is checked is what may
- * well happen: that a probe is no struct sdt_probe of sdt.h.
+ * well happen: that a probe is not a struct sdt_probe of sdt.h.
  */
 #include <linux/kallsyms.h>
 #include <linux/rcupdate.h>
@@ -138,7 +138,7 @@ static bool sdt_is_return(const void *code)
 
 	return first == 0xc3 || first == 0xe9 || first == 0xeb;
 #else
-	return false;	/* all arguments are in registers, so nobody minds */
+	return false;	/* all arguments are in registers, so it does not matter */
 #endif
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tracing sites. A kprobe stops at a trace point and writes a line to the trace
+ * Tracing sites. A kprobe stops at a tracepoint and writes a line to the trace
  * instance `sdt'; at an is-enabled test it makes the result not zero, after the
  * instruction that set it to zero.
  */

@@ -39,14 +39,14 @@ func ReadBaseline(name string) (Baseline, error) {
 			continue
 		}
 		if len(fields) != 5 || check.RuleNamed(fields[0]) == nil {
-			return nil, fmt.Errorf("%s:%d: is no line of a baseline; --write-baseline writes one", name, n)
+			return nil, fmt.Errorf("%s:%d: is not a line of a baseline; --write-baseline writes one", name, n)
 		}
 		b[strings.Join(fields, " ")] = true
 	}
 	return b, nil
 }
 
-// Baseline is the file of a baseline that has the errors of a report, if all files
+// Baseline returns the file of a baseline that has the errors of a report, if all files
 // could be looked at: it would lack those of others.
 func (r *Report) Baseline() ([]byte, error) {
 	if n := len(r.Errors); n > 0 {

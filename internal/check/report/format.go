@@ -28,7 +28,7 @@ var formats = []struct {
 	{"github", gitHub{}},
 }
 
-// Default is the name of the format that is written when nobody asks for another.
+// Default is the name of the format that is written unless another is asked for.
 var Default = formats[0].name
 
 // Named finds a format, nil for none.

@@ -33,7 +33,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// checked is what a check of files with all rules finds.
+// checked returns what a check of files with all rules finds.
 func checked(opts check.Options, names ...string) *Report {
 	opts.Names, opts.ProbePrefix, opts.Layouts = patch.DefaultNames(), "sdt_", linkerset.Layout{}.Candidates()
 	opts.Warn, opts.Failed = func(error) {}, func(error) {}

@@ -21,9 +21,9 @@ type Report struct {
 	Gone     []string // fingerprints that only the baseline has, sorted
 	Allowed  []string // rules that are not applied
 
-	Folder   string // the working folder, "" when not known
-	Checkout string // that of the repository, where a CI service says so, or ""
-	Release  string // of the program
+	Directory string // the working directory, "" when not known
+	Checkout  string // that of the repository, where a CI service says so, or ""
+	Release   string // of the program
 }
 
 // Add adds what a set has found, but for what is allowed.
@@ -37,7 +37,7 @@ func (r *Report) Add(set *check.Set) {
 	r.Errors = append(r.Errors, set.Errors()...)
 }
 
-// Count is how many findings are of a severity.
+// Count returns how many findings are of a severity.
 func (r *Report) Count(s check.Severity) int {
 	n := 0
 	for i := range r.Findings {
@@ -48,26 +48,26 @@ func (r *Report) Count(s check.Severity) int {
 	return n
 }
 
-// path is how a file is shown: from the working folder on, if it lies in there.
-func (r *Report) path(name string) string { return pathBelow(r.Folder, name) }
+// path returns how a file is shown: from the working directory on, if it lies in there.
+func (r *Report) path(name string) string { return pathBelow(r.Directory, name) }
 
-// checkedOut is how a file is shown to a service that knows the repository, but not
+// checkedOut returns how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
 func (r *Report) checkedOut(name string) string {
 	if r.Checkout == "" {
 		return r.path(name)
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(r.Folder, name)
+		name = filepath.Join(r.Directory, name)
 	}
 	return pathBelow(r.Checkout, name)
 }
 
-func pathBelow(folder, name string) string {
-	if folder == "" || !filepath.IsAbs(name) {
+func pathBelow(directory, name string) string {
+	if directory == "" || !filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	below, err := filepath.Rel(folder, name)
+	below, err := filepath.Rel(directory, name)
 	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
 		return name
 	}

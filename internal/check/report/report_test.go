@@ -17,7 +17,7 @@ import (
 
 // sampleReport has findings of all kinds, with what needs escaping.
 func sampleReport() *Report {
-	r := &Report{Folder: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, Known: 2, Gone: []string{"live-call a.o f p 1"}}
+	r := &Report{Directory: "/src", Files: []string{"a.o", "dir/lib.a(b.o)"}, Known: 2, Gone: []string{"live-call a.o f p 1"}}
 	r.Errors = []error{errors.New("c.o: is\nempty: 100%")}
 	for i, rule := range check.Rules {
 		f := check.Finding{
@@ -63,7 +63,7 @@ func TestSARIF(t *testing.T) {
 	// What comes of real objects, with and without lines.
 	var names []string
 	for _, name := range []string{"calls.amd64-gcc12-g.o", "address.arm64-clang19-data.o", "bad.riscv64-gcc12-jal.o"} {
-		names = append(names, filepath.Join(objects.Folder(), name))
+		names = append(names, filepath.Join(objects.Directory(), name))
 	}
 	r := checked(check.Options{}, names...)
 	if len(r.Errors) > 0 || len(r.Files) != len(names) {
@@ -133,7 +133,7 @@ func TestGitHub(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	r := &Report{Folder: "/src/here"}
+	r := &Report{Directory: "/src/here"}
 	for name, want := range map[string]string{
 		"/src/here/a.c": "a.c", "/src/here/../b.c": "/src/here/../b.c", "/src/herewith/a.c": "/src/herewith/a.c",
 		"a/../b.c": "b.c", "/src/here/..a/c.c": "..a/c.c", "/": "/",
@@ -147,7 +147,7 @@ func TestPaths(t *testing.T) {
 // A service that shows the repository wants paths from its root on, wherever in it
 // the check has run.
 func TestPathsOfCheckouts(t *testing.T) {
-	r := &Report{Folder: "/repo/build", Checkout: "/repo"}
+	r := &Report{Directory: "/repo/build", Checkout: "/repo"}
 	for name, want := range map[string]string{
 		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
 	} {
@@ -186,7 +186,7 @@ func TestFindingsAreLines(t *testing.T) {
 // leaves the report as it is.
 func TestFormats(t *testing.T) {
 	made := func(name string) *Report {
-		r := &Report{Files: []string{name}, Errors: []error{errors.New(name)}, Gone: []string{"live-call " + name}, Folder: "/src", Release: name}
+		r := &Report{Files: []string{name}, Errors: []error{errors.New(name)}, Gone: []string{"live-call " + name}, Directory: "/src", Release: name}
 		for _, rule := range check.Rules {
 			r.Findings = append(r.Findings, check.Finding{
 				Rule: rule, File: name, Place: name, Section: name, Function: name, Symbol: name, Source: name, Line: 1, Probe: name, Message: name, Ordinal: 1,

@@ -146,7 +146,7 @@ func nonEmpty(all ...string) []string {
 	return some
 }
 
-// sarifLocation is the source line where it is known, else the file itself.
+// sarifLocation returns the source line where it is known, else the file itself.
 func (r *Report) sarifLocation(f *check.Finding) sarifLocation {
 	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(f.Path()))}}}
 	if f.Line != 0 {

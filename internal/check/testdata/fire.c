@@ -1,4 +1,4 @@
-/* Trace points of a probe that is defined elsewhere. */
+/* Tracepoints of a probe that is defined elsewhere. */
 #include "program.h"
 
 SDT_PROBE_DECLARE(app, , , start);

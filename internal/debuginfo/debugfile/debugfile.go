@@ -3,9 +3,9 @@
 //
 // It is looked for, under each root, by the build id of the image, and then by
 // the name in its .gnu_debuglink: beside the image, in .debug there, and under
-// each root in the image's folder (gdb's manual, "Separate Debug Files").
+// each root in the image's directory (gdb's manual, "Separate Debug Files").
 //
-// The name comes from a file that nobody vouches for. So it has to be a plain
+// The name comes from an untrusted file. So it has to be a plain
 // name, what it leads to a regular file, and that file's build id and checksum
 // the image's.
 package debugfile
@@ -23,7 +23,7 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Roots are the folders that distributions install debug files to.
+// Roots are the directories that distributions install debug files to.
 var Roots = []string{"/usr/lib/debug"}
 
 // File is an open debug file. Its owner closes it.
@@ -82,7 +82,7 @@ func Open(image *elfreloc.Object, path string, roots []string) (*File, error) {
 	return nil, errors.Join(s.refused...)
 }
 
-// byBuildID is where files of a build id are installed.
+// byBuildID returns where files of a build id are installed.
 func byBuildID(id []byte, roots []string) (names []string) {
 	if len(id) < 2 {
 		return nil
@@ -93,20 +93,20 @@ func byBuildID(id []byte, roots []string) (names []string) {
 	return names
 }
 
-// byLink is where a file may be that the image at path links to: first by the
+// byLink returns where a file may be that the image at path links to: first by the
 // path as given, and then by where its symbolic links lead.
 func byLink(link, path string, roots []string) (names []string) {
-	var folders []string
+	var directories []string
 	if absolute, err := paths.Absolute(path); err == nil {
-		folders = append(folders, paths.Directory(absolute))
-		if real, err := paths.Real(path); err == nil && paths.Directory(real) != folders[0] {
-			folders = append(folders, paths.Directory(real))
+		directories = append(directories, paths.Directory(absolute))
+		if real, err := paths.Real(path); err == nil && paths.Directory(real) != directories[0] {
+			directories = append(directories, paths.Directory(real))
 		}
 	}
-	for _, folder := range folders {
-		names = append(names, paths.Join(folder, link), paths.Join(paths.Join(folder, ".debug"), link))
+	for _, directory := range directories {
+		names = append(names, paths.Join(directory, link), paths.Join(paths.Join(directory, ".debug"), link))
 		for _, root := range roots {
-			names = append(names, paths.Join(root+folder[len(filepath.VolumeName(folder)):], link))
+			names = append(names, paths.Join(root+directory[len(filepath.VolumeName(directory)):], link))
 		}
 	}
 	return names
@@ -131,11 +131,11 @@ func debugLink(o *elfreloc.Object) (*link, error) {
 		}
 		end := bytes.IndexByte(data, 0)
 		if end < 0 || len(data) < (end+4)&^3+4 {
-			return nil, o.SectionError(i, fmt.Errorf("%d bytes are no name and checksum", len(data)))
+			return nil, o.SectionError(i, fmt.Errorf("%d bytes are too few for a name and checksum", len(data)))
 		}
 		name := string(data[:end])
 		if name == "." || name == ".." || name != filepath.Base(name) {
-			return nil, o.SectionError(i, fmt.Errorf("%q is no plain file name", name))
+			return nil, o.SectionError(i, fmt.Errorf("%q is not a plain file name", name))
 		}
 		return &link{name, o.Encoding.Order.Uint32(data[(end+4)&^3:])}, nil
 	}

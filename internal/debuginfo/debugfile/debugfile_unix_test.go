@@ -15,9 +15,9 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func run(t *testing.T, folder, name string, args ...string) {
+func run(t *testing.T, directory, name string, args ...string) {
 	t.Helper()
-	tools.Command{Folder: folder}.Must(t, name, args...)
+	tools.Command{Directory: directory}.Must(t, name, args...)
 }
 
 func open(t *testing.T, path string) *elfreloc.Object {
@@ -34,15 +34,15 @@ func open(t *testing.T, path string) *elfreloc.Object {
 }
 
 // setup makes bin/image, stripped and with a link to image.debug, which it puts
-// beside it. Its folder is the root of all paths.
-func setup(t *testing.T, flags ...string) (folder string) {
+// beside it. Its directory is the root of all paths.
+func setup(t *testing.T, flags ...string) (directory string) {
 	t.Helper()
 	tools.Need(t, "gcc", "objcopy", "strip")
-	folder, err := filepath.EvalSymlinks(t.TempDir())
+	directory, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := filepath.Join(folder, "bin")
+	bin := filepath.Join(directory, "bin")
 	if err := os.Mkdir(bin, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func setup(t *testing.T, flags ...string) (folder string) {
 	run(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
 	run(t, bin, "strip", "image")
 	run(t, bin, "objcopy", "--add-gnu-debuglink=image.debug", "image")
-	return folder
+	return directory
 }
 
 func move(t *testing.T, from, to string) {
@@ -77,16 +77,16 @@ func TestFind(t *testing.T) {
 		{"by build id", withID, "root/.build-id/01/23456789abcdef.debug"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			folder := setup(t, c.flag)
-			image := filepath.Join(folder, "bin", "image")
-			place := filepath.Join(folder, strings.Replace(c.place, "//", "/"+folder+"/", 1))
-			move(t, filepath.Join(folder, "bin", "image.debug"), place)
-			roots := []string{filepath.Join(folder, "empty"), filepath.Join(folder, "root")}
+			directory := setup(t, c.flag)
+			image := filepath.Join(directory, "bin", "image")
+			place := filepath.Join(directory, strings.Replace(c.place, "//", "/"+directory+"/", 1))
+			move(t, filepath.Join(directory, "bin", "image.debug"), place)
+			roots := []string{filepath.Join(directory, "empty"), filepath.Join(directory, "root")}
 			if got, err := debugfile.Find(open(t, image), image, roots); got != place || err != nil {
 				t.Errorf("got %q, %v, want %q", got, err, place)
 			}
 			// By the image's other name, the real one leads there too.
-			link := filepath.Join(folder, "link")
+			link := filepath.Join(directory, "link")
 			if err := os.Symlink(image, link); err != nil {
 				t.Fatal(err)
 			}
@@ -103,10 +103,10 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A shared file is opened once, whoever asks, and read until it is closed.
+// A shared file is opened once for all users, and read until it is closed.
 func TestShared(t *testing.T) {
-	folder := setup(t)
-	image := filepath.Join(folder, "bin", "image")
+	directory := setup(t)
+	image := filepath.Join(directory, "bin", "image")
 	shared := debugfile.Share(open(t, image), image, []string{})
 	defer shared.Close()
 	first, err := shared.Object()
@@ -147,18 +147,18 @@ func TestRefused(t *testing.T) {
 		{"no ELF file", noID, "bin/image.debug", write("text"), "image.debug: not an ELF file"},
 		{"nothing", noID, "bin/image.debug", write(""), "image.debug: not an ELF file"},
 		{"another build id", withID, "root/.build-id/01/23456789abcdef.debug", rebuild, ".debug: build id feed, want 0123456789abcdef"},
-		{"a folder", noID, "bin/image.debug", remake(syscall.Mkdir), ""},
+		{"a directory", noID, "bin/image.debug", remake(syscall.Mkdir), ""},
 		{"a pipe", noID, "bin/image.debug", remake(syscall.Mkfifo), ""},
 		{"an object", noID, "bin/image.debug", func(t *testing.T, path string) {
 			run(t, filepath.Dir(path), "gcc", "-c", "-o", path, filepath.Join(filepath.Dir(path), "a.c"))
 		}, "image.debug: a ET_REL for "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			folder := setup(t, c.flag)
-			image, place := filepath.Join(folder, "bin", "image"), filepath.Join(folder, c.place)
-			move(t, filepath.Join(folder, "bin", "image.debug"), place)
+			directory := setup(t, c.flag)
+			image, place := filepath.Join(directory, "bin", "image"), filepath.Join(directory, c.place)
+			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			c.change(t, place)
-			got, err := debugfile.Find(open(t, image), image, []string{filepath.Join(folder, "root")})
+			got, err := debugfile.Find(open(t, image), image, []string{filepath.Join(directory, "root")})
 			if got != "" || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, %v, want an error with %q", got, err, c.want)
 			}
@@ -197,23 +197,23 @@ func remake(what func(path string, mode uint32) error) func(t *testing.T, path s
 }
 
 func rebuild(t *testing.T, path string) {
-	folder := filepath.Join(filepath.Dir(path), "..", "..", "..", "bin")
-	run(t, folder, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
+	directory := filepath.Join(filepath.Dir(path), "..", "..", "..", "bin")
+	run(t, directory, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
 }
 
 // The names in .gnu_debuglink are anybody's.
 func TestHostileLinks(t *testing.T) {
-	folder := setup(t, noID)
-	image := filepath.Join(folder, "bin", "image")
+	directory := setup(t, noID)
+	image := filepath.Join(directory, "bin", "image")
 	data, err := os.ReadFile(image)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"../../image": `"../../image" is no plain file name`,
-		"/etc/passwd": `"/etc/passwd" is no plain file name`,
-		"..":          `".." is no plain file name`,
-		"":            `"" is no plain file name`,
+		"../../image": `"../../image" is not a plain file name`,
+		"/etc/passwd": `"/etc/passwd" is not a plain file name`,
+		"..":          `".." is not a plain file name`,
+		"":            `"" is not a plain file name`,
 		"image":       "", // the image itself
 		"nowhere":     "",
 	} {

@@ -80,7 +80,7 @@ func (b build) same(s *subject, got, told string) bool {
 	return got == told
 }
 
-// firstLine is where the innermost frame is.
+// firstLine returns where the innermost frame is.
 func firstLine(frames string) string {
 	_, rest, _ := strings.Cut(frames, " ")
 	line, _, _ := strings.Cut(rest, "\n")

@@ -173,7 +173,7 @@ func (o *oracle) addScope(t *testing.T, data *dwarf.Data, entry *dwarf.Entry, fi
 	return index
 }
 
-// nameOf is the linkage name of a function, else its name.
+// nameOf returns the linkage name of a function, else its name.
 func nameOf(t *testing.T, data *dwarf.Data, entry *dwarf.Entry) string {
 	t.Helper()
 	plain := ""
@@ -200,7 +200,7 @@ func nameOf(t *testing.T, data *dwarf.Data, entry *dwarf.Entry) string {
 	}
 }
 
-// frames are the functions of an address, in the form of subject.frames.
+// frames returns the functions of an address, in the form of subject.frames.
 func (o *oracle) frames(address uint64) (text string, depth int) {
 	at := "?"
 	if row, ok := o.rows[address]; ok && row.Line != 0 {

@@ -15,13 +15,13 @@ func TestDebugFilesSayWhatTheirImagesDo(t *testing.T) {
 	for _, b := range builds[:3] {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			objects, image := b.make(t, folder)
+			directory := t.TempDir()
+			objects, image := b.make(t, directory)
 			for _, file := range append(objects, image) {
 				whole := open(t, file)
 				debug := []string{file + ".objcopy", file + ".elfutils"}
-				run(t, folder, "objcopy", "--only-keep-debug", file, debug[0])
-				run(t, folder, "eu-strip", "-f", debug[1], "-o", file+".stripped", file)
+				run(t, directory, "objcopy", "--only-keep-debug", file, debug[0])
+				run(t, directory, "eu-strip", "-f", debug[1], "-o", file+".stripped", file)
 				for _, name := range debug {
 					same(t, whole, open(t, name))
 				}
@@ -112,10 +112,10 @@ func TestNamesInAnotherFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	run(t, folder, "as", source, "-o", "alt.o")
-	run(t, folder, "ld", "-e", "f", "alt.o", "-o", "alt")
-	object, image := open(t, filepath.Join(folder, "alt.o")), open(t, filepath.Join(folder, "alt"))
+	directory := t.TempDir()
+	run(t, directory, "as", source, "-o", "alt.o")
+	run(t, directory, "ld", "-e", "f", "alt.o", "-o", "alt")
+	object, image := open(t, filepath.Join(directory, "alt.o")), open(t, filepath.Join(directory, "alt"))
 	start := image.o.Sections[objects.Section(t, image.o, ".text")].Addr
 	text := objects.Section(t, object.o, ".text")
 	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {

@@ -60,7 +60,7 @@ const (
 	formLLVMAddrxOff  = 0x2001
 )
 
-// formSize is the number of bytes of a value, -1 when it varies.
+// formSize returns the number of bytes of a value, -1 when it varies.
 func (p params) formSize(form uint32) int {
 	offset := 4
 	if p.wide {
@@ -97,7 +97,7 @@ func (p params) formSize(form uint32) int {
 // value is what an attribute holds: a number, an index or an offset in u, or
 // bytes.
 type value struct {
-	form uint32 // 0 when there is no such attribute
+	form uint32 // 0 without such an attribute
 	u    uint64
 	b    []byte // of blocks, strings in place, and DW_FORM_data16
 }
@@ -153,7 +153,7 @@ func (p params) skipValue(c *cursor.Cursor, at attr) {
 	}
 	switch at.form {
 	case formSdata, formUdata:
-		c.SkipLEB() // of a constant that nobody asks for any size will do
+		c.SkipLEB() // of an unused constant any size will do
 	default:
 		p.value(c, at)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unit4 is a unit of DWARF 4 with one entry.
+// unit4 returns a unit of DWARF 4 with one entry.
 func unit4(abbrevs uint32, entry ...byte) []byte {
 	u := binary.LittleEndian.AppendUint32(nil, uint32(7+len(entry)))
 	u = append(u, 4, 0)
@@ -20,7 +20,7 @@ func unit4(abbrevs uint32, entry ...byte) []byte {
 // cuWithLines is a compile unit that has DW_AT_stmt_list, DW_FORM_sec_offset.
 var cuWithLines = []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 0}
 
-// lineTable is one of DWARF 4: the 4 bytes from address 0x10 on are of line 7. It
+// lineTable returns one of DWARF 4: the 4 bytes from address 0x10 on are of line 7. It
 // says that it has more bytes than it has.
 func lineTable(more int) []byte {
 	header := []byte{1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', '.', 'c', 0, 0, 0, 0, 0}
@@ -118,7 +118,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// A list of ranges that has no end, or a form that nobody knows, is the fault of
+// A list of ranges that has no end, or an unknown form, is the fault of
 // one unit; the others are read.
 func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 	good := unit4(0, 1, 0, 0, 0, 0)

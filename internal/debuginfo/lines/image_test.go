@@ -69,7 +69,7 @@ var builds = slices.DeleteFunc([]build{
 }, func(b build) bool { return !b.machine.Has(toolchains.GCC) })
 
 // make compiles and links, and returns the objects and the image.
-func (b build) make(t *testing.T, folder string) (objects []string, image string) {
+func (b build) make(t *testing.T, directory string) (objects []string, image string) {
 	t.Helper()
 	compiler := b.machine.CC(b.compiler)[0]
 	if b.cxx {
@@ -85,13 +85,13 @@ func (b build) make(t *testing.T, folder string) (objects []string, image string
 		suffix = ".cc"
 	}
 	for _, name := range []string{"main", "lib"} {
-		object := filepath.Join(folder, name+".o")
+		object := filepath.Join(directory, name+".o")
 		args := append(strings.Fields(b.flags), "-c", filepath.Join(sources, name+suffix), "-o", object)
-		run(t, folder, compiler, args...)
+		run(t, directory, compiler, args...)
 		objects = append(objects, object)
 	}
-	image = filepath.Join(folder, "image")
-	run(t, folder, compiler, append(append(strings.Fields(b.link), objects...), "-o", image)...)
+	image = filepath.Join(directory, "image")
+	run(t, directory, compiler, append(append(strings.Fields(b.link), objects...), "-o", image)...)
 	return objects, image
 }
 

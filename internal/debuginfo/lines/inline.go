@@ -17,7 +17,7 @@ type scopes struct {
 
 type scope struct {
 	entry      uint32 // of the function, from the start of the unit
-	parent     int32  // the one that it was inlined into, -1 when it is no inlined one
+	parent     int32  // the one that it was inlined into, -1 if it is not inlined
 	file, line uint32 // of the call, in the unit's line table
 }
 

@@ -141,7 +141,7 @@ func (t *Table) sortSpans() {
 	order(t.spans)
 }
 
-// address is the address that was given to a place, and whether there is one.
+// address returns the address that was given to a place, and whether there is one.
 func (t *Table) address(section int, off uint64) (uint64, bool) {
 	if t.base == nil {
 		return off, t.o.Type != elf.ET_REL
@@ -172,7 +172,7 @@ func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, addre
 // Source returns the file and line of a place: a section of an object and an
 // offset in it; in linked images the section is not looked at and the offset is
 // the address. What is not known is "" and 0. The path is as the compiler has it,
-// joined with the folder that it ran in.
+// joined with the directory that it ran in.
 func (t *Table) Source(section int, off uint64) (file string, line int) {
 	_, p, r, _ := t.find(section, off)
 	if r.line == 0 {

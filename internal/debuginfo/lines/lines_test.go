@@ -93,7 +93,7 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 		"calls.amd64-gcc12-g.o", "calls.amd64-clang19-g.o", "calls.arm64-gcc12-g.o", "calls.arm64-clang19-g.o",
 		"locals.loong64-clang19-g.o", "locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
 	} {
-		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Folder(), name)).Output()
+		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func placeSections(o *elfreloc.Object) (base map[int]uint64, code elfreloc.Code)
 	return base, code
 }
 
-// relocate has the relocations applied to sections when they are loaded.
+// relocate makes relocations apply to sections when they are loaded.
 func (s *sections) relocate(m arch.Machine, base map[int]uint64) {
 	s.fixup = func(index int, data []byte) error {
 		rels, err := s.o.RelocSections()
@@ -82,7 +82,8 @@ func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data
 	})
 }
 
-// begin is the field of a size that data begins with, nil where data ends before it does.
+// begin returns the field of a size that data begins with, nil where data ends before it
+// does.
 func begin(data []byte, size int) []byte {
 	if size == arch.ULEB128 {
 		size = 1 + slices.IndexFunc(data[:min(len(data), binary.MaxVarintLen64)], func(b byte) bool { return b < 0x80 })

@@ -79,7 +79,7 @@ func (s *sections) find(o *elfreloc.Object) {
 
 func (s *sections) has(k int) bool { return s.list[k].index != 0 }
 
-// budget is how many bytes of a section may be decoded in all: sound tables do
+// budget returns how many bytes of a section may be decoded in all: sound tables do
 // not overlap, and those of hostile input shall not be decoded for ever.
 func (s *sections) budget(k int, times uint64) uint64 {
 	const least = 1 << 16
@@ -90,7 +90,7 @@ func (s *sections) budget(k int, times uint64) uint64 {
 	return size*times + least
 }
 
-// name is the name of a section, for messages.
+// name returns the name of a section, for messages.
 func (s *sections) name(k int) string {
 	if i := s.list[k].index; i != 0 {
 		return s.o.Sections[i].Name

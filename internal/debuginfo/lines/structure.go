@@ -18,7 +18,7 @@ const (
 // value.
 var cLanguages = map[uint64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
 
-// structure is the parameter that a structure or a union makes. One of a word, of
+// structure returns the parameter that a structure or a union makes. One of a word, of
 // nothing but integers and pointers in their places, is passed as an integer is: x86-64
 // psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
 // smaller one the rest of the word would hold anything, and big-endian machines

@@ -19,15 +19,15 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-func run(t testing.TB, folder, tool string, args ...string) string {
+func run(t testing.TB, directory, tool string, args ...string) string {
 	t.Helper()
-	return runWith(t, folder, "", tool, args...)
+	return runWith(t, directory, "", tool, args...)
 }
 
-func runWith(t testing.TB, folder, stdin, tool string, args ...string) string {
+func runWith(t testing.TB, directory, stdin, tool string, args ...string) string {
 	t.Helper()
 	// eu-addr2line fails for each address that it does not know.
-	c := tools.Command{Folder: folder, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
+	c := tools.Command{Directory: directory, Stdin: stdin, Env: []string{"LC_ALL=C", "DEBUGINFOD_URLS="}, AnyStatus: tool == "eu-addr2line"}
 	return c.Output(t, tool, args...)
 }
 
@@ -66,7 +66,7 @@ var (
 	instruction  = regexp.MustCompile(`^\s*([0-9a-f]+):\t`)
 )
 
-// instructions are all of a file, by section.
+// instructions returns all of a file, by section.
 func (s *subject) instructions(t testing.TB, objdump string) map[string][]place {
 	t.Helper()
 	found := make(map[string][]place)
@@ -89,7 +89,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 
 var remark = regexp.MustCompile(` \((discriminator [0-9]+|inlined by)\)`)
 
-// addr2line is what a tool says of places: of each a frame on a line, as
+// addr2line returns what a tool says of places: of each a frame on a line, as
 // "function file:line", "?" for what it does not know.
 func addr2line(t testing.TB, tool, file, section string, places []place) []string {
 	t.Helper()
@@ -123,7 +123,7 @@ func addr2line(t testing.TB, tool, file, section string, places []place) []strin
 	return all
 }
 
-// source makes file:line the same from whoever it is, and "?" when it is not
+// source makes file:line the same from each tool, and "?" when it is not
 // known.
 func source(s string) string {
 	file, line, ok := strings.Cut(s, ":")
@@ -134,7 +134,7 @@ func source(s string) string {
 	return path.Clean(file) + ":" + line
 }
 
-// frames is what the table says of a place, in the form of addr2line.
+// frames returns what the table says of a place, in the form of addr2line.
 func (s *subject) frames(p place) string {
 	var b strings.Builder
 	for _, f := range s.table.Inlines(p.section, p.offset) {

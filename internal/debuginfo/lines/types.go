@@ -88,25 +88,25 @@ func (p *prototypes) follow(u *unit, v value, structure func(u *unit, entry uint
 			return structure(u, entry, typ)
 		case tagBaseType:
 		default:
-			return Parameter{Other: others[typ.tag]}.told(), nil
+			return Parameter{Other: others[typ.tag]}.orUnknown(), nil
 		}
 		return integer(typ), nil
 	}
-	return Parameter{}.told(), nil
+	return Parameter{}.orUnknown(), nil
 }
 
 // others are types that are neither integers nor pointers.
 var others = map[uint32]string{tagStructure: "a structure", tagClass: "a structure", tagUnion: "a union", tagArray: "a vector"}
 
-// told tells of a type that nothing is known of that it is unknown.
-func (p Parameter) told() Parameter {
+// orUnknown returns the parameter with "unknown" for a type that is not known.
+func (p Parameter) orUnknown() Parameter {
 	if p.Other == "" {
 		p.Other = "of an unknown type"
 	}
 	return p
 }
 
-// integer is the parameter that a base type or an enumeration makes.
+// integer returns the parameter that a base type or an enumeration makes.
 func integer(typ dataType) Parameter {
 	p := Parameter{Size: typ.size}
 	switch typ.encoding {
@@ -117,7 +117,7 @@ func integer(typ dataType) Parameter {
 		return Parameter{Other: "a floating-point number"}
 	default:
 		if typ.tag == tagBaseType {
-			return Parameter{}.told()
+			return Parameter{}.orUnknown()
 		}
 	}
 	if p.Size != 1 && p.Size != 2 && p.Size != 4 && p.Size != 8 {

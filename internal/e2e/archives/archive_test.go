@@ -60,10 +60,10 @@ var makers = []maker{
 	{tool: toolchains.LLVM("llvm-ar"), args: []string{"--format=gnu", "--thin", "qcsD"}, env: wide, thin: true},
 }
 
-// make makes an archive of files in their folder.
-func (m maker) make(t *testing.T, folder, archive string, files ...string) {
+// make makes an archive of files in their directory.
+func (m maker) make(t *testing.T, directory, archive string, files ...string) {
 	t.Helper()
-	c := tools.Command{Folder: folder}
+	c := tools.Command{Directory: directory}
 	if m.env != "" {
 		c.Env = []string{m.env}
 	}
@@ -83,12 +83,12 @@ var members = []struct{ name, object string }{
 	{"empty", ""},
 }
 
-// newFolder writes the members into a new folder, and returns their names with one
+// newDirectory writes the members into a new directory, and returns their names with one
 // of them twice.
-func newFolder(t *testing.T) (folder string, names []string) {
+func newDirectory(t *testing.T) (directory string, names []string) {
 	t.Helper()
-	folder = t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "sub"), 0o777); err != nil {
+	directory = t.TempDir()
+	if err := os.Mkdir(filepath.Join(directory, "sub"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range members {
@@ -101,7 +101,7 @@ func newFolder(t *testing.T) (folder string, names []string) {
 		case m.name != "empty":
 			data = []byte("odd")
 		}
-		path := filepath.Join(folder, m.name)
+		path := filepath.Join(directory, m.name)
 		if err := os.WriteFile(path, data, 0o640); err != nil {
 			t.Fatal(err)
 		}
@@ -111,14 +111,14 @@ func newFolder(t *testing.T) (folder string, names []string) {
 		}
 		names = append(names, m.name)
 	}
-	return folder, append(names, "calls.o")
+	return directory, append(names, "calls.o")
 }
 
-// plain is an object without probes that defines symbols of every kind.
+// plain returns an object without probes that defines symbols of every kind.
 func plain(t *testing.T) []byte {
 	t.Helper()
-	folder := t.TempDir()
-	source, object := filepath.Join(folder, "plain.s"), filepath.Join(folder, "plain.o")
+	directory := t.TempDir()
+	source, object := filepath.Join(directory, "plain.s"), filepath.Join(directory, "plain.o")
 	text := ".globl f, a\nf: call u\nlocal: ret\n.weak w, wu\nw: ret\n.quad wu\n.comm common,4\n.data\n.type q,@gnu_unique_object\nq: .long 1\n.set a, 5\n"
 	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -131,45 +131,45 @@ func plain(t *testing.T) []byte {
 	return data
 }
 
-// run runs the program in a folder, which has to succeed without a word.
-func run(t *testing.T, folder string, args ...string) {
+// run runs the program in a directory, which has to succeed without a word.
+func run(t *testing.T, directory string, args ...string) {
 	t.Helper()
-	if out := (tools.Command{Folder: folder}).Must(t, converter, args...); out != "" {
+	if out := (tools.Command{Directory: directory}).Must(t, converter, args...); out != "" {
 		t.Fatalf("sdtconvert %q says %s", args, out)
 	}
 }
 
 // convertFiles converts the members that are objects, and leaves their dates.
-func convertFiles(t *testing.T, folder string, flags ...string) {
+func convertFiles(t *testing.T, directory string, flags ...string) {
 	t.Helper()
 	for _, m := range members {
 		if m.object == "" {
 			continue
 		}
-		path := filepath.Join(folder, m.name)
+		path := filepath.Join(directory, m.name)
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, folder, append(flags[:len(flags):len(flags)], m.name)...)
+		run(t, directory, append(flags[:len(flags):len(flags)], m.name)...)
 		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func read(t *testing.T, folder, name string) []byte {
+func read(t *testing.T, directory, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder, name))
+	data, err := os.ReadFile(filepath.Join(directory, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-func same(t *testing.T, folder, a, b string) {
+func same(t *testing.T, directory, a, b string) {
 	t.Helper()
-	x, y := read(t, folder, a), read(t, folder, b)
+	x, y := read(t, directory, a), read(t, directory, b)
 	if bytes.Equal(x, y) {
 		return
 	}
@@ -188,31 +188,31 @@ func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
 			t.Run(fmt.Sprint(m, flags), func(t *testing.T) {
 				t.Parallel()
 				tools.Need(t, m.tool, "as", "ranlib")
-				folder, names := newFolder(t)
-				m.make(t, folder, "lib.a", names...)
-				before := read(t, folder, "lib.a")
+				directory, names := newDirectory(t)
+				m.make(t, directory, "lib.a", names...)
+				before := read(t, directory, "lib.a")
 				if !m.thin {
-					run(t, folder, append(flags, "-o", "to.a", "lib.a")...)
-					if !bytes.Equal(read(t, folder, "lib.a"), before) {
+					run(t, directory, append(flags, "-o", "to.a", "lib.a")...)
+					if !bytes.Equal(read(t, directory, "lib.a"), before) {
 						t.Error("-o has changed the input")
 					}
 				}
-				run(t, folder, append(flags, "lib.a")...)
+				run(t, directory, append(flags, "lib.a")...)
 				if !m.thin {
-					same(t, folder, "lib.a", "to.a")
-					convertFiles(t, folder, flags...)
+					same(t, directory, "lib.a", "to.a")
+					convertFiles(t, directory, flags...)
 				}
-				m.make(t, folder, "collected.a", names...)
-				same(t, folder, "lib.a", "collected.a")
-				if bytes.Equal(before, read(t, folder, "lib.a")) {
+				m.make(t, directory, "collected.a", names...)
+				same(t, directory, "lib.a", "collected.a")
+				if bytes.Equal(before, read(t, directory, "lib.a")) {
 					t.Error("nothing was converted")
 				}
 				if m.tool == "ar" && m.args[0] == "qcsD" {
-					if err := os.WriteFile(filepath.Join(folder, "ranlib.a"), read(t, folder, "lib.a"), 0o666); err != nil {
+					if err := os.WriteFile(filepath.Join(directory, "ranlib.a"), read(t, directory, "lib.a"), 0o666); err != nil {
 						t.Fatal(err)
 					}
-					tools.Must(t, "ranlib", "-D", filepath.Join(folder, "ranlib.a"))
-					same(t, folder, "lib.a", "ranlib.a")
+					tools.Must(t, "ranlib", "-D", filepath.Join(directory, "ranlib.a"))
+					same(t, directory, "lib.a", "ranlib.a")
 				}
 			})
 		}
@@ -230,25 +230,25 @@ func TestThinArchiveBecomesRegular(t *testing.T) {
 			t.Run(fmt.Sprint(m, flags), func(t *testing.T) {
 				t.Parallel()
 				tools.Need(t, m.tool, "as", "ar")
-				folder, names := newFolder(t)
-				m.make(t, folder, "thin.a", names...)
-				before := read(t, folder, "calls.o")
-				run(t, folder, append(flags, "-o", "regular.a", "thin.a")...)
-				if !bytes.Equal(read(t, folder, "calls.o"), before) {
+				directory, names := newDirectory(t)
+				m.make(t, directory, "thin.a", names...)
+				before := read(t, directory, "calls.o")
+				run(t, directory, append(flags, "-o", "regular.a", "thin.a")...)
+				if !bytes.Equal(read(t, directory, "calls.o"), before) {
 					t.Error("-o has changed a member")
 				}
 				for _, name := range names { // ar takes modes from files that llvm-ar does not look at
-					if err := os.Chmod(filepath.Join(folder, name), 0o644); err != nil {
+					if err := os.Chmod(filepath.Join(directory, name), 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}
-				convertFiles(t, folder, flags...)
+				convertFiles(t, directory, flags...)
 				op := "qcsD"
 				if strings.Contains(m.args[len(m.args)-1], "S") {
 					op = "qcSD"
 				}
-				maker{tool: "ar", args: []string{op}}.make(t, folder, "collected.a", names...)
-				same(t, folder, "regular.a", "collected.a")
+				maker{tool: "ar", args: []string{op}}.make(t, directory, "collected.a", names...)
+				same(t, directory, "regular.a", "collected.a")
 			})
 		}
 	}

@@ -50,12 +50,12 @@ func TestLibrariesOfTheSystem(t *testing.T) {
 // again.
 func checkLibrary(t *testing.T, path, ar string, flags []string) {
 	t.Helper()
-	folder := t.TempDir()
-	objects := filepath.Join(folder, "objects")
+	directory := t.TempDir()
+	objects := filepath.Join(directory, "objects")
 	if err := os.Mkdir(objects, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	tools.Must(t, converter, append(flags[:len(flags):len(flags)], "-o", filepath.Join(folder, "lib.a"), path)...)
+	tools.Must(t, converter, append(flags[:len(flags):len(flags)], "-o", filepath.Join(directory, "lib.a"), path)...)
 	names := strings.Fields(tools.Output(t, ar, "t", path))
 	for _, args := range [][]string{
 		append([]string{ar, "x", path}, names...),
@@ -63,10 +63,10 @@ func checkLibrary(t *testing.T, path, ar string, flags []string) {
 		append([]string{"chmod", "0644"}, names...),
 		append([]string{ar, "qcsD", "../collected.a"}, names...),
 	} {
-		tools.Command{Folder: objects}.Must(t, args[0], args[1:]...)
+		tools.Command{Directory: objects}.Must(t, args[0], args[1:]...)
 	}
-	same(t, folder, "lib.a", "collected.a")
-	if before, err := os.ReadFile(path); err != nil || string(before) == string(read(t, folder, "lib.a")) {
+	same(t, directory, "lib.a", "collected.a")
+	if before, err := os.ReadFile(path); err != nil || string(before) == string(read(t, directory, "lib.a")) {
 		t.Errorf("%v: nothing was converted", err)
 	}
 }

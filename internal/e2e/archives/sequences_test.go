@@ -21,12 +21,12 @@ import (
 // instead.
 const usualSequences = 12
 
-// twin is one of the three folders that a sequence works in, with the same commands.
-type twin struct{ folder string }
+// twin is one of the three directories that a sequence works in, with the same commands.
+type twin struct{ directory string }
 
-// try runs a command in the folder.
+// try runs a command in the directory.
 func (w *twin) try(name string, args ...string) (out string, ok bool) {
-	out, err := (tools.Command{Folder: w.folder}).Try(name, args...)
+	out, err := (tools.Command{Directory: w.directory}).Try(name, args...)
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		panic(err)
 	}
@@ -50,18 +50,18 @@ type sequence struct {
 
 func (q *sequence) twins() []*twin { return []*twin{q.converted, q.plain, q.collected} }
 
-// newSequence copies the parts into three new folders, with the same times.
+// newSequence copies the parts into three new directories, with the same times.
 func newSequence(t *testing.T, s *shelf, seed uint64) *sequence {
 	t.Helper()
 	q := &sequence{T: t, shelf: s, rand: rand.New(rand.NewPCG(20, seed))}
-	folder := t.TempDir()
+	directory := t.TempDir()
 	from := []string{"plain", "plain", "converted"}
 	for i, to := range []**twin{&q.converted, &q.plain, &q.collected} {
-		tools.Must(t, "cp", "-r", q.path(from[i]), filepath.Join(folder, strconv.Itoa(i)))
-		*to = &twin{filepath.Join(folder, strconv.Itoa(i), "work")}
+		tools.Must(t, "cp", "-r", q.path(from[i]), filepath.Join(directory, strconv.Itoa(i)))
+		*to = &twin{filepath.Join(directory, strconv.Itoa(i), "work")}
 		for _, name := range parts {
 			date := time.Unix(1_000_000_000, 0)
-			if err := os.Chtimes(filepath.Join((*to).folder, name), date, date); err != nil {
+			if err := os.Chtimes(filepath.Join((*to).directory, name), date, date); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -85,7 +85,7 @@ func (q *sequence) fails(format string, args ...any) {
 	q.Fatalf("%s\nafter:\n%s", fmt.Sprintf(format, args...), strings.Join(q.done, "\n"))
 }
 
-// all does the same in every folder. Where it fails it has to fail in each.
+// all does the same in every directory. Where it fails it has to fail in each.
 func (q *sequence) all(name string, args ...string) bool {
 	q.Helper()
 	q.done = append(q.done, fmt.Sprintf("%s %q", name, args))
@@ -202,12 +202,12 @@ func (q *sequence) convert(name string) {
 		args = []string{"-o", "aside.a", name}
 	}
 	q.done = append(q.done, fmt.Sprintf("sdtconvert %q", args))
-	before, _ := os.ReadFile(filepath.Join(q.converted.folder, name))
+	before, _ := os.ReadFile(filepath.Join(q.converted.directory, name))
 	out, ok := q.converted.try(converter, args...)
 	switch {
 	case !ok && q.nested && strings.Contains(out, "is in another archive"):
 		q.done[len(q.done)-1] += " # nested"
-		if after, _ := os.ReadFile(filepath.Join(q.converted.folder, name)); string(after) != string(before) {
+		if after, _ := os.ReadFile(filepath.Join(q.converted.directory, name)); string(after) != string(before) {
 			q.fails("it is refused, and has changed")
 		}
 		if out, ok = q.converted.try(converter, "--follow-thin", "-o", "regular.a", name); !ok {
@@ -219,7 +219,7 @@ func (q *sequence) convert(name string) {
 	}
 	q.conversions++
 	if aside {
-		if err := os.Rename(filepath.Join(q.converted.folder, "aside.a"), filepath.Join(q.converted.folder, name)); err != nil {
+		if err := os.Rename(filepath.Join(q.converted.directory, "aside.a"), filepath.Join(q.converted.directory, name)); err != nil {
 			q.Fatal(err)
 		}
 	}
@@ -235,7 +235,7 @@ func (q *sequence) isBroken() bool {
 }
 
 func (q *sequence) isThin(name string) bool {
-	data, err := os.ReadFile(filepath.Join(q.converted.folder, name))
+	data, err := os.ReadFile(filepath.Join(q.converted.directory, name))
 	if err != nil {
 		q.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func (q *sequence) samePrograms() {
 		args := []string{"-o", "prog", "--gc-sections", q.path("main.o"), mode, lib, "--no-whole-archive", q.path("fallback.a"), q.path("probes.o")}
 		var first, said string
 		for i, w := range q.twins() {
-			os.Remove(filepath.Join(w.folder, "prog"))
+			os.Remove(filepath.Join(w.directory, "prog"))
 			out, ok := w.try(linker, args...)
 			result := "the link fails"
 			if ok {

@@ -22,8 +22,8 @@ var parts = []string{
 // weak lets every choice of parts link.
 const definitions = 6
 
-// partSource is the source of a part: each function that it defines says which part it is
-// of, and has a probe. Every third part has none.
+// partSource returns the source of a part: each function that it defines says which part
+// it is of, and has a probe. Every third part has none.
 func partSource(part int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "void __dtrace_probe_shop___p%d(int);\nint __dtrace_isenabled_shop___p%[1]d(void);\n", part)
@@ -57,23 +57,23 @@ func mainSource() string {
 	return b.String()
 }
 
-// shelf is a folder with all that sequences start from: every part as it was compiled in
+// shelf is a directory with all that sequences start from: every part as it was compiled in
 // plain, and converted in converted; main.o, fallback.o, which defines every function, and
 // probes.o, which defines what converted and unconverted parts need.
-type shelf struct{ folder string }
+type shelf struct{ directory string }
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	s := &shelf{t.TempDir()}
 	gcc := toolchains.AMD64.Tool("gcc")
 	compile := func(source, object string) {
-		text := filepath.Join(s.folder, "source.c")
+		text := filepath.Join(s.directory, "source.c")
 		s.write(t, text, source)
 		tools.Must(t, gcc, "-O1", "-fno-pic", "-fno-stack-protector", "-ffunction-sections", "-c", "-o", object, text)
 	}
 	var all []string
 	for i, name := range parts {
-		path := filepath.Join(s.folder, "plain", "work", name)
+		path := filepath.Join(s.directory, "plain", "work", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -88,10 +88,10 @@ func newShelf(t *testing.T) *shelf {
 	probes := []string{"stubs", "-o", s.path("probes.o")}
 	for _, path := range all {
 		other := strings.Replace(path, s.path("plain"), s.path("converted"), 1)
-		run(t, s.folder, other)
+		run(t, s.directory, other)
 		probes = append(probes, path, other)
 	}
-	run(t, s.folder, probes...)
+	run(t, s.directory, probes...)
 	compile(mainSource(), s.path("main.o"))
 	fallback := ""
 	for i := range definitions {
@@ -102,7 +102,7 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
+func (s *shelf) path(name string) string { return filepath.Join(s.directory, name) }
 
 func (s *shelf) write(t *testing.T, path, text string) {
 	t.Helper()

@@ -72,7 +72,7 @@ func TestCcache(t *testing.T) {
 // buildOther builds sdtconvert of another version.
 func buildOther(t *testing.T, path string) string {
 	t.Helper()
-	command := tools.Command{Folder: tools.Root(), Env: []string{"CGO_ENABLED=0"}}
+	command := tools.Command{Directory: tools.Root(), Env: []string{"CGO_ENABLED=0"}}
 	command.Must(t, "go", "build", "-ldflags=-X main.release=0.0.other", "-o", path, "./cmd/sdtconvert")
 	return path
 }
@@ -155,7 +155,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	server.Dir, server.Stderr, server.Env = b.Folder, out, append(os.Environ(), "TMPDIR="+public)
+	server.Dir, server.Stderr, server.Env = b.Directory, out, append(os.Environ(), "TMPDIR="+public)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

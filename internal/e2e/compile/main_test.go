@@ -15,8 +15,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestRandomCompilations|TestMake|TestSignals$`, func(folder, program string) (err error) {
-		converter, launcher = program, filepath.Join(folder, "sdtconvert-cc")
+	os.Exit(tools.Main(m, `TestRandomCompilations|TestMake|TestSignals$`, func(directory, program string) (err error) {
+		converter, launcher = program, filepath.Join(directory, "sdtconvert-cc")
 		if err := os.Symlink(program, launcher); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func newBuildIn(t *testing.T, directory string) *build {
 	if err := os.CopyFS(directory, os.DirFS(sources)); err != nil {
 		t.Fatal(err)
 	}
-	return &build{tools.Command{Folder: directory}, t}
+	return &build{tools.Command{Directory: directory}, t}
 }
 
 // must runs a program, which has to succeed.
@@ -50,7 +50,7 @@ func (b *build) must(program string, args ...string) string {
 	return b.Must(b.t, program, args...)
 }
 
-func (b *build) path(name string) string { return filepath.Join(b.Folder, name) }
+func (b *build) path(name string) string { return filepath.Join(b.Directory, name) }
 
 func (b *build) read(name string) string {
 	b.t.Helper()

@@ -32,7 +32,7 @@ func TestSignals(t *testing.T) {
 		b.write("slow", slow)
 		cmd := exec.Command(converter, "cc", "--", "./slow", "-c", "probe.c", "-o", "probe.o")
 		var out bytes.Buffer
-		cmd.Dir, cmd.Stdout, cmd.Stderr = b.Folder, &out, &out
+		cmd.Dir, cmd.Stdout, cmd.Stderr = b.Directory, &out, &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestDeaths(t *testing.T) {
 		for _, args := range [][]string{{"-c", "probe.c"}, {"probe.o"}} {
 			b.write("dies", "#!/bin/sh\nkill -"+map[syscall.Signal]string{syscall.SIGKILL: "KILL", syscall.SIGSEGV: "SEGV", syscall.SIGTERM: "TERM"}[sig]+" $$\n")
 			cmd := exec.Command(converter, append([]string{"cc", "--", "./dies"}, args...)...)
-			cmd.Dir = b.Folder
+			cmd.Dir = b.Directory
 			tools.Died(t, cmd.Run(), sig)
 		}
 	}
@@ -90,7 +90,7 @@ exit 7
 			}
 			defer five.Close()
 			cmd := exec.Command(words[0], words[1:]...)
-			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.Folder, five, out, out, []*os.File{nil, nil, five}
+			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.Directory, five, out, out, []*os.File{nil, nil, five}
 			cmd.Run()
 			return b.read("out"), cmd.ProcessState.ExitCode()
 		}

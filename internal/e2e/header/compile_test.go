@@ -44,7 +44,7 @@ var languages = []struct {
 	},
 }
 
-// compilers are the commands of all compilers of a language: of the native machine,
+// compilers returns the commands of all compilers of a language: of the native machine,
 // and gcc's of the others.
 func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []string {
 	var all []string
@@ -57,7 +57,7 @@ func compilers(of func(*toolchains.Machine, toolchains.Compiler) []string) []str
 	return all
 }
 
-// forms are the flags that choose how trace points and tests are compiled, and none.
+// forms are the flags that choose how tracepoints and tests are compiled, and none.
 var forms = []string{"", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"}
 
 // TestStandards compiles with every compiler in every standard, in every form, also
@@ -98,7 +98,7 @@ func TestC23(t *testing.T) {
 	}
 }
 
-// TestAssemblers assembles trace points and the definitions of DTRACE_PROBE in another
+// TestAssemblers assembles tracepoints and the definitions of DTRACE_PROBE in another
 // syntax, by the other assembler, and for small words.
 func TestAssemblers(t *testing.T) {
 	for _, c := range []string{

@@ -3,7 +3,7 @@
 // them with every linker in every mode, and run them. A converted program walks
 // its own linker sets and records (testdata/show.c), and prints what it finds;
 // its unconverted twin, compiled to calls, has stubs that print their arguments. Each
-// trace point is run once, so there must be as many records of a probe as calls of its
-// stub. What no operations say of their arguments is read from objects, and semaphores
+// tracepoint is run once, so there must be as many records of a probe as calls of its
+// stub. What NOPs say of their arguments is read from objects, and semaphores
 // are counted up by the programs themselves.
 package header

@@ -26,16 +26,16 @@ type toolchain struct {
 	flags   []string
 }
 
-// stubFlags are the flags that make calls of all trace points and tests, as a twin needs
+// stubFlags are the flags that make calls of all tracepoints and tests, as a twin needs
 // whose stubs print.
 var stubFlags = []string{"-DSDT_CALLS", "-DSDT_NO_SEMAPHORES"}
 
-// stubbed is the same toolchain with those flags.
+// stubbed returns the same toolchain with those flags.
 func (c toolchain) stubbed() toolchain {
 	return toolchain{c.machine, c.cc, append(slices.Clone(c.flags), stubFlags...)}
 }
 
-// probes are those of the program as it is compiled: a test that reads a semaphore has
+// probes returns those of the program as it is compiled: a test that reads a semaphore has
 // no record.
 func (c toolchain) probes() []probe {
 	probes := programProbes()
@@ -208,7 +208,7 @@ func TestFlags(t *testing.T) {
 
 var wayDimensions = []string{"machine", "compiler", "linker", "mode", "garbage collected", "layout"}
 
-// values are one of each of wayDimensions.
+// values returns one of each of wayDimensions.
 func (w way) values(c toolchain) []string {
 	return []string{c.machine.Name, strings.Join(append(c.machine.CC(c.cc), c.flags...), " "), w.linker.Path, w.mode, strconv.FormatBool(w.gc), w.layout}
 }

@@ -17,8 +17,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(folder, program string) error {
-		files.Folder, converter = folder, program
+	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(directory, program string) error {
+		files.Directory, converter = directory, program
 		return nil
 	}))
 }
@@ -33,7 +33,7 @@ func output(t *testing.T, base string, command ...string) string {
 	})
 }
 
-// sortedLines are the lines of a text that are not empty.
+// sortedLines returns the lines of a text that are not empty.
 func sortedLines(text string) []string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	slices.Sort(lines)
@@ -51,7 +51,7 @@ func checkLines(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// difference is what is oftener in a than in b.
+// difference returns what is oftener in a than in b.
 func difference(a, b []string) []string {
 	count := map[string]int{}
 	for _, s := range b {

@@ -13,9 +13,9 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// sizes are those of testdata/operands.c's arguments, negative where they are signed, in
-// the order of its probes. Bit-fields of gcc's C have types of their own: what fits into
-// an int becomes one, and others are words. Comparisons are int in C.
+// sizes returns those of testdata/operands.c's arguments, negative where they are signed,
+// in the order of its probes. Bit-fields of gcc's C have types of their own: what fits
+// into an int becomes one, and others are words. Comparisons are int in C.
 func sizes(compiler, language string) []string {
 	fields, comparison := "-4 4 1 -8", "-4"
 	if language == ".c" && !strings.Contains(compiler, "clang") {
@@ -41,7 +41,7 @@ var where = map[string]*regexp.Regexp{
 	"s390x":   regexp.MustCompile(`^(-?\d+|%r\d+)$`),
 }
 
-// TestOperands reads what trace points say of their arguments.
+// TestOperands reads what tracepoints say of their arguments.
 func TestOperands(t *testing.T) {
 	program := tools.Root("internal", "e2e", "header", "testdata", "operands.c")
 	text, err := os.ReadFile(program)
@@ -55,7 +55,7 @@ func TestOperands(t *testing.T) {
 	all := product.New("machine", "compiler", "flags", "language")
 	for _, m := range toolchains.Machines {
 		if m == toolchains.I386 || m == toolchains.ARM {
-			continue // its trace points are calls
+			continue // its tracepoints are calls
 		}
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			if m != toolchains.AMD64 && cc == toolchains.OldClang || m == toolchains.PPC64 && cc.Clang {
@@ -107,7 +107,7 @@ func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, sourc
 }
 
 // checkNotes compares the notes that a conversion makes with the sizes of the operands of
-// each trace point. Each operand has to be as tracers read them.
+// each tracepoint. Each operand has to be as tracers read them.
 func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []string) {
 	converted := output(t, "noted.o", converter, "--stapsdt", object)
 	var found []string
@@ -124,14 +124,14 @@ func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []st
 	}
 	slices.Sort(found)
 	if want := slices.Sorted(slices.Values(sizes)); !slices.Equal(found, want) {
-		t.Errorf("notes have operands of the sizes %q, trace points %q", found, want)
+		t.Errorf("notes have operands of the sizes %q, tracepoints %q", found, want)
 	}
 }
 
 // noteArguments is a line that readelf -n has for each note of a probe.
 var noteArguments = regexp.MustCompile(`(?m)^    Arguments: *(.*)$`)
 
-// constants are the operands of the last probe of testdata/operands.c, which are in
+// constants returns the operands of the last probe of testdata/operands.c, which are in
 // registers without optimisation. Tracers read the last byte of a number of one byte.
 func constants(m *toolchains.Machine) string {
 	before := map[*toolchains.Machine]string{toolchains.AMD64: "$", toolchains.PPC64: "i", toolchains.PPC64LE: "i"}[m]
@@ -141,7 +141,8 @@ func constants(m *toolchains.Machine) string {
 // excluded is SHF_EXCLUDE, which package elf does not have.
 const excluded = elf.SectionFlag(0x80000000)
 
-// sdtOperands are the strings of an object's .sdt_operands, each behind the word of its site.
+// sdtOperands returns the strings of an object's .sdt_operands, each behind the word of
+// its site.
 func sdtOperands(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := elf.Open(path)

@@ -11,13 +11,13 @@ import (
 type probe struct {
 	id, name string   // name is provider:module:function:name as people read it
 	types    []string // `native` or `native -> translated`
-	calls    []string // the words of each trace point that runs, in hex
+	calls    []string // the words of each tracepoint that runs, in hex
 	tests    int      // is-enabled tests
 	self     bool     // defined where it is used, with a provider of its own
 }
 
-// programProbes are those of c.c, cxx.cc and cxx2.cc. There are more: hdr___n and
-// dead___code have trace points in a function that never runs.
+// programProbes returns those of c.c, cxx.cc and cxx2.cc. There are more: hdr___n and
+// dead___code have tracepoints in a function that never runs.
 func programProbes() []probe {
 	const zero = "0"
 	probes := []probe{
@@ -64,7 +64,7 @@ func programProbes() []probe {
 	return append(probes, arities()...)
 }
 
-// arities are the probes of each number of arguments, in both generations and
+// arities returns the probes of each number of arguments, in both generations and
 // with translated types. Those of the new generation are called, and a few of the others.
 func arities() []probe {
 	var probes []probe
@@ -90,7 +90,7 @@ func arities() []probe {
 	return probes
 }
 
-// words are the words from 1 to n.
+// words returns the words from 1 to n.
 func words(n int) string {
 	var w []string
 	for i := 1; i <= n; i++ {
@@ -99,7 +99,7 @@ func words(n int) string {
 	return strings.Join(w, " ")
 }
 
-// listing is what a converted program prints of its linker sets and records.
+// listing returns what a converted program prints of its linker sets and records.
 func listing(probes []probe, providers ...string) []string {
 	var lines []string
 	for _, p := range providers {
@@ -122,7 +122,7 @@ func listing(probes []probe, providers ...string) []string {
 	return lines
 }
 
-// calls is what the stubs of the twin print.
+// calls returns what the stubs of the twin print.
 func calls(probes []probe) []string {
 	var lines []string
 	for _, p := range probes {
@@ -137,7 +137,7 @@ func calls(probes []probe) []string {
 	return lines
 }
 
-// stubs is the source of the twin's stubs. Those of probes that are never called
+// stubs returns the source of the twin's stubs. Those of probes that are never called
 // are needed too.
 func stubs(probes []probe) string {
 	var s strings.Builder

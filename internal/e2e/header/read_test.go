@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// readProbes are the probes that the records of an image refer to.
+// readProbes returns the probes that the records of an image refer to.
 func readProbes(t *testing.T, path string) []string {
 	t.Helper()
 	o := tools.OpenELF(t, path)
@@ -61,7 +61,7 @@ func readProbes(t *testing.T, path string) []string {
 		if e.Kind != arch.Probe {
 			continue
 		}
-		p, err := probes.Of(e.Probe)
+		p, err := probes.Lookup(e.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}

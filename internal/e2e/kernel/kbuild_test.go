@@ -46,7 +46,7 @@ func TestKbuild(t *testing.T) {
 		})
 	}
 	got, want := with.read(t, "Module.symvers"), twin.read(t, "Module.symvers")
-	if got != strings.ReplaceAll(want, twin.folder, with.folder) || !strings.Contains(got, "parcel_price") {
+	if got != strings.ReplaceAll(want, twin.directory, with.directory) || !strings.Contains(got, "parcel_price") {
 		t.Errorf("checksums of exported symbols: %s, and unconverted %s", got, want)
 	}
 	t.Run("incremental", with.checkIncremental)
@@ -54,7 +54,7 @@ func TestKbuild(t *testing.T) {
 	t.Run("failure", with.checkFailure)
 }
 
-// documented is the makefile of docs/kernel.md.
+// documented returns the makefile of docs/kernel.md.
 func documented(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/kernel.md")
@@ -68,14 +68,14 @@ func documented(t *testing.T) string {
 	return string(match[1])
 }
 
-// modules are the sources of testdata in a folder, and the kernel's tree with what
+// modules are the sources of testdata in a directory, and the kernel's tree with what
 // make is to be told there.
 type modules struct {
-	folder, tree string
-	variables    []string
+	directory, tree string
+	variables       []string
 }
 
-func (m modules) path(name string) string { return filepath.Join(m.folder, name) }
+func (m modules) path(name string) string { return filepath.Join(m.directory, name) }
 
 func (m modules) read(t *testing.T, name string) string {
 	t.Helper()
@@ -92,11 +92,11 @@ func (m modules) write(t *testing.T, makefile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(m.folder, os.DirFS("testdata/modules")); err != nil {
+	if err := os.CopyFS(m.directory, os.DirFS("testdata/modules")); err != nil {
 		t.Fatal(err)
 	}
-	// Without the folder's name in the debug information, the two have the same.
-	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.folder + "=.\n"
+	// Without the directory's name in the debug information, the two have the same.
+	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.directory + "=.\n"
 	if err := os.WriteFile(m.path("Kbuild"), []byte(makefile), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (m modules) write(t *testing.T, makefile string) {
 // try runs a target of kbuild. pahole is to work in one thread: with more, kbuild's
 // -j, the order of types is another one each time.
 func (m modules) try(target string, variables ...string) (string, error) {
-	args := []string{"-C", m.tree, "M=" + m.folder, "PAHOLE_FLAGS=--btf_gen_floats --lang_exclude=rust", target}
+	args := []string{"-C", m.tree, "M=" + m.directory, "PAHOLE_FLAGS=--btf_gen_floats --lang_exclude=rust", target}
 	return tools.Try("make", slices.Concat(args, m.variables, variables)...)
 }
 
@@ -225,11 +225,11 @@ func (m modules) checkIncremental(t *testing.T) {
 	}
 }
 
-// times are those of all files, when they were last written.
+// times returns those of all files, when they were last written.
 func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
-	entries, err := os.ReadDir(m.folder)
+	entries, err := os.ReadDir(m.directory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,16 +59,16 @@ func findModules(t *testing.T) []string {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	folder := strings.TrimSpace(string(out))
+	directory := strings.TrimSpace(string(out))
 	var modules []string
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".ko") {
 			modules = append(modules, path)
 		}
 		return err
 	})
 	if err != nil || len(modules) == 0 {
-		t.Fatalf("no modules in %s: %v", folder, err)
+		t.Fatalf("no modules in %s: %v", directory, err)
 	}
 	return modules
 }

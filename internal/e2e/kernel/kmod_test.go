@@ -17,10 +17,10 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// kmod is a folder with examples/freebsd-kmod, and what bmake is told.
+// kmod is a directory with examples/freebsd-kmod, and what bmake is told.
 type kmod struct {
-	folder string
-	bmake  []string
+	directory string
+	bmake     []string
 }
 
 // TestFreeBSD builds a module for FreeBSD with the makefile of the example, and
@@ -59,7 +59,7 @@ func TestFreeBSDLinker(t *testing.T) {
 func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	t.Helper()
 	root := t.TempDir()
-	folder := filepath.Join(root, "examples/freebsd-kmod")
+	directory := filepath.Join(root, "examples/freebsd-kmod")
 	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
 		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func newKmod(t *testing.T, machine, version, ctf string) kmod {
 		t.Fatal(err)
 	}
 	target := strings.Replace(machine, "amd64", "x86_64", 1) + "-unknown-freebsd14"
-	return kmod{folder, []string{"-C", folder, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
+	return kmod{directory, []string{"-C", directory, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
 		"CTFCONVERT=echo is made: ", "CC=clang-" + version + " --target=" + target, "LD=ld.lld-" + version,
 		"NM=llvm-nm-" + version, "OBJCOPY=llvm-objcopy-" + version}}
 }
@@ -79,7 +79,7 @@ func (k kmod) try(variables ...string) (string, error) {
 	return tools.Try("bmake", append(slices.Clone(k.bmake), variables...)...)
 }
 
-func (k kmod) path(name string) string { return filepath.Join(k.folder, name) }
+func (k kmod) path(name string) string { return filepath.Join(k.directory, name) }
 
 func checkKmod(t *testing.T, k kmod, machine string) {
 	t.Helper()
@@ -106,7 +106,7 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 
 var objects = []string{"coffee.o", "cup.o"}
 
-// calls are those of stubs, in objects that are not converted.
+// calls returns those of stubs, in objects that are not converted.
 func (k kmod) calls(t *testing.T) []string {
 	t.Helper()
 	var calls []string

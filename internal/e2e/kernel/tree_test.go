@@ -14,9 +14,9 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// newTree has scripts/kernel-tree make a folder to build modules in, and returns
+// newTree has scripts/kernel-tree make a directory to build modules in, and returns
 // its name and the variables that make is to be told. It fails the test if the
-// headers that the folder is made of are others when the test ends.
+// headers that the directory is made of are others when the test ends.
 func newTree(t *testing.T, root string) (tree string, variables []string) {
 	t.Helper()
 	headers, err := filepath.Glob(root + "/usr/src/linux-headers-*-amd64")
@@ -41,12 +41,12 @@ func newTree(t *testing.T, root string) (tree string, variables []string) {
 	return tree, strings.Fields(string(out))
 }
 
-// snapshot tells of each file in folders its kind, size, and when it was written.
-func snapshot(t *testing.T, folders []string) map[string]string {
+// snapshot returns the kind, size and time of each file in directories.
+func snapshot(t *testing.T, directories []string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, folder := range folders {
-		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	for _, directory := range directories {
+		err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ const installed = "/usr/local/libexec/sdtconvert"
 var languages = []struct {
 	section string
 	tools   []string
-	// rare tells that Debian has no such compiler: a test without one is skipped in CI, too.
+	// rare reports that Debian has no such compiler: a test without one is skipped in CI, too.
 	rare bool
 }{
 	{"Rust", []string{"cargo", "rustc", "gcc"}, false},
@@ -142,7 +142,7 @@ func (s *section) run(t *testing.T, steps string) {
 	if strings.Contains(steps, "linker-features") && rustIsOlder(t, 90) {
 		steps = strings.ReplaceAll(steps, " -C linker-features=-lld", "")
 	}
-	here := tools.Command{Folder: directory, Env: []string{
+	here := tools.Command{Directory: directory, Env: []string{
 		"PATH=" + filepath.Dir(converter) + ":" + os.Getenv("PATH"),
 		"CARGO_NET_OFFLINE=true", "CARGO_TARGET_DIR=target", "GOFLAGS=-mod=mod", "GOWORK=off",
 		"ZIG_LOCAL_CACHE_DIR=" + directory, "ZIG_GLOBAL_CACHE_DIR=" + directory,

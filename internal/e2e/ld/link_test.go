@@ -53,11 +53,11 @@ func TestDependencyFile(t *testing.T) {
 		os.MkdirAll(tmp, 0o777)
 		t.Setenv("TMPDIR", tmp)
 		compile(t, "sub/second.c", "sub/third.c")
-		const folder = "sp ace/#d/$x"
-		os.MkdirAll(folder, 0o777)
-		os.Rename("sub/second.o", folder+"/q'u .o")
-		os.Rename("sub/third.o", folder+"/q'u")
-		args := []string{"-shared", "--dependency-file=out.d", "-o", "out", folder + "/q'u .o", folder + "/q'u"}
+		const directory = "sp ace/#d/$x"
+		os.MkdirAll(directory, 0o777)
+		os.Rename("sub/second.o", directory+"/q'u .o")
+		os.Rename("sub/third.o", directory+"/q'u")
+		args := []string{"-shared", "--dependency-file=out.d", "-o", "out", directory + "/q'u .o", directory + "/q'u"}
 		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -122,7 +122,7 @@ func TestOutputIsInput(t *testing.T) {
 	})
 }
 
-// The same inputs make the same bytes, whatever the temporary folder is called.
+// The same inputs make the same bytes, whatever the temporary directory is called.
 func TestSameBytes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Must(t, "gcc", "-g", "-O2", "-c", "main.c")
@@ -130,11 +130,11 @@ func TestSameBytes(t *testing.T) {
 		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
 		for _, mode := range [][]string{{}, {"-r", "-nostdlib"}, {"-shared"}, {"-static"}, {"-Wl,--build-id=sha1", "-Wl,--gc-sections"}} {
 			var outputs []string
-			for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
-				if err := os.MkdirAll(folder, 0o777); err != nil {
+			for _, directory := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
+				if err := os.MkdirAll(directory, 0o777); err != nil {
 					t.Fatal(err)
 				}
-				t.Setenv("TMPDIR", folder)
+				t.Setenv("TMPDIR", directory)
 				args := append([]string{"-o", "out", "main.o", "libsecond.a"}, mode...)
 				if len(mode) > 0 && mode[0] == "-shared" {
 					args = []string{"-o", "out", "-shared", "-Wl,--whole-archive", "libsecond.a", "-Wl,--no-whole-archive"}
@@ -296,7 +296,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("twice: %s, %v", out, err)
 		}
 		sayNothing(t, "the output", out)
-		// What is no input is the linker's to judge.
+		// What is not an input is the linker's to judge.
 		for _, args := range [][]string{{"nothing.o"}, {"."}, {"plain.c"}, {"--nothing"}, {"-T", "nothing.lds"}, {"-lnothing"}, {"@nothing"}} {
 			args = append([]string{"-shared", "-o", "none", "sub/second.o"}, args...)
 			want, wantErr := combined(l.Path, args...)
@@ -314,7 +314,7 @@ func TestManyArguments(t *testing.T) {
 		compile(t, "main.c", "sub/second.c", "plain.c")
 		args := []string{"-o", "program", "main.o", "sub/second.o"}
 		for i := range 3000 {
-			args = append(args, "-L/no/such folder/number/"+strings.Repeat("x", i%7))
+			args = append(args, "-L/no/such directory/number/"+strings.Repeat("x", i%7))
 		}
 		gcc(t, l, args...)
 		expect(t, "program", both)

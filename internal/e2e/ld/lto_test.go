@@ -39,7 +39,7 @@ func TestGCCLTO(t *testing.T) {
 				t.Errorf("%v: %s", mode, names)
 			}
 		}
-		// Without probes in it, nobody minds it.
+		// Without probes in it, it does not matter.
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "plain.c")
 		compile(t, "main.c", "sub/second.c")
 		l2 := []string{"-O2", "-o", "program", "main.o", "sub/second.o"}

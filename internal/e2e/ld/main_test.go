@@ -16,7 +16,7 @@ import (
 
 var (
 	converter string // the program
-	wrappers  string // the folder in which it has the names of linkers
+	wrappers  string // the directory in which it has the names of linkers
 	files     string // of testdata
 )
 
@@ -24,8 +24,8 @@ var (
 const noPlugins = "--plugin="
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, func(folder, program string) (err error) {
-		converter, wrappers = program, filepath.Join(folder, "wrappers")
+	os.Exit(tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, func(directory, program string) (err error) {
+		converter, wrappers = program, filepath.Join(directory, "wrappers")
 		if err := os.Mkdir(wrappers, 0o777); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 var linkers = toolchains.AMD64.Newest()
 
-// linker is one of linkers by its family, which is the wrapper's name too.
+// linker returns one of linkers by its family, which is the wrapper's name too.
 func linker(family string) toolchains.Linker {
 	for _, l := range linkers {
 		if l.Family == family {
@@ -55,7 +55,7 @@ func linker(family string) toolchains.Linker {
 	panic(family)
 }
 
-// eachLinker runs a test in a folder of its own, with the sources in it, for each
+// eachLinker runs a test in a directory of its own, with the sources in it, for each
 // linker.
 func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 	tools.Need(t, "gcc", "ar", "nm", "readelf")
@@ -68,7 +68,7 @@ func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 	}
 }
 
-// enter goes to a folder with the sources, where nothing may be left behind.
+// enter goes to a directory with the sources, where nothing may be left behind.
 func enter(t *testing.T, linker string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -28,7 +28,7 @@ int main(void) { SDT_PROBE1(shop, , , placed, 1); use(1); return 0; }
 			t.Errorf("says %q", out)
 		}
 		run(t, "program")
-		// What the first link added is no definition in a source.
+		// What the first link added is not a definition in a source.
 		tools.Must(t, converter, "stubs", "-o", "stubs.o", "use.o")
 		if out := gcc(t, l, "-o", "program", "shop.o", "use.o", "stubs.o"); out != "" {
 			t.Errorf("says %q", out)

@@ -163,7 +163,7 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// What a linker leaves running keeps nobody waiting.
+// What a linker leaves running does not delay the end.
 func TestDaemon(t *testing.T) {
 	tools.Need(t, "gcc")
 	enter(t, "none")
@@ -195,9 +195,9 @@ func TestOrder(t *testing.T) {
 // A copy of the program, which looks like another file, does not run itself for ever.
 func TestCopyOnPath(t *testing.T) {
 	enter(t, "none")
-	for _, folder := range []string{"a", "b"} {
-		os.Mkdir(folder, 0o777)
-		tools.Must(t, "cp", converter, folder+"/ld")
+	for _, directory := range []string{"a", "b"} {
+		os.Mkdir(directory, 0o777)
+		tools.Must(t, "cp", converter, directory+"/ld")
 	}
 	here, _ := os.Getwd()
 	os.Unsetenv("SDTCONVERT_LD")
@@ -220,7 +220,7 @@ func TestFullDisk(t *testing.T) {
 	enter(t, linker("bfd").Path)
 	small := t.TempDir()
 	if out, err := tools.Try("mount", "-t", "tmpfs", "-o", "size=64k", "none", small); err != nil {
-		// Only root mounts. A folder that cannot be written to is the next best.
+		// Only root mounts. A directory that cannot be written to is the next best.
 		t.Logf("no small disk: %s", out)
 		t.Setenv("TMPDIR", "/proc")
 	} else {

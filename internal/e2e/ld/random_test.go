@@ -95,7 +95,7 @@ type caller struct {
 	compiler     string // "" if the linker is called directly
 }
 
-// allCallers are those that links are compared with: twice as many without a compiler,
+// allCallers returns those that links are compared with: twice as many without a compiler,
 // which is faster.
 func allCallers(t *testing.T) (callers []caller) {
 	t.Helper()
@@ -114,19 +114,19 @@ func allCallers(t *testing.T) (callers []caller) {
 	return callers
 }
 
-// plainLinkers makes a folder with the linkers under the names that compilers look for.
+// plainLinkers makes a directory with the linkers under the names that compilers look for.
 func plainLinkers(t *testing.T, callers []caller) string {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for i, c := range callers {
 		if i > 0 && callers[i-1].family == c.family {
 			continue
 		}
-		if err := os.Symlink(c.path, filepath.Join(folder, "ld."+c.family)); err != nil {
+		if err := os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return folder
+	return directory
 }
 
 // outcome is what came of a link.
@@ -170,18 +170,19 @@ func (c caller) compare(tr *tree, first, second []string, direct, temp string) *
 	}
 }
 
-// command is how a link begins: the linker itself, or a compiler that finds it in a folder.
-func (c caller) command(folder string, wrapper []string) []string {
+// command returns how a link begins: the linker itself, or a compiler that finds it in a
+// directory.
+func (c caller) command(directory string, wrapper []string) []string {
 	if c.compiler == "" && wrapper != nil {
 		return wrapper
 	}
 	if c.compiler == "" {
 		return []string{c.path}
 	}
-	return []string{c.compiler, "-B" + folder, "-fuse-ld=" + c.family, "-nostdlib", "-no-pie"}
+	return []string{c.compiler, "-B" + directory, "-fuse-ld=" + c.family, "-nostdlib", "-no-pie"}
 }
 
-// flags are those of a whole link.
+// flags returns those of a whole link.
 func (c caller) flags(static bool) []string {
 	switch {
 	case static:

@@ -32,12 +32,12 @@ func pick[T any](m *lineMaker, of []T) T { return of[m.IntN(len(of))] }
 // one reports true once in n times.
 func (m *lineMaker) one(n int) bool { return m.IntN(n) == 0 }
 
-// directory is a random name of a directory, with a slash behind it unless it is "".
+// directory returns a random name of a directory, with a slash behind it unless it is "".
 func (m *lineMaker) directory(real string) string {
 	return strings.ReplaceAll(pick(m, treeDirectories[real]), "ROOT", m.root)
 }
 
-// input is a random name of a random file.
+// input returns a random name of a random file.
 func (m *lineMaker) input() item {
 	f := pick(m, m.inputs)
 	if m.one(60) {
@@ -50,7 +50,7 @@ func (m *lineMaker) input() item {
 	return item{name}
 }
 
-// searched is a random directory for -L.
+// searched returns a random directory for -L.
 func (m *lineMaker) searched() item { return m.searchedIn(pick(m, directories)) }
 
 func (m *lineMaker) searchedIn(real string) item {
@@ -72,7 +72,7 @@ func (m *lineMaker) searchedIn(real string) item {
 	return item{"-L" + d}
 }
 
-// library is a random -l.
+// library returns a random -l.
 func (m *lineMaker) library() item {
 	name := pick(m, m.libraries)
 	if m.one(40) {
@@ -101,7 +101,7 @@ func (m *lineMaker) library() item {
 	return item{"-l" + name}
 }
 
-// flag is a random flag that changes what is linked, or how.
+// flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
 	switch m.IntN(11) {
 	case 0:
@@ -173,7 +173,7 @@ func (m *lineMaker) grouped(all []item, begin, end string) []item {
 	return append(all, item{end})
 }
 
-// line is a random line of a whole link.
+// line returns a random line of a whole link.
 func (m *lineMaker) line() randomLine {
 	m.responses = map[string]string{}
 	l := randomLine{static: m.one(8)}
@@ -230,7 +230,7 @@ func (m *lineMaker) quote(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-// words are the words of an item, as a compiler takes them or a linker.
+// words returns the words of an item, as a compiler takes them or a linker.
 func (m *lineMaker) words(it item) []string {
 	if !m.driver || it[0][0] != '-' || strings.HasPrefix(it[0], "-L") && len(it[0]) > 2 || strings.HasPrefix(it[0], "-l") && len(it[0]) > 2 {
 		return it
@@ -245,7 +245,7 @@ func (m *lineMaker) words(it item) []string {
 	return []string{"-Wl," + strings.Join(it, ",")}
 }
 
-// all are the words of items.
+// all returns the words of items.
 func (m *lineMaker) all(items []item) []string {
 	var words []string
 	for _, it := range items {

@@ -48,14 +48,14 @@ var oddNames = []string{`b\1.o`, "q'u.o", "ha#sh.o", "do$l.o", "@b.o", "st*r.o",
 
 // objectCache holds the compiled objects, by their numbers.
 type objectCache struct {
-	folder  string
-	numbers int
+	directory string
+	numbers   int
 }
 
 // compileObjects compiles all objects that trees are made of.
 func compileObjects(t *testing.T) *objectCache {
 	t.Helper()
-	c := &objectCache{folder: t.TempDir(), numbers: 2*len(directories) + len(oddNames)}
+	c := &objectCache{directory: t.TempDir(), numbers: 2*len(directories) + len(oddNames)}
 	source := func(name string) string { return filepath.Join(files, "random", name) }
 	gcc := func(out, in string, flags ...string) {
 		args := append([]string{"-O1", "-fPIE", "-ffreestanding", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-o", c.path(out), in}, flags...)
@@ -91,7 +91,7 @@ func compileObjects(t *testing.T) *objectCache {
 	return c
 }
 
-func (c *objectCache) path(name string) string { return filepath.Join(c.folder, name) }
+func (c *objectCache) path(name string) string { return filepath.Join(c.directory, name) }
 
 // newTree makes a tree.
 func newTree(t *testing.T, c *objectCache) *tree {
@@ -159,7 +159,7 @@ func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 // addArchives makes archives: each has other members than those of its name elsewhere.
 func (tr *tree) addArchives(t *testing.T) {
 	t.Helper()
-	ar := func(args ...string) { tools.Command{Folder: tr.root}.Must(t, "ar", args...) }
+	ar := func(args ...string) { tools.Command{Directory: tr.root}.Must(t, "ar", args...) }
 	for i, d := range directories {
 		from := func(n int) string { return "./" + directories[(i+n)%len(directories)] }
 		ar("rcs", "./"+d+"/libm.a", from(1)+"/b.o", from(2)+"/c.o")

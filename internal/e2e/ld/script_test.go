@@ -181,7 +181,7 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 	}
 	for flags, want := range map[string]string{
 		"--nothing":     "sdtconvert: SDTCONVERT_FLAGS: unknown flag: --nothing",
-		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is no flag`,
+		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is not a flag`,
 		"--help":        "sdtconvert: SDTCONVERT_FLAGS: --help is for sdtconvert ld",
 		"--jobs=0":      "sdtconvert: SDTCONVERT_FLAGS: --jobs 0 is less than 1",
 		"--layout=what": "sdtconvert: SDTCONVERT_FLAGS: unknown layout",
@@ -199,8 +199,8 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 	}
 }
 
-// mold changes its folder before it looks for anything.
-func TestFolderOfMold(t *testing.T) {
+// mold changes its directory before it looks for anything.
+func TestDirectoryOfMold(t *testing.T) {
 	tools.Need(t, "mold")
 	enter(t, linker("mold").Path)
 	compile(t, "sub/second.c")

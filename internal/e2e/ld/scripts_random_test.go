@@ -21,7 +21,7 @@ var scriptTree = []string{
 	"root/usr/lib/a.o", "root/usr/lib/c.o",
 }
 
-// plantTree makes them, archives of some, and a folder that a link leads to.
+// plantTree makes them, archives of some, and a directory that a link leads to.
 func plantTree(t *testing.T) {
 	t.Helper()
 	for i, name := range scriptTree {
@@ -44,8 +44,8 @@ func plantTree(t *testing.T) {
 	}
 }
 
-// order is the functions of scriptTree in an image, each with its section, in the order
-// of their addresses.
+// order returns the functions of scriptTree in an image, each with its section, in the
+// order of their addresses.
 func order(t *testing.T, image string) string {
 	t.Helper()
 	section := map[string]string{}
@@ -136,7 +136,7 @@ func compareScripts(t *testing.T, few int, sections bool, make func(r *rand.Rand
 
 func oneOf[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
-// some are a few of all, in random order, each once.
+// some returns a few of all, in random order, each once.
 func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 	for _, i := range r.Perm(len(all))[:1+r.IntN(min(most, len(all)))] {
 		few = append(few, all[i])

@@ -101,7 +101,7 @@ func references(n int) []byte {
 	return f.bytes()
 }
 
-// undecodable has relocations of a stub at what is no call.
+// undecodable has relocations of a stub at what is not a call.
 func undecodable(n int) []byte {
 	count := n / 29
 	return object(make([]byte, 5*count), callsOf(count, 2, false), one(5*count, stub)).bytes()
@@ -190,7 +190,7 @@ func functions(kind elf.Type, n int) []byte {
 	return image(2*count, s).bytes()
 }
 
-// image is a program with code at 0x1000, section 2.
+// image returns a program with code at 0x1000, section 2.
 func image(size int, s *symbols) *file {
 	f := newFile(elf.ET_EXEC)
 	f.add(section{name: ".text", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: 0x1000, data: bytes.Repeat([]byte{0x90}, size)})
@@ -281,7 +281,7 @@ func frames(n int) []byte {
 	return f.bytes()
 }
 
-// member is one of an archive.
+// member returns one of an archive.
 func member(name string, size int) string {
 	return fmt.Sprintf("%-16s%-12s%-6s%-6s%-8s%-10d`\n", name, "0", "0", "0", "100644", size)
 }

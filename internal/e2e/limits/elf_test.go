@@ -194,7 +194,7 @@ func relocation(b []byte, off uint64, symbol int, kind elf.R_X86_64, addend int6
 	return le.AppendUint64(b, uint64(addend))
 }
 
-// calls is the code of so many calls.
+// calls returns the code of so many calls.
 func calls(n int) []byte { return bytes.Repeat([]byte{0xe8, 0, 0, 0, 0}, n) }
 
 // callsOf are relocations of n calls, of symbols from first on, one each or all of first.
@@ -210,7 +210,7 @@ func callsOf(n, first int, each bool) []byte {
 	return b
 }
 
-// object is a relocatable object of code, its relocations and symbols, and more. Its
+// object returns a relocatable object of code, its relocations and symbols, and more. Its
 // code is section 2.
 func object(code, relocs []byte, s *symbols, more ...section) *file {
 	f := newFile(elf.ET_REL)
@@ -223,7 +223,7 @@ func object(code, relocs []byte, s *symbols, more ...section) *file {
 	return f
 }
 
-// one is a table of one function, main, and one stub, which is symbol 2.
+// one returns a table of one function, main, and one stub, which is symbol 2.
 func one(codeSize int, stub string) *symbols {
 	s := newSymbols()
 	s.add("main", global|function, 2, 0, uint64(codeSize))
@@ -233,7 +233,7 @@ func one(codeSize int, stub string) *symbols {
 
 const stub = "__dtrace_probe_shop___placed"
 
-// note is a note of SystemTap of a probe.
+// note returns a note of SystemTap of a probe.
 func note(pc uint64, provider, name, args string) []byte {
 	le := binary.LittleEndian
 	desc := le.AppendUint64(nil, pc)

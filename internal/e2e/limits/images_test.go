@@ -16,7 +16,7 @@ func records(n int) []byte {
 	return recorded(count, s, func(int) uint64 { return dataAddress }).bytes()
 }
 
-// recorded is an image of records, at each of its bytes of code.
+// recorded returns an image of records, at each of its bytes of code.
 func recorded(count int, s *symbols, probe func(i int) uint64) *file {
 	f := image(max(count, 1000), s)
 	le := binary.LittleEndian
@@ -66,7 +66,7 @@ func longFunction(n int) []byte {
 	return recorded(count, s, func(int) uint64 { return dataAddress }).bytes()
 }
 
-// debugged is an object or image with a few sites and debug information.
+// debugged returns an object or image with a few sites and debug information.
 func debugged(kind elf.Type, info, abbrev, line []byte) []byte {
 	var f *file
 	if kind == elf.ET_REL {
@@ -90,7 +90,7 @@ const (
 	formAddr, formData4, formString, formSecOffset, formRef4, formPresent         = 0x01, 0x06, 0x08, 0x17, 0x13, 0x19
 )
 
-// abbrev is an abbreviation: pairs of attribute and form follow.
+// abbrev returns an abbreviation: pairs of attribute and form follow.
 func abbrev(code, tag byte, children bool, pairs ...byte) []byte {
 	b := []byte{code, tag, 0}
 	if children {
@@ -99,8 +99,8 @@ func abbrev(code, tag byte, children bool, pairs ...byte) []byte {
 	return append(append(b, pairs...), 0, 0)
 }
 
-// unit is a compile unit of entries, the first of which is of code 1: with a line table at 0,
-// and addresses from 0x1000 on.
+// unit returns a compile unit of entries, the first of which is of code 1: with a line
+// table at 0, and addresses from 0x1000 on.
 func unit(entries []byte) []byte {
 	le := binary.LittleEndian
 	b := []byte{1}
@@ -117,7 +117,7 @@ func unitAbbrev(children bool) []byte {
 	return abbrev(1, tagCompileUnit, children, atStmtList, formSecOffset, atLowPC, formAddr, atHighPC, formData4)
 }
 
-// lineTable is a line table of n rows of one byte each.
+// lineTable returns a line table of n rows of one byte each.
 func lineTable(n int) []byte {
 	le := binary.LittleEndian
 	header := []byte{1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', '.', 'c', 0, 0, 0, 0, 0}
@@ -132,7 +132,7 @@ func lineTable(n int) []byte {
 	return append(append(b, header...), program...)
 }
 
-// rows is a line table of many rows.
+// rows returns a line table of many rows.
 func rows(kind elf.Type) func(n int) []byte {
 	return func(n int) []byte { return debugged(kind, unit(nil), unitAbbrev(false), lineTable(n)) }
 }

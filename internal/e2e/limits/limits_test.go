@@ -70,11 +70,11 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 // measure runs the program, which has to end by itself with a status of its own.
-func measure(t *testing.T, folder string, args []string, most int64) cost {
+func measure(t *testing.T, directory string, args []string, most int64) cost {
 	t.Helper()
 	var out output
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -t "$1"; shift; exec "$@"`, "sh", fmt.Sprint(mostWork), program}, args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = directory, &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,27 +107,27 @@ func guard(p *os.Process, most int64, done <-chan bool) {
 
 // write makes the file of an attack, and what the commands read besides. It returns the
 // size of the file.
-func (a *attack) write(t *testing.T, folder string, n int) int64 {
+func (a *attack) write(t *testing.T, directory string, n int) int64 {
 	t.Helper()
 	data := a.make(n)
 	tiny := object(calls(1), callsOf(1, 2, false), one(5, stub)).bytes()
 	for name, data := range map[string][]byte{
 		"file": data, "tiny.o": tiny, "shop.d": []byte("provider shop { probe placed(); };\n"), "in": []byte("@file @file\n"),
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return int64(len(data))
 }
 
-// run measures a command with the file of a folder.
-func (a *attack) run(t *testing.T, folder, command string, size int64) cost {
+// run measures a command with the file of a directory.
+func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 	t.Helper()
 	args := strings.Fields(strings.NewReplacer("FILE", "file", "OUT", "out").Replace(command))
 	most := base + bounds[args[0]]*size
-	c := measure(t, folder, args, most)
-	out := filepath.Join(folder, "out")
+	c := measure(t, directory, args, most)
+	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {
 		c.printed += info.Size()
 		if err := os.Remove(out); err != nil {

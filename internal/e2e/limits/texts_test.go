@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// repeat is a text of about n bytes: a beginning, the same over and over, an end.
+// repeat returns a text of about n bytes: a beginning, the same over and over, an end.
 func repeat(head, middle, tail string) func(n int) []byte {
 	return func(n int) []byte { return []byte(head + strings.Repeat(middle, n/len(middle)) + tail) }
 }
 
-// numbered is a text of about n bytes: a beginning, lines with their number, an end.
+// numbered returns a text of about n bytes: a beginning, lines with their number, an end.
 func numbered(head, line, tail string) func(n int) []byte {
 	return func(n int) []byte {
 		var b strings.Builder

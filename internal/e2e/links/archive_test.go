@@ -16,7 +16,7 @@ type collected struct {
 	name  string
 	ar    string   // its operation
 	flags []string // of the conversion
-	whole bool     // link all members, and not those alone that the index tells of
+	whole bool     // link all members, and not only those of the index
 }
 
 var collections = []collected{
@@ -28,7 +28,7 @@ var collections = []collected{
 }
 
 // archive collects copies of objects, so that a thin archive has them in its
-// folder, and converts them there.
+// directory, and converts them there.
 func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 	t.Helper()
 	words := append([]string{"archive", k.name, m.Name}, objects...)

@@ -21,7 +21,7 @@ func TestArm(t *testing.T) {
 	}, []layout{pairs}, []mode{modePIE, modeShared}))
 }
 
-// armHelper tells where a branch of Arm goes, through what linkers put between Thumb and
+// armHelper returns where a branch of Arm goes, through what linkers put between Thumb and
 // A32. Which of the two a site is in its function tells.
 func armHelper(t *testing.T, im *image, s site, code []byte) (to uint64, ok bool) {
 	t.Helper()
@@ -43,7 +43,8 @@ func armHelper(t *testing.T, im *image, s site, code []byte) (to uint64, ok bool
 	return im.behindVeneer(t, uint64(uint32(s.addr)+4+distance)), true
 }
 
-// behindVeneer is where code that changes the instruction set goes, or an address itself.
+// behindVeneer returns where code that changes the instruction set goes, or an address
+// itself.
 func (im *image) behindVeneer(t *testing.T, at uint64) uint64 {
 	t.Helper()
 	half := func(off uint64) uint32 { return uint32(binary.LittleEndian.Uint16(im.bytes(t, at+off, 2))) }
@@ -78,7 +79,7 @@ func (im *image) inThumb(addr uint64) bool {
 	return thumb
 }
 
-// evenFunction takes the bit off a function's symbol that tells of Thumb, and notes it.
+// evenFunction takes the bit for Thumb off a function's symbol, and notes it.
 func (im *image) evenFunction(s *elf.Symbol) {
 	if im.file.Machine == elf.EM_ARM && s.Value&1 != 0 {
 		s.Value &^= 1

@@ -26,7 +26,7 @@ func TestArmBigEndian(t *testing.T) {
 				tools.Need(t, b.cc[0], toolchains.QEMU("armeb"), arm.Tool("ld.bfd"), toolchains.LLVM("ld.lld"))
 				program := b.compile("program.o", filepath.Join("testdata", "be8.c"), "-DRECORDS")
 				b.write("stubs.c", "void __dtrace_probe_a(int x) {}\nint __dtrace_isenabled_b(void) { return 0; }\n")
-				twin := b.link(bfd+" --be8", b.compile("twin.o", filepath.Join("testdata", "be8.c")), b.compile("stubs.o", filepath.Join(b.folder, "stubs.c")))
+				twin := b.link(bfd+" --be8", b.compile("twin.o", filepath.Join("testdata", "be8.c")), b.compile("stubs.o", filepath.Join(b.directory, "stubs.c")))
 				want := tools.Must(t, toolchains.QEMU("armeb"), twin)
 				converted := convert(t, program)
 				for _, ld := range []string{bfd + " --be8", lld, bfd} {
@@ -37,30 +37,30 @@ func TestArmBigEndian(t *testing.T) {
 	}
 }
 
-// bigEndian is a folder in which a compiler builds.
+// bigEndian is a directory in which a compiler builds.
 type bigEndian struct {
 	*testing.T
-	folder string
-	cc     []string
+	directory string
+	cc        []string
 }
 
 func (b bigEndian) compile(name, source string, flags ...string) string {
 	b.Helper()
-	out := filepath.Join(b.folder, name)
+	out := filepath.Join(b.directory, name)
 	tools.Must(b.T, b.cc[0], append(append(b.cc[1:len(b.cc):len(b.cc)], flags...), "-c", source, "-o", out)...)
 	return out
 }
 
 func (b bigEndian) write(name, text string) {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join(b.folder, name), []byte(text), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(b.directory, name), []byte(text), 0o666); err != nil {
 		b.Fatal(err)
 	}
 }
 
 func (b bigEndian) link(ld string, objects ...string) string {
 	b.Helper()
-	out := filepath.Join(b.folder, strconv.Itoa(len(ld))+"-"+filepath.Base(objects[0])+".elf")
+	out := filepath.Join(b.directory, strconv.Itoa(len(ld))+"-"+filepath.Base(objects[0])+".elf")
 	words := append(strings.Fields(ld), append(objects, "-o", out)...)
 	tools.Must(b.T, words[0], words[1:]...)
 	return out

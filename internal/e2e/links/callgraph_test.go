@@ -28,7 +28,7 @@ func TestNotLoaded(t *testing.T) {
 				c := compiler{machine: amd64, cc: toolchains.GCC}
 				c.need(t)
 				tools.Need(t, ld.Path)
-				o := objects.Folder() + "/" + name
+				o := objects.Directory() + "/" + name
 				if _, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB")); err != nil {
 					t.Skipf("unconverted: %v", err)
 				}
@@ -69,7 +69,7 @@ func checkNotLoaded(t *testing.T, im *image) {
 	}
 }
 
-// TestCallGraph links programs of a compiler that writes who calls whom, and has LLVM
+// TestCallGraph links programs of a compiler that writes the call graph, and has LLVM
 // read it: it is that of the twin, but for the stubs, and in their place is nothing.
 func TestCallGraph(t *testing.T) {
 	if toolchains.CallGraph == "" {
@@ -120,8 +120,8 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 	}
 }
 
-// callGraph is what llvm-readobj reads: who calls whom, but for calls through pointers.
-// It names who has a name, and tells others from nobody.
+// callGraph returns what llvm-readobj reads: callers and callees, but for calls through
+// pointers. It names functions that have names, and tells others from nobody.
 func callGraph(t *testing.T, path string) []string {
 	t.Helper()
 	var all []string

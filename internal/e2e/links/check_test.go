@@ -15,7 +15,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// twinSites are the calls of stubs in an unconverted image, found by objdump.
+// twinSites returns the calls of stubs in an unconverted image, found by objdump.
 func twinSites(t *testing.T, m *machine, im *image) []site {
 	t.Helper()
 	var sites []site
@@ -56,8 +56,8 @@ func mayBranch(line string) bool {
 	return instruction != "" && strings.ContainsRune("abcdjnr", rune(instruction[0])) && strings.ContainsAny(instruction, "<*")
 }
 
-// pair is a line for two, where the first begins the distance of a jump that the second
-// ends: objdump shows no target of pcaddu18i and jirl. Others stay as they are.
+// pair returns a line for two, where the first begins the distance of a jump that the
+// second ends: objdump shows no target of pcaddu18i and jirl. Others stay as they are.
 func (im *image) pair(first, second string) string {
 	if !strings.Contains(first, "pcaddu18i") {
 		return second
@@ -77,8 +77,8 @@ func (im *image) pair(first, second string) string {
 	return second
 }
 
-// withSemaphores are the sites where is-enabled tests load semaphores: a conditional jump
-// stays one, to the helper, and is itself what the record names.
+// withSemaphores returns the sites where is-enabled tests load semaphores: a conditional
+// jump stays one, to the helper, and is itself what the record names.
 func withSemaphores(sites []site) []site {
 	sites = slices.Clone(sites)
 	for i := range sites {
@@ -105,7 +105,7 @@ var (
 	fromGOT = regexp.MustCompile(`^\*(-?0x[0-9a-f]+)\(%e`) // the table's address is in a register
 )
 
-// target is the name that an instruction branches to, or the empty string.
+// target returns the name that an instruction branches to, or the empty string.
 func (im *image) target(t *testing.T, operands string) string {
 	t.Helper()
 	if match := viaGOT.FindStringSubmatch(operands); match != nil {
@@ -137,7 +137,7 @@ func (im *image) target(t *testing.T, operands string) string {
 	return viaCode.ReplaceAllString(strings.TrimPrefix(lastLabel.FindStringSubmatch(operands)[1], "."), "$1")
 }
 
-// stubAt is the name of the stub whose address is in a slot, or the empty string.
+// stubAt returns the name of the stub whose address is in a slot, or the empty string.
 func (im *image) stubAt(t *testing.T, slot uint64) string {
 	t.Helper()
 	for _, name := range im.at(im.word(t, slot).value) {
@@ -154,7 +154,7 @@ func (im *image) inGOT(slot uint64) bool {
 	})
 }
 
-// inverted is the length of the inverted jump that a site begins with which was a
+// inverted returns the length of the inverted jump that a site begins with which was a
 // conditional one, 0 where there is none.
 func inverted(m *machine, instruction, kind string) uint64 {
 	switch {
@@ -204,7 +204,7 @@ func differences(m *machine, got, want []site) (missing, extra []string) {
 	return missing, extra
 }
 
-// key is what a site is compared by.
+// key returns what a site is compared by.
 func (s site) key(m *machine) string {
 	if !m.exact {
 		s.offset = 0
@@ -230,7 +230,7 @@ func checkCode(t *testing.T, m *machine, im *image, sites []site) {
 	}
 }
 
-// helperOf tells where an is-enabled site calls or jumps to, if it does.
+// helperOf returns where an is-enabled site calls or jumps to, if it does.
 func helperOf(m *machine, s site, code []byte) (to uint64, ok bool) {
 	if s.kind != "isenabled" {
 		return 0, false
@@ -317,7 +317,7 @@ func checkResolvers(t *testing.T, m *machine, im *image, sites []site) {
 	}
 }
 
-// checkImage is every check of a converted image whose twin has the sites want.
+// checkImage returns every check of a converted image whose twin has the sites want.
 func checkImage(t *testing.T, m *machine, l layout, path string, want []site) []site {
 	t.Helper()
 	im := openImage(t, path)

@@ -34,19 +34,19 @@ func crelCompilers() []compiler {
 	return all
 }
 
-// crelLinked are those whose objects lld links: versions 19 and 21 leave the fields of
+// crelLinked returns those whose objects lld links: versions 19 and 21 leave the fields of
 // SHT_CREL on s390x as they are, and say nothing, in unconverted objects too; 23 does not.
 func crelLinked() []compiler {
 	return slices.DeleteFunc(crelCompilers(), func(c compiler) bool { return c.machine.Machine == toolchains.S390X })
 }
 
-// withoutCREL is the compiler without crelFlag.
+// withoutCREL returns the compiler without crelFlag.
 func (c compiler) withoutCREL() compiler {
 	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return f == crelFlag })
 	return c
 }
 
-// crelTest is a test of objects that lld has to take: that it would not link the twin
+// crelTest returns a test of objects that lld has to take: that it would not link the twin
 // is no reason to pass it over.
 func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestConvertedCRELIsItsTwin(t *testing.T) {
 	all.Run(t)
 }
 
-// relocationLines are the relocations of an object as llvm-readelf prints them, under
+// relocationLines returns the relocations of an object as llvm-readelf prints them, under
 // names of sections that do not tell their type.
 func relocationLines(t *testing.T, object string) []string {
 	t.Helper()

@@ -91,7 +91,7 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	var script strings.Builder
 	script.WriteString("set pagination off\nset confirm off\nset debuginfod enabled off\n")
 	if !m.Native() {
-		// gdb takes a stop that QEMU tells of for one of a software breakpoint before it.
+		// gdb takes a stop that QEMU reports for one of a software breakpoint before it.
 		gdb, stop, run = "gdb-multiarch", "hbreak", "continue\n"
 		fmt.Fprintf(&script, "target remote %s\n", m.WaitForGDB(t, exe, ""))
 	}

@@ -105,7 +105,7 @@ func (im *image) relocate(t *testing.T) {
 	}
 }
 
-// wordSize is the size of an address in bytes.
+// wordSize returns the size of an address in bytes.
 func (im *image) wordSize() int {
 	if im.file.Class == elf.ELFCLASS32 {
 		return 4
@@ -121,7 +121,7 @@ func (im *image) number(b []byte) uint64 {
 	return im.file.ByteOrder.Uint64(b)
 }
 
-// bytes are the bytes at an address, zero where the file holds none.
+// bytes returns the bytes at an address, zero where the file holds none.
 func (im *image) bytes(t *testing.T, addr uint64, n int) []byte {
 	t.Helper()
 	for _, p := range im.file.Progs {
@@ -139,7 +139,7 @@ func (im *image) bytes(t *testing.T, addr uint64, n int) []byte {
 	return nil
 }
 
-// word is the word at an address, after loading.
+// word returns the word at an address, after loading.
 func (im *image) word(t *testing.T, addr uint64) word {
 	t.Helper()
 	if w, ok := im.dynamic[addr]; ok {
@@ -148,7 +148,7 @@ func (im *image) word(t *testing.T, addr uint64) word {
 	return word{value: im.number(im.bytes(t, addr, im.wordSize()))}
 }
 
-// header is the address of the ELF header.
+// header returns the address of the ELF header.
 func (im *image) header(t *testing.T) uint64 {
 	t.Helper()
 	for _, p := range im.file.Progs {
@@ -194,7 +194,7 @@ func symbolIs(name string) func(elf.Symbol) bool {
 	return func(s elf.Symbol) bool { return s.Name == name && s.Section != elf.SHN_UNDEF }
 }
 
-// bounds is where the records of a section stand, by the section header and by
+// bounds returns where the records of a section stand, by the section header and by
 // the symbols that the linker made, which have to agree.
 func (im *image) bounds(t *testing.T, name string) (start, end uint64) {
 	t.Helper()
@@ -267,7 +267,7 @@ func (im *image) locate(t *testing.T, s *site) {
 	s.function, s.offset = names[0], s.addr-start
 }
 
-// probe is the id of the probe object that a record points to.
+// probe returns the id of the probe object that a record points to.
 func (im *image) probe(t *testing.T, w word) string {
 	t.Helper()
 	names := []string{w.symbol}

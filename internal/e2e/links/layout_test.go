@@ -44,12 +44,12 @@ var (
 	layouts = []layout{pairs, relative32, freebsd}
 )
 
-// linkedBy tells whether a linker links the records.
+// linkedBy reports whether a linker links the records.
 func (l layout) linkedBy(ld toolchains.Linker) bool {
 	return l.words != 0 || ld.Can(toolchains.Distances)
 }
 
-// size is that of a record in bytes.
+// size returns that of a record in bytes.
 func (l layout) size(im *image) uint64 {
 	if l.words == 0 {
 		return 8
@@ -57,7 +57,7 @@ func (l layout) size(im *image) uint64 {
 	return l.words * uint64(im.wordSize())
 }
 
-// flags are the converter's flags for a layout; the default is left unsaid.
+// flags returns the converter's flags for a layout; the default is left unsaid.
 func (l layout) flags() []string {
 	if l.name == "pairs" {
 		return nil
@@ -97,7 +97,7 @@ func readPointer(t *testing.T, im *image, addr uint64) (probe, site word) {
 	return readPair(t, im, p.value)
 }
 
-// disabled tells whether bytes are what a site of a kind becomes, or what the helper
+// disabled reports whether bytes are what a site of a kind becomes, or what the helper
 // begins with that it goes to. The forms are written down again here, as hexadecimal
 // beginnings; a dot is any digit.
 func disabled(machine, kind string, code []byte) bool {

@@ -67,7 +67,7 @@ func complaintsBefore(tool []string, object string) map[string]bool {
 	return found.(map[string]bool)
 }
 
-// complaints are the lines in which a tool finds fault, without numbers: what
+// complaints returns the lines in which a tool finds fault, without numbers: what
 // is in the file before keeps its faults at other places.
 func complaints(tool []string, path string) map[string]bool {
 	out, _ := tools.Try(tool[0], append(tool[1:len(tool):len(tool)], path)...)
@@ -85,7 +85,7 @@ func complaints(tool []string, path string) map[string]bool {
 	return found
 }
 
-// findsFault tells whether readelf finds fault in a line. Outputs of many megabytes are too
+// findsFault reports whether readelf finds fault in a line. Outputs of many megabytes are too
 // long for a regular expression.
 func findsFault(line string) bool {
 	for _, mark := range []string{"<corrupt", "<unknown", "arning:", "rror:"} {

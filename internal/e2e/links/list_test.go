@@ -179,11 +179,11 @@ func TestListOfStrippedImages(t *testing.T) {
 			if err != nil {
 				t.Skipf("does not link: %v", err)
 			}
-			folder := t.TempDir()
-			whole := filepath.Join(folder, "whole")
-			stripped := filepath.Join(folder, "debug", "whole")
+			directory := t.TempDir()
+			whole := filepath.Join(directory, "whole")
+			stripped := filepath.Join(directory, "debug", "whole")
 			for _, d := range []string{"debug", "none"} {
-				if err := os.Mkdir(filepath.Join(folder, d), 0o777); err != nil {
+				if err := os.Mkdir(filepath.Join(directory, d), 0o777); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -199,7 +199,7 @@ func TestListOfStrippedImages(t *testing.T) {
 			if diff := cmp.Diff(want, list(t, stripped)); diff != "" {
 				t.Errorf("with a debug file: %s", diff)
 			}
-			alone := filepath.Join(folder, "none", "whole")
+			alone := filepath.Join(directory, "none", "whole")
 			run("cp", stripped, alone)
 			checkStripped(t, want, list(t, alone))
 		})

@@ -84,7 +84,7 @@ func checkLocals(t *testing.T, im *image, gcc bool) {
 	}
 }
 
-// localName is the name of the local object at an address, without the number
+// localName returns the name of the local object at an address, without the number
 // that compilers add.
 func localName(im *image, addr uint64) string {
 	for _, name := range im.at(addr) {

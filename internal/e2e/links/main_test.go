@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	sources   = objects.Folder()
+	sources   = objects.Directory()
 	files     shared.Files // what the tests make
 	converter string
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestArchives|TestRegisters|TestLocals`, func(folder, program string) error {
-		files.Folder, converter = folder, program
+	os.Exit(tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestArchives|TestRegisters|TestLocals`, func(directory, program string) error {
+		files.Directory, converter = directory, program
 		return nil
 	}))
 }

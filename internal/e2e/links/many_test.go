@@ -15,8 +15,8 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// manyCount is how many objects there are, as many as of a kernel in a whole run. Every
-// tenth has probes.
+// manyCount returns how many objects there are, as many as of a kernel in a whole run.
+// Every tenth has probes.
 func manyCount() int {
 	if product.All() {
 		return 2000
@@ -62,14 +62,14 @@ func TestManyObjects(t *testing.T) {
 // Without debug information, as `mold -r` (1.10) mixes up its strings.
 func manyObjects(t *testing.T) []string {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	text := map[bool]string{}
 	for probed, name := range map[bool]string{true: "probed", false: "plain"} {
 		text[probed] = tools.Output(t, "gcc", "-O2", "-fno-pie", "-DUNIT=u0000", "-S", "-o", "-", "testdata/many/"+name+".c")
 	}
 	var sources, objects []string
 	for i := range manyCount() {
-		path := filepath.Join(folder, fmt.Sprintf("%04d.s", i))
+		path := filepath.Join(directory, fmt.Sprintf("%04d.s", i))
 		unit := strings.ReplaceAll(text[i%10 == 0], "u0000", fmt.Sprintf("u%04d", i))
 		if err := os.WriteFile(path, []byte(unit), 0o666); err != nil {
 			t.Fatal(err)
@@ -77,17 +77,17 @@ func manyObjects(t *testing.T) []string {
 		sources = append(sources, path)
 		objects = append(objects, strings.TrimSuffix(path, "s")+"o")
 	}
-	tools.Command{Folder: folder}.Must(t, "gcc", append([]string{"-c"}, sources...)...)
+	tools.Command{Directory: directory}.Must(t, "gcc", append([]string{"-c"}, sources...)...)
 	return objects
 }
 
 // mergeMany merges objects to some.
 func mergeMany(t *testing.T, ld toolchains.Linker, count int, objects []string) []string {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	var merged []string
 	for piece := range slices.Chunk(objects, len(objects)/count) {
-		out := filepath.Join(folder, fmt.Sprint(len(merged), ".o"))
+		out := filepath.Join(directory, fmt.Sprint(len(merged), ".o"))
 		tools.Must(t, ld.Path, append([]string{"-r", "-o", out}, piece...)...)
 		merged = append(merged, out)
 	}
@@ -97,11 +97,11 @@ func mergeMany(t *testing.T, ld toolchains.Linker, count int, objects []string) 
 // convertMany converts objects at once to others.
 func convertMany(t *testing.T, objects []string) []string {
 	t.Helper()
-	folder := t.TempDir()
-	tools.Must(t, converter, "--output-dir", folder, "@"+argumentFile(t, objects))
+	directory := t.TempDir()
+	tools.Must(t, converter, "--output-dir", directory, "@"+argumentFile(t, objects))
 	var converted []string
 	for _, o := range objects {
-		converted = append(converted, filepath.Join(folder, filepath.Base(o)))
+		converted = append(converted, filepath.Join(directory, filepath.Base(o)))
 	}
 	return converted
 }

@@ -105,7 +105,7 @@ func (c combination) String() string {
 // combinationDimensions are the dimensions of a combination's values.
 var combinationDimensions = dimensions("layout", "linker", "mode")
 
-// values are one of each of combinationDimensions.
+// values returns one of each of combinationDimensions.
 func (c combination) values() []string {
 	return append(c.compiler.values(), c.layout.name, c.linker.Name, c.mode.name)
 }
@@ -129,7 +129,7 @@ func (c combination) check(t *testing.T) {
 	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
 }
 
-// comparable is the machine, exact if sites are where the twin's calls are. Of
+// comparable returns the machine, exact if sites are where the twin's calls are. Of
 // -fno-plt's calls mold 1.10 makes `nop; call`, so the twin's stand one byte further.
 func (c combination) comparable() *machine {
 	if c.linker.Name != "mold" || !strings.Contains(c.compiler.String(), "-fno-plt") {

@@ -28,8 +28,8 @@ func (im *image) followDescriptors(t *testing.T) {
 // firstAddress matches the address of a branch's target.
 var firstAddress = regexp.MustCompile(`^([0-9a-f]+) <`)
 
-// throughTOC is the name of the stub whose address the code that a branch leads to loads
-// from the table of contents, as code that linkers write does, or the empty string.
+// throughTOC returns the name of the stub whose address the code that a branch leads to
+// loads from the table of contents, as code that linkers write does, or the empty string.
 func (im *image) throughTOC(t *testing.T, operands string) string {
 	t.Helper()
 	match := firstAddress.FindStringSubmatch(operands)
@@ -61,7 +61,7 @@ func (im *image) throughTOC(t *testing.T, operands string) string {
 	return im.slots(t)[slot]
 }
 
-// slots are the names of what the loader puts into the slots of calls.
+// slots returns the names of what the loader puts into the slots of calls.
 func (im *image) slots(t *testing.T) map[uint64]string {
 	t.Helper()
 	names, err := im.file.DynamicSymbols()

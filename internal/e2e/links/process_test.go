@@ -29,10 +29,10 @@ func startServer(t *testing.T, flags ...string) server {
 	t.Helper()
 	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g", "-fPIC"}}
 	c.need(t)
-	folder := t.TempDir()
-	library, program := filepath.Join(folder, "libserved.so"), filepath.Join(folder, "server")
+	directory := t.TempDir()
+	library, program := filepath.Join(directory, "libserved.so"), filepath.Join(directory, "server")
 	tools.Must(t, "gcc", "-shared", "-Wl,-z,undefs", "-o", library, convert(t, c.object(t, "served.c")))
-	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+folder, "-o", program, convert(t, c.object(t, "server.c")), library)
+	args := append(flags, "-pthread", "-rdynamic", "-Wl,-rpath,"+directory, "-o", program, convert(t, c.object(t, "server.c")), library)
 	tools.Must(t, "gcc", args...)
 	p := tools.Start(t, program)
 	s := server{pid: strconv.Itoa(p.Process.Pid), library: library}
@@ -180,7 +180,7 @@ func checkPlace(t *testing.T, columns []string) {
 		t.Fatalf("%q: %v, %v", columns, err, err2)
 	}
 	if !disabled("amd64", "probe", data[off:off+8]) {
-		t.Errorf("%q: % x is no site", columns, data[off:off+8])
+		t.Errorf("%q: % x is not a site", columns, data[off:off+8])
 	}
 }
 

@@ -113,7 +113,7 @@ func run(m *machine, path string, preload ...string) (outcome, error) {
 
 var shown = regexp.MustCompile(`(?m)^record (\w+) (\S+) (\S+) (0x[0-9a-f]+)$`)
 
-// expected is what the test program prints.
+// expected returns what the test program prints.
 func expected(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(sources, "program.expect"))

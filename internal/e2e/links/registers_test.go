@@ -94,7 +94,7 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 
 var hit = regexp.MustCompile(`(?m)^hit (\w+) (\w+) (0x[0-9a-f]+)$`)
 
-// results are the lines that do not come of stubs.
+// results returns the lines that do not come of stubs.
 func results(said string) string {
 	var out strings.Builder
 	for line := range strings.Lines(said) {
@@ -143,7 +143,8 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 	}
 }
 
-// registerLength is the length of a call or a jump through registers, 0 for what is none.
+// registerLength returns the length of a call or a jump through registers, 0 for another
+// instruction.
 func registerLength(code []byte) uint64 {
 	if code[0]&0xf0 == 0x40 { // REX
 		if n := registerLength(code[1:]); n != 0 {

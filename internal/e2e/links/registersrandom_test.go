@@ -122,7 +122,7 @@ static __attribute__((noinline)) void registers_throw(int a) { if (a & 1) throw 
 #endif
 `
 
-// source is a program of some functions and of a main that calls them.
+// source returns a program of some functions and of a main that calls them.
 func (p *randomProgram) source() string {
 	p.WriteString(randomHead)
 	const functions = 3

@@ -19,7 +19,7 @@ type merging struct {
 	c       bool // merge the C objects alone: no COMDAT groups
 }
 
-// values are the dimensions of a product that it stands for.
+// values returns the dimensions of a product that it stands for.
 func (g merging) values() []string {
 	return []string{g.merge.Name, g.final.Name, map[bool]string{false: "all", true: "c"}[g.c], g.mode.name}
 }

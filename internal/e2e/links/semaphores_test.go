@@ -41,7 +41,7 @@ func compileTests(t *testing.T, c compiler, library bool) tests {
 	return p
 }
 
-// wantTests is what the program prints.
+// wantTests returns what the program prints.
 func wantTests() string {
 	var s strings.Builder
 	for _, v := range []int64{0, 1, 0x8002, 0xffff, 0} {
@@ -168,7 +168,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 	checkSemaphore(t, got.image, 3)
 }
 
-// returnThunk is an object that has what code returns through.
+// returnThunk returns an object that has what code returns through.
 func returnThunk(t *testing.T) string {
 	t.Helper()
 	return files.Must(t, "returnthunk.o", []string{"returnthunk"}, func(out string) error {

@@ -12,7 +12,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// assembledSites are the records of objects that stay as they are.
+// assembledSites returns the records of objects that stay as they are.
 func assembledSites(t *testing.T, c compiler, objects []string, flags ...string) string {
 	t.Helper()
 	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
@@ -27,7 +27,7 @@ func assembledSites(t *testing.T, c compiler, objects []string, flags ...string)
 // section with a global function.
 var nameable = []string{"-fno-function-sections", "-fno-reorder-functions", "-fno-reorder-blocks-and-partition"}
 
-// siteCombinations are the ways in which sources of sites are linked.
+// siteCombinations returns the ways in which sources of sites are linked.
 func siteCombinations() []combination {
 	gcc := amd64Compiler(toolchains.GCC, append([]string{"-O2"}, nameable...)...)
 	clang := amd64Compiler(toolchains.Clang, "-Os", "-fno-function-sections")

@@ -38,7 +38,7 @@ func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string)
 	return c.compile(t, source)
 }
 
-// stubCombinations are the ways in which made objects are linked.
+// stubCombinations returns the ways in which made objects are linked.
 func stubCombinations(t *testing.T) []combination {
 	native := every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
@@ -200,7 +200,7 @@ func TestStubsOfKnownDefinitions(t *testing.T) {
 	}
 }
 
-// names are those that an object defines.
+// names returns those that an object defines.
 func names(t *testing.T, object string) []string {
 	t.Helper()
 	var all []string

@@ -22,7 +22,7 @@ type machine struct {
 // briefly are the machines whose tests are brief.
 var briefly = []*toolchains.Machine{toolchains.ARM, toolchains.LOONG64, toolchains.PPC64, toolchains.PPC64LE, toolchains.S390X}
 
-// of is a machine with the linkers that its programs are linked with: all for the
+// of returns a machine with the linkers that its programs are linked with: all for the
 // native one, for others the newest.
 func of(m *toolchains.Machine) *machine {
 	linkers := m.Newest()
@@ -40,7 +40,7 @@ var (
 	riscv64, s390x = of(toolchains.RISCV64), of(toolchains.S390X)
 )
 
-// x86 tells whether instructions are those of x86, of either class.
+// x86 reports whether instructions are those of x86, of either class.
 func (m *machine) x86() bool { return m.Machine == toolchains.AMD64 || m.Machine == toolchains.I386 }
 
 // address is one with as many bits as the machine has.
@@ -51,7 +51,7 @@ func (m *machine) address(a uint64) uint64 {
 	return a
 }
 
-// objdump is that of binutils, or LLVM's where there are no binutils.
+// objdump returns that of binutils, or LLVM's where there are no binutils.
 func (m *machine) objdump() string {
 	if m.Has(toolchains.GCC) {
 		return m.Tool("objdump")
@@ -59,7 +59,7 @@ func (m *machine) objdump() string {
 	return toolchains.LLVM("llvm-objdump")
 }
 
-// addr2line is that of the machine, which knows its relocations, or the native one.
+// addr2line returns that of the machine, which knows its relocations, or the native one.
 func (m *machine) addr2line() string {
 	if m.Has(toolchains.GCC) {
 		return m.Tool("addr2line")
@@ -67,7 +67,7 @@ func (m *machine) addr2line() string {
 	return "addr2line"
 }
 
-// driver is the compiler that links, clang where there is no gcc.
+// driver returns the compiler that links, clang where there is no gcc.
 func (m *machine) driver() []string {
 	if m.Has(toolchains.GCC) {
 		return m.CXX(toolchains.GCC)
@@ -106,15 +106,15 @@ func (c compiler) String() string {
 // compilerDimensions are the dimensions of a compiler's values.
 var compilerDimensions = []string{"machine", "compiler", "flags", "flags of calls"}
 
-// dimensions are those of a product of compilers and more.
+// dimensions returns those of a product of compilers and more.
 func dimensions(more ...string) []string { return slices.Concat(compilerDimensions, more) }
 
-// values are one of each of compilerDimensions.
+// values returns one of each of compilerDimensions.
 func (c compiler) values() []string {
 	return []string{c.machine.Name, c.cc.Name, strings.Join(c.flags, " "), strings.Join(c.calls, " ")}
 }
 
-// with is the compiler with more flags.
+// with returns the compiler with more flags.
 func (c compiler) with(flags ...string) compiler {
 	c.flags = append(append([]string{}, c.flags...), flags...)
 	return c

@@ -84,13 +84,13 @@ func TestDebianPackage(t *testing.T) {
 func TestForeignPackage(t *testing.T) {
 	tools.Need(t, "dpkg-deb", "readelf")
 	for arch, machine := range map[string]string{"i386": "Intel 80386", "armhf": "ARM"} {
-		folder := t.TempDir()
-		deb := strings.TrimSpace(run(t, folder, "debian-package", []string{hardlyCompressed, "ARCH=" + arch, "VERSION=1.2"}))
-		if want := folder + "/sdtconvert_1.2_" + arch + ".deb"; deb != want {
+		directory := t.TempDir()
+		deb := strings.TrimSpace(run(t, directory, "debian-package", []string{hardlyCompressed, "ARCH=" + arch, "VERSION=1.2"}))
+		if want := directory + "/sdtconvert_1.2_" + arch + ".deb"; deb != want {
 			t.Errorf("the package is %s, not %s", deb, want)
 		}
-		tools.Must(t, "dpkg-deb", "--extract", deb, folder)
-		if out := tools.Must(t, "readelf", "-h", folder+"/usr/bin/sdtconvert"); !strings.Contains(out, machine) {
+		tools.Must(t, "dpkg-deb", "--extract", deb, directory)
+		if out := tools.Must(t, "readelf", "-h", directory+"/usr/bin/sdtconvert"); !strings.Contains(out, machine) {
 			t.Errorf("the program of %s is for another machine:\n%s", arch, out)
 		}
 	}
@@ -114,11 +114,11 @@ func same(t *testing.T, a, b string) bool {
 	return bytes.Equal(first, second)
 }
 
-// system makes the files that dpkg wants of a system, and lists its folders.
+// system makes the files that dpkg wants of a system, and lists its directories.
 func system(t *testing.T, root string) []string {
 	t.Helper()
-	for _, folder := range []string{"info", "updates", "triggers"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", folder), 0o777); err != nil {
+	for _, directory := range []string{"info", "updates", "triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func system(t *testing.T, root string) []string {
 	return entries(t, root)
 }
 
-// entries are a system's files and folders, but for dpkg's own.
+// entries returns a system's files and directories, but for dpkg's own.
 func entries(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string

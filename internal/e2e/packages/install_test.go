@@ -21,25 +21,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run runs a script of scripts/ in a folder with these variables, and returns what it
+// run runs a script of scripts/ in a directory with these variables, and returns what it
 // wrote to standard output.
-func run(t *testing.T, folder, script string, variables []string, args ...string) string {
+func run(t *testing.T, directory, script string, variables []string, args ...string) string {
 	t.Helper()
 	// Go builds its library first for a machine that it has not built for.
-	return tools.Command{Folder: folder, Env: variables, Patience: 10 * time.Minute}.Output(t, tools.Root("scripts", script), args...)
+	return tools.Command{Directory: directory, Env: variables, Patience: 10 * time.Minute}.Output(t, tools.Root("scripts", script), args...)
 }
 
-// files are those below a folder, with their permissions.
-func files(t *testing.T, folder string) []string {
+// files returns those below a directory, with their permissions.
+func files(t *testing.T, directory string) []string {
 	t.Helper()
 	var found []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		info, err := d.Info()
 		if err == nil {
-			found = append(found, fmt.Sprintf("%s %s", info.Mode(), strings.TrimPrefix(path, folder+"/")))
+			found = append(found, fmt.Sprintf("%s %s", info.Mode(), strings.TrimPrefix(path, directory+"/")))
 		}
 		return err
 	})
@@ -49,7 +49,7 @@ func files(t *testing.T, folder string) []string {
 	return found
 }
 
-// TestInstall installs to where DESTDIR and PREFIX say, whatever the folder that
+// TestInstall installs to where DESTDIR and PREFIX say, whatever the directory that
 // it is run in.
 func TestInstall(t *testing.T) {
 	tools.Need(t, "bash", "install")
@@ -63,12 +63,12 @@ func TestInstall(t *testing.T) {
 		{"PREFIX", "", "%s/prefix", "prefix"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			folder := t.TempDir()
+			directory := t.TempDir()
 			var variables []string
 			for name, value := range map[string]string{"DESTDIR": c.destdir, "PREFIX": c.prefix} {
-				variables = append(variables, name+"="+strings.Replace(value, "%s", folder, 1))
+				variables = append(variables, name+"="+strings.Replace(value, "%s", directory, 1))
 			}
-			out := run(t, folder, "install", variables)
+			out := run(t, directory, "install", variables)
 			want := []string{
 				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
 				"-rw-r--r-- " + c.want + "/include/sdt.h",
@@ -87,7 +87,7 @@ func TestInstall(t *testing.T) {
 				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
 				"-rw-r--r-- " + c.want + "/share/zsh/site-functions/_sdtconvert",
 			}
-			if diff := cmp.Diff(want, files(t, folder)); diff != "" {
+			if diff := cmp.Diff(want, files(t, directory)); diff != "" {
 				t.Errorf("to be installed (-) and installed (+): %s", diff)
 			}
 			for _, file := range want {
@@ -96,9 +96,9 @@ func TestInstall(t *testing.T) {
 					t.Errorf("%s is not among what was printed:\n%s", path, out)
 				}
 			}
-			tools.Must(t, filepath.Join(folder, c.want, "bin/sdtconvert"), "help")
-			complete(t, filepath.Join(folder, c.want))
-			uninstall(t, folder, filepath.Join(folder, c.want), variables)
+			tools.Must(t, filepath.Join(directory, c.want, "bin/sdtconvert"), "help")
+			complete(t, filepath.Join(directory, c.want))
+			uninstall(t, directory, filepath.Join(directory, c.want), variables)
 		})
 	}
 }
@@ -119,20 +119,20 @@ func complete(t *testing.T, target string) {
 }
 
 // uninstall removes what is installed, and nothing else.
-func uninstall(t *testing.T, folder, target string, variables []string) {
+func uninstall(t *testing.T, directory, target string, variables []string) {
 	t.Helper()
 	other := filepath.Join(target, "libexec/sdtconvert/other")
 	if err := os.WriteFile(other, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run(t, folder, "install", variables, "--uninstall")
-	if left := files(t, folder); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
+	run(t, directory, "install", variables, "--uninstall")
+	if left := files(t, directory); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
 		t.Errorf("not removed: %q", left)
 	}
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
-	if out := run(t, folder, "install", variables, "--uninstall"); out != "" {
+	if out := run(t, directory, "install", variables, "--uninstall"); out != "" {
 		t.Errorf("removed twice: %s", out)
 	}
 	if _, err := os.Stat(filepath.Join(target, "libexec/sdtconvert")); !os.IsNotExist(err) {
@@ -143,16 +143,16 @@ func uninstall(t *testing.T, folder, target string, variables []string) {
 // TestInstallHelp asks for help, and gives arguments that there are not.
 func TestInstallHelp(t *testing.T) {
 	tools.Need(t, "bash")
-	folder := t.TempDir()
-	variables := []string{"PREFIX=" + folder}
-	out := run(t, folder, "install", variables, "--help")
+	directory := t.TempDir()
+	variables := []string{"PREFIX=" + directory}
+	out := run(t, directory, "install", variables, "--help")
 	if !strings.HasPrefix(out, "Builds sdtconvert") || !strings.Contains(out, "--uninstall") || strings.Contains(out, "set -") {
 		t.Errorf("help: %s", out)
 	}
 	if err := exec.Command("bash", tools.Root("scripts", "install"), "--all").Run(); err == nil {
-		t.Error("an unknown argument is no error")
+		t.Error("an unknown argument is not an error")
 	}
-	if left := files(t, folder); len(left) > 0 {
+	if left := files(t, directory); len(left) > 0 {
 		t.Errorf("installed: %q", left)
 	}
 }

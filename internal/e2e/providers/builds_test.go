@@ -14,7 +14,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// build is a folder with the program under the name of dtrace.
+// build is a directory with the program under the name of dtrace.
 type build struct {
 	tools.Command
 	dtrace string
@@ -27,15 +27,15 @@ func newBuild(t *testing.T) build {
 	if err := os.Symlink(converter, bin); err != nil {
 		t.Fatal(err)
 	}
-	return build{tools.Command{Folder: t.TempDir()}, bin}
+	return build{tools.Command{Directory: t.TempDir()}, bin}
 }
 
-func (b build) write(t *testing.T, name, text string) { write(t, b.Folder, name, text) }
+func (b build) write(t *testing.T, name, text string) { write(t, b.Directory, name, text) }
 
-// holds compares the files of the folder.
+// holds compares the files of the directory.
 func (b build) holds(t *testing.T, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(b.Folder)
+	entries, err := os.ReadDir(b.Directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ int main(void)
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
 	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
 	b.Must(t, "./test")
-	got := forms(t, filepath.Join(b.Folder, "test"))
+	got := forms(t, filepath.Join(b.Directory, "test"))
 	want := []string{
 		"test_prov __entry", "test_prov __return", "test_prov d__ash -4@ -4@", "test_prov entry", "test_prov foo__entry",
 		"test_prov foo__return", "test_prov one -4@", "test_prov return", "test_prov u_nder 8@", "test_prov zero",
@@ -111,7 +111,7 @@ func TestMake(t *testing.T) {
 	b.Must(t, "./test")
 	before := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h")
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	if err := os.Remove(filepath.Join(b.Folder, "prov.h")); err != nil {
+	if err := os.Remove(filepath.Join(b.Directory, "prov.h")); err != nil {
 		t.Fatal(err)
 	}
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
@@ -121,7 +121,7 @@ func TestMake(t *testing.T) {
 	b.holds(t, "Makefile", "prov.d", "prov.h", "prov.o", "test", "test.c", "test.o")
 }
 
-// Many at once in one folder do not disturb each other, and leave nothing behind.
+// Many at once in one directory do not disturb each other, and leave nothing behind.
 func TestParallel(t *testing.T) {
 	b := newBuild(t)
 	b.write(t, "prov.d", "#define T int\nprovider p { probe go(T); };\n")
@@ -160,7 +160,7 @@ func TestCounts(t *testing.T) {
 	b.Must(t, "gcc", "-O1", "many.c", "many.o", "-o", "many")
 	b.Must(t, "./many")
 	counts := map[int]int{}
-	for _, form := range forms(t, filepath.Join(b.Folder, "many")) {
+	for _, form := range forms(t, filepath.Join(b.Directory, "many")) {
 		counts[strings.Count(form, "8@")]++
 	}
 	for n := range 13 {
@@ -183,7 +183,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: %s", object, out)
 		}
 	}
-	if err := os.Remove(filepath.Join(b.Folder, "p.o")); err != nil {
+	if err := os.Remove(filepath.Join(b.Directory, "p.o")); err != nil {
 		t.Fatal(err)
 	}
 	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
@@ -202,12 +202,12 @@ func TestSystemHeaders(t *testing.T) {
 	for _, env := range [][]string{nil, {"CPP=cpp"}, {"CC=gcc -m64"}} {
 		b.Env = env
 		b.Must(t, b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
-		if text, err := os.ReadFile(filepath.Join(b.Folder, "p.h")); err != nil || !strings.Contains(string(text), "#define P_GO(arg1, arg2)") {
+		if text, err := os.ReadFile(filepath.Join(b.Directory, "p.h")); err != nil || !strings.Contains(string(text), "#define P_GO(arg1, arg2)") {
 			t.Errorf("%q: %v", env, err)
 		}
 	}
 	b.Env = []string{"CPP=no-such-program"}
-	if err := os.Remove(filepath.Join(b.Folder, "p.h")); err != nil {
+	if err := os.Remove(filepath.Join(b.Directory, "p.h")); err != nil {
 		t.Fatal(err)
 	}
 	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
@@ -251,7 +251,7 @@ func TestScripts(t *testing.T) {
 				macro("ORDER_PLACED"), macro("SENT_ENABLED"), macro("SENT")))
 			b.Must(t, "gcc", "-Wall", "-Werror", "a.c", "-o", "a.out")
 			b.Must(t, "./a.out")
-			if got := forms(t, filepath.Join(b.Folder, "a.out")); len(got) != 2 {
+			if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 2 {
 				t.Errorf("%q", got)
 			}
 		})
@@ -273,7 +273,7 @@ func TestStubs(t *testing.T) {
 			t.Errorf("%s is missing: %s", want, list)
 		}
 	}
-	if got := forms(t, filepath.Join(b.Folder, "a.out")); len(got) != 8 {
+	if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 8 {
 		t.Errorf("%q", got)
 	}
 }

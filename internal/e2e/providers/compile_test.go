@@ -27,14 +27,14 @@ var (
 func TestStandards(t *testing.T) {
 	all := product.New("compiler", "standard", "header")
 	for i, flags := range [][]string{nil, {"-x", "stubs"}} {
-		folder := folderWith(t, flags...)
+		directory := directoryWith(t, flags...)
 		for _, c := range compilers {
 			for _, std := range slices.Concat(standards, cxxStandards) {
 				// As go test calls the second of a name, also in runs without the first.
 				name := c.Name + "/" + std + []string{"", "#01"}[i]
 				all.Add(name, []string{c.Name, std, strings.Join(flags, " ")}, func(t *testing.T) {
 					t.Parallel()
-					checkStandard(t, c, std, folder, stubArguments(flags))
+					checkStandard(t, c, std, directory, stubArguments(flags))
 				})
 			}
 		}
@@ -42,7 +42,7 @@ func TestStandards(t *testing.T) {
 	all.Run(t)
 }
 
-func checkStandard(t *testing.T, c toolchains.Compiler, std, folder string, arguments []string) {
+func checkStandard(t *testing.T, c toolchains.Compiler, std, directory string, arguments []string) {
 	t.Helper()
 	command := toolchains.AMD64.CC(c)
 	if strings.Contains(std, "++") {
@@ -50,7 +50,7 @@ func checkStandard(t *testing.T, c toolchains.Compiler, std, folder string, argu
 	}
 	tools.Need(t, command[0])
 	for _, mode := range [][]string{{"-O0", "-DBEFORE"}, {"-O2", "-DAFTER"}, {"-O2", "-fPIC"}} {
-		words := slices.Concat(command[1:], []string{"-std=" + std}, strict, mode, arguments, []string{"-I" + folder, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
+		words := slices.Concat(command[1:], []string{"-std=" + std}, strict, mode, arguments, []string{"-I" + directory, "-c", source(t, "shop.c"), "-o", filepath.Join(t.TempDir(), "a.o")})
 		tools.Must(t, command[0], words...)
 	}
 }
@@ -68,7 +68,8 @@ var (
 	place    = regexp.MustCompile(`@\S*`)
 )
 
-// forms are the notes of a file: provider, name, and size and sign of each argument, sorted.
+// forms returns the notes of a file: provider, name, and size and sign of each argument,
+// sorted.
 func forms(t *testing.T, path string) (all []string) {
 	t.Helper()
 	note := ""
@@ -83,20 +84,20 @@ func forms(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// What the notes tell is what those of SystemTap's header tell of the same source.
+// The notes say what those of SystemTap's header say for the same source.
 func TestNotesAreSystemTaps(t *testing.T) {
 	tools.Need(t, "/usr/bin/dtrace", "readelf")
-	ours, theirs := folderWith(t), t.TempDir()
-	tools.Command{Folder: theirs}.Must(t, "/usr/bin/dtrace", "-h", "-s", source(t, "shop.d"), "-o", "shop.h")
+	ours, theirs := directoryWith(t), t.TempDir()
+	tools.Command{Directory: theirs}.Must(t, "/usr/bin/dtrace", "-h", "-s", source(t, "shop.d"), "-o", "shop.h")
 	for _, c := range compilers {
 		for _, command := range [][]string{toolchains.AMD64.CC(c), append(toolchains.AMD64.CXX(c), "-xc++")} {
 			for _, level := range []string{"-O0", "-O2"} {
 				t.Run(strings.Join(command, "")+level, func(t *testing.T) {
 					tools.Need(t, command[0])
 					var got [2][]string
-					for i, folder := range []string{ours, theirs} {
+					for i, directory := range []string{ours, theirs} {
 						out := filepath.Join(t.TempDir(), "a.o")
-						tools.Must(t, command[0], slices.Concat(command[1:], []string{level, "-I" + folder, "-c", source(t, "shop.c"), "-o", out})...)
+						tools.Must(t, command[0], slices.Concat(command[1:], []string{level, "-I" + directory, "-c", source(t, "shop.c"), "-o", out})...)
 						got[i] = forms(t, out)
 					}
 					if diff := cmp.Diff(got[1], got[0]); diff != "" || len(got[0]) < 8 {

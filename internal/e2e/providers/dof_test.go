@@ -38,10 +38,10 @@ func dofTargets() map[string]*dofTarget {
 var dofFlags = []string{"-O2", "-fPIC", "-ffreestanding"}
 
 // dofObjects compiles the sources for a target, with the header that is made for it.
-func dofObjects(t *testing.T, folder string, compiler, cxx []string, target string) (objects []string) {
+func dofObjects(t *testing.T, directory string, compiler, cxx []string, target string) (objects []string) {
 	t.Helper()
 	dir := filepath.Join("dof", "shop.d")
-	tools.Command{Folder: folder}.Must(t, converter, "provider", "-h", "--target", target, "-s", source(t, dir))
+	tools.Command{Directory: directory}.Must(t, converter, "provider", "-h", "--target", target, "-s", source(t, dir))
 	for _, o := range []struct {
 		name string
 		args []string
@@ -50,8 +50,8 @@ func dofObjects(t *testing.T, folder string, compiler, cxx []string, target stri
 		{"first.o", slices.Concat(cxx, []string{"-DFIRST=first", source(t, "dof/more.cc")})},
 		{"second.o", slices.Concat(cxx, []string{"-DFIRST=second", source(t, "dof/more.cc")})},
 	} {
-		path := filepath.Join(folder, o.name)
-		args := slices.Concat(o.args[1:], dofFlags, []string{"-I" + folder, "-c", "-o", path})
+		path := filepath.Join(directory, o.name)
+		args := slices.Concat(o.args[1:], dofFlags, []string{"-I" + directory, "-c", "-o", path})
 		tools.Must(t, o.args[0], args...)
 		objects = append(objects, path)
 	}
@@ -64,8 +64,8 @@ var (
 	dofStub     = regexp.MustCompile(`R_\S+\s+__dtrace(enabled|)_(shop|bank_)___(\w+)`)
 )
 
-// dofCalls are the calls of stubs in unconverted objects, as a disassembler sees them: each
-// as DOF would tell of the site. Of weak functions one is linked.
+// dofCalls returns the calls of stubs in unconverted objects, as a disassembler sees them:
+// each as DOF would describe the site. Of weak functions one is linked.
 func dofCalls(t *testing.T, target *dofTarget, objects []string) (sites []string) {
 	t.Helper()
 	tools.Need(t, toolchains.LLVM("llvm-objdump"))
@@ -106,7 +106,7 @@ func parseHex(t *testing.T, s string) (v uint64) {
 	return v
 }
 
-// dofSites are the sites that a file tells of, as dofCalls has them.
+// dofSites returns the sites in the DOF of a file, as dofCalls has them.
 func dofSites(f *slurp.File) (sites []string) {
 	for i := range f.Probes {
 		p := &f.Probes[i]
@@ -147,7 +147,7 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 	return file, f, sec
 }
 
-// checkImage checks that each site that a linked image tells of is in the function that it
+// checkImage checks that each site in a linked image's DOF is in the function that it
 // says, and that the bytes there are those that a kernel arms.
 func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	t.Helper()
@@ -200,7 +200,7 @@ func codeAt(t *testing.T, f *elf.File, addr uint64, n int) []byte {
 	return nil
 }
 
-// bytesOf are the bytes of files, by their names.
+// bytesOf returns the bytes of files, by their names.
 func bytesOf(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -223,16 +223,16 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 func TestDOFLinks(t *testing.T) {
 	for name, target := range dofTargets() {
 		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
+			directory := t.TempDir()
 			cc := []string{toolchains.Clang.Name, "--target=" + target.triplet}
 			cxx := []string{toolchains.Clang.CXX, "--target=" + target.triplet, "-fno-exceptions"}
 			tools.Need(t, cc[0], cxx[0])
-			objects := dofObjects(t, folder, cc, cxx, target.triplet)
+			objects := dofObjects(t, directory, cc, cxx, target.triplet)
 			want := dofCalls(t, target, objects)
 			if len(want) < 7 {
 				t.Fatalf("%q", want)
 			}
-			provider := filepath.Join(folder, "provider.o")
+			provider := filepath.Join(directory, "provider.o")
 			args := slices.Concat([]string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
 			before := bytesOf(t, objects...)
 			tools.Must(t, converter, args...)
@@ -324,11 +324,11 @@ func checkTold(t *testing.T, object string, target *dofTarget) {
 // stops at probes with the right arguments.
 func TestDOFGDB(t *testing.T) {
 	tools.Need(t, "gdb", "gcc", "g++", "ld.bfd")
-	folder := t.TempDir()
+	directory := t.TempDir()
 	const triplet = "x86_64-pc-solaris2.11"
-	objects := dofObjects(t, folder, []string{"gcc"}, []string{"g++"}, triplet)
+	objects := dofObjects(t, directory, []string{"gcc"}, []string{"g++"}, triplet)
 	want := dofCalls(t, &dofTarget{tests: true}, objects)
-	provider, prog := filepath.Join(folder, "provider.o"), filepath.Join(folder, "prog")
+	provider, prog := filepath.Join(directory, "provider.o"), filepath.Join(directory, "prog")
 	tools.Must(t, converter, slices.Concat([]string{"provider", "-q", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
@@ -336,7 +336,7 @@ func TestDOFGDB(t *testing.T) {
 	if quiet != "192 7 9\n" {
 		t.Errorf("the program prints %q", quiet)
 	}
-	script := write(t, folder, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
+	script := write(t, directory, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
 		"break -probe-dtrace shop:empty\ncommands\nsilent\nprintf \"> empty\\n\"\ncontinue\nend\ncontinue\n")
 	out := tools.Must(t, "gdb", "-nx", "-batch", "-x", script, prog)
@@ -363,18 +363,18 @@ func TestDOFGDB(t *testing.T) {
 // objects of one program have theirs each. The kernel is played by the program's own ioctl.
 func TestDrti(t *testing.T) {
 	tools.Need(t, "gcc", "g++", "ld.bfd")
-	folder := t.TempDir()
+	directory := t.TempDir()
 	const triplet = "x86_64-unknown-freebsd14.0"
-	objects := dofObjects(t, folder, []string{"gcc"}, []string{"g++"}, triplet)
-	drti := filepath.Join(folder, "drti.o")
+	objects := dofObjects(t, directory, []string{"gcc"}, []string{"g++"}, triplet)
+	drti := filepath.Join(directory, "drti.o")
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DDRTI_FREEBSD", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
 	var made []string
 	for i, parts := range [][]string{objects[:1], objects[1:]} {
-		out := filepath.Join(folder, fmt.Sprintf("provider%d.o", i))
+		out := filepath.Join(directory, fmt.Sprintf("provider%d.o", i))
 		tools.Must(t, converter, slices.Concat([]string{"provider", "-G", "--target", triplet, "--drti", drti, "-s", source(t, "dof/shop.d"), "-o", out}, parts)...)
 		made = append(made, out)
 	}
-	library := filepath.Join(folder, "libmore.so")
+	library := filepath.Join(directory, "libmore.so")
 	tools.Must(t, "gcc", "-shared", "-o", library, objects[1], objects[2], made[1])
 	all, main := append(slices.Clone(objects), made...), []string{source(t, "dof/main.c"), source(t, "dof/ioctl.c")}
 	for _, c := range []struct {
@@ -386,8 +386,8 @@ func TestDrti(t *testing.T) {
 		{append([]string{"-pie", "-fuse-ld=gold"}, all...), []string{"prog", "prog"}},
 		{[]string{"-pie", objects[0], made[0], library}, []string{"libmore.so", "prog"}},
 	} {
-		prog := filepath.Join(folder, "prog")
-		tools.Must(t, "gcc", slices.Concat([]string{"-o", prog, "-rdynamic", "-Wl,-rpath," + folder}, main, c.args)...)
+		prog := filepath.Join(directory, "prog")
+		tools.Must(t, "gcc", slices.Concat([]string{"-o", prog, "-rdynamic", "-Wl,-rpath," + directory}, main, c.args)...)
 		want := "192 7 9\n" + strings.Repeat("remove 0x80047a02 7\n", 2)
 		for i := range c.modules {
 			want = "add 0xc0587a03 '" + c.modules[1-i] + "' 1 DOF\n" + want

@@ -14,12 +14,12 @@ import (
 )
 
 // freebsd compiles the sources for FreeBSD on amd64.
-func freebsd(t *testing.T, folder string) (target *dofTarget, objects, want []string) {
+func freebsd(t *testing.T, directory string) (target *dofTarget, objects, want []string) {
 	t.Helper()
 	target = dofTargets()["freebsd-amd64"]
 	cc, cxx := toolchains.Clang.Name, toolchains.Clang.CXX
 	tools.Need(t, cc, cxx, toolchains.AMD64.Linker("lld").Path)
-	objects = dofObjects(t, folder, []string{cc, "--target=" + target.triplet}, []string{cxx, "--target=" + target.triplet, "-fno-exceptions"}, target.triplet)
+	objects = dofObjects(t, directory, []string{cc, "--target=" + target.triplet}, []string{cxx, "--target=" + target.triplet, "-fno-exceptions"}, target.triplet)
 	return target, objects, dofCalls(t, target, objects)
 }
 
@@ -27,9 +27,9 @@ func freebsd(t *testing.T, folder string) (target *dofTarget, objects, want []st
 // what the object of -G needs.
 func TestDOFOfArchives(t *testing.T) {
 	tools.Need(t, "ar")
-	folder := t.TempDir()
-	target, objects, want := freebsd(t, folder)
-	library, provider, out := filepath.Join(folder, "libshop.a"), filepath.Join(folder, "provider.o"), filepath.Join(folder, "out")
+	directory := t.TempDir()
+	target, objects, want := freebsd(t, directory)
+	library, provider, out := filepath.Join(directory, "libshop.a"), filepath.Join(directory, "provider.o"), filepath.Join(directory, "out")
 	tools.Must(t, "ar", slices.Concat([]string{"rcs", library}, objects)...)
 	args := []string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider, library}
 	tools.Must(t, converter, args...)
@@ -44,9 +44,9 @@ func TestDOFOfArchives(t *testing.T) {
 
 // An object that was not given to -G still calls stubs, and no linker takes that for done.
 func TestDOFOfSomeObjects(t *testing.T) {
-	folder := t.TempDir()
-	target, objects, _ := freebsd(t, folder)
-	provider, out := filepath.Join(folder, "provider.o"), filepath.Join(folder, "out")
+	directory := t.TempDir()
+	target, objects, _ := freebsd(t, directory)
+	provider, out := filepath.Join(directory, "provider.o"), filepath.Join(directory, "out")
 	tools.Must(t, converter, "provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider, objects[0])
 	for _, l := range target.linkers {
 		tools.Need(t, l.Path)
@@ -59,14 +59,14 @@ func TestDOFOfSomeObjects(t *testing.T) {
 
 // One object that cannot be converted keeps the others as they are.
 func TestDOFAllOrNothing(t *testing.T) {
-	folder := t.TempDir()
-	_, objects, _ := freebsd(t, folder)
-	source1 := write(t, folder, "address.c", "void __dtrace_shop___empty(void); void *p = (void *)__dtrace_shop___empty;\n")
-	address := filepath.Join(folder, "address.o")
+	directory := t.TempDir()
+	_, objects, _ := freebsd(t, directory)
+	source1 := write(t, directory, "address.c", "void __dtrace_shop___empty(void); void *p = (void *)__dtrace_shop___empty;\n")
+	address := filepath.Join(directory, "address.o")
 	tools.Must(t, toolchains.Clang.Name, "--target=x86_64-unknown-freebsd14.0", "-c", "-o", address, source1)
 	all := append(slices.Clone(objects), address)
 	before := bytesOf(t, all...)
-	provider := filepath.Join(folder, "provider.o")
+	provider := filepath.Join(directory, "provider.o")
 	out, err := tools.Try(converter, slices.Concat([]string{"provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, all)...)
 	if want := `R_X86_64_64 against "__dtrace_shop___empty": got a reference from data; do not take the stub's address`; err == nil || !strings.Contains(out, want) {
 		t.Errorf("%v: %s", err, out)
@@ -82,10 +82,10 @@ func TestDOFAllOrNothing(t *testing.T) {
 // More sites than the format has room for keep the object as it is, too.
 func TestDOFNoRoom(t *testing.T) {
 	tools.Need(t, toolchains.Clang.Name)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	text := ".type f,@function\nf:\n.rept 65536\ncall __dtrace_shop___empty\n.endr\n.size f,.-f\n"
-	many, provider := filepath.Join(folder, "many.o"), filepath.Join(folder, "provider.o")
-	tools.Must(t, toolchains.Clang.Name, "--target=x86_64-unknown-freebsd14.0", "-c", "-o", many, write(t, folder, "many.s", text))
+	many, provider := filepath.Join(directory, "many.o"), filepath.Join(directory, "provider.o")
+	tools.Must(t, toolchains.Clang.Name, "--target=x86_64-unknown-freebsd14.0", "-c", "-o", many, write(t, directory, "many.s", text))
 	before := bytesOf(t, many)
 	out, err := tools.Try(converter, "provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider, many)
 	if want := "probe empty has 65536 sites and 0 tests in function f, and there is room for 65535 each"; err == nil || !strings.Contains(out, want) {
@@ -103,9 +103,9 @@ func TestDOFNoRoom(t *testing.T) {
 // probes.
 func TestHeaderOfLinuxElsewhere(t *testing.T) {
 	tools.Need(t, toolchains.Clang.Name)
-	folder := folderWith(t)
+	directory := directoryWith(t)
 	for _, triplet := range []string{"x86_64-unknown-freebsd14.0", "x86_64-pc-solaris2.11"} {
-		out, err := tools.Try(toolchains.Clang.Name, "--target="+triplet, "-ffreestanding", "-fsyntax-only", "-include", filepath.Join(folder, "shop.h"), "-x", "c", "/dev/null")
+		out, err := tools.Try(toolchains.Clang.Name, "--target="+triplet, "-ffreestanding", "-fsyntax-only", "-include", filepath.Join(directory, "shop.h"), "-x", "c", "/dev/null")
 		if err == nil || !strings.Contains(out, "this header has probes of Linux: make it for the system, with --target") {
 			t.Errorf("%s: %v, %s", triplet, err, out)
 		}
@@ -114,9 +114,9 @@ func TestHeaderOfLinuxElsewhere(t *testing.T) {
 
 // Where one object is compiled again, the sites of the others are still told of.
 func TestDOFAfterARebuild(t *testing.T) {
-	folder := t.TempDir()
-	target, objects, want := freebsd(t, folder)
-	provider, out := filepath.Join(folder, "provider.o"), filepath.Join(folder, "out")
+	directory := t.TempDir()
+	target, objects, want := freebsd(t, directory)
+	provider, out := filepath.Join(directory, "provider.o"), filepath.Join(directory, "out")
 	fresh := bytesOf(t, objects[0])
 	args := slices.Concat([]string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
 	tools.Must(t, converter, args...)
@@ -136,23 +136,23 @@ func TestDOFAfterARebuild(t *testing.T) {
 // drti.o is that of the target's tree, which is named here or to the compiler.
 func TestDrtiOfATree(t *testing.T) {
 	tools.Need(t, "gcc")
-	folder := t.TempDir()
-	_, objects, _ := freebsd(t, folder)
-	drti := filepath.Join(folder, "usr", "lib", "dtrace", "drti.o")
+	directory := t.TempDir()
+	_, objects, _ := freebsd(t, directory)
+	drti := filepath.Join(directory, "usr", "lib", "dtrace", "drti.o")
 	if err := os.MkdirAll(filepath.Dir(drti), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
-	provider := filepath.Join(folder, "provider.o")
+	provider := filepath.Join(directory, "provider.o")
 	args := slices.Concat([]string{"provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
 	for _, c := range []struct {
 		env, flags []string
 		registers  bool
 	}{
 		{nil, nil, false},
-		{nil, []string{"--sysroot", folder}, true},
-		{[]string{"CC=" + toolchains.Clang.Name + " --sysroot=" + folder}, nil, true},
-		{nil, []string{"--sysroot", folder, "-x", "lazyload"}, false},
+		{nil, []string{"--sysroot", directory}, true},
+		{[]string{"CC=" + toolchains.Clang.Name + " --sysroot=" + directory}, nil, true},
+		{nil, []string{"--sysroot", directory, "-x", "lazyload"}, false},
 	} {
 		out := tools.Command{Env: c.env}.Must(t, converter, append(slices.Clone(args), c.flags...)...)
 		symbols := tools.Output(t, "nm", provider)
@@ -170,9 +170,9 @@ func TestDrtiOfATree(t *testing.T) {
 func TestDOFIsReproducible(t *testing.T) {
 	var made []map[string]string
 	for range 2 {
-		folder := t.TempDir()
-		_, objects, _ := freebsd(t, folder)
-		provider := filepath.Join(folder, "provider.o")
+		directory := t.TempDir()
+		_, objects, _ := freebsd(t, directory)
+		provider := filepath.Join(directory, "provider.o")
 		tools.Must(t, converter, slices.Concat([]string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 		all := bytesOf(t, append(objects, provider)...)
 		for name, text := range all {
@@ -189,10 +189,10 @@ func TestDOFIsReproducible(t *testing.T) {
 func TestDOFOfARM64Runs(t *testing.T) {
 	m := toolchains.ARM64
 	m.Need(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	const triplet = "aarch64-unknown-freebsd14.0"
-	objects := dofObjects(t, folder, m.CC(toolchains.GCC), m.CXX(toolchains.GCC), triplet)
-	provider, prog := filepath.Join(folder, "provider.o"), filepath.Join(folder, "prog")
+	objects := dofObjects(t, directory, m.CC(toolchains.GCC), m.CXX(toolchains.GCC), triplet)
+	provider, prog := filepath.Join(directory, "provider.o"), filepath.Join(directory, "prog")
 	out := tools.Must(t, converter, slices.Concat([]string{"provider", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 	if want := objects[0] + ": is-enabled tests are never true: no kernel with DTrace arms them on this machine"; !strings.Contains(out, want) {
 		t.Errorf("%s, want %s", out, want)
@@ -207,7 +207,7 @@ func TestDOFOfARM64Runs(t *testing.T) {
 	checkImage(t, prog, target, dofSitesOf(t, provider, target))
 }
 
-// dofSitesOf are the sites that the object of -G tells of.
+// dofSitesOf returns the sites in the object of -G.
 func dofSitesOf(t *testing.T, object string, target *dofTarget) []string {
 	t.Helper()
 	file, _, _ := readDOF(t, object, target.kernel)

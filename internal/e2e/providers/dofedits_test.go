@@ -17,7 +17,8 @@ const dofTriplet = "x86_64-unknown-freebsd14.0"
 
 var clang = toolchains.Clang.Name
 
-// dofBuild is a build for FreeBSD, with a header of one provider. stubs is "-x stubs" or none.
+// dofBuild returns a build for FreeBSD, with a header of one provider. stubs is "-x stubs"
+// or none.
 func dofBuild(t *testing.T, stubs ...string) build {
 	t.Helper()
 	tools.Need(t, clang)
@@ -37,7 +38,7 @@ func (b build) compileFor(t *testing.T, triplet, object, text string) {
 	b.Must(t, clang, "--target="+triplet, "-O2", "-ffreestanding", "-fPIC", "-c", "source.c", "-o", object)
 }
 
-// lostSites are the findings of check about lost sites, by file and function.
+// lostSites returns the findings of check about lost sites, by file and function.
 func (b build) lostSites(t *testing.T, files ...string) (lost []string) {
 	t.Helper()
 	out, _ := b.Try(converter, append([]string{"check"}, files...)...)
@@ -111,19 +112,19 @@ func TestDOFOfARM64Tests(t *testing.T) {
 	}
 }
 
-// Two objects of one name and content in two folders are two: in one run of -G and in
+// Two objects of one name and content in two directories are two: in one run of -G and in
 // several. The objects are the same wherever the tree is.
-func TestDOFOfTwoFolders(t *testing.T) {
+func TestDOFOfTwoDirectories(t *testing.T) {
 	var first string
 	for range 2 {
 		b := dofBuild(t)
-		for _, folder := range []string{"x", "y"} {
-			if err := os.Mkdir(filepath.Join(b.Folder, folder), 0o777); err != nil {
+		for _, directory := range []string{"x", "y"} {
+			if err := os.Mkdir(filepath.Join(b.Directory, directory), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			b.compileDOF(t, folder+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
+			b.compileDOF(t, directory+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
 		}
-		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Folder, "y/a.o"))
+		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Directory, "y/a.o"))
 		for _, linker := range toolchains.AMD64.Linkers() {
 			b.Must(t, linker.Path, "-shared", "-z", "notext", "-o", "l.so", "x/a.o", "y/a.o", "p.o")
 			if out := b.Must(t, converter, "list", "-v", "l.so"); strings.Count(out, "disabled") != 2 {
@@ -134,7 +135,7 @@ func TestDOFOfTwoFolders(t *testing.T) {
 		if first == "" {
 			first = sums
 		} else if sums != first {
-			t.Errorf("in another folder they are others: %s%s", first, sums)
+			t.Errorf("in another directory they are others: %s%s", first, sums)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func checkListDOF(t *testing.T, image string, m elf.Machine, file *slurp.File, a
 	}
 }
 
-// listedDOF are the sites of a listing.
+// listedDOF returns the sites of a listing.
 func listedDOF(t *testing.T, image string) (sites []string) {
 	t.Helper()
 	var l struct {

@@ -195,7 +195,7 @@ func (g *grammar) argument(i int) argument {
 	return is
 }
 
-// typeName is a type without pointers.
+// typeName returns a type without pointers.
 func (g *grammar) typeName() (typ []string) {
 	if len(g.macros) > 0 && g.IntN(3) == 0 {
 		return []string{g.oneOf(g.macros...)}

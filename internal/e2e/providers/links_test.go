@@ -30,8 +30,8 @@ var modes = []mode{
 	{"thin", []string{"-flto=thin"}, true, false},
 }
 
-// program links the program with a header in a folder, and perhaps more files.
-func program(t *testing.T, folder string, c toolchains.Compiler, l toolchains.Linker, m mode, more ...string) string {
+// program links the program with a header in a directory, and perhaps more files.
+func program(t *testing.T, directory string, c toolchains.Compiler, l toolchains.Linker, m mode, more ...string) string {
 	t.Helper()
 	tools.Need(t, c.Name, l.Path)
 	driver, err := files.Driver(l.Path)
@@ -39,7 +39,7 @@ func program(t *testing.T, folder string, c toolchains.Compiler, l toolchains.Li
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "prog")
-	args := []string{"-O2", "-I" + folder, source(t, "shop.c"), "-o", out, "-B" + driver}
+	args := []string{"-O2", "-I" + directory, source(t, "shop.c"), "-o", out, "-B" + driver}
 	if c.Clang {
 		args = append(args, "--ld-path="+driver+"ld")
 	}
@@ -52,8 +52,8 @@ func program(t *testing.T, folder string, c toolchains.Compiler, l toolchains.Li
 // are none.
 func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string)) {
 	all := product.New("compiler", "linker", "mode", "object")
-	folder := folderWith(t)
-	object := filepath.Join(folder, "shop.o")
+	directory := directoryWith(t)
+	object := filepath.Join(directory, "shop.o")
 	tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", object)
 	for _, l := range toolchains.AMD64.Linkers() {
 		for _, m := range modes {
@@ -75,7 +75,7 @@ func eachLink(t *testing.T, names []string, test func(t *testing.T, exe string))
 					values := []string{c.Name, l.Name, m.name, map[bool]string{true: "object", false: "alone"}[more != nil]}
 					add(strings.Join(values, "/"), values, func(t *testing.T) {
 						t.Parallel()
-						test(t, program(t, folder, c, l, m, more...))
+						test(t, program(t, directory, c, l, m, more...))
 					})
 				}
 			}
@@ -134,11 +134,11 @@ func TestForeign(t *testing.T) {
 			all.Add(m.Name+"/"+c.Name, []string{m.Name, c.Name}, func(t *testing.T) {
 				t.Parallel()
 				m.Need(t)
-				folder := folderWith(t)
+				directory := directoryWith(t)
 				cc := m.CC(c)
 				tools.Need(t, cc[0])
-				object, made, exe := filepath.Join(folder, "main.o"), filepath.Join(folder, "shop.o"), filepath.Join(folder, "main")
-				tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-O2", "-I" + folder, "-c", source(t, "shop.c"), "-o", object})...)
+				object, made, exe := filepath.Join(directory, "main.o"), filepath.Join(directory, "shop.o"), filepath.Join(directory, "main")
+				tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-O2", "-I" + directory, "-c", source(t, "shop.c"), "-o", object})...)
 				before := tools.Output(t, "sha256sum", object)
 				tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", made, object)
 				if after := tools.Output(t, "sha256sum", object); after != before {
@@ -211,9 +211,9 @@ func checkAnchored(t *testing.T, object, exe string) {
 // Objects are for the machine that something tells: a compiler, a flag, a name, an object.
 func TestMachines(t *testing.T) {
 	tools.Need(t, "readelf")
-	folder := t.TempDir()
-	write(t, folder, "p.d", "provider p { probe a(); };")
-	if err := os.Symlink(converter, filepath.Join(folder, "aarch64-linux-gnu-dtrace")); err != nil {
+	directory := t.TempDir()
+	write(t, directory, "p.d", "provider p { probe a(); };")
+	if err := os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -232,8 +232,8 @@ func TestMachines(t *testing.T) {
 		if len(c.env) > 0 && !strings.Contains(c.env[0], "no-such") {
 			tools.Need(t, strings.Fields(strings.TrimPrefix(c.env[0], "CC="))[0])
 		}
-		tools.Command{Folder: folder, Env: c.env}.Must(t, c.command[0], append(c.command[1:], "-G", "-s", "p.d")...)
-		header := tools.Output(t, "readelf", "-hW", filepath.Join(folder, "p.o"))
+		tools.Command{Directory: directory, Env: c.env}.Must(t, c.command[0], append(c.command[1:], "-G", "-s", "p.d")...)
+		header := tools.Output(t, "readelf", "-hW", filepath.Join(directory, "p.o"))
 		if !strings.Contains(header, c.want+"\n") {
 			t.Errorf("%q %q: %s", c.env, c.command, header)
 		}

@@ -16,23 +16,23 @@ var (
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(folder, program string) error {
-		files.Folder, converter = folder, program
+	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(directory, program string) error {
+		files.Directory, converter = directory, program
 		return nil
 	}))
 }
 
-// write writes a file of a folder.
-func write(t *testing.T, folder, name, text string) string {
+// write writes a file of a directory.
+func write(t *testing.T, directory, name, text string) string {
 	t.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(directory, name)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// source is a file of testdata.
+// source returns a file of testdata.
 func source(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", name))
@@ -42,10 +42,10 @@ func source(t *testing.T, name string) string {
 	return path
 }
 
-// folderWith makes a folder with the header of the program's provider.
-func folderWith(t *testing.T, flags ...string) string {
+// directoryWith makes a directory with the header of the program's provider.
+func directoryWith(t *testing.T, flags ...string) string {
 	t.Helper()
-	folder := t.TempDir()
-	tools.Command{Folder: folder}.Must(t, converter, append([]string{"provider", "-h", "-s", source(t, "shop.d")}, flags...)...)
-	return folder
+	directory := t.TempDir()
+	tools.Command{Directory: directory}.Must(t, converter, append([]string{"provider", "-h", "-s", source(t, "shop.d")}, flags...)...)
+	return directory
 }

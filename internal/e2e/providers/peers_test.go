@@ -30,7 +30,7 @@ int main(int n, char **v)
 	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
 	b.Must(t, "./test")
 	want := []string{"test_prov five -4@ -4@ -4@ -4@ -4@", "test_prov one -4@", "test_prov zero"}
-	if diff := cmp.Diff(want, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+	if diff := cmp.Diff(want, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -47,7 +47,7 @@ func TestOnlyenabled(t *testing.T) {
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
 	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
 	b.Must(t, "./test")
-	if got := forms(t, filepath.Join(b.Folder, "test")); len(got) > 0 {
+	if got := forms(t, filepath.Join(b.Directory, "test")); len(got) > 0 {
 		t.Errorf("notes of no probe: %q", got)
 	}
 }
@@ -72,7 +72,7 @@ int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
 				t.Errorf("the program has a symbol %s", symbol)
 			}
 		}
-		if err := os.Remove(filepath.Join(b.Folder, "prov.o")); err != nil {
+		if err := os.Remove(filepath.Join(b.Directory, "prov.o")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +116,7 @@ int main(int n, char **v) { A_X(); B_X(n); A_Y(n); return A_X_ENABLED() + B_X_EN
 	if out, err := b.Try(converter, "check", "--require", "a:::dead", "test"); err == nil || !strings.Contains(out, "[missing-probe]") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if diff := cmp.Diff([]string{"a x", "a y -4@", "b x -4@"}, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+	if diff := cmp.Diff([]string{"a x", "a y -4@", "b x -4@"}, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -128,7 +128,7 @@ func TestArgmap(t *testing.T) {
 	b.write(t, "test.c", "#include \"prov.h\"\nint main(int n, char **v) { TEST_PROV_PLACE(10, n); return 0; }\n")
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
 	b.Must(t, "gcc", "test.c", "-o", "test")
-	if diff := cmp.Diff([]string{"test_prov place -4@ -4@"}, forms(t, filepath.Join(b.Folder, "test"))); diff != "" {
+	if diff := cmp.Diff([]string{"test_prov place -4@ -4@"}, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -67,7 +67,7 @@ int main(void) { P_ENTRY(); P__ENTRY(); P_FOO_ENTRY(); P_RETURN(); P__RETURN(); 
 		nil, "", "", "__entry 1 __return 1 entry 1 foo__entry 1 foo__return 1 return 1"},
 }
 
-// make makes the program of a peer in a folder, with the object of its provider.
+// make makes the program of a peer in a directory, with the object of its provider.
 func (p *peer) make(t *testing.T, b build) (exe string) {
 	t.Helper()
 	b.write(t, "p.d", "provider p { "+p.probes+" };\n")
@@ -76,10 +76,10 @@ func (p *peer) make(t *testing.T, b build) (exe string) {
 	b.Must(t, "gcc", append([]string{"-O2", "-c", "p.c", "-o", "main.o"}, p.flags...)...)
 	b.Must(t, b.dtrace, "-G", "-s", "p.d", "main.o")
 	b.Must(t, "gcc", append([]string{"main.o", "p.o", "-ldl", "-o", "prog"}, p.flags...)...)
-	return filepath.Join(b.Folder, "prog")
+	return filepath.Join(b.Directory, "prog")
 }
 
-// countEach is a script of bpftrace that counts the probes of a file by their names.
+// countEach returns a script of bpftrace that counts the probes of a file by their names.
 func countEach(exe string, names ...string) string {
 	var b strings.Builder
 	for _, name := range names {

@@ -26,7 +26,7 @@ var conditions = []string{
 	"sizeof", "(2 || 3) != 2", "__has_include(<sys/types.h>)", "defined __has_include", "Y // 3", "Y /* 3 */ == 3", "\"\"[0]",
 }
 
-// macrosOf are the macros that fire a probe, of a header.
+// macrosOf returns the macros that fire a probe, of a header.
 func macrosOf(text string) (names []string) {
 	for _, m := range regexp.MustCompile(`(?m)^#define (P_\w+)\(`).FindAllStringSubmatch(text, -1) {
 		if !strings.HasSuffix(m[1], "_ENABLED") {
@@ -69,7 +69,7 @@ func TestConditions(t *testing.T) {
 
 func (b build) read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.Folder, name))
+	text, err := os.ReadFile(filepath.Join(b.Directory, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (b build) read(t *testing.T, name string) string {
 // Macros, headers of the project and of the system, and -D, -U, -I, -H and their forms of -x.
 func TestMacros(t *testing.T) {
 	b := newBuild(t)
-	if err := os.Mkdir(filepath.Join(b.Folder, "inc"), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(b.Directory, "inc"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	b.write(t, "inc/t.h", "#pragma once\n#include <sys/types.h>\n#define T pid_t *\n")
@@ -136,7 +136,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v, %s, want %s", name, err, out, want)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(b.Folder, "out.h")); err == nil {
+	if _, err := os.Stat(filepath.Join(b.Directory, "out.h")); err == nil {
 		t.Error("a header was written")
 	}
 }
@@ -189,17 +189,17 @@ func TestCompilerIsEnded(t *testing.T) {
 	b := newBuild(t)
 	b.write(t, "p.d", "provider p { probe a(); };\n")
 	b.write(t, "cpp", "#!/bin/sh\ntest $1 = -dumpmachine && exit 1\nsleep 1000 & echo $! >child.tmp; mv child.tmp child; wait\n")
-	if err := os.Chmod(filepath.Join(b.Folder, "cpp"), 0o777); err != nil {
+	if err := os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(b.dtrace, "-C", "-h", "-s", "p.d", "-x", "cpppath=./cpp")
-	cmd.Dir = b.Folder
+	cmd.Dir = b.Directory
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	child := ""
 	for range 200 {
-		if text, err := os.ReadFile(filepath.Join(b.Folder, "child")); err == nil {
+		if text, err := os.ReadFile(filepath.Join(b.Directory, "child")); err == nil {
 			child = strings.TrimSpace(string(text))
 			break
 		}

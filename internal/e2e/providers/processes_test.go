@@ -55,7 +55,7 @@ int main(int n, char **v)
 }
 
 // The test of a probe is true until the last of two tracers ends. The kernel counts the
-// semaphore up once for a site, whoever traces it.
+// semaphore up once for a site, whatever traces it.
 func TestMultitrace(t *testing.T) {
 	needUprobes(t)
 	p := peer{probes: "probe go(int);", source: waiting + `
@@ -132,7 +132,7 @@ int main(int n, char **v)
 }`}
 	exe := p.make(t, b)
 	b.Must(t, "gcc", "-O2", "-fPIC", "-shared", "lib.c", "p.o", "-o", "lib.so")
-	lib := filepath.Join(b.Folder, "lib.so")
+	lib := filepath.Join(b.Directory, "lib.so")
 	end := trace(t, countEach(lib, "go"))
 	if out := tools.Output(t, exe, lib); out != "fired 3 times\n" {
 		t.Errorf("it prints %q", out)

@@ -61,7 +61,7 @@ func TestScriptsProbes(t *testing.T) {
 				t.Fatalf("seed %d, %+v: %s\n%s", from+i, said[i], b.read(t, name), s.flags())
 			}
 			for _, suffix := range []string{"", ".h", ".ours.h", ".ours.o"} {
-				os.Remove(filepath.Join(b.Folder, name+suffix))
+				os.Remove(filepath.Join(b.Directory, name+suffix))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// script counts the probes; counted is what it tells of three rounds.
+// script counts the probes; counted is what it prints for three rounds.
 const script = `usdt:%s:shop:order__placed { @[probe] = count(); }
 usdt:%s:shop:sent { @[probe] = count(); @sum = sum(arg0); @last = str(arg1); }
 usdt:%s:shop:empty { @[probe] = count(); }

@@ -9,7 +9,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// attaches tells whether bpftrace can trace a program of this machine, and if not, what it
+// attaches reports whether bpftrace can trace a program of this machine, and if not, what it
 // says.
 var attaches = sync.OnceValue(func() string {
 	exe, err := os.Executable()

@@ -16,18 +16,18 @@ import (
 
 var members = []string{"comdat.amd64-gcc12-O2.o", "calls.amd64-gcc12-O2.o"}
 
-// collect makes an archive of the members in a folder, where they are written first.
-func collect(t *testing.T, folder, operation string) string {
+// collect makes an archive of the members in a directory, where they are written first.
+func collect(t *testing.T, directory, operation string) string {
 	t.Helper()
 	for _, name := range members {
-		write(t, filepath.Join(folder, name), objects.Read(t, name))
+		write(t, filepath.Join(directory, name), objects.Read(t, name))
 	}
 	cmd := exec.Command("ar", append([]string{operation, "lib.a"}, members...)...)
-	cmd.Dir = folder
+	cmd.Dir = directory
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return filepath.Join(folder, "lib.a")
+	return filepath.Join(directory, "lib.a")
 }
 
 func archiveSample(t *testing.T) sample {
@@ -45,17 +45,17 @@ func TestFaultLeavesTheArchiveAsItWas(t *testing.T) { failEachCall(t, archiveSam
 // another run completes what is missing.
 func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
 	tools.Need(t, "strace", "ar")
-	folder := t.TempDir()
+	directory := t.TempDir()
 	old := map[string][]byte{}
-	path := collect(t, folder, "rcsDT")
+	path := collect(t, directory, "rcsDT")
 	names := append([]string{"lib.a"}, members...)
 	for _, name := range names {
-		old[name] = read(t, filepath.Join(folder, name))
+		old[name] = read(t, filepath.Join(directory, name))
 	}
 	_, log := traced(t, "", path)
 	done := map[string][]byte{}
 	for _, name := range names {
-		if done[name] = read(t, filepath.Join(folder, name)); bytes.Equal(done[name], old[name]) {
+		if done[name] = read(t, filepath.Join(directory, name)); bytes.Equal(done[name], old[name]) {
 			t.Fatalf("%s has not changed", name)
 		}
 	}
@@ -64,15 +64,15 @@ func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
 	for _, name := range writeSide {
 		for when := 1; when <= counts[name]; when++ {
 			t.Run(fmt.Sprintf("%s/%d", name, when), func(t *testing.T) {
-				clean(t, folder)
-				collect(t, folder, "rcsDT")
+				clean(t, directory)
+				collect(t, directory, "rcsDT")
 				o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path)
 				if o.signal == syscall.SIGKILL {
 					killed++
 				}
 				missing := 0
 				for _, name := range names {
-					switch got := read(t, filepath.Join(folder, name)); {
+					switch got := read(t, filepath.Join(directory, name)); {
 					case bytes.Equal(got, old[name]):
 						missing++
 					case !bytes.Equal(got, done[name]):
@@ -84,7 +84,7 @@ func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
 				}
 				run(t, path).ok(t)
 				for _, name := range names {
-					wantBytes(t, filepath.Join(folder, name), done[name])
+					wantBytes(t, filepath.Join(directory, name), done[name])
 				}
 			})
 		}

@@ -55,13 +55,13 @@ func countCalls(log string) map[string]int {
 
 // eachCall runs check for every call of the write side: name is the system
 // call, and when its number.
-func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name string, when int)) {
+func eachCall(t *testing.T, s sample, check func(t *testing.T, directory, name string, when int)) {
 	t.Helper()
-	for kind, folder := range folders(t) {
+	for kind, directory := range directories(t) {
 		if testing.Short() && kind == "disk" {
 			continue
 		}
-		_, log := traced(t, "", s.place(t, folder))
+		_, log := traced(t, "", s.place(t, directory))
 		counts := countCalls(log)
 		for _, name := range always {
 			if counts[name] == 0 {
@@ -70,7 +70,7 @@ func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name stri
 		}
 		for _, name := range writeSide {
 			for when := 1; when <= counts[name]; when++ {
-				t.Run(fmt.Sprintf("%s/%s/%d", kind, name, when), func(t *testing.T) { check(t, folder, name, when) })
+				t.Run(fmt.Sprintf("%s/%s/%d", kind, name, when), func(t *testing.T) { check(t, directory, name, when) })
 			}
 		}
 	}
@@ -79,9 +79,9 @@ func eachCall(t *testing.T, s sample, check func(t *testing.T, folder, name stri
 func killAtEachCall(t *testing.T, s sample) {
 	tools.Need(t, "strace")
 	killed := map[string]bool{}
-	untilSeen(t, s, killed, always, func(t *testing.T, folder, name string, when int) {
-		path := s.place(t, folder)
-		defer clean(t, folder)
+	untilSeen(t, s, killed, always, func(t *testing.T, directory, name string, when int) {
+		path := s.place(t, directory)
+		defer clean(t, directory)
 		was := identify(t, path)
 		o, _ := traced(t, fmt.Sprintf("%s:signal=KILL:when=%d", name, when), path)
 		switch {
@@ -103,7 +103,7 @@ func killAtEachCall(t *testing.T, s sample) {
 // untilSeen is eachCall, again and again until check has put all that is needed
 // into seen: which thread makes a call, and as which of its calls, is a matter
 // of luck, and strace counts those of each thread by itself.
-func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, check func(t *testing.T, folder, name string, when int)) {
+func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, check func(t *testing.T, directory, name string, when int)) {
 	t.Helper()
 	missing := func() []string {
 		return slices.DeleteFunc(slices.Clone(needed), func(what string) bool { return seen[what] })
@@ -117,14 +117,14 @@ func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, ch
 	}
 }
 
-// clean empties a folder, of the temporary file of a killed run for one.
-func clean(t *testing.T, folder string) {
-	entries, err := os.ReadDir(folder)
+// clean empties a directory, of the temporary file of a killed run for one.
+func clean(t *testing.T, directory string) {
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		os.RemoveAll(filepath.Join(folder, e.Name()))
+		os.RemoveAll(filepath.Join(directory, e.Name()))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) {
 	killAtEachCall(t, draftedSample(t))
 }
 
-// faults are the errors that a system call may end in. Others that only mean
+// faults returns the errors that a system call may end in. Others that only mean
 // that a kernel or a file system cannot do something are not failures.
 func faults(name string) []string {
 	switch name {
@@ -171,9 +171,9 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 		}
 	}
 	failed := map[string]bool{}
-	untilSeen(t, s, failed, needed, func(t *testing.T, folder, name string, when int) {
+	untilSeen(t, s, failed, needed, func(t *testing.T, directory, name string, when int) {
 		for _, fault := range faults(name) {
-			path := s.place(t, folder)
+			path := s.place(t, directory)
 			was := identify(t, path)
 			o, log := traced(t, fmt.Sprintf("%s:error=%s:when=%d", name, fault, when), path)
 			if o.status == 0 { // the call does not matter, or another thread made it
@@ -190,7 +190,7 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 					t.Fatalf("the file was %+v and is %+v", was, now)
 				}
 			}
-			wantOnly(t, folder, "a.o")
+			wantOnly(t, directory, "a.o")
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
 	failEachCall(t, draftedSample(t))
 }
 
-// A kernel that cannot copy within itself is no obstacle.
+// A kernel that cannot copy within itself is not an obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {
 	tools.Need(t, "strace")
 	for _, s := range []sample{largeSample(t), draftedSample(t)} {
@@ -223,10 +223,10 @@ func TestLargeFileWithoutCopyFileRange(t *testing.T) {
 
 func withoutCopyFileRange(t *testing.T, s sample) {
 	t.Helper()
-	for kind, folder := range folders(t) {
+	for kind, directory := range directories(t) {
 		for _, fault := range []string{"ENOSYS", "EXDEV", "EOPNOTSUPP", "EPERM", "EINVAL"} {
 			t.Run(kind+"/"+fault, func(t *testing.T) {
-				path := s.place(t, folder)
+				path := s.place(t, directory)
 				o, log := traced(t, "copy_file_range:error="+fault, path)
 				o.ok(t)
 				wantBytes(t, path, s.new)

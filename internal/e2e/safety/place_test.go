@@ -118,9 +118,9 @@ func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
 
 func TestFileNamedTwiceIsConvertedOnce(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path := s.place(t, folder)
-	o := run(t, "-v", path, path, filepath.Join(folder, ".", "a.o"), folder+"//a.o")
+	directory := t.TempDir()
+	path := s.place(t, directory)
+	o := run(t, "-v", path, path, filepath.Join(directory, ".", "a.o"), directory+"//a.o")
 	if o.status != 0 || o.stderr != "" {
 		t.Fatalf("got %+v, want status 0", o)
 	}
@@ -129,13 +129,13 @@ func TestFileNamedTwiceIsConvertedOnce(t *testing.T) {
 		t.Errorf("%d sites are printed, want %d:\n%s", got, want, o.stdout)
 	}
 	wantBytes(t, path, s.new)
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }
 
 func TestSymbolicLinkStays(t *testing.T) {
 	s := smallSample(t)
-	folder, other := t.TempDir(), t.TempDir()
-	path, link := s.place(t, other), filepath.Join(folder, "link.o")
+	directory, other := t.TempDir(), t.TempDir()
+	path, link := s.place(t, other), filepath.Join(directory, "link.o")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +145,14 @@ func TestSymbolicLinkStays(t *testing.T) {
 		t.Errorf("the link was %+v and is %+v", was, now)
 	}
 	wantBytes(t, path, s.new)
-	wantOnly(t, folder, "link.o")
+	wantOnly(t, directory, "link.o")
 	wantOnly(t, other, "a.o")
 }
 
 func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path, link := s.place(t, folder), filepath.Join(folder, "b.o")
+	directory := t.TempDir()
+	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
 	if err := os.Link(path, link); err != nil {
 		t.Fatal(err)
 	}
@@ -161,46 +161,46 @@ func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
 	wantBytes(t, link, s.old)
 	run(t, path, link).ok(t)
 	wantBytes(t, link, s.new)
-	wantOnly(t, folder, "a.o", "b.o")
+	wantOnly(t, directory, "a.o", "b.o")
 }
 
 func TestHardLinksNamedTogether(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path, link := s.place(t, folder), filepath.Join(folder, "b.o")
+	directory := t.TempDir()
+	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
 	if err := os.Link(path, link); err != nil {
 		t.Fatal(err)
 	}
 	run(t, path, link).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.new)
-	wantOnly(t, folder, "a.o", "b.o")
+	wantOnly(t, directory, "a.o", "b.o")
 }
 
 func TestOutputToDevNull(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	was := identify(t, os.DevNull)
-	run(t, "-o", os.DevNull, s.place(t, folder)).ok(t)
+	run(t, "-o", os.DevNull, s.place(t, directory)).ok(t)
 	if now := identify(t, os.DevNull); now.inode != was.inode || now.mode != was.mode {
 		t.Fatalf("%s was %+v and is %+v", os.DevNull, was, now)
 	}
-	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+	wantBytes(t, filepath.Join(directory, "a.o"), s.old)
 }
 
 func TestOutputToFullDevice(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	run(t, "-o", "/dev/full", s.place(t, folder)).failed(t, "write /dev/full: no space left on device")
-	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
+	directory := t.TempDir()
+	run(t, "-o", "/dev/full", s.place(t, directory)).failed(t, "write /dev/full: no space left on device")
+	wantBytes(t, filepath.Join(directory, "a.o"), s.old)
 }
 
 // /dev/stdout is a link of this kind, whose text leads nowhere for a pipe: it would be root
 // who replaces it.
 func TestOutputToLinkOfDescriptor(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path, link := s.place(t, folder), filepath.Join(folder, "out")
+	directory := t.TempDir()
+	path, link := s.place(t, directory), filepath.Join(directory, "out")
 	if err := os.Symlink("/proc/self/fd/1", link); err != nil {
 		t.Fatal(err)
 	}
@@ -215,13 +215,13 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	if now := identify(t, link); now != was {
 		t.Errorf("the link was %+v and is %+v", was, now)
 	}
-	wantOnly(t, folder, "a.o", "out")
+	wantOnly(t, directory, "a.o", "out")
 }
 
 func TestOutputToPipe(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
-		folder := t.TempDir()
-		path, pipe := s.place(t, folder), filepath.Join(folder, "pipe")
+		directory := t.TempDir()
+		path, pipe := s.place(t, directory), filepath.Join(directory, "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -240,18 +240,18 @@ func TestOutputToPipe(t *testing.T) {
 		if data := <-got; !bytes.Equal(data, s.new) {
 			t.Errorf("%d bytes came through the pipe, and they are not the %d that are wanted", len(data), len(s.new))
 		}
-		wantOnly(t, folder, "a.o", "pipe")
+		wantOnly(t, directory, "a.o", "pipe")
 	}
 }
 
-func TestOutputIntoMissingFolder(t *testing.T) {
+func TestOutputIntoMissingDirectory(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	missing := filepath.Join(folder, "missing")
-	o := run(t, "-o", filepath.Join(missing, "b.o"), s.place(t, folder))
+	directory := t.TempDir()
+	missing := filepath.Join(directory, "missing")
+	o := run(t, "-o", filepath.Join(missing, "b.o"), s.place(t, directory))
 	o.failed(t, ": no such file or directory")
-	wantBytes(t, filepath.Join(folder, "a.o"), s.old)
-	wantOnly(t, folder, "a.o")
+	wantBytes(t, filepath.Join(directory, "a.o"), s.old)
+	wantOnly(t, directory, "a.o")
 }
 
 func TestInputThatIsAPipeIsRefused(t *testing.T) {
@@ -274,33 +274,33 @@ func asNobody(t *testing.T, args ...string) outcome {
 	return runCommand(t, cmd)
 }
 
-// openFolder makes a folder that every user can enter.
-func openFolder(t *testing.T) string {
+// openDirectory makes a directory that every user can enter.
+func openDirectory(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil {
+	directory := t.TempDir()
+	if err := os.Chmod(filepath.Dir(directory), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return directory
 }
 
-func TestReadOnlyFolder(t *testing.T) {
+func TestReadOnlyDirectory(t *testing.T) {
 	s := smallSample(t)
-	folder := openFolder(t)
-	path := s.place(t, folder)
-	if err := os.Chmod(folder, 0o555); err != nil {
+	directory := openDirectory(t)
+	path := s.place(t, directory)
+	if err := os.Chmod(directory, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(folder, 0o755)
-	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+folder+": permission denied; write the result elsewhere with -o or --output-dir")
+	defer os.Chmod(directory, 0o755)
+	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+directory+": permission denied; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }
 
 func TestUnreadableFile(t *testing.T) {
 	s := smallSample(t)
-	folder := openFolder(t)
-	path := s.place(t, folder)
+	directory := openDirectory(t)
+	path := s.place(t, directory)
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -309,49 +309,49 @@ func TestUnreadableFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBytes(t, path, s.old)
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }
 
 // mountFull mounts a file system that has little room.
 func mountFull(t *testing.T, size int) string {
 	t.Helper()
-	folder := t.TempDir()
+	directory := t.TempDir()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount")
 	}
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+	if err := syscall.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Skipf("cannot mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, 0); err != nil {
+		if err := syscall.Unmount(directory, 0); err != nil {
 			t.Error(err)
 		}
 	})
-	return folder
+	return directory
 }
 
 func TestFullDisk(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
-		folder := mountFull(t, len(s.old)+len(s.new)/2)
-		path := s.place(t, folder)
+		directory := mountFull(t, len(s.old)+len(s.new)/2)
+		path := s.place(t, directory)
 		was := identify(t, path)
-		run(t, path).failed(t, path+": no space left on device") // and not a name that nobody knows
+		run(t, path).failed(t, path+": no space left on device") // and not an unknown name
 		wantBytes(t, path, s.old)
 		if now := identify(t, path); now != was {
 			t.Errorf("the file was %+v and is %+v", was, now)
 		}
-		wantOnly(t, folder, "a.o")
+		wantOnly(t, directory, "a.o")
 	}
 }
 
 func TestReadOnlyFileSystem(t *testing.T) {
 	s := smallSample(t)
-	folder := mountFull(t, 1<<20)
-	path := s.place(t, folder)
-	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+	directory := mountFull(t, 1<<20)
+	path := s.place(t, directory)
+	if err := syscall.Mount("", directory, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}
-	run(t, path).failed(t, path+": cannot create a file in "+folder+": read-only file system; write the result elsewhere with -o or --output-dir")
+	run(t, path).failed(t, path+": cannot create a file in "+directory+": read-only file system; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }

@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 	os.Setenv("TMPDIR", "/var/tmp")
 	tools.Short(`TestKillLeavesTheOldOrTheNewFile|TestFaultLeavesTheFileAsItWas`)
 	os.Exit(func() int {
-		folder, err := os.MkdirTemp("", "safetytest")
+		directory, err := os.MkdirTemp("", "safetytest")
 		if err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(folder)
-		os.Chmod(folder, 0o755) // for tests that run it as another user
-		if program, err = tools.Build(folder); err != nil {
+		defer os.RemoveAll(directory)
+		os.Chmod(directory, 0o755) // for tests that run it as another user
+		if program, err = tools.Build(directory); err != nil {
 			panic(err)
 		}
 		return m.Run()
@@ -141,12 +141,12 @@ func draftedSample(t *testing.T) sample {
 	return newSample(t, withLongSection(t, object))
 }
 
-// withLongSection is a committed object with more data than is read at once.
+// withLongSection returns a committed object with more data than is read at once.
 func withLongSection(t *testing.T, name string) []byte {
 	t.Helper()
 	tools.Need(t, "objcopy")
-	folder := t.TempDir()
-	in, data, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "data"), filepath.Join(folder, "out.o")
+	directory := t.TempDir()
+	in, data, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "data"), filepath.Join(directory, "out.o")
 	write(t, in, objects.Read(t, name))
 	write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
 	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
@@ -156,10 +156,10 @@ func withLongSection(t *testing.T, name string) []byte {
 	return read(t, out)
 }
 
-// place writes the old object to a file in a folder of its own.
-func (s sample) place(t *testing.T, folder string) string {
+// place writes the old object to a file in a directory of its own.
+func (s sample) place(t *testing.T, directory string) string {
 	t.Helper()
-	path := filepath.Join(folder, "a.o")
+	path := filepath.Join(directory, "a.o")
 	write(t, path, s.old)
 	return path
 }
@@ -187,10 +187,10 @@ func wantBytes(t *testing.T, path string, want []byte) {
 	}
 }
 
-// wantOnly demands that a folder holds the named files and no other.
-func wantOnly(t *testing.T, folder string, names ...string) {
+// wantOnly demands that a directory holds the named files and no other.
+func wantOnly(t *testing.T, directory string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func wantOnly(t *testing.T, folder string, names ...string) {
 		got = append(got, e.Name())
 	}
 	if strings.Join(got, " ") != strings.Join(names, " ") {
-		t.Fatalf("%s holds %q, want %q", folder, got, names)
+		t.Fatalf("%s holds %q, want %q", directory, got, names)
 	}
 }
 
@@ -219,8 +219,8 @@ func identify(t *testing.T, path string) identity {
 	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
 }
 
-// folders are places on file systems of different kinds.
-func folders(t *testing.T) map[string]string {
+// directories are places on file systems of different kinds.
+func directories(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"disk": t.TempDir()}
 	if memory, err := os.MkdirTemp("/dev/shm", "safetytest"); err == nil {

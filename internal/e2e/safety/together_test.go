@@ -24,9 +24,9 @@ func TestTwoRunsAtOnce(t *testing.T) {
 		rounds = 5
 	}
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
-		folder := t.TempDir()
+		directory := t.TempDir()
 		for range rounds {
-			path := s.place(t, folder)
+			path := s.place(t, directory)
 			var outcomes [2]outcome
 			var wg sync.WaitGroup
 			for i := range outcomes {
@@ -37,7 +37,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 				o.ok(t)
 			}
 			wantBytes(t, path, s.new)
-			wantOnly(t, folder, "a.o")
+			wantOnly(t, directory, "a.o")
 		}
 	}
 }
@@ -59,7 +59,7 @@ func hammer(t *testing.T, path string, meddle func()) (well, failed int) {
 		}
 	})
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		o := run(t, "convert", path) // the file may be missing, and is no command then
+		o := run(t, "convert", path) // the file may be missing, and is not a command then
 		switch {
 		case o.status == 0:
 			well++
@@ -77,8 +77,8 @@ func hammer(t *testing.T, path string, meddle func()) (well, failed int) {
 
 func TestFileReplacedUnderWay(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path := s.place(t, folder)
+	directory := t.TempDir()
+	path := s.place(t, directory)
 	fresh := filepath.Join(t.TempDir(), "fresh.o") // on the same file system
 	well, _ := hammer(t, path, func() {
 		if err := os.WriteFile(fresh, s.old, 0o644); err != nil {
@@ -95,13 +95,13 @@ func TestFileReplacedUnderWay(t *testing.T) {
 	if well == 0 {
 		t.Error("no run ended well")
 	}
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }
 
 func TestFileRemovedUnderWay(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	path := s.place(t, folder)
+	directory := t.TempDir()
+	path := s.place(t, directory)
 	hammer(t, path, func() {
 		os.Remove(path)
 		os.WriteFile(path, s.old, 0o644)
@@ -109,13 +109,13 @@ func TestFileRemovedUnderWay(t *testing.T) {
 	})
 	write(t, path, s.old)
 	run(t, path).ok(t)
-	wantOnly(t, folder, "a.o")
+	wantOnly(t, directory, "a.o")
 }
 
 func TestFileWrittenUnderWay(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
-		folder := t.TempDir()
-		path := s.place(t, folder)
+		directory := t.TempDir()
+		path := s.place(t, directory)
 		hammer(t, path, func() {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 			if err != nil {
@@ -130,16 +130,16 @@ func TestFileWrittenUnderWay(t *testing.T) {
 			f.Truncate(int64(len(s.old)))
 			time.Sleep(time.Duration(rand.Intn(3000)) * time.Microsecond)
 		})
-		wantOnly(t, folder, "a.o")
+		wantOnly(t, directory, "a.o")
 	}
 }
 
 // fill makes many copies of an object, and returns their paths.
-func fill(t *testing.T, folder string, s sample, n int) []string {
+func fill(t *testing.T, directory string, s sample, n int) []string {
 	t.Helper()
 	paths := make([]string, n)
 	for i := range paths {
-		paths[i] = filepath.Join(folder, fmt.Sprintf("%04d.o", i))
+		paths[i] = filepath.Join(directory, fmt.Sprintf("%04d.o", i))
 		write(t, paths[i], s.old)
 	}
 	return paths
@@ -147,8 +147,8 @@ func fill(t *testing.T, folder string, s sample, n int) []string {
 
 func TestFewFileDescriptors(t *testing.T) {
 	s := smallSample(t)
-	folder := t.TempDir()
-	paths := fill(t, folder, s, 2000)
+	directory := t.TempDir()
+	paths := fill(t, directory, s, 2000)
 	args := append([]string{"-c", `ulimit -n 64; exec "$@"`, "sh", program, "-j", "8"}, paths...)
 	runCommand(t, exec.Command("sh", args...)).ok(t)
 	for _, path := range paths {
@@ -183,8 +183,8 @@ func TestSignalLeavesNoTemporaryFile(t *testing.T) {
 // that which ended the run.
 func signalRun(t *testing.T, s sample, n int, sig syscall.Signal, after time.Duration) bool {
 	t.Helper()
-	folder := t.TempDir()
-	paths := fill(t, folder, s, n)
+	directory := t.TempDir()
+	paths := fill(t, directory, s, n)
 	cmd := exec.Command(program, append([]string{"-j", "4"}, paths...)...)
 	o := interrupt(t, cmd, sig, after)
 	early := o.signal == sig // before the program was ready for it
@@ -199,7 +199,7 @@ func signalRun(t *testing.T, s sample, n int, sig syscall.Signal, after time.Dur
 			t.Errorf("%v: %s has %d bytes, neither the old ones nor the new", sig, path, len(got))
 		}
 	}
-	wantOnly(t, folder, names...)
+	wantOnly(t, directory, names...)
 	return caught
 }
 

@@ -19,27 +19,27 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// folder is where a test makes its files.
-type folder struct {
+// directory is where a test makes its files.
+type directory struct {
 	*testing.T
 	path string
 }
 
-func newFolder(t *testing.T) folder { return folder{t, t.TempDir()} }
+func newDirectory(t *testing.T) directory { return directory{t, t.TempDir()} }
 
-func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+func (f directory) file(name string) string { return filepath.Join(f.path, name) }
 
-func (f folder) write(name, text string) {
+func (f directory) write(name, text string) {
 	f.Helper()
 	if err := os.WriteFile(f.file(name), []byte(text), 0o666); err != nil {
 		f.Fatal(err)
 	}
 }
 
-// must runs a command in the folder.
-func (f folder) must(command ...string) {
+// must runs a command in the directory.
+func (f directory) must(command ...string) {
 	f.Helper()
-	tools.Command{Folder: f.path}.Must(f.T, command[0], command[1:]...)
+	tools.Command{Directory: f.path}.Must(f.T, command[0], command[1:]...)
 }
 
 // result is what a run of the program prints, and its exit status.
@@ -48,8 +48,8 @@ type result struct {
 	status         int
 }
 
-// run runs the program in the folder.
-func (f folder) run(args ...string) result {
+// run runs the program in the directory.
+func (f directory) run(args ...string) result {
 	f.Helper()
 	var stdout, stderr strings.Builder
 	cmd := exec.Command(converter, args...)
@@ -62,7 +62,7 @@ func (f folder) run(args ...string) result {
 }
 
 // convert runs the program, which must not fail.
-func (f folder) convert(args ...string) result {
+func (f directory) convert(args ...string) result {
 	f.Helper()
 	r := f.run(args...)
 	if r.status != 0 {

@@ -20,7 +20,7 @@ func TestRecordsOfAnotherSection(t *testing.T) {
 	for _, m := range []*toolchains.Machine{toolchains.AMD64, toolchains.ARM, toolchains.I386, toolchains.RISCV64} {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			f := newFolder(t)
+			f := newDirectory(t)
 			tools.Need(t, m.Tool("gcc"))
 			for _, name := range []string{"first", "second"} {
 				f.write(name+".c", strings.ReplaceAll(source, "NAME", name))
@@ -39,10 +39,10 @@ func TestRecordsOfAnotherSection(t *testing.T) {
 }
 
 // checkMixed merges an object that was converted with some flags with one that was not.
-func (f folder) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags, order []string) {
+func (f directory) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags, order []string) {
 	f.Helper()
 	f.convert(append(flags, "-o", "converted.o", "first.o")...)
-	if _, err := (tools.Command{Folder: f.path}).Try(l.Path, append([]string{"-m", m.Emulation, "-r", "-o", "merged.o"}, order...)...); err != nil {
+	if _, err := (tools.Command{Directory: f.path}).Try(l.Path, append([]string{"-m", m.Emulation, "-r", "-o", "merged.o"}, order...)...); err != nil {
 		return // gold knows no R_RISCV
 	}
 	what := strings.Join(append(flags, l.Name, filepath.Base(order[0])), " ")
@@ -74,7 +74,7 @@ func (f folder) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags, or
 // Objects, and an image, with records in two sections are a finding.
 func TestRecordsOfTwoSections(t *testing.T) {
 	tools.Need(t, "gcc")
-	f := newFolder(t)
+	f := newDirectory(t)
 	for _, name := range []string{"first", "second"} {
 		f.write(name+".c", "void __dtrace_probe_app___"+name+"(int);\nint "+name+"(int x) { __dtrace_probe_app___"+name+"(x); return x * 3; }\n")
 		f.must("gcc", "-O2", "-c", name+".c")

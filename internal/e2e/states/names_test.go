@@ -87,9 +87,9 @@ func TestCustomNames(t *testing.T) {
 // answer is what a command says.
 type answer struct{ command, text string }
 
-// answers are those of all commands that read what conversions have written.
+// answers returns those of all commands that read what conversions have written.
 func (n naming) answers(t *testing.T, flags []string) (all []answer) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("app.c", named)
 	f.must("gcc", "-O2", "-g", "-ffunction-sections", "-c", "-DPROBE="+n.probe, "-DENABLED="+n.enabled, "-DHOOK="+n.hook, "app.c")
 	names := slices.Concat(n.stubs, n.records)
@@ -98,7 +98,7 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 		r := f.run(args...)
 		command := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return slices.Contains(names, arg) })
 		text := strings.Join([]string{string(rune('0' + r.status)), r.stdout, r.stderr}, "\n")
-		all = append(all, answer{strings.Join(command, " "), strings.ReplaceAll(text, f.path, "FOLDER")})
+		all = append(all, answer{strings.Join(command, " "), strings.ReplaceAll(text, f.path, "DIR")})
 	}
 	with := func(command string, more []string, files ...string) []string {
 		var words []string
@@ -152,7 +152,7 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 }
 
 // keep writes what a command has printed to its standard output.
-func (f folder) keep(name, text string) {
+func (f directory) keep(name, text string) {
 	f.Helper()
 	_, text, _ = strings.Cut(text, "\n")
 	if end := strings.LastIndex(text, "}\n"); end >= 0 {

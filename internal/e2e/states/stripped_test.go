@@ -66,8 +66,8 @@ type site struct {
 	provider, name string
 }
 
-// sitesOf is what list says of a file.
-func (f folder) sitesOf(file string) map[string]site {
+// sitesOf returns what list says of a file.
+func (f directory) sitesOf(file string) map[string]site {
 	f.Helper()
 	got := f.run("list", "--json", file)
 	var out struct {
@@ -93,7 +93,7 @@ func (f folder) sitesOf(file string) map[string]site {
 	return all
 }
 
-// strippings make another file of an image, out of in: commands in the folder, of which the
+// strippings make another file of an image, out of in: commands in the directory, of which the
 // first word is a tool of the machine, or a path.
 var strippings = map[string][]string{
 	"strip":       {"strip -o out in"},
@@ -124,7 +124,7 @@ func TestStrippedImages(t *testing.T) {
 			compared := 0
 			for seed := range tools.Cases(t, 1) {
 				r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
-				f := newFolder(t)
+				f := newDirectory(t)
 				what := fmt.Sprintf("seed %d: %s", seed, f.linkRandom(m, r))
 				whole := f.sitesOf("in")
 				found := f.rulesOf("in")
@@ -161,7 +161,7 @@ func TestStrippedImages(t *testing.T) {
 }
 
 // linkRandom makes a program, and says how.
-func (f folder) linkRandom(m *toolchains.Machine, r *rand.Rand) string {
+func (f directory) linkRandom(m *toolchains.Machine, r *rand.Rand) string {
 	f.Helper()
 	one := func(words ...string) string { return words[r.IntN(len(words))] }
 	linkers := m.Newest()
@@ -195,7 +195,7 @@ func (f folder) linkRandom(m *toolchains.Machine, r *rand.Rand) string {
 
 // compare reports what is said of a site that is not what is said of it in the whole image,
 // nor less.
-func (f folder) compare(what string, want, got site) {
+func (f directory) compare(what string, want, got site) {
 	f.Helper()
 	wrong := func(which string, want, got any) {
 		f.Errorf("%s: %s is %v, and %v in the whole image", what, which, got, want)
@@ -226,8 +226,8 @@ func (f folder) compare(what string, want, got site) {
 	}
 }
 
-// rulesOf are the rules of the findings in a file.
-func (f folder) rulesOf(file string) map[string]bool {
+// rulesOf returns the rules of the findings in a file.
+func (f directory) rulesOf(file string) map[string]bool {
 	f.Helper()
 	got := f.run("check", "--format=json", file)
 	var out struct{ Findings []struct{ Rule string } }
@@ -243,7 +243,7 @@ func (f folder) rulesOf(file string) map[string]bool {
 
 // checkFindings has check find no more in a file than in the whole image, but for what it
 // cannot tell any more.
-func (f folder) checkFindings(what string, whole map[string]bool) {
+func (f directory) checkFindings(what string, whole map[string]bool) {
 	f.Helper()
 	for rule := range f.rulesOf("out") {
 		// LLVM's tools strip notes, which no code loads. Then no tracer raises a semaphore.
@@ -254,13 +254,13 @@ func (f folder) checkFindings(what string, whole map[string]bool) {
 	}
 }
 
-func (f folder) hasNotes(name string) bool {
+func (f directory) hasNotes(name string) bool {
 	f.Helper()
 	return strings.Contains(tools.Output(f.T, "readelf", "-nW", filepath.Join(f.path, name)), "stapsdt")
 }
 
 // checkResolve has resolve say of each site what list says.
-func (f folder) checkResolve(what string, sites map[string]site) {
+func (f directory) checkResolve(what string, sites map[string]site) {
 	f.Helper()
 	for address, s := range sites {
 		got := f.run("resolve", "--json", "out", address)

@@ -31,7 +31,7 @@ sdt_app___hit: .quad 1
 .section .note.GNU-stack, "", @progbits
 `
 
-// A jump to a stub is no disabled form to list and check: it is live, or nobody says which,
+// A jump to a stub is not a disabled form to list and check: it is live, or unknown,
 // and that is a finding.
 func TestLiveTailCalls(t *testing.T) {
 	tools.Need(t, "gcc", "strip")
@@ -45,7 +45,7 @@ func TestLiveTailCalls(t *testing.T) {
 		{"custom_app___hit", "live-call", []string{"--prefix", "custom_"}, "live"},
 		{"custom_app___hit", "live-call", []string{"--symbol", "custom_app___hit"}, "live"},
 	} {
-		f := newFolder(t)
+		f := newDirectory(t)
 		f.write("in.s", strings.ReplaceAll(tail, "STUB", c.stub))
 		f.must("gcc", "-o", "program", "in.s")
 		f.must("strip", "-o", "stripped", "program")
@@ -54,7 +54,7 @@ func TestLiveTailCalls(t *testing.T) {
 	}
 }
 
-func (f folder) checkTail(flags []string, file, state, rule string) {
+func (f directory) checkTail(flags []string, file, state, rule string) {
 	f.Helper()
 	list := f.run(append([]string{"list", "-v", file}, flags...)...)
 	if !strings.Contains(list.stdout, "  tail  "+state+"\n") || (list.status == 1) != (state == "unknown") {
@@ -71,7 +71,7 @@ func (f folder) checkTail(flags []string, file, state, rule string) {
 // stripped.
 func TestLiveTailCallsOfTheLoader(t *testing.T) {
 	tools.Need(t, "gcc", "strip")
-	f := newFolder(t)
+	f := newDirectory(t)
 	text := strings.ReplaceAll(tail, "STUB, @function\nSTUB: ret\n.size STUB, . - STUB\n", "other, @function\nother: ret\n")
 	f.write("in.s", strings.ReplaceAll(text, ".byte 0xe9\n.long STUB - . - 4", "jmp __dtrace_probe_app___hit@PLT"))
 	f.must("gcc", "-shared", "-o", "library", "in.s")
@@ -84,7 +84,7 @@ func TestLiveTailCallsOfTheLoader(t *testing.T) {
 // A probe object whose symbol has another prefix than the flag says has no name.
 func TestProbesWithoutAName(t *testing.T) {
 	tools.Need(t, "gcc")
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("in.c", "void __dtrace_probe_app___hit(void);\nint x;\nvoid f(void) { __dtrace_probe_app___hit(); x++; }\n")
 	f.must("gcc", "-O2", "-c", "in.c")
 	f.convert("--probe-object-prefix=zz_", "in.o")

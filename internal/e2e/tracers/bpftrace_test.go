@@ -137,7 +137,7 @@ func TestBpftrace(t *testing.T) {
 }
 
 // TestForksUnderBpftrace has children run what is armed in their parent. Linux 6.18
-// makes calls of no operations of five bytes, of code that children do not have.
+// makes calls of NOPs of five bytes, of code that children do not have.
 func TestForksUnderBpftrace(t *testing.T) {
 	for _, c := range []compiler{gcc, clang} {
 		t.Run(c.cc.Name, func(t *testing.T) {

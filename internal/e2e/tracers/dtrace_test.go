@@ -125,7 +125,7 @@ func checkDTrace(t *testing.T, m *toolchains.Machine, image string) []usdtNote {
 
 const prototypes = "--prototypes=testdata/prototypes.h"
 
-// provider is an object as `dtrace -G` makes it, as far as linkers are concerned.
+// provider returns an object as `dtrace -G` makes it, as far as linkers are concerned.
 func (p program) provider(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(p.dir, "provider.o")

@@ -214,7 +214,7 @@ var s390xArgs = map[string]string{
 	"plain__text:end__of__line": "-4@%r2",
 }
 
-// TestGDBRemotely has the arguments read in programs that are emulated.
+// TestGDBRemotely makes the arguments read in programs that are emulated.
 func TestGDBRemotely(t *testing.T) {
 	for _, c := range []struct {
 		compiler

@@ -171,7 +171,7 @@ func interrupt(tracer *tools.Program, done chan bool) {
 	}
 }
 
-// catchesInterrupts tells it of a process by its /proc/PID/status.
+// catchesInterrupts recognises it of a process by its /proc/PID/status.
 func catchesInterrupts(status string) bool {
 	_, after, _ := strings.Cut(status, "SigCgt:")
 	caught, _, _ := strings.Cut(strings.TrimSpace(after), "\n")

@@ -12,7 +12,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// TestHeaderNops has gdb see of trace points that are no operations what the twin's
+// TestHeaderNops has gdb see of tracepoints that are NOPs what the twin's
 // stubs get of calls.
 func TestHeaderNops(t *testing.T) {
 	tools.Need(t, "gdb")
@@ -24,7 +24,7 @@ func TestHeaderNops(t *testing.T) {
 
 var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 
-// readme makes the program of the README, as the README does, in a folder of its own.
+// readme makes the program of the README, as the README does, in a directory of its own.
 func readme(t *testing.T, compiler string) string {
 	t.Helper()
 	tools.Need(t, compiler)
@@ -46,7 +46,7 @@ func readme(t *testing.T, compiler string) string {
 	return dir + "/orders"
 }
 
-// TestReadme has tracers fire a probe behind a test, which nobody else passes.
+// TestReadme has tracers fire a probe behind a test that only they pass.
 func TestReadme(t *testing.T) {
 	want := []string{"1 tea", "2 milk"}
 	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
@@ -59,7 +59,7 @@ func TestReadme(t *testing.T) {
 			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
 				t.Error(diff)
 			}
-			// A breakpoint elsewhere is no tracer.
+			// A breakpoint elsewhere is not a tracer.
 			script = "break main\nrun tea milk\n" + "printf \"> %d\\n\", *(unsigned short *)&shop_placed_semaphore\n"
 			if diff := cmp.Diff([]string{"0"}, underGDB(t, "gdb", script, exe)); diff != "" {
 				t.Error(diff)

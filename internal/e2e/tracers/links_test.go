@@ -72,7 +72,7 @@ func TestNotesAlone(t *testing.T) {
 				code := tools.Must(t, "objdump", "-d", "--no-show-raw-insn", out)
 				for _, n := range notes {
 					if !strings.Contains(code, strings.TrimPrefix(n.String()[strings.Index(n.String(), "0x"):], "0x")+":\t") && !(ld.Family == "mold" && n.location < 0x100) {
-						t.Errorf("%v is no instruction", n)
+						t.Errorf("%v is not an instruction", n)
 					}
 				}
 				if len(notes) > len(all) || len(notes) < 7 {

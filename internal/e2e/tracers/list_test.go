@@ -15,7 +15,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// probes are the names of the test program's probes, made by a format of provider
+// probes returns the names of the test program's probes, made by a format of provider
 // and name, and sorted.
 func probes(format string) []string {
 	var all []string

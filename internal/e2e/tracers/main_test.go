@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	files     shared.Files // the folders in which drivers find linkers
+	files     shared.Files // the directories in which drivers find linkers
 	converter string
 	include   = tools.Root("include")
 )
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestLinks|TestNops$|TestNotesAlone|TestDTraceLinks`, func(folder, program string) error {
-		files.Folder, converter = folder, program
+	os.Exit(tools.Main(m, `TestLinks|TestNops$|TestNotesAlone|TestDTraceLinks`, func(directory, program string) error {
+		files.Directory, converter = directory, program
 		return nil
 	}))
 }

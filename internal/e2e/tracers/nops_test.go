@@ -31,7 +31,7 @@ func compileNops(t *testing.T, c compiler, flags ...string) program {
 	return p
 }
 
-// said is what the probes of n runs are to show.
+// said returns what the probes of n runs are to show.
 func (p program) said(t *testing.T, n int) []string {
 	t.Helper()
 	dir := filepath.Join(p.dir, "said")
@@ -49,7 +49,7 @@ func (p program) said(t *testing.T, n int) []string {
 	return strings.Split(strings.TrimSpace(strings.TrimPrefix(p.runs(t, exe, n), "ready\n")), "\n")
 }
 
-// runs is what a program prints that runs its probes n times.
+// runs returns what a program prints that runs its probes n times.
 func (p program) runs(t *testing.T, exe string, n int) string {
 	t.Helper()
 	command := strings.Join(p.machine.Command(exe), " ")
@@ -58,8 +58,8 @@ func (p program) runs(t *testing.T, exe string, n int) string {
 
 var atNop = regexp.MustCompile(`^nops:(\w+) (.*) \d+$`)
 
-// written are the nops as the assembler has put them into an image: those that no linker
-// has dropped. What is folded or inlined is there once.
+// written returns the nops as the assembler has put them into an image: those that no
+// linker has dropped. What is folded or inlined is there once.
 func written(t *testing.T, image string) []string {
 	t.Helper()
 	f, err := elf.Open(image)

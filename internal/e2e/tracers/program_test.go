@@ -56,7 +56,7 @@ func (c compiler) compile(t *testing.T, dir, source string, flags ...string) str
 		command = c.machine.CXX(c.cc)
 	}
 	out := filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".o")
-	// Trace points are calls, as the twin's stubs print.
+	// Tracepoints are calls, as the twin's stubs print.
 	args := append(command[1:], "-O2", "-fPIC", "-ffunction-sections", "-I"+include, "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
 	tools.Must(t, command[0], append(append(args, flags...), "-c", "-o", out, filepath.Join("testdata", source))...)
 	return out
@@ -96,15 +96,15 @@ func (p program) convertWith(t *testing.T, flags ...string) []string {
 	return out
 }
 
-// linker is the folder in which a compiler driver finds a linker as ld.
+// linker returns the directory in which a compiler driver finds a linker as ld.
 func linker(t *testing.T, l toolchains.Linker) string {
 	t.Helper()
 	tools.Need(t, l.Path)
-	folder, err := files.Driver(l.Path)
+	directory, err := files.Driver(l.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return directory
 }
 
 // image links objects, with the flags of a mode, to an image of the given name.
@@ -138,7 +138,7 @@ func (p program) library(t *testing.T) (exe, lib string) {
 	return exe, lib
 }
 
-// calls are the lines that the twin's stubs print when the probes are run n
+// calls returns the lines that the twin's stubs print when the probes are run n
 // times.
 func (p program) calls(t *testing.T, n int) []string {
 	t.Helper()

@@ -51,7 +51,7 @@ func compileApart(t *testing.T, c compiler) (use, define, provider string) {
 	return object("use.c"), object("define.c"), object("provider.c")
 }
 
-// named are the notes of an image, without addresses.
+// named returns the notes of an image, without addresses.
 func named(t *testing.T, image string) []string {
 	t.Helper()
 	var all []string

@@ -1,7 +1,7 @@
 // Package assembly writes small objects from one description: as ELF, with a
 // writer of our own, or as source that GNU's and clang's assemblers take.
 //
-// Who describes an object calls the methods of an Assembler in the order of the
+// The caller describes an object with the methods of an Assembler in the order of the
 // file, and cannot tell which of the two it is. So what the source says is what
 // the object holds.
 package assembly

@@ -122,7 +122,7 @@ func (o *Object) Keep(at, name string) {
 	o.relocate(o.labels[at].at, o.m.Traits().None, name, 0)
 }
 
-// Bytes is the object.
+// Bytes returns the object.
 func (o *Object) Bytes() ([]byte, error) {
 	out, err := o.save()
 	if err != nil {
@@ -179,7 +179,7 @@ func (o *Object) addSection(s *section) int {
 	}
 	index := o.e.AddSection(elfreloc.NewSection{
 		Name: s.Name, Type: s.Type, Flags: s.Flags, Align: s.Align, Data: s.data,
-		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: o.rela(), Like: like,
+		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: o.rela(), GroupOf: like,
 	})
 	if s.Flags&elf.SHF_EXECINSTR != 0 && o.m.Traits().CodeMark != "" {
 		o.e.AddSymbol(elfreloc.Symbol{Name: o.m.Traits().CodeMark, Bind: elf.STB_LOCAL, Section: index})
@@ -187,7 +187,7 @@ func (o *Object) addSection(s *section) int {
 	return index
 }
 
-// symbol is the symbol of a name, undefined at first.
+// symbol returns the symbol of a name, undefined at first.
 func (o *Object) symbol(name string) uint32 {
 	i, ok := o.symbols[name]
 	if !ok {

@@ -32,7 +32,7 @@ func NewText(word int, file string, comment ...string) *Text {
 	return t
 }
 
-// Bytes is the source.
+// Bytes returns the source.
 func (t *Text) Bytes() []byte { return t.out.Bytes() }
 
 // Err returns the first error.
@@ -45,7 +45,7 @@ func (t *Text) line(format string, args ...any) { fmt.Fprintf(&t.out, "\t"+forma
 // assemblers know versions and kinds of references.
 func (t *Text) name(s string) string {
 	plain := s != "" && (s[0] < '0' || s[0] > '9')
-	inSection := len(s) > 1 && s[0] == '.' // where - is no operator
+	inSection := len(s) > 1 && s[0] == '.' // where - is not an operator
 	for i := range len(s) {
 		c := s[i]
 		switch {
@@ -65,7 +65,7 @@ func (t *Text) name(s string) string {
 	return `"` + s + `"`
 }
 
-// quoted writes a string. Its bytes that are no plain characters are octal.
+// quoted writes a string. Bytes other than plain characters are octal.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -13,8 +13,8 @@
 //	RELTAB    dof_relodesc_t, one for each probe
 //	URELHDR   dof_relohdr_t, which names RELTAB and what it is about, PROBES
 //
-// Where a function is only a linker knows. Who puts the format into an object has it
-// fill these fields in (Fixup), and RELTAB tells the kernel what it has to add.
+// Only a linker knows where a function is. In an object, relocations have it fill these
+// fields in (Fixup), and RELTAB tells the kernel what it has to add.
 package dof
 
 import "encoding/binary"

@@ -24,13 +24,13 @@ type Common struct {
 	any     uint32 // promises of any of them
 }
 
-// OfData are the promises of an object without code, which keeps every one: what it did
-// not promise the program would not.
+// OfData returns the promises of an object without code, which keeps every one: what it
+// did not promise the program would not.
 func (c *Common) OfData(m arch.Machine) *Common {
 	if m == nil {
 		return &Common{}
 	}
-	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Known}
+	return &Common{machine: m, objects: 1, bits: c.any | m.Traits().Features.Supported}
 }
 
 // Add takes in an object; m is nil for a machine that is not known.
@@ -55,7 +55,7 @@ func (c *Common) Add(o *elfreloc.Object, m arch.Machine) error {
 		has |= bits
 	}
 	if c.objects == 0 {
-		c.machine, c.bits = m, f.Known
+		c.machine, c.bits = m, f.Supported
 	}
 	c.objects++
 	c.bits &= has

@@ -52,7 +52,7 @@ type section struct {
 	bases     []base   // sorted by value; the best of equals is the last
 	sifted    bool     // whether bases has only what can be used
 	foreign   string   // a symbol that could not, "" for none
-	moded     string   // a function whose symbol has bits that are no address, "" for none
+	moded     string   // a function whose symbol has bits beside its address, "" for none
 	described bool     // symbols of functions stand for descriptors
 	deletions []uint64 // places where linkers may delete code, sorted
 	sites     []site
@@ -160,7 +160,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 	return findBases(o, syms, own, l.machine.Traits().Mode)
 }
 
-// signature is the name of a group; linkers keep one group of each name.
+// signature returns the name of a group; linkers keep one group of each name.
 func signature(o *elfreloc.Object, group int, syms *elfreloc.Symbols) string {
 	if sym := int(o.Sections[group].Info); sym < syms.Len() {
 		return strings.Clone(syms.Name(sym))

@@ -95,7 +95,7 @@ func (l *List) base(s *section, off uint64) (*base, error) {
 	return nil, errors.New("its section has no global symbol; make the function global, or compile with -fno-function-sections, -fno-reorder-functions and -fno-reorder-blocks-and-partition")
 }
 
-// usable are the symbols that name their own definitions, and one that does not.
+// usable returns the symbols that name their own definitions, and one that does not.
 func (l *List) usable(s *section) (known []base, foreign string) {
 	if !s.sifted {
 		s.sifted = true

@@ -58,7 +58,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// All copies of a group define its symbols, and nobody else may.
+// All copies of a group define its symbols, and nothing else may.
 func TestBaseInGroups(t *testing.T) {
 	l := &List{count: map[string]int{"copied": 2, "strange": 3}, groups: map[string]int{"copied": 2}}
 	s := sectionOf(map[string]uint64{"copied?": 10, "strange?": 20})

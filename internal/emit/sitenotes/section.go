@@ -1,4 +1,4 @@
-// Package sitenotes writes sections of notes that tell of sites of a text section, for
+// Package sitenotes writes sections of notes about the sites of a text section, for
 // tracers that read the file. What the notes say is their formats' business; what is
 // here serves the linkers.
 //
@@ -60,7 +60,7 @@ func (w *Writer) Notes(rela bool) *Notes { return &Notes{layout: w.e.Object().En
 func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
-		Relocs: true, Expect: len(n.fields), Rela: n.rela, Like: text, Link: text,
+		Relocs: true, Expect: len(n.fields), Rela: n.rela, GroupOf: text, Link: text,
 	})
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
@@ -73,14 +73,14 @@ func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
 
 // keep adds the section that keeps text alive in gold, once.
 func (w *Writer) keep(text int, rela bool) error {
-	if !w.m.Traits().Gold || w.kept == text {
+	if !w.m.Traits().GoldSupported || w.kept == text {
 		return nil
 	}
 	w.kept = text
 	trap := w.m.Traits().Breakpoints[0]
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
-		Relocs: true, Expect: 1, Rela: rela, Like: text,
+		Relocs: true, Expect: 1, Rela: rela, GroupOf: text,
 	})
 	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: linkerset.SectionMark(w.e, w.m, text)})
 }

@@ -36,7 +36,7 @@ const semaphoreBase = "_.probes.base"
 // SemaphoreSuffix is what the names of semaphores end with.
 const SemaphoreSuffix = "_semaphore"
 
-// SemaphoreName is the symbol of a probe's semaphore, as SystemTap's macros call it.
+// SemaphoreName returns the symbol of a probe's semaphore, as SystemTap's macros call it.
 func SemaphoreName(provider, name string) string { return provider + "_" + name + SemaphoreSuffix }
 
 // Semaphores adds semaphores to an object.
@@ -81,7 +81,7 @@ func (s *Semaphores) add(sym uint32, name string, n elfreloc.NewSection, size ui
 	if sym == 0 {
 		sym = s.e.AddSymbol(symbol)
 	}
-	n.Like = s.e.AddGroup(sym)
+	n.GroupOf = s.e.AddGroup(sym)
 	n.Type, n.Flags, n.Rela = elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, s.m.Traits().Rela
 	symbol.Section = s.e.AddSection(n)
 	s.e.SetSymbol(sym, symbol)

@@ -41,8 +41,8 @@ const BaseSection = ".stapsdt.base"
 // baseSymbol is the symbol of BaseSection.
 const baseSymbol = "_.stapsdt.base"
 
-// Ours reports whether a section holds notes that a Writer has made.
-func Ours(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
+// IsNoteSection reports whether a section holds notes that a Writer has made.
+func IsNoteSection(s *elfreloc.Section) bool { return sitenotes.Is(s, Section) }
 
 // Writer adds notes to an object.
 type Writer struct {

@@ -46,7 +46,7 @@ type cType struct {
 	plainChar bool
 }
 
-// on is the type on a machine.
+// on returns the type on a machine.
 func (t cType) on(m arch.Machine) Type {
 	if t.plainChar {
 		t.Signed = !m.Traits().CharUnsigned
@@ -65,8 +65,8 @@ func (t cType) on(m arch.Machine) Type {
 var others = []string{"struct", "union", "class", "float", "double", "_Complex", "__int128"}
 
 // parseType finds the width and sign of a C type, as a string has it. The name of a
-// parameter may stand behind it. It reports false for what is no integer and no
-// pointer, or is not known.
+// parameter may stand behind it. It reports false for an unknown type, and
+// one that is neither an integer nor a pointer.
 func parseType(text string) (cType, bool) {
 	if strings.ContainsAny(text, "*&[(") {
 		return cType{Type: Type{Size: pointer}}, true
@@ -130,10 +130,9 @@ func Native(name string, m arch.Machine) Type {
 	return Type{Size: m.Traits().WordSize()}
 }
 
-// Passed finds the type of an argument that a macro of probes passes on, by the name that
-// the program has given it: a word, or what is shorter. Of one that is longer a word is
-// left.
-func Passed(name string, m arch.Machine) Type {
+// ArgumentType returns the type of an argument that a macro of probes passes on, by the
+// name that the program has given it: at most a word, to which longer ones are cut.
+func ArgumentType(name string, m arch.Machine) Type {
 	t := Native(name, m)
 	t.Size = min(t.Size, m.Traits().WordSize())
 	return t

@@ -91,7 +91,7 @@ func TestTypesOfADataModel(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
-	if got := Passed("long long", m); got != (Type{4, true}) {
+	if got := ArgumentType("long long", m); got != (Type{4, true}) {
 		t.Errorf("got %+v of a number that is passed as a word", got)
 	}
 	if got := Words(m); len(got) != 6 || got[0] != (Type{Size: 4}) {

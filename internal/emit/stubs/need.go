@@ -1,6 +1,6 @@
 // Package stubs finds out what a link of objects with probes still needs, and
 // writes the object that has it: probe objects with their providers, for probes
-// that no source defines, and functions for stubs that nobody converts.
+// that no source defines, and functions for stubs that are not converted.
 //
 // Definitions are weak, so that a real one, in an object that was not given, wins.
 //
@@ -148,7 +148,7 @@ var ErrNoObject = errors.New("no relocatable object is given, so the machine is 
 func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	if m != nil {
 		if r := m.Traits().CheckThunk(n.thunk); r != nil {
-			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Got, r.Fix)}
+			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Reason, r.Hint)}
 		}
 	}
 	n.machine = m
@@ -257,7 +257,7 @@ func (n *Need) addProbe(object, id, user string) *probe {
 // addRecords takes in the probes that the records of a conversion refer to.
 func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
 	if n.machine == nil {
-		return nil // then nobody has converted it
+		return nil // then it is not converted
 	}
 	im, err := image.Open(o, n.machine)
 	if err != nil {
@@ -295,7 +295,7 @@ func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
 func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry) error {
 	id, ok := strings.CutPrefix(e.Probe.Symbol, n.opts.ProbePrefix)
 	if !ok || id == "" {
-		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is no name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
+		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is not the name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
 	}
 	n.addProbe(e.Probe.Symbol, id, o.Name)
 	return nil

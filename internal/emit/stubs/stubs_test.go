@@ -77,7 +77,7 @@ func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := reader.Of(ref)
+		p, err := reader.Lookup(ref)
 		if err != nil || ref.Undefined {
 			t.Errorf("%s: %+v, %v", file.Name, ref, err)
 		}
@@ -98,7 +98,7 @@ func TestProbesReadBack(t *testing.T) {
 			t.Errorf("%s: only %d probes", name, len(all))
 		}
 		for id, p := range all {
-			if want := linkerset.FromID(id); p.Provider != want.Provider || p.Name != want.Name || p.Module != "" || p.Function != "" {
+			if want := linkerset.ProbeFromID(id); p.Provider != want.Provider || p.Name != want.Name || p.Module != "" || p.Function != "" {
 				t.Errorf("%s: %+v", name, p)
 			}
 		}
@@ -133,7 +133,7 @@ func TestMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made, err := stubs.Made(o); err != nil || made != c.want {
+		if made, err := stubs.IsGenerated(o); err != nil || made != c.want {
 			t.Errorf("%s: %v, %v", c.file.Name, made, err)
 		}
 	}
@@ -163,7 +163,7 @@ func check(t *testing.T, file objects.File) (made bool) {
 	if err != nil {
 		t.Fatalf("%s: %v", file.Name, err)
 	}
-	if ours, err := stubs.Made(o); err != nil || !ours {
+	if ours, err := stubs.IsGenerated(o); err != nil || !ours {
 		t.Errorf("%s: it is not recognised: %v", file.Name, err)
 	}
 	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {

@@ -208,9 +208,9 @@ func (w *writer) insns(insns []arch.Insn, label string) {
 	}
 }
 
-// Made reports whether an object is one that this package has made, or an
-// assembler of its source: nothing is lost when it is written again.
-func Made(o *elfreloc.Object) (bool, error) {
+// IsGenerated reports whether an object was made by this package, or by an assembler
+// from its source: nothing is lost when it is written again.
+func IsGenerated(o *elfreloc.Object) (bool, error) {
 	syms, err := o.Symbols()
 	if err != nil {
 		return false, err

@@ -58,9 +58,9 @@ type Probe struct {
 	Site      linkerset.Ref
 }
 
-// Ours reports whether a section tells that a Writer has been at an object: there is
-// one for each text section, with notes or without.
-func Ours(s *elfreloc.Section) bool { return s.Name == functionSection }
+// IsNoteSection reports whether a section was made by a Writer: there is one for each
+// text section, with notes or without.
+func IsNoteSection(s *elfreloc.Section) bool { return s.Name == functionSection }
 
 // Writer adds notes to an object.
 type Writer struct {
@@ -76,7 +76,7 @@ func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e
 func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref, err error) {
 	names, at := functions(probes)
 	sym := w.e.SectionSymbol(w.e.AddSection(elfreloc.NewSection{
-		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, Like: text,
+		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, GroupOf: text,
 	}))
 	if len(probes) == 0 {
 		return nil, nil

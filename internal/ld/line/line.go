@@ -1,6 +1,6 @@
 // Package line reads the command line of a linker: which of its words are
 // input files, and in what state the linker reads them. What it does not know it
-// takes for a flag without a value, which nobody changes.
+// takes for a flag without a value, which is left as it is.
 //
 // Most rules are those that GNU ld, gold, lld and mold have in common; Rules has the
 // others. No linker is asked: one that starts to find out its own name takes longer than
@@ -42,7 +42,7 @@ type Line struct {
 	Args        []Arg
 	Relocatable bool
 	Output      string // "" for a.out
-	Folder      string // that mold changes to before anything else, or ""
+	Directory   string // that mold changes to before anything else, or ""
 	Sysroot     string
 	Path        []string // that libraries are searched in, as given
 	Rules       Rules    // of the linker that reads it
@@ -136,7 +136,7 @@ func (l *Line) keep(name, value string) {
 	case name == "output":
 		l.Output = value
 	case name == "directory":
-		l.Folder = value
+		l.Directory = value
 	case name == "sysroot":
 		l.Sysroot = value
 	case name == "library-path":

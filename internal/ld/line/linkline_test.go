@@ -80,10 +80,10 @@ func TestInputs(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C folder a.o"), GNURules)
+	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), GNURules)
 	l.Args = nil
 	want := &Line{
-		Rules: GNURules, Relocatable: true, Output: "out", Folder: "folder", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
+		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
 		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
 	}
 	if diff := cmp.Diff(want, l); diff != "" {
@@ -160,7 +160,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// wordsOf are those of all arguments.
+// wordsOf returns those of all arguments.
 func wordsOf(args []Arg) []string {
 	var all []string
 	for i := range args {

@@ -106,7 +106,7 @@ func matchOrSame(pattern, name string) bool {
 var slashes = strings.NewReplacer("/", "\x01", string(filepath.Separator), "\x01", "[!", "[^")
 
 // match is fnmatch without flags, as linkers use it: * and ? match a slash too. Nearly
-// every word of a script is no pattern, or one of section names, so the beginning and
+// every word of a script is plain, or a pattern of section names, so the beginning and
 // the end are compared first.
 func match(pattern, name string) bool {
 	first := strings.IndexAny(pattern, `*?[\`)

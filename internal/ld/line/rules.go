@@ -51,7 +51,7 @@ var (
 // tells.
 func (l *Line) directories() (all []string) {
 	for _, directory := range l.searched() {
-		all = append(all, l.InFolder(directory))
+		all = append(all, l.InDirectory(directory))
 	}
 	return all
 }

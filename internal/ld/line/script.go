@@ -44,12 +44,12 @@ type SectionName struct {
 
 // Script is what a linker script says of files.
 type Script struct {
-	Text     string
-	Inputs   []Name // that INPUT, GROUP and STARTUP name, with -l
-	Includes []Include
-	Folders  []string // of SEARCH_DIR
-	Patterns []Pattern
-	Words    []string // everything else that is not understood, each once
+	Text        string
+	Inputs      []Name // that INPUT, GROUP and STARTUP name, with -l
+	Includes    []Include
+	Directories []string // of SEARCH_DIR
+	Patterns    []Pattern
+	Words       []string // everything else that is not understood, each once
 }
 
 // Context is a part of a script that has a grammar of its own.
@@ -134,7 +134,7 @@ func (p *scriptParser) topLevel() {
 			p.include(TopLevel)
 		case "SEARCH_DIR":
 			if p.take("(") && !p.atEnd() && !p.is(")") {
-				p.script.Folders = append(p.script.Folders, p.next().Text)
+				p.script.Directories = append(p.script.Directories, p.next().Text)
 				p.take(")")
 			}
 		case "SECTIONS", "OVERWRITE_SECTIONS":
@@ -218,8 +218,8 @@ type lexer struct {
 // single are the characters that are words.
 const single = "(){},;"
 
-// next is the next word, or an empty one at the end. A bracket of any kind is a word, but
-// those of a pattern like [ab].o.
+// next returns the next word, or an empty one at the end. A bracket of any kind is a word,
+// but those of a pattern like [ab].o.
 func (l *lexer) next() Name {
 	l.blank()
 	start, rest := l.at, l.text[l.at:]
@@ -244,8 +244,8 @@ func (l *lexer) next() Name {
 	return Name{Span{start, l.at}, rest[:n], false}
 }
 
-// ends are the characters that end a word. A comma is part of a name to GNU ld and gold, but
-// for its first character; to GNU ld, of a pattern even that.
+// ends returns the characters that end a word. A comma is part of a name to GNU ld and
+// gold, but for its first character; to GNU ld, of a pattern even that.
 func (l *lexer) ends() string {
 	if l.dialect == GNU || l.dialect == Gold {
 		return space + `(){};"`

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// summary is what a script says of files, as words.
+// summary returns what a script says of files, as words.
 func summary(s *Script) string {
 	var all []string
 	for _, name := range s.Inputs {
@@ -19,8 +19,8 @@ func summary(s *Script) string {
 	for _, i := range s.Includes {
 		all = append(all, fmt.Sprint("include ", i.Within, " ", i.Text))
 	}
-	for _, f := range s.Folders {
-		all = append(all, "folder "+f)
+	for _, f := range s.Directories {
+		all = append(all, "directory "+f)
 	}
 	for _, p := range s.Patterns {
 		text := s.Text[p.Start:p.End]
@@ -53,7 +53,7 @@ func TestParseScript(t *testing.T) {
 	}{
 		{TopLevel, "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( /lib64/ld.so ) )\n",
 			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|OUTPUT_FORMAT|(|elf64-x86-64|)", GNU},
-		{TopLevel, `INPUT(-lm "a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|folder x y", GNU},
+		{TopLevel, `INPUT(-lm "a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|directory x y", GNU},
 		{TopLevel, "SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", "-*first.o|-lib[a-z].a:b.o|* .text-", GNU},
 		{TopLevel, "SECTIONS { . = 0x100 + b.o(x); .a ALIGN(4) : AT(b.o) { . = b.o(.x); x=b.o(.x); KEEP(*(.a .b)) \"b c.o\"(.text) b.o } > RAM AT> ROM :p =0x90 INCLUDE more }",
 			`include 1 more|* .a .b+|"b c.o" .text|b.o`, GNU},

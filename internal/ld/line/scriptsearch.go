@@ -11,7 +11,7 @@ import (
 // ScriptPlace is from where the names in a script are looked up.
 type ScriptPlace struct {
 	Script string // as the linker has opened it
-	// First is the folder that its relative names are looked up in first, with a slash at
+	// First is the directory that its relative names are looked up in first, with a slash at
 	// the end, or "". Which it is depends on the linker.
 	First  string
 	Static bool // libraries are archives
@@ -90,7 +90,7 @@ func (d Dialect) NamesLibrary(word Name) bool {
 // firstFile returns the first path that leads to a file; info is nil if none does.
 func (l *Line) firstFile(paths []string) (found ScriptInput, info os.FileInfo) {
 	for _, path := range paths {
-		file := l.InFolder(path)
+		file := l.InDirectory(path)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			return ScriptInput{Path: path, File: file}, info
 		}
@@ -98,8 +98,8 @@ func (l *Line) firstFile(paths []string) (found ScriptInput, info os.FileInfo) {
 	return ScriptInput{}, nil
 }
 
-// scriptInputs are the files that a name may be of, the first of which that is there is
-// meant, but for some linkers one of maybe, if it is there.
+// scriptInputs returns the files that a name may be of, the first of which that is there
+// is meant, but for some linkers one of maybe, if it is there.
 func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, maybe []string) {
 	rooted := l.inSysroot(name)
 	switch {
@@ -125,10 +125,10 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 		files = []string{name}
 	}
 	if d == Gold && strings.Contains(name, "/") {
-		return files, maybe // it looks for names in lists of what is in folders
+		return files, maybe // it looks for names in lists of what is in directories
 	}
-	for _, folder := range l.searched() {
-		files = append(files, folder+"/"+name)
+	for _, directory := range l.searched() {
+		files = append(files, directory+"/"+name)
 	}
 	return files, maybe
 }
@@ -138,13 +138,13 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 func (l *Line) ScriptFile(name string) (path, file string) {
 	files := []string{l.inSysroot(name)}
 	if !filepath.IsAbs(files[0]) {
-		for _, folder := range l.searched() {
-			files = append(files, folder+"/"+name)
+		for _, directory := range l.searched() {
+			files = append(files, directory+"/"+name)
 		}
 	}
 	for _, path := range files {
-		if info, err := os.Stat(l.InFolder(path)); err == nil && info.Mode().IsRegular() {
-			return path, l.InFolder(path)
+		if info, err := os.Stat(l.InDirectory(path)); err == nil && info.Mode().IsRegular() {
+			return path, l.InDirectory(path)
 		}
 	}
 	return "", ""
@@ -156,19 +156,19 @@ func (l *Line) underSysroot(script string) bool {
 	if l.Sysroot == "" {
 		return false
 	}
-	root, err := os.Stat(l.InFolder(l.Sysroot))
+	root, err := os.Stat(l.InDirectory(l.Sysroot))
 	if err != nil {
 		return false
 	}
-	file, err := paths.Real(l.InFolder(script))
+	file, err := paths.Real(l.InDirectory(script))
 	if err != nil {
 		return false
 	}
-	for folder := paths.Directory(file); ; folder = paths.Directory(folder) {
-		if info, err := os.Stat(folder); err == nil && os.SameFile(info, root) {
+	for directory := paths.Directory(file); ; directory = paths.Directory(directory) {
+		if info, err := os.Stat(directory); err == nil && os.SameFile(info, root) {
 			return true
 		}
-		if folder == paths.Directory(folder) {
+		if directory == paths.Directory(directory) {
 			return false
 		}
 	}

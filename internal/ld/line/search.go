@@ -8,8 +8,8 @@ import (
 	"sdtconvert/internal/paths"
 )
 
-// Candidates are the files that -l may stand for, the likeliest first: a linker
-// passes over those that are for another machine. Folders that the linker knows by
+// Candidates returns the files that -l may stand for, the likeliest first: a linker
+// passes over those that are for another machine. Directories that the linker knows by
 // itself are not searched.
 func (l *Line) Candidates(arg *Arg) []string {
 	var names []string
@@ -25,9 +25,9 @@ func (l *Line) Candidates(arg *Arg) []string {
 		names = append(names, "lib"+arg.Value+".a")
 	}
 	var found []string
-	for _, folder := range l.directories() {
+	for _, directory := range l.directories() {
 		for _, name := range names {
-			file := folder + "/" + name // as linkers show it
+			file := directory + "/" + name // as linkers show it
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 				found = append(found, file)
 			}
@@ -54,10 +54,10 @@ func (l *Line) inSysroot(path string) string {
 	return path
 }
 
-// InFolder is where a path leads that is given to the linker.
-func (l *Line) InFolder(path string) string {
-	if l.Folder == "" || filepath.IsAbs(path) {
+// InDirectory returns where a path leads that is given to the linker.
+func (l *Line) InDirectory(path string) string {
+	if l.Directory == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return paths.Join(l.Folder, path)
+	return paths.Join(l.Directory, path)
 }

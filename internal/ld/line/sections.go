@@ -12,7 +12,7 @@ var (
 		"ASSERT", "PROVIDE", "PROVIDE_HIDDEN", "HIDDEN", "BYTE", "SHORT", "LONG", "QUAD", "SQUAD", "FILL", "INPUT_SECTION_FLAGS",
 		"ALIGN", "AT", "NOCROSSREFS",
 	}
-	// alone are words that are no names.
+	// alone are words other than names.
 	alone = []string{"CONSTRUCTORS", "CREATE_OBJECT_SYMBOLS", "LINKER_VERSION", ",", ";"}
 
 	sorts = []string{

@@ -81,7 +81,7 @@ func check(t *testing.T, linker, name string) (told bool) {
 	out, _ := tools.Try(linker, args...)
 	read := func(file string) bool { return slices.Contains(strings.Split(out, "\n"), file) }
 	if name == "-R" || strings.HasSuffix(name, "-just-symbols") {
-		return false // such a file is read, but is no input
+		return false // such a file is read, but is not an input
 	}
 	if !read("b.o") || strings.Contains(out, "unknown") || strings.Contains(out, "unrecognized") {
 		return false

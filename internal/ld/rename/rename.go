@@ -37,12 +37,12 @@ func (n *Names) Add(name, instead string) {
 	}
 }
 
-// Prefix is what all names begin with.
+// Prefix returns what all names begin with.
 func (n *Names) Prefix() string { return string(n.prefix) }
 
-// Spelled has a name for each of n, as some format writes it: names changed by one
+// Respell returns the names of n as some format writes them: names changed by one
 // function, and what takes their place by another.
-func (n *Names) Spelled(name, instead func(string) string) *Names {
+func (n *Names) Respell(name, instead func(string) string) *Names {
 	with := New(name(string(n.prefix)))
 	for _, was := range slices.Sorted(maps.Keys(n.names)) {
 		with.Add(name(was), instead(n.names[was]))
@@ -112,7 +112,7 @@ func (w *writer) flush(end bool) error {
 			break
 		}
 		name, instead := w.lookup(text)
-		if name == "" { // a file that nobody was told of
+		if name == "" { // an unknown file
 			out = append(out, w.prefix...)
 			text = text[len(w.prefix):]
 			continue
@@ -141,7 +141,7 @@ func (w *writer) undecided(text []byte) bool {
 	return false
 }
 
-// beginning is the length of the longest end of text that a prefix begins with.
+// beginning returns the length of the longest end of text that a prefix begins with.
 func beginning(text, prefix []byte) int {
 	for l := min(len(text), len(prefix)-1); l > 0; l-- {
 		if bytes.HasPrefix(prefix, text[len(text)-l:]) {

@@ -57,7 +57,7 @@ func TestPrompt(t *testing.T) {
 
 func TestSpelled(t *testing.T) {
 	escape := func(s string) string { return strings.ReplaceAll(s, " ", `\ `) }
-	escaped := names().Spelled(escape, escape)
+	escaped := names().Respell(escape, escape)
 	if got := string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))); got != `out: lib\ p.a` {
 		t.Errorf("%q", got)
 	}

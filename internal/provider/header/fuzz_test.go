@@ -37,8 +37,8 @@ func FuzzWrite(f *testing.F) {
 				continue
 			}
 			data := Write(name, file.Providers, form)
-			if clean := filepath.Base(name) == name && name != "." && name != ".."; clean && !bytes.Equal(data, Write("folder/"+name, file.Providers, form)) {
-				t.Fatal("other bytes in another folder")
+			if clean := filepath.Base(name) == name && name != "." && name != ".."; clean && !bytes.Equal(data, Write("directory/"+name, file.Providers, form)) {
+				t.Fatal("other bytes in another directory")
 			}
 			checkHeader(t, string(data), file.Providers)
 		}

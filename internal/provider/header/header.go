@@ -69,7 +69,7 @@ func Write(path string, providers []*provider.Provider, form Form) []byte {
 	return []byte(b.String())
 }
 
-// guardName is the macro that headers of other programs define, too.
+// guardName returns the macro that headers of other programs define, too.
 func guardName(path string) string {
 	name := []byte("_" + strings.ToUpper(filepath.Base(path)))
 	for i, c := range name {
@@ -93,8 +93,8 @@ func numbered(prefix string) func(int) string {
 	return func(i int) string { return fmt.Sprint(prefix, i) }
 }
 
-// macros are the macros for notes, one for each number of arguments. No macro takes any
-// number of them, which C90 has not.
+// macros returns the macros for notes, one for each number of arguments. No macro takes
+// any number of them, which C90 has not.
 func macros() string {
 	var b strings.Builder
 	ours, none, _ := strings.Cut(notesText, "#else /* no notes */\n")

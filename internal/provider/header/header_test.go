@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 		for _, form := range []Form{Notes, Shared, Stubs, Calls} {
 			text := string(Write("some/probes.h.tmp", providers, form))
 			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
-				t.Errorf("%s: other bytes in another folder", path)
+				t.Errorf("%s: other bytes in another directory", path)
 			}
 			if !strings.Contains(text, "\n#define _PROBES_H_TMP\n") {
 				t.Errorf("%s: no guard", path)

@@ -37,7 +37,7 @@ func (d *DOF) OpenDrti(path string) error {
 	return err
 }
 
-// symbol is the name of the format's symbol.
+// symbol returns the name of the format's symbol.
 func (d *DOF) symbol() string {
 	if d.Lazy {
 		return dof.LazySymbol
@@ -58,7 +58,7 @@ func (t *Target) CheckDOF(d DOF) error {
 		return &elfreloc.Error{File: d.Drti.Name, Err: fmt.Errorf(format, args...)}
 	}
 	if withoutFlags(d.Drti) != abi || d.Drti.Type != elf.ET_REL {
-		return fail("is no object of %v, %v", abi.Machine, abi.Class)
+		return fail("is not an object of %v, %v", abi.Machine, abi.Class)
 	}
 	syms, err := d.Drti.Symbols()
 	if err != nil {
@@ -114,8 +114,8 @@ func (r objectReader) ReadAt(b []byte, off int64) (int, error) {
 	return copy(b, data), err
 }
 
-// base is the object that the format is added to: drti, or one of notes alone, for linkers
-// that ask for them.
+// base returns the object that the format is added to: drti, or one of notes alone, for
+// linkers that ask for them.
 func (t *Target) base(d DOF) (*elfreloc.Object, error) {
 	if d.Drti != nil && len(d.Providers) > 0 {
 		return d.Drti, nil

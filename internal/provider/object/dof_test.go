@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// assembled is an object of amd64.
+// assembled returns an object of amd64.
 func assembled(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "as")
@@ -79,11 +79,11 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 }
 
 func TestUselessDrti(t *testing.T) {
-	arm64 := filepath.Join(objects.Folder(), "calls.arm64-gcc12-O2.o")
+	arm64 := filepath.Join(objects.Directory(), "calls.arm64-gcc12-O2.o")
 	for path, want := range map[string]string{
 		assembled(t, "nop\n"):                                "does not register __SUNW_dof",
 		assembled(t, ".globl __SUNW_dof\n__SUNW_dof: nop\n"): "defines __SUNW_dof, which is what it is to register",
-		arm64: "is no object of EM_X86_64, ELFCLASS64",
+		arm64: "is not an object of EM_X86_64, ELFCLASS64",
 	} {
 		d := DOF{}
 		if err := d.OpenDrti(path); err != nil {

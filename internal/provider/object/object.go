@@ -45,8 +45,8 @@ func (t *Target) ABI() elfreloc.ABI {
 	return withoutFlags(t.empty)
 }
 
-// withoutFlags is the ABI of an object without its flags, in which the objects of a link may
-// differ.
+// withoutFlags returns the ABI of an object without its flags, in which the objects of a
+// link may differ.
 func withoutFlags(o *elfreloc.Object) elfreloc.ABI {
 	abi := o.ABI()
 	abi.Flags = 0
@@ -90,7 +90,7 @@ func isLibtool(src *input.Source) bool {
 func (t *Target) add(o *elfreloc.Object) error {
 	fail := func(err error) error { return &elfreloc.Error{File: o.Name, Err: err} }
 	if o.Type != elf.ET_REL {
-		return fail(errors.New("is no object, but what a linker has made"))
+		return fail(errors.New("is linked, and not an object"))
 	}
 	if err := t.addSystem(o.OSABI()); err != nil {
 		return fail(err)
@@ -124,7 +124,7 @@ func (t *Target) Name(name string, flags []string) error {
 			class = elf.ELFCLASS64
 		}
 		if abi, ok = machines.OfClass(abi, class); !ok {
-			return fmt.Errorf("%s: nobody knows which machine that is for %s; give an object of the link", flag, name)
+			return fmt.Errorf("%s: unknown machine for %s; give an object of the link", flag, name)
 		}
 	}
 	return t.set(abi)
@@ -140,7 +140,7 @@ func (t *Target) set(abi elfreloc.ABI) error {
 	return err
 }
 
-// blank is an object of nothing but a header (gABI, "ELF Header").
+// blank returns an object of nothing but a header (gABI, "ELF Header").
 func blank(abi elfreloc.ABI, osABI elf.OSABI) (*elfreloc.Object, error) {
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if abi.Data == elf.ELFDATA2MSB {

@@ -95,7 +95,7 @@ func TestOfTargets(t *testing.T) {
 		}
 		check(t, f, elf.STV_HIDDEN)
 		promises := machines.Lookup(abi)
-		if has := f.Section(".note.gnu.property") != nil; has != (promises != nil && promises.Traits().Features.Known != 0) {
+		if has := f.Section(".note.gnu.property") != nil; has != (promises != nil && promises.Traits().Features.Supported != 0) {
 			t.Errorf("%s: promises: %v", name, has)
 		}
 	}
@@ -107,7 +107,7 @@ func TestNames(t *testing.T) {
 		want        string
 	}{
 		{"amd64", "-O2 -m32", "EM_386"}, {"i386", "-m64", "EM_X86_64"}, {"x86_64-linux-gnu", "-m32 -m64", "EM_X86_64"},
-		{"riscv64", "-m32", "-m32: nobody knows which machine that is for riscv64; give an object of the link"},
+		{"riscv64", "-m32", "-m32: unknown machine for riscv64; give an object of the link"},
 		{"vax-dec", "", "the machine of vax-dec is not known; give an object of the link"},
 	} {
 		target := &Target{}
@@ -186,7 +186,7 @@ func TestRefused(t *testing.T) {
 		{[]string{file(t, one, nil), file(t, "calls.arm64-gcc12-O2.o", nil)}, "they are not of one link", Linux},
 		{[]string{file(t, one, nil), file(t, one, osabi)}, "does not say so: they are not of one link, unless --target says FreeBSD", Linux},
 		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", Illumos},
-		{[]string{file(t, one, linked)}, "is no object, but what a linker has made", Linux},
+		{[]string{file(t, one, linked)}, "is linked, and not an object", Linux},
 		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", Linux},
 		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", Linux},
 		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", FreeBSD},

@@ -11,10 +11,10 @@ import (
 
 // What Write and WriteDOF make is recognised, and what anything else makes is not, even of it.
 func TestIsOwn(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	check := func(what string, data []byte, want bool) string {
 		t.Helper()
-		path := filepath.Join(folder, "x.o")
+		path := filepath.Join(directory, "x.o")
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestIsOwn(t *testing.T) {
 		tools.Need(t, "ld")
 		path := check("semaphores", semaphores, true)
 		for _, with := range []string{"\tnop\n", "\t.data\n\t.long 1\n\t.file \"a.c\"\n"} {
-			joined := filepath.Join(folder, "joined.o")
+			joined := filepath.Join(directory, "joined.o")
 			tools.Must(t, "ld", "-r", "-o", joined, path, assembled(t, with))
 			data, err := os.ReadFile(joined)
 			if err != nil {

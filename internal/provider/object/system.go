@@ -52,28 +52,29 @@ var systems = [...]system{
 func (s System) String() string   { return systems[s].name }
 func (s System) osABI() elf.OSABI { return systems[s].osABI }
 
-// Patch is how objects of the system are converted.
+// Patch returns how objects of the system are converted.
 func (s System) Patch() patch.DOF { return systems[s].aliases }
 
-// Macros are those that compilers for the system have and others do not, nil for Linux.
+// Macros returns those that compilers for the system have and others do not, nil for
+// Linux.
 func (s System) Macros() []string { return systems[s].macros }
 
 // DOF reports whether probes are in DTrace's object format there.
 func (s System) DOF() bool { return s != Linux }
 
-// LongestFunction is how long the name of a function may be, in bytes with its NUL.
+// LongestFunction returns how long the name of a function may be, in bytes with its NUL.
 func (s System) LongestFunction() int { return systems[s].function }
 
-// Drti is where DTrace's code that registers a program is, in a tree of the system.
+// Drti returns where DTrace's code that registers a program is, in a tree of the system.
 func (s System) Drti(sysroot string) string {
 	return paths.Join(sysroot, filepath.FromSlash(systems[s].drti))
 }
 
-// ErrSystem says that nobody here knows how a system has probes.
+// ErrSystem says that a system's form of probes is not known.
 var ErrSystem = errors.New("has no form of probes that is known here; --target names a system that has")
 
-// ParseSystem finds the system that a triplet, or a name that Go has for one, tells of. One
-// without a system is of Linux.
+// ParseSystem returns the system of a triplet, or of a name that Go has for one; Linux if
+// it has none.
 func ParseSystem(name string) (System, error) {
 	for _, known := range []struct {
 		word string
@@ -91,8 +92,8 @@ func ParseSystem(name string) (System, error) {
 	return Linux, nil
 }
 
-// addSystem takes in what an object tells of its system: illumos' compilers tell nothing,
-// or that it is Solaris.
+// addSystem adds what an object says about its system: illumos' compilers say nothing,
+// or Solaris.
 func (t *Target) addSystem(abi elf.OSABI) error {
 	told := Linux
 	switch abi {

@@ -32,7 +32,7 @@ type compiler struct {
 }
 
 // ErrNone says that there is no compiler.
-var ErrNone = errors.New("-C needs a C compiler, and there is none: install one, or name it with CC, CPP or -x cpppath")
+var ErrNone = errors.New("-C needs a C compiler, and found none: install one, or name it with CC, CPP or -x cpppath")
 
 // ownNames are the compilers that are looked for where nothing names one.
 var ownNames = []string{"cc", "gcc", "clang", "cpp"}
@@ -71,7 +71,7 @@ func (o *Options) compiler() (compiler, error) {
 		o.Target.name(), strings.Join(candidates[0], " "), triplets[0])
 }
 
-// named is the compiler that the command line or the environment names, nil for none.
+// named returns the compiler that the command line or the environment names, nil for none.
 func (o *Options) named() []string {
 	if o.Program != "" {
 		return []string{o.Program}
@@ -91,8 +91,8 @@ func (o *Options) named() []string {
 	return words
 }
 
-// words are the words of a variable, without flags that write dependencies: of p.d, compilers
-// write these to p.d itself.
+// words returns the words of a variable, without flags that write dependencies: of p.d,
+// compilers write these to p.d itself.
 func (o *Options) words(variable string) (words []string) {
 	all := line.Split([]byte(o.Process.Getenv(variable)))
 	for i := 0; i < len(all); i++ {
@@ -107,7 +107,7 @@ func (o *Options) words(variable string) (words []string) {
 	return words
 }
 
-// installed are the compilers that are installed.
+// installed returns the compilers that are installed.
 func (o *Options) installed() (all [][]string) {
 	names := slices.Clone(ownNames)
 	if t := o.Target.Triplet; t != "" {

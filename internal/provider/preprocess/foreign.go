@@ -19,7 +19,7 @@ import (
 )
 
 // Macros that compilers define by which systems are known. linux are those of Linux,
-// others those of systems that are no target.
+// others those of systems that are not targets.
 var (
 	linux  = []string{"__linux__", "__linux", "__gnu_linux__"}
 	others = []string{
@@ -34,7 +34,7 @@ var (
 // release is a macro whose value is a number of the release.
 const release = "__FreeBSD__"
 
-// systemMacros are the macros by which a system is known.
+// systemMacros returns the macros by which a system is known.
 func systemMacros(s object.System) []string {
 	if s == object.Linux {
 		return linux
@@ -51,7 +51,7 @@ func (o *Options) undefine(words []string) (flags []string, ok bool) {
 	flags = []string{"-undef", "-nostdinc", "-dU", "-Wundef", "-fno-diagnostics-show-caret"}
 	for _, name := range slices.Concat(common, systemMacros(o.Target.System)) {
 		value := "1"
-		if name == release { // whoever tests that is told that only a compiler knows it
+		if name == release { // a test of that is told that only a compiler knows it
 			value = "__FreeBSD_version"
 		}
 		flags = append(flags, "-D"+name+"="+value)

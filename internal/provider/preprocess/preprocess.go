@@ -72,7 +72,7 @@ func (o *Options) File(path string) (text string, err error) {
 	out, err := o.run(append(words, file), "", stderr)
 	said.passOn(o.Process.Stderr)
 	if err != nil && c.foreign {
-		err = fmt.Errorf("%w; it is no compiler for %s and has none of its headers: name one with CC or -x cpppath", err, o.Target.name())
+		err = fmt.Errorf("%w; it is not a compiler for %s and has none of its headers: name one with CC or -x cpppath", err, o.Target.name())
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: -C: %s -E: %w", path, strings.Join(c.words, " "), err)
@@ -85,7 +85,8 @@ func (o *Options) File(path string) (text string, err error) {
 	return string(out), nil
 }
 
-// environ is the environment of a compiler. What it says is read, so it is not translated.
+// environ returns the environment of a compiler. What it says is read, so it is not
+// translated.
 func (o *Options) environ() []string { return o.Process.EnvironWith("LC_ALL", "C") }
 
 // passOn hides what a writer is: a file would be given to the compiler itself, which may be

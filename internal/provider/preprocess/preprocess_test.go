@@ -33,7 +33,7 @@ func program(t *testing.T, text string) string {
 	return path
 }
 
-// options are those of a run with an environment of its own.
+// options returns those of a run with an environment of its own.
 func options(t *testing.T, environ ...string) (*Options, *strings.Builder) {
 	t.Helper()
 	var stderr strings.Builder
@@ -43,7 +43,7 @@ func options(t *testing.T, environ ...string) (*Options, *strings.Builder) {
 	return &Options{Process: &process.Process{Stderr: &stderr, Environ: environ}, Target: Target{HasSystem: true}}, &stderr
 }
 
-// source writes a provider file into the folder of the test, which becomes the current one.
+// source writes a provider file into the directory of the test, which becomes the current one.
 func source(t *testing.T, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -132,7 +132,7 @@ func zombie(pid int) bool {
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// probes are the names of the probes in what was preprocessed.
+// probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
 	f, err := provider.Parse(provider.NewLines("p.d", text))
@@ -175,7 +175,7 @@ const machine = `#if __x86_64__
 #endif
 `
 
-// targetOf is a target that a triplet names.
+// targetOf returns a target that a triplet names.
 func targetOf(t *testing.T, triplet string) Target {
 	t.Helper()
 	system, err := object.ParseSystem(triplet)
@@ -204,7 +204,7 @@ func TestTargets(t *testing.T) {
 		{"gcc", "aarch64-linux-gnu", "#if MINE || defined YOURS\n#endif\n", "on_linux on_unix"},
 		{"gcc", "aarch64-linux-gnu", machine, "p.d: whether __aarch64__ is defined only a compiler for aarch64-linux-gnu knows; name one with CC or -x cpppath, or give -U __aarch64__"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#ifdef __SIZEOF_POINTER__\n#endif\n", "p.d: whether __SIZEOF_POINTER__ is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __SIZEOF_POINTER__"},
-		{"gcc", "x86_64-unknown-freebsd14.0", "#include <sys/types.h>\n", "p.d: -C: gcc -E: exit status 1; it is no compiler for x86_64-unknown-freebsd14.0 and has none of its headers: name one with CC or -x cpppath"},
+		{"gcc", "x86_64-unknown-freebsd14.0", "#include <sys/types.h>\n", "p.d: -C: gcc -E: exit status 1; it is not a compiler for x86_64-unknown-freebsd14.0 and has none of its headers: name one with CC or -x cpppath"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#if __GNUC__ > 3\n#endif\n", "p.d:17:5: whether __GNUC__ is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __GNUC__"},
 		{"gcc", "x86_64-unknown-freebsd14.0", "#if __FreeBSD__ >= 13\n#endif\n", "p.d: whether __FreeBSD_version is defined only a compiler for x86_64-unknown-freebsd14.0 knows; name one with CC or -x cpppath, or give -U __FreeBSD_version"},
 	} {
@@ -227,7 +227,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// For objects whose triplet is not known clang is no compiler.
+// For objects whose triplet is not known clang is not a compiler.
 func TestNoCompilerForObjects(t *testing.T) {
 	tools.Need(t, clang)
 	path := source(t, "")

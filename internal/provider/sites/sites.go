@@ -63,7 +63,7 @@ func New(providers []*provider.Provider, d patch.DOF) *Set {
 	return s
 }
 
-// Options are how the objects are converted.
+// Options returns how the objects are converted.
 func (s *Set) Options() patch.Options { return s.options }
 
 // Add adds the sites of a file, converted or not: an object, or an archive of some. What
@@ -71,7 +71,7 @@ func (s *Set) Options() patch.Options { return s.options }
 func (s *Set) Add(path string) error {
 	return input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
 		o, err := src.Relocatable(s.options.Names)
-		if errors.Is(err, input.ErrPassedOver) {
+		if errors.Is(err, input.ErrSkipped) {
 			return nil
 		}
 		if err != nil {
@@ -189,8 +189,8 @@ func (s *Set) mergeFunction(probe *provider.Probe, f *function) error {
 	return nil
 }
 
-// Providers are the providers that have sites, with the probes that have some. Names of
-// functions are cut to less than a number of bytes, the NUL among them.
+// Providers returns the providers that have sites, with the probes that have some. Names
+// of functions are cut to less than a number of bytes, the NUL among them.
 func (s *Set) Providers(function int) []dof.Provider {
 	var all []dof.Provider
 	for _, p := range s.providers {

@@ -53,8 +53,8 @@ func object(t *testing.T, stubs ...string) string {
 	return path + ".o"
 }
 
-// shape is what is told of probes: provider:probe, and functions with the number of sites
-// and of tests.
+// shape returns what is told of probes: provider:probe, and functions with the number of
+// sites and of tests.
 func shape(s *Set) (all []string) {
 	for _, p := range s.Providers(128) {
 		for _, probe := range p.Probes {

@@ -43,7 +43,7 @@ const (
 	Text           // a string or a character constant, with its quotes
 	Sign           // an operator or a parenthesis, of one character unless it is in signs
 	Directive      // a line that begins with #: what follows that, without comments
-	Bad            // what is none: Text says why
+	Bad            // not a token: Text says why
 )
 
 // Token is a word of a file.
@@ -93,7 +93,7 @@ func (s *Scanner) Rename(file string, line int) {
 	s.line = line - 1 // the directive's line is to end yet
 }
 
-// Pos is the place of what comes next.
+// Pos returns the place of what comes next.
 func (s *Scanner) Pos() Pos { return s.pos(s.at) }
 
 func (s *Scanner) pos(at int) Pos {
@@ -210,7 +210,8 @@ func (s *Scanner) space() (found bool) {
 	return found
 }
 
-// joined is the length of a backslash and the line end behind it, 0 where there is none.
+// joined returns the length of a backslash and the line end behind it, 0 where there is
+// none.
 func (s *Scanner) joined() int {
 	switch rest := s.text[s.at:]; {
 	case strings.HasPrefix(rest, "\\\n"):

@@ -23,8 +23,8 @@ func Regular(files ...objects.File) []byte { return collect(regularMagic, files)
 // Thin lists files, with an index. Their names are paths.
 func Thin(files ...objects.File) []byte { return collect(thinMagic, files) }
 
-// Member is a header, for contents of so many bytes. The name ends as its format wants
-// it.
+// Member returns a header, for contents of so many bytes. The name ends as its format
+// wants it.
 func Member(name string, size int) string {
 	return fmt.Sprintf("%-16s%-12d%-6d%-6d%-8s%-10d`\n", name, 0, 0, 0, "644", size)
 }

@@ -20,17 +20,17 @@ import (
 
 // File is an object in memory.
 type File struct {
-	Name string // without folders
+	Name string // without directories
 	Data []byte
 }
 
-// Folder is where the committed objects are.
-func Folder() string { return tools.Root("testdata", "objs") }
+// Directory returns where the committed objects are.
+func Directory() string { return tools.Root("testdata", "objs") }
 
 // Read reads a committed object.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(Folder(), name))
+	data, err := os.ReadFile(filepath.Join(Directory(), name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func Read(t testing.TB, name string) []byte {
 // Committed reads all committed objects of less than limit bytes.
 func Committed(t testing.TB, limit int64) []File {
 	t.Helper()
-	return readAll(t, filepath.Join(Folder(), "*.o"), limit)
+	return readAll(t, filepath.Join(Directory(), "*.o"), limit)
 }
 
 // Foreign reads the ELF files that Go's own tests of debug/elf use, of less
@@ -51,17 +51,17 @@ func Foreign(t testing.TB, limit int64) []File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
-	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+	directory := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
+	if _, err := os.Stat(directory); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return readAll(t, filepath.Join(folder, "*[!.c]"), limit)
+	return readAll(t, filepath.Join(directory, "*[!.c]"), limit)
 }
 
 // Paths returns the paths of all committed objects.
 func Paths(t testing.TB) []string {
 	t.Helper()
-	return matching(t, filepath.Join(Folder(), "*.o"))
+	return matching(t, filepath.Join(Directory(), "*.o"))
 }
 
 // matching returns the paths that match a pattern, of which there has to be one.
@@ -132,7 +132,7 @@ func Open(t testing.TB, data []byte) *elfreloc.Object {
 	return o
 }
 
-// Section is the index of the first section of a name.
+// Section returns the index of the first section of a name.
 func Section(t testing.TB, o *elfreloc.Object, name string) int {
 	t.Helper()
 	for i := range o.Sections {

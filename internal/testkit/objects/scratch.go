@@ -21,10 +21,10 @@ func NewScratch(t testing.TB) *Scratch {
 	return &Scratch{file}
 }
 
-// Path is where the file is.
+// Path returns where the file is.
 func (s *Scratch) Path() string { return s.file.Name() }
 
-// Write has the file hold data and nothing else.
+// Write makes the file hold data and nothing else.
 func (s *Scratch) Write(data []byte) error {
 	if _, err := s.file.WriteAt(data, 0); err != nil {
 		return err

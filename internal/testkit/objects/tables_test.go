@@ -7,7 +7,7 @@ import (
 	"sdtconvert/internal/testkit/objects"
 )
 
-// Who adds a machine adds an object of it to those whose tables are damaged.
+// A new machine adds an object to those whose tables are damaged.
 func TestOfEachMachineThereIsAnObject(t *testing.T) {
 	found := map[string]bool{}
 	for _, name := range objects.OfEachMachine {

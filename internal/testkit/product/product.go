@@ -25,7 +25,7 @@ import (
 // All reports whether whole products are to be run.
 func All() bool { return os.Getenv("SDTCONVERT_TESTS") == "all" }
 
-// strength is how many values have to meet: 0 stands for all of them.
+// strength returns how many values have to meet: 0 stands for all of them.
 func strength() int {
 	switch {
 	case All():
@@ -303,5 +303,5 @@ func spread[T any](name string, list []T, n int) []T {
 	return chosen
 }
 
-// Few is a list, and in a short run one of it, others for other names.
+// Few returns a list, and in a short run one of it, others for other names.
 func Few[T any](name string, list []T) []T { return Some(name, list, len(list)) }

@@ -48,8 +48,8 @@ func Add(f *testing.F) {
 // addImages adds what a linker makes of an object, where there is one for it.
 func addImages(f *testing.F, object []byte) {
 	f.Helper()
-	folder := f.TempDir()
-	in, out := filepath.Join(folder, "in.o"), filepath.Join(folder, "out")
+	directory := f.TempDir()
+	in, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "out")
 	if err := os.WriteFile(in, object, 0o666); err != nil {
 		f.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Files are the files in a folder, which has to be set before the first is made.
+// Files are the files in a directory, which has to be set before the first is made.
 type Files struct {
-	Folder string
-	mutex  sync.Mutex
-	made   map[string]*file
+	Directory string
+	mutex     sync.Mutex
+	made      map[string]*file
 }
 
 type file struct {
@@ -34,7 +34,7 @@ func (f *Files) Make(base string, words []string, build func(out string) error) 
 	}
 	m := f.made[key]
 	if m == nil {
-		m = &file{path: filepath.Join(f.Folder, fmt.Sprintf("%05d", len(f.made)), base)}
+		m = &file{path: filepath.Join(f.Directory, fmt.Sprintf("%05d", len(f.made)), base)}
 		f.made[key] = m
 	}
 	f.mutex.Unlock()

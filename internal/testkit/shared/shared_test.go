@@ -10,7 +10,7 @@ import (
 )
 
 func TestFilesAreMadeOnce(t *testing.T) {
-	f := Files{Folder: t.TempDir()}
+	f := Files{Directory: t.TempDir()}
 	made := 0
 	var all sync.WaitGroup
 	for range 8 {
@@ -40,15 +40,15 @@ func TestFilesAreMadeOnce(t *testing.T) {
 }
 
 func TestDriver(t *testing.T) {
-	f := Files{Folder: t.TempDir()}
-	folder, err := f.Driver("sh")
+	f := Files{Directory: t.TempDir()}
+	directory, err := f.Driver("sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(folder+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
+	if out, err := exec.Command(directory+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := f.Driver("no-such-linker"); err == nil {
-		t.Error("a linker that is missing is no failure")
+		t.Error("a linker that is missing is not a failure")
 	}
 }

@@ -35,8 +35,8 @@ type Probe struct {
 	Relative                 bool
 }
 
-// Start is where the function begins, for a file that is loaded at an address, of a module
-// that is loaded at another.
+// Start returns where the function begins, for a file that is loaded at an address, of a
+// module that is loaded at another.
 func (p *Probe) Start(file, module uint64) uint64 {
 	if p.Relative {
 		return p.Addr + file + p.Field

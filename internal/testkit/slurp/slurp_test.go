@@ -9,7 +9,7 @@ import (
 	"sdtconvert/internal/testkit/slurp"
 )
 
-// good is a file that kernels take.
+// good returns a file that kernels take.
 func good(t testing.TB) []byte {
 	t.Helper()
 	data, _, err := dof.Write(dof.Format{Order: binary.LittleEndian, LP64: true, Relocation: dof.Relative}, []dof.Provider{{

@@ -17,7 +17,7 @@ var (
 	Compilers = []Compiler{GCC, NamedGCC, OldClang, Clang}
 )
 
-// CallGraph has Clang write who calls whom, "" where it cannot.
+// CallGraph has Clang write the call graph, "" if it cannot.
 var CallGraph = callGraph()
 
 func callGraph() string {
@@ -27,11 +27,11 @@ func callGraph() string {
 	return "-fexperimental-call-graph-section"
 }
 
-// CC is the command of a machine's C compiler: its program, and the flags that
+// CC returns the command of a machine's C compiler: its program, and the flags that
 // choose the machine.
 func (m *Machine) CC(c Compiler) []string { return m.compiler(c, c.Name) }
 
-// CXX is the command of a machine's C++ compiler.
+// CXX returns the command of a machine's C++ compiler.
 func (m *Machine) CXX(c Compiler) []string { return m.compiler(c, c.CXX) }
 
 func (m *Machine) compiler(c Compiler, program string) []string {

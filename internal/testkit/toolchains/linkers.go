@@ -48,7 +48,7 @@ var lldCannot = map[Feature]string{
 	PluginWithR: "lld takes no plugin of GCC",
 }
 
-// moldCannot is what mold cannot do: 1.10 in the first suite, 2.37 in trixie.
+// moldCannot returns what mold cannot do: 1.10 in the first suite, 2.37 in trixie.
 func moldCannot() map[Feature]string {
 	cannot := map[Feature]string{
 		DynamicRELR:     "glibc loads no SHT_RELR of mold",
@@ -65,8 +65,8 @@ func moldCannot() map[Feature]string {
 	return cannot
 }
 
-// Can tells whether a linker has a feature.
+// Can reports whether a linker has a feature.
 func (l Linker) Can(f Feature) bool { return l.Cannot[f] == "" }
 
-// Use is the option that has a compiler's driver take a linker of this family.
+// Use returns the option that has a compiler's driver take a linker of this family.
 func (l Linker) Use() string { return "-fuse-ld=" + l.Family }

@@ -7,8 +7,8 @@ type LTO struct {
 	Flag     string // of the compiler, which asks for it
 }
 
-// LTOs are the usual ways of link-time optimisation: GCC's plugin in GNU's linkers, and
-// lld, which generates thin code of each file apart.
+// LTOs returns the usual ways of link-time optimisation: GCC's plugin in GNU's linkers,
+// and lld, which generates thin code of each file apart.
 func LTOs() []LTO {
 	return []LTO{
 		{GCC, AMD64.Linker("bfd"), "-flto"},

@@ -86,7 +86,7 @@ func hosted() (with, without []*Machine) {
 // All are Machines and Freestanding.
 func All() []*Machine { return slices.Clone(all) }
 
-// notLoong64 are the linkers of the suite that do not know loong64.
+// notLoong64 returns the linkers of the suite that do not know loong64.
 func notLoong64() []string {
 	if since("trixie") {
 		return []string{"gold"}
@@ -102,7 +102,7 @@ func loong64Linkers() map[string]map[Feature]string {
 	return map[string]map[Feature]string{"lld": {Static: notStarted, StaticPIE: notStarted}}
 }
 
-// noLoong64 are the compilers of the suite that do not know loong64.
+// noLoong64 returns the compilers of the suite that do not know loong64.
 func noLoong64() []string {
 	if since("trixie") {
 		return nil
@@ -110,7 +110,7 @@ func noLoong64() []string {
 	return []string{GCC.Name, NamedGCC.Name, OldClang.Name}
 }
 
-// beforeLLD18 are the linkers of the suite that are an lld older than 18.
+// beforeLLD18 returns the linkers of the suite that are an lld older than 18.
 func beforeLLD18() []string {
 	if since("sid") {
 		return nil
@@ -118,15 +118,15 @@ func beforeLLD18() []string {
 	return []string{"old-lld"}
 }
 
-// Foreign are the machines whose programs run under an emulator.
+// Foreign returns the machines whose programs run under an emulator.
 func Foreign() []*Machine {
 	return slices.DeleteFunc(slices.Clone(Machines), (*Machine).Native)
 }
 
-// Native tells whether a machine's tools are those without a prefix.
+// Native reports whether a machine's tools are those without a prefix.
 func (m *Machine) Native() bool { return m.Triplet == "" }
 
-// Tool is a program of binutils or of gcc for the machine.
+// Tool returns a program of binutils or of gcc for the machine.
 func (m *Machine) Tool(name string) string {
 	if m.Native() {
 		return name
@@ -143,7 +143,7 @@ func (m *Machine) Tools(names ...string) []string {
 	return all
 }
 
-// Sysroot is the folder of the machine's C library.
+// Sysroot returns the directory of the machine's C library.
 func (m *Machine) Sysroot() string {
 	if m.Native() {
 		return "/"
@@ -151,7 +151,7 @@ func (m *Machine) Sysroot() string {
 	return "/usr/" + m.Triplet
 }
 
-// Command is what runs a program of the machine.
+// Command returns what runs a program of the machine.
 func (m *Machine) Command(program string, args ...string) []string {
 	var words []string
 	if m.QEMU != "" {
@@ -180,19 +180,19 @@ func (m *Machine) Cannot(l Linker, f Feature) string {
 	return cmp.Or(l.Cannot[f], m.cannot[f])
 }
 
-// Has tells whether the suite has a compiler for the machine.
+// Has reports whether the suite has a compiler for the machine.
 func (m *Machine) Has(c Compiler) bool { return !slices.Contains(m.lacks, c.Name) }
 
-// Compilers are those of Compilers that the suite has for the machine.
+// Compilers returns those of Compilers that the suite has for the machine.
 func (m *Machine) Compilers() []Compiler {
 	return slices.DeleteFunc(slices.Clone(Compilers), func(c Compiler) bool { return !m.Has(c) })
 }
 
-// TakesMemory tells whether inline assembly of a compiler takes operands in memory, as
+// TakesMemory reports whether inline assembly of a compiler takes operands in memory, as
 // SystemTap's macros name them.
 func (m *Machine) TakesMemory(c Compiler) bool { return !c.Clang || !m.registers }
 
-// Linkers are the linkers that know the machine.
+// Linkers returns the linkers that know the machine.
 func (m *Machine) Linkers() []Linker {
 	var all []Linker
 	for _, l := range linkers {
@@ -203,12 +203,12 @@ func (m *Machine) Linkers() []Linker {
 	return all
 }
 
-// Newest are the linkers that know the machine, of each the newest version.
+// Newest returns the linkers that know the machine, of each the newest version.
 func (m *Machine) Newest() []Linker {
 	return slices.DeleteFunc(m.Linkers(), func(l Linker) bool { return l.old })
 }
 
-// Linker is one of Linkers by its name.
+// Linker returns one of Linkers by its name.
 func (m *Machine) Linker(name string) Linker {
 	for _, l := range m.Linkers() {
 		if l.Name == name {
@@ -218,7 +218,7 @@ func (m *Machine) Linker(name string) Linker {
 	panic(fmt.Sprintf("%s has no linker %q", m.Name, name))
 }
 
-// own is a linker as the machine has it: GNU's linkers are built for one machine.
+// own returns a linker as the machine has it: GNU's linkers are built for one machine.
 func (m *Machine) own(l Linker) Linker {
 	if l.Package == binutils || l.Package == Debian.gold {
 		l.Path = m.Tool(l.Path)

@@ -49,7 +49,7 @@ func named(name string) Suite {
 	panic(fmt.Sprintf("SDTCONVERT_SUITE is %q, which toolchains/suites.tsv does not have", name))
 }
 
-// since tells whether Debian is the suite of a name, or newer.
+// since reports whether Debian is the suite of a name, or newer.
 func since(name string) bool {
 	for _, s := range Suites {
 		if s.Name == name {
@@ -62,17 +62,17 @@ func since(name string) bool {
 	panic("suites.tsv does not have " + name)
 }
 
-// QEMU is the emulator of programs of a machine, by its name there.
+// QEMU returns the emulator of programs of a machine, by its name there.
 func QEMU(machine string) string {
 	// The package's suffix is that of its programs, too.
 	return "qemu-" + machine + strings.TrimPrefix(Debian.QEMU, "qemu-user")
 }
 
-// LLVM is a tool of the newer LLVM, as in llvm-readelf or ld.lld.
+// LLVM returns a tool of the newer LLVM, as in llvm-readelf or ld.lld.
 func LLVM(tool string) string { return tool + "-" + Debian.LLVM }
 
-// OldLLVM is a tool of the older one.
+// OldLLVM returns a tool of the older one.
 func OldLLVM(tool string) string { return tool + "-" + Debian.OldLLVM }
 
-// LLVMPrograms is the folder that has the newer LLVM's tools by their plain names.
+// LLVMPrograms returns the directory that has the newer LLVM's tools by their plain names.
 func LLVMPrograms() string { return "/usr/lib/llvm-" + Debian.LLVM + "/bin" }

@@ -20,7 +20,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// known are the machines of package machines, by the names of their traits.
+// known returns the machines of package machines, by the names of their traits.
 func known() map[string]arch.Machine {
 	all := map[string]arch.Machine{}
 	for _, m := range machines.All() {
@@ -36,7 +36,7 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 	for _, m := range toolchains.All() {
 		a := left[m.Name]
 		if a == nil {
-			t.Errorf("%s is no machine in arch/machines, or stands twice in the table", m.Name)
+			t.Errorf("%s is not a machine in arch/machines, or stands twice in the table", m.Name)
 			continue
 		}
 		delete(left, m.Name)
@@ -133,15 +133,15 @@ func checkMachine(t *testing.T, m *toolchains.Machine, object string) {
 // checkDistances links what has a distance of 4 bytes in data, and what says how long it is.
 func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 	t.Helper()
-	folder := t.TempDir()
-	source, object := filepath.Join(folder, "a.c"), filepath.Join(folder, "a.o")
+	directory := t.TempDir()
+	source, object := filepath.Join(directory, "a.c"), filepath.Join(directory, "a.o")
 	text := "int here[] = { 1 };\n__asm__(\".section apart,\\\"aw\\\"\\n.balign 4\\n1:\\t.4byte here-1b\\n\");\n"
 	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	cc := m.CC(m.Compilers()[0])
 	tools.Must(t, cc[0], append(cc[1:], "-c", "-fvisibility=hidden", "-o", object, source)...)
-	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(folder, "a.so"), object)
+	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(directory, "a.so"), object)
 	if l.Can(toolchains.Distances) != (err == nil) {
 		t.Errorf("%s links distances for %s: %v (%q), %s", l.Name, m.Name, err, l.Cannot[toolchains.Distances], out)
 	}
@@ -150,9 +150,9 @@ func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 // Features that the table denies linkers they have not: what is tested without them
 // could be tested with them otherwise.
 func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	write := func(name, text string) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 	}
 	source, script := write("a.c", "int main(void) { return 0; }\n"), write("a.lds", "SECTIONS { .text : { *(.text) } }\n")
 	tools.Need(t, "gcc")
-	plain, late := filepath.Join(folder, "plain.o"), filepath.Join(folder, "late.o")
+	plain, late := filepath.Join(directory, "plain.o"), filepath.Join(directory, "late.o")
 	tools.Must(t, "gcc", "-c", "-o", plain, source)
 	tools.Must(t, "gcc", "-flto", "-c", "-o", late, source)
 	for _, l := range toolchains.AMD64.Linkers() {
@@ -173,7 +173,7 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 			toolchains.GCCPlugin:       {"gcc", driver, "-flto", late},
 			toolchains.PluginWithR:     {"gcc", driver, "-flto", "-r", "-flinker-output=nolto-rel", late},
 		} {
-			out := filepath.Join(folder, "out")
+			out := filepath.Join(directory, "out")
 			said, err := tools.Try(command[0], append(command[1:], "-o", out)...)
 			if err == nil && feature == toolchains.PluginWithR {
 				err = hasMain(out)
@@ -201,13 +201,13 @@ func hasMain(object string) error {
 	return err
 }
 
-// packages are those that scripts/install-tools installs in the suite.
+// packages returns those that scripts/install-tools installs in the suite.
 func packages(t *testing.T) []string {
 	t.Helper()
 	return tools.Lines(t, tools.Root("scripts", "install-tools"), "--list")
 }
 
-// named are the tools of the table with their packages.
+// named returns the tools of the table with their packages.
 func named() map[string]string {
 	all := map[string]string{}
 	for _, m := range toolchains.All() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Cases is how many random cases a test compares: usual, a tenth of it in a run with
+// Cases returns how many random cases a test compares: usual, a tenth of it in a run with
 // -short, or the number in the environment variable SDTCONVERT_ATTACK.
 func Cases(t testing.TB, usual int) int {
 	t.Helper()

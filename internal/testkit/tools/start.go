@@ -51,7 +51,7 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) *Program {
 	return p
 }
 
-// Lines are the lines that a program prints from here on.
+// Lines returns the lines that a program prints from here on.
 func (p *Program) Lines() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for p.lines.Scan() && yield(p.lines.Text()) {

@@ -21,7 +21,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Root is a path in the project's folder, from wherever tests run.
+// Root returns a path in the project's directory, from wherever tests run.
 func Root(path ...string) string {
 	_, self, _, _ := runtime.Caller(0)
 	return filepath.Join(append([]string{filepath.Dir(self), "..", "..", ".."}, path...)...)
@@ -68,12 +68,12 @@ func Unavailable(t testing.TB, why string) {
 // The longest a command may take by itself: one that takes longer hangs.
 const patience = 2 * time.Minute
 
-// Command is how a command is run. The zero Command runs it in the test's folder,
+// Command is how a command is run. The zero Command runs it in the test's directory,
 // with its environment and without input.
 type Command struct {
-	Folder string
-	Env    []string // added to the test's
-	Stdin  string
+	Directory string
+	Env       []string // added to the test's
+	Stdin     string
 	// AnyStatus takes a status other than 0 for an answer, and no failure.
 	AnyStatus bool
 	// Patience is the longest that it may take, 0 for two minutes.
@@ -127,7 +127,7 @@ func (c Command) run(stdout, stderr io.Writer, name string, args []string) error
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Folder, stdout, stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Directory, stdout, stderr
 	if c.Stdin != "" {
 		cmd.Stdin = strings.NewReader(c.Stdin)
 	}
@@ -167,7 +167,7 @@ func Lines(t testing.TB, name string, args ...string) []string {
 	return strings.Split(strings.TrimSuffix(Output(t, name, args...), "\n"), "\n")
 }
 
-// Shortened is the beginning and the end of a long output.
+// Shortened returns the beginning and the end of a long output.
 func Shortened(s string) string {
 	if len(s) > 4000 {
 		return s[:2000] + "\n...\n" + s[len(s)-2000:]
@@ -221,7 +221,7 @@ func Build(directory string) (string, error) {
 	return filepath.Join(directory, "sdtconvert"), err
 }
 
-// Driver is the folder in which a compiler driver, told so by -B, finds a linker
+// Driver returns the directory in which a compiler driver, told so by -B, finds a linker
 // under the name ld.
 func Driver(t testing.TB, linker string) string {
 	t.Helper()
@@ -230,11 +230,11 @@ func Driver(t testing.TB, linker string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	if err := os.Symlink(path, filepath.Join(folder, "ld")); err != nil {
+	directory := t.TempDir()
+	if err := os.Symlink(path, filepath.Join(directory, "ld")); err != nil {
 		t.Fatal(err)
 	}
-	return folder + "/"
+	return directory + "/"
 }
 
 // OpenELF opens a file until the test ends.

@@ -51,7 +51,7 @@ func TestFailuresNameVersions(t *testing.T) {
 			}
 		}
 		if strings.Contains(f.log, "true:") {
-			t.Errorf("it names what is no tool of others: %s", f.log)
+			t.Errorf("it names what is not a tool of others: %s", f.log)
 		}
 	}
 }
@@ -63,9 +63,9 @@ func TestRootIsTheProject(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	folder := t.TempDir()
-	c := Command{Folder: folder, Env: []string{"OF=env"}, Stdin: "in\n"}
-	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), folder+"\nenv\nin\n"; got != want {
+	directory := t.TempDir()
+	c := Command{Directory: directory, Env: []string{"OF=env"}, Stdin: "in\n"}
+	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), directory+"\nenv\nin\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := c.Must(t, "sh", "-c", "echo err >&2"); got != "err\n" {
@@ -99,6 +99,6 @@ func TestStart(t *testing.T) {
 	short := Start(f, "echo", "other")
 	short.Until(f, "ready")
 	if f.end(); !f.failed {
-		t.Error("a program that ends before it is ready is no failure")
+		t.Error("a program that ends before it is ready is not a failure")
 	}
 }

@@ -51,7 +51,7 @@ func remember(t testing.TB, tools ...string) {
 	})
 }
 
-// versions are the first lines that tools print when they are asked for theirs.
+// versions returns the first lines that tools print when they are asked for theirs.
 func versions(tools []string) string {
 	var b strings.Builder
 	for _, tool := range tools {

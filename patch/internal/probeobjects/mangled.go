@@ -37,8 +37,8 @@ func unmangle(name string, at int, wanted map[string]bool) (object, function str
 	return "", "", false
 }
 
-// localFunction is the symbol of the function whose encoding, and an E, stand before the
-// name of a local variable. One of C is encoded as its name alone.
+// localFunction returns the symbol of the function whose encoding, and an E, stand before
+// the name of a local variable. One of C is encoded as its name alone.
 func localFunction(encoding string) string {
 	encoding, ok := strings.CutSuffix(encoding, "E")
 	if !ok {

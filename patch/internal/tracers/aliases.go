@@ -18,16 +18,16 @@ const AliasPrefix = "$dtrace"
 
 // Aliases are the names that DOF knows functions of an object by.
 type Aliases struct {
-	o      *elfreloc.Object
-	folder string
-	have   map[image.Addr]string // those that the object has, by the place of the function
-	id     string                // of the object, "" until it is needed
+	o         *elfreloc.Object
+	directory string
+	have      map[image.Addr]string // those that the object has, by the place of the function
+	id        string                // of the object, "" until it is needed
 }
 
 // NewAliases finds the aliases that an earlier run has added to an object. Absolute paths of
 // objects count from a directory, "" for none, for the numbers of new ones.
-func NewAliases(o *elfreloc.Object, folder string) (*Aliases, error) {
-	a := &Aliases{o: o, folder: folder, have: map[image.Addr]string{}}
+func NewAliases(o *elfreloc.Object, directory string) (*Aliases, error) {
+	a := &Aliases{o: o, directory: directory, have: map[image.Addr]string{}}
 	syms, err := o.Symbols()
 	if err != nil || !syms.Mentions(AliasPrefix) {
 		return a, err
@@ -40,15 +40,15 @@ func NewAliases(o *elfreloc.Object, folder string) (*Aliases, error) {
 	return a, nil
 }
 
-// Of returns the alias that the object has of a function, "" for none.
-func (a *Aliases) Of(f resolve.Function) string {
+// Lookup returns the alias that the object has of a function, "" for none.
+func (a *Aliases) Lookup(f resolve.Function) string {
 	return a.have[image.Addr{Section: f.Section, Offset: f.Start}]
 }
 
 // Name returns the alias of a function. That of a weak function is the same in all objects, as
 // linkers keep one of them: what they keep defines it.
 func (a *Aliases) Name(f resolve.Function) (string, error) {
-	if name := a.Of(f); name != "" {
+	if name := a.Lookup(f); name != "" {
 		return name, nil
 	}
 	syms, err := a.o.Symbols()
@@ -59,19 +59,19 @@ func (a *Aliases) Name(f resolve.Function) (string, error) {
 		return AliasPrefix + "." + f.Raw, nil
 	}
 	if a.id == "" {
-		if a.id, err = objectID(a.o, a.folder); err != nil {
+		if a.id, err = objectID(a.o, a.directory); err != nil {
 			return "", err
 		}
 	}
 	return AliasPrefix + a.id + "." + f.Raw, nil
 }
 
-// objectID is a number for an object that others of its link do not have: of its path from
-// a folder, and of what is in it. DTrace takes the whole path, which differs from machine to
-// machine; without any, copies of an object in two folders had one number.
-func objectID(o *elfreloc.Object, folder string) (string, error) {
+// objectID returns a number for an object that others of its link do not have: of its path
+// from a directory, and of what is in it. DTrace takes the whole path, which differs from
+// machine to machine; without any, copies of an object in two directories had one number.
+func objectID(o *elfreloc.Object, directory string) (string, error) {
 	h := fnv.New64a()
-	io.WriteString(h, pathFrom(folder, o.Name))
+	io.WriteString(h, pathFrom(directory, o.Name))
 	for off := int64(0); off < o.Size(); off += elfreloc.BlockSize {
 		block, err := o.ReadFile(off, min(elfreloc.BlockSize, o.Size()-off))
 		if err != nil {
@@ -82,10 +82,10 @@ func objectID(o *elfreloc.Object, folder string) (string, error) {
 	return fmt.Sprint(h.Sum64()), nil
 }
 
-// pathFrom is a path from a folder. It is not opened.
-func pathFrom(folder, path string) string {
-	if filepath.IsAbs(path) && folder != "" {
-		if relative, err := filepath.Rel(folder, path); err == nil {
+// pathFrom returns a path from a directory. It is not opened.
+func pathFrom(directory, path string) string {
+	if filepath.IsAbs(path) && directory != "" {
+		if relative, err := filepath.Rel(directory, path); err == nil {
 			path = relative
 		}
 	}

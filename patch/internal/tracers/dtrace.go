@@ -10,8 +10,8 @@ import (
 )
 
 // forDTrace makes the notes for DTrace of sites of one section. DTrace refuses all of an
-// image whose notes do not tell of each argument, so a probe whose notes would not has
-// none, and there is a warning.
+// image whose notes do not describe each argument, so a probe whose notes would not
+// has none, and there is a warning.
 func (w *Writer) forDTrace(sites []Site, probes []probe) ([]usdt.Probe, error) {
 	functions, err := w.o.Functions()
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *Writer) unreadable(p *probe) string {
 		return fmt.Sprintf("there are %d arguments, and there is room for %d", p.arguments, usdt.MaxArguments)
 	case told < p.arguments:
 		return fmt.Sprintf("argument %d is nowhere that a note can tell", told+1)
-	case told > 0 && w.o.Machine.Traits().Arguments.Numbers:
+	case told > 0 && w.o.Machine.Traits().Arguments.NumericRegisters:
 		return "it takes registers that are called by numbers for constants"
 	case bad != "":
 		return fmt.Sprintf("it does not read %s", bad)
@@ -68,10 +68,10 @@ func (w *Writer) withoutDTrace(s Stub, fault string) {
 func (w *Writer) Finish() {
 	for _, fault := range slices.Sorted(maps.Keys(w.silent)) {
 		stubs := w.silent[fault]
-		who := fmt.Sprintf("probe %s is", stubs[0].ID)
+		probes := fmt.Sprintf("probe %s is", stubs[0].ID)
 		if len(stubs) > 1 {
-			who = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
+			probes = fmt.Sprintf("%d probes, one of them %s, are", len(stubs), stubs[0].ID)
 		}
-		w.warn(&elfreloc.Error{File: w.o.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", who, fault)})
+		w.warn(&elfreloc.Error{File: w.o.Name, Err: fmt.Errorf("%s hidden from DTrace: %s", probes, fault)})
 	}
 }

@@ -49,7 +49,7 @@ func NewWriter(probes *Probes, e *elfreloc.Edit, warn func(error)) *Writer {
 }
 
 // declaration returns the parameters of a stub that debug information declares.
-// What is wrong with that is no reason not to convert an object.
+// Faults in it do not keep an object from being converted.
 func (w *Writer) declaration(s Stub) ([]lines.Parameter, bool) {
 	declared, fault := w.probes.prototypes()
 	if fault != nil && !w.warned {
@@ -61,10 +61,10 @@ func (w *Writer) declaration(s Stub) ([]lines.Parameter, bool) {
 }
 
 // longestNames bounds a probe's provider and name together, in bytes. gdb, bpftrace,
-// perf and bcc list names that are a little longer; nobody has tried much longer ones.
+// perf and bcc list names that are a little longer; much longer ones are untested.
 const longestNames = 8192
 
-// probe is what notes tell of the probe of a site.
+// probe is what notes say about the probe of a site.
 type probe struct {
 	stapsdt.Probe
 	operands  string // of all arguments, for DTrace
@@ -79,7 +79,7 @@ func (w *Writer) probe(site *Site) (probe, error) {
 	if err != nil {
 		return probe{}, err
 	}
-	p := probe{Probe: stapsdt.Probe{Provider: linkerset.InSource(known.Provider), Name: linkerset.InSource(known.Name), Args: site.Operands, Site: site.Recorded}}
+	p := probe{Probe: stapsdt.Probe{Provider: linkerset.EncodeName(known.Provider), Name: linkerset.EncodeName(known.Name), Args: site.Operands, Site: site.Recorded}}
 	p.Semaphore.Sym = site.Semaphore
 	if n := len(p.Provider) + len(p.Name); n > longestNames {
 		return probe{}, w.o.OffsetError(site.Section, site.Offset, fmt.Errorf(
@@ -92,7 +92,7 @@ func (w *Writer) probe(site *Site) (probe, error) {
 	}
 	types, told := w.types(s, known.Args)
 	p.Args = stapsdt.Operands(w.o.Machine, site.Form, w.o.ABI().Data, types)
-	if p.known = told || known.Told && len(known.Args) == 0; told {
+	if p.known = told || known.FromStruct && len(known.Args) == 0; told {
 		p.operands, p.arguments = p.Args, len(types)
 	}
 	return p, nil
@@ -108,7 +108,7 @@ func (w *Writer) types(s Stub, args []linkerset.Argument) (types []stapsdt.Type,
 			if a.Index != i {
 				return types, false // one is missing, or there twice
 			}
-			types = append(types, stapsdt.Passed(a.Native, m))
+			types = append(types, stapsdt.ArgumentType(a.Native, m))
 		}
 		return types, true
 	}

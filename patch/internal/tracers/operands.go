@@ -13,7 +13,7 @@ import (
 
 // A nop takes no arguments anywhere: they stay where the compiler has them, which it
 // tells in a section that no linker puts into an image. docs/records.md is the contract
-// with those who write it.
+// with tools that write it.
 
 // OperandsSection is the name of the sections that say where the arguments of marked
 // nops are (arch.Nop).
@@ -30,8 +30,8 @@ const fixOperands = "let the assembly that marks it write an entry of " + Operan
 // found.
 type Operands map[image.Addr]*string
 
-// Of returns the operands of a marked nop, and refuses one that has no entry.
-func (f Operands) Of(nop image.Addr) (string, error) {
+// Lookup returns the operands of a marked nop, and refuses one that has no entry.
+func (f Operands) Lookup(nop image.Addr) (string, error) {
 	text := f[nop]
 	if text == nil {
 		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
@@ -119,7 +119,7 @@ func (e *operandsReader) entries(sec int, rels []*elfreloc.RelocSection) error {
 	return nil
 }
 
-// operandsAt is the string behind the word that an entry begins with.
+// operandsAt returns the string behind the word that an entry begins with.
 func operandsAt(entry []byte, word int) ([]byte, error) {
 	if len(entry) <= word {
 		return nil, fmt.Errorf("an entry that the section's end cuts off after %d bytes", len(entry))

@@ -12,33 +12,34 @@ import (
 type Probes struct {
 	object   *Object
 	options  *Options
-	said     *linkerset.Probes            // what probe objects say that this object defines
+	defined  *linkerset.Probes            // what probe objects say that this object defines
 	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
 	fault    error                        // of debug information
 }
 
 // NewProbes keeps the object and the options.
 func NewProbes(o *Object, opts *Options) *Probes {
-	return &Probes{object: o, options: opts, said: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
+	return &Probes{object: o, options: opts, defined: linkerset.NewProbes(o.Image, opts.ProbePrefix)}
 }
 
-// probe is what is known of a probe: by this object, else by other files, else by its ID.
+// probe returns what is known of a probe: by this object, else by other files, else by its
+// ID.
 func (p *Probes) probe(id string) (linkerset.Probe, error) {
 	if ref, ok := p.object.ProbeObjects.Definition(p.options.ProbePrefix + id); ok {
-		return p.said.Of(ref)
+		return p.defined.Lookup(ref)
 	}
-	if p.options.Known != nil {
-		if probe, ok, err := p.options.Known.Probe(id); err != nil {
+	if p.options.ProbeSource != nil {
+		if probe, ok, err := p.options.ProbeSource.Probe(id); err != nil {
 			return linkerset.Probe{}, &elfreloc.Error{File: p.object.Name, Err: err}
 		} else if ok {
 			return probe, nil
 		}
 	}
-	return linkerset.FromID(id), nil
+	return linkerset.ProbeFromID(id), nil
 }
 
-// prototypes are the parameters of stubs that debug information declares, by the stub's
-// name. With a fault they are those that were read before it.
+// prototypes returns the parameters of stubs that debug information declares, by the
+// stub's name. With a fault they are those that were read before it.
 func (p *Probes) prototypes() (declared map[string][]lines.Parameter, fault error) {
 	if p.declared != nil {
 		return p.declared, p.fault
@@ -57,9 +58,9 @@ func (p *Probes) prototypes() (declared map[string][]lines.Parameter, fault erro
 	return p.declared, p.fault
 }
 
-// LeftOut tells what notes leave out of a stub's arguments, "" for nothing. Only debug
-// information tells of any: other types are those of integers and pointers.
-func (p *Probes) LeftOut(s Stub) (string, error) {
+// OmittedArgs returns which of a stub's arguments its notes leave out, "" for none. Only
+// debug information has such: other types are those of integers and pointers.
+func (p *Probes) OmittedArgs(s Stub) (string, error) {
 	known, err := p.probe(s.ID)
 	if err != nil || len(known.Args) > 0 {
 		return "", err

@@ -69,7 +69,7 @@ func parsePrototype(text string) (name string, params []string, err error) {
 		return "", nil, fmt.Errorf("a declaration without a name")
 	}
 	if name = words[len(words)-1]; !isName(name) {
-		return "", nil, fmt.Errorf("%q is no name", name)
+		return "", nil, fmt.Errorf("%q is not a name", name)
 	}
 	if list = strings.TrimSpace(list); list == "" || list == "void" {
 		return name, nil, nil

@@ -49,7 +49,7 @@ func TestPrototypesThatMakeNoSense(t *testing.T) {
 		"int":             `p.h:1: got "int", want a declaration: name(type, ...);`,
 		"\nf(int":         `p.h:2: got "f(int", want a declaration: name(type, ...);`,
 		"(int)":           `p.h:1: a declaration without a name`,
-		"void 1f(int)":    `p.h:1: "1f" is no name`,
+		"void 1f(int)":    `p.h:1: "1f" is not a name`,
 		"f(int,)":         `p.h:1: parameter 2: "" is not known as an integer or a pointer; write what it stands for`,
 		"f(double)":       `p.h:1: parameter 1: "double" is not known as an integer or a pointer; write what it stands for`,
 		"f(struct s)":     `p.h:1: parameter 1: "struct s" is not known as an integer or a pointer; write what it stands for`,

@@ -40,7 +40,7 @@ type Semaphores struct {
 func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaphores, error) {
 	p := &Semaphores{probes: probes, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
 	for id, kind := range calls {
-		s, err := p.of(id)
+		s, err := p.lookup(id)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaph
 		s.noted = s.noted || kind == arch.Probe
 	}
 	for _, g := range probes.object.Guards {
-		s, err := p.of(g.ID)
+		s, err := p.lookup(g.ID)
 		if err == nil {
 			err = p.useSymbol(s, g.Symbol, false)
 		}
@@ -59,8 +59,8 @@ func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaph
 	return p, p.useNamed()
 }
 
-// of returns the semaphore of a probe.
-func (p *Semaphores) of(id string) (*semaphore, error) {
+// lookup returns the semaphore of a probe.
+func (p *Semaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
@@ -68,7 +68,7 @@ func (p *Semaphores) of(id string) (*semaphore, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := stapsdt.SemaphoreName(linkerset.InSource(known.Provider), linkerset.InSource(known.Name))
+	name := stapsdt.SemaphoreName(linkerset.EncodeName(known.Provider), linkerset.EncodeName(known.Name))
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
@@ -78,7 +78,7 @@ func (p *Semaphores) of(id string) (*semaphore, error) {
 	return s, nil
 }
 
-// Len is the number of semaphores that the object uses or gets.
+// Len returns the number of semaphores that the object uses or gets.
 func (p *Semaphores) Len() int {
 	if p == nil {
 		return 0
@@ -86,7 +86,7 @@ func (p *Semaphores) Len() int {
 	return len(p.all)
 }
 
-// useNamed has the semaphores use the symbols that have their names.
+// useNamed makes the semaphores use the symbols that have their names.
 func (p *Semaphores) useNamed() error {
 	syms, err := p.probes.object.Symbols()
 	if err != nil || !syms.Mentions(stapsdt.SemaphoreSuffix) {
@@ -104,7 +104,7 @@ func (p *Semaphores) useNamed() error {
 	return nil
 }
 
-// useSymbol has a semaphore use a symbol of the object. Of several, which are those of
+// useSymbol makes a semaphore use a symbol of the object. Of several, which are those of
 // guards before they are renamed and after it, as ld -r may bring them together, or
 // references and a definition, it uses the definition that linkers keep.
 func (p *Semaphores) useSymbol(s *semaphore, i uint32, named bool) error {
@@ -239,9 +239,9 @@ func use(e *elfreloc.Edit, s *semaphore) {
 	}
 }
 
-// Of returns the symbol of the semaphore of a probe, 0 for none, and what the semaphore is
+// Lookup returns the symbol of the semaphore of a probe, 0 for none, and what the semaphore is
 // called without its suffix.
-func (s Symbols) Of(id string) (sym uint32, name string) {
+func (s Symbols) Lookup(id string) (sym uint32, name string) {
 	if s.of == nil || s.of.byID[id] == nil {
 		return 0, ""
 	}

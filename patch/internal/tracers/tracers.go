@@ -19,8 +19,8 @@ type Options struct {
 	AllSemaphores   bool
 	ProbePrefix     string
 	Prototypes      map[string][]string
-	// Known is what other files say of probes, nil for nothing.
-	Known interface {
+	// ProbeSource is what other files say about probes, nil for nothing.
+	ProbeSource interface {
 		Probe(id string) (probe linkerset.Probe, ok bool, err error)
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Every macro of SDT(9) in both generations, and those of illumos. Each trace
- * point is run once, so that calls of stubs are as many as sites.
+ * Every macro of SDT(9) in both generations, and those of illumos. Each
+ * tracepoint is run once, so that calls of stubs are as many as sites.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /*
- * What both C++ files of the test program share: trace points in inline
+ * What both C++ files of the test program share: tracepoints in inline
  * functions, templates, members and lambdas, in a namespace. Each is run once,
  * so that calls of stubs are as many as sites.
  */

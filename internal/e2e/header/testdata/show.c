@@ -4,7 +4,7 @@
  *
  *	provider <name>
  *	probe <provider>:<module>:<function>:<name>(<types>)
- *	probed <the same name>		for each trace point
+ *	probed <the same name>		for each tracepoint
  *	tested <the same name>		for each is-enabled test
  *
  * -DRELATIVE: records of the layout relative.

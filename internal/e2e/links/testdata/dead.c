@@ -1,4 +1,4 @@
-/* A probe in a function that nobody calls: it goes with --gc-sections. */
+/* A probe in an uncalled function: it goes with --gc-sections. */
 extern void __dtrace_probe_dead___only(int);
 
 void dead_function(int a);

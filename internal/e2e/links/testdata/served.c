@@ -1,4 +1,4 @@
-/* A library with probes that threads fire, and one that nobody does. */
+/* A library with probes that threads fire, and one that none does. */
 #include "served.h"
 
 void __dtrace_probe_served___request(long);

@@ -22,7 +22,7 @@ __attribute__((noinline)) static void app_tail(int n)
 
 __attribute__((noinline)) static long app_work(int n, long v)
 {
-	if (DTRACE_PROBE_ENABLED(app___idle)) /* which nobody traces */
+	if (DTRACE_PROBE_ENABLED(app___idle)) /* which is not traced */
 		return 1;
 	DTRACE_PROBE4(app___done, int, -n, long, v, unsigned char, 200 + n, char *, app_text);
 	app_tail(n);

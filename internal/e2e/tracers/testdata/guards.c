@@ -1,4 +1,4 @@
-/* A probe behind a test of it, and one that nobody tests. */
+/* A probe behind a test of it, and one without a test. */
 extern void __dtrace_probe_shop___item(long), __dtrace_probe_shop___idle(long);
 extern int __dtrace_isenabled_shop___item(void);
 

@@ -1,4 +1,4 @@
-/* A member of an archive that nobody asks for. */
+/* An unused member of an archive. */
 void __dtrace_probe_app___third(int);
 
 void third(int n)

@@ -10,10 +10,10 @@ import (
 	"sdtconvert/internal/input"
 )
 
-// later is a source, or what it is converted to, that is not kept in memory until
+// reconvertOnRead is a source, or what it is converted to, that is not kept in memory until
 // it is written: it is opened, and converted, again when it is read, and closed
 // when all of it was read. An archive may have any number of members.
-type later struct {
+type reconvertOnRead struct {
 	name string
 	size int64
 	open func() (io.ReaderAt, io.Closer, error)
@@ -24,13 +24,13 @@ type later struct {
 	left int64 // bytes that are still to be read
 }
 
-// output is an output of all of it.
-func (l *later) output() *elfreloc.Output {
+// output returns an output of all of it.
+func (l *reconvertOnRead) output() *elfreloc.Output {
 	return &elfreloc.Output{Size: l.size, Extents: []elfreloc.Extent{{Len: l.size, From: l}}}
 }
 
 // ReadAt reads each byte once: with the last one everything is closed.
-func (l *later) ReadAt(b []byte, off int64) (int, error) {
+func (l *reconvertOnRead) ReadAt(b []byte, off int64) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.r == nil {
@@ -51,8 +51,8 @@ func (l *later) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// again converts a source a second time, which has to give as much as the first.
-func (c *Converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
+// reconvert converts a source a second time, which has to give as much as the first.
+func (c *Converter) reconvert(src *input.Source, size int64) (io.ReaderAt, error) {
 	_, out, err := c.output(src, nil)
 	if err != nil {
 		return nil, err
@@ -63,21 +63,21 @@ func (c *Converter) again(src *input.Source, size int64) (io.ReaderAt, error) {
 	return out.Reader(src), nil
 }
 
-// memberLater is the converted member of a regular archive, of so many bytes.
-func (c *Converter) memberLater(src *input.Source, size int64) *later {
+// reconvertMember returns the converted member of a regular archive, of so many bytes.
+func (c *Converter) reconvertMember(src *input.Source, size int64) *reconvertOnRead {
 	member := src.Again()
-	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
-		r, err := c.again(member.Again(), size)
+	return &reconvertOnRead{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
+		r, err := c.reconvert(member.Again(), size)
 		return r, io.NopCloser(nil), err
 	}}
 }
 
-// fileLater is the file of a thin archive's member, or what it is converted to, of so
+// reconvertFile returns the file of a thin archive's member, or what it is converted to, of so
 // many bytes.
-func (c *Converter) fileLater(src *input.Source, size int64, convert bool) *later {
+func (c *Converter) reconvertFile(src *input.Source, size int64, convert bool) *reconvertOnRead {
 	path, info := src.File.Path, src.File.Info
 	again := src.Again()
-	return &later{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
+	return &reconvertOnRead{name: src.Name, size: size, open: func() (io.ReaderAt, io.Closer, error) {
 		in, err := input.Open(path)
 		if err != nil {
 			return nil, nil, err
@@ -87,7 +87,7 @@ func (c *Converter) fileLater(src *input.Source, size int64, convert bool) *late
 		if !input.SameFile(in.Info, info) || in.Size() != info.Size() || !in.Info.ModTime().Equal(info.ModTime()) {
 			err = fmt.Errorf("%s: %w", src.Name, input.ErrChanged)
 		} else if convert {
-			r, err = c.again(src, size)
+			r, err = c.reconvert(src, size)
 		}
 		if err != nil {
 			in.Close()
