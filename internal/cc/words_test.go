@@ -37,7 +37,11 @@ func TestOutputs(t *testing.T) {
 		"clang -c a.c -working-directory /d":   "/d/a.o",
 		"clang -c a.c -objcmt-migrate-all":     "a.o",
 		"ccache gcc -c a.c":                    "a.o",
-		"taskset -c 0 gcc a.c -o x":            "",
+		"taskset -c 0 gcc a.c -o x":            "x", // a program, which stays as it is
+		"gcc -c a.c b.o c.a d.so":              "a.o",
+		"mpicc -c a.c -I gcc":                  "a.o",
+		"mpicc -c -o d/x.o -I gcc a.c":         "d/x.o",
+		"mpicc -o d/x.o -I gcc -c a.c":         "a.o d/x.o",
 		"nice -n 5 x-y-gcc-12.1 -c a.c":        "a.o",
 		"env A=b.c distcc ./c++ -c a.c":        "a.o",
 		"unknown -c a.c -o x.o":                "x.o",
