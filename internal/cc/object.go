@@ -20,7 +20,8 @@ import (
 type object struct {
 	path   string
 	before fs.FileInfo // before the compiler has run; nil if there was no file
-	done   bool        // converted, or left as it is; the session's lock is of it
+	after  fs.FileInfo // when it has run; nil before, and if there was no file; the same lock
+	done   bool        // converted, or left as it is; the session's lock is of this
 }
 
 // newObjects returns the objects of paths as they are before the compiler runs.
@@ -67,7 +68,12 @@ func (o *object) isWritten() bool {
 	if _, err := realPath(o.path); err != nil {
 		return false
 	}
-	return o.before == nil || !os.SameFile(o.before, now) || o.before.Size() != now.Size() || !o.before.ModTime().Equal(now.ModTime())
+	return o.before == nil || isChanged(o.before, now)
+}
+
+// isChanged reports whether a file was written between two looks at it.
+func isChanged(before, after fs.FileInfo) bool {
+	return !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime())
 }
 
 // errOpenFile is the error of realPath for a path such as /dev/stdout.
@@ -102,8 +108,12 @@ func realPath(path string) (string, error) {
 // maxLinks is how many symbolic links Linux follows in a path.
 const maxLinks = 40
 
-// remove removes the file, and not a symbolic link to it.
+// remove removes the file, and not a symbolic link to it. A file that another process has
+// written after the compiler stays: the process may be another run that converts it.
 func (o *object) remove() error {
+	if now, err := os.Stat(o.path); o.after != nil && (err != nil || isChanged(o.after, now)) {
+		return nil
+	}
 	path, err := realPath(o.path)
 	if err != nil {
 		return err
@@ -138,6 +148,7 @@ func (s *session) written(objects []*object, names patch.Names) []*object {
 	var all []*object
 	seen := map[string]bool{}
 	for _, o := range objects {
+		s.look(o)
 		if seen[o.path] || !o.isWritten() || !o.isConvertible(names) {
 			s.leave(o)
 			continue
@@ -146,6 +157,15 @@ func (s *session) written(objects []*object, names patch.Names) []*object {
 		all = append(all, o)
 	}
 	return all
+}
+
+// look notes how the compiler has left an object.
+func (s *session) look(o *object) {
+	s.Lock()
+	defer s.Unlock()
+	if after, err := os.Stat(o.path); err == nil {
+		o.after = after
+	}
 }
 
 // leave notes that an object stays as it is.

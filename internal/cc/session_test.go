@@ -3,6 +3,7 @@
 package cc
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
 )
 
@@ -101,4 +103,28 @@ func TestIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(o, false, "a directory")
+}
+
+// A refusal does not remove an object that another process has written since.
+func TestRemovalOfAnothersObject(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, another := range []bool{true, false} {
+		write("object")
+		s, o := newSession(&process.Process{}), &object{path: path}
+		s.look(o)
+		if another {
+			write("another")
+		}
+		var r convert.Result
+		r.Fail(fs.ErrInvalid)
+		s.finish(o, &r)
+		if _, err := os.Stat(path); (err == nil) != another {
+			t.Errorf("another has written it: %v: %v", another, err)
+		}
+	}
 }
