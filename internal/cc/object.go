@@ -1,7 +1,6 @@
 package cc
 
 import (
-	"cmp"
 	"debug/elf"
 	"errors"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
 )
 
@@ -83,24 +83,22 @@ var errOpenFile = errors.New("the path names an open file")
 // open file of a process: the process may write on behind the object.
 func realPath(path string) (string, error) {
 	for range maxLinks {
-		directory, base := filepath.Split(path) // Dir would remove .. behind a link
-		directory, err := filepath.EvalSymlinks(cmp.Or(directory, "."))
+		directory, err := paths.Real(paths.Directory(path))
 		if err != nil {
 			return "", err
 		}
 		if strings.HasPrefix(directory, "/proc/") {
 			return "", errOpenFile
 		}
-		path = filepath.Join(directory, base)
+		path = paths.Join(directory, filepath.Base(path))
 		link, err := os.Readlink(path)
-		switch {
-		case err != nil:
-			return path, nil
-		case filepath.IsAbs(link):
-			path = link
-		default:
-			path = directory + string(filepath.Separator) + link // .. leads where the kernel says
+		if err != nil {
+			return path, nil // no link
 		}
+		if !filepath.IsAbs(link) {
+			link = paths.Join(directory, link)
+		}
+		path = link
 	}
 	return "", syscall.ELOOP
 }
