@@ -13,6 +13,7 @@ type randomLine struct {
 	stdin   string
 	files   map[string]string // that it names, beside the sources
 	objects map[string]bool   // the files that may be objects of it
+	soon    bool              // whether the compiler runs soon after the files were changed
 }
 
 var randomSources = []string{
@@ -74,14 +75,12 @@ func (c *comparison) line() *randomLine {
 	if c.IntN(10) == 0 {
 		l.words = append(pick(c.Rand, [][]string{{"env"}, {"env", "NONE=none.c"}, {"nice", "-n", "1"}}), l.words...)
 	}
-	if c.IntN(4) == 0 {
-		l.files[pick(c.Rand, []string{"probe.o", "none.o", "guard.o"})] = staleObject
+	if c.IntN(2) == 0 {
+		l.files[pick(c.Rand, []string{"probe.o", "none.o", "guard.o", "broken.o", "out.o"})] = c.stale
 	}
+	l.soon = c.IntN(2) == 0
 	return l
 }
-
-// staleObject is what an earlier run may have left, and no other.
-const staleObject = "\x7fELF of another run"
 
 // inputs returns sources with what belongs to them, and notes the objects.
 func (c *comparison) inputs(l *randomLine) [][]string {
