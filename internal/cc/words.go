@@ -140,7 +140,7 @@ func cutValue(word string) (flag, value string) {
 			return flag, value
 		}
 	}
-	if value, ok := strings.CutPrefix(word, "-o"); ok && !strings.HasPrefix(word, "-obj") { // -object and -objcmt-... are others
+	if value, ok := strings.CutPrefix(word, "-o"); ok && word != "-object" && !strings.HasPrefix(word, "-objcmt-") { // other flags of clang
 		return "-o", value
 	}
 	return word, ""

@@ -36,6 +36,7 @@ func TestOutputs(t *testing.T) {
 		"clang -c a.c -working-directory=/d":   "/d/a.o",
 		"clang -c a.c -working-directory /d":   "/d/a.o",
 		"clang -c a.c -objcmt-migrate-all":     "a.o",
+		"gcc -c a.c -objects/a.o":              "bjects/a.o",
 		"ccache gcc -c a.c":                    "a.o",
 		"taskset -c 0 gcc a.c -o x":            "x", // a program, which stays as it is
 		"gcc -c a.c b.o c.a d.so":              "a.o",

@@ -105,7 +105,7 @@ func (c *comparison) compare(i int) (outcome string) {
 	alone, converted := c.alone(line, flags)
 	through := c.through(line, flags)
 	fail := func(format string, args ...any) {
-		c.t.Errorf("case %d: %s -- %q %q: %s", i, strings.Join(flags, " "), line.words, line.files, fmt.Sprintf(format, args...))
+		c.t.Errorf("case %d: %s -- %q %s: %s", i, strings.Join(flags, " "), line.words, tools.Shortened(fmt.Sprintf("%q", line.files)), fmt.Sprintf(format, args...))
 	}
 	if through.status != alone.status {
 		fail("exit status %d, want %d; prints %s", through.status, alone.status, through.stderr)

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sdtconvert/internal/ld/line"
@@ -75,8 +77,10 @@ func (c *comparison) line() *randomLine {
 	if c.IntN(10) == 0 {
 		l.words = append(pick(c.Rand, [][]string{{"env"}, {"env", "NONE=none.c"}, {"nice", "-n", "1"}}), l.words...)
 	}
-	if c.IntN(2) == 0 {
-		l.files[pick(c.Rand, []string{"probe.o", "none.o", "guard.o", "broken.o", "out.o"})] = c.stale
+	for _, name := range slices.Sorted(maps.Keys(l.objects)) {
+		if !strings.ContainsRune(name, '/') && c.IntN(3) == 0 {
+			l.files[name] = c.stale
+		}
 	}
 	l.soon = c.IntN(2) == 0
 	return l
