@@ -45,10 +45,10 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 		return process.Status{}, p.Exec(cmd.Path, words, p.Environ)
 	}
 	status, err := s.compile(cmd, objects)
-	if err != nil || status.Signal != nil {
+	if err != nil {
 		return status, err
 	}
-	if failed := s.convert(o.Convert, objects); failed && status.Code == 0 {
+	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
 		status.Code = exitFailed
 	}
 	return status, nil
@@ -69,12 +69,12 @@ func command(p *process.Process, words []string) (*exec.Cmd, error) {
 
 // compile runs the compiler, which is to write objects, and waits for it.
 func (s *session) compile(cmd *exec.Cmd, objects []*object) (process.Status, error) {
+	s.setPending(objects)
 	s.Watch()
 	if err := s.Start(cmd); err != nil {
 		return process.Status{}, err
 	}
 	err := cmd.Wait()
-	s.setPending(objects)
 	s.Ended()
 	if cmd.ProcessState == nil {
 		return process.Status{}, err

@@ -2,12 +2,17 @@ package cc
 
 import (
 	"debug/elf"
+	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
 )
 
@@ -15,36 +20,103 @@ import (
 type object struct {
 	path   string
 	before fs.FileInfo // before the compiler has run; nil if there was no file
-	began  time.Time   // when it ran
-	done   bool        // converted, or left as it is; the session's lock is of it
+	after  fs.FileInfo // when it has run; nil before, and if there was no file; the same lock
+	done   bool        // converted, or left as it is; the session's lock is of this
 }
 
+// newObjects returns the objects of paths as they are before the compiler runs.
 func newObjects(paths []string) []*object {
 	var all []*object
-	began := time.Now()
 	for _, path := range paths {
 		before, err := os.Stat(path)
 		if err != nil {
 			before = nil
+		} else if before.Mode().IsRegular() {
+			outlast(before.ModTime())
 		}
-		all = append(all, &object{path: path, before: before, began: began})
+		all = append(all, &object{path: path, before: before})
 	}
 	return all
 }
 
-// coarsest is the unit of times of files, on file systems that have a coarse one.
-const coarsest = 2 * time.Second
+// Units of times of files: the kernel's clock ticks 100 times a second or more, and
+// file systems that keep whole seconds may keep even ones only.
+const (
+	fineUnit   = 20 * time.Millisecond
+	coarseUnit = 2 * time.Second
+)
+
+// outlast waits until whatever is written has another time than a file that was changed at
+// this one, perhaps a moment ago.
+func outlast(changed time.Time) {
+	unit := fineUnit
+	if changed.Nanosecond() == 0 {
+		unit = coarseUnit
+	}
+	if age := time.Since(changed); age >= 0 && age < unit {
+		time.Sleep(unit - age)
+	}
+}
 
 // isWritten reports whether the compiler has written the file. A flag that this package does
-// not know may keep it from that, and an object that is there stays as it is. If the file was
-// so new before that its time need not have changed, it counts as written.
+// not know may keep it from that, or it fails, and an object that is there stays as it is.
 func (o *object) isWritten() bool {
 	now, err := os.Stat(o.path)
 	if err != nil || !now.Mode().IsRegular() {
 		return false
 	}
-	return o.before == nil || !os.SameFile(o.before, now) || o.before.Size() != now.Size() || !o.before.ModTime().Equal(now.ModTime()) ||
-		o.before.ModTime().After(o.began.Add(-coarsest))
+	if _, err := realPath(o.path); err != nil {
+		return false
+	}
+	return o.before == nil || isChanged(o.before, now)
+}
+
+// isChanged reports whether a file was written between two looks at it.
+func isChanged(before, after fs.FileInfo) bool {
+	return !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime())
+}
+
+// errOpenFile is the error of realPath for a path such as /dev/stdout.
+var errOpenFile = errors.New("the path names an open file")
+
+// realPath returns the path that symbolic links lead to. It fails for one that leads to an
+// open file of a process: the process may write on behind the object.
+func realPath(path string) (string, error) {
+	for range maxLinks {
+		directory, err := paths.Real(paths.Directory(path))
+		if err != nil {
+			return "", err
+		}
+		if strings.HasPrefix(directory, "/proc/") {
+			return "", errOpenFile
+		}
+		path = paths.Join(directory, filepath.Base(path))
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link
+		}
+		if !filepath.IsAbs(link) {
+			link = paths.Join(directory, link)
+		}
+		path = link
+	}
+	return "", syscall.ELOOP
+}
+
+// maxLinks is how many symbolic links Linux follows in a path.
+const maxLinks = 40
+
+// remove removes the file, and not a symbolic link to it. A file that another process has
+// written after the compiler stays: the process may be another run that converts it.
+func (o *object) remove() error {
+	if now, err := os.Stat(o.path); o.after != nil && (err != nil || isChanged(o.after, now)) {
+		return nil
+	}
+	path, err := realPath(o.path)
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // isConvertible reports whether the file is to be converted: it is a relocatable object,
@@ -52,7 +124,7 @@ func (o *object) isWritten() bool {
 func (o *object) isConvertible(names patch.Names) bool {
 	f, err := input.Open(o.path)
 	if err != nil {
-		return false
+		return true // the conversion says why
 	}
 	defer f.Close()
 	src := f.Source()
@@ -61,7 +133,7 @@ func (o *object) isConvertible(names patch.Names) bool {
 	}
 	obj, err := src.Image()
 	if err != nil {
-		return true // the conversion says why
+		return true
 	}
 	defer obj.Release()
 	late, err := input.FindLateCode(obj.Object, names)
@@ -74,6 +146,7 @@ func (s *session) written(objects []*object, names patch.Names) []*object {
 	var all []*object
 	seen := map[string]bool{}
 	for _, o := range objects {
+		s.look(o)
 		if seen[o.path] || !o.isWritten() || !o.isConvertible(names) {
 			s.leave(o)
 			continue
@@ -82,6 +155,15 @@ func (s *session) written(objects []*object, names patch.Names) []*object {
 		all = append(all, o)
 	}
 	return all
+}
+
+// look notes how the compiler has left an object.
+func (s *session) look(o *object) {
+	s.Lock()
+	defer s.Unlock()
+	if after, err := os.Stat(o.path); err == nil {
+		o.after = after
+	}
 }
 
 // leave notes that an object stays as it is.
@@ -96,7 +178,7 @@ func (s *session) finish(o *object, r *convert.Result) {
 	s.Lock()
 	defer s.Unlock()
 	if r.Failed {
-		if err := os.Remove(o.path); err != nil {
+		if err := o.remove(); err != nil {
 			r.Fail(err)
 		}
 	}

@@ -1,8 +1,6 @@
 package cc
 
 import (
-	"os"
-
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/known"
 	"sdtconvert/internal/process"
@@ -30,12 +28,12 @@ func (s *session) clean() {
 	s.files.Abandon()
 	for _, o := range s.pending {
 		if !o.done && o.isWritten() {
-			os.Remove(o.path)
+			o.remove()
 		}
 	}
 }
 
-// setPending notes that the compiler has run, and may have written objects.
+// setPending notes the objects that the compiler may write from now on.
 func (s *session) setPending(objects []*object) {
 	s.Lock()
 	defer s.Unlock()

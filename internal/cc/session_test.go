@@ -3,6 +3,7 @@
 package cc
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
 )
 
@@ -51,7 +53,8 @@ func TestSignalBeforeConversion(t *testing.T) {
 	}
 }
 
-// An object is written if anything about it is new, and also if its time says too little.
+// An object is written if anything about it is new. One of a moment ago is not, however
+// soon it is written again.
 func TestIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	write := func(text string, changed time.Time) {
@@ -77,7 +80,17 @@ func TestIsWritten(t *testing.T) {
 	expect(o, false, "an old file")
 	write("object", now)
 	expect(o, true, "a new time")
-	expect(one(), true, "a file of this moment")
+	for range 5 {
+		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		o = one()
+		expect(o, false, "a file of this moment")
+		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		expect(o, true, "a file of this moment that is written again")
+	}
 	write("object", old)
 	o = one()
 	write("objects", old)
@@ -90,4 +103,28 @@ func TestIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(o, false, "a directory")
+}
+
+// A refusal does not remove an object that another process has written since.
+func TestRemovalOfAnothersObject(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, another := range []bool{true, false} {
+		write("object")
+		s, o := newSession(&process.Process{}), &object{path: path}
+		s.look(o)
+		if another {
+			write("another")
+		}
+		var r convert.Result
+		r.Fail(fs.ErrInvalid)
+		s.finish(o, &r)
+		if _, err := os.Stat(path); (err == nil) != another {
+			t.Errorf("another has written it: %v: %v", another, err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package cc
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +20,24 @@ var compilerName = sync.OnceValue(func() *regexp.Regexp {
 // outputs returns the paths that a command line has the compiler write objects to, or nil
 // if it stops before there are objects, or links them.
 func outputs(words []string) []string {
-	args, err := line.Expand(words[compilerAt(words)+1:])
+	at := compilerAt(words)
+	all := outputsOf(words[at+1:], "")
+	if at == 0 {
+		return all
+	}
+	// The first word may be a compiler of another name, and this one the value of a flag.
+	for _, path := range outputsOf(words[1:], words[at]) {
+		if !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// outputsOf returns the same for the arguments of a compiler. compiler may be another word
+// among them that names one, or "": then words that do not look like sources are none.
+func outputsOf(words []string, compiler string) []string {
+	args, err := line.Expand(words)
 	if err != nil {
 		return nil // the compiler complains of it too
 	}
@@ -32,10 +50,23 @@ func outputs(words []string) []string {
 	}
 	var all []string
 	for _, source := range c.sources {
-		base := filepath.Base(source)
-		all = append(all, c.in(strings.TrimSuffix(base, filepath.Ext(base))+".o"))
+		isWord := compiler != "" && (source == compiler || filepath.Ext(source) == "" || strings.Contains(source, "="))
+		if !isWord && !isLinked(source) {
+			all = append(all, c.in(objectOf(source)))
+		}
 	}
 	return all
+}
+
+// objectOf returns the name of the object of a source.
+func objectOf(source string) string {
+	base := filepath.Base(source)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ".o"
+}
+
+// isLinked reports whether a file is for the linker, so that there is no object of it.
+func isLinked(path string) bool {
+	return slices.Contains([]string{".o", ".a", ".so"}, filepath.Ext(path))
 }
 
 // compilerAt returns the index of the word that names the compiler, or 0.
@@ -109,7 +140,7 @@ func cutValue(word string) (flag, value string) {
 			return flag, value
 		}
 	}
-	if value, ok := strings.CutPrefix(word, "-o"); ok && !strings.HasPrefix(word, "-obj") { // -object and -objcmt-... are others
+	if value, ok := strings.CutPrefix(word, "-o"); ok && word != "-object" && !strings.HasPrefix(word, "-objcmt-") { // other flags of clang
 		return "-o", value
 	}
 	return word, ""

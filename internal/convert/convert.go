@@ -30,6 +30,8 @@ type Options struct {
 	Verbose    bool // report each site
 	Manifest   bool // describe each object
 
+	// Elsewhere says that flags can name another target, which an error then advises.
+	Elsewhere bool
 	// KeepTime says that a file which is converted in its place keeps its time of
 	// modification.
 	KeepTime bool
@@ -138,7 +140,7 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	err := c.writer.File(target, in, out, replace.Options{
 		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
 	})
-	if replace.IsReadOnly(err) && target == in.Path && !c.KeepTime { // as the command convert does
+	if replace.IsReadOnly(err) && target == in.Path && c.Elsewhere {
 		return fmt.Errorf("%w; write the result elsewhere with -o or --output-dir", err)
 	}
 	return err

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -14,10 +15,12 @@ var passedOn = []os.Signal{
 	syscall.SIGPIPE, syscall.SIGXCPU, syscall.SIGXFSZ,
 }
 
-func forward(child *os.Process, sig os.Signal) {
-	if sig != syscall.SIGPIPE { // that was for us
-		child.Signal(sig)
+// forward passes a signal on to the child, and reports whether that still runs.
+func forward(child *os.Process, sig os.Signal) bool {
+	if sig == syscall.SIGPIPE { // that was for us
+		return true
 	}
+	return !errors.Is(child.Signal(sig), os.ErrProcessDone)
 }
 
 // Ends reports whether a signal ends a process that has no child. A broken pipe is

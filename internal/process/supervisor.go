@@ -31,9 +31,8 @@ func (s *Supervisor) Watch() {
 func (s *Supervisor) signalled(sig os.Signal) {
 	s.Lock()
 	switch {
-	case s.running != nil:
+	case s.running != nil && forward(s.running, sig):
 		s.passed = sig
-		forward(s.running, sig)
 	case Ends(sig):
 		s.Clean()
 		s.Process.Exit(s.Process.End(Status{Signal: sig})) // and never unlock

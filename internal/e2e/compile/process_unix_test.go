@@ -105,6 +105,77 @@ exit 7
 	}
 }
 
+// A complete object of a compiler that dies is converted.
+func TestObjectOfDyingCompiler(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.write("dies", "#!/bin/sh\ngcc -c probe.c\nkill -TERM $$\n")
+	cmd := exec.Command(converter, "cc", "--", "./dies", "-c", "probe.c", "none.c")
+	cmd.Dir = b.Directory
+	tools.Died(t, cmd.Run(), syscall.SIGTERM)
+	b.same("probe.o", b.converted("probe.c", []string{"gcc"}))
+}
+
+// An object of a moment ago stays as it is if the compiler does not write it.
+func TestObjectsThatAreNotWritten(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	for _, args := range [][]string{
+		{"-c", "-Dprobe=(", "probe.c"}, {"-fsyntax-only", "-c", "probe.c"}, {"-###", "-c", "probe.c"}, {"-c", "probe.c", "none.c", "-o", "probe.o"},
+		{"-c", "none.c", "probe.o", "refused.o"},
+	} {
+		b.must("gcc", "-c", "probe.c", "refused.c")
+		object, refused := b.read("probe.o"), b.read("refused.o")
+		b.Try(converter, append([]string{"cc", "--", "gcc"}, args...)...)
+		if b.read("probe.o") != object || b.read("refused.o") != refused {
+			t.Errorf("%q: an object has changed", args)
+		}
+	}
+}
+
+// What the compiler writes to a stream, which a name leads to, stays as it is, and so does
+// the name.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("the system has no names of streams")
+	}
+	b := newBuild(t)
+	b.write("streams", "#!/bin/sh\ncat \"$2\"\n")
+	b.must("gcc", "-c", "probe.c", "refused.c")
+	b.must("ln", "-s", "/proc/self/fd/1", "link")
+	b.must("ln", "-s", "link", "second")
+	for _, source := range []string{"probe.o", "refused.o"} {
+		for _, name := range []string{"/proc/self/fd/1", "link", "second"} {
+			b.must("sh", "-c", converter+" cc -- ./streams -c "+source+" -o "+name+" >out; echo more >>out")
+			if b.read("out") != b.read(source)+"more\n" || !b.exists("link") || !b.exists("second") {
+				t.Errorf("%s to %s is changed", source, name)
+			}
+		}
+	}
+}
+
+// A refusal removes the object, and not a symbolic link to it.
+func TestRefusalBehindLink(t *testing.T) {
+	t.Parallel()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.write("writes", "#!/bin/sh\ngcc -c $2 -o new.o\ncat new.o >$4\nrm new.o\n")
+	b.must("mkdir", "directory")
+	b.must("ln", "-s", "sub/../real.o", "link.o") // sub is elsewhere
+	b.remove("sub")
+	b.must("mkdir", "directory/sub")
+	b.must("ln", "-s", "directory/sub", "sub")
+	if out, err := b.Try(converter, "cc", "--", "./writes", "-c", "refused.c", "-o", "link.o"); err == nil || b.exists("directory/real.o") || !b.exists("link.o") {
+		t.Errorf("%v, %s", err, out)
+	}
+	b.must(converter, "cc", "--", "./writes", "-c", "probe.c", "-o", "link.o")
+	b.same("directory/real.o", b.converted("probe.c", []string{"gcc"}))
+}
+
 // make deletes an object that it was interrupted with; what stops a make without mercy
 // leaves none that is not converted.
 func TestRefusalLeavesNoObject(t *testing.T) {

@@ -30,6 +30,7 @@ const randomCompilations = 40
 func TestRandomCompilations(t *testing.T) {
 	t.Parallel()
 	compilers := randomCompilers(t)
+	stale := unconverted(t)
 	n := tools.Cases(t, randomCompilations)
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -39,7 +40,7 @@ func TestRandomCompilations(t *testing.T) {
 		directory := filepath.Join(t.TempDir(), "work")
 		group.Go(func() {
 			for i := w; i < n; i += workers {
-				c := &comparison{Rand: rand.New(rand.NewPCG(24, uint64(i))), t: t, compiler: compilers[i%len(compilers)], directory: directory}
+				c := &comparison{Rand: rand.New(rand.NewPCG(24, uint64(i))), t: t, compiler: compilers[i%len(compilers)], stale: stale, directory: directory}
 				outcome := c.compare(i)
 				mu.Lock()
 				outcomes[outcome]++
@@ -72,12 +73,23 @@ func randomCompilers(t *testing.T) []randomCompiler {
 	return all
 }
 
+// unconverted returns an object with probes.
+func unconverted(t *testing.T) string {
+	t.Helper()
+	tools.Need(t, "gcc")
+	b := newBuild(t)
+	b.must("gcc", "-c", "probe.c")
+	return b.read("probe.o")
+}
+
 // comparison runs a compiler by itself and by sdtconvert.
 type comparison struct {
 	*rand.Rand
 	t         *testing.T
 	compiler  randomCompiler
-	directory string // the same for both, since debug information names it
+	stale     string    // an object that an earlier run may have left
+	directory string    // the same for both, since debug information names it
+	prepared  time.Time // when the files were changed that are there before a run
 }
 
 // state is what a run leaves behind, and what it prints.
@@ -93,7 +105,7 @@ func (c *comparison) compare(i int) (outcome string) {
 	alone, converted := c.alone(line, flags)
 	through := c.through(line, flags)
 	fail := func(format string, args ...any) {
-		c.t.Errorf("case %d: %s -- %q %q: %s", i, strings.Join(flags, " "), line.words, line.files, fmt.Sprintf(format, args...))
+		c.t.Errorf("case %d: %s -- %q %s: %s", i, strings.Join(flags, " "), line.words, tools.Shortened(fmt.Sprintf("%q", line.files)), fmt.Sprintf(format, args...))
 	}
 	if through.status != alone.status {
 		fail("exit status %d, want %d; prints %s", through.status, alone.status, through.stderr)
@@ -133,7 +145,7 @@ func (c *comparison) alone(line *randomLine, flags []string) (s *state, converte
 	var objects []string
 	for _, name := range slices.Sorted(maps.Keys(line.objects)) {
 		info, err := os.Lstat(filepath.Join(c.directory, name))
-		if err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(oldTime) && isObject(filepath.Join(c.directory, name)) {
+		if err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(c.prepared) && isObject(filepath.Join(c.directory, name)) {
 			objects = append(objects, name)
 		}
 	}
@@ -163,12 +175,13 @@ func (c *comparison) through(line *randomLine, flags []string) *state {
 	return s
 }
 
-// oldTime is when the files were changed that are there before a run.
-var oldTime = time.Unix(1_000_000_000, 0)
-
 // prepare makes the directory anew: the sources, response files, and objects of earlier
 // runs.
 func (c *comparison) prepare(line *randomLine) {
+	c.prepared = time.Unix(1_000_000_000, 0)
+	if line.soon {
+		c.prepared = time.Now()
+	}
 	check := func(err error) {
 		if err != nil {
 			c.t.Fatal(err)
@@ -183,7 +196,7 @@ func (c *comparison) prepare(line *randomLine) {
 		if err != nil {
 			return err
 		}
-		return os.Chtimes(path, oldTime, oldTime)
+		return os.Chtimes(path, c.prepared, c.prepared)
 	}))
 }
 

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sdtconvert/internal/ld/line"
@@ -13,6 +15,7 @@ type randomLine struct {
 	stdin   string
 	files   map[string]string // that it names, beside the sources
 	objects map[string]bool   // the files that may be objects of it
+	soon    bool              // whether the compiler runs soon after the files were changed
 }
 
 var randomSources = []string{
@@ -74,14 +77,14 @@ func (c *comparison) line() *randomLine {
 	if c.IntN(10) == 0 {
 		l.words = append(pick(c.Rand, [][]string{{"env"}, {"env", "NONE=none.c"}, {"nice", "-n", "1"}}), l.words...)
 	}
-	if c.IntN(4) == 0 {
-		l.files[pick(c.Rand, []string{"probe.o", "none.o", "guard.o"})] = staleObject
+	for _, name := range slices.Sorted(maps.Keys(l.objects)) {
+		if !strings.ContainsRune(name, '/') && c.IntN(3) == 0 {
+			l.files[name] = c.stale
+		}
 	}
+	l.soon = c.IntN(2) == 0
 	return l
 }
-
-// staleObject is what an earlier run may have left, and no other.
-const staleObject = "\x7fELF of another run"
 
 // inputs returns sources with what belongs to them, and notes the objects.
 func (c *comparison) inputs(l *randomLine) [][]string {
