@@ -227,6 +227,7 @@ func named() map[string]string {
 
 // scripts/install-tools installs each tool of the table.
 func TestToolsAreInstalled(t *testing.T) {
+	tools.Need(t, "bash", "awk")
 	installed := packages(t)
 	for tool, pkg := range named() {
 		if !slices.Contains(installed, pkg) {
