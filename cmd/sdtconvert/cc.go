@@ -24,12 +24,9 @@ clang, or a program such as ccache that runs one.
 Under the name sdtconvert-cc (a symbolic link), it takes its flags from the
 environment.`,
 	groups: []group{{
-		manual:  "cc",
-		options: []*option{wrapperVerboseOption, jobsOption},
-		asConvert: []*option{
-			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption,
-			noRecordsOption, dropRelocationsOption, stapsdtOption, semaphoresOption, dtraceOption, prototypesOption, followOption,
-		},
+		manual:    "cc",
+		options:   []*option{wrapperVerboseOption, jobsOption},
+		asConvert: conversionOptions,
 	}},
 	after: func() string {
 		return `Environment:

@@ -25,9 +25,7 @@ own.`,
 		{title: "Output", manual: "convert output", options: []*option{
 			outputOption, outputDirOption, dryRunOption, verboseOption, jsonOption, jobsOption,
 		}},
-		{title: "What is converted", manual: "convert names", options: []*option{
-			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption,
-		}},
+		{title: "What is converted", manual: "convert names", options: convertedOptions},
 		{title: "Archives", manual: "convert archives", options: []*option{followOption}},
 		{title: "What is recorded", manual: "convert records", options: recordedOptions},
 	},

@@ -56,12 +56,9 @@ after the link. In a final link it adds the probe objects that nothing defines.
 Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
 link), it runs the next one of that name along PATH.`,
 	groups: []group{{
-		manual:  "ld",
-		options: []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
-		asConvert: []*option{
-			prefixOption, enabledPrefixOption, symbolOption, returnThunkOption, layoutOption, sectionOption, probePrefixOption,
-			noRecordsOption, dropRelocationsOption, stapsdtOption, semaphoresOption, dtraceOption, prototypesOption, followOption,
-		},
+		manual:    "ld",
+		options:   []*option{linkerOption, inPlaceOption, noStubsOption, noUndefinedOption, wrapperVerboseOption, jobsOption},
+		asConvert: conversionOptions,
 	}},
 	after: func() string {
 		return `Environment:

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // thunksMark stands in a text for the manual where the return thunks of all machines are
 // listed.
 const thunksMark = "RETURN-THUNKS"
@@ -128,8 +130,14 @@ The file is used for probes whose types neither the argument types of the
 program nor the debug information of the object gives.`}
 )
 
+// convertedOptions are the flags that say what is converted.
+var convertedOptions = []*option{prefixOption, enabledPrefixOption, symbolOption, returnThunkOption}
+
 // recordedOptions are the flags that say what is recorded.
 var recordedOptions = []*option{
 	layoutOption, sectionOption, probePrefixOption, noRecordsOption, dropRelocationsOption,
 	stapsdtOption, semaphoresOption, dtraceOption, prototypesOption,
 }
+
+// conversionOptions are the flags of conversion that linkers and compilers are run with.
+var conversionOptions = slices.Concat(convertedOptions, recordedOptions, []*option{followOption})
