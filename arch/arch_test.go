@@ -96,7 +96,13 @@ func TestRefuseSiteHasAnArticle(t *testing.T) {
 }
 
 func TestOperandsAsTracersReadThem(t *testing.T) {
-	a := arch.Arguments{Aliases: map[string]string{"$a0": "$r4", "$fp": "$r22"}}
+	known := map[string]string{"$a0": "$r4", "$fp": "$r22"}
+	a := arch.Arguments{Rename: func(word string) string {
+		if name, ok := known[word]; ok {
+			return name
+		}
+		return word
+	}}
 	for operands, want := range map[string]string{
 		"":                          "",
 		"-4@$a0 8@5 8@$r7":          "-4@$r4 8@5 8@$r7",

@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"math/bits"
@@ -16,30 +15,22 @@ type Arguments struct {
 	// NumericRegisters reports that assemblers call registers by numbers alone, so that tools that
 	// do not know the machine read one as a constant.
 	NumericRegisters bool
-	// Aliases are the names of registers that a compiler writes and tracers do not read, each
-	// with the name that they read.
-	Aliases map[string]string
+	// Rename returns the name that tracers read of a register, for one that a compiler writes,
+	// and other words as they are. nil if compilers write what tracers read.
+	Rename func(word string) string
 }
 
 // AsTracersRead writes operands with the names of registers that tracers read.
 func (a *Arguments) AsTracersRead(operands string) string {
-	if a.Aliases == nil {
+	if a.Rename == nil {
 		return operands
 	}
 	var b strings.Builder
-	for len(operands) > 0 {
-		end := strings.IndexFunc(operands, func(c rune) bool { return !inName(c) })
-		switch {
-		case end == 0:
-			b.WriteByte(operands[0])
-			operands = operands[1:]
-			continue
-		case end < 0:
-			end = len(operands)
-		}
-		name := operands[:end]
-		b.WriteString(cmp.Or(a.Aliases[name], name))
-		operands = operands[end:]
+	for operands != "" {
+		behind := strings.TrimLeftFunc(operands, inName)
+		b.WriteString(a.Rename(operands[:len(operands)-len(behind)]))
+		operands = strings.TrimLeftFunc(behind, func(c rune) bool { return !inName(c) })
+		b.WriteString(behind[:len(behind)-len(operands)])
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ package loong64
 import (
 	"debug/elf"
 	"fmt"
+	"slices"
 
 	"sdtconvert/arch"
 )
@@ -57,7 +58,7 @@ var traits = arch.Traits{
 	Arguments: arch.Arguments{ // LoongArch procedure call standard; as compilers write operands
 		Registers: arch.Registers("$r4", "$r5", "$r6", "$r7", "$r8", "$r9", "$r10", "$r11"),
 		Stack:     &arch.Stack{Operand: "$r3,%d"},
-		Aliases:   aliases(), // of clang; bcc reads $r0 to $r31 alone
+		Rename:    numbered, // clang writes the names of the ABI; bcc reads $r0 to $r31 alone
 	},
 	Breakpoints: [][]byte{
 		{0x05, 0x00, 0x2a, 0x00}, // break 5, of gdb
@@ -67,16 +68,22 @@ var traits = arch.Traits{
 	Nops: [][]byte{{0x00, 0x00, 0x40, 0x03}}, // nop
 }
 
-// aliases returns the names of the general registers in the LoongArch ELF psABI. The s9 of
-// its procedure call standard is fp.
-func aliases() map[string]string {
-	names := []string{"zero", "ra", "tp", "sp", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "t1", "t2", "t3",
-		"t4", "t5", "t6", "t7", "t8", "r21", "fp", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"}
-	of := map[string]string{"$s9": "$r22"}
-	for number, name := range names {
-		of["$"+name] = fmt.Sprintf("$r%d", number)
+// abiNames are the names of the general registers in the LoongArch ELF psABI, by number.
+var abiNames = [...]string{
+	"$zero", "$ra", "$tp", "$sp", "$a0", "$a1", "$a2", "$a3", "$a4", "$a5", "$a6", "$a7", "$t0", "$t1", "$t2", "$t3",
+	"$t4", "$t5", "$t6", "$t7", "$t8", "$r21", "$fp", "$s0", "$s1", "$s2", "$s3", "$s4", "$s5", "$s6", "$s7", "$s8",
+}
+
+// numbered returns a register's name with its number for that of the ABI, and other words
+// as they are. The s9 of the procedure call standard is fp.
+func numbered(word string) string {
+	if word == "$s9" {
+		word = "$fp"
 	}
-	return of
+	if n := slices.Index(abiNames[:], word); n >= 0 {
+		return fmt.Sprintf("$r%d", n)
+	}
+	return word
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }
