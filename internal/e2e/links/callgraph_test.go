@@ -106,7 +106,7 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 	stubs := 0
 	for i, c := range twin {
 		if from, _, ok := strings.Cut(c, " -> [__dtrace_"); ok {
-			twin[i] = from + " -> nobody"
+			twin[i] = from + " -> address 0"
 			stubs++
 		}
 	}
@@ -121,7 +121,7 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 }
 
 // callGraph returns what llvm-readobj reads: callers and callees, but for calls through
-// pointers. It names functions that have names, and tells others from nobody.
+// pointers. A callee is shown by its name, as unnamed, or as address 0.
 func callGraph(t *testing.T, path string) []string {
 	t.Helper()
 	var all []string
@@ -148,9 +148,9 @@ func callGraph(t *testing.T, path string) []string {
 			switch {
 			case to != "":
 			case value == "0x0":
-				to = "nobody"
+				to = "address 0"
 			default:
-				to = "somebody" // GNU ld's stubs of shared libraries have no names
+				to = "unnamed" // GNU ld's stubs of shared libraries have no names
 			}
 			all = append(all, from+" -> "+to)
 		}
