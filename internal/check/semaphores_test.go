@@ -58,7 +58,7 @@ func TestCleanSemaphores(t *testing.T) {
 }
 
 // lld and mold map the page of the data twice, unless it is the section's own.
-// internal/e2e/tracers has the proof that tracers count there.
+// internal/e2e/attach has the proof that tracers count there.
 func TestEarlySemaphore(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.theirs("one.o", "one", definedIn("", ".probes")...)

@@ -65,6 +65,7 @@ func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
 // TestCREL links objects of SHT_CREL in every mode, and without what is dead or double.
 func TestCREL(t *testing.T) {
 	all := product.New(combinationDimensions...)
+	all.Singly = true // what follows the reading of relocations, TestSites and TestForeign show in pairs
 	for _, c := range crelLinked() {
 		for _, l := range layouts {
 			ld := c.machine.linkers[0]

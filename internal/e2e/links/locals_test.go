@@ -14,6 +14,7 @@ import (
 // the one of its site's function, by the names that nm has at its address.
 func TestLocals(t *testing.T) {
 	all := product.New("machine", "compiler", "linker")
+	all.Singly = true // TestSites and TestForeign have the pairs
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
 			for _, ld := range m.linkers {

@@ -17,6 +17,7 @@ import (
 // its site's function has, by the names that nm has at its address.
 func TestStatics(t *testing.T) {
 	all := product.New("machine", "compiler", "linker", "layout")
+	all.Singly = true // TestSites and TestForeign have the pairs
 	for _, m := range append([]*machine{amd64}, foreign...) {
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			for _, ld := range m.linkers {

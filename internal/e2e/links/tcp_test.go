@@ -43,6 +43,7 @@ func TestTCPListing(t *testing.T) {
 		{machine: s390x, cc: toolchains.GCC, flags: []string{"-O2"}},
 	}
 	all := product.New(combinationDimensions...)
+	all.Singly = true // TestSites and TestForeign have the pairs
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,8 @@
 // the others are. So a usual run takes a covering array: a part of the product in which
 // every pair of values that meets in the product meets at least once. SDTCONVERT_TESTS=all
 // runs the whole product, and -short a test or a few of each product, others for others,
-// so that the products of a package have most values.
+// so that the products of a package have most values. A test may leave pairs to others of
+// its package (Tests.Singly).
 //
 // A test that is left out is not skipped: it does not exist in that run. So a skip keeps
 // its meaning, that the unconverted twin fails too.
@@ -42,6 +43,9 @@ type Tests struct {
 	Dimensions []string
 	// Short is how many tests a short run has besides those of Always, 1 if it is 0.
 	Short int
+	// Singly is for a test whose pairs of values other tests of the package have: its usual
+	// run has each value, not each pair.
+	Singly bool
 
 	names []string
 	rows  [][]string
@@ -107,21 +111,46 @@ func (p *Tests) Run(t *testing.T) {
 // has: none if tables are written.
 func (p *Tests) ofRun(t *testing.T) []bool {
 	t.Helper()
-	usual, short := p.choose(t.Name(), 2), p.choose(t.Name(), 1)
+	usual, short := p.usual(), p.short(t.Name())
 	p.compare(t, usual, short)
 	switch {
 	case Write():
 		return make([]bool, len(p.rows))
 	case strength() == 0:
-		return p.choose(t.Name(), 0)
+		return p.choose(0)
 	case strength() == 1:
 		return short
 	}
 	return usual
 }
 
+// usual returns the tests of a usual run.
+func (p *Tests) usual() []bool {
+	if p.Singly {
+		return p.choose(1)
+	}
+	return p.choose(2)
+}
+
+// short returns the tests of a short run: some of those that have each value, others for
+// tests of other names.
+func (p *Tests) short(name string) []bool {
+	chosen := p.choose(1)
+	var free []int
+	for i, yes := range chosen {
+		if yes && p.in[i] != inEvery {
+			free = append(free, i)
+			chosen[i] = false
+		}
+	}
+	for _, i := range spread(name, free, max(p.Short, 1)) {
+		chosen[i] = true
+	}
+	return chosen
+}
+
 // choose chooses the tests of a run of some strength.
-func (p *Tests) choose(name string, strength int) []bool {
+func (p *Tests) choose(strength int) []bool {
 	var at []int // the tests that there is a choice of
 	var rows [][]string
 	var kept []bool
@@ -131,21 +160,8 @@ func (p *Tests) choose(name string, strength int) []bool {
 		}
 	}
 	chosen := make([]bool, len(p.rows))
-	var free []int // chosen, and not kept
 	for j, yes := range Cover(rows, kept, strength) {
 		chosen[at[j]] = yes
-		if yes && !kept[j] {
-			free = append(free, at[j])
-		}
-	}
-	if strength != 1 {
-		return chosen
-	}
-	for _, i := range free {
-		chosen[i] = false
-	}
-	for _, i := range spread(name, free, max(p.Short, 1)) {
-		chosen[i] = true
 	}
 	return chosen
 }

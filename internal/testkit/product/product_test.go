@@ -132,7 +132,14 @@ func TestLine(t *testing.T) {
 	// rows of amd64, which are all of those with `bfd exe` and `lld pie`, but one of `bfd pie`
 	// and `lld exe` each, of which arm has the only ones.
 	want := "TestLine | machine:2, linker:3, mode:3 | 8 | 5 | 2 | 1 | 14 | 14 | 7 | 5"
-	if got := strings.Join(p.line(t, "TestLine", p.choose("TestLine", 2), p.choose("TestLine", 1)), " | "); got != want {
+	if got := strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	// Without its pairs a usual run needs bfd, which `arm bfd shared` is, and amd64, lld, pie
+	// and exe, for which two rows do.
+	p.Singly = true
+	want = "TestLine | machine:2, linker:3, mode:3 | 8 | 3 | 2 | 1 | 14 | 9 | 7 | 3"
+	if got := strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got, want := p.describe(1), "machine=amd64, linker=bfd, mode=exe"; got != want {

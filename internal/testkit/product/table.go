@@ -126,7 +126,7 @@ func writeTable(path string, lines [][]string, i int, line []string) error {
 }
 
 // line makes the line of a product. It fails the test if a pair that occurs is in no test
-// of a usual run.
+// of a usual run, or a value if that has to have no more.
 func (p *Tests) line(t *testing.T, name string, usual, short []bool) []string {
 	t.Helper()
 	var all, some [][]string
@@ -142,15 +142,21 @@ func (p *Tests) line(t *testing.T, name string, usual, short []bool) []string {
 			some = append(some, row)
 		}
 	}
-	pairs, triples := meetings(all, 2), meetings(all, 3)
-	covered := meetings(some, 2)
-	for pair := range pairs {
-		if !covered[pair] {
-			t.Errorf("no test of a usual run has %s", pair)
+	strength := 2
+	if p.Singly || len(p.Dimensions) == 1 {
+		strength = 1
+	}
+	covered := meetings(some, strength)
+	for meeting := range meetings(all, strength) {
+		if !covered[meeting] {
+			t.Errorf("no test of a usual run has %s", meeting)
 		}
 	}
 	line := []string{name, p.sizes()}
-	for _, n := range []int{len(p.rows), len(some), number(short), every, len(pairs), len(covered), len(triples), len(meetings(some, 3))} {
+	for _, n := range []int{
+		len(p.rows), len(some), number(short), every,
+		len(meetings(all, 2)), len(meetings(some, 2)), len(meetings(all, 3)), len(meetings(some, 3)),
+	} {
 		line = append(line, fmt.Sprint(n))
 	}
 	return line

@@ -1,4 +1,4 @@
-// Package tracers holds no code, only tests: they convert a test program with
+// Package attach holds no code, only tests: they convert a test program with
 // --stapsdt, link it with real linkers in every mode, and have the tracers of
 // user space read its notes, stop at its probes and print their arguments.
 //
@@ -8,4 +8,7 @@
 //
 // Of the notes of --dtrace, which no tracer of Debian 12 reads, the functions are
 // compared with addr2line. DTrace itself reads them in scripts/dtrace-boot.
-package tracers
+//
+// Most of their time these tests wait, and `go test` begins with the packages whose paths come
+// first: so they have the processors of tests that compute beside them.
+package attach

@@ -1,4 +1,4 @@
-package tracers
+package attach
 
 import (
 	"fmt"
@@ -65,6 +65,18 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 
 // eachGuards runs a test with the program of each linker, in some modes.
 func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
+	productOfGuards(modes, test).Run(t)
+}
+
+// someGuards is eachGuards for a test of a tracer: what linkers make of guards in each mode,
+// TestGuardsUnderGDB and TestGuardsFromTheStart show.
+func someGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
+	all := productOfGuards(modes, test)
+	all.Singly = true
+	all.Run(t)
+}
+
+func productOfGuards(modes []string, test func(t *testing.T, g guards)) *product.Tests {
 	all := product.New("compiler", "linker", "mode")
 	for _, c := range []compiler{gcc, clang} {
 		for _, ld := range linkers {
@@ -80,7 +92,7 @@ func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards))
 			}
 		}
 	}
-	all.Run(t)
+	return all
 }
 
 // script has bpftrace count the hits of each process with each argument. What it is to
@@ -112,7 +124,7 @@ func needGuards(t *testing.T, exe string) {
 func TestGuardsFromTheStart(t *testing.T) {
 	const times = 8
 	want := fmt.Sprintf("all: %d of %d\n", times, times)
-	eachGuards(t, []string{"exe", "pie"}, func(t *testing.T, g guards) {
+	someGuards(t, []string{"exe", "pie"}, func(t *testing.T, g guards) {
 		needGuards(t, g.exe)
 		out := tools.Must(t, "bpftrace", "-c", g.exe+" "+strconv.Itoa(times), "-e", g.script())
 		if hits := bpftraceHit.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
@@ -184,7 +196,7 @@ const patience = time.Minute
 
 // TestGuardsOfAll traces every process that has the image, a child of one too.
 func TestGuardsOfAll(t *testing.T) {
-	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+	someGuards(t, guardModes, func(t *testing.T, g guards) {
 		needGuards(t, g.exe)
 		run := func(words ...string) string { return tools.Must(t, g.exe, append(words, g.args...)...) }
 		if got := run("2"); got != "all: 0 of 2\n" {
@@ -262,7 +274,7 @@ func (a asked) until(times int) {
 
 // TestGuardsOfAProcess attaches to a process, and leaves it again.
 func TestGuardsOfAProcess(t *testing.T) {
-	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+	someGuards(t, guardModes, func(t *testing.T, g guards) {
 		needGuards(t, g.exe)
 		a := g.start(t)
 		if _, enabled := a.ask(); enabled {

@@ -1,4 +1,4 @@
-package tracers
+package attach
 
 import (
 	"fmt"
