@@ -96,7 +96,7 @@ which its kernel can arm.`},
 		manual: `Delete the relocations of disabled sites.
 Otherwise they stay, with a type that does nothing, and keep the records alive
 for as long as the linker keeps the code.
-Loadable modules of Linux on riscv and powerpc need this flag.`}
+Loadable modules of Linux on i386, powerpc and riscv need this flag.`}
 	stapsdtOption = &option{name: "stapsdt",
 		help: "add notes too, by which gdb, perf, bpftrace, bcc and SystemTap find the probes",
 		manual: `Add a note for each probe call, by which gdb, perf, bpftrace, bcc and SystemTap find

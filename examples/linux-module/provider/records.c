@@ -138,7 +138,7 @@ static bool sdt_is_return(const void *code)
 
 	return first == 0xc3 || first == 0xe9 || first == 0xeb;
 #else
-	return false;	/* all arguments are in registers, so it does not matter */
+	return false;	/* a call pushes nothing there, so it does not matter */
 #endif
 }
 

@@ -7,6 +7,7 @@
 #include <linux/kprobes.h>
 #include <linux/ptrace.h>
 #include <linux/trace.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
 
 #include "provider.h"
@@ -16,16 +17,45 @@
 static struct trace_array *sdt_trace;
 
 /*
+ * SDT_REGISTERS arguments of a call are in registers, the others from word SDT_STACK of the
+ * stack on. Not every kernel has regs_get_kernel_argument and regs_set_return_value.
+ */
+#if defined(CONFIG_X86_64)
+#define SDT_REGISTERS 6
+#define SDT_STACK 0
+#elif defined(CONFIG_X86)
+#define SDT_REGISTERS 3			/* -mregparm=3 */
+#define SDT_STACK 0
+#elif defined(CONFIG_ARM)
+#define SDT_REGISTERS 4
+#define SDT_STACK 0
+#define regs_get_kernel_argument(regs, n) ((regs)->uregs[n])
+#define regs_set_return_value(regs, value) ((regs)->ARM_r0 = (value))
+#elif defined(CONFIG_S390)
+#define SDT_REGISTERS 5
+#define SDT_STACK (160 / 8)		/* behind what a callee saves registers in */
+#define regs_get_kernel_argument(regs, n) ((regs)->gprs[2 + (n)])
+#elif defined(CONFIG_PPC)
+#define SDT_REGISTERS 8
+#define SDT_STACK (96 / 8)		/* the same, with ABI version 2 */
+#define regs_get_kernel_argument(regs, n) ((regs)->gpr[3 + (n)])
+#else					/* arm64, loongarch, riscv */
+#define SDT_REGISTERS 8
+#define SDT_STACK 0
+#endif
+
+/*
  * Arguments are where the disabled call would have had them. It has pushed no
  * return address; but if the site is a return, the caller's is on the stack.
  */
 static unsigned long sdt_arg(const struct sdt_site *site, struct pt_regs *regs, int n)
 {
-#ifdef CONFIG_X86
-	if (n >= 6)
-		return regs_get_kernel_stack_nth(regs, n - 6 + site->returns);
-#endif
-	return regs_get_kernel_argument(regs, n);
+	const unsigned long *stack = (const unsigned long *)kernel_stack_pointer(regs);
+	unsigned long arg;
+
+	if (n < SDT_REGISTERS)
+		return regs_get_kernel_argument(regs, n);
+	return get_kernel_nofault(arg, stack + SDT_STACK + n - SDT_REGISTERS + site->returns) ? 0 : arg;
 }
 NOKPROBE_SYMBOL(sdt_arg);
 
