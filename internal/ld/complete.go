@@ -162,11 +162,13 @@ func readPart(o patch.Options, file string) *part {
 	return p
 }
 
-// add adds an object. scan is what was found in it, or nil.
+// add adds an object. scan is what was found in it, or nil; then the object need not have
+// to do with probes.
 func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
-	found, err := obj.NamesContain(anyNames(o))
-	if err != nil || !found {
-		return err
+	if scan == nil {
+		if found, err := obj.NamesContain(anyNames(o)); err != nil || !found {
+			return err
+		}
 	}
 	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
 	if err != nil {

@@ -167,7 +167,7 @@ func readGenerated(scan *scanner, directory string) (inputs []*linkInput, err er
 		if i > 0 {
 			path = fmt.Sprintf("%s.lto.%d.o", output(scan.line), i)
 		}
-		in := scan.input(named{path: path, file: paths.Join(directory, e.Name())}, nil)
+		in := scan.input(named{path: path, file: paths.Join(directory, e.Name())})
 		if in.err != nil {
 			return nil, in.err
 		}

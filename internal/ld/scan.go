@@ -63,8 +63,8 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 // all looks at the files of a line and then at others, and behind either at those that
 // scripts among them name.
 func (s *scanner) all(files found, more []named) scanned {
-	result := scanned{byArg: map[int]*linkInput{}}
-	known := map[string]*linkInput{}
+	result := scanned{byArg: make(map[int]*linkInput, len(files.byArg))}
+	known := make(map[string]*linkInput, len(files.files))
 	for i, path := range files.byArg {
 		s.static[path] = s.static[path] || s.line.Args[i].Static
 	}
@@ -98,7 +98,7 @@ const neighbours = 16
 func (s *scanner) neighbours(inputs []*linkInput) {
 	p := newPart(s.options)
 	for _, in := range inputs {
-		*in = *s.input(in.named, p)
+		s.scan(in, p)
 		if in.names && in.part == nil {
 			p = newPart(s.options)
 		}
@@ -119,14 +119,20 @@ func (s *scanner) included(inputs []*linkInput) (files []named) {
 	return files
 }
 
-// input finds out whether a file is worth converting. What cannot be read is left to
+// input looks at a single file.
+func (s *scanner) input(file named) *linkInput {
+	in := &linkInput{named: file}
+	s.scan(in, nil)
+	return in
+}
+
+// scan finds out whether a file is worth converting. What cannot be read is left to
 // the linker, which knows how to complain. An object that needs no conversion is added to p,
 // unless that is nil.
-func (s *scanner) input(file named, p *part) *linkInput {
-	in := &linkInput{named: file}
-	f, err := input.Open(file.file)
+func (s *scanner) scan(in *linkInput, p *part) {
+	f, err := input.Open(in.file)
 	if err != nil {
-		return in
+		return
 	}
 	defer f.Close()
 	src := f.Source()
@@ -144,7 +150,6 @@ func (s *scanner) input(file named, p *part) *linkInput {
 	case filetype.Text:
 		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.static[in.path]))
 	}
-	return in
 }
 
 // mentions looks for names of stubs only where any name is found.

@@ -25,7 +25,7 @@ func testScanner() *scanner {
 func checkScan(t *testing.T, path string, data []byte) bool {
 	t.Helper()
 	s := testScanner()
-	in := s.input(named{path: path, file: path}, newPart(s.options))
+	in := s.input(named{path: path, file: path})
 	if in.probes && !in.names && in.late.Probes == 0 {
 		t.Errorf("%s: mentions stubs, but no name of probes", path)
 	}

@@ -82,7 +82,7 @@ func (c *scriptCopier) checkWords(scan *scanner, roots []*script) error {
 				if found.File == "" {
 					continue
 				}
-				if in := scan.input(named{path: found.Path, file: found.File}, nil); in.probes || in.err != nil {
+				if in := scan.input(named{path: found.Path, file: found.File}); in.probes || in.err != nil {
 					errs = append(errs, fmt.Errorf("%s: names %s, which holds probes, and the linker would read that and no copy; link with --in-place", s.path, word))
 				}
 			}

@@ -101,19 +101,24 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 	if err := n.notes.Add(o, m); err != nil {
 		return err
 	}
-	needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
-	if found, err := o.NamesContain(needles); err != nil || !found {
-		return err
+	if scan == nil {
+		needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+		if found, err := o.NamesContain(needles); err != nil || !found {
+			return err
+		}
 	}
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
 	}
-	hidden := n.addSymbols(syms)
+	uses := n.addSymbols(syms)
 	if err := n.addCalls(o, scan); err != nil {
 		return err
 	}
-	return n.addRecords(o, hidden)
+	if len(uses.hidden) == 0 && !uses.more {
+		return nil // the records say nothing new
+	}
+	return n.addRecords(o, uses.hidden)
 }
 
 // Merge takes in what another has taken in.
@@ -173,12 +178,16 @@ func (n *Need) isObject(name string) bool {
 	return strings.HasPrefix(name, n.opts.ProbePrefix) || strings.HasPrefix(name, providerPrefix)
 }
 
+// uses are the probe objects that symbols of an object may be of.
+type uses struct {
+	more   bool            // some were not met before
+	hidden map[string]bool // those that the object hides; nil for none
+}
+
 // addSymbols takes in what a relocatable object defines, and of which providers it defines
 // probes. Weak definitions come with a use, those of DTRACE_PROBE and of New, and say
-// nothing of other names. It returns the names of those probe objects that the object hides,
-// defined or not.
-func (n *Need) addSymbols(syms *elfreloc.Symbols) map[string]bool {
-	var hidden map[string]bool
+// nothing of other names.
+func (n *Need) addSymbols(syms *elfreloc.Symbols) (u uses) {
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
 		name := syms.Name(i)
 		if !n.isObject(name) {
@@ -186,10 +195,13 @@ func (n *Need) addSymbols(syms *elfreloc.Symbols) map[string]bool {
 		}
 		s := syms.At(i)
 		if v := s.Visibility(); v == elf.STV_HIDDEN || v == elf.STV_INTERNAL {
-			if hidden == nil {
-				hidden = map[string]bool{}
+			if u.hidden == nil {
+				u.hidden = map[string]bool{}
 			}
-			hidden[name] = true
+			u.hidden[name] = true
+		}
+		if s.Section <= 0 { // a common symbol's place is not known yet
+			u.more = u.more || n.probes[name] == nil
 		}
 		if s.Section == 0 {
 			continue
@@ -200,7 +212,7 @@ func (n *Need) addSymbols(syms *elfreloc.Symbols) map[string]bool {
 			n.sources[provider] = true
 		}
 	}
-	return hidden
+	return u
 }
 
 // Unknown is a probe that nothing in a link defines, though a source in it defines others
