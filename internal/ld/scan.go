@@ -202,10 +202,11 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 
 // archive looks at the members of an archive, until one is found to have probes.
 func (s *scanner) archive(in *linkInput, f *input.File) error {
+	p := newPart(s.options)
 	lib, err := f.Archive(input.Options{})
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
-			names, probes, err := s.member(src)
+			names, probes, err := s.member(src, p)
 			in.names, in.probes = in.names || names, in.probes || probes
 			if err == nil && probes {
 				err = errProbes
@@ -213,7 +214,13 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 			return err
 		})
 	}
-	if err == nil || err == errProbes {
+	switch {
+	case err == errProbes:
+		return nil
+	case err == nil:
+		if in.names && !s.line.Relocatable {
+			in.part = p
+		}
 		return nil
 	}
 	// A linker may read what this program does not.
@@ -224,24 +231,28 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 // errProbes ends the search of an archive that has probes.
 var errProbes = errors.New("has probes")
 
-// member looks at the names of a member of an archive. If it is no object that can be read,
-// they may be anywhere in it.
-func (s *scanner) member(src *input.Source) (names, probes bool, err error) {
+// member looks at the names of a member of an archive, and adds what needs no conversion to
+// p unless that is nil. If it is no object that can be read, names may be anywhere in it.
+func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err error) {
 	o, err := src.Image()
 	if err != nil {
 		return s.mentions(src.Mentions)
 	}
 	defer o.Release()
-	if late, err := input.FindLateCode(o.Object, s.options.Names); err != nil || late.Compiler != "" {
-		return s.mentions(src.Mentions)
-	}
-	if o.Type == elf.ET_REL {
+	late, err := input.FindLateCode(o.Object, s.options.Names)
+	switch {
+	case err != nil || late.Compiler != "":
+		names, probes, err = s.mentions(src.Mentions)
+	case o.Type == elf.ET_REL:
 		names, probes, err = s.symbols(o.Object)
-	} else {
+	default:
 		names, probes, err = s.mentions(o.NamesContain)
 	}
 	if err != nil {
 		return s.mentions(src.Mentions)
+	}
+	if p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL && !s.line.Relocatable {
+		p.err = p.add(s.options, o, &patch.Scan{})
 	}
 	return names, probes, nil
 }
@@ -258,7 +269,7 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		if src.Err() != nil {
 			return nil
 		}
-		names, probes, err := s.member(src)
+		names, probes, err := s.member(src, nil)
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})
