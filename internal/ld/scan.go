@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
@@ -16,8 +17,9 @@ import (
 // linkInput is a file that a linker reads, and what is in it. Nothing of it changes.
 type linkInput struct {
 	named
-	typ filetype.Type
-	elf elf.Type
+	info fs.FileInfo // nil if the file cannot be opened
+	typ  filetype.Type
+	elf  elf.Type
 
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
@@ -135,6 +137,7 @@ func (s *scanner) scan(in *linkInput, p *part) {
 		return
 	}
 	defer f.Close()
+	in.info = f.Info
 	src := f.Source()
 	in.typ, _ = src.Type()
 	switch in.typ {
