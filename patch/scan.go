@@ -148,29 +148,6 @@ func (s *Scan) findStubs(m *matcher) error {
 	return nil
 }
 
-// HasStub reports whether a symbol of an object has the name of a stub, or of a semaphore
-// that guards read.
-func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
-	syms, err := o.Symbols()
-	if err != nil {
-		return false, err
-	}
-	m := newMatcher(n)
-	for i := 1; i < syms.Len(); i++ {
-		tail := syms.Tail(i)
-		if n.Guards != "" && strings.HasPrefix(tail, n.Guards) {
-			return true, nil
-		}
-		if !m.mayMatch(tail) {
-			continue
-		}
-		if _, _, ok := m.match(syms.Name(i)); ok {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // index finds the stub of a symbol index.
 func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
 	syms, err := s.Object.Symbols()
