@@ -171,7 +171,11 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 		}
 	}
 	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
-	if err != nil {
+	switch {
+	case err == nil:
+	case obj.Source.Member != nil:
+		p.other = []error{err} // one for all members
+	default:
 		p.other = append(p.other, err)
 	}
 	p.earlier = p.earlier || earlier
