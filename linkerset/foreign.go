@@ -5,6 +5,7 @@ package linkerset
 
 import (
 	"debug/elf"
+	"errors"
 	"slices"
 	"strings"
 
@@ -119,20 +120,19 @@ func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefix
 
 // readsAs reports whether all of an array reads as records.
 func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes []string) (named, ok bool) {
-	entries, faults, err := l.readArray(im, kind, a)
-	if err != nil || len(faults) > 0 {
-		return false, false
-	}
 	named = true
-	for i := range entries {
-		probe := &entries[i].Probe
-		if probe.Null() || !probe.Undefined && im.Executable(probe.Addr) {
-			return false, false
+	err := l.eachOf(im, kind, a, func(e *Entry, fault *Fault) error {
+		if fault != nil || e.Probe.Null() || !e.Probe.Undefined && im.Executable(e.Probe.Addr) {
+			return errNoRecords
 		}
-		named = named && isNamed(im, probe, prefixes)
-	}
-	return named, true
+		named = named && isNamed(im, &e.Probe, prefixes)
+		return nil
+	})
+	return named && err == nil, err == nil
 }
+
+// errNoRecords ends the reading of a section that holds something else.
+var errNoRecords = errors.New("holds no records")
 
 // isNamed reports whether a symbol of a probe object begins with one of the prefixes.
 func isNamed(im image.Image, probe *image.Ref, prefixes []string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Names says which symbols are stubs. No string in it may be "". The longest prefix
@@ -122,6 +123,23 @@ func (m *matcher) mayMatch(s string) bool {
 func (n Names) IsStub(name string) bool {
 	_, _, ok := n.Match(name)
 	return ok
+}
+
+// HasStub reports whether a symbol of an object has the name of a stub, or of a semaphore
+// that guards read.
+func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	n = n.orDefault()
+	for i := 1; i < syms.Len(); i++ {
+		name := syms.Name(i)
+		if n.IsStub(name) || n.Guards != "" && strings.HasPrefix(name, n.Guards) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Match finds out which stub a name makes a symbol, if any: its kind, and the ID of

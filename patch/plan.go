@@ -292,7 +292,7 @@ func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
 
 // sort brings the sites in order, and refuses those that share bytes with the one before.
 func (p *Plan) sort() {
-	slices.SortStableFunc(p.Sites, func(a, b Site) int {
+	sortStable(p.Sites, func(a, b *Site) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
 	})
 	sites := p.Sites[:0]
@@ -308,9 +308,20 @@ func (p *Plan) sort() {
 		sites = append(sites, s)
 	}
 	p.Sites = sites
-	slices.SortStableFunc(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int {
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
+}
+
+// sortStable sorts stably what is mostly in order already: compilers write relocations so.
+// To compare large entries, as these are, takes little but to copy them.
+func sortStable[T any](all []T, compare func(a, b *T) int) {
+	for i := 1; i < len(all); i++ {
+		if compare(&all[i-1], &all[i]) > 0 {
+			slices.SortStableFunc(all, func(a, b T) int { return compare(&a, &b) })
+			return
+		}
+	}
 }
 
 func machineReloc(r elfreloc.Relocation) arch.Reloc {

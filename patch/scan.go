@@ -104,7 +104,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(s.Calls, func(a, b Reference) int {
+	sortStable(s.Calls, func(a, b *Reference) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 	return s, nil
