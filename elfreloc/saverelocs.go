@@ -110,7 +110,7 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 }
 
 func (re *relocEdit) sort() {
-	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(re.set, func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
 	slices.Sort(re.deleted)
 }
 
@@ -124,7 +124,7 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 			deleted = deleted[1:]
 			return nil
 		}
-		if len(set) > 0 && set[0].index == i {
+		if len(set) > 0 && set[0].Index == i {
 			r, set = set[0].Relocation, set[1:]
 		}
 		f(r)
@@ -139,7 +139,7 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 // rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
+func (s *saver) rewriteRelocs(rs RelocSection, set []RelocationEntry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
 	moved := s.numbers.moved || s.dropsRefs(rs)
@@ -159,13 +159,13 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) 
 				}
 			}
 		}
-		from, _ := slices.BinarySearchFunc(set, first, func(x entry, first int) int { return cmp.Compare(x.index, first) })
+		from, _ := slices.BinarySearchFunc(set, first, func(x RelocationEntry, first int) int { return cmp.Compare(x.Index, first) })
 		for _, x := range set[from:] {
-			if x.index >= first+count {
+			if x.Index >= first+count {
 				break
 			}
 			x.Sym = final[x.Sym]
-			l.putReloc(block[(x.index-first)*size:], x.Relocation, rs.Rela)
+			l.putReloc(block[(x.Index-first)*size:], x.Relocation, rs.Rela)
 		}
 		return nil
 	}

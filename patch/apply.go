@@ -21,6 +21,9 @@ type applier struct {
 	thunk  *uint32         // symbol of the return thunk, once it is needed
 	helper *uint32         // symbol of the helper or of its section, once it is needed
 
+	patches []elfreloc.Patch           // of the section whose sites are disabled
+	relocs  []elfreloc.RelocationEntry // and of its relocations
+
 	keeps map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
 
 	semaphores tracers.Symbols
@@ -65,7 +68,6 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
 			to++
 		}
-		e.Reserve(*p.Sites[from].Relocs, to-from)
 		if err := a.section(p.Sites[from:to]); err != nil {
 			return err
 		}
@@ -81,6 +83,9 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 
 // section disables the sites of one text section and records them.
 func (a *applier) section(sites []Site) error {
+	a.patches = make([]elfreloc.Patch, 0, len(sites))
+	a.relocs = make([]elfreloc.RelocationEntry, 0, len(sites))
+	defer a.flush(sites[0].Relocs)
 	for kind := range arch.Kinds {
 		var of []*Site
 		for i := range sites {
@@ -108,6 +113,13 @@ func (a *applier) section(sites []Site) error {
 		}
 	}
 	return nil
+}
+
+// flush queues the changes of a section and its relocations.
+func (a *applier) flush(rs *elfreloc.RelocSection) {
+	a.e.Patch(rs.Target, a.patches...)
+	a.e.SetRelocations(*rs, a.relocs...)
+	a.patches, a.relocs = nil, nil
 }
 
 // places returns what names the recorded address of each site of one kind and one
@@ -148,7 +160,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]l
 // its record that changes no bytes.
 func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	c := &s.Change
-	a.e.Patch(s.Relocs.Target, c.Site.Offset, c.Site.Code, c.New)
+	a.patches = append(a.patches, elfreloc.Patch{Offset: c.Site.Offset, Old: c.Site.Code, New: c.New})
 	if c.Site.Register {
 		a.keeps[stubIn{s.Relocs.Target, s.Stub}] = keep
 	}
@@ -168,7 +180,7 @@ func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	if err != nil {
 		return err
 	}
-	a.e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
+	a.setRelocation(s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
 	if c.Target == arch.TargetThunk {
 		if err := a.listReturn(a.e.SectionSymbol(s.Relocs.Target), c.Site.Offset); err != nil {
 			return err
@@ -197,7 +209,7 @@ func (a *applier) loads() {
 	for i := range a.p.Loads {
 		l := &a.p.Loads[i]
 		if l.New != nil {
-			a.e.Patch(l.Relocs.Target, l.Site.Offset, l.Site.Code, l.New)
+			a.patches = append(a.patches, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
 		}
 		if l.Unshared {
 			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
@@ -205,6 +217,7 @@ func (a *applier) loads() {
 				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
 			})
 		}
+		a.flush(l.Relocs)
 	}
 }
 
@@ -212,8 +225,12 @@ func (a *applier) neutralise(s *Reference, index int, none elfreloc.Relocation) 
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*s.Relocs, index)
 	} else {
-		a.e.SetRelocation(*s.Relocs, index, none)
+		a.setRelocation(index, none)
 	}
+}
+
+func (a *applier) setRelocation(index int, r elfreloc.Relocation) {
+	a.relocs = append(a.relocs, elfreloc.RelocationEntry{Index: index, Relocation: r})
 }
 
 // target returns the symbol that a retargeted jump goes to.
@@ -336,9 +353,10 @@ func (a *applier) thunkSymbol() (uint32, error) {
 		return 0, err
 	}
 	sym := uint32(0)
-	for i := syms.FirstGlobal(); i < syms.Len() && sym == 0; i++ {
-		if strings.HasPrefix(syms.Tail(i), a.p.Thunk) && syms.Name(i) == a.p.Thunk {
+	for i, s := range syms.WithPrefix(a.p.Thunk) {
+		if i >= syms.FirstGlobal() && s.Name == a.p.Thunk {
 			sym = uint32(i)
+			break
 		}
 	}
 	if sym == 0 {

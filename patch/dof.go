@@ -154,13 +154,14 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 			if err := a.disable(s, linkerset.Ref{}); err != nil {
 				return err
 			}
-			continue
+		} else {
+			a.patches = append(a.patches, elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New})
+			a.setRelocation(s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
+			for j := range s.Paired {
+				a.setRelocation(s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
+			}
 		}
-		e.Patch(s.Relocs.Target, s.Change.Site.Offset, s.Change.Site.Code, s.Change.New)
-		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
-		for j := range s.Paired {
-			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
-		}
+		a.flush(s.Relocs)
 	}
 	return p.retireStubs(e)
 }
@@ -203,7 +204,7 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 		}
 		added[at] = true
 		bind := elf.STB_GLOBAL
-		if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
+		if syms.At(f.Symbol).Bind == elf.STB_WEAK {
 			bind = elf.STB_WEAK
 		}
 		e.AddSymbol(elfreloc.Symbol{

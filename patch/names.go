@@ -89,6 +89,9 @@ func newMatcher(n Names) *matcher {
 }
 
 func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
+	if !strings.HasPrefix(name, m.common) {
+		return 0, "", false
+	}
 	for _, p := range m.prefixes {
 		if len(name) > len(p.text) && strings.HasPrefix(name, p.text) {
 			return p.kind, name[len(p.text):], true
@@ -100,24 +103,6 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 	return 0, "", false
 }
 
-// mayMatch reports whether a name that some string begins with may be a stub's.
-func (m *matcher) mayMatch(s string) bool {
-	if !strings.HasPrefix(s, m.common) {
-		return false
-	}
-	for i := range m.prefixes {
-		if strings.HasPrefix(s, m.prefixes[i].text) {
-			return true
-		}
-	}
-	for _, w := range m.whole {
-		if strings.HasPrefix(s, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // IsStub reports whether a name is that of a stub.
 func (n Names) IsStub(name string) bool {
 	_, _, ok := n.Match(name)
@@ -127,23 +112,15 @@ func (n Names) IsStub(name string) bool {
 // Match finds out which stub a name makes a symbol, if any: its kind, and the ID of
 // its probe.
 func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
-	if !n.MayBeStub(name) {
-		return 0, "", false
-	}
-	return newMatcher(n).match(name)
-}
-
-// MayBeStub reports whether a name that some string begins with may be a stub's.
-func (n Names) MayBeStub(s string) bool {
 	n = n.orDefault()
 	for _, list := range n.lists() {
 		for _, p := range list {
-			if strings.HasPrefix(s, p) {
-				return true
+			if strings.HasPrefix(name, p) { // few names get here
+				return newMatcher(n).match(name)
 			}
 		}
 	}
-	return false
+	return 0, "", false
 }
 
 // Needles returns the strings without any of which an object has no stub, and no guard

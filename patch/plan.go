@@ -354,6 +354,7 @@ type textReader struct {
 	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
+	buffer  []byte
 	relocs  []arch.Reloc // of the last site, to be reused
 }
 
@@ -372,8 +373,11 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
-	code, err := t.object.BytesInto(t.text.Code, section, from, n)
-	if err != nil {
+	if uint64(cap(t.buffer)) < n {
+		t.buffer = make([]byte, n)
+	}
+	code := t.buffer[:n]
+	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
 		return arch.Text{}, err
 	}
 	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}

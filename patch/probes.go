@@ -62,12 +62,9 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 	for _, g := range p.Scan.Guards {
 		wanted[prefix+g.ID] = true
 	}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	p.objects = probeobjects.Find(syms, prefix, wanted)
-	return p.objects, nil
+	var err error
+	p.objects, err = probeobjects.Find(p.Scan.Object, prefix, wanted)
+	return p.objects, err
 }
 
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }

@@ -160,13 +160,11 @@ func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 }
 
 func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
-	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		tail := syms.Tail(i)
-		if !strings.HasPrefix(tail, n.opts.ProbePrefix) && !strings.HasPrefix(tail, providerPrefix) {
-			continue
-		}
-		if s := syms.At(i); s.Section != 0 {
-			to[s.Name] = true
+	for _, prefix := range []string{n.opts.ProbePrefix, providerPrefix} {
+		for i, s := range syms.WithPrefix(prefix) {
+			if i >= syms.FirstGlobal() && s.Section != 0 {
+				to[s.Name] = true
+			}
 		}
 	}
 }
@@ -174,10 +172,9 @@ func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
 // addSources takes in of which providers an object defines probes. Weak definitions come
 // with a use, those of DTRACE_PROBE and of New, and tell nothing of other names.
 func (n *Need) addSources(syms *elfreloc.Symbols) {
-	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		id, ok := strings.CutPrefix(syms.Name(i), n.opts.ProbePrefix)
-		provider, _, named := strings.Cut(id, "___")
-		if ok && named && syms.At(i).Section != 0 && syms.At(i).Bind == elf.STB_GLOBAL {
+	for i, s := range syms.WithPrefix(n.opts.ProbePrefix) {
+		provider, _, named := strings.Cut(s.Name[len(n.opts.ProbePrefix):], "___")
+		if i >= syms.FirstGlobal() && named && s.Section != 0 && s.Bind == elf.STB_GLOBAL {
 			n.sources[provider] = true
 		}
 	}
@@ -282,11 +279,8 @@ func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
 		}
 	}
 	for i := syms.FirstGlobal(); i < syms.Len() && len(used) > 0; i++ {
-		if name := syms.Name(i); used[name] {
-			switch syms.Nameless(i).Visibility() {
-			case elf.STV_HIDDEN, elf.STV_INTERNAL:
-				n.probes[name].hidden = true
-			}
+		if s := syms.At(i); used[s.Name] && (s.Visibility() == elf.STV_HIDDEN || s.Visibility() == elf.STV_INTERNAL) {
+			n.probes[s.Name].hidden = true
 		}
 	}
 	return nil

@@ -89,12 +89,13 @@ func (p *Semaphores) Len() int {
 // useNamed makes the semaphores use the symbols that have their names.
 func (p *Semaphores) useNamed() error {
 	syms, err := p.probes.object.Symbols()
-	if err != nil || !syms.Mentions(stapsdt.SemaphoreSuffix) {
+	if err != nil {
 		return err
 	}
 	for i := 1; i < syms.Len(); i++ {
-		s := p.byName[syms.Name(i)]
-		if typ := elf.ST_TYPE(syms.Info(i)); s == nil || typ == elf.STT_FILE || typ == elf.STT_SECTION {
+		sym := syms.At(i)
+		s := p.byName[sym.Name]
+		if s == nil || sym.Type == elf.STT_FILE || sym.Type == elf.STT_SECTION {
 			continue
 		}
 		if err := p.useSymbol(s, uint32(i), true); err != nil {
