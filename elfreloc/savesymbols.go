@@ -22,7 +22,7 @@ func (s *saver) writeSymbols() error {
 	}
 	e.release(names, strtab, e.renamed())
 
-	size := s.o.Encoding.symbolSize()
+	size := s.o.Encoding.SymbolSize()
 	w := &symbolWriter{s: s, size: size, table: make([]byte, s.numbers.len*size)}
 	if s.o.shndx != 0 || e.needExtended() {
 		w.extended = make([]byte, 4*s.numbers.len)

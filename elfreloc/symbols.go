@@ -64,7 +64,7 @@ type Symbols struct {
 
 // newSymbols makes an empty table.
 func newSymbols(o *Object) *Symbols {
-	t := &Symbols{o: o, size: o.Encoding.symbolSize()}
+	t := &Symbols{o: o, size: o.Encoding.SymbolSize()}
 	t.longEnds = sync.OnceValue(func() []int { return longEnds(t.strings) })
 	return t
 }
@@ -89,7 +89,7 @@ func (o *Object) Symbols() (*Symbols, error) {
 // read reads section index, and its extension shndx unless that is 0.
 func (t *Symbols) read(index, shndx int) (err error) {
 	o, sec := t.o, &t.o.Sections[index]
-	size := uint64(o.Encoding.symbolSize())
+	size := uint64(o.Encoding.SymbolSize())
 	switch {
 	case sec.Entsize != size || sec.Size%size != 0 || sec.Size == 0:
 		return o.SectionError(index, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
