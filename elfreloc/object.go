@@ -103,14 +103,7 @@ var ErrNotELF = errors.New("not an ELF file")
 // beyond the file's end, and a second symbol table, are errors; sections that
 // overlap are one once something is read that they matter for (CheckOverlap).
 func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
-	return new(Object).Reopen(r, size, name)
-}
-
-// Reopen is Open in the memory of an object that is no longer used, nor anything
-// that came of it: the sections of thousands of objects take longer to make room for
-// than to read. After an error o is to be thrown away.
-func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {
-	*o = Object{Name: name, r: r, size: size, Sections: o.Sections[:0]}
+	o := &Object{Name: name, r: r, size: size}
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
@@ -199,10 +192,7 @@ func (o *Object) readSections(h header) error {
 		return err
 	}
 	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
-	if uint64(cap(o.Sections)) < num {
-		o.Sections = make([]Section, num)
-	}
-	o.Sections = o.Sections[:num]
+	o.Sections = make([]Section, num)
 	for i := range o.Sections {
 		s := o.Encoding.getSection(table[i*ent:])
 		if i == 0 && s.Type != elf.SHT_NULL {

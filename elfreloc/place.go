@@ -50,28 +50,6 @@ func inFileSize(s *Section) uint64 {
 	return 0
 }
 
-// StableSections lists sections, in the order of the file, that stay what and where
-// they are unless an edit patches them: they hold neither code nor tables, and
-// stand before the symbol table, which is the first to grow. It is a guess that
-// Save may prove wrong. There are none in an object whose sections overlap.
-func (o *Object) StableSections() []Section {
-	order, err := o.fileOrder()
-	if err != nil {
-		return nil
-	}
-	var lasting []Section
-	for _, i := range order {
-		s := &o.Sections[i]
-		if i == o.symtab || s.Type == elf.SHT_STRTAB {
-			break
-		}
-		if s.Type == elf.SHT_PROGBITS && s.InFile() && !s.Executable() {
-			lasting = append(lasting, *s)
-		}
-	}
-	return lasting
-}
-
 // layOut places the contents. Sections keep their order, and the offsets they
 // had until one of them changes its size; those behind it move, so that no old
 // table is left in the file. New sections and the section header table, which

@@ -119,9 +119,6 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 	kept := int64(0)
 	err := c.members(a, r, func(m *member) error {
 		if m.output == nil {
-			if m.object != nil {
-				m.object.Release()
-			}
 			return nil
 		}
 		lines.Write(m.lines.Bytes())

@@ -7,8 +7,11 @@
 package convert
 
 import (
+	"cmp"
+	"debug/elf"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"sdtconvert/elfreloc"
@@ -124,7 +127,27 @@ func (c *Converter) draft(o *input.Object, target string) *replace.Draft {
 	if c.DryRun || o.Source.Size <= input.LoadMax {
 		return nil
 	}
-	return c.writer.Draft(target, o.Source.File, o.StableSections())
+	return c.writer.Draft(target, o.Source.File, stableSections(o.Object))
+}
+
+// stableSections lists sections, in the order of the file, that will probably stay what and
+// where they are: they hold neither code nor tables, and stand before the symbol table,
+// which is the first to grow. There are none in an object whose sections overlap.
+func stableSections(o *elfreloc.Object) (stable []elfreloc.Section) {
+	if o.CheckOverlap() != nil {
+		return nil
+	}
+	sections := slices.Clone(o.Sections)
+	slices.SortStableFunc(sections, func(a, b elfreloc.Section) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i := range sections {
+		switch s := &sections[i]; {
+		case s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_STRTAB:
+			return stable
+		case s.Type == elf.SHT_PROGBITS && s.InFile() && !s.Executable():
+			stable = append(stable, *s)
+		}
+	}
+	return stable
 }
 
 // write writes what becomes of a file: the output or, where it is nil, the file itself

@@ -128,7 +128,6 @@ func read(file string, o Options) *[]definition {
 		if err != nil {
 			return nil
 		}
-		defer obj.Release()
 		if more, err := definitions(obj, o.ProbePrefix); err == nil {
 			found = append(found, more...)
 		}

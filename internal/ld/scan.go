@@ -142,7 +142,6 @@ func (s *scanner) object(in *linkInput, src *input.Source) error {
 	}
 	o, err := src.Image()
 	if err == nil {
-		defer o.Release()
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
