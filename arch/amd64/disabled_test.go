@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +30,7 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 
 // eachDisabled calls check with each form of site as each kind in each environment.
 func eachDisabled(check func(f form, k arch.Kind, env arch.Env)) {
-	for _, f := range slices.Concat(allForms(), registerForms) {
+	for _, f := range allForms() {
 		for _, k := range kinds {
 			if k == arch.Enabled && f.enabled == "" {
 				continue // for which there is no room
@@ -102,7 +101,7 @@ func TestDisabledIsNotArmed(t *testing.T) {
 }
 
 func TestDisabledIsNotTheCallItself(t *testing.T) {
-	for _, f := range slices.Concat(allForms(), registerForms) {
+	for _, f := range allForms() {
 		code := unhex(t, f.code)
 		if !(Machine{}).Live(arch.Text{Code: code}, 0) {
 			t.Errorf("%s is not live", f.name)

@@ -14,41 +14,6 @@ import (
 
 var thunked = arch.Env{ReturnThunk: true}
 
-func TestReturnThunkKeepsTailsJumps(t *testing.T) {
-	for _, c := range []struct {
-		name, code string
-		kind       arch.Kind
-		new, asm   string
-		target     arch.Target
-	}{
-		{"tail", "e9 00 00 00 00", arch.Probe, "e9 00 00 00 00", "jmpq .+0x5", arch.TargetThunk},
-		{"is-enabled tail", "e9 00 00 00 00", arch.Enabled, "e9 00 00 00 00", "jmpq .+0x5", arch.TargetHelper},
-		{"tail through the GOT", "ff 25 00 00 00 00", arch.Probe, "e9 00 00 00 00 cc", "jmpq .+0x5; int3", arch.TargetThunk},
-		{"is-enabled tail through the GOT", "ff 25 00 00 00 00", arch.Enabled, "e9 00 00 00 00 cc", "jmpq .+0x5; int3", arch.TargetHelper},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			site := arch.Site{Offset: 0x40, Form: arch.Tail, Code: unhex(t, c.code)}
-			got, err := Machine{}.Disable(site, c.kind, thunked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := arch.Change{
-				Site: site, New: unhex(t, c.new), Record: 0x40, Target: c.target,
-				Reloc: arch.Reloc{Offset: 0x41, Type: uint32(elf.R_X86_64_PLT32), Addend: -4},
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-			if asm := decodeAsm(t, got.New); asm != c.asm {
-				t.Errorf("the disabled form is %s, want %s", asm, c.asm)
-			}
-			if back, ok := (Machine{}).Disabled(arch.Text{Code: got.New, Start: 0x40}, 0x40, c.kind); !ok || back.Form != arch.Tail || len(back.Code) != len(site.Code) {
-				t.Errorf("read back as %+v, %v", back, ok)
-			}
-		})
-	}
-}
-
 // mustDisable returns the disabled form of a site.
 func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()

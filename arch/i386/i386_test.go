@@ -2,7 +2,6 @@ package i386
 
 import (
 	"debug/elf"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,15 +15,6 @@ import (
 )
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
-
-func unhex(t *testing.T, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // decodeAsm shows code as the decoder of golang.org/x/arch reads it, with jumps
 // relative to their own start.
