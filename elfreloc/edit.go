@@ -123,14 +123,6 @@ func (e *Edit) Patch(sec int, patches ...Patch) {
 	e.patches[sec] = joined(e.patches[sec], patches)
 }
 
-// joined appends what an Edit is given to what it has.
-func joined[T any](have, more []T) []T {
-	if have == nil {
-		return more
-	}
-	return append(have, more...)
-}
-
 // checkPatches sorts a section's patches and refuses those that overlap.
 func (e *Edit) checkPatches(sec int) ([]Patch, error) {
 	ps := e.patches[sec]
@@ -175,6 +167,14 @@ func (e *Edit) SetRelocations(rs RelocSection, entries ...RelocationEntry) {
 		re := e.relocEdit(rs)
 		re.set = joined(re.set, entries)
 	}
+}
+
+// joined appends what an Edit is given to what it has.
+func joined[T any](have, more []T) []T {
+	if have == nil {
+		return more
+	}
+	return append(have, more...)
 }
 
 // DeleteRelocation removes entry i of a relocation section.

@@ -57,10 +57,6 @@ func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
 	return found, nil
 }
 
-func containsAny(b []byte, needles [][]byte) bool {
-	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
-}
-
 // StreamContains reports whether any of the needles occurs in the n bytes at
 // offset off of r, through a buffer of constant size. An error tells the offset
 // where reading has ended.
@@ -85,4 +81,8 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 		off, n = off+step, n-step
 	}
 	return false, nil
+}
+
+func containsAny(b []byte, needles [][]byte) bool {
+	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
 }

@@ -67,47 +67,6 @@ func (s *saver) addSections() {
 	}
 }
 
-func (s *saver) appendMembers(data []byte, members []int) []byte {
-	for _, m := range members {
-		data = append(data, 0, 0, 0, 0)
-		s.o.Encoding.Order.PutUint32(data[len(data)-4:], uint32(m))
-	}
-	return data
-}
-
-func (s *saver) add(sec Section, data []byte) int {
-	index := len(s.sections)
-	s.sections, s.content = append(s.sections, sec), append(s.content, nil)
-	s.setData(index, data)
-	return index
-}
-
-func (s *saver) setData(sec int, data []byte) {
-	s.content[sec] = []Extent{{Data: data, Len: int64(len(data))}}
-	s.sections[sec].Size = uint64(len(data))
-}
-
-func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
-	r.Sym = s.numbers.final[r.Sym]
-	at := len(b)
-	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
-	s.o.Encoding.putReloc(b[at:], r, rela)
-	return b
-}
-
-func (s *saver) table(sec int) (*stringTable, error) {
-	t := s.strings[sec]
-	if t == nil {
-		data, err := s.o.stringTable(sec)
-		if err != nil {
-			return nil, err
-		}
-		t = newStringTable(data)
-		s.strings[sec] = t
-	}
-	return t, nil
-}
-
 // nameSections gives the new sections names, and writes the string tables.
 func (s *saver) nameSections() error {
 	if added := s.sections[len(s.o.Sections):]; len(added) > 0 {
@@ -151,6 +110,14 @@ func (s *saver) writeGroups() error {
 		}
 	}
 	return nil
+}
+
+func (s *saver) appendMembers(data []byte, members []int) []byte {
+	for _, m := range members {
+		data = append(data, 0, 0, 0, 0)
+		s.o.Encoding.Order.PutUint32(data[len(data)-4:], uint32(m))
+	}
+	return data
 }
 
 // writePatches overlays the patches of each section, and appends what is

@@ -39,29 +39,6 @@ func (s *saver) dropsRefs(rs RelocSection) bool {
 	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// finalSymbols returns the new indexes of symbols, as the relocations of a section name
-// them.
-func (s *saver) finalSymbols(rs RelocSection) []uint32 {
-	if !s.dropsRefs(rs) {
-		return s.numbers.final
-	}
-	if s.unloaded == nil {
-		s.unloaded = slices.Clone(s.numbers.final)
-		for i := range s.e.dropped {
-			s.unloaded[i] = 0
-		}
-	}
-	return s.unloaded
-}
-
-// renumber gives a relocation its new symbol.
-func (s *saver) renumber(r *Relocation, final []uint32) {
-	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
-		r.Type, r.Addend = none, 0
-	}
-	r.Sym = final[r.Sym]
-}
-
 // writeRelocSection queues a section of entries of one size: block by block where each
 // that was there keeps its place, else all of it anew, in memory.
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
@@ -109,11 +86,6 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 	return err
 }
 
-func (re *relocEdit) sort() {
-	slices.SortFunc(re.set, func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
-	slices.Sort(re.deleted)
-}
-
 // eachEdited calls f for each entry that a section will have, with symbols as the Edit
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
@@ -134,6 +106,11 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 		f(r)
 	}
 	return err
+}
+
+func (re *relocEdit) sort() {
+	slices.SortFunc(re.set, func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
+	slices.Sort(re.deleted)
 }
 
 // rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
@@ -169,4 +146,27 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []RelocationEntry) func(int64
 		}
 		return nil
 	}
+}
+
+// renumber gives a relocation its new symbol.
+func (s *saver) renumber(r *Relocation, final []uint32) {
+	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
+		r.Type, r.Addend = none, 0
+	}
+	r.Sym = final[r.Sym]
+}
+
+// finalSymbols returns the new indexes of symbols, as the relocations of a section name
+// them.
+func (s *saver) finalSymbols(rs RelocSection) []uint32 {
+	if !s.dropsRefs(rs) {
+		return s.numbers.final
+	}
+	if s.unloaded == nil {
+		s.unloaded = slices.Clone(s.numbers.final)
+		for i := range s.e.dropped {
+			s.unloaded[i] = 0
+		}
+	}
+	return s.unloaded
 }

@@ -43,21 +43,6 @@ func (s *saver) writeSymbols() error {
 	return nil
 }
 
-// renamed lists the old symbols whose names may go.
-func (e *Edit) renamed() []uint32 {
-	var out []uint32
-	for i, sym := range e.slots {
-		if sym.Name != e.symbols.Name(int(i)) {
-			out = append(out, i)
-		}
-	}
-	for i := range e.removed {
-		out = append(out, i)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // needExtended reports whether a new symbol, or one in a slot, is defined in a
 // section whose index does not fit st_shndx.
 func (e *Edit) needExtended() bool {
@@ -110,6 +95,21 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", w.s.numbers.len)
 	}
 	return nil
+}
+
+// renamed lists the old symbols whose names may go.
+func (e *Edit) renamed() []uint32 {
+	var out []uint32
+	for i, sym := range e.slots {
+		if sym.Name != e.symbols.Name(int(i)) {
+			out = append(out, i)
+		}
+	}
+	for i := range e.removed {
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (e *Edit) isRemoved(i uint32) bool {

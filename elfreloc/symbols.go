@@ -69,8 +69,6 @@ func newSymbols(o *Object) *Symbols {
 	return t
 }
 
-func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
-
 // Symbols reads the symbol table, once. Without one it is empty.
 func (o *Object) Symbols() (*Symbols, error) {
 	if o.symbols != nil {
@@ -127,6 +125,8 @@ func (t *Symbols) read(index, shndx int) (err error) {
 	}
 	return nil
 }
+
+func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
 
 // checkAt makes At safe for a symbol.
 func (t *Symbols) checkAt(i int) error {
@@ -231,10 +231,6 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 	return t.section(i, l.u16(b[14:])), uint64(l.u32(b[4:]))
 }
 
-func (t *Symbols) rawAt(i int) rawSymbol {
-	return t.o.Encoding.getSymbol(t.entry(i))
-}
-
 func (t *Symbols) section(i int, shndx uint16) int {
 	switch {
 	case elf.SectionIndex(shndx) == elf.SHN_XINDEX && t.extended != nil:
@@ -260,4 +256,8 @@ func (t *Symbols) sectionSymbols() map[int]uint32 {
 		}
 	}
 	return m
+}
+
+func (t *Symbols) rawAt(i int) rawSymbol {
+	return t.o.Encoding.getSymbol(t.entry(i))
 }

@@ -27,30 +27,6 @@ func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
 }
 
-// prefixes returns the prefixes by kind.
-func (n *Names) prefixes() [arch.Kinds][]string {
-	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
-}
-
-// lists returns all strings of n that are of stubs, the whole names first.
-func (n *Names) lists() [1 + arch.Kinds][]string {
-	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
-	copy(lists[1:], prefixes[:])
-	return lists
-}
-
-// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
-func (n Names) orDefault() Names {
-	for _, list := range n.lists() {
-		if len(list) > 0 {
-			return n
-		}
-	}
-	d := DefaultNames()
-	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
-	return n
-}
-
 // matcher finds the stub that a symbol's name makes it.
 type matcher struct {
 	whole    []string
@@ -86,6 +62,30 @@ func newMatcher(n Names) *matcher {
 		}
 	}
 	return m
+}
+
+// prefixes returns the prefixes by kind.
+func (n *Names) prefixes() [arch.Kinds][]string {
+	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
+}
+
+// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
+func (n Names) orDefault() Names {
+	for _, list := range n.lists() {
+		if len(list) > 0 {
+			return n
+		}
+	}
+	d := DefaultNames()
+	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
+	return n
+}
+
+// lists returns all strings of n that are of stubs, the whole names first.
+func (n *Names) lists() [1 + arch.Kinds][]string {
+	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
+	copy(lists[1:], prefixes[:])
+	return lists
 }
 
 func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {

@@ -148,12 +148,6 @@ func (p *Objects) readFiles(syms *elfreloc.Symbols) {
 	}
 }
 
-// isOf reports whether the name of a probe object tells that it is local to a function. A
-// clone or a part of a function uses the probe objects of its source.
-func (l *local) isOf(function resolve.Function) bool {
-	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
-}
-
 // choose returns the candidate for a function, nil where several files have one and
 // nothing tells which is its file.
 func (p *Objects) choose(function resolve.Function, candidates []local) *local {
@@ -182,4 +176,10 @@ func (p *Objects) choose(function resolve.Function, candidates []local) *local {
 		return &candidates[0]
 	}
 	return nil
+}
+
+// isOf reports whether the name of a probe object tells that it is local to a function. A
+// clone or a part of a function uses the probe objects of its source.
+func (l *local) isOf(function resolve.Function) bool {
+	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
 }

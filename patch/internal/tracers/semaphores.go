@@ -171,11 +171,6 @@ func (p *Semaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.probes.object.Sections[sym.Section])
 }
 
-// wanted reports whether the object has to define a semaphore.
-func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.noted && o.AllSemaphores)
-}
-
 // Room is arch.Env.Semaphore for calls of a kind of a probe. That two bytes of zero are
 // behind a semaphore is known of those alone that this object makes, or a guard in it.
 func (p *Semaphores) Room(id string, kind arch.Kind) int {
@@ -224,6 +219,11 @@ func (p *Semaphores) Add(e *elfreloc.Edit) (Symbols, error) {
 		symbols.byName[s.name] = sym
 	}
 	return symbols, nil
+}
+
+// wanted reports whether the object has to define a semaphore.
+func (s *semaphore) wanted(o *Options) bool {
+	return !s.defined && (s.tested || s.noted && o.AllSemaphores)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in
