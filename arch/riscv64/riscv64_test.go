@@ -1,7 +1,9 @@
 package riscv64
 
 import (
+	"debug/elf"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"sdtconvert/arch"
@@ -11,6 +13,16 @@ func TestDisableRefusals(t *testing.T) {
 	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: make([]byte, 8)}, arch.Probe, arch.Env{})
 	if err == nil || err.Error() != "got a cond-tail" {
 		t.Error(err)
+	}
+}
+
+// Sites are aligned as compressed instructions are.
+func TestDecodeBehindACompressedInstruction(t *testing.T) {
+	code := []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}
+	text := arch.Text{Code: slices.Concat([]byte{0x01, 0x00}, code), Start: 0x100}
+	got, err := Machine{}.Decode(text, []arch.Reloc{{Offset: 0x102, Type: uint32(elf.R_RISCV_CALL_PLT)}})
+	if err != nil || got.Offset != 0x102 || got.Form != arch.Call || !slices.Equal(got.Code, code) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
