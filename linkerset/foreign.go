@@ -155,3 +155,38 @@ func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSectio
 		})
 	})
 }
+
+// KeepAliveTargets returns the sections, by index, that code refers to by relocations
+// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
+// drops unreferenced sections. It reads the relocations of all code each time, so
+// a caller that asks more than once keeps the answer. m must not be nil; errors are of
+// type *elfreloc.Error.
+func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+	kept := make(map[int]bool)
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		return nil, err
+	}
+	none := m.Traits().None
+	for _, rs := range rels {
+		if !o.Sections[rs.Target].Executable() {
+			continue
+		}
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if r.Type == none && r.Sym != 0 {
+				if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
+					kept[s.Section] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}

@@ -28,30 +28,6 @@ func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
 }
 
-// prefixes returns the prefixes by kind.
-func (n *Names) prefixes() [arch.Kinds][]string {
-	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
-}
-
-// lists returns all strings of n that are of stubs, the whole names first.
-func (n *Names) lists() [1 + arch.Kinds][]string {
-	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
-	copy(lists[1:], prefixes[:])
-	return lists
-}
-
-// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
-func (n Names) orDefault() Names {
-	for _, list := range n.lists() {
-		if len(list) > 0 {
-			return n
-		}
-	}
-	d := DefaultNames()
-	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
-	return n
-}
-
 // matcher finds the stub that a symbol's name makes it.
 type matcher struct {
 	whole    []string
@@ -89,7 +65,34 @@ func newMatcher(n Names) *matcher {
 	return m
 }
 
+// prefixes returns the prefixes by kind.
+func (n *Names) prefixes() [arch.Kinds][]string {
+	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
+}
+
+// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
+func (n Names) orDefault() Names {
+	for _, list := range n.lists() {
+		if len(list) > 0 {
+			return n
+		}
+	}
+	d := DefaultNames()
+	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
+	return n
+}
+
+// lists returns all strings of n that are of stubs, the whole names first.
+func (n *Names) lists() [1 + arch.Kinds][]string {
+	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
+	copy(lists[1:], prefixes[:])
+	return lists
+}
+
 func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
+	if !strings.HasPrefix(name, m.common) {
+		return 0, "", false
+	}
 	for _, p := range m.prefixes {
 		if len(name) > len(p.text) && strings.HasPrefix(name, p.text) {
 			return p.kind, name[len(p.text):], true
@@ -99,24 +102,6 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 		return arch.Probe, name, true
 	}
 	return 0, "", false
-}
-
-// mayMatch reports whether a name that some string begins with may be a stub's.
-func (m *matcher) mayMatch(s string) bool {
-	if !strings.HasPrefix(s, m.common) {
-		return false
-	}
-	for i := range m.prefixes {
-		if strings.HasPrefix(s, m.prefixes[i].text) {
-			return true
-		}
-	}
-	for _, w := range m.whole {
-		if strings.HasPrefix(s, w) {
-			return true
-		}
-	}
-	return false
 }
 
 // IsStub reports whether a name is that of a stub.
@@ -145,23 +130,15 @@ func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
 // Match finds out which stub a name makes a symbol, if any: its kind, and the ID of
 // its probe.
 func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
-	if !n.MayBeStub(name) {
-		return 0, "", false
-	}
-	return newMatcher(n).match(name)
-}
-
-// MayBeStub reports whether a name that some string begins with may be a stub's.
-func (n Names) MayBeStub(s string) bool {
 	n = n.orDefault()
 	for _, list := range n.lists() {
 		for _, p := range list {
-			if strings.HasPrefix(s, p) {
-				return true
+			if strings.HasPrefix(name, p) { // few names get here
+				return newMatcher(n).match(name)
 			}
 		}
 	}
-	return false
+	return 0, "", false
 }
 
 // Needles returns the strings without any of which an object has no stub, and no guard

@@ -180,7 +180,6 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 	}
 	o, err := src.Image()
 	if err == nil {
-		defer o.Release()
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
@@ -241,7 +240,6 @@ func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err er
 	if err != nil {
 		return s.mentions(src.Mentions)
 	}
-	defer o.Release()
 	late, err := input.FindLateCode(o.Object, s.options.Names)
 	switch {
 	case err != nil || late.Compiler != "":
