@@ -51,10 +51,10 @@ func (o *Object) Empty(name string) (*Object, error) {
 		return off, uint64(len(data))
 	}
 	sections := make([]Section, shstrtab+1)
-	sections[symtab] = Section{Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Align: uint64(l.Word()), Entsize: uint64(l.symbolSize())}
+	sections[symtab] = Section{Type: elf.SHT_SYMTAB, Link: strtab, Info: 1, Align: uint64(l.Word()), Entsize: uint64(l.SymbolSize())}
 	sections[strtab] = Section{Type: elf.SHT_STRTAB, Align: 1}
 	sections[shstrtab] = Section{Type: elf.SHT_STRTAB, Align: 1}
-	sections[symtab].Offset, sections[symtab].Size = add(make([]byte, l.symbolSize()))
+	sections[symtab].Offset, sections[symtab].Size = add(make([]byte, l.SymbolSize()))
 	sections[strtab].Offset, sections[strtab].Size = add([]byte{0})
 	sections[shstrtab].Offset, sections[shstrtab].Size = add(names)
 	add(make([]byte, -len(file)&(l.Word()-1)))

@@ -41,13 +41,6 @@ type crelHeader struct {
 	size  uint64 // of the header itself, bytes
 }
 
-func (h crelHeader) flagBits() int {
-	if h.rela {
-		return 3
-	}
-	return 2
-}
-
 // crelHeader reads the header of an SHT_CREL section. The count is no more than its
 // bytes, of which each entry takes one at least.
 func (o *Object) crelHeader(sec int) (crelHeader, error) {
@@ -203,4 +196,21 @@ func (c *crelEncoder) add(r Relocation) {
 		c.data = appendSLEB128(c.data, addend)
 	}
 	c.entry = r
+}
+
+func (h crelHeader) flagBits() int {
+	if h.rela {
+		return 3
+	}
+	return 2
+}
+
+func (o *Object) relocSymbolError(rs RelocSection, i int, sym, count uint32) error {
+	return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", i, sym, count))
+}
+
+func (c *chain) takes(match bool, off uint64) bool {
+	c.open = match || c.open && off == c.place
+	c.place = off
+	return c.open
 }

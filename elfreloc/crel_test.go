@@ -54,7 +54,7 @@ func TestCRELIsWrittenAsClangWritesIt(t *testing.T) {
 			}
 			for _, rs := range rels {
 				err := e.Object().EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
-					e.SetRelocation(rs, i, r)
+					e.SetRelocations(rs, elfreloc.RelocationEntry{Index: i, Relocation: r})
 					entries++
 					return nil
 				})
@@ -136,7 +136,7 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 				t.Fatalf("%+v: %v", rels, err)
 			}
 			e.DeleteRelocation(rels[0], 0)
-			e.SetRelocation(rels[0], 1, change(elfreloc.Relocation{Offset: far, Sym: 2, Type: typ, Addend: low}))
+			e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: change(elfreloc.Relocation{Offset: far, Sym: 2, Type: typ, Addend: low})})
 			for _, r := range []elfreloc.Relocation{
 				{Offset: 3, Sym: 0, Type: 0, Addend: -low - 1}, {Offset: 3, Sym: 1, Type: 1, Addend: 63}, {Offset: 3 + 127, Sym: 2, Type: 65, Addend: -1},
 			} {
@@ -163,7 +163,7 @@ func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5})
+			e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5}})
 			if err := e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}); err != nil {
 				t.Fatal(err)
 			}

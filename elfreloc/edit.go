@@ -20,7 +20,7 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  [][]patch         // by section
+	patches  [][]Patch         // by section
 	appended map[int][]byte    // by section
 	relocs   []*relocEdit      // by relocation section, nil where nothing changes
 	members  map[int][]int     // new members by group section
@@ -34,21 +34,23 @@ type Edit struct {
 	targets  []*RelocSection   // relocation section by target, nil for none
 }
 
-type patch struct {
-	off      uint64
-	old, new []byte
+// Patch is a change of some bytes of a section.
+type Patch struct {
+	Offset uint64 // in the section, bytes
+	Old    []byte // verified when the bytes are written
+	New    []byte // as long as Old
 }
 
 type relocEdit struct {
 	section RelocSection
-	set     []entry // sorted by Save
-	deleted []int   // sorted by Save
+	set     []RelocationEntry // sorted by Save
+	deleted []int             // sorted by Save
 	added   []Relocation
 }
 
-// entry is a relocation that takes the place of another.
-type entry struct {
-	index int
+// RelocationEntry is an entry of a relocation section, with its index.
+type RelocationEntry struct {
+	Index int
 	Relocation
 }
 
@@ -68,7 +70,6 @@ type NewSection struct {
 	Entsize uint64          // bytes; 0 if the section is not a table
 	Data    []byte          // may still be filled in, but not resized, until Save
 	Relocs  bool            // whether a relocation section goes with it
-	Expect  int             // how many relocations there will be, if that is known
 	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
 	GroupOf int             // the section whose group it joins, or that group, 0 for none
 	Link    int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
@@ -91,7 +92,7 @@ func (o *Object) Edit() (*Edit, error) {
 	}
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
-		patches: make([][]patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
+		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
@@ -107,44 +108,37 @@ func (e *Edit) Object() *Object { return e.o }
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
 	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
-		slices.ContainsFunc(e.patches, func(ps []patch) bool { return len(ps) > 0 }) ||
+		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
 
-// Reserve makes room for n patches, which are about to follow, of the section that
-// rs applies to, and for as many changes to rs. There may be more.
-func (e *Edit) Reserve(rs RelocSection, n int) {
-	e.patches[rs.Target] = slices.Grow(e.patches[rs.Target], n)
-	re := e.relocEdit(rs)
-	re.set = slices.Grow(re.set, n)
-}
-
-// Patch replaces the bytes old at offset off of a section by new, which has to be as
-// long: else it panics. That the section holds old is verified when the bytes are
-// written. Two patches of the same byte are an error of Save.
-func (e *Edit) Patch(sec int, off uint64, old, new []byte) {
-	if len(old) != len(new) {
-		panic("elfreloc: a patch that changes the length")
+// Patch replaces bytes of a section. It panics if a patch changes their length. Two
+// patches of the same byte are an error of Save.
+func (e *Edit) Patch(sec int, patches ...Patch) {
+	for i := range patches {
+		if len(patches[i].Old) != len(patches[i].New) {
+			panic("elfreloc: a patch that changes the length")
+		}
 	}
-	e.patches[sec] = append(e.patches[sec], patch{off, old, new})
+	e.patches[sec] = joined(e.patches[sec], patches)
 }
 
 // checkPatches sorts a section's patches and refuses those that overlap.
-func (e *Edit) checkPatches(sec int) ([]patch, error) {
+func (e *Edit) checkPatches(sec int) ([]Patch, error) {
 	ps := e.patches[sec]
-	slices.SortFunc(ps, func(a, b patch) int {
-		if a.off != b.off {
-			if a.off < b.off {
+	slices.SortFunc(ps, func(a, b Patch) int {
+		if a.Offset != b.Offset {
+			if a.Offset < b.Offset {
 				return -1
 			}
 			return 1
 		}
-		return bytes.Compare(a.new, b.new)
+		return bytes.Compare(a.New, b.New)
 	})
 	for i := 1; i < len(ps); i++ {
-		if prev := ps[i-1]; ps[i].off < prev.off+uint64(len(prev.old)) {
-			return nil, e.o.OffsetError(sec, ps[i].off, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
-				len(ps[i].old), len(prev.old), prev.off))
+		if prev := ps[i-1]; ps[i].Offset < prev.Offset+uint64(len(prev.Old)) {
+			return nil, e.o.OffsetError(sec, ps[i].Offset, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
+				len(ps[i].Old), len(prev.Old), prev.Offset))
 		}
 	}
 	return ps, nil
@@ -167,11 +161,20 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	return re
 }
 
-// SetRelocation replaces entry i of a relocation section. An entry is set or
-// deleted once.
-func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) {
-	re := e.relocEdit(rs)
-	re.set = append(re.set, entry{i, r})
+// SetRelocations replaces entries of a relocation section. An entry is set or deleted once.
+func (e *Edit) SetRelocations(rs RelocSection, entries ...RelocationEntry) {
+	if len(entries) > 0 {
+		re := e.relocEdit(rs)
+		re.set = joined(re.set, entries)
+	}
+}
+
+// joined appends what an Edit is given to what it has.
+func joined[T any](have, more []T) []T {
+	if have == nil {
+		return more
+	}
+	return append(have, more...)
 }
 
 // DeleteRelocation removes entry i of a relocation section.
@@ -276,10 +279,13 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
-	rel := newSection{rela: n.Rela, relocs: make([]Relocation, 0, n.Expect), Section: Section{
+	rel := newSection{rela: n.Rela, Section: Section{
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
+	if n.Entsize != 0 { // most tables are of addresses
+		rel.relocs = make([]Relocation, 0, len(n.Data)/e.o.Encoding.Word())
+	}
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
 	}

@@ -14,9 +14,9 @@ import (
 func TestPatchesAreWritten(t *testing.T) {
 	data := twoAndFour().bytes()
 	f, _ := edited(t, data, func(e *elfreloc.Edit) {
-		e.Patch(imageText, 3, []byte{0, 0}, []byte{1, 2})
-		e.Patch(imageText, 0, []byte{0}, []byte{9})
-		e.Patch(imageText, 63, []byte{0}, []byte{7})
+		e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: []byte{0, 0}, New: []byte{1, 2}})
+		e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: []byte{9}})
+		e.Patch(imageText, elfreloc.Patch{Offset: 63, Old: []byte{0}, New: []byte{7}})
 	})
 	want := make([]byte, 64)
 	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
@@ -31,8 +31,8 @@ func TestPatchesThatOverlapAreAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Patch(imageText, 6, []byte{0, 0}, []byte{1, 1})
-	e.Patch(imageText, 3, make([]byte, 4), make([]byte, 4))
+	e.Patch(imageText, elfreloc.Patch{Offset: 6, Old: []byte{0, 0}, New: []byte{1, 1}})
+	e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: make([]byte, 4), New: make([]byte, 4)})
 	_, err = e.Save()
 	wantFault(t, err, "a.o: .text+0x6: two changes to the same bytes: 2 bytes here and 4 bytes at 0x3")
 }
@@ -45,7 +45,7 @@ func TestPatchesWantTheOldBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Patch(imageText, 8, []byte{0, 0x55}, []byte{1, 1})
+	e.Patch(imageText, elfreloc.Patch{Offset: 8, Old: []byte{0, 0x55}, New: []byte{1, 1}})
 	out, err := e.Save()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Patch(imageText, 0, []byte{0}, nil)
+	e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
 }
 
 func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1})
+		e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1}})
 		e.DeleteRelocation(rels[0], 2)
 		e.DeleteRelocation(rels[0], 4)
 		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})

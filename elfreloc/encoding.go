@@ -23,9 +23,11 @@ type Encoding struct {
 // Word returns the size of an address in bytes.
 func (e Encoding) Word() int { return e.pick(4, 8) }
 
+// SymbolSize returns the size of an entry of a symbol table in bytes.
+func (e Encoding) SymbolSize() int { return e.pick(16, 24) }
+
 func (e Encoding) headerSize() int        { return e.pick(52, 64) }
 func (e Encoding) sectionHeaderSize() int { return e.pick(40, 64) }
-func (e Encoding) symbolSize() int        { return e.pick(16, 24) }
 func (e Encoding) segmentSize() int       { return e.pick(32, 56) }
 
 func (e Encoding) relocSize(rela bool) int {

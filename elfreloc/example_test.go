@@ -81,7 +81,7 @@ func ExampleEdit() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		e.Patch(s.Section, s.Value, old, []byte{0xcc})
+		e.Patch(s.Section, elfreloc.Patch{Offset: s.Value, Old: old, New: []byte{0xcc}})
 		s.Name = "stopped"
 		e.SetSymbol(uint32(i), s)
 	}

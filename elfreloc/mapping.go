@@ -28,11 +28,12 @@ func (o *Object) EachMapping(letters string, f func(section int, off uint64, let
 			continue
 		}
 		letter := mappingLetter(syms.strings[name:])
-		if letter == 0 || strings.IndexByte(letters, letter) < 0 || elf.ST_TYPE(syms.Info(i)) != elf.STT_NOTYPE {
+		if letter == 0 || strings.IndexByte(letters, letter) < 0 {
 			continue
 		}
-		section, off := syms.Place(i)
-		f(section, off, letter)
+		if s := syms.At(i); s.Type == elf.STT_NOTYPE {
+			f(s.Section, s.Value, letter)
+		}
 	}
 	return nil
 }

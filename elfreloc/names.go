@@ -9,8 +9,8 @@ import (
 )
 
 // NamesContain reports whether any of the needles occurs in the string table
-// of the symbols. It streams the table, and reads nothing else. Where none does,
-// nothing in the object has such a name.
+// of the symbols. Unless the symbols were read, it streams the table, and reads nothing
+// else. Where none does, nothing in the object has such a name.
 func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 	if o.symtab == 0 {
 		return false, nil
@@ -19,15 +19,17 @@ func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 	if sec >= len(o.Sections) {
 		return false, o.SectionError(o.symtab, fmt.Errorf("string table is section %d of %d", sec, len(o.Sections)))
 	}
-	if sec == o.shstrndx && o.names != "" {
-		for _, n := range needles {
-			if strings.Contains(o.names, string(n)) {
-				return true, nil
-			}
-		}
-		return false, nil
+	table := ""
+	switch {
+	case o.symbols != nil:
+		table = o.symbols.strings
+	case sec == o.shstrndx:
+		table = o.names
 	}
-	return o.Contains(sec, needles)
+	if table == "" {
+		return o.Contains(sec, needles)
+	}
+	return slices.ContainsFunc(needles, func(n []byte) bool { return strings.Contains(table, string(n)) }), nil
 }
 
 // CheckOverlap refuses an object whose sections overlap in the file, as no
@@ -55,10 +57,6 @@ func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
 	return found, nil
 }
 
-func containsAny(b []byte, needles [][]byte) bool {
-	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
-}
-
 // StreamContains reports whether any of the needles occurs in the n bytes at
 // offset off of r, through a buffer of constant size. An error tells the offset
 // where reading has ended.
@@ -83,4 +81,8 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 		off, n = off+step, n-step
 	}
 	return false, nil
+}
+
+func containsAny(b []byte, needles [][]byte) bool {
+	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
 }

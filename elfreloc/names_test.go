@@ -3,6 +3,7 @@ package elfreloc_test
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -170,5 +171,48 @@ func TestStreamContainsAcrossItsBuffer(t *testing.T) {
 	}
 	if _, err := elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}); err == nil || err.Error() != "read at offset 0x0: EOF" {
 		t.Errorf("reading beyond the end: %v", err)
+	}
+}
+
+// Names of every length are those that debug/elf reads, also where symbols share them.
+func TestLongNames(t *testing.T) {
+	table := "\x00short\x00"
+	for _, n := range []int{1023, 1024, 1025, 5000} {
+		table += strings.Repeat("x", n-4) + "long\x00"
+	}
+	m := &image{class: elf.ELFCLASS64, order: binary.LittleEndian, strtab: table}
+	for off, c := range table {
+		if c != 0 && (off < 10 || off%61 == 0) {
+			end := off + strings.IndexByte(table[off:], 0)
+			m.syms = append(m.syms, imageSymbol{name: table[off:end], bind: elf.STB_GLOBAL, section: imageText})
+		}
+	}
+	data := m.bytes()
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := objects.Open(t, data).Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var beginWithX, wantX []string
+	for i, s := range want {
+		if got := syms.At(i + 1).Name; got != s.Name || syms.Name(i+1) != s.Name {
+			t.Errorf("symbol %d has %d bytes, want %d", i+1, len(got), len(s.Name))
+		}
+		if strings.HasPrefix(s.Name, "xx") {
+			wantX = append(wantX, s.Name)
+		}
+	}
+	for _, s := range syms.WithPrefix("xx") {
+		beginWithX = append(beginWithX, s.Name)
+	}
+	if diff := cmp.Diff(wantX, beginWithX); diff != "" || len(wantX) == 0 {
+		t.Error(diff)
 	}
 }

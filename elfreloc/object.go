@@ -103,14 +103,7 @@ var ErrNotELF = errors.New("not an ELF file")
 // beyond the file's end, and a second symbol table, are errors; sections that
 // overlap are one once something is read that they matter for (CheckOverlap).
 func Open(r io.ReaderAt, size int64, name string) (*Object, error) {
-	return new(Object).Reopen(r, size, name)
-}
-
-// Reopen is Open in the memory of an object that is no longer used, nor anything
-// that came of it: the sections of thousands of objects take longer to make room for
-// than to read. After an error o is to be thrown away.
-func (o *Object) Reopen(r io.ReaderAt, size int64, name string) (*Object, error) {
-	*o = Object{Name: name, r: r, size: size, Sections: o.Sections[:0]}
+	o := &Object{Name: name, r: r, size: size}
 	if err := o.readIdent(); err != nil {
 		return nil, err
 	}
@@ -199,10 +192,7 @@ func (o *Object) readSections(h header) error {
 		return err
 	}
 	o.tableOff, o.shstrndx = h.ShOff, int(strndx)
-	if uint64(cap(o.Sections)) < num {
-		o.Sections = make([]Section, num)
-	}
-	o.Sections = o.Sections[:num]
+	o.Sections = make([]Section, num)
 	for i := range o.Sections {
 		s := o.Encoding.getSection(table[i*ent:])
 		if i == 0 && s.Type != elf.SHT_NULL {
@@ -302,12 +292,6 @@ func (o *Object) Data(sec int) ([]byte, error) {
 // Bytes reads n bytes at offset off of a section, none of them for SHT_NOBITS. A
 // range beyond the section's end is an error. For the bytes Data's rules hold.
 func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
-	return o.BytesInto(nil, sec, off, n)
-}
-
-// BytesInto is Bytes for reading one part of a section after another: it may put the
-// bytes where last is, which is nil or what it returned before and is no longer used.
-func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) {
 	s := &o.Sections[sec]
 	if off > s.Size || n > s.Size-off {
 		return nil, o.OffsetError(sec, off, fmt.Errorf("%d bytes wanted of a section of %#x bytes", n, s.Size))
@@ -315,11 +299,34 @@ func (o *Object) BytesInto(last []byte, sec int, off, n uint64) ([]byte, error) 
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.bytesInto(last, s.Offset+off, n)
+	b, err := o.bytesInto(nil, s.Offset+off, n)
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
 	return b, nil
+}
+
+// Reader returns a reader of a section, which is empty for SHT_NOBITS. Its errors but
+// io.EOF are of type *Error.
+func (o *Object) Reader(sec int) *io.SectionReader {
+	s := &o.Sections[sec]
+	if !s.InFile() {
+		return io.NewSectionReader(o.r, 0, 0)
+	}
+	return io.NewSectionReader(sectionFile{o, sec}, 0, int64(s.Size))
+}
+
+// sectionFile reads a section of an object.
+type sectionFile struct {
+	o   *Object
+	sec int
+}
+
+func (f sectionFile) ReadAt(b []byte, off int64) (int, error) {
+	if err := f.o.readInto(b, int64(f.o.Sections[f.sec].Offset)+off); err != nil {
+		return 0, f.o.OffsetError(f.sec, uint64(off), errors.Unwrap(err))
+	}
+	return len(b), nil
 }
 
 func (o *Object) checkedRead(what string, off, n uint64) ([]byte, error) {

@@ -7,6 +7,45 @@ import (
 	"slices"
 )
 
+// layOut places the contents. Sections keep their order, and the offsets they
+// had until one of them changes its size; those behind it move, so that no old
+// table is left in the file. New sections and the section header table, which
+// has grown then, are last.
+func (s *saver) layOut() error {
+	order, err := s.o.fileOrder()
+	if err != nil {
+		return err
+	}
+	s.out.Extents = make([]Extent, 0, 2*len(s.sections))
+	header := slices.Clone(s.o.header) // its fields are written last
+	s.emit(Extent{Data: header, Len: int64(len(header))})
+	moved := false
+	for _, i := range order {
+		old, sec := &s.o.Sections[i], &s.sections[i]
+		moved = moved || !old.InFile() && sec.InFile()
+		switch {
+		case moved:
+			s.pad(s.o.alignment(old))
+			sec.Offset = uint64(s.out.Size)
+		case old.InFile():
+			s.emitInput(uint64(s.out.Size), old.Offset-uint64(s.out.Size))
+		}
+		moved = moved || inFileSize(sec) != inFileSize(old)
+		s.emitSection(i)
+	}
+	for i := len(s.o.Sections); i < len(s.sections); i++ {
+		s.pad(s.sections[i].Align)
+		s.sections[i].Offset = uint64(s.out.Size)
+		s.emitSection(i)
+	}
+	s.pad(uint64(s.o.Encoding.Word()))
+	s.emitSectionTable(header)
+	if limit := int64(1) << 32; s.o.Encoding.Class == elf.ELFCLASS32 && s.out.Size >= limit {
+		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
+	}
+	return nil
+}
+
 // fileOrder lists the sections in the order of their contents in the file, and
 // refuses contents that overlap: no compiler makes them, there is no way to
 // change one of two such sections, and reading all of them could take time and
@@ -48,67 +87,6 @@ func inFileSize(s *Section) uint64 {
 		return s.Size
 	}
 	return 0
-}
-
-// StableSections lists sections, in the order of the file, that stay what and where
-// they are unless an edit patches them: they hold neither code nor tables, and
-// stand before the symbol table, which is the first to grow. It is a guess that
-// Save may prove wrong. There are none in an object whose sections overlap.
-func (o *Object) StableSections() []Section {
-	order, err := o.fileOrder()
-	if err != nil {
-		return nil
-	}
-	var lasting []Section
-	for _, i := range order {
-		s := &o.Sections[i]
-		if i == o.symtab || s.Type == elf.SHT_STRTAB {
-			break
-		}
-		if s.Type == elf.SHT_PROGBITS && s.InFile() && !s.Executable() {
-			lasting = append(lasting, *s)
-		}
-	}
-	return lasting
-}
-
-// layOut places the contents. Sections keep their order, and the offsets they
-// had until one of them changes its size; those behind it move, so that no old
-// table is left in the file. New sections and the section header table, which
-// has grown then, are last.
-func (s *saver) layOut() error {
-	order, err := s.o.fileOrder()
-	if err != nil {
-		return err
-	}
-	s.out.Extents = make([]Extent, 0, 2*len(s.sections))
-	header := slices.Clone(s.o.header) // its fields are written last
-	s.emit(Extent{Data: header, Len: int64(len(header))})
-	moved := false
-	for _, i := range order {
-		old, sec := &s.o.Sections[i], &s.sections[i]
-		moved = moved || !old.InFile() && sec.InFile()
-		switch {
-		case moved:
-			s.pad(s.o.alignment(old))
-			sec.Offset = uint64(s.out.Size)
-		case old.InFile():
-			s.emitInput(uint64(s.out.Size), old.Offset-uint64(s.out.Size))
-		}
-		moved = moved || inFileSize(sec) != inFileSize(old)
-		s.emitSection(i)
-	}
-	for i := len(s.o.Sections); i < len(s.sections); i++ {
-		s.pad(s.sections[i].Align)
-		s.sections[i].Offset = uint64(s.out.Size)
-		s.emitSection(i)
-	}
-	s.pad(uint64(s.o.Encoding.Word()))
-	s.emitSectionTable(header)
-	if limit := int64(1) << 32; s.o.Encoding.Class == elf.ELFCLASS32 && s.out.Size >= limit {
-		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
-	}
-	return nil
 }
 
 // alignment returns that of a section which moves: what it asks for, as far as it
@@ -180,4 +158,37 @@ func (s *saver) emit(x Extent) {
 		}
 	}
 	s.out.Extents = append(s.out.Extents, x)
+}
+
+func (s *saver) setData(sec int, data []byte) {
+	s.content[sec] = []Extent{{Data: data, Len: int64(len(data))}}
+	s.sections[sec].Size = uint64(len(data))
+}
+
+func (s *saver) table(sec int) (*stringTable, error) {
+	t := s.strings[sec]
+	if t == nil {
+		data, err := s.o.stringTable(sec)
+		if err != nil {
+			return nil, err
+		}
+		t = newStringTable(data)
+		s.strings[sec] = t
+	}
+	return t, nil
+}
+
+func (s *saver) add(sec Section, data []byte) int {
+	index := len(s.sections)
+	s.sections, s.content = append(s.sections, sec), append(s.content, nil)
+	s.setData(index, data)
+	return index
+}
+
+func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
+	r.Sym = s.numbers.final[r.Sym]
+	at := len(b)
+	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
+	s.o.Encoding.putReloc(b[at:], r, rela)
+	return b
 }

@@ -139,16 +139,6 @@ type chain struct {
 	place uint64 // of the last entry that was taken
 }
 
-func (c *chain) takes(match bool, off uint64) bool {
-	c.open = match || c.open && off == c.place
-	c.place = off
-	return c.open
-}
-
-func (o *Object) relocSymbolError(rs RelocSection, i int, sym, count uint32) error {
-	return o.SectionError(rs.Index, fmt.Errorf("relocation %d: symbol %d of %d", i, sym, count))
-}
-
 // Groups returns, for each section that is a member of a section group, the
 // index of the group's section.
 func (o *Object) Groups() (map[int]int, error) {

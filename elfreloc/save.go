@@ -67,47 +67,6 @@ func (s *saver) addSections() {
 	}
 }
 
-func (s *saver) appendMembers(data []byte, members []int) []byte {
-	for _, m := range members {
-		data = append(data, 0, 0, 0, 0)
-		s.o.Encoding.Order.PutUint32(data[len(data)-4:], uint32(m))
-	}
-	return data
-}
-
-func (s *saver) add(sec Section, data []byte) int {
-	index := len(s.sections)
-	s.sections, s.content = append(s.sections, sec), append(s.content, nil)
-	s.setData(index, data)
-	return index
-}
-
-func (s *saver) setData(sec int, data []byte) {
-	s.content[sec] = []Extent{{Data: data, Len: int64(len(data))}}
-	s.sections[sec].Size = uint64(len(data))
-}
-
-func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
-	r.Sym = s.numbers.final[r.Sym]
-	at := len(b)
-	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
-	s.o.Encoding.putReloc(b[at:], r, rela)
-	return b
-}
-
-func (s *saver) table(sec int) (*stringTable, error) {
-	t := s.strings[sec]
-	if t == nil {
-		data, err := s.o.stringTable(sec)
-		if err != nil {
-			return nil, err
-		}
-		t = newStringTable(data)
-		s.strings[sec] = t
-	}
-	return t, nil
-}
-
 // nameSections gives the new sections names, and writes the string tables.
 func (s *saver) nameSections() error {
 	if added := s.sections[len(s.o.Sections):]; len(added) > 0 {
@@ -153,6 +112,14 @@ func (s *saver) writeGroups() error {
 	return nil
 }
 
+func (s *saver) appendMembers(data []byte, members []int) []byte {
+	for _, m := range members {
+		data = append(data, 0, 0, 0, 0)
+		s.o.Encoding.Order.PutUint32(data[len(data)-4:], uint32(m))
+	}
+	return data
+}
+
 // writePatches overlays the patches of each section, and appends what is
 // appended to it.
 func (s *saver) writePatches() error {
@@ -167,7 +134,7 @@ func (s *saver) writePatches() error {
 		}
 		sec := &s.sections[i]
 		if len(patches) > 0 && !sec.InFile() {
-			return s.o.OffsetError(i, patches[0].off, fmt.Errorf("a change to a section without contents"))
+			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
 		}
 		s.content[i] = []Extent{
 			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
@@ -180,25 +147,25 @@ func (s *saver) writePatches() error {
 
 // overlay writes patches into blocks of a section, after it has seen that the
 // old bytes are what they were when the patch was planned.
-func (s *saver) overlay(sec int, patches []patch) func(int64, []byte) error {
+func (s *saver) overlay(sec int, patches []Patch) func(int64, []byte) error {
 	return func(at int64, block []byte) error {
 		start, end := uint64(at), uint64(at)+uint64(len(block))
-		first, _ := slices.BinarySearchFunc(patches, start, func(p patch, start uint64) int {
-			return cmp.Compare(p.off+uint64(len(p.old)), start+1)
+		first, _ := slices.BinarySearchFunc(patches, start, func(p Patch, start uint64) int {
+			return cmp.Compare(p.Offset+uint64(len(p.Old)), start+1)
 		})
 		for _, p := range patches[first:] {
-			if p.off >= end {
+			if p.Offset >= end {
 				break
 			}
-			for i := range p.old {
-				off := p.off + uint64(i)
+			for i := range p.Old {
+				off := p.Offset + uint64(i)
 				if off < start || off >= end {
 					continue
 				}
-				if b := &block[off-start]; *b == p.old[i] {
-					*b = p.new[i]
+				if b := &block[off-start]; *b == p.Old[i] {
+					*b = p.New[i]
 				} else {
-					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", *b, p.old[i]))
+					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", *b, p.Old[i]))
 				}
 			}
 		}

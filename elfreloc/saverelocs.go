@@ -39,29 +39,6 @@ func (s *saver) dropsRefs(rs RelocSection) bool {
 	return len(s.e.dropped) > 0 && s.o.Sections[rs.Target].Flags&elf.SHF_ALLOC == 0
 }
 
-// finalSymbols returns the new indexes of symbols, as the relocations of a section name
-// them.
-func (s *saver) finalSymbols(rs RelocSection) []uint32 {
-	if !s.dropsRefs(rs) {
-		return s.numbers.final
-	}
-	if s.unloaded == nil {
-		s.unloaded = slices.Clone(s.numbers.final)
-		for i := range s.e.dropped {
-			s.unloaded[i] = 0
-		}
-	}
-	return s.unloaded
-}
-
-// renumber gives a relocation its new symbol.
-func (s *saver) renumber(r *Relocation, final []uint32) {
-	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
-		r.Type, r.Addend = none, 0
-	}
-	r.Sym = final[r.Sym]
-}
-
 // writeRelocSection queues a section of entries of one size: block by block where each
 // that was there keeps its place, else all of it anew, in memory.
 func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
@@ -109,11 +86,6 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 	return err
 }
 
-func (re *relocEdit) sort() {
-	slices.SortFunc(re.set, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
-	slices.Sort(re.deleted)
-}
-
 // eachEdited calls f for each entry that a section will have, with symbols as the Edit
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
@@ -124,7 +96,7 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 			deleted = deleted[1:]
 			return nil
 		}
-		if len(set) > 0 && set[0].index == i {
+		if len(set) > 0 && set[0].Index == i {
 			r, set = set[0].Relocation, set[1:]
 		}
 		f(r)
@@ -136,10 +108,15 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 	return err
 }
 
+func (re *relocEdit) sort() {
+	slices.SortFunc(re.set, func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
+	slices.Sort(re.deleted)
+}
+
 // rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) error {
+func (s *saver) rewriteRelocs(rs RelocSection, set []RelocationEntry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
 	moved := s.numbers.moved || s.dropsRefs(rs)
@@ -159,14 +136,37 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []entry) func(int64, []byte) 
 				}
 			}
 		}
-		from, _ := slices.BinarySearchFunc(set, first, func(x entry, first int) int { return cmp.Compare(x.index, first) })
+		from, _ := slices.BinarySearchFunc(set, first, func(x RelocationEntry, first int) int { return cmp.Compare(x.Index, first) })
 		for _, x := range set[from:] {
-			if x.index >= first+count {
+			if x.Index >= first+count {
 				break
 			}
 			x.Sym = final[x.Sym]
-			l.putReloc(block[(x.index-first)*size:], x.Relocation, rs.Rela)
+			l.putReloc(block[(x.Index-first)*size:], x.Relocation, rs.Rela)
 		}
 		return nil
 	}
+}
+
+// renumber gives a relocation its new symbol.
+func (s *saver) renumber(r *Relocation, final []uint32) {
+	if none, ok := s.e.dropped[r.Sym]; ok && final[r.Sym] == 0 {
+		r.Type, r.Addend = none, 0
+	}
+	r.Sym = final[r.Sym]
+}
+
+// finalSymbols returns the new indexes of symbols, as the relocations of a section name
+// them.
+func (s *saver) finalSymbols(rs RelocSection) []uint32 {
+	if !s.dropsRefs(rs) {
+		return s.numbers.final
+	}
+	if s.unloaded == nil {
+		s.unloaded = slices.Clone(s.numbers.final)
+		for i := range s.e.dropped {
+			s.unloaded[i] = 0
+		}
+	}
+	return s.unloaded
 }

@@ -22,7 +22,7 @@ func (s *saver) writeSymbols() error {
 	}
 	e.release(names, strtab, e.renamed())
 
-	size := s.o.Encoding.symbolSize()
+	size := s.o.Encoding.SymbolSize()
 	w := &symbolWriter{s: s, size: size, table: make([]byte, s.numbers.len*size)}
 	if s.o.shndx != 0 || e.needExtended() {
 		w.extended = make([]byte, 4*s.numbers.len)
@@ -41,21 +41,6 @@ func (s *saver) writeSymbols() error {
 	}
 	s.add(Section{Name: ".symtab_shndx", Type: elf.SHT_SYMTAB_SHNDX, Link: uint32(s.o.symtab), Align: 4, Entsize: 4}, w.extended)
 	return nil
-}
-
-// renamed lists the old symbols whose names may go.
-func (e *Edit) renamed() []uint32 {
-	var out []uint32
-	for i, sym := range e.slots {
-		if sym.Name != e.symbols.Name(int(i)) {
-			out = append(out, i)
-		}
-	}
-	for i := range e.removed {
-		out = append(out, i)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // needExtended reports whether a new symbol, or one in a slot, is defined in a
@@ -110,6 +95,21 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", w.s.numbers.len)
 	}
 	return nil
+}
+
+// renamed lists the old symbols whose names may go.
+func (e *Edit) renamed() []uint32 {
+	var out []uint32
+	for i, sym := range e.slots {
+		if sym.Name != e.symbols.Name(int(i)) {
+			out = append(out, i)
+		}
+	}
+	for i := range e.removed {
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (e *Edit) isRemoved(i uint32) bool {

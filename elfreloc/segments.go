@@ -63,14 +63,11 @@ func (o *Object) DynamicSymbols() (*Symbols, error) {
 	return t, nil
 }
 
-// SymbolSize returns the size of an entry of a symbol table in bytes.
-func (l Encoding) SymbolSize() int { return l.symbolSize() }
-
 // MakeSymbols makes a table of what a loader sees of dynamic symbols: their
 // entries, which it keeps and which are not to be modified, and their strings.
 func (o *Object) MakeSymbols(entries, strings []byte) (*Symbols, error) {
-	if len(entries)%o.Encoding.symbolSize() != 0 {
-		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Encoding.symbolSize())
+	if len(entries)%o.Encoding.SymbolSize() != 0 {
+		return nil, o.errorf("%d bytes of dynamic symbols of %d bytes", len(entries), o.Encoding.SymbolSize())
 	}
 	t := newSymbols(o)
 	t.setRaw(entries)

@@ -3,7 +3,10 @@ package elfreloc
 import (
 	"debug/elf"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Symbol is an entry of a symbol table (gABI, "Symbol Table").
@@ -54,14 +57,17 @@ type Symbols struct {
 	size        int // of an entry in raw, bytes
 	len         int // entries in raw
 	strings     string
-	extended    []byte // SHT_SYMTAB_SHNDX, nil when there is none
+	longEnds    func() []int // of the strings longer than longName, ascending
+	extended    []byte       // SHT_SYMTAB_SHNDX, nil when there is none
 	firstGlobal int
 }
 
 // newSymbols makes an empty table.
-func newSymbols(o *Object) *Symbols { return &Symbols{o: o, size: o.Encoding.symbolSize()} }
-
-func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
+func newSymbols(o *Object) *Symbols {
+	t := &Symbols{o: o, size: o.Encoding.SymbolSize()}
+	t.longEnds = sync.OnceValue(func() []int { return longEnds(t.strings) })
+	return t
+}
 
 // Symbols reads the symbol table, once. Without one it is empty.
 func (o *Object) Symbols() (*Symbols, error) {
@@ -81,7 +87,7 @@ func (o *Object) Symbols() (*Symbols, error) {
 // read reads section index, and its extension shndx unless that is 0.
 func (t *Symbols) read(index, shndx int) (err error) {
 	o, sec := t.o, &t.o.Sections[index]
-	size := uint64(o.Encoding.symbolSize())
+	size := uint64(o.Encoding.SymbolSize())
 	switch {
 	case sec.Entsize != size || sec.Size%size != 0 || sec.Size == 0:
 		return o.SectionError(index, fmt.Errorf("%d bytes of symbols of %d bytes, want a multiple of %d", sec.Size, sec.Entsize, size))
@@ -120,6 +126,8 @@ func (t *Symbols) read(index, shndx int) (err error) {
 	return nil
 }
 
+func (t *Symbols) setRaw(raw []byte) { t.raw, t.len = raw, len(raw)/t.size }
+
 // checkAt makes At safe for a symbol.
 func (t *Symbols) checkAt(i int) error {
 	if name := t.nameOffset(i); name >= uint32(len(t.strings)) || t.strings[len(t.strings)-1] != 0 {
@@ -152,43 +160,67 @@ func (t *Symbols) FirstGlobal() int { return t.firstGlobal }
 // Name returns the name of symbol i. It shares its bytes with the whole string table.
 func (t *Symbols) Name(i int) string { return t.nameAt(t.nameOffset(i)) }
 
-// Tail returns the string table from the name of symbol i on. Searching there
-// saves looking for the end of each name.
-func (t *Symbols) Tail(i int) string {
-	if off := t.nameOffset(i); int(off) < len(t.strings) {
-		return t.strings[off:]
+// WithPrefix returns the symbols whose names begin with a prefix, by index.
+func (t *Symbols) WithPrefix(prefix string) iter.Seq2[int, Symbol] {
+	return func(yield func(int, Symbol) bool) {
+		if !strings.Contains(t.strings, prefix) {
+			return
+		}
+		for i := 1; i < t.len; i++ {
+			if off := int(t.nameOffset(i)); off < len(t.strings) && strings.HasPrefix(t.strings[off:], prefix) && !yield(i, t.At(i)) {
+				return
+			}
+		}
 	}
-	return ""
 }
 
 func (t *Symbols) nameOffset(i int) uint32 {
 	return t.o.Encoding.u32(t.entry(i))
 }
 
+// longName is a length in bytes that few names exceed.
+const longName = 1024
+
+// longEnds returns the ends of the strings of a table that are longer than longName. Many
+// symbols of a hostile table may share such a string.
+func longEnds(table string) (ends []int) {
+	for start := 0; start < len(table); {
+		n := strings.IndexByte(table[start:], 0)
+		if n < 0 {
+			break
+		}
+		if start += n; n > longName {
+			ends = append(ends, start)
+		}
+		start++
+	}
+	return ends
+}
+
+// nameAt returns the name at off of the string table, which check has seen to be sound.
 func (t *Symbols) nameAt(off uint32) string {
-	s, _ := stringAt(t.strings, off) // check has seen that it is sound
-	return s
+	if int(off) >= len(t.strings) {
+		return ""
+	}
+	s := t.strings[off:]
+	if n := strings.IndexByte(s[:min(len(s), longName+1)], 0); n >= 0 {
+		return s[:n]
+	}
+	ends := t.longEnds()
+	i, _ := slices.BinarySearch(ends, int(off))
+	return t.strings[off:ends[i]]
 }
 
 // At returns symbol i.
 func (t *Symbols) At(i int) Symbol {
-	s := t.Nameless(i)
-	s.Name = t.Name(i)
-	return s
-}
-
-// Nameless is At without the name, which takes longer to find than all the
-// rest takes to read.
-func (t *Symbols) Nameless(i int) Symbol {
 	raw := t.rawAt(i)
 	return Symbol{
-		Bind: elf.ST_BIND(raw.info), Type: elf.ST_TYPE(raw.info), Other: raw.other,
+		Name: t.nameAt(raw.name), Bind: elf.ST_BIND(raw.info), Type: elf.ST_TYPE(raw.info), Other: raw.other,
 		Section: t.section(i, raw.shndx), Value: raw.value, Size: raw.size,
 	}
 }
 
-// Place returns the section and the value of symbol i, as At does. It decodes
-// nothing else: large tables are searched for places.
+// Place returns the section and the value of symbol i, as At does.
 func (t *Symbols) Place(i int) (section int, value uint64) {
 	l := &t.o.Encoding
 	if l.Class == elf.ELFCLASS64 {
@@ -197,16 +229,6 @@ func (t *Symbols) Place(i int) (section int, value uint64) {
 	}
 	b := t.raw[i*16 : i*16+16]
 	return t.section(i, l.u16(b[14:])), uint64(l.u32(b[4:]))
-}
-
-func (t *Symbols) rawAt(i int) rawSymbol {
-	return t.o.Encoding.getSymbol(t.entry(i))
-}
-
-// Info reads only st_info: the binding and the type of symbol i.
-func (t *Symbols) Info(i int) byte {
-	info, _ := t.o.Encoding.symbolPlace(t.entry(i))
-	return info
 }
 
 func (t *Symbols) section(i int, shndx uint16) int {
@@ -224,11 +246,8 @@ func (t *Symbols) section(i int, shndx uint16) int {
 func (t *Symbols) sectionSymbols() map[int]uint32 {
 	m := make(map[int]uint32)
 	for i := 1; i < t.firstGlobal; i++ {
-		if elf.ST_TYPE(t.Info(i)) != elf.STT_SECTION {
-			continue
-		}
 		raw := t.rawAt(i)
-		if raw.value != 0 {
+		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
 			continue
 		}
 		sec := t.section(i, raw.shndx)
@@ -239,5 +258,6 @@ func (t *Symbols) sectionSymbols() map[int]uint32 {
 	return m
 }
 
-// Mentions reports whether a string occurs anywhere in the names.
-func (t *Symbols) Mentions(s string) bool { return strings.Contains(t.strings, s) }
+func (t *Symbols) rawAt(i int) rawSymbol {
+	return t.o.Encoding.getSymbol(t.entry(i))
+}

@@ -72,10 +72,7 @@ func (l *Linked) tablesThatName(name string) ([]*elfreloc.Symbols, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Mentions(name) {
-		tables = append(tables, t)
-	}
-	return tables, nil
+	return append(tables, t), nil
 }
 
 // boundedArray finds what is between __start_<name> and __stop_<name>.
@@ -94,9 +91,9 @@ func (l *Linked) boundedArray(t *elfreloc.Symbols, name string) (Range, bool, er
 
 // definition finds the value of a symbol that is defined.
 func definition(t *elfreloc.Symbols, name string) (uint64, bool) {
-	for i := 1; i < t.Len(); i++ {
-		if section, value := t.Place(i); section != 0 && section != elfreloc.SectionCommon && t.Name(i) == name {
-			return value, true
+	for _, s := range t.WithPrefix(name) {
+		if s.Section != 0 && s.Section != elfreloc.SectionCommon && s.Name == name {
+			return s.Value, true
 		}
 	}
 	return 0, false

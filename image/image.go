@@ -17,7 +17,6 @@ package image
 import (
 	"cmp"
 	"debug/elf"
-	"fmt"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -113,8 +112,4 @@ func Open(o *elfreloc.Object, m arch.Machine) (Image, error) {
 		return openLinked(o, m, 0)
 	}
 	return nil, fileError(o, "an ELF file of type %v holds no probes", o.Type)
-}
-
-func fileError(o *elfreloc.Object, format string, args ...any) error {
-	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(format, args...)}
 }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"debug/elf"
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"strings"
@@ -107,4 +108,8 @@ func (n *names) lookup(o *elfreloc.Object, a Addr) ([]string, error) {
 // ($x) and local labels (.L).
 func isLabel(name string) bool {
 	return name == "" || strings.HasPrefix(name, "$") || strings.HasPrefix(name, ".L")
+}
+
+func fileError(o *elfreloc.Object, format string, args ...any) error {
+	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(format, args...)}
 }

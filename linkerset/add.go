@@ -73,7 +73,7 @@ func (w *writer) add(d Array, records []Record, before section) section {
 	s := section{entsize: size, data: make([]byte, size*len(records))}
 	s.index = w.e.AddSection(elfreloc.NewSection{
 		Name: d.Name, Type: elf.SHT_PROGBITS, Flags: d.Flags, Align: uint64(d.Align), Entsize: uint64(size),
-		Data: s.data, Relocs: true, Expect: len(d.Entry) * len(records), Rela: w.text.Rela, GroupOf: w.text.Target,
+		Data: s.data, Relocs: true, Rela: w.text.Rela, GroupOf: w.text.Target,
 	})
 	for i, r := range records {
 		off := i * size

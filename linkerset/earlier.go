@@ -4,7 +4,6 @@ package linkerset
 // wanted now, or in another.
 
 import (
-	"debug/elf"
 	"fmt"
 
 	"sdtconvert/arch"
@@ -66,39 +65,4 @@ func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 
 func (l Layout) conflict(o *elfreloc.Object, sec int, other string) error {
 	return o.SectionError(sec, fmt.Errorf("the object was converted before with %s; convert it as it was compiled, or with the same flags", other))
-}
-
-// KeepAliveTargets returns the sections, by index, that code refers to by relocations
-// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
-// drops unreferenced sections. It reads the relocations of all code each time, so
-// a caller that asks more than once keeps the answer. m must not be nil; errors are of
-// type *elfreloc.Error.
-func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
-	kept := make(map[int]bool)
-	syms, err := o.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		return nil, err
-	}
-	none := m.Traits().None
-	for _, rs := range rels {
-		if !o.Sections[rs.Target].Executable() {
-			continue
-		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if r.Type == none && r.Sym != 0 {
-				if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
-					kept[s.Section] = true
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return kept, nil
 }

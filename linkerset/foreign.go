@@ -5,6 +5,7 @@ package linkerset
 
 import (
 	"debug/elf"
+	"errors"
 	"slices"
 	"strings"
 
@@ -119,20 +120,19 @@ func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefix
 
 // readsAs reports whether all of an array reads as records.
 func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes []string) (named, ok bool) {
-	entries, faults, err := l.readArray(im, kind, a)
-	if err != nil || len(faults) > 0 {
-		return false, false
-	}
 	named = true
-	for i := range entries {
-		probe := &entries[i].Probe
-		if probe.Null() || !probe.Undefined && im.Executable(probe.Addr) {
-			return false, false
+	err := l.eachOf(im, kind, a, func(e *Entry, fault *Fault) error {
+		if fault != nil || e.Probe.Null() || !e.Probe.Undefined && im.Executable(e.Probe.Addr) {
+			return errNoRecords
 		}
-		named = named && isNamed(im, probe, prefixes)
-	}
-	return named, true
+		named = named && isNamed(im, &e.Probe, prefixes)
+		return nil
+	})
+	return named && err == nil, err == nil
 }
+
+// errNoRecords ends the reading of a section that holds something else.
+var errNoRecords = errors.New("holds no records")
 
 // isNamed reports whether a symbol of a probe object begins with one of the prefixes.
 func isNamed(im image.Image, probe *image.Ref, prefixes []string) bool {
@@ -154,4 +154,39 @@ func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSectio
 			return formats[p.layout.Format].structure != nil && o.Sections[s.index].Name == p.layout.structures()
 		})
 	})
+}
+
+// KeepAliveTargets returns the sections, by index, that code refers to by relocations
+// which do nothing (R_*_NONE): those whose records it keeps alive when a linker
+// drops unreferenced sections. It reads the relocations of all code each time, so
+// a caller that asks more than once keeps the answer. m must not be nil; errors are of
+// type *elfreloc.Error.
+func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+	kept := make(map[int]bool)
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		return nil, err
+	}
+	none := m.Traits().None
+	for _, rs := range rels {
+		if !o.Sections[rs.Target].Executable() {
+			continue
+		}
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if r.Type == none && r.Sym != 0 {
+				if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
+					kept[s.Section] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
 }

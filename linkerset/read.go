@@ -32,6 +32,23 @@ func (f *Fault) Unwrap() error { return f.err }
 // probe calls first. Anything else is left out, and is in faults; err, an
 // *elfreloc.Error, means that no records of the layout could be read.
 func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err error) {
+	err = l.Each(im, func(e *Entry, fault *Fault) error {
+		if fault != nil {
+			faults = append(faults, fault)
+		} else {
+			entries = append(entries, *e)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return entries, faults, nil
+}
+
+// Each calls f with each record that Read returns, or with the fault of one. The entry is
+// good until f returns. Each returns the first error of f, or one of Read.
+func (l Layout) Each(im image.Image, f func(e *Entry, fault *Fault) error) error {
 	for k := range arch.Kinds {
 		name := l.Section(k)
 		if name == "" {
@@ -39,36 +56,38 @@ func (l Layout) Read(im image.Image) (entries []Entry, faults []*Fault, err erro
 		}
 		arrays, err := im.Arrays(name)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		for _, a := range arrays {
 			if l.Name != "" && a.Writable != l.writable() {
 				continue // another layout's, that has the same name
 			}
-			found, bad, err := l.readArray(im, k, a)
-			if err != nil {
-				return nil, nil, err
+			if err := l.eachOf(im, k, a, f); err != nil {
+				return err
 			}
-			entries, faults = append(entries, found...), append(faults, bad...)
 		}
 	}
-	return entries, faults, nil
+	return nil
 }
 
-func (l Layout) readArray(im image.Image, k arch.Kind, a image.Range) (entries []Entry, faults []*Fault, err error) {
+// eachOf is Each for the records of an array.
+func (l Layout) eachOf(im image.Image, k arch.Kind, a image.Range, f func(e *Entry, fault *Fault) error) error {
 	size := uint64(l.Size(im.Encoding().Word()))
 	if a.Size%size != 0 {
-		return nil, nil, &elfreloc.Error{File: im.Name(), Section: a.Name, Err: fmt.Errorf("%d bytes of records of %d bytes", a.Size, size)}
+		return &elfreloc.Error{File: im.Name(), Section: a.Name, Err: fmt.Errorf("%d bytes of records of %d bytes", a.Size, size)}
 	}
+	var e Entry
 	for off := uint64(0); off < a.Size; off += size {
-		e := Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
+		e = Entry{Layout: l, Kind: k, Record: a.Start.Add(off)}
+		var fault *Fault
 		if err := e.read(im, e.Record, formats[l.Format].record); err != nil {
-			faults = append(faults, &Fault{e.Record, err})
-			continue
+			fault = &Fault{e.Record, err}
 		}
-		entries = append(entries, e)
+		if err := f(&e, fault); err != nil {
+			return err
+		}
 	}
-	return entries, faults, nil
+	return nil
 }
 
 // read follows the fields of a record, or of what it points to.

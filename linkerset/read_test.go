@@ -145,7 +145,7 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 		{"no relocation", func(e *elfreloc.Edit, _ int, rs elfreloc.RelocSection) { e.DeleteRelocation(rs, 1) },
 			"a.o: sdt_instances_set+0x0: a record without a site"},
 		{"a site in data", func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection) {
-			e.SetRelocation(rs, 1, elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)})
+			e.SetRelocations(rs, elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)}})
 		}, "a.o: sdt_instances_set+0x0: a record of a site that is not in code, at sdt_instances_set+0x0"},
 		{"half a record", func(e *elfreloc.Edit, records int, _ elfreloc.RelocSection) { e.Append(records, make([]byte, 4)) },
 			"a.o: sdt_instances_set: 52 bytes of records of 16 bytes"},

@@ -132,6 +132,9 @@ func describe(name string, entry []Field, label string, word int) Array {
 	return Array{Name: name, Flags: flagsOf(entry), Align: entry[0].Size(word), Entry: entry, Label: label}
 }
 
+// writable reports whether records stand in a section that may be written to.
+func (l Layout) writable() bool { return flagsOf(formats[l.Format].record)&elf.SHF_WRITE != 0 }
+
 // flagsOf returns those of a section of entries: a loader relocates addresses in their
 // place, and never distances within a module.
 func flagsOf(entry []Field) elf.SectionFlag {
@@ -140,6 +143,3 @@ func flagsOf(entry []Field) elf.SectionFlag {
 	}
 	return elf.SHF_ALLOC | elf.SHF_WRITE
 }
-
-// writable reports whether records stand in a section that may be written to.
-func (l Layout) writable() bool { return flagsOf(formats[l.Format].record)&elf.SHF_WRITE != 0 }

@@ -99,6 +99,14 @@ func (p *Probes) provider(at image.Addr) (provider image.Ref, ok bool) {
 	return provider, err == nil && !provider.Null()
 }
 
+// moreWords returns how many words the fields from probeModule on are further behind.
+func (p *Probes) moreWords(at image.Addr) uint64 {
+	if p.version(at) > sdtProbeSize*p.word() {
+		return tracepointList
+	}
+	return 0
+}
+
 // version reads the field of a struct sdt_probe that has its size in bytes. It is 0 of an
 // object that has no contents.
 func (p *Probes) version(at image.Addr) uint64 {
@@ -107,14 +115,6 @@ func (p *Probes) version(at image.Addr) uint64 {
 		return 0
 	}
 	return uint64(p.im.Encoding().Order.Uint32(b))
-}
-
-// moreWords returns how many words the fields from probeModule on are further behind.
-func (p *Probes) moreWords(at image.Addr) uint64 {
-	if p.version(at) > sdtProbeSize*p.word() {
-		return tracepointList
-	}
-	return 0
 }
 
 // IsObject reports whether a struct sdt_probe stands at an address.
@@ -154,6 +154,19 @@ func (p *Probes) Set() ([]image.Addr, error) {
 	return all, err
 }
 
+// readArguments reads the linker set of argument types: pointers to struct
+// sdt_argtype. What it holds besides is passed over.
+func (p *Probes) readArguments() error {
+	p.args = map[image.Addr][]Argument{}
+	if err := p.eachOf(argTypesSection, p.addArgument); err != nil {
+		return err
+	}
+	for _, args := range p.args {
+		slices.SortStableFunc(args, func(a, b Argument) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	return nil
+}
+
 // eachOf calls f with what each pointer of a linker set points to in this image.
 func (p *Probes) eachOf(section string, f func(at image.Addr)) error {
 	arrays, err := p.im.Arrays(section)
@@ -173,6 +186,21 @@ func (p *Probes) eachOf(section string, f func(at image.Addr)) error {
 		}
 	}
 	return nil
+}
+
+func (p *Probes) addArgument(at image.Addr) {
+	index, err := p.im.Bytes(p.field(at, argIndex), 4)
+	if err != nil {
+		return
+	}
+	probe, err := p.im.Word(p.field(at, argProbe))
+	if err != nil || probe.Null() || probe.Undefined {
+		return
+	}
+	arg := Argument{Index: int(int32(p.im.Encoding().Order.Uint32(index)))}
+	arg.Native, _ = p.pointedString(p.field(at, argType))
+	arg.Translated, _ = p.pointedString(p.field(at, argTranslated))
+	p.args[probe.Addr] = append(p.args[probe.Addr], arg)
 }
 
 // pointedString reads the string that a pointer in memory points to.
@@ -203,32 +231,4 @@ func (p *Probes) cString(at image.Addr) (string, bool) {
 		s = append(s, b...)
 	}
 	return "", false
-}
-
-// readArguments reads the linker set of argument types: pointers to struct
-// sdt_argtype. What it holds besides is passed over.
-func (p *Probes) readArguments() error {
-	p.args = map[image.Addr][]Argument{}
-	if err := p.eachOf(argTypesSection, p.addArgument); err != nil {
-		return err
-	}
-	for _, args := range p.args {
-		slices.SortStableFunc(args, func(a, b Argument) int { return cmp.Compare(a.Index, b.Index) })
-	}
-	return nil
-}
-
-func (p *Probes) addArgument(at image.Addr) {
-	index, err := p.im.Bytes(p.field(at, argIndex), 4)
-	if err != nil {
-		return
-	}
-	probe, err := p.im.Word(p.field(at, argProbe))
-	if err != nil || probe.Null() || probe.Undefined {
-		return
-	}
-	arg := Argument{Index: int(int32(p.im.Encoding().Order.Uint32(index)))}
-	arg.Native, _ = p.pointedString(p.field(at, argType))
-	arg.Translated, _ = p.pointedString(p.field(at, argTranslated))
-	p.args[probe.Addr] = append(p.args[probe.Addr], arg)
 }

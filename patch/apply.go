@@ -2,7 +2,6 @@ package patch
 
 import (
 	"debug/elf"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -20,6 +19,9 @@ type applier struct {
 	notes  *tracers.Writer // nil when there are to be none
 	thunk  *uint32         // symbol of the return thunk, once it is needed
 	helper *uint32         // symbol of the helper or of its section, once it is needed
+
+	patches []elfreloc.Patch           // of the section whose sites are disabled
+	relocs  []elfreloc.RelocationEntry // and of its relocations
 
 	keeps map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
 
@@ -65,7 +67,6 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		for to < len(p.Sites) && p.Sites[to].Relocs.Target == p.Sites[from].Relocs.Target {
 			to++
 		}
-		e.Reserve(*p.Sites[from].Relocs, to-from)
 		if err := a.section(p.Sites[from:to]); err != nil {
 			return err
 		}
@@ -79,8 +80,42 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	return nil
 }
 
+// applyDOF queues a plan that has Options.DOF.
+func (p *Plan) applyDOF(e *elfreloc.Edit) error {
+	if len(p.Sites) == 0 {
+		return nil
+	}
+	if err := p.addAliases(e); err != nil {
+		return err
+	}
+	none := p.Scan.Machine.Traits().None
+	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Reloc.Type == none {
+			continue // of an earlier run
+		}
+		if s.Change.Target != arch.TargetNone {
+			if err := a.disable(s, linkerset.Ref{}); err != nil {
+				return err
+			}
+		} else {
+			a.patches = append(a.patches, elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New})
+			a.setRelocation(s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
+			for j := range s.Paired {
+				a.setRelocation(s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
+			}
+		}
+		a.flush(s.Relocs)
+	}
+	return p.retireStubs(e)
+}
+
 // section disables the sites of one text section and records them.
 func (a *applier) section(sites []Site) error {
+	a.patches = make([]elfreloc.Patch, 0, len(sites))
+	a.relocs = make([]elfreloc.RelocationEntry, 0, len(sites))
+	defer a.flush(sites[0].Relocs)
 	for kind := range arch.Kinds {
 		var of []*Site
 		for i := range sites {
@@ -108,6 +143,13 @@ func (a *applier) section(sites []Site) error {
 		}
 	}
 	return nil
+}
+
+// flush queues the changes of a section and its relocations.
+func (a *applier) flush(rs *elfreloc.RelocSection) {
+	a.e.Patch(rs.Target, a.patches...)
+	a.e.SetRelocations(*rs, a.relocs...)
+	a.patches, a.relocs = nil, nil
 }
 
 // places returns what names the recorded address of each site of one kind and one
@@ -148,7 +190,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]l
 // its record that changes no bytes.
 func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	c := &s.Change
-	a.e.Patch(s.Relocs.Target, c.Site.Offset, c.Site.Code, c.New)
+	a.patches = append(a.patches, elfreloc.Patch{Offset: c.Site.Offset, Old: c.Site.Code, New: c.New})
 	if c.Site.Register {
 		a.keeps[stubIn{s.Relocs.Target, s.Stub}] = keep
 	}
@@ -168,7 +210,7 @@ func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	if err != nil {
 		return err
 	}
-	a.e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
+	a.setRelocation(s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
 	if c.Target == arch.TargetThunk {
 		if err := a.listReturn(a.e.SectionSymbol(s.Relocs.Target), c.Site.Offset); err != nil {
 			return err
@@ -197,7 +239,7 @@ func (a *applier) loads() {
 	for i := range a.p.Loads {
 		l := &a.p.Loads[i]
 		if l.New != nil {
-			a.e.Patch(l.Relocs.Target, l.Site.Offset, l.Site.Code, l.New)
+			a.patches = append(a.patches, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
 		}
 		if l.Unshared {
 			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
@@ -205,6 +247,7 @@ func (a *applier) loads() {
 				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
 			})
 		}
+		a.flush(l.Relocs)
 	}
 }
 
@@ -212,160 +255,12 @@ func (a *applier) neutralise(s *Reference, index int, none elfreloc.Relocation) 
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*s.Relocs, index)
 	} else {
-		a.e.SetRelocation(*s.Relocs, index, none)
+		a.setRelocation(index, none)
 	}
 }
 
-// target returns the symbol that a retargeted jump goes to.
-func (a *applier) target(s *Site) (uint32, error) {
-	switch s.Change.Target {
-	case arch.TargetThunk:
-		return a.thunkSymbol()
-	case arch.TargetSemaphore:
-		sym, _ := a.semaphores.Lookup(s.Stub.ID)
-		return sym, nil
-	case arch.TargetTest:
-		return a.test(s)
-	}
-	if a.helper == nil {
-		sec, size, err := a.addHelper(helperSection, s.Relocs.Rela, nil, arch.Stub{Kind: arch.Enabled, Thunk: a.p.Thunk})
-		if err != nil {
-			return 0, err
-		}
-		sym := a.e.SectionSymbol(sec)
-		if a.m.Traits().CodeMark != "" {
-			sym = a.e.AddSymbol(elfreloc.Symbol{Name: helperName, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC, Section: sec, Size: size})
-		}
-		a.helper = &sym
-	}
-	return *a.helper, nil
-}
-
-// helperName is what the helper is called where it has a symbol, and helperSection is its
-// section.
-const (
-	helperName    = "__sdt_return_0"
-	helperSection = ".text." + helperName
-)
-
-// IsHelper reports whether a name is one that conversions give to helpers, the functions
-// that disabled is-enabled tests go to. Some helpers have no symbol.
-func IsHelper(name string) bool {
-	return name == helperName || strings.HasPrefix(name, testPrefix)
-}
-
-// addHelper adds a section with the code of a helper, which is that of a stub and the
-// mark, and returns it and its size. symbols are those that the code names, but for the
-// return thunk.
-func (a *applier) addHelper(name string, rela bool, symbols map[string]uint32, s arch.Stub) (sec int, size uint64, err error) {
-	t := a.m.Traits()
-	var code []byte
-	var insns []arch.Insn // those with relocations, which are from the start of the code
-	for _, insn := range a.m.Stub(s) {
-		if insn.Reloc != nil {
-			r := *insn.Reloc
-			r.Offset += uint64(len(code))
-			insns = append(insns, arch.Insn{Symbol: insn.Symbol, Reloc: &r})
-		}
-		code = append(code, insn.Code...)
-	}
-	code = append(code, t.HelperMark.Code...)
-	sec = a.e.AddSection(elfreloc.NewSection{
-		Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: t.HelperAlign,
-		Data: code, Relocs: len(insns) > 0, Rela: rela,
-	})
-	if t.CodeMark != "" {
-		a.e.AddSymbol(elfreloc.Symbol{Name: t.CodeMark, Bind: elf.STB_LOCAL, Section: sec})
-	}
-	for _, insn := range insns {
-		r := insn.Reloc
-		sym, ok := symbols[insn.Symbol]
-		if !ok {
-			if sym, err = a.thunkSymbol(); err != nil {
-				return 0, 0, err
-			}
-			if err := a.listReturn(a.e.SectionSymbol(sec), r.Offset-t.ReturnThunk.Field); err != nil {
-				return 0, 0, err
-			}
-		}
-		if err := a.e.AddRelocation(sec, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Sym: sym, Addend: r.Addend}); err != nil {
-			return 0, 0, err
-		}
-	}
-	return sec, uint64(len(code)), nil
-}
-
-// testPrefix is what the helpers are called that load semaphores, before the name of the
-// probe.
-const testPrefix = "__sdt_enabled_"
-
-// test returns the symbol of the helper that loads the semaphore of a site's probe, which
-// is added once for an object.
-func (a *applier) test(s *Site) (uint32, error) {
-	semaphore, name := a.semaphores.Lookup(s.Stub.ID)
-	name = testPrefix + name
-	if sym := a.tests[name]; sym != 0 {
-		return sym, nil
-	}
-	t := a.m.Traits()
-	sym := a.e.AddSymbol(elfreloc.Symbol{Name: name, Bind: elf.STB_LOCAL, Type: elf.STT_FUNC})
-	sec, size, err := a.addHelper(".text."+name, s.Relocs.Rela, map[string]uint32{semaphoreSymbol: semaphore, selfSymbol: sym}, arch.Stub{
-		Kind: arch.Enabled, LandingPad: (t.Veneers || a.p.indirect) && t.Features.LandingPad != 0, Thunk: a.p.Thunk, Semaphore: semaphoreSymbol, Self: selfSymbol,
-	})
-	function := a.e.Symbol(sym)
-	function.Section, function.Size = sec, size
-	a.e.SetSymbol(sym, function)
-	a.tests[name] = sym
-	return sym, err
-}
-
-// What a helper is told that symbols are called, which it names in relocations alone. No
-// return thunk is called so.
-const (
-	semaphoreSymbol = "\x00semaphore"
-	selfSymbol      = "\x00self"
-)
-
-// thunkSymbol finds the return thunk, or makes an undefined symbol for it.
-func (a *applier) thunkSymbol() (uint32, error) {
-	if a.thunk != nil {
-		return *a.thunk, nil
-	}
-	syms, err := a.o.Symbols()
-	if err != nil {
-		return 0, err
-	}
-	sym := uint32(0)
-	for i := syms.FirstGlobal(); i < syms.Len() && sym == 0; i++ {
-		if strings.HasPrefix(syms.Tail(i), a.p.Thunk) && syms.Name(i) == a.p.Thunk {
-			sym = uint32(i)
-		}
-	}
-	if sym == 0 {
-		sym = a.e.AddSymbol(elfreloc.Symbol{Name: a.p.Thunk, Bind: elf.STB_GLOBAL})
-	}
-	a.thunk = &sym
-	return sym, nil
-}
-
-// listReturn lists a new jump to the return thunk where the others are listed, if they
-// are.
-func (a *applier) listReturn(sym uint32, off uint64) error {
-	list := a.m.Traits().ReturnThunk.Sites
-	for i := range a.o.Sections {
-		if list == "" || a.o.Sections[i].Name != list {
-			continue
-		}
-		field := make([]byte, 4)
-		if !a.m.Traits().Rela {
-			a.o.Encoding.Order.PutUint32(field, uint32(off))
-		}
-		at := a.e.Append(i, field)
-		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
-			return err
-		}
-	}
-	return nil
+func (a *applier) setRelocation(index int, r elfreloc.Relocation) {
+	a.relocs = append(a.relocs, elfreloc.RelocationEntry{Index: index, Relocation: r})
 }
 
 // label makes a symbol at a site where linkers delete bytes before it. It is

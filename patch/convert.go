@@ -9,11 +9,6 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// DefaultOptions are for the SDT(9) macros: stubs and probe objects are called as
-// these call them, and records are linkerset.Pairs in sections of their own names. The
-// zero Options mean the same.
-func DefaultOptions() Options { return Options{}.withDefaults() }
-
 // Convert disables all sites of a relocatable object, and records them. The result
 // is what is to be written in place of the object (elfreloc.Output.Write), or nil
 // when the object is right as it is. Where some site cannot be disabled nothing is:

@@ -17,7 +17,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch/internal/tracers"
 	"sdtconvert/resolve"
 )
@@ -103,66 +102,8 @@ func (p *Plan) DOFSites() ([]DOFSite, error) {
 	return sites, nil
 }
 
-// eachDOFSite calls f with the sites of DOFSites, and their functions.
-func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
-	a, err := p.aliases()
-	if err != nil {
-		return err
-	}
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
-			continue
-		}
-		in, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
-		if err != nil {
-			return err
-		}
-		distance := s.Change.Record - in.Start
-		if !ok || uint64(uint32(distance)) != distance {
-			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
-		}
-		alias, err := a.Name(in)
-		if err != nil {
-			return err
-		}
-		f(DOFSite{Stub: s.Stub, Function: in.Raw, Alias: alias, Offset: uint32(distance)}, in)
-	}
-	return nil
-}
-
 func (p *Plan) aliases() (*tracers.Aliases, error) {
 	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Directory)
-}
-
-// applyDOF queues a plan that has Options.DOF.
-func (p *Plan) applyDOF(e *elfreloc.Edit) error {
-	if len(p.Sites) == 0 {
-		return nil
-	}
-	if err := p.addAliases(e); err != nil {
-		return err
-	}
-	none := p.Scan.Machine.Traits().None
-	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Reloc.Type == none {
-			continue // of an earlier run
-		}
-		if s.Change.Target != arch.TargetNone {
-			if err := a.disable(s, linkerset.Ref{}); err != nil {
-				return err
-			}
-			continue
-		}
-		e.Patch(s.Relocs.Target, s.Change.Site.Offset, s.Change.Site.Code, s.Change.New)
-		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
-		for j := range s.Paired {
-			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
-		}
-	}
-	return p.retireStubs(e)
 }
 
 // retireStubs makes symbols of the stubs that linkers pass over.
@@ -203,11 +144,39 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 		}
 		added[at] = true
 		bind := elf.STB_GLOBAL
-		if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
+		if syms.At(f.Symbol).Bind == elf.STB_WEAK {
 			bind = elf.STB_WEAK
 		}
 		e.AddSymbol(elfreloc.Symbol{
 			Name: s.Alias, Bind: bind, Type: elf.STT_FUNC, Other: p.Options.DOF.Visibility, Section: f.Section, Value: f.Start, Size: f.Size,
 		})
 	})
+}
+
+// eachDOFSite calls f with the sites of DOFSites, and their functions.
+func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
+	a, err := p.aliases()
+	if err != nil {
+		return err
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
+			continue
+		}
+		in, ok, err := p.functionOf(s.Relocs.Target, s.Change.Record)
+		if err != nil {
+			return err
+		}
+		distance := s.Change.Record - in.Start
+		if !ok || uint64(uint32(distance)) != distance {
+			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
+		}
+		alias, err := a.Name(in)
+		if err != nil {
+			return err
+		}
+		f(DOFSite{Stub: s.Stub, Function: in.Raw, Alias: alias, Offset: uint32(distance)}, in)
+	}
+	return nil
 }

@@ -113,16 +113,6 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 	return nil
 }
 
-// earlierRecords reads the records that an object holds.
-func (opts Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
-	im, err := image.Open(o, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	entries, _, err := opts.Layout.Read(im)
-	return im, entries, err
-}
-
 func earlierError(o *elfreloc.Object, flags string) error {
 	return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(
 		"the object was converted before %s; convert it as it was compiled, or with the same flags", flags)}
@@ -154,4 +144,14 @@ func (opts Options) checkAllSemaphores(o *elfreloc.Object, m arch.Machine) error
 		}
 	}
 	return nil
+}
+
+// earlierRecords reads the records that an object holds.
+func (opts Options) earlierRecords(o *elfreloc.Object, m arch.Machine) (image.Image, []linkerset.Entry, error) {
+	im, err := image.Open(o, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, _, err := opts.Layout.Read(im)
+	return im, entries, err
 }

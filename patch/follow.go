@@ -3,7 +3,6 @@ package patch
 import (
 	"cmp"
 	"debug/elf"
-	"errors"
 	"slices"
 	"strings"
 
@@ -117,9 +116,6 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 
 // relocation is one of an object, by the index of its section and its own.
 type relocation struct{ section, index int }
-
-// isRefusal distinguishes a refusal from an error of the object.
-func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
 // code returns what leads into the text of the object.
 func (s *Scan) code() (arch.Code, error) {

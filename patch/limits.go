@@ -54,15 +54,6 @@ func (l *limits) stub(o *elfreloc.Object, name string) error {
 	return l.name(o, name)
 }
 
-// name counts a name that something is made of.
-func (l *limits) name(o *elfreloc.Object, name string) error {
-	if l.names -= int64(len(name)); l.names < 0 {
-		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(
-			"the names of stubs, counted at each use, have more than %d times as many bytes as the object; choose shorter names", nameShare)}
-	}
-	return nil
-}
-
 // reference counts a relocation against a stub, or one that goes with it. stub is nil then.
 func (l *limits) reference(o *elfreloc.Object, rs *elfreloc.RelocSection, stub *Stub) error {
 	if l.references++; l.references > maxReferences {
@@ -72,4 +63,13 @@ func (l *limits) reference(o *elfreloc.Object, rs *elfreloc.RelocSection, stub *
 		return nil
 	}
 	return l.name(o, stub.Name)
+}
+
+// name counts a name that something is made of.
+func (l *limits) name(o *elfreloc.Object, name string) error {
+	if l.names -= int64(len(name)); l.names < 0 {
+		return &elfreloc.Error{File: o.Name, Err: fmt.Errorf(
+			"the names of stubs, counted at each use, have more than %d times as many bytes as the object; choose shorter names", nameShare)}
+	}
+	return nil
 }

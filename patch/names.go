@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Names says which symbols are stubs. No string in it may be "". The longest prefix
@@ -25,30 +26,6 @@ type Names struct {
 // DefaultNames returns the stubs of the SDT(9) macros.
 func DefaultNames() Names {
 	return Names{Prefixes: []string{"__dtrace_probe_"}, EnabledPrefixes: []string{"__dtrace_isenabled_"}}
-}
-
-// prefixes returns the prefixes by kind.
-func (n *Names) prefixes() [arch.Kinds][]string {
-	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
-}
-
-// lists returns all strings of n that are of stubs, the whole names first.
-func (n *Names) lists() [1 + arch.Kinds][]string {
-	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
-	copy(lists[1:], prefixes[:])
-	return lists
-}
-
-// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
-func (n Names) orDefault() Names {
-	for _, list := range n.lists() {
-		if len(list) > 0 {
-			return n
-		}
-	}
-	d := DefaultNames()
-	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
-	return n
 }
 
 // matcher finds the stub that a symbol's name makes it.
@@ -88,7 +65,34 @@ func newMatcher(n Names) *matcher {
 	return m
 }
 
+// prefixes returns the prefixes by kind.
+func (n *Names) prefixes() [arch.Kinds][]string {
+	return [...][]string{arch.Probe: n.Prefixes, arch.Enabled: n.EnabledPrefixes}
+}
+
+// orDefault returns n with the prefixes of DefaultNames if it has no stubs of its own.
+func (n Names) orDefault() Names {
+	for _, list := range n.lists() {
+		if len(list) > 0 {
+			return n
+		}
+	}
+	d := DefaultNames()
+	n.Prefixes, n.EnabledPrefixes = d.Prefixes, d.EnabledPrefixes
+	return n
+}
+
+// lists returns all strings of n that are of stubs, the whole names first.
+func (n *Names) lists() [1 + arch.Kinds][]string {
+	lists, prefixes := [1 + arch.Kinds][]string{n.Symbols}, n.prefixes()
+	copy(lists[1:], prefixes[:])
+	return lists
+}
+
 func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
+	if !strings.HasPrefix(name, m.common) {
+		return 0, "", false
+	}
 	for _, p := range m.prefixes {
 		if len(name) > len(p.text) && strings.HasPrefix(name, p.text) {
 			return p.kind, name[len(p.text):], true
@@ -100,50 +104,41 @@ func (m *matcher) match(name string) (kind arch.Kind, id string, ok bool) {
 	return 0, "", false
 }
 
-// mayMatch reports whether a name that some string begins with may be a stub's.
-func (m *matcher) mayMatch(s string) bool {
-	if !strings.HasPrefix(s, m.common) {
-		return false
-	}
-	for i := range m.prefixes {
-		if strings.HasPrefix(s, m.prefixes[i].text) {
-			return true
-		}
-	}
-	for _, w := range m.whole {
-		if strings.HasPrefix(s, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // IsStub reports whether a name is that of a stub.
 func (n Names) IsStub(name string) bool {
 	_, _, ok := n.Match(name)
 	return ok
 }
 
+// HasStub reports whether a symbol of an object has the name of a stub, or of a semaphore
+// that guards read.
+func (n Names) HasStub(o *elfreloc.Object) (bool, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	n = n.orDefault()
+	for i := 1; i < syms.Len(); i++ {
+		name := syms.Name(i)
+		if n.IsStub(name) || n.Guards != "" && strings.HasPrefix(name, n.Guards) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Match finds out which stub a name makes a symbol, if any: its kind, and the ID of
 // its probe.
 func (n Names) Match(name string) (kind arch.Kind, id string, ok bool) {
-	if !n.MayBeStub(name) {
-		return 0, "", false
-	}
-	return newMatcher(n).match(name)
-}
-
-// MayBeStub reports whether a name that some string begins with may be a stub's.
-func (n Names) MayBeStub(s string) bool {
 	n = n.orDefault()
 	for _, list := range n.lists() {
 		for _, p := range list {
-			if strings.HasPrefix(s, p) {
-				return true
+			if strings.HasPrefix(name, p) { // few names get here
+				return newMatcher(n).match(name)
 			}
 		}
 	}
-	return false
+	return 0, "", false
 }
 
 // Needles returns the strings without any of which an object has no stub, and no guard

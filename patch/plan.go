@@ -2,81 +2,13 @@ package patch
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/elfreloc"
-	"sdtconvert/linkerset"
 	"sdtconvert/patch/internal/probeobjects"
 	"sdtconvert/patch/internal/tracers"
 )
-
-// Options say how sites are disabled and recorded: see DefaultOptions. They are not
-// modified, so that several goroutines may use the same.
-type Options struct {
-	Names       Names
-	Layout      linkerset.Layout // of records
-	ProbePrefix string           // of probe objects' names; the probe id follows; "" for sdt_
-	NoRecords   bool             // only disable
-	// DropRelocations deletes the relocations of disabled sites, instead of
-	// making them R_*_NONE. Then no linker keeps records and text together.
-	DropRelocations bool
-	// ReturnThunk is the symbol to jump to instead of returning, or arch.OwnThunk for
-	// the machine's own. When it is "", that is used in objects that refer to it.
-	ReturnThunk string
-	// Stapsdt adds the notes that tracers of user space find probes by, and gives
-	// the sites forms that they arm well.
-	Stapsdt bool
-	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
-	// same forms.
-	DTrace bool
-	// DOF, where it is not nil, has sites disabled for DTrace's object format, and nothing
-	// recorded: see Plan.DOFSites.
-	DOF *DOF
-	// Semaphores says which probes get semaphores, if there are notes. Is-enabled tests
-	// load them then. Those that guards read get their names if Names.Guards says so.
-	Semaphores Semaphores
-	// Prototypes tell the arguments of stubs for these notes, where nothing in
-	// an object does.
-	Prototypes Prototypes
-	// ProbeSource knows what other files of the link say about probes that an
-	// object does not define; nil for nothing.
-	ProbeSource ProbeSource
-}
-
-// defaultProbePrefix begins the names of FreeBSD's probe objects.
-const defaultProbePrefix = "sdt_"
-
-// withDefaults returns opts with a default in the place of what is required and missing.
-func (opts Options) withDefaults() Options {
-	opts.Names = opts.Names.orDefault()
-	opts.ProbePrefix = cmp.Or(opts.ProbePrefix, defaultProbePrefix)
-	return opts
-}
-
-// HasNotes reports whether there are notes of any kind.
-func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
-
-// armable reports whether the sites are armed with breakpoints: by uprobes, which find
-// them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one
-// byte, and its function boundary tracing takes each return for its own.
-func (opts Options) armable() bool {
-	return opts.HasNotes() || opts.Layout.Format == linkerset.FreeBSD
-}
-
-// Site is a reference with its disabled form.
-type Site struct {
-	Reference
-	Change arch.Change
-	// Operands say where the arguments of a marked nop are, as notes have them; "" for
-	// all other forms, whose arguments are where a call has them.
-	Operands string
-	// Shared reports that the relocation is that of another site, too: a stub's address was
-	// loaded once for both.
-	Shared bool
-}
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
@@ -177,65 +109,6 @@ func UnsupportedPlan(s *Scan) *Plan {
 	return p
 }
 
-// addSite plans one site of a reference: what Decode has found, or an error.
-func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tracers.Operands) error {
-	if err != nil && !isRefusal(err) {
-		return err
-	}
-	ref := &s.Reference
-	if err == nil && t.Encoding(site.Offset) == arch.Data {
-		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
-	}
-	if err == nil {
-		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
-	}
-	if err == nil {
-		site.Code = p.keep(site.Code) // and let go of the window
-		s.Change, err = p.disable(ref, site, t)
-		if err != nil && !isRefusal(err) {
-			return err
-		}
-	}
-	if err == nil && site.Form == arch.Nop {
-		s.Operands, err = found.Lookup(ref.place())
-	}
-	if err != nil {
-		p.refuse(ref, err)
-		return nil
-	}
-	p.Sites = append(p.Sites, s)
-	return nil
-}
-
-// disable gives the disabled form of a site, with the text around it.
-func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
-	if p.Options.DOF != nil {
-		return p.disableDOF(ref, site)
-	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
-	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
-		if env.Returns, err = p.returns(ref.Relocs); err != nil {
-			return change, err
-		}
-	}
-	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
-}
-
-// refuse notes what is refused: once, where it is the whole object that does not fit.
-func (p *Plan) refuse(ref *Reference, err error) {
-	r, ok := errors.AsType[*arch.Refusal](err)
-	ofObject := ok && r.Object
-	if ofObject && p.objectRefused {
-		return
-	}
-	p.objectRefused = p.objectRefused || ofObject
-	if len(p.Refused) == maxRefused {
-		p.more++
-		return
-	}
-	p.Refused = append(p.Refused, Refusal{*ref, err})
-}
-
 // sumUp makes the last refusal say how many more there are.
 func (p *Plan) sumUp() {
 	if p.more > 0 {
@@ -244,55 +117,9 @@ func (p *Plan) sumUp() {
 	}
 }
 
-// refusal makes an error of a refusal, or nil of none.
-func refusal(r *arch.Refusal) error {
-	if r == nil {
-		return nil
-	}
-	return r
-}
-
-// usualSite is a length in bytes that few sites exceed.
-const usualSite = 8
-
-// keep copies bytes to where those of all sites are.
-func (p *Plan) keep(code []byte) []byte {
-	at := len(p.code)
-	p.code = append(p.code, code...)
-	return p.code[at:len(p.code):len(p.code)]
-}
-
-// returns finds the relocations against the return thunk in a section.
-func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
-	if found, ok := p.thunks[rs.Index]; ok {
-		return found, nil
-	}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	wanted := make([]bool, syms.Len())
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		wanted[i] = syms.Name(i) == p.Thunk
-	}
-	var found []arch.Reloc
-	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
-		if wanted[r.Sym] {
-			found = append(found, machineReloc(r))
-		}
-		return nil
-	})
-	slices.SortFunc(found, func(a, b arch.Reloc) int { return cmp.Compare(a.Offset, b.Offset) })
-	if p.thunks == nil {
-		p.thunks = make(map[int][]arch.Reloc)
-	}
-	p.thunks[rs.Index] = found
-	return found, err
-}
-
 // sort brings the sites in order, and refuses those that share bytes with the one before.
 func (p *Plan) sort() {
-	slices.SortStableFunc(p.Sites, func(a, b Site) int {
+	sortStable(p.Sites, func(a, b *Site) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
 	})
 	sites := p.Sites[:0]
@@ -308,13 +135,20 @@ func (p *Plan) sort() {
 		sites = append(sites, s)
 	}
 	p.Sites = sites
-	slices.SortStableFunc(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int {
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 }
 
-func machineReloc(r elfreloc.Relocation) arch.Reloc {
-	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
+// sortStable sorts stably what is mostly in order already: compilers write relocations so.
+// To compare large entries, as these are, takes little but to copy them.
+func sortStable[T any](all []T, compare func(a, b *T) int) {
+	for i := 1; i < len(all); i++ {
+		if compare(&all[i-1], &all[i]) > 0 {
+			slices.SortStableFunc(all, func(a, b T) int { return compare(&a, &b) })
+			return
+		}
+	}
 }
 
 // Errors returns what stands in the way of the plan, an *elfreloc.Error for each refusal,
@@ -344,41 +178,4 @@ func (p *Plan) RelocName(typ uint32) string {
 		return fmt.Sprintf("relocation type %d", typ)
 	}
 	return p.Scan.Machine.RelocName(typ)
-}
-
-// textReader reads code around sites, through one buffer for sites that are
-// close to each other.
-type textReader struct {
-	object  *elfreloc.Object
-	window  uint64                  // of the machine
-	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
-	section int
-	text    arch.Text
-	relocs  []arch.Reloc // of the last site, to be reused
-}
-
-const textBuffer = 64 << 10
-
-// around returns a text that has the machine's window on both sides of off, where the
-// section has it.
-func (t *textReader) around(section int, off uint64) (arch.Text, error) {
-	size := t.object.Sections[section].Size
-	from := off - min(off, t.window)
-	to := min(size, off+min(t.window, size)) // off may be any number
-	if from >= to {
-		return arch.Text{}, nil
-	}
-	if t.section == section && t.text.Start <= from && to <= t.text.Start+uint64(len(t.text.Code)) {
-		return t.text, nil
-	}
-	n := min(size-from, textBuffer)
-	code, err := t.object.BytesInto(t.text.Code, section, from, n)
-	if err != nil {
-		return arch.Text{}, err
-	}
-	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}
-	if m := t.maps[section]; m != nil {
-		t.text.Map = *m
-	}
-	return t.text, nil
 }

@@ -62,12 +62,9 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 	for _, g := range p.Scan.Guards {
 		wanted[prefix+g.ID] = true
 	}
-	syms, err := p.Scan.Object.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	p.objects = probeobjects.Find(syms, prefix, wanted)
-	return p.objects, nil
+	var err error
+	p.objects, err = probeobjects.Find(p.Scan.Object, prefix, wanted)
+	return p.objects, err
 }
 
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
@@ -105,17 +102,6 @@ func (f *probeFinder) takeSlot(name string) uint32 {
 	return slot
 }
 
-// hide makes a probe object hidden where records hold distances, which cannot
-// reach into another module.
-func (f *probeFinder) hide(sym uint32) {
-	if f.p.Options.Layout.Format != linkerset.Relative {
-		return
-	}
-	if s := f.e.Symbol(sym); s != s.Hidden() {
-		f.e.SetSymbol(sym, s.Hidden())
-	}
-}
-
 // local chooses among the local probe objects of one name: that of the site's
 // own function, else the first of the same source file.
 func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
@@ -146,6 +132,17 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
 	}
 	f.refs[key] = &ref
 	return ref, nil
+}
+
+// hide makes a probe object hidden where records hold distances, which cannot
+// reach into another module.
+func (f *probeFinder) hide(sym uint32) {
+	if f.p.Options.Layout.Format != linkerset.Relative {
+		return
+	}
+	if s := f.e.Symbol(sym); s != s.Hidden() {
+		f.e.SetSymbol(sym, s.Hidden())
+	}
 }
 
 // retireStubs removes the stubs that are no longer called, so that no linker

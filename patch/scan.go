@@ -104,7 +104,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(s.Calls, func(a, b Reference) int {
+	sortStable(s.Calls, func(a, b *Reference) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 	return s, nil
@@ -115,24 +115,18 @@ func (s *Scan) findStubs(m *matcher) error {
 	if err != nil {
 		return err
 	}
-	thunk := ""
-	if s.Machine != nil {
-		thunk = s.Machine.Traits().ReturnThunk.Symbol
+	if s.Machine != nil && s.Machine.Traits().ReturnThunk.Symbol != "" {
+		thunk := s.Machine.Traits().ReturnThunk.Symbol
+		for _, sym := range syms.WithPrefix(thunk) {
+			s.ReturnsThroughThunk = s.ReturnsThroughThunk || sym.Name == thunk
+		}
 	}
-	for i := 1; i < syms.Len(); i++ {
-		tail := syms.Tail(i)
-		if thunk != "" && strings.HasPrefix(tail, thunk) && syms.Name(i) == thunk {
-			s.ReturnsThroughThunk = true
-		}
-		if !m.mayMatch(tail) {
-			continue
-		}
-		name := syms.Name(i)
+	for i, sym := range syms.WithPrefix(m.common) {
+		name := sym.Name
 		kind, id, ok := m.match(name)
 		if !ok {
 			continue
 		}
-		sym := syms.At(i)
 		if sym.Section != 0 && sym.Type != elf.STT_FUNC && sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_GNU_IFUNC {
 			continue // it is something else that is defined here
 		}
@@ -196,8 +190,8 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 			s.Refused = append(s.Refused, Refusal{ref, data})
 			return nil
 		}
-		if s.Calls == nil {
-			s.Calls = make([]Reference, 0, min(rs.Len, usualCalls))
+		if len(s.Calls) == cap(s.Calls) {
+			s.Calls = slices.Grow(s.Calls, max(len(s.Calls), min(rs.Len, usualCalls)))
 		}
 		s.Calls = append(s.Calls, ref)
 		return nil
@@ -333,15 +327,15 @@ type Guard struct {
 // findGuards finds the semaphores of guards.
 func (s *Scan) findGuards(prefix string) error {
 	syms, err := s.Object.Symbols()
-	if err != nil || prefix == "" || !syms.Mentions(prefix) {
+	if err != nil || prefix == "" {
 		return err
 	}
-	for i := 1; i < syms.Len(); i++ {
-		if name := syms.Name(i); len(name) > len(prefix) && name[:len(prefix)] == prefix {
-			if err := s.limits.stub(s.Object, name); err != nil {
+	for i, sym := range syms.WithPrefix(prefix) {
+		if id := sym.Name[len(prefix):]; id != "" {
+			if err := s.limits.stub(s.Object, sym.Name); err != nil {
 				return err
 			}
-			s.Guards = append(s.Guards, Guard{uint32(i), name[len(prefix):]})
+			s.Guards = append(s.Guards, Guard{uint32(i), id})
 		}
 	}
 	return nil

@@ -62,6 +62,25 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 	return tracers.ReadPrototypes(r, file)
 }
 
+// planSemaphores plans the semaphores of the object, if there are to be any.
+func (p *Plan) planSemaphores() error {
+	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
+		return nil
+	}
+	known, err := p.probes()
+	if err != nil {
+		return err
+	}
+	p.semaphores, err = tracers.PlanSemaphores(known, func(yield func(string, arch.Kind) bool) {
+		for i := range p.Scan.Calls {
+			if stub := p.Scan.Calls[i].Stub; !yield(stub.ID, stub.Kind) {
+				return
+			}
+		}
+	})
+	return err
+}
+
 // probes returns what is known of the probes of the object. It is made once for a plan:
 // semaphores, notes and OmittedArgs need it. The machine must not be nil.
 func (p *Plan) probes() (*tracers.Probes, error) {
@@ -88,25 +107,6 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 		ProbePrefix: p.Options.ProbePrefix, Prototypes: p.Options.Prototypes, ProbeSource: p.Options.ProbeSource,
 	})
 	return p.known, nil
-}
-
-// planSemaphores plans the semaphores of the object, if there are to be any.
-func (p *Plan) planSemaphores() error {
-	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
-		return nil
-	}
-	known, err := p.probes()
-	if err != nil {
-		return err
-	}
-	p.semaphores, err = tracers.PlanSemaphores(known, func(yield func(string, arch.Kind) bool) {
-		for i := range p.Scan.Calls {
-			if stub := p.Scan.Calls[i].Stub; !yield(stub.ID, stub.Kind) {
-				return
-			}
-		}
-	})
-	return err
 }
 
 // note writes the notes of the probe calls of one section, whose recorded

@@ -36,7 +36,7 @@ func (c *collector) collect() (err error) {
 	}
 	c.entries = make([]entry, 0, c.syms.Len())
 	for i := 1; i < c.syms.Len(); i++ {
-		s := c.syms.Nameless(i)
+		s := c.syms.At(i)
 		switch s.Type {
 		case elf.STT_FILE:
 			c.files = append(c.files, uint32(i))
@@ -56,7 +56,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 		return
 	}
 	code := c.find(section, start)
-	if code < 0 || !mayName(c.syms.Tail(i), s.Type) || s.Type == elf.STT_NOTYPE && c.isLinkerStub(c.syms.Tail(i)) {
+	if code < 0 || !mayName(s.Name, s.Type) || s.Type == elf.STT_NOTYPE && slices.Contains(c.conventions.LinkerStubNames, s.Name) {
 		return
 	}
 	c.entries = append(c.entries, entry{
@@ -90,42 +90,26 @@ func (c *collector) find(section int, off uint64) int {
 	return c.last
 }
 
-// mayName reports whether a function may be called by a name; rest begins with
-// it and goes on behind its NUL. Mapping symbols (ELF for the Arm Architecture,
-// 5.5.5, and RISC-V's) and the labels of compilers and of assemblers name places
-// in functions. dtrace -G adds a name of its own to functions.
-func mayName(rest string, typ elf.SymType) bool {
-	if rest == "" || rest[0] == 0 || strings.HasPrefix(rest, ".L") || strings.HasPrefix(rest, "$dtrace") {
+// mayName reports whether a function may be called by a name. Mapping symbols (ELF for
+// the Arm Architecture, 5.5.5, and RISC-V's) and the labels of compilers and of
+// assemblers name places in functions. dtrace -G adds a name of its own to functions.
+func mayName(name string, typ elf.SymType) bool {
+	if name == "" || strings.HasPrefix(name, ".L") || strings.HasPrefix(name, "$dtrace") {
 		return false
 	}
-	if rest[0] == '$' && len(rest) > 2 && rest[2] == 0 && strings.IndexByte("adtx", rest[1]) >= 0 { // mold's, which are of STT_FUNC
+	if name[0] == '$' && len(name) == 2 && strings.IndexByte("adtx", name[1]) >= 0 { // mold's, which are of STT_FUNC
 		return false
 	}
 	if typ != elf.STT_NOTYPE {
 		return true
 	}
 	// GNU as calls the labels 1: and 1$: by such bytes ("Symbol Names").
-	return rest[0] != '$' && !strings.ContainsAny(shortName(rest), "\x01\x02")
+	return name[0] != '$' && !strings.ContainsAny(shortName(name), "\x01\x02")
 }
 
-// shortName cuts a name off at its end, or earlier. A hostile file may have many
-// symbols share one long name.
-func shortName(rest string) string {
-	const enough = 256
-	rest = rest[:min(len(rest), enough)]
-	if end := strings.IndexByte(rest, 0); end >= 0 {
-		return rest[:end]
-	}
-	return rest
-}
-
-// isLinkerStub reports whether a linker may have given a name to code of its own.
-func (c *collector) isLinkerStub(rest string) bool {
-	return slices.ContainsFunc(c.conventions.LinkerStubNames, func(name string) bool {
-		behind, ok := strings.CutPrefix(rest, name)
-		return ok && (behind == "" || behind[0] == 0)
-	})
-}
+// shortName returns the beginning of a name. A hostile file may have many symbols share
+// one long name.
+func shortName(name string) string { return name[:min(len(name), 256)] }
 
 // rank orders the symbols of one place; the least is chosen.
 func rank(s elfreloc.Symbol) uint32 {
@@ -164,6 +148,6 @@ func (c *collector) compareAliases(a, b entry) int {
 	if a.key != b.key {
 		return cmp.Compare(a.key, b.key)
 	}
-	x, y := shortName(c.syms.Tail(int(a.symbol))), shortName(c.syms.Tail(int(b.symbol)))
+	x, y := shortName(c.syms.Name(int(a.symbol))), shortName(c.syms.Name(int(b.symbol)))
 	return cmp.Or(strings.Compare(x, y), cmp.Compare(a.symbol, b.symbol))
 }

@@ -61,7 +61,7 @@ func (d *descriptors) readObject(absolute uint32) error {
 			continue
 		}
 		err := d.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if s := syms.Nameless(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
+			if s := syms.At(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
 				d.patched[r.Offset] = target{s.Section, s.Value + uint64(r.Addend)}
 			}
 			return nil

@@ -58,7 +58,7 @@ func interesting(o *elfreloc.Object) (places []place) {
 	}
 	if syms, err := o.Symbols(); err == nil {
 		for i := range min(syms.Len(), 1000) {
-			s := syms.Nameless(i)
+			s := syms.At(i)
 			add(s.Section, s.Value)
 			add(s.Section, s.Value+s.Size)
 		}

@@ -280,7 +280,7 @@ func (t *Table) Place(section int, off uint64) string {
 // it was compiled, without directories: it tells functions of one name apart. It is
 // "" for others, since symbol tables group only local symbols by file.
 func (t *Table) SourceFile(f Function) string {
-	if f.Symbol == 0 || f.From != t.from || t.symbols.Nameless(f.Symbol).Bind != elf.STB_LOCAL {
+	if f.Symbol == 0 || f.From != t.from || f.Symbol >= t.symbols.FirstGlobal() {
 		return ""
 	}
 	i, _ := slices.BinarySearch(t.files, uint32(f.Symbol))

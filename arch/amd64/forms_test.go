@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/hex"
 	"fmt"
@@ -15,69 +14,28 @@ import (
 	"sdtconvert/arch"
 )
 
-// form is one way to reach a stub and its disabled forms. Code is in hex, with
-// the relocated field as zeros.
+// form is one way to reach a stub and its disabled forms, in hex.
 type form struct {
-	name         string
-	typ          elf.R_X86_64
-	code         string
-	asm          string
-	form         arch.Form
-	got          bool
-	register     bool
-	probe        string
-	probeAsm     string
-	armable      string // of a probe call too
-	armableAsm   string
-	enabled      string
-	enabledAsm   string
-	probeRecord  uint64 // from the site's first byte
-	enableRecord uint64
+	name       string
+	code       string
+	asm        string
+	form       arch.Form
+	got        bool
+	register   bool
+	probe      string
+	probeAsm   string
+	armable    string // of a probe call too
+	armableAsm string
+	enabled    string
+	enabledAsm string
 }
 
-var forms = []form{
-	{
-		name: "call", typ: elf.R_X86_64_PLT32,
-		code: "e8 00 00 00 00", asm: "callq .+0x5", form: arch.Call,
-		probe: "0f 1f 44 00 00", probeAsm: "nopl (%rax,%rax)",
-		armable: "90 0f 1f 40 00", armableAsm: "nop; nopl (%rax)",
-		enabled: "31 c0 0f 1f 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
-	},
-	{
-		name: "call of before PLT32", typ: elf.R_X86_64_PC32,
-		code: "e8 00 00 00 00", asm: "callq .+0x5", form: arch.Call,
-		probe: "0f 1f 44 00 00", probeAsm: "nopl (%rax,%rax)",
-		armable: "90 0f 1f 40 00", armableAsm: "nop; nopl (%rax)",
-		enabled: "31 c0 0f 1f 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
-	},
-	{
-		name: "tail call", typ: elf.R_X86_64_PLT32,
-		code: "e9 00 00 00 00", asm: "jmpq .+0x5", form: arch.Tail,
-		probe: "c3 cc cc cc cc", probeAsm: "retq; int3; int3; int3; int3",
-		armable: "90 c3 cc cc cc", armableAsm: "nop; retq; int3; int3; int3",
-		enabled: "31 c0 c3 cc cc", enabledAsm: "xor %eax,%eax; retq; int3; int3",
-	},
-	{
-		name: "call through the GOT", typ: elf.R_X86_64_GOTPCRELX,
-		code: "ff 15 00 00 00 00", asm: "callq *(%rip)", form: arch.Call, got: true,
-		probe: "66 0f 1f 44 00 00", probeAsm: "nopw (%rax,%rax)",
-		armable: "90 0f 1f 44 00 00", armableAsm: "nop; nopl (%rax,%rax)",
-		enabled: "31 c0 0f 1f 40 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
-	},
-	{
-		name: "call through the GOT that is not to be relaxed", typ: elf.R_X86_64_GOTPCREL,
-		code: "ff 15 00 00 00 00", asm: "callq *(%rip)", form: arch.Call, got: true,
-		probe: "66 0f 1f 44 00 00", probeAsm: "nopw (%rax,%rax)",
-		armable: "90 0f 1f 44 00 00", armableAsm: "nop; nopl (%rax,%rax)",
-		enabled: "31 c0 0f 1f 40 00", enabledAsm: "xor %eax,%eax; nopl (%rax)",
-	},
-	{
-		name: "tail call through the GOT", typ: elf.R_X86_64_GOTPCRELX,
-		code: "ff 25 00 00 00 00", asm: "jmpq *(%rip)", form: arch.Tail, got: true,
-		probe: "c3 cc cc cc cc cc", probeAsm: "retq; int3; int3; int3; int3; int3",
-		armable: "90 c3 cc cc cc cc", armableAsm: "nop; retq; int3; int3; int3; int3",
-		enabled: "31 c0 c3 cc cc cc", enabledAsm: "xor %eax,%eax; retq; int3; int3; int3",
-	},
+// plainForms are those whose disabled forms are in testdata/cases.txt.
+var plainForms = []form{
+	{name: "call", code: "e8 00 00 00 00", form: arch.Call},
+	{name: "tail call", code: "e9 00 00 00 00", form: arch.Tail},
+	{name: "call through the GOT", code: "ff 15 00 00 00 00", form: arch.Call, got: true},
+	{name: "tail call through the GOT", code: "ff 25 00 00 00 00", form: arch.Tail, got: true},
 }
 
 // registerForms are those that Flow finds, but for calls of 5 bytes.
@@ -119,24 +77,11 @@ var registerForms = []form{
 	},
 }
 
-// conditions holds the condition that inverts each, in the order of encoding.
-var conditions = []struct{ cc, inverse string }{
-	{"o", "no"}, {"no", "o"}, {"b", "ae"}, {"ae", "b"}, {"e", "ne"}, {"ne", "e"}, {"be", "a"}, {"a", "be"},
-	{"s", "ns"}, {"ns", "s"}, {"p", "np"}, {"np", "p"}, {"l", "ge"}, {"ge", "l"}, {"le", "g"}, {"g", "le"},
-}
-
 // allForms adds the conditional tail calls of all conditions.
 func allForms() []form {
-	all := forms
-	for i, c := range conditions {
-		inverse := 0x70 | i ^ 1
-		all = append(all, form{
-			name: "conditional tail call j" + c.cc, typ: elf.R_X86_64_PLT32,
-			code: fmt.Sprintf("0f %02x 00 00 00 00", 0x80|i), asm: "j" + c.cc + " .+0x6", form: arch.CondTail,
-			probe: fmt.Sprintf("%02x 01 c3 0f 1f 00", inverse), probeAsm: "j" + c.inverse + " .+0x3; retq; nopl (%rax)", probeRecord: 2,
-			armable: fmt.Sprintf("%02x 02 90 c3 66 90", inverse), armableAsm: "j" + c.inverse + " .+0x4; nop; retq; data16 nop",
-			enabled: fmt.Sprintf("%02x 04 31 c0 c3 cc", inverse), enabledAsm: "j" + c.inverse + " .+0x6; xor %eax,%eax; retq; int3", enableRecord: 2,
-		})
+	all := slices.Concat(plainForms, registerForms)
+	for i := range 16 {
+		all = append(all, form{name: "conditional tail call", code: fmt.Sprintf("0f %02x 00 00 00 00", 0x80|i), form: arch.CondTail})
 	}
 	return all
 }
@@ -150,8 +95,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// decodeAsm shows code as the decoder of golang.org/x/arch reads it, with jumps
-// relative to their own start.
+// decodeAsm shows code as the decoder of golang.org/x/arch reads it.
 func decodeAsm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
@@ -160,49 +104,27 @@ func decodeAsm(t *testing.T, code []byte) string {
 		if err != nil {
 			t.Fatalf("% x is not an instruction: %v", code, err)
 		}
-		out = append(out, x86asm.GNUSyntax(inst, 0, nil))
-		if rel, ok := inst.Args[0].(x86asm.Rel); ok {
-			name, _, _ := strings.Cut(out[len(out)-1], " ")
-			out[len(out)-1] = fmt.Sprintf("%s .+%#x", name, int(rel)+inst.Len)
-		}
-		code = code[inst.Len:]
+		out, code = append(out, x86asm.GNUSyntax(inst, 0, nil)), code[inst.Len:]
 	}
 	return strings.Join(out, "; ")
 }
 
-// siteText puts code between other instructions, which must not matter.
-func siteText(code []byte) (text arch.Text, off uint64) {
-	const start = 0x100
-	before := []byte{0x48, 0x89, 0xe5, 0xe8, 0xff, 0x15, 0x0f, 0x90} // mov; and bytes that look like calls
-	after := []byte{0xcc, 0xc3, 0x0f, 0x85}
-	return arch.Text{Code: bytes.Join([][]byte{before, code, after}, nil), Start: start}, start + uint64(len(before))
-}
-
-func (f form) relocs(code []byte, off uint64) []arch.Reloc {
-	return []arch.Reloc{{Offset: off + uint64(len(code)) - 4, Type: uint32(f.typ), Addend: -4}}
-}
-
+// What stands around a site, or the relocation of old assemblers, does not matter.
 func TestDecodeFindsTheSite(t *testing.T) {
-	for _, f := range allForms() {
-		t.Run(f.name, func(t *testing.T) {
-			code := unhex(t, f.code)
-			if got := decodeAsm(t, code); got != f.asm {
-				t.Fatalf("the test's own code is %s, want %s", got, f.asm)
-			}
-			text, off := siteText(code)
-			got, err := Machine{}.Decode(text, f.relocs(code, off))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(arch.Site{Offset: off, Form: f.form, GOT: f.got, Code: code}, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+	for typ, code := range map[elf.R_X86_64]string{elf.R_X86_64_PC32: "e8 00 00 00 00", elf.R_X86_64_GOTPCREL: "ff 15 00 00 00 00"} {
+		before := unhex(t, "48 89 e5 e8 ff 15 0f 90") // mov; and bytes that look like calls
+		site := unhex(t, code)
+		text := arch.Text{Code: slices.Concat(before, site, unhex(t, "cc c3 0f 85")), Start: 0x100}
+		got, err := Machine{}.Decode(text, []arch.Reloc{{Offset: 0x108 + uint64(len(site)) - 4, Type: uint32(typ), Addend: -4}})
+		want := arch.Site{Offset: 0x108, Form: arch.Call, GOT: len(site) == 6, Code: site}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v: %v %s", typ, err, diff)
+		}
 	}
 }
 
-func TestDisabledFormByteForByte(t *testing.T) {
-	for _, f := range slices.Concat(allForms(), registerForms) {
+func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
+	for _, f := range registerForms {
 		if got := decodeAsm(t, unhex(t, f.code)); got != f.asm {
 			t.Errorf("the test's own code is %s, want %s", got, f.asm)
 		}
@@ -210,98 +132,23 @@ func TestDisabledFormByteForByte(t *testing.T) {
 			kind      arch.Kind
 			armable   bool
 			want, asm string
-			record    uint64
 		}{
-			{arch.Probe, false, f.probe, f.probeAsm, f.probeRecord},
-			{arch.Probe, true, f.armable, f.armableAsm, f.probeRecord},
-			{arch.Enabled, false, f.enabled, f.enabledAsm, f.enableRecord},
-			{arch.Enabled, true, f.enabled, f.enabledAsm, f.enableRecord},
+			{arch.Probe, false, f.probe, f.probeAsm},
+			{arch.Probe, true, f.armable, f.armableAsm},
+			{arch.Enabled, false, f.enabled, f.enabledAsm},
+			{arch.Enabled, true, f.enabled, f.enabledAsm},
 		} {
 			if k.want == "" {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s %s armable %v", f.name, arch.Describe(k.kind, f.form), k.armable), func(t *testing.T) {
-				site := arch.Site{Offset: 0x40, Form: f.form, GOT: f.got, Register: f.register, Code: unhex(t, f.code)}
-				got, err := Machine{}.Disable(site, k.kind, arch.Env{Armable: k.armable})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40 + k.record}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
-				if asm := decodeAsm(t, got.New); asm != k.asm {
-					t.Errorf("the disabled form is %s, want %s", asm, k.asm)
-				}
-			})
-		}
-	}
-}
-
-func TestDisabledFormsAreCopies(t *testing.T) {
-	site := arch.Site{Form: arch.Call, Code: make([]byte, 5)}
-	for first, env := range map[byte]arch.Env{0x0f: {}, 0x90: {Armable: true}} {
-		for range 2 {
-			c, err := Machine{}.Disable(site, arch.Probe, env)
-			if err != nil {
-				t.Fatal(err)
+			site := arch.Site{Offset: 0x40, Form: f.form, Register: true, Code: unhex(t, f.code)}
+			got := mustDisable(t, site, k.kind, arch.Env{Armable: k.armable})
+			if diff := cmp.Diff(arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got); diff != "" {
+				t.Errorf("%s: %s", f.name, diff)
 			}
-			if c.New[0] != first {
-				t.Fatal("the caller's change of a disabled form changed the next one")
-			}
-			c.New[0] = 0xcc
-		}
-	}
-}
-
-// The inverted jump has to skip exactly the code that stands for the probe and
-// to arrive where the conditional jump, not taken, did.
-func TestConditionalTailSkipsToTheEndOfTheSite(t *testing.T) {
-	for i, c := range conditions {
-		site := arch.Site{Form: arch.CondTail, Code: []byte{0x0f, byte(0x80 | i), 0, 0, 0, 0}}
-		for _, k := range []struct {
-			kind    arch.Kind
-			armable bool
-			lands   string // the instructions between the jump and where it goes
-			rest    string // the instructions from there to the end
-		}{
-			{arch.Probe, false, "retq", "nopl (%rax)"},
-			{arch.Probe, true, "nop; retq", "data16 nop"},
-			{arch.Enabled, false, "xor %eax,%eax; retq; int3", ""},
-		} {
-			got, err := Machine{}.Disable(site, k.kind, arch.Env{Armable: k.armable})
-			if err != nil {
-				t.Fatal(err)
-			}
-			jcc, err := x86asm.Decode(got.New, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			to := jcc.Len + int(jcc.Args[0].(x86asm.Rel))
-			if got.Record != uint64(jcc.Len) {
-				t.Errorf("j%s: the record is at %d, want behind the jump at %d", c.cc, got.Record, jcc.Len)
-			}
-			if asm := decodeAsm(t, got.New[jcc.Len:to]); asm != k.lands {
-				t.Errorf("j%s: skips %q, want %q", c.cc, asm, k.lands)
-			}
-			if asm := decodeAsm(t, got.New[to:]); asm != k.rest {
-				t.Errorf("j%s: goes on with %q, want %q", c.cc, asm, k.rest)
+			if asm := decodeAsm(t, got.New); asm != k.asm {
+				t.Errorf("%s: the disabled form is %s, want %s", f.name, asm, k.asm)
 			}
 		}
-	}
-}
-
-func TestHelperReturnsZeroThroughTheThunk(t *testing.T) {
-	h := Machine{}.Stub(arch.Stub{Kind: arch.Enabled, Thunk: "thunk"})
-	want := []arch.Insn{
-		{Code: unhex(t, "31 c0"), Text: "xorl %eax, %eax"},
-		{Code: unhex(t, "e9 00 00 00 00"), Text: "jmp", Symbol: "thunk",
-			Reloc: &arch.Reloc{Offset: 1, Type: uint32(elf.R_X86_64_PLT32), Addend: -4}},
-	}
-	if diff := cmp.Diff(want, h); diff != "" {
-		t.Error(diff)
-	}
-	if asm := decodeAsm(t, append(h[0].Code, h[1].Code...)); asm != "xor %eax,%eax; jmpq .+0x5" {
-		t.Error(asm)
 	}
 }

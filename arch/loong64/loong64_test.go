@@ -110,10 +110,3 @@ func TestDisabledIsNothingElse(t *testing.T) {
 		}
 	}
 }
-
-func TestDisassembleShowsWhatIsNoInstructionAsData(t *testing.T) {
-	got := Machine{}.Disassemble(append(words(0xffffffff, 0x03400000), 1, 2, 3), 0)
-	if diff := cmp.Diff([]string{".word 0xffffffff", "nop"}, got); diff != "" {
-		t.Error(diff)
-	}
-}

@@ -29,6 +29,8 @@ type cases struct {
 	dead      []*codeCase
 	stubs     []*stubCase
 	arguments []argumentCase
+	taken     []lineCase
+	shown     []lineCase
 	names     map[uint32]string // of relocation types
 	data      map[string]arch.DataReloc
 	types     map[string]uint32 // the other way round, of all types that have a name
@@ -77,6 +79,12 @@ type disabledCase struct {
 type stubCase struct {
 	codeCase
 	stub arch.Stub
+}
+
+// lineCase is code, and what is said of it in one line.
+type lineCase struct {
+	code []byte
+	want string
 }
 
 type argumentCase struct {
@@ -208,6 +216,10 @@ func (c *cases) begin(key, value string) error {
 		code(&c.dead)
 	case "arguments":
 		return c.addArguments(value)
+	case "taken":
+		return addLine(&c.taken, value)
+	case "show":
+		return addLine(&c.shown, value)
 	case "relocation":
 		var typ uint32
 		var name string
@@ -369,6 +381,17 @@ func (s *stubCase) begin(value string) error {
 		}
 	}
 	return nil
+}
+
+// addLine reads code, and behind = what is wanted of it.
+func addLine(list *[]lineCase, value string) error {
+	before, want, ok := strings.Cut(value, "=")
+	code, err := unhex(before)
+	if err == nil && !ok {
+		err = errUnknown
+	}
+	*list = append(*list, lineCase{code, strings.TrimSpace(want)})
+	return err
 }
 
 // addArguments reads a form, sizes, and behind = where the arguments are.

@@ -214,6 +214,9 @@ func TestJumps(t *testing.T) {
 				if to, ok := m.Branch(text, at); to != want || !ok {
 					t.Errorf("%#x: got %#x, %v, want %#x", at, to, ok, want)
 				}
+				if _, ok := m.Branch(arch.Text{Code: b.code[:at-b.pc+1], Start: b.pc}, at); ok {
+					t.Errorf("%#x: found by its first byte", at)
+				}
 			}
 		}
 		for _, b := range c.dead {
@@ -271,6 +274,34 @@ func TestLive(t *testing.T) {
 						t.Errorf("%s between % x: want live %v", b.name, filler, live)
 					}
 				}
+			}
+		}
+	})
+}
+
+// Code is taken for disabled sites of the kinds that the cases name, and of no other.
+func TestCodeIsTakenForDisabled(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, l := range c.taken {
+			var got []string
+			for _, k := range kinds {
+				if _, ok := m.Disabled(arch.Text{Code: l.code}, 0, k); ok {
+					got = append(got, []string{arch.Probe: "probe", arch.Enabled: "enabled"}[k])
+				}
+			}
+			if got := strings.Join(got, " "); got != l.want {
+				t.Errorf("% x is taken for %q, want %q", l.code, got, l.want)
+			}
+		}
+	})
+}
+
+// What is not an instruction is shown as data.
+func TestCodeIsShown(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		for _, l := range c.shown {
+			if got := asm(m, l.code); got != l.want {
+				t.Errorf("% x is shown as %q, want %q", l.code, got, l.want)
 			}
 		}
 	})

@@ -3,7 +3,6 @@ package s390x
 import (
 	"bytes"
 	"debug/elf"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -53,37 +52,6 @@ func TestLinkRegisters(t *testing.T) {
 }
 
 func TestDisabledIsNothingElse(t *testing.T) {
-	for _, c := range []struct {
-		code  string
-		kinds string // that it is taken for
-	}{
-		{"\xc0\x04\x00\x00\x00\x00", "0"},
-		{"\xc0\x04\x00\x00\x00\x03", ""}, // another NOP
-		{"\x07\xfe\x07\x00\x07\x00", "0"},
-		{"\x07\xfe\x07\x07\x07\x07", ""}, // a return, and what pads code
-		{"\x07\xfe", ""},
-		{"\xa7\x29\x00\x00\x07\x00", "1"},
-		{"\xa7\x29\x00\x00\x07\xfe", "1"},
-		{"\xa7\x29\x00\x01\x07\xfe", ""}, // lghi %r2, 1
-		{"\xa7\x39\x00\x00\x07\xfe", ""}, // lghi %r3, 0
-		{"\xa7\x28\x00\x00\x07\xfe", ""}, // lhi %r2, 0
-		{"\xc4\x22\x00\x00\x00\x08", "1"},
-		{"\xc4\x32\x00\x00\x00\x08", ""}, // llhrl %r3
-		{"\xc0\xf4\x00\x00\x00\x08", "01"},
-		{"\xc0\x84\x00\x00\x00\x08", "1"},
-		{"\xc0\xe5\x00\x00\x00\x08", ""},
-		{"\xc0\x20\x00\x00\x00\x08", ""},
-	} {
-		got := ""
-		for k := range arch.Kinds {
-			if _, ok := (Machine{}).Disabled(arch.Text{Code: []byte(c.code)}, 0, k); ok {
-				got += fmt.Sprint(k)
-			}
-		}
-		if got != c.kinds {
-			t.Errorf("% x is taken for kinds %q, want %q", c.code, got, c.kinds)
-		}
-	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300_000 {
 		code := make([]byte, 10)

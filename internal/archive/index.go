@@ -259,10 +259,10 @@ func Symbols(o *elfreloc.Object) ([]string, error) {
 	}
 	var names []string
 	for i := t.FirstGlobal(); i < t.Len(); i++ {
-		switch s := t.Nameless(i); s.Bind {
+		switch s := t.At(i); s.Bind {
 		case elf.STB_GLOBAL, elf.STB_WEAK, stbGNUUnique:
 			if s.Section != 0 {
-				names = append(names, strings.Clone(t.Name(i))) // lest it keeps all names
+				names = append(names, strings.Clone(s.Name)) // lest it keeps all names
 			}
 		}
 	}

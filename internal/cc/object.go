@@ -135,7 +135,6 @@ func (o *object) isConvertible(names patch.Names) bool {
 	if err != nil {
 		return true
 	}
-	defer obj.Release()
 	late, err := input.FindLateCode(obj.Object, names)
 	return err != nil || late.Compiler == ""
 }

@@ -117,12 +117,11 @@ func (d *definer) symbol(s elfreloc.Symbol, global bool) {
 // exports notes what an image defines for others.
 func (d *definer) exports() error {
 	syms, err := d.DynamicSymbols()
-	if err != nil || !syms.Mentions(d.set.opts.ProbePrefix) {
+	if err != nil {
 		return err
 	}
-	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		s := syms.At(i)
-		if s.Section == 0 || !strings.HasPrefix(s.Name, d.set.opts.ProbePrefix) {
+	for i, s := range syms.WithPrefix(d.set.opts.ProbePrefix) {
+		if s.Section == 0 || i < syms.FirstGlobal() {
 			continue
 		}
 		d.link.exported[s.Name] = true

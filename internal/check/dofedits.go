@@ -7,7 +7,6 @@ package check
 import (
 	"debug/elf"
 	"slices"
-	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -120,11 +119,9 @@ func (c *fileChecker) dofImage() error {
 		return err
 	}
 	var aliases []elfreloc.Symbol
-	for i := 1; i < syms.Len(); i++ {
-		if strings.HasPrefix(syms.Tail(i), patch.AliasPrefix) {
-			if s := syms.At(i); s.Section > 0 && s.Type == elf.STT_FUNC && s.Size > 0 {
-				aliases = append(aliases, s)
-			}
+	for _, s := range syms.WithPrefix(patch.AliasPrefix) {
+		if s.Section > 0 && s.Type == elf.STT_FUNC && s.Size > 0 {
+			aliases = append(aliases, s)
 		}
 	}
 	if len(aliases) == 0 {

@@ -22,11 +22,7 @@ func (c *fileChecker) guardSymbols() error {
 	if err != nil {
 		return err
 	}
-	for i := 1; i < syms.Len(); i++ {
-		if !strings.HasPrefix(syms.Tail(i), patch.GuardPrefix) {
-			continue
-		}
-		s := syms.At(i)
+	for _, s := range syms.WithPrefix(patch.GuardPrefix) {
 		at := c.symbolRef(&s)
 		id := strings.TrimPrefix(s.Name, patch.GuardPrefix)
 		f, err := c.finding(DeadGuard, at.Addr, id, "")

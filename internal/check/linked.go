@@ -88,9 +88,6 @@ func (c *fileChecker) linkedStubs(mentioned bool) error {
 func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	names := s.set.opts.Names
 	for i := 1; i < syms.Len(); i++ {
-		if !names.MayBeStub(syms.Tail(i)) {
-			continue
-		}
 		sym := syms.At(i)
 		// Of mold, for an entry of the procedure linkage table.
 		sym.Name = strings.TrimSuffix(strings.TrimSuffix(sym.Name, "$plt"), "$thunk")

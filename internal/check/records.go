@@ -181,8 +181,8 @@ func (c *fileChecker) hidden(name string) (bool, error) {
 			return false, err
 		}
 		for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-			if s := syms.Nameless(i); s.Section == 0 && s.Visibility() != 0 {
-				c.link.hiddenNames[syms.Name(i)] = true
+			if s := syms.At(i); s.Section == 0 && s.Visibility() != 0 {
+				c.link.hiddenNames[s.Name] = true
 			}
 		}
 	}

@@ -8,10 +8,7 @@ package convert
 
 import (
 	"errors"
-	"fmt"
-	"sync/atomic"
 
-	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/replace"
 	"sdtconvert/patch"
@@ -118,50 +115,3 @@ func (c *Converter) object(src *input.Source, target string, r *Result) error {
 	r.written(made.lines.Bytes())
 	return nil
 }
-
-// draft starts to write the output of a large object that will probably change.
-func (c *Converter) draft(o *input.Object, target string) *replace.Draft {
-	if c.DryRun || o.Source.Size <= input.LoadMax {
-		return nil
-	}
-	return c.writer.Draft(target, o.Source.File, o.StableSections())
-}
-
-// write writes what becomes of a file: the output or, where it is nil, the file itself
-// if there is to be a copy.
-func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, draft *replace.Draft) error {
-	if out == nil && target != in.Path && !c.Fresh {
-		size := in.Size()
-		out = &elfreloc.Output{Size: size, Extents: []elfreloc.Extent{{Len: size}}}
-	}
-	if out == nil || c.DryRun {
-		return nil
-	}
-	err := c.writer.File(target, in, out, replace.Options{
-		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
-	})
-	if replace.IsReadOnly(err) && target == in.Path && c.Elsewhere {
-		return fmt.Errorf("%w; write the result elsewhere with -o or --output-dir", err)
-	}
-	return err
-}
-
-// preloadHint knows what the last object was like. Those of one build, one after the other,
-// are alike: where the last one mentioned a stub, most of the next will be wanted, and
-// is loaded at once.
-type preloadHint struct{ mentioned atomic.Bool }
-
-func (h *preloadHint) open(path string) (*input.File, error) {
-	in, err := input.Open(path)
-	if err != nil || !h.mentioned.Load() {
-		return in, err
-	}
-	if err := in.Load(); err != nil {
-		in.Close()
-		return nil, err
-	}
-	return in, nil
-}
-
-// note says whether an object mentions a stub.
-func (h *preloadHint) note(mentioned bool) { h.mentioned.Store(mentioned) }

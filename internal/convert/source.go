@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -187,3 +188,23 @@ func printSites(w io.Writer, p *patch.Plan) error {
 	}
 	return nil
 }
+
+// preloadHint knows what the last object was like. Those of one build, one after the other,
+// are alike: where the last one mentioned a stub, most of the next will be wanted, and
+// is loaded at once.
+type preloadHint struct{ mentioned atomic.Bool }
+
+func (h *preloadHint) open(path string) (*input.File, error) {
+	in, err := input.Open(path)
+	if err != nil || !h.mentioned.Load() {
+		return in, err
+	}
+	if err := in.Load(); err != nil {
+		in.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// note says whether an object mentions a stub.
+func (h *preloadHint) note(mentioned bool) { h.mentioned.Store(mentioned) }

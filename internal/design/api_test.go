@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -114,14 +115,19 @@ func hiddenTypes(p *types.Package) []string {
 }
 
 type walker struct {
-	what  string // is looked at
 	found []string
-	seen  map[types.Type]bool // of what
 }
 
+// typeName is a type that types.TypeString names with its package.
+var typeName = regexp.MustCompile(`\b([a-z][\w/.-]*)\.(\w+)`)
+
+// look looks at all that a type is made of, up to names.
 func (w *walker) look(what string, t types.Type) {
-	w.what, w.seen = what, map[types.Type]bool{}
-	w.walk(t)
+	for _, m := range typeName.FindAllStringSubmatch(types.TypeString(t, nil), -1) {
+		if isInternal(m[1]) || !token.IsExported(m[2]) {
+			w.found = append(w.found, fmt.Sprintf("%s names %s", what, m[0]))
+		}
+	}
 }
 
 func (w *walker) object(o types.Object) {
@@ -135,9 +141,8 @@ func (w *walker) object(o types.Object) {
 		return
 	}
 	named := o.Type().(*types.Named)
-	w.what, w.seen = o.Name(), map[types.Type]bool{}
 	for param := range named.TypeParams().TypeParams() {
-		w.walk(param.Constraint())
+		w.look(o.Name(), param.Constraint())
 	}
 	if s, ok := named.Underlying().(*types.Struct); ok {
 		w.fields(o.Name(), s)
@@ -164,57 +169,5 @@ func (w *walker) fields(owner string, s *types.Struct) {
 		} else if inner, ok := f.Type().Underlying().(*types.Struct); ok && f.Embedded() {
 			w.fields(owner, inner)
 		}
-	}
-}
-
-// walk looks at all that a type is made of, up to names.
-func (w *walker) walk(t types.Type) {
-	if t == nil || w.seen[t] {
-		return
-	}
-	w.seen[t] = true
-	switch t := t.(type) {
-	case *types.Alias:
-		w.name(t.Obj())
-	case *types.Named:
-		w.name(t.Obj())
-		for arg := range t.TypeArgs().Types() {
-			w.walk(arg)
-		}
-	case interface{ Elem() types.Type }: // arrays, channels, maps, pointers and slices
-		if m, ok := t.(*types.Map); ok {
-			w.walk(m.Key())
-		}
-		w.walk(t.Elem())
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				w.walk(v.Type())
-			}
-		}
-	case *types.Struct:
-		for f := range t.Fields() {
-			w.walk(f.Type())
-		}
-	case *types.Interface:
-		for m := range t.Methods() {
-			w.walk(m.Type())
-		}
-		for e := range t.EmbeddedTypes() {
-			w.walk(e)
-		}
-	case *types.Union:
-		for term := range t.Terms() {
-			w.walk(term.Type())
-		}
-	case *types.TypeParam, *types.Basic:
-	default:
-		panic(fmt.Sprintf("a type that is not known: %T", t))
-	}
-}
-
-func (w *walker) name(n *types.TypeName) {
-	if n.Pkg() != nil && (isInternal(n.Pkg().Path()) || !n.Exported()) {
-		w.found = append(w.found, fmt.Sprintf("%s names %s.%s", w.what, n.Pkg().Path(), n.Name()))
 	}
 }

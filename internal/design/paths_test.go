@@ -42,7 +42,7 @@ var textualPaths = map[string]string{
 	"internal/paths/paths.go: Real EvalSymlinks":           "after the path was made absolute without a change",
 	"patch/internal/tracers/aliases.go: pathFrom Clean":    "hashed, and never opened",
 	"patch/internal/tracers/aliases.go: pathFrom Rel":      "hashed, and never opened",
-	"internal/replace/replace.go: resolve EvalSymlinks":    "the file behind the link is replaced, and not the link",
+	"internal/replace/temp.go: resolve EvalSymlinks":       "the file behind the link is replaced, and not the link",
 }
 
 // textualCalls finds such calls in a file, and names each by its file, function and name.

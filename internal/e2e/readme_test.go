@@ -56,16 +56,3 @@ func TestMapIsComplete(t *testing.T) {
 		t.Errorf("%s is missing in the map", directory)
 	}
 }
-
-// Each directory opens with a doc.go that says what it proves.
-func TestDirectoriesSayWhatTheyProve(t *testing.T) {
-	for directory := range tested(t) {
-		if !strings.HasPrefix(directory, "internal/e2e/") {
-			continue
-		}
-		text, err := os.ReadFile(tools.Root(directory, "doc.go"))
-		if want := "// Package " + filepath.Base(directory) + " "; err != nil || !strings.HasPrefix(string(text), want) {
-			t.Errorf("%s: no doc.go that begins with %q: %v", directory, want, err)
-		}
-	}
-}

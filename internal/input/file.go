@@ -50,6 +50,8 @@ const (
 	smallFile = 16 << 10
 	headSize  = 512
 	tailSize  = 6 << 10
+
+	beforeTail = 1 << 10 // what is read with it of what is before
 )
 
 // arenaSize is how much may be held of a file that is not loaded, in bytes.
@@ -170,8 +172,8 @@ func (f *File) Slice(off, n int64) []byte {
 	if len(f.held) >= maxSpans {
 		return nil
 	}
-	if tail := f.Size() - tailSize; off >= tail && tail >= 0 && f.left() >= tailSize {
-		if f.hold(tail, tailSize) == nil {
+	if from := off - beforeTail; off >= f.Size()-tailSize && from >= 0 && f.left() >= f.Size()-from {
+		if f.hold(from, f.Size()-from) == nil {
 			return f.heldBytes(off, n)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -55,23 +54,12 @@ func (s *Source) explain(typ filetype.Type) error {
 	return fmt.Errorf("%s: %s", s.Name, explanations[typ])
 }
 
-// objects are those that were released.
-var objects = sync.Pool{New: func() any { return new(elfreloc.Object) }}
-
 func (s *Source) object() (*Object, error) {
-	o, err := objects.Get().(*elfreloc.Object).Reopen(s, s.Size, s.Name)
+	o, err := elfreloc.Open(s, s.Size, s.Name)
 	if err != nil {
 		return nil, err
 	}
 	return &Object{o, machines.Lookup(o.ABI()), s}, nil
-}
-
-// Release lets the memory of an object be used for another. With many objects, one after
-// the other, it saves time; nothing that was read of the object is good any
-// more.
-func (o *Object) Release() {
-	objects.Put(o.Object)
-	o.Object = nil
 }
 
 // ELF reads the headers of an ELF file of any type. Another file that need not be

@@ -128,7 +128,6 @@ func read(file string, o Options) *[]definition {
 		if err != nil {
 			return nil
 		}
-		defer obj.Release()
 		if more, err := definitions(obj, o.ProbePrefix); err == nil {
 			found = append(found, more...)
 		}
@@ -143,17 +142,13 @@ func definitions(o *input.Object, prefix string) ([]definition, error) {
 		return nil, nil
 	}
 	syms, rank, err := symbols(o, prefix)
-	if err != nil || syms == nil || !syms.Mentions(prefix) {
+	if err != nil || syms == nil {
 		return nil, err
 	}
 	var found []definition
 	var probes *linkerset.Probes
-	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		if !strings.HasPrefix(syms.Tail(i), prefix) {
-			continue
-		}
-		s := syms.At(i)
-		if !s.Defined() || s.Type == elf.STT_FUNC {
+	for i, s := range syms.WithPrefix(prefix) {
+		if i < syms.FirstGlobal() || !s.Defined() || s.Type == elf.STT_FUNC {
 			continue
 		}
 		if probes == nil {

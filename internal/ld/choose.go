@@ -2,6 +2,7 @@ package ld
 
 import (
 	"fmt"
+	"os"
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
@@ -50,6 +51,7 @@ func choose(c chooser, inputs scanned) (choice, []error) {
 
 // inputs sorts the inputs that hold probes.
 func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
+	written, _ := os.Stat(c.InDirectory(output(c.Line))) // nil if there is no output yet
 	for _, in := range inputs {
 		switch {
 		case in.err != nil:
@@ -59,7 +61,7 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 			chosen.late = append(chosen.late, in)
 		case c.inPlace:
 			chosen.convert = append(chosen.convert, in)
-		case sameFile(in.file, c.InDirectory(output(c.Line))):
+		case written != nil && input.SameFile(in.info, written):
 			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
 		default:
 			chosen.convert = append(chosen.convert, in)

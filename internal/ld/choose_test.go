@@ -103,6 +103,9 @@ func TestRefusedInputs(t *testing.T) {
 		if test.more != nil {
 			inputs.inputs = append(inputs.inputs, test.more)
 		}
+		for _, in := range inputs.inputs {
+			in.info, _ = os.Stat(in.file)
+		}
 		_, errs := choose(chooser{Line: ln, inPlace: test.inPlace}, inputs)
 		checkRefusals(t, test.words, errs, test.refused)
 	}

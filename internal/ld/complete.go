@@ -94,13 +94,13 @@ func (l *link) reportUnknown(probes []stubs.Unknown) error {
 	return errors.Join(errs...)
 }
 
-// part is what a file is to a link.
+// part is what some neighbouring files are to a link.
 type part struct {
 	need    *stubs.Need
-	earlier bool  // it holds records of an earlier conversion with the flags of this one
-	other   error // or with others
+	earlier bool    // they hold records of an earlier conversion with the flags of this one
+	other   []error // or with others
 	err     error
-	records map[arch.Kind]bool // the kinds of sites that the link has records of
+	records [arch.Kinds]bool // the kinds of sites that the link has records of
 }
 
 func stubOptions(o patch.Options) stubs.Options {
@@ -111,7 +111,7 @@ func stubOptions(o patch.Options) stubs.Options {
 }
 
 // readParts reads the inputs that have to do with probes, but for those that were
-// noted when they were converted.
+// noted when they were scanned or converted.
 func (l *link) readParts(inputs []*linkInput, noted ...map[string]*part) []*part {
 	var users []*linkInput
 	for _, in := range inputs {
@@ -121,6 +121,9 @@ func (l *link) readParts(inputs []*linkInput, noted ...map[string]*part) []*part
 	}
 	parts := make([]*part, len(users))
 	parallel.Each(len(users), l.Convert.Jobs, func(i int) {
+		if parts[i] = users[i].part; parts[i] != nil {
+			return
+		}
 		for _, known := range noted {
 			if parts[i] = known[users[i].file]; parts[i] != nil {
 				return
@@ -128,12 +131,15 @@ func (l *link) readParts(inputs []*linkInput, noted ...map[string]*part) []*part
 		}
 		parts[i] = readPart(l.Convert.Patch, users[i].file)
 	})
-	return parts
+	return slices.Compact(parts) // neighbours share one
 }
+
+// newPart returns the part of no files yet.
+func newPart(o patch.Options) *part { return &part{need: stubs.New(stubOptions(o))} }
 
 // readPart reads an object, or the members of an archive.
 func readPart(o patch.Options, file string) *part {
-	p := &part{need: stubs.New(stubOptions(o))}
+	p := newPart(o)
 	f, err := input.Open(file)
 	if err != nil {
 		p.err = err
@@ -156,15 +162,21 @@ func readPart(o patch.Options, file string) *part {
 	return p
 }
 
-// add adds an object. scan is what was found in it, or nil.
+// add adds an object. scan is what was found in it, or nil; then the object need not have
+// to do with probes.
 func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
-	found, err := obj.NamesContain(anyNames(o))
-	if err != nil || !found {
-		return err
+	if scan == nil {
+		if found, err := obj.NamesContain(anyNames(o)); err != nil || !found {
+			return err
+		}
 	}
 	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
-	if err != nil {
-		p.other = err
+	switch {
+	case err == nil:
+	case obj.Source.Member != nil:
+		p.other = []error{err} // one for all members
+	default:
+		p.other = append(p.other, err)
 	}
 	p.earlier = p.earlier || earlier
 	p.addRecords(o, obj, scan)
@@ -174,9 +186,6 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 // addRecords notes of which kinds an object has records: from its conversion, of which
 // scan is nil if there was none, or from an earlier one.
 func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
-	if p.records == nil {
-		p.records = map[arch.Kind]bool{}
-	}
 	if scan != nil {
 		for i := range scan.Calls {
 			p.records[scan.Calls[i].Stub.Kind] = true
@@ -199,11 +208,10 @@ func checkAgreement(parts []*part, converted bool) error {
 			errs = append(errs, p.err)
 		}
 		mixed = mixed || p.earlier
-		if p.other == nil {
-			continue
+		for _, other := range p.other {
+			others = append(others, other)
+			mixed = mixed || cause(other) != cause(others[0])
 		}
-		others = append(others, p.other)
-		mixed = mixed || cause(p.other) != cause(others[0])
 	}
 	if mixed {
 		errs = append(errs, others...)

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"sdtconvert/internal/convert"
-	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/known"
 	"sdtconvert/internal/ld/line"
@@ -159,7 +158,7 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 	if obj.Source.Member != nil {
 		return nil
 	}
-	p := &part{need: stubs.New(stubOptions(c.options))}
+	p := newPart(c.options)
 	err := p.add(c.options, obj, plan.Scan)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,7 @@ type found struct {
 
 // findFiles finds the files that a line names.
 func findFiles(ln *line.Line) found {
-	f := found{byArg: map[int]string{}}
+	f := found{byArg: make(map[int]string, len(ln.Args))}
 	add := func(i int, path, file string) {
 		f.files = append(f.files, named{path: path, file: file})
 		f.byArg[i] = path

@@ -69,7 +69,6 @@ func (l *link) recordBytes(file string) (sizes [arch.Kinds]uint64, err error) {
 	if err != nil {
 		return sizes, err
 	}
-	defer o.Release()
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		for k := range arch.Kinds {

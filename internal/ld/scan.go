@@ -2,8 +2,11 @@ package ld
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
@@ -14,12 +17,14 @@ import (
 // linkInput is a file that a linker reads, and what is in it. Nothing of it changes.
 type linkInput struct {
 	named
-	typ filetype.Type
-	elf elf.Type
+	info fs.FileInfo // nil if the file cannot be opened
+	typ  filetype.Type
+	elf  elf.Type
 
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
 	late   input.LateCode
+	part   *part   // of what is not converted, where the scan has read it; else nil
 	text   *script // of a linker script, else nil
 	err    error   // that keeps it from being converted, though it holds probes
 }
@@ -42,7 +47,7 @@ type scanned struct {
 // scanner looks at files.
 type scanner struct {
 	line    *line.Line
-	stubs   patch.Names
+	options patch.Options
 	needles [][]byte // without which a file has no stub
 	any     [][]byte // and without which it has to do with no probe
 	jobs    int
@@ -51,7 +56,7 @@ type scanner struct {
 }
 
 func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
-	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, stubs: o.Names, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, options: o, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames returns the beginnings of the names of stubs and of probe objects.
@@ -60,8 +65,8 @@ func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byt
 // all looks at the files of a line and then at others, and behind either at those that
 // scripts among them name.
 func (s *scanner) all(files found, more []named) scanned {
-	result := scanned{byArg: map[int]*linkInput{}}
-	known := map[string]*linkInput{}
+	result := scanned{byArg: make(map[int]*linkInput, len(files.byArg))}
+	known := make(map[string]*linkInput, len(files.files))
 	for i, path := range files.byArg {
 		s.static[path] = s.static[path] || s.line.Args[i].Static
 	}
@@ -74,7 +79,9 @@ func (s *scanner) all(files found, more []named) scanned {
 					inputs = append(inputs, known[file.path])
 				}
 			}
-			parallel.Each(len(inputs), s.jobs, func(i int) { *inputs[i] = *s.input(inputs[i].named) })
+			parallel.Each((len(inputs)+neighbours-1)/neighbours, s.jobs, func(i int) {
+				s.neighbours(inputs[i*neighbours : min((i+1)*neighbours, len(inputs))])
+			})
 			result.inputs = append(result.inputs, inputs...)
 			batch = s.included(inputs)
 		}
@@ -83,6 +90,21 @@ func (s *scanner) all(files found, more []named) scanned {
 		result.byArg[i] = known[path]
 	}
 	return result
+}
+
+// neighbours is how many inputs share a part.
+const neighbours = 16
+
+// neighbours looks at files that follow each other on the line. Their parts stay in the
+// order of the line: what is behind a file that is not read here has another.
+func (s *scanner) neighbours(inputs []*linkInput) {
+	p := newPart(s.options)
+	for _, in := range inputs {
+		s.scan(in, p)
+		if in.names && in.part == nil {
+			p = newPart(s.options)
+		}
+	}
 }
 
 // included returns the files that scripts among inputs name.
@@ -99,31 +121,38 @@ func (s *scanner) included(inputs []*linkInput) (files []named) {
 	return files
 }
 
-// input finds out whether a file is worth converting. What cannot be read is left to
-// the linker, which knows how to complain.
+// input looks at a single file.
 func (s *scanner) input(file named) *linkInput {
 	in := &linkInput{named: file}
-	f, err := input.Open(file.file)
+	s.scan(in, nil)
+	return in
+}
+
+// scan finds out whether a file is worth converting. What cannot be read is left to
+// the linker, which knows how to complain. An object that needs no conversion is added to p,
+// unless that is nil.
+func (s *scanner) scan(in *linkInput, p *part) {
+	f, err := input.Open(in.file)
 	if err != nil {
-		return in
+		return
 	}
 	defer f.Close()
+	in.info = f.Info
 	src := f.Source()
 	in.typ, _ = src.Type()
 	switch in.typ {
 	case filetype.ELF:
-		in.err = s.object(in, src)
-	case filetype.Archive, filetype.Bitcode:
-		if in.typ == filetype.Bitcode {
-			in.late.Compiler = input.LLVM
-		}
+		in.err = s.object(in, src, p)
+	case filetype.Archive:
+		in.err = s.archive(in, f)
+	case filetype.Bitcode:
+		in.late.Compiler = input.LLVM
 		in.names, in.probes, in.err = s.mentions(src.Mentions)
 	case filetype.ThinArchive:
 		in.err = s.thin(in, f)
 	case filetype.Text:
 		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.static[in.path]))
 	}
-	return in
 }
 
 // mentions looks for names of stubs only where any name is found.
@@ -134,20 +163,28 @@ func (s *scanner) mentions(contain func([][]byte) (bool, error)) (names, probes 
 	return names, probes, err
 }
 
+// symbols looks for the names of an object. The name of a stub may be a part of others, as
+// it is of the probe object's: only a symbol that has it makes the object one to convert.
+func (s *scanner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
+	if names, probes, err = s.mentions(o.NamesContain); err == nil && probes {
+		probes, err = s.options.Names.HasStub(o)
+	}
+	return names, probes, err
+}
+
 // object looks at the names of an object. What was linked is not looked into.
-func (s *scanner) object(in *linkInput, src *input.Source) error {
+func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 	if _, typ, ok := src.Ident(); ok && typ == elf.ET_DYN {
 		in.elf = typ
 		return nil
 	}
 	o, err := src.Image()
 	if err == nil {
-		defer o.Release()
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
-		if in.late, err = input.FindLateCode(o.Object, s.stubs); err == nil {
-			in.names, in.probes, err = s.mentions(o.NamesContain)
+		if in.late, err = input.FindLateCode(o.Object, s.options.Names); err == nil {
+			in.names, in.probes, err = s.symbols(o.Object)
 			in.probes = in.probes || in.late.Probes > 0
 		}
 	}
@@ -156,8 +193,69 @@ func (s *scanner) object(in *linkInput, src *input.Source) error {
 		if found, _ := src.Mentions(s.needles); !found {
 			return nil
 		}
+		return err
 	}
+	if p != nil && in.names && !in.probes && !s.line.Relocatable {
+		in.part = p
+		p.err = errors.Join(p.err, p.add(s.options, o, &patch.Scan{}))
+	}
+	return nil
+}
+
+// archive looks at the members of an archive, until one is found to have probes.
+func (s *scanner) archive(in *linkInput, f *input.File) error {
+	p := newPart(s.options)
+	lib, err := f.Archive(input.Options{})
+	if err == nil {
+		err = lib.Each(func(src *input.Source) error {
+			names, probes, err := s.member(src, p)
+			in.names, in.probes = in.names || names, in.probes || probes
+			if err == nil && probes {
+				err = errProbes
+			}
+			return err
+		})
+	}
+	switch {
+	case err == errProbes:
+		return nil
+	case err == nil:
+		if in.names && !s.line.Relocatable {
+			in.part = p
+		}
+		return nil
+	}
+	// A linker may read what this program does not.
+	in.names, in.probes, err = s.mentions(f.Source().Mentions)
 	return err
+}
+
+// errProbes ends the search of an archive that has probes.
+var errProbes = errors.New("has probes")
+
+// member looks at the names of a member of an archive, and adds what needs no conversion to
+// p unless that is nil. If it is no object that can be read, names may be anywhere in it.
+func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err error) {
+	o, err := src.Image()
+	if err != nil {
+		return s.mentions(src.Mentions)
+	}
+	late, err := input.FindLateCode(o.Object, s.options.Names)
+	switch {
+	case err != nil || late.Compiler != "":
+		names, probes, err = s.mentions(src.Mentions)
+	case o.Type == elf.ET_REL:
+		names, probes, err = s.symbols(o.Object)
+	default:
+		names, probes, err = s.mentions(o.NamesContain)
+	}
+	if err != nil {
+		return s.mentions(src.Mentions)
+	}
+	if p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL && !s.line.Relocatable {
+		p.err = p.add(s.options, o, &patch.Scan{})
+	}
+	return names, probes, nil
 }
 
 // thin looks into the files that a thin archive names.
@@ -172,7 +270,7 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		if src.Err() != nil {
 			return nil
 		}
-		names, probes, err := s.mentions(src.Mentions)
+		names, probes, err := s.member(src, nil)
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})

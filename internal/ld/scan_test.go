@@ -3,12 +3,16 @@ package ld
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/testkit/objects"
@@ -48,8 +52,12 @@ func checkScan(t *testing.T, path string, data []byte) bool {
 			return slices.ContainsFunc(needles, func(n []byte) bool { return strings.Contains(symbol.Name, string(n)) })
 		})
 	}
-	if !in.names && mentions(s.any) || !in.probes && mentions(s.needles) {
+	if !in.names && mentions(s.any) {
 		t.Errorf("%s: has names of probes that were not seen", path)
+	}
+	stub := slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool { return s.options.Names.IsStub(symbol.Name) })
+	if in.late.Compiler == "" && in.probes != stub {
+		t.Errorf("%s: has probes: %v, want %v", path, in.probes, stub)
 	}
 	for _, section := range f.Sections {
 		if strings.HasPrefix(section.Name, ".gnu.lto_") && in.late.Compiler == "" {
@@ -75,6 +83,54 @@ func TestScan(t *testing.T) {
 	if with == 0 || without == 0 {
 		t.Errorf("%d files have to do with probes, and %d have not", with, without)
 	}
+}
+
+// The name of a stub is a part of the name that a conversion gives to its probe object.
+func TestConvertedHasNoProbes(t *testing.T) {
+	dir, count := t.TempDir(), 0
+	for _, file := range objects.Committed(t, 1<<20) {
+		o, err := elfreloc.Open(bytes.NewReader(file.Data), int64(len(file.Data)), file.Name)
+		if err != nil {
+			continue
+		}
+		scan, err := patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames())
+		if err != nil || len(scan.Calls) == 0 || slices.ContainsFunc(scan.Stubs, func(s *patch.Stub) bool { return s.Kind == arch.Enabled }) {
+			continue
+		}
+		options := patch.Options{ProbePrefix: "sdt_"}
+		for _, stub := range scan.Stubs {
+			options.Names.Symbols = append(options.Names.Symbols, stub.Name)
+		}
+		out, err := patch.Convert(o, options)
+		if err != nil || out == nil {
+			continue
+		}
+		converted, err := objects.Assemble(out, file.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s := newScanner(scriptReader{line: line.Parse(nil, line.GNURules)}, options, 1)
+			in := &linkInput{named: named{path: path, file: path}}
+			s.neighbours([]*linkInput{in})
+			if !in.names || in.probes || in.part == nil || in.part.err != nil || !in.part.earlier || !in.part.need.Missing() {
+				t.Errorf("%s as %s: names %v, probes %v, part %+v", file.Name, name, in.names, in.probes, in.part)
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("no object was converted")
+	}
+}
+
+// archiveOf returns an archive of one member.
+func archiveOf(data []byte) []byte {
+	return append([]byte(fmt.Sprintf("!<arch>\n%-16s%-12d%-6d%-6d%-8o%-10d`\n", "object.o/", 0, 0, 0, 0o644, len(data))), data...)
 }
 
 func FuzzScan(f *testing.F) {

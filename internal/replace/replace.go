@@ -7,9 +7,7 @@ package replace
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"sdtconvert/elfreloc"
@@ -27,13 +25,6 @@ type Writer struct {
 	once  sync.Once
 	mu    sync.RWMutex // held for reading while a file is made or renamed
 	begun sync.Map     // names of temporary files that exist
-}
-
-// begin is called before a file is made.
-func (w *Writer) begin() {
-	if w.Begin != nil {
-		w.once.Do(w.Begin)
-	}
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
@@ -113,44 +104,8 @@ func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, worker
 	return err
 }
 
-// resolve follows path to the file that is to be replaced, and reports whether
-// it is one that can be: a regular file, or none yet.
-func resolve(path string) (target string, regular bool, err error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		target, err = followDangling(path)
-		return target, true, err
-	}
-	if err != nil || !info.Mode().IsRegular() {
-		return path, false, err
-	}
-	if target, err = filepath.EvalSymlinks(path); err != nil {
-		// Links of /proc/self/fd lead to what has no name, too: a file that is removed.
-		return path, false, nil
-	}
-	return target, true, nil
-}
-
 // maxLinks is how many symbolic links Linux follows in a path.
 const maxLinks = 40
-
-// followDangling returns the path that symbolic links lead to although there is no file,
-// where open(2) would make one.
-func followDangling(path string) (string, error) {
-	for range maxLinks {
-		link, err := os.Readlink(path)
-		if err != nil {
-			return path, nil // not a link: the file is made here
-		}
-		if !filepath.IsAbs(link) {
-			// As text, so that .. leads where the kernel says.
-			directory, _ := filepath.Split(path)
-			link = directory + link
-		}
-		path = link
-	}
-	return "", &fs.PathError{Op: "follow", Path: path, Err: errors.New("too many symbolic links")}
-}
 
 // temporaryFor makes the file that is to become target, or takes the one that
 // was begun.

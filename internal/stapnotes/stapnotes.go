@@ -20,10 +20,6 @@ import (
 	"sdtconvert/internal/emit/stapsdt"
 )
 
-// headerSize is the size of a note's header in bytes: three words of 32 bits, the sizes of
-// owner and descriptor, and the type.
-const headerSize = 12
-
 // Note is the note of one site.
 type Note struct {
 	Provider, Name string // as written: with __ and not a dash
@@ -76,42 +72,24 @@ type reader struct {
 	faults []error
 }
 
-// section reads the notes of one section. It ends at one that is cut off: where
-// another would begin is not known.
+// section reads the notes of one section, up to one that is cut off.
 func (r *reader) section(sec int) error {
 	data, err := r.o.Data(sec)
 	if err != nil {
 		return err
 	}
-	u32 := func(at uint64) uint64 { return uint64(r.o.Encoding.Order.Uint32(data[at:])) }
-	size := uint64(len(data))
-	for at := uint64(0); at < size; {
-		if size-at < headerSize {
-			r.fault(sec, at, "%d bytes are too few for the header of a note", size-at)
-			return nil
+	for n, err := range r.o.Encoding.Notes(data, 4) {
+		if err == nil && (n.Type != stapsdt.NoteType || string(n.Owner) != stapsdt.Owner+"\x00") {
+			continue
 		}
-		name, desc, typ := u32(at), u32(at+4), u32(at+8)
-		start := at + headerSize + pad(name)
-		end := start + desc
-		if end > size {
-			r.fault(sec, at, "a note ends %d bytes behind its section", end-size)
-			return nil
+		if err == nil {
+			err = r.note(sec, n.Offset, n.Desc)
 		}
-		if typ == stapsdt.NoteType && string(data[at+headerSize:at+headerSize+name]) == stapsdt.Owner+"\x00" {
-			if err := r.note(sec, start, data[start:end]); err != nil {
-				r.fault(sec, start, "%w", err)
-			}
+		if err != nil {
+			r.faults = append(r.faults, r.o.OffsetError(sec, n.Offset, err))
 		}
-		at = start + pad(desc)
 	}
 	return nil
-}
-
-// pad rounds the size of a part of a note up. Both are aligned to 4 bytes.
-func pad(n uint64) uint64 { return (n + 3) &^ 3 }
-
-func (r *reader) fault(sec int, at uint64, format string, args ...any) {
-	r.faults = append(r.faults, r.o.OffsetError(sec, at, fmt.Errorf(format, args...)))
 }
 
 // note reads the descriptor of a note, which is at an offset in its section: three

@@ -57,24 +57,13 @@ func BuildID(o *elfreloc.Object) ([]byte, error) {
 	return nil, nil
 }
 
-// findBuildID looks through notes: three words for the sizes of the owner and of
-// the contents and for the type, then both, each padded.
-func findBuildID(notes []byte, l elfreloc.Encoding, align uint64) []byte {
-	const head, typ = 12, 3 // NT_GNU_BUILD_ID
-	if align != 8 {
-		align = 4
-	}
-	pad := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
-	for len(notes) > head {
-		owner, size := uint64(l.Order.Uint32(notes)), uint64(l.Order.Uint32(notes[4:]))
-		start := pad(head + owner)
-		if start > uint64(len(notes)) || size > uint64(len(notes))-start {
-			return nil
+// findBuildID looks through notes.
+func findBuildID(notes []byte, e elfreloc.Encoding, align uint64) []byte {
+	for n, err := range e.Notes(notes, align) {
+		const typ = 3 // NT_GNU_BUILD_ID
+		if err == nil && n.Type == typ && len(n.Desc) > 0 && string(n.Owner) == "GNU\x00" {
+			return n.Desc
 		}
-		if l.Order.Uint32(notes[8:]) == typ && size > 0 && string(notes[head:head+owner]) == "GNU\x00" {
-			return notes[start : start+size]
-		}
-		notes = notes[min(pad(start+size), uint64(len(notes))):]
 	}
 	return nil
 }

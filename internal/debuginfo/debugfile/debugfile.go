@@ -37,16 +37,6 @@ type File struct {
 // Close closes the file. What was read of the Object stays.
 func (f *File) Close() error { return f.file.Close() }
 
-// Find returns where the debug file of an image is, "" when there is none. See
-// Open.
-func Find(image *elfreloc.Object, path string, roots []string) (string, error) {
-	f, err := Open(image, path, roots)
-	if f == nil {
-		return "", err
-	}
-	return f.Path, f.Close()
-}
-
 // Open opens the debug file of an image, which is nil when there is none. path
 // is where the image itself is; without it a .gnu_debuglink is of no use. nil
 // for roots means Roots.

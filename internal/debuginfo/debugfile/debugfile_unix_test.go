@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 			place := filepath.Join(directory, strings.Replace(c.place, "//", "/"+directory+"/", 1))
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			roots := []string{filepath.Join(directory, "empty"), filepath.Join(directory, "root")}
-			if got, err := debugfile.Find(open(t, image), image, roots); got != place || err != nil {
+			if got, err := find(open(t, image), image, roots); got != place || err != nil {
 				t.Errorf("got %q, %v, want %q", got, err, place)
 			}
 			// By the image's other name, the real one leads there too.
@@ -90,13 +90,13 @@ func TestFind(t *testing.T) {
 			if err := os.Symlink(image, link); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := debugfile.Find(open(t, image), link, roots); got != place || err != nil {
+			if got, err := find(open(t, image), link, roots); got != place || err != nil {
 				t.Errorf("by a symbolic link: got %q, %v, want %q", got, err, place)
 			}
 			if err := os.Remove(place); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := debugfile.Find(open(t, image), image, roots); got != "" || err != nil {
+			if got, err := find(open(t, image), image, roots); got != "" || err != nil {
 				t.Errorf("without it: got %q, %v", got, err)
 			}
 		})
@@ -158,7 +158,7 @@ func TestRefused(t *testing.T) {
 			image, place := filepath.Join(directory, "bin", "image"), filepath.Join(directory, c.place)
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			c.change(t, place)
-			got, err := debugfile.Find(open(t, image), image, []string{filepath.Join(directory, "root")})
+			got, err := find(open(t, image), image, []string{filepath.Join(directory, "root")})
 			if got != "" || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %q, %v, want an error with %q", got, err, c.want)
 			}
@@ -224,9 +224,18 @@ func TestHostileLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := debugfile.Find(o, image, nil)
+		got, err := find(o, image, nil)
 		if got != "" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v, want an error with %q", name, got, err, want)
 		}
 	}
+}
+
+// find returns where the debug file of an image is, "" when there is none.
+func find(image *elfreloc.Object, path string, roots []string) (string, error) {
+	f, err := debugfile.Open(image, path, roots)
+	if f == nil {
+		return "", err
+	}
+	return f.Path, f.Close()
 }

@@ -179,7 +179,7 @@ func (o *Object) addSection(s *section) int {
 	}
 	index := o.e.AddSection(elfreloc.NewSection{
 		Name: s.Name, Type: s.Type, Flags: s.Flags, Align: s.Align, Data: s.data,
-		Relocs: len(s.relocs) > 0, Expect: len(s.relocs), Rela: o.rela(), GroupOf: like,
+		Relocs: len(s.relocs) > 0, Rela: o.rela(), GroupOf: like,
 	})
 	if s.Flags&elf.SHF_EXECINSTR != 0 && o.m.Traits().CodeMark != "" {
 		o.e.AddSymbol(elfreloc.Symbol{Name: o.m.Traits().CodeMark, Bind: elf.STB_LOCAL, Section: index})

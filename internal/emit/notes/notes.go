@@ -101,24 +101,14 @@ func (c *Common) Write(a assembly.Assembler, word int) {
 
 // features finds a property in notes (Linux gABI extensions, "Program Property").
 func features(l elfreloc.Encoding, notes []byte, property uint32) (bits uint32, ok bool) {
-	for len(notes) > 0 {
-		const header = 12
-		if len(notes) < header {
+	for n, err := range l.Notes(notes, uint64(l.Word())) {
+		if err != nil {
 			return 0, false
 		}
-		namesz, descsz, typ := l.Order.Uint32(notes), l.Order.Uint32(notes[4:]), l.Order.Uint32(notes[8:])
-		name, rest, ok := cut(notes[header:], namesz, 4)
-		if !ok {
-			return 0, false
-		}
-		desc, rest, ok := cut(rest, descsz, l.Word())
-		if !ok {
-			return 0, false
-		}
-		notes = rest
-		if typ != ntGNUProperty || string(name) != "GNU\x00" {
+		if n.Type != ntGNUProperty || string(n.Owner) != "GNU\x00" {
 			continue
 		}
+		desc := n.Desc
 		for len(desc) > 0 {
 			if len(desc) < 8 {
 				return 0, false

@@ -98,8 +98,8 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 		return err
 	}
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if sec, _ := syms.Place(i); sec != 0 {
-			l.count[strings.Clone(syms.Name(i))]++
+		if sym := syms.At(i); sym.Section != 0 {
+			l.count[strings.Clone(sym.Name)]++
 		}
 	}
 	for i := range o.Sections {
@@ -189,19 +189,18 @@ func (l *List) deletions(o *elfreloc.Object, rs *elfreloc.RelocSection) (at []ui
 // by its distance from such a one gets the bits that choose it, too.
 func findBases(o *elfreloc.Object, syms *elfreloc.Symbols, own map[int]*section, mode uint64) error {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		in, _ := syms.Place(i)
-		s := own[in]
+		sym := syms.At(i)
+		s := own[sym.Section]
 		if s == nil {
 			continue
 		}
-		sym := syms.At(i)
 		if sym.Type == elf.STT_FUNC && sym.Value&mode != 0 {
 			s.moded = strings.Clone(sym.Name)
 			continue
 		}
 		switch sym.Type {
 		case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT:
-			if sym.Name != "" && sym.Value <= o.Sections[in].Size {
+			if sym.Name != "" && sym.Value <= o.Sections[sym.Section].Size {
 				s.bases = append(s.bases, base{strings.Clone(sym.Name), sym.Value, sym.Bind == elf.STB_WEAK})
 			}
 		}

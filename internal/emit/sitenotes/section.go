@@ -60,7 +60,7 @@ func (w *Writer) Notes(rela bool) *Notes { return &Notes{layout: w.e.Object().En
 func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
-		Relocs: true, Expect: len(n.fields), Rela: n.rela, GroupOf: text, Link: text,
+		Relocs: true, Rela: n.rela, GroupOf: text, Link: text,
 	})
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
@@ -80,7 +80,7 @@ func (w *Writer) keep(text int, rela bool) error {
 	trap := w.m.Traits().Breakpoints[0]
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: keepSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Align: uint64(len(trap)), Data: trap,
-		Relocs: true, Expect: 1, Rela: rela, GroupOf: text,
+		Relocs: true, Rela: rela, GroupOf: text,
 	})
 	return w.e.AddRelocation(sec, elfreloc.Relocation{Type: w.m.Traits().None, Sym: linkerset.SectionMark(w.e, w.m, text)})
 }

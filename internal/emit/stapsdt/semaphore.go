@@ -57,7 +57,7 @@ func (s *Semaphores) Define(sym uint32, name string) (uint32, error) {
 		return 0, err
 	}
 	sym = s.add(sym, name, elfreloc.NewSection{
-		Name: SemaphoreSection, Align: SemaphoreRoom, Data: make([]byte, SemaphoreRoom), Relocs: true, Expect: 1,
+		Name: SemaphoreSection, Align: SemaphoreRoom, Data: make([]byte, SemaphoreRoom), Relocs: true,
 	}, SemaphoreSize)
 	section := s.e.Symbol(sym).Section
 	return sym, s.e.AddRelocation(section, elfreloc.Relocation{Type: s.m.Traits().None, Sym: base})
@@ -100,11 +100,11 @@ func HoldsSemaphores(s *elfreloc.Section) bool { return s.Name == SemaphoreSecti
 // findGlobal finds a symbol that is not local, 0 for none.
 func findGlobal(e *elfreloc.Edit, name string) (uint32, error) {
 	syms, err := e.Object().Symbols()
-	if err != nil || !syms.Mentions(name) {
+	if err != nil {
 		return 0, err
 	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if syms.Name(i) == name {
+	for i, s := range syms.WithPrefix(name) {
+		if i >= syms.FirstGlobal() && s.Name == name {
 			return uint32(i), nil
 		}
 	}

@@ -91,11 +91,7 @@ func (n *Need) Add(o *elfreloc.Object, m arch.Machine) error { return n.AddScan(
 // AddScan is Add with what patch.Find has found in a relocatable object, or nil.
 func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) error {
 	if o.Type == elf.ET_DYN {
-		syms, err := o.DynamicSymbols()
-		if err == nil {
-			n.addDefinitions(syms, n.exported)
-		}
-		return err
+		return n.addExports(o)
 	}
 	if n.empty == nil {
 		if err := n.begin(o, m); err != nil {
@@ -105,20 +101,24 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 	if err := n.notes.Add(o, m); err != nil {
 		return err
 	}
-	needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
-	if found, err := o.NamesContain(needles); err != nil || !found {
-		return err
+	if scan == nil {
+		needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+		if found, err := o.NamesContain(needles); err != nil || !found {
+			return err
+		}
 	}
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
 	}
-	n.addDefinitions(syms, n.defined)
-	n.addSources(syms)
+	uses := n.addSymbols(syms)
 	if err := n.addCalls(o, scan); err != nil {
 		return err
 	}
-	return n.addRecords(o, syms)
+	if len(uses.hidden) == 0 && !uses.more {
+		return nil // the records say nothing new
+	}
+	return n.addRecords(o, uses.hidden)
 }
 
 // Merge takes in what another has taken in.
@@ -159,28 +159,60 @@ func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	return err
 }
 
-func (n *Need) addDefinitions(syms *elfreloc.Symbols, to map[string]bool) {
+// addExports takes in what a shared library defines for others.
+func (n *Need) addExports(o *elfreloc.Object) error {
+	syms, err := o.DynamicSymbols()
+	if err != nil {
+		return err
+	}
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		tail := syms.Tail(i)
-		if !strings.HasPrefix(tail, n.opts.ProbePrefix) && !strings.HasPrefix(tail, providerPrefix) {
-			continue
-		}
-		if s := syms.At(i); s.Section != 0 {
-			to[s.Name] = true
+		if name := syms.Name(i); n.isObject(name) && syms.At(i).Section != 0 {
+			n.exported[name] = true
 		}
 	}
+	return nil
 }
 
-// addSources takes in of which providers an object defines probes. Weak definitions come
-// with a use, those of DTRACE_PROBE and of New, and tell nothing of other names.
-func (n *Need) addSources(syms *elfreloc.Symbols) {
+// isObject reports whether a symbol's name is one of a probe object or a provider.
+func (n *Need) isObject(name string) bool {
+	return strings.HasPrefix(name, n.opts.ProbePrefix) || strings.HasPrefix(name, providerPrefix)
+}
+
+// uses are the probe objects that symbols of an object may be of.
+type uses struct {
+	more   bool            // some were not met before
+	hidden map[string]bool // those that the object hides; nil for none
+}
+
+// addSymbols takes in what a relocatable object defines, and of which providers it defines
+// probes. Weak definitions come with a use, those of DTRACE_PROBE and of New, and say
+// nothing of other names.
+func (n *Need) addSymbols(syms *elfreloc.Symbols) (u uses) {
 	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		id, ok := strings.CutPrefix(syms.Name(i), n.opts.ProbePrefix)
-		provider, _, named := strings.Cut(id, "___")
-		if ok && named && syms.At(i).Section != 0 && syms.At(i).Bind == elf.STB_GLOBAL {
+		name := syms.Name(i)
+		if !n.isObject(name) {
+			continue
+		}
+		s := syms.At(i)
+		if v := s.Visibility(); v == elf.STV_HIDDEN || v == elf.STV_INTERNAL {
+			if u.hidden == nil {
+				u.hidden = map[string]bool{}
+			}
+			u.hidden[name] = true
+		}
+		if s.Section <= 0 { // a common symbol's place is not known yet
+			u.more = u.more || n.probes[name] == nil
+		}
+		if s.Section == 0 {
+			continue
+		}
+		n.defined[name] = true
+		id, ok := strings.CutPrefix(name, n.opts.ProbePrefix)
+		if provider, _, named := strings.Cut(id, "___"); ok && named && s.Bind == elf.STB_GLOBAL {
 			n.sources[provider] = true
 		}
 	}
+	return u
 }
 
 // Unknown is a probe that nothing in a link defines, though a source in it defines others
@@ -254,8 +286,9 @@ func (n *Need) addProbe(object, id, user string) *probe {
 	return n.probes[object]
 }
 
-// addRecords takes in the probes that the records of a conversion refer to.
-func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
+// addRecords takes in the probes that the records of a conversion refer to. The object
+// hides some of the symbols of probe objects.
+func (n *Need) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
 	if n.machine == nil {
 		return nil // then it is not converted
 	}
@@ -263,30 +296,24 @@ func (n *Need) addRecords(o *elfreloc.Object, syms *elfreloc.Symbols) error {
 	if err != nil {
 		return err
 	}
-	used := map[string]bool{}
-	for _, l := range n.opts.Layouts {
-		entries, faults, err := l.Read(im)
-		if err != nil {
+	add := func(e *linkerset.Entry, fault *linkerset.Fault) error {
+		if fault != nil {
+			return fault
+		}
+		if !e.Probe.Undefined {
+			return nil
+		}
+		if err := n.addRecord(o, e); err != nil {
 			return err
 		}
-		if len(faults) > 0 {
-			return faults[0]
+		if hidden[e.Probe.Symbol] {
+			n.probes[e.Probe.Symbol].hidden = true
 		}
-		for i := range entries {
-			if e := &entries[i]; e.Probe.Undefined {
-				if err := n.addRecord(o, e); err != nil {
-					return err
-				}
-				used[e.Probe.Symbol] = true
-			}
-		}
+		return nil
 	}
-	for i := syms.FirstGlobal(); i < syms.Len() && len(used) > 0; i++ {
-		if name := syms.Name(i); used[name] {
-			switch syms.Nameless(i).Visibility() {
-			case elf.STV_HIDDEN, elf.STV_INTERNAL:
-				n.probes[name].hidden = true
-			}
+	for _, l := range n.opts.Layouts {
+		if err := l.Each(im, add); err != nil {
+			return err
 		}
 	}
 	return nil

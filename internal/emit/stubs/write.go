@@ -217,7 +217,7 @@ func IsGenerated(o *elfreloc.Object) (bool, error) {
 	}
 	files, ours := 0, false
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		if s := syms.Nameless(i); s.Type == elf.STT_FILE {
+		if s := syms.At(i); s.Type == elf.STT_FILE {
 			files++
 			ours = syms.Name(i) == source
 		}

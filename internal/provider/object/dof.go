@@ -153,7 +153,7 @@ func (t *Target) addDOF(e *elfreloc.Edit, d DOF) error {
 	}
 	section := e.AddSection(elfreloc.NewSection{
 		Name: dof.SectionName, Type: dof.SectionType, Flags: elf.SHF_ALLOC, Align: dof.SectionAlign, Data: data,
-		Relocs: true, Rela: true, Expect: len(fixups),
+		Relocs: true, Rela: true,
 	})
 	if err := t.addSymbol(e, d, elfreloc.Symbol{Name: d.symbol(), Type: elf.STT_OBJECT, Section: section, Size: uint64(len(data))}); err != nil {
 		return err

@@ -52,7 +52,7 @@ func sourceFiles(o *elfreloc.Object) (files int, ours bool) {
 		return 0, false
 	}
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		if s := syms.Nameless(i); s.Type == elf.STT_FILE {
+		if s := syms.At(i); s.Type == elf.STT_FILE {
 			files++
 			ours = syms.Name(i) == source
 		}

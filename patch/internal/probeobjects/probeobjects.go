@@ -27,28 +27,28 @@ type local struct {
 }
 
 // Find finds the wanted probe objects, whose names all begin with prefix.
-func Find(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) *Objects {
+func Find(o *elfreloc.Object, prefix string, wanted map[string]bool) (*Objects, error) {
 	p := &Objects{globals: map[string]uint32{}, defined: map[string]image.Ref{}, locals: map[string][]local{}, files: map[int]int{}}
-	if !syms.Mentions(prefix) {
-		return p
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
 	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if !strings.HasPrefix(syms.Tail(i), prefix) {
+	if named, err := o.NamesContain([][]byte{[]byte(prefix)}); err != nil || !named {
+		return p, err
+	}
+	for i, s := range syms.WithPrefix(prefix) {
+		if i < syms.FirstGlobal() || !wanted[s.Name] {
 			continue
 		}
-		name := syms.Name(i)
-		if !wanted[name] {
-			continue
+		if p.globals[s.Name] == 0 {
+			p.globals[s.Name] = uint32(i)
 		}
-		if p.globals[name] == 0 {
-			p.globals[name] = uint32(i)
-		}
-		if s := syms.Nameless(i); s.Defined() {
-			p.defined[name] = image.Ref{Symbol: name, Addr: image.Addr{Section: s.Section, Offset: s.Value}}
+		if s.Defined() {
+			p.defined[s.Name] = image.Ref{Symbol: s.Name, Addr: image.Addr{Section: s.Section, Offset: s.Value}}
 		}
 	}
 	p.findLocals(syms, prefix, wanted)
-	return p
+	return p, nil
 }
 
 // Global returns the global symbol of a probe object, defined or not.
@@ -84,16 +84,16 @@ func (p *Objects) Local(name string, function resolve.Function) (symbol int, glo
 func (p *Objects) findLocals(syms *elfreloc.Symbols, prefix string, wanted map[string]bool) {
 	file := 0
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		switch typ := elf.ST_TYPE(syms.Info(i)); {
-		case typ == elf.STT_FILE:
+		switch s := syms.At(i); {
+		case s.Type == elf.STT_FILE:
 			file = i
-		case typ != elf.STT_SECTION && strings.Contains(syms.Name(i), prefix):
-			p.addLocal(local{symbol: i, file: file}, syms.At(i), prefix, wanted)
+		case s.Type != elf.STT_SECTION && strings.Contains(s.Name, prefix):
+			p.addLocal(local{symbol: i, file: file}, s, prefix, wanted)
 		}
 	}
-	for i := max(1, syms.FirstGlobal()); i < syms.Len(); i++ {
-		if strings.HasPrefix(syms.Tail(i), mangledPrefix) && strings.Contains(syms.Name(i), prefix) {
-			p.addLocal(local{symbol: i, global: true}, syms.At(i), prefix, wanted)
+	for i, s := range syms.WithPrefix(mangledPrefix) {
+		if i >= syms.FirstGlobal() && strings.Contains(s.Name, prefix) {
+			p.addLocal(local{symbol: i, global: true}, s, prefix, wanted)
 		}
 	}
 	if len(p.locals) > 0 {
@@ -141,17 +141,11 @@ func trimNumber(name string, wanted map[string]bool) string {
 func (p *Objects) readFiles(syms *elfreloc.Symbols) {
 	file := 0
 	for i := 1; i < syms.FirstGlobal(); i++ {
-		if elf.ST_TYPE(syms.Info(i)) == elf.STT_FILE {
+		if syms.At(i).Type == elf.STT_FILE {
 			file = i
 		}
 		p.files[i] = file
 	}
-}
-
-// isOf reports whether the name of a probe object tells that it is local to a function. A
-// clone or a part of a function uses the probe objects of its source.
-func (l *local) isOf(function resolve.Function) bool {
-	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
 }
 
 // choose returns the candidate for a function, nil where several files have one and
@@ -182,4 +176,10 @@ func (p *Objects) choose(function resolve.Function, candidates []local) *local {
 		return &candidates[0]
 	}
 	return nil
+}
+
+// isOf reports whether the name of a probe object tells that it is local to a function. A
+// clone or a part of a function uses the probe objects of its source.
+func (l *local) isOf(function resolve.Function) bool {
+	return l.function != "" && (sameFunction(l.function, function.Name) || sameFunction(l.function, function.Raw))
 }

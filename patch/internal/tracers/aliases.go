@@ -29,11 +29,11 @@ type Aliases struct {
 func NewAliases(o *elfreloc.Object, directory string) (*Aliases, error) {
 	a := &Aliases{o: o, directory: directory, have: map[image.Addr]string{}}
 	syms, err := o.Symbols()
-	if err != nil || !syms.Mentions(AliasPrefix) {
+	if err != nil {
 		return a, err
 	}
-	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
-		if s := syms.At(i); s.Defined() && len(s.Name) > len(AliasPrefix) && s.Name[:len(AliasPrefix)] == AliasPrefix {
+	for i, s := range syms.WithPrefix(AliasPrefix) {
+		if i >= syms.FirstGlobal() && s.Defined() && len(s.Name) > len(AliasPrefix) {
 			a.have[image.Addr{Section: s.Section, Offset: s.Value}] = s.Name
 		}
 	}
@@ -55,7 +55,7 @@ func (a *Aliases) Name(f resolve.Function) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if elf.ST_BIND(syms.Info(f.Symbol)) == elf.STB_WEAK {
+	if syms.At(f.Symbol).Bind == elf.STB_WEAK {
 		return AliasPrefix + "." + f.Raw, nil
 	}
 	if a.id == "" {

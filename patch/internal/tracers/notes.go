@@ -48,18 +48,6 @@ func NewWriter(probes *Probes, e *elfreloc.Edit, warn func(error)) *Writer {
 	return w
 }
 
-// declaration returns the parameters of a stub that debug information declares.
-// Faults in it do not keep an object from being converted.
-func (w *Writer) declaration(s Stub) ([]lines.Parameter, bool) {
-	declared, fault := w.probes.prototypes()
-	if fault != nil && !w.warned {
-		w.warn(fault)
-		w.warned = true
-	}
-	params, ok := declared[s.Name]
-	return params, ok
-}
-
 // longestNames bounds a probe's provider and name together, in bytes. gdb, bpftrace,
 // perf and bcc list names that are a little longer; much longer ones are untested.
 const longestNames = 8192
@@ -122,6 +110,18 @@ func (w *Writer) types(s Stub, args []linkerset.Argument) (types []stapsdt.Type,
 		return types, true
 	}
 	return stapsdt.Words(m), false
+}
+
+// declaration returns the parameters of a stub that debug information declares.
+// Faults in it do not keep an object from being converted.
+func (w *Writer) declaration(s Stub) ([]lines.Parameter, bool) {
+	declared, fault := w.probes.prototypes()
+	if fault != nil && !w.warned {
+		w.warn(fault)
+		w.warned = true
+	}
+	params, ok := declared[s.Name]
+	return params, ok
 }
 
 // Add writes the notes of the sites of one text section, in each format that is wanted, and

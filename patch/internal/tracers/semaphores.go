@@ -89,12 +89,13 @@ func (p *Semaphores) Len() int {
 // useNamed makes the semaphores use the symbols that have their names.
 func (p *Semaphores) useNamed() error {
 	syms, err := p.probes.object.Symbols()
-	if err != nil || !syms.Mentions(stapsdt.SemaphoreSuffix) {
+	if err != nil {
 		return err
 	}
 	for i := 1; i < syms.Len(); i++ {
-		s := p.byName[syms.Name(i)]
-		if typ := elf.ST_TYPE(syms.Info(i)); s == nil || typ == elf.STT_FILE || typ == elf.STT_SECTION {
+		sym := syms.At(i)
+		s := p.byName[sym.Name]
+		if s == nil || sym.Type == elf.STT_FILE || sym.Type == elf.STT_SECTION {
 			continue
 		}
 		if err := p.useSymbol(s, uint32(i), true); err != nil {
@@ -170,11 +171,6 @@ func (p *Semaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
 	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.probes.object.Sections[sym.Section])
 }
 
-// wanted reports whether the object has to define a semaphore.
-func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.noted && o.AllSemaphores)
-}
-
 // Room is arch.Env.Semaphore for calls of a kind of a probe. That two bytes of zero are
 // behind a semaphore is known of those alone that this object makes, or a guard in it.
 func (p *Semaphores) Room(id string, kind arch.Kind) int {
@@ -223,6 +219,11 @@ func (p *Semaphores) Add(e *elfreloc.Edit) (Symbols, error) {
 		symbols.byName[s.name] = sym
 	}
 	return symbols, nil
+}
+
+// wanted reports whether the object has to define a semaphore.
+func (s *semaphore) wanted(o *Options) bool {
+	return !s.defined && (s.tested || s.noted && o.AllSemaphores)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in

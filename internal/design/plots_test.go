@@ -1,0 +1,45 @@
+package design_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The pictures of docs/cost.md are of the tables that are there: scripts/plot puts their digest
+// into each.
+func TestPlotsAreCurrent(t *testing.T) {
+	page, err := os.ReadFile("../../docs/results/cost.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []byte
+	for line := range bytes.Lines(page) {
+		if line[0] == '|' {
+			tables = append(tables, line...)
+		}
+	}
+	files, err := filepath.Glob("../../docs/results/cost-*.svg")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	shown, err := os.ReadFile("../../docs/cost.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		plot, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(plot, fmt.Appendf(nil, "sha256 %x ", sha256.Sum256(tables))) {
+			t.Errorf("%s is of other tables; run: cd scripts/plot && go run . ../../docs/results", file)
+		}
+		if !bytes.Contains(shown, []byte("](results/"+filepath.Base(file)+")")) {
+			t.Errorf("docs/cost.md does not show %s", filepath.Base(file))
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package patch
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/patch/internal/tracers"
+)
+
+// Site is a reference with its disabled form.
+type Site struct {
+	Reference
+	Change arch.Change
+	// Operands say where the arguments of a marked nop are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
+	// Shared reports that the relocation is that of another site, too: a stub's address was
+	// loaded once for both.
+	Shared bool
+}
+
+// addSite plans one site of a reference: what Decode has found, or an error.
+func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tracers.Operands) error {
+	if err != nil && !isRefusal(err) {
+		return err
+	}
+	ref := &s.Reference
+	if err == nil && t.Encoding(site.Offset) == arch.Data {
+		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
+	}
+	if err == nil {
+		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
+	}
+	if err == nil {
+		site.Code = p.keep(site.Code) // and let go of the window
+		s.Change, err = p.disable(ref, site, t)
+		if err != nil && !isRefusal(err) {
+			return err
+		}
+	}
+	if err == nil && site.Form == arch.Nop {
+		s.Operands, err = found.Lookup(ref.place())
+	}
+	if err != nil {
+		p.refuse(ref, err)
+		return nil
+	}
+	p.Sites = append(p.Sites, s)
+	return nil
+}
+
+// disable gives the disabled form of a site, with the text around it.
+func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
+	if p.Options.DOF != nil {
+		return p.disableDOF(ref, site)
+	}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
+		if env.Returns, err = p.returns(ref.Relocs); err != nil {
+			return change, err
+		}
+	}
+	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
+}
+
+// refuse notes what is refused: once, where it is the whole object that does not fit.
+func (p *Plan) refuse(ref *Reference, err error) {
+	r, ok := errors.AsType[*arch.Refusal](err)
+	ofObject := ok && r.Object
+	if ofObject && p.objectRefused {
+		return
+	}
+	p.objectRefused = p.objectRefused || ofObject
+	if len(p.Refused) == maxRefused {
+		p.more++
+		return
+	}
+	p.Refused = append(p.Refused, Refusal{*ref, err})
+}
+
+// refusal makes an error of a refusal, or nil of none.
+func refusal(r *arch.Refusal) error {
+	if r == nil {
+		return nil
+	}
+	return r
+}
+
+// isRefusal distinguishes a refusal from an error of the object.
+func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
+
+// usualSite is a length in bytes that few sites exceed.
+const usualSite = 8
+
+// keep copies bytes to where those of all sites are.
+func (p *Plan) keep(code []byte) []byte {
+	at := len(p.code)
+	p.code = append(p.code, code...)
+	return p.code[at:len(p.code):len(p.code)]
+}
+
+// returns finds the relocations against the return thunk in a section.
+func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
+	if found, ok := p.thunks[rs.Index]; ok {
+		return found, nil
+	}
+	syms, err := p.Scan.Object.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	wanted := make([]bool, syms.Len())
+	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
+		wanted[i] = syms.Name(i) == p.Thunk
+	}
+	var found []arch.Reloc
+	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
+		if wanted[r.Sym] {
+			found = append(found, machineReloc(r))
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b arch.Reloc) int { return cmp.Compare(a.Offset, b.Offset) })
+	if p.thunks == nil {
+		p.thunks = make(map[int][]arch.Reloc)
+	}
+	p.thunks[rs.Index] = found
+	return found, err
+}
+
+func machineReloc(r elfreloc.Relocation) arch.Reloc {
+	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
+}
+
+// textReader reads code around sites, through one buffer for sites that are
+// close to each other.
+type textReader struct {
+	object  *elfreloc.Object
+	window  uint64                  // of the machine
+	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
+	section int
+	text    arch.Text
+	buffer  []byte
+	relocs  []arch.Reloc // of the last site, to be reused
+}
+
+const textBuffer = 64 << 10
+
+// around returns a text that has the machine's window on both sides of off, where the
+// section has it.
+func (t *textReader) around(section int, off uint64) (arch.Text, error) {
+	size := t.object.Sections[section].Size
+	from := off - min(off, t.window)
+	to := min(size, off+min(t.window, size)) // off may be any number
+	if from >= to {
+		return arch.Text{}, nil
+	}
+	if t.section == section && t.text.Start <= from && to <= t.text.Start+uint64(len(t.text.Code)) {
+		return t.text, nil
+	}
+	n := min(size-from, textBuffer)
+	if uint64(cap(t.buffer)) < n {
+		t.buffer = make([]byte, n)
+	}
+	code := t.buffer[:n]
+	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
+		return arch.Text{}, err
+	}
+	t.section, t.text = section, arch.Text{Code: code, Start: from, Attributes: t.text.Attributes}
+	if m := t.maps[section]; m != nil {
+		t.text.Map = *m
+	}
+	return t.text, nil
+}
