@@ -137,6 +137,7 @@ func (p program) provider(t *testing.T) string {
 // TestDTraceLinks links notes for DTrace alone in all ways, beside a provider's note.
 func TestDTraceLinks(t *testing.T) {
 	all := product.New("compiler", "linker", "mode")
+	all.Singly = true // TestLinks has the pairs
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-DSDT_CALLS")
 		objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)

@@ -69,7 +69,7 @@ func eachGuards(t *testing.T, modes []string, test func(t *testing.T, g guards))
 }
 
 // someGuards is eachGuards for a test of a tracer: what linkers make of guards in each mode,
-// TestGuardsUnderGDB and TestGuardsFromTheStart show.
+// TestGuardsUnderGDB shows.
 func someGuards(t *testing.T, modes []string, test func(t *testing.T, g guards)) {
 	all := productOfGuards(modes, test)
 	all.Singly = true
@@ -131,7 +131,7 @@ func TestGuardsFromTheStart(t *testing.T) {
 			t.Errorf("bpftrace has %d hits: %s", len(hits), out)
 		}
 	})
-	eachGuards(t, guardModes, func(t *testing.T, g guards) {
+	someGuards(t, guardModes, func(t *testing.T, g guards) {
 		tools.Need(t, "gdb")
 		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
 			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"

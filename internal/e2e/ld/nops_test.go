@@ -22,7 +22,7 @@ var (
 // Marked nops in objects without code: the compiler lists the stubs, because they are
 // operands of the assembly.
 func TestNopsLTO(t *testing.T) {
-	tracers := tools.Root("internal", "e2e", "tracers", "testdata")
+	tracers := tools.Root("internal", "e2e", "attach", "testdata")
 	all := product.New("compiler", "linker", "flag", "mode")
 	for _, lto := range append(toolchains.LTOs(),
 		toolchains.LTO{Compiler: toolchains.GCC, Linker: toolchains.AMD64.Linker("bfd"), Flag: "-flto -ffat-lto-objects"},

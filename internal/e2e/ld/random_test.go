@@ -19,7 +19,7 @@ import (
 
 // randomLinks is how many random links a run of the tests compares, unless the
 // environment variable SDTCONVERT_ATTACK has another number.
-const randomLinks = 160
+const randomLinks = 120
 
 // mayRefuse is what the wrapper says where it refuses a link that the linker takes.
 var mayRefuse = []string{

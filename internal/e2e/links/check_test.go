@@ -23,7 +23,7 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 	for _, line := range tools.Lines(t, m.objdump(), "-d", "--no-show-raw-insn", im.path) {
 		whole := im.pair(before, line)
 		before = line
-		if !mayBranch(whole) {
+		if !im.mayCall(whole) {
 			continue
 		}
 		match := branch.FindStringSubmatch(whole)
@@ -49,11 +49,16 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 	return sites
 }
 
-// mayBranch is whether branch may match a line. Few lines of a program need the expression.
-func mayBranch(line string) bool {
+// mayCall is whether a line may be a branch to a stub, as few lines of a program are: its
+// label has the stub's name, or it goes through a slot, or through code with any label.
+func (im *image) mayCall(line string) bool {
 	_, instruction, _ := strings.Cut(line, ":")
 	instruction = strings.TrimLeft(instruction, " \t")
-	return instruction != "" && strings.ContainsRune("abcdjnr", rune(instruction[0])) && strings.ContainsAny(instruction, "<*")
+	if instruction == "" || !strings.ContainsRune("abcdjnr", rune(instruction[0])) {
+		return false
+	}
+	return strings.Contains(instruction, "__dtrace_") || strings.Contains(instruction, "*") ||
+		im.file.Machine == elf.EM_PPC64 && strings.Contains(instruction, "<")
 }
 
 // pair returns a line for two, where the first begins the distance of a jump that the

@@ -149,6 +149,7 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 // converts the result: the old sites stay, the new ones come.
 func TestConvertAgain(t *testing.T) {
 	all := product.New(dimensions("layout", "linker")...)
+	all.Singly = true // TestMerge and TestMergeLayouts have the pairs
 	for _, c := range here(amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.Clang, "-O2"), crossCompiler(riscv64, toolchains.Clang, "-O2"), crossCompiler(s390x, toolchains.Clang, "-Os")) {
 		for _, l := range layouts {
 			for _, ld := range c.machine.linkers {

@@ -103,7 +103,7 @@ func checkExtended(t *testing.T, object string, want bool) {
 func linkMany(t *testing.T, before, after string) {
 	c := compiler{machine: amd64, cc: toolchains.GCC}
 	stub, probe := c.object(t, "many.c", "-DSTUB"), c.object(t, "many.c")
-	for _, ld := range product.Some(t.Name(), amd64.linkers, 2) {
+	for _, ld := range product.Some(t.Name(), amd64.linkers, 1) {
 		t.Run(ld.Name, func(t *testing.T) {
 			tools.Need(t, ld.Path)
 			twin, err := link(amd64, ld, "many", []string{"-pie"}, before, stub)

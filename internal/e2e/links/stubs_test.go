@@ -87,7 +87,11 @@ func TestStubs(t *testing.T) {
 // checkUnconverted runs the program with made stubs, and looks for their calls.
 func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 	m := c.compiler.machine
-	for _, stubs := range []string{makeStubs(t, p.probed), assembledStubs(t, c.compiler, p.probed)} {
+	ways := []string{assembledStubs(t, c.compiler, p.probed)}
+	if product.All() { // else the converted program alone has the object, which says the same
+		ways = append(ways, makeStubs(t, p.probed))
+	}
+	for _, stubs := range ways {
 		got, err := c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs))
 		if err != nil {
 			t.Fatal(err)
@@ -115,6 +119,7 @@ func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
 // told of: they win.
 func TestStubsLeaveRealDefinitions(t *testing.T) {
 	all := product.New(dimensions("layout", "linker", "mode", "stubs first")...)
+	all.Singly = true // TestStubs has the pairs
 	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2"), crossCompiler(arm, toolchains.GCC, "-O2"), crossCompiler(arm64, toolchains.GCC, "-O2"), crossCompiler(i386, toolchains.GCC, "-O2"), crossCompiler(loong64, toolchains.GCC, "-O2"), crossCompiler(ppc64, toolchains.GCC, "-O2"), crossCompiler(ppc64le, toolchains.GCC, "-O2"), crossCompiler(riscv64, toolchains.GCC, "-O2"), crossCompiler(s390x, toolchains.GCC, "-O2")},
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {

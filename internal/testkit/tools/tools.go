@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +193,7 @@ func Main(m *testing.M, short string, prepare func(scratch, converter string) er
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	debug.SetGCPercent(400) // these processes live for seconds
 	return m.Run()
 }
 
