@@ -13,8 +13,6 @@ import (
 	"sdtconvert/arch/machines"
 )
 
-var kinds = []arch.Kind{arch.Probe, arch.Enabled}
-
 // each runs a test for each machine of the table, with the machine's own cases.
 func each(t *testing.T, test func(t *testing.T, m arch.Machine, c *cases)) {
 	all := machines.All()
@@ -284,7 +282,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.taken {
 			var got []string
-			for _, k := range kinds {
+			for _, k := range arch.Kinds {
 				if _, ok := m.Disabled(arch.Text{Code: l.code}, 0, k); ok {
 					got = append(got, []string{arch.Probe: "probe", arch.Enabled: "enabled"}[k])
 				}

@@ -54,7 +54,7 @@ May be repeated.`}
 		help:   "findings in FILE are known, and do not count as errors",
 		manual: `Do not count the findings that this file has.`}
 	writeBaselineOption = &option{name: "write-baseline", value: "FILE", complete: completeFile,
-		help:   "write all findings to FILE, and do not fail because of them",
+		help:   "write all errors to FILE, and do not fail because of them",
 		manual: `Write all errors to this file, and do not fail because of them.`}
 	formatOption = &option{name: "format", value: "FORMAT",
 		help:    "text (default), json, sarif (2.1.0), or github, for annotations of the lines",

@@ -8,10 +8,9 @@ import (
 
 // Format is a form that reports are written in.
 //
-// A new one is a file with a type that implements this, a line in formats, its name in
-// cmd/sdtconvert's formatOption, and a paragraph in docs/check.md. Names from
-// files may hold anything, so it has to escape what would end a line or a value
-// (package message has OneLine). TestFormats holds each against hostile reports.
+// CONTRIBUTING.md has the steps to add one. Names from files may hold anything, so it has
+// to escape what would end a line or a value (package message has OneLine). TestFormats
+// holds each against hostile reports.
 type Format interface {
 	// Write writes all of a report, which is not to be modified.
 	Write(w io.Writer, r *Report) error
