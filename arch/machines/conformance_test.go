@@ -282,7 +282,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.taken {
 			var got []string
-			for _, k := range arch.Kinds {
+			for k := range arch.Kinds {
 				if _, ok := m.Disabled(arch.Text{Code: l.code}, 0, k); ok {
 					got = append(got, []string{arch.Probe: "probe", arch.Enabled: "enabled"}[k])
 				}

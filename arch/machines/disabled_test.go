@@ -115,7 +115,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 		}
 		helper := false
 		for _, s := range c.sites {
-			for _, k := range arch.Kinds {
+			for k := range arch.Kinds {
 				for _, returns := range []bool{false, true} {
 					if returns && (m.Traits().ReturnThunk.Symbol == "" || s.form == arch.Call || s.form == arch.Nop) {
 						continue
@@ -238,7 +238,7 @@ func TestSitesAreNotDisabled(t *testing.T) {
 				continue
 			}
 			_, jumps := m.Branch(text, off)
-			for _, k := range arch.Kinds {
+			for k := range arch.Kinds {
 				if jumps && (k == arch.Enabled || s.form == arch.Tail) {
 					continue
 				}

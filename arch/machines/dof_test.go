@@ -22,7 +22,7 @@ func TestDOFFormsAreFoundAgain(t *testing.T) {
 		}
 		some = true
 		for _, s := range c.sites {
-			for _, k := range arch.Kinds {
+			for k := range arch.Kinds {
 				for _, filler := range fillers {
 					checkDOF(t, d, s, k, filler)
 				}
@@ -76,7 +76,7 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 			t.Errorf("%s as % x: %#x is of %+v, %v", s.name, change.New, change.Record, recorded, ok)
 		}
 	}
-	for _, other := range arch.Kinds {
+	for other := range arch.Kinds {
 		if _, ok := d.DisabledDOF(text, field, other); ok && other != k {
 			t.Errorf("%s: % x is of both kinds", s.name, change.New)
 		}

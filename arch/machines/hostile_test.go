@@ -25,7 +25,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 		if off := site.Offset - start; off > uint64(len(code)) || uint64(len(site.Code)) > uint64(len(code))-off {
 			t.Fatalf("% x at %#x, relocation %+v: a site of %d bytes at %#x", code, start, relocs, len(site.Code), site.Offset)
 		}
-		for _, k := range arch.Kinds {
+		for k := range arch.Kinds {
 			for _, env := range []arch.Env{{Text: text}, {Text: text, Armable: true}, {Text: text, Semaphore: 2}, {Text: text, Semaphore: 4, ReturnThunk: true}, {Text: text, ReturnThunk: true, Returns: relocs}, {ReturnThunk: true, Returns: relocs}} {
 				change, err := m.Disable(site, k, env)
 				if err == nil && (len(change.New) != len(site.Code) || change.Record-site.Offset >= uint64(len(change.New))) {
@@ -34,7 +34,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 			}
 		}
 	}
-	for _, k := range arch.Kinds {
+	for k := range arch.Kinds {
 		site, ok := m.Disabled(text, off, k)
 		if ok && !slices.Equal(text.At(site.Offset, len(site.Code)), site.Code) {
 			t.Fatalf("% x at %#x: taken for a site with % x at %#x", code, start, site.Code, site.Offset)
@@ -62,7 +62,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 func surviveDOF(t testing.TB, m arch.DOFMachine, text arch.Text, off uint64) {
 	t.Helper()
 	for _, find := range []func(arch.Text, uint64, arch.Kind) (arch.Site, bool){m.DisabledDOF, m.RecordedDOF} {
-		for _, k := range arch.Kinds {
+		for k := range arch.Kinds {
 			site, ok := find(text, off, k)
 			if ok && !slices.Equal(text.At(site.Offset, len(site.Code)), site.Code) {
 				t.Fatalf("% x at %#x: taken for a site with % x at %#x", text.Code, text.Start, site.Code, site.Offset)

@@ -20,7 +20,7 @@ import (
 // allStubs returns the stubs that a machine may be asked for.
 func allStubs(m arch.Machine) []arch.Stub {
 	var all []arch.Stub
-	for _, k := range arch.Kinds {
+	for k := range arch.Kinds {
 		for _, pad := range []bool{false, true} {
 			for _, to := range []string{"", thunk} {
 				if (!pad || m.Traits().Features.LandingPad != 0) && (to == "" || m.Traits().ReturnThunk.Symbol != "") {

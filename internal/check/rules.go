@@ -92,7 +92,7 @@ var (
 	SemaphoreSection = &Rule{"semaphore-section", Note, "a semaphore is not in .probes",
 		"The source names another section, or a linker script puts .probes into one. bcc does not raise it.",
 		"Leave semaphores in .probes."}
-	EarlySemaphore = &Rule{"early-semaphore", Note, "a semaphore is lost that is raised before the program starts",
+	EarlySemaphore = &Rule{"early-semaphore", Note, "what tracers count before the program starts is lost",
 		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
 		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
