@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	tools.Short(`TestInstall`)
+	tools.Short(`TestInstallHelp`) // others build the program in another way than tests do, from its first package on
 	os.Exit(m.Run())
 }
 
