@@ -113,7 +113,7 @@ func (e *Edit) Changed() bool {
 }
 
 // Patch replaces bytes of a section. It panics if a patch changes their length. Two
-// patches of the same byte are an error of Save.
+// patches of the same byte are an error of Save. The slice is the Edit's from now on.
 func (e *Edit) Patch(sec int, patches ...Patch) {
 	for i := range patches {
 		if len(patches[i].Old) != len(patches[i].New) {
@@ -162,6 +162,7 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 }
 
 // SetRelocations replaces entries of a relocation section. An entry is set or deleted once.
+// The slice is the Edit's from now on.
 func (e *Edit) SetRelocations(rs RelocSection, entries ...RelocationEntry) {
 	if len(entries) > 0 {
 		re := e.relocEdit(rs)

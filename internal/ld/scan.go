@@ -98,13 +98,21 @@ const neighbours = 16
 // neighbours looks at files that follow each other on the line. Their parts stay in the
 // order of the line: what is behind a file that is not read here has another.
 func (s *scanner) neighbours(inputs []*linkInput) {
-	p := newPart(s.options)
+	p := s.newPart()
 	for _, in := range inputs {
 		s.scan(in, p)
 		if in.names && in.part == nil {
-			p = newPart(s.options)
+			p = s.newPart()
 		}
 	}
+}
+
+// newPart returns the part of no files yet, or nil for a link that asks for none.
+func (s *scanner) newPart() *part {
+	if s.line.Relocatable {
+		return nil
+	}
+	return newPart(s.options)
 }
 
 // included returns the files that scripts among inputs name.
@@ -195,7 +203,7 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 		}
 		return err
 	}
-	if p != nil && in.names && !in.probes && !s.line.Relocatable {
+	if p != nil && in.names && !in.probes {
 		in.part = p
 		p.err = errors.Join(p.err, p.add(s.options, o, &patch.Scan{}))
 	}
@@ -204,7 +212,7 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 
 // archive looks at the members of an archive, until one is found to have probes.
 func (s *scanner) archive(in *linkInput, f *input.File) error {
-	p := newPart(s.options)
+	p := s.newPart()
 	lib, err := f.Archive(input.Options{})
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
@@ -220,7 +228,7 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 	case err == errProbes:
 		return nil
 	case err == nil:
-		if in.names && !s.line.Relocatable {
+		if in.names {
 			in.part = p
 		}
 		return nil
@@ -252,7 +260,7 @@ func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err er
 	if err != nil {
 		return s.mentions(src.Mentions)
 	}
-	if p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL && !s.line.Relocatable {
+	if p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL {
 		p.err = p.add(s.options, o, &patch.Scan{})
 	}
 	return names, probes, nil
