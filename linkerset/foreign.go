@@ -51,6 +51,13 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		if !mayHoldRecords(sec) || isOf(known, sec) {
 			continue
 		}
+		if o.Type == elf.ET_REL {
+			if may, err := relocatedAsRecords(o, i); err != nil {
+				return nil, err
+			} else if !may {
+				continue
+			}
+		}
 		if im == nil {
 			var err error
 			if im, err = image.Open(o, m); err != nil {
@@ -83,6 +90,39 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 	const shape = elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_GROUP
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 && sec.Size > 0 && isIdentifier(sec.Name)
 }
+
+// relocatedAsRecords reports whether the relocations of an object's section may be those of
+// records: each word has one, and the first of them is not against code. Most sections
+// that are none need not be read any further.
+func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return false, err
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		return false, err
+	}
+	relocations, code := 0, false
+	for _, rs := range rels {
+		if rs.Target != sec {
+			continue
+		}
+		relocations += rs.Len
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			in, _ := syms.Place(int(r.Sym))
+			code = code || r.Offset == 0 && in > 0 && o.Sections[in].Executable()
+			return errEnough
+		})
+		if err != nil && err != errEnough {
+			return false, err
+		}
+	}
+	return !code && uint64(relocations) >= o.Sections[sec].Size/uint64(o.Encoding.Word()), nil
+}
+
+// errEnough ends the reading of relocations.
+var errEnough = errors.New("enough relocations")
 
 // isOf reports whether a section is one of some layouts, for their records or what these
 // point to.
