@@ -57,7 +57,7 @@ type RelocationEntry struct {
 type newSection struct {
 	Section
 	data   []byte
-	relocs []Relocation // of a relocation section
+	relocs []byte // entries of a relocation section, with symbols as the Edit has them
 	rela   bool
 }
 
@@ -190,7 +190,7 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
-		rel.relocs = append(rel.relocs, r)
+		rel.relocs = e.o.Encoding.appendReloc(rel.relocs, r, rel.rela)
 		return nil
 	}
 	rs := e.targets[sec]
@@ -285,7 +285,7 @@ func (e *Edit) AddSection(n NewSection) int {
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
 	if n.Entsize != 0 { // most tables are of addresses
-		rel.relocs = make([]Relocation, 0, len(n.Data)/e.o.Encoding.Word())
+		rel.relocs = make([]byte, 0, len(n.Data)/e.o.Encoding.Word()*int(rel.Entsize))
 	}
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA

@@ -187,8 +187,5 @@ func (s *saver) add(sec Section, data []byte) int {
 
 func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
 	r.Sym = s.numbers.final[r.Sym]
-	at := len(b)
-	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
-	s.o.Encoding.putReloc(b[at:], r, rela)
-	return b
+	return s.o.Encoding.appendReloc(b, r, rela)
 }

@@ -12,7 +12,7 @@ import (
 
 // Site is a reference with its disabled form.
 type Site struct {
-	Reference
+	*Reference
 	Change arch.Change
 	// Operands say where the arguments of a marked nop are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
@@ -27,7 +27,7 @@ func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tra
 	if err != nil && !isRefusal(err) {
 		return err
 	}
-	ref := &s.Reference
+	ref := s.Reference
 	if err == nil && t.Encoding(site.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}
