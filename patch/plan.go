@@ -75,7 +75,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps, buffer: textBuffers.Get().(*[textBuffer]byte)}
+	defer text.release()
 	if text.text.Attributes, err = s.attributes(); err != nil {
 		return nil, err
 	}

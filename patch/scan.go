@@ -200,10 +200,13 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 }
 
 // growCalls makes room for the calls among the relocations that are left in a section,
-// where so many of those read were calls.
+// where so many of those read were calls. A few say nothing about the others.
 func (s *Scan) growCalls(left, calls, read uint64) {
-	expected := left * calls / read
-	s.Calls = slices.Grow(s.Calls, int(min(left, max(expected+expected/8, usualCalls))))
+	expected := uint64(usualCalls)
+	if calls > usualCalls {
+		expected += left * calls / read * 9 / 8
+	}
+	s.Calls = slices.Grow(s.Calls, int(min(left, expected)))
 }
 
 // fixData returns what to do about a reference from a section of data.

@@ -136,8 +136,8 @@ func (f *File) hold(off, n int64) error {
 func (f *File) room(n int64) []byte {
 	if f.left() < n {
 		arena := arenas.Get().(*[]byte)
-		if int64(cap(*arena)) < n {
-			*arena = make([]byte, 0, n)
+		if int64(cap(*arena)) < n { // with room for larger files, in which it is used again
+			*arena = make([]byte, 0, min(n+n/2, max(n, LoadMax)))
 		}
 		f.arenas = append(f.arenas, arena)
 	}
