@@ -46,7 +46,7 @@ func (p *program) convert(f *flags) (bool, error) {
 		return false, err
 	}
 	o := s.conversion(len(s.files))
-	o.Elsewhere = true
+	o.Elsewhere, o.Reserve = true, reserveHeap
 	if o.Patch.HasNotes() {
 		o.Patch.ProbeSource = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}

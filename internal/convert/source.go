@@ -91,6 +91,9 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
 		return nil, err
 	}
+	if o.Source.Size >= largeObject {
+		c.reserve()
+	}
 	if mentioned != nil {
 		mentioned(o)
 	}
