@@ -95,34 +95,26 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 // records: each word has one, and the first of them is not against code. Most sections
 // that are none need not be read any further.
 func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
-	syms, err := o.Symbols()
-	if err != nil {
-		return false, err
-	}
 	rels, err := o.RelocSections()
 	if err != nil {
 		return false, err
 	}
-	relocations, code := 0, false
+	relocations := 0
 	for _, rs := range rels {
 		if rs.Target != sec {
 			continue
 		}
 		relocations += rs.Len
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			in, _ := syms.Place(int(r.Sym))
-			code = code || r.Offset == 0 && in > 0 && o.Sections[in].Executable()
-			return errEnough
-		})
-		if err != nil && err != errEnough {
+		first, section, err := o.FirstRelocation(rs)
+		if err != nil {
 			return false, err
 		}
+		if first.Offset == 0 && section > 0 && o.Sections[section].Executable() {
+			return false, nil
+		}
 	}
-	return !code && uint64(relocations) >= o.Sections[sec].Size/uint64(o.Encoding.Word()), nil
+	return uint64(relocations) >= o.Sections[sec].Size/uint64(o.Encoding.Word()), nil
 }
-
-// errEnough ends the reading of relocations.
-var errEnough = errors.New("enough relocations")
 
 // isOf reports whether a section is one of some layouts, for their records or what these
 // point to.
