@@ -29,7 +29,7 @@ type Edit struct {
 	removed  map[uint32]uint32 // removed symbols, and what takes their place
 	dropped  map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
 	added    []Symbol          // behind the last of the object
-	sectSyms map[int]uint32    // nameless section symbols by section
+	sectSyms []uint32          // nameless section symbols by section, 0 for none
 	groups   map[int]int       // group section by member
 	targets  []*RelocSection   // relocation section by target, nil for none
 }
@@ -240,12 +240,13 @@ func (e *Edit) AddSymbol(s Symbol) uint32 {
 // SectionSymbol returns the nameless STT_SECTION symbol of a section, and
 // makes it where the compiler left it out.
 func (e *Edit) SectionSymbol(sec int) uint32 {
-	i, ok := e.sectSyms[sec]
-	if !ok {
-		i = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
-		e.sectSyms[sec] = i
+	if more := sec + 1 - len(e.sectSyms); more > 0 {
+		e.sectSyms = append(e.sectSyms, make([]uint32, more)...)
 	}
-	return i
+	if e.sectSyms[sec] == 0 {
+		e.sectSyms[sec] = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
+	}
+	return e.sectSyms[sec]
 }
 
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
