@@ -159,9 +159,17 @@ func (f *File) left() int64 {
 // heldBytes returns n bytes at offset off, nil if they are not held in memory.
 func (f *File) heldBytes(off, n int64) []byte {
 	for _, s := range f.held {
-		if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
-			return s.data[at : at+n : at+n]
+		if b := s.slice(off, n); b != nil {
+			return b
 		}
+	}
+	return nil
+}
+
+// slice returns n bytes at offset off of the file, nil if they are not in the span.
+func (s span) slice(off, n int64) []byte {
+	if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
+		return s.data[at : at+n : at+n]
 	}
 	return nil
 }
