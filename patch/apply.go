@@ -180,9 +180,11 @@ func (a *applier) records(kind arch.Kind, sites []*Site) ([]linkerset.Record, er
 		} else {
 			records[i].Site = linkerset.Ref{Sym: a.e.SectionSymbol(s.Relocs.Target), Addend: int64(s.Change.Record)}
 		}
-		if noRecords {
-			continue
-		}
+	}
+	if noRecords {
+		return records, nil
+	}
+	for i, s := range sites {
 		var err error
 		if records[i].Probe, err = a.probes.probe(s); err != nil {
 			return nil, err
