@@ -92,7 +92,7 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 }
 
 // relocatedAsRecords reports whether the relocations of an object's section may be those of
-// records: each word has one, and the first of them is not against code. Most sections
+// records: each field has one, and the first of them is not against code. Most sections
 // that are none need not be read any further.
 func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
 	rels, err := o.RelocSections()
@@ -101,10 +101,17 @@ func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
 	}
 	relocations := 0
 	for _, rs := range rels {
+		if rs.Target == sec {
+			relocations += rs.Len
+		}
+	}
+	if !enoughFor(&o.Sections[sec], o.Encoding.Word(), relocations) {
+		return false, nil
+	}
+	for _, rs := range rels {
 		if rs.Target != sec {
 			continue
 		}
-		relocations += rs.Len
 		first, section, err := o.FirstRelocation(rs)
 		if err != nil {
 			return false, err
@@ -113,7 +120,23 @@ func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
 			return false, nil
 		}
 	}
-	return uint64(relocations) >= o.Sections[sec].Size/uint64(o.Encoding.Word()), nil
+	return true, nil
+}
+
+// enoughFor reports whether so many relocations are enough for the fields of records that a
+// section may hold.
+func enoughFor(sec *elfreloc.Section, word, relocations int) bool {
+	return slices.ContainsFunc(Formats(), func(f Format) bool {
+		record := formats[f].record
+		return f.fits(sec, word) && uint64(relocations) >= sec.Size/uint64(sizeOf(record, word))*uint64(len(record))
+	})
+}
+
+// fits reports whether a section has a name, flags and a size of records in a format.
+func (f Format) fits(sec *elfreloc.Section, word int) bool {
+	name, ok := strings.CutPrefix(sec.Name, formats[f].prefix)
+	l := Layout{Format: f}
+	return ok && name != "" && l.writable() == (sec.Flags&elf.SHF_WRITE != 0) && sec.Size%uint64(l.Size(word)) == 0
 }
 
 // isOf reports whether a section is one of some layouts, for their records or what these
@@ -129,16 +152,12 @@ func isOf(layouts []Layout, sec *elfreloc.Section) bool {
 // objects begin with one of the prefixes.
 func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefixes []string) (l Layout, named, ok bool) {
 	for _, f := range Formats() {
-		name, ok := strings.CutPrefix(sec.Name, formats[f].prefix)
-		if !ok || name == "" {
+		if !f.fits(sec, im.Encoding().Word()) {
 			continue
 		}
-		name, kind := kindOf(name)
+		name, kind := kindOf(strings.TrimPrefix(sec.Name, formats[f].prefix))
 		l = Layout{f, name}
 		a := image.Range{Name: sec.Name, Start: start, Size: uint64(l.Size(im.Encoding().Word()))}
-		if l.writable() != (sec.Flags&elf.SHF_WRITE != 0) || sec.Size%a.Size != 0 {
-			continue
-		}
 		if _, ok = l.readsAs(im, kind, a, prefixes); !ok { // the first record, before the rest
 			continue
 		}
