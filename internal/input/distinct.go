@@ -3,8 +3,10 @@ package input
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
+	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/paths"
 )
 
@@ -18,9 +20,11 @@ func Distinct(files []string) ([]string, error) {
 	known := make(directories)
 	seen := make(map[file]bool, len(files))
 	out := make([]string, 0, len(files))
-	for _, name := range files {
+	links := make([]bool, len(files))
+	parallel.Each(len(files), runtime.GOMAXPROCS(0), func(i int) { links[i] = isLink(files[i]) })
+	for i, name := range files {
 		real := name
-		if isLink(name) {
+		if links[i] {
 			if target, err := filepath.EvalSymlinks(name); err == nil {
 				real = target
 			}
