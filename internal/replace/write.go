@@ -236,9 +236,9 @@ func load(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 }
 
 func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
-	from, name := io.ReaderAt(src), src.Path+": "
+	from := io.ReaderAt(src)
 	if x.From != nil {
-		from, name = x.From, "" // another reader names the file itself
+		from = x.From
 	}
 	n, err := from.ReadAt(b, x.Src+at)
 	if n == len(b) {
@@ -247,5 +247,8 @@ func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 	if err == io.EOF {
 		err = input.ErrChanged
 	}
-	return fmt.Errorf("%s%w", name, err)
+	if x.From == nil { // another reader names the file itself
+		err = fmt.Errorf("%s: %w", src.Path, err)
+	}
+	return err
 }
