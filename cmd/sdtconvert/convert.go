@@ -46,7 +46,7 @@ func (p *program) convert(f *flags) (bool, error) {
 		return false, err
 	}
 	o := s.conversion(len(s.files))
-	o.Elsewhere, o.Reserve = true, reserveHeap
+	o.Elsewhere = true
 	if o.Patch.HasNotes() {
 		o.Patch.ProbeSource = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
@@ -60,7 +60,7 @@ func (p *program) convert(f *flags) (bool, error) {
 // conversion are the options of a conversion of so many files.
 func (s *settings) conversion(files int) convert.Options {
 	return convert.Options{
-		Patch: s.patch, Jobs: s.jobs, Files: files,
+		Patch: s.patch, Jobs: s.jobs, Files: files, Reserve: reserveHeap,
 		FollowThin: s.follow, DryRun: s.dryRun, Verbose: s.verbose, Manifest: s.json,
 	}
 }
