@@ -2,5 +2,5 @@
 
 package main
 
-// reserveHeap does nothing where the system does not ask for it.
+// reserveHeap does nothing: only Linux is asked for huge pages.
 func reserveHeap() {}

@@ -69,8 +69,8 @@ func (s *Source) Slice(off, n int64) []byte {
 	if s.memory != nil {
 		return s.memory[off : off+n]
 	}
-	if s.Start == 0 {
-		return s.File.Slice(off, n)
+	if s.Start == 0 || s.File.Loaded() {
+		return s.File.Slice(s.Start+off, n)
 	}
 	return s.slice(off, n)
 }
