@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -267,44 +266,5 @@ func TestMappingSymbolsReadAsDebugElfReadsThem(t *testing.T) {
 	})
 	if total == 0 {
 		t.Error("no object has any")
-	}
-}
-
-// The first relocation of each section, and where its symbol is, are those that reading all
-// of it gives.
-func TestFirstRelocation(t *testing.T) {
-	enough := errors.New("enough")
-	compared := 0
-	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, _ *elf.File) {
-		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rels, err := o.RelocSections()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, rs := range rels {
-			got, section, err := o.FirstRelocation(rs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got == (elfreloc.Relocation{}) {
-				continue // it would have to read more
-			}
-			compared++
-			err = o.EachRelocation(rs, func(_ int, want elfreloc.Relocation) error {
-				if at := syms.At(int(want.Sym)).Section; got != want || section != at {
-					t.Errorf("section %d: got %+v against section %d, want %+v against %d", rs.Index, got, section, want, at)
-				}
-				return enough
-			})
-			if err != enough {
-				t.Error(err)
-			}
-		}
-	})
-	if compared < 1000 {
-		t.Errorf("%d sections are compared", compared)
 	}
 }

@@ -133,30 +133,6 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	return nil
 }
 
-// FirstRelocation returns the first entry of a relocation section, and the section that its
-// symbol is defined in, as Symbol.Section has it. It reads these two alone. Where it would
-// have to read more, as in a format of entries of any length, and in an empty section, it
-// returns zeros.
-func (o *Object) FirstRelocation(rs RelocSection) (r Relocation, section int, err error) {
-	if rs.Len == 0 || o.symtab == 0 || o.shndx != 0 || o.Sections[rs.Index].Type == shtCREL {
-		return Relocation{}, 0, nil
-	}
-	b, err := o.Bytes(rs.Index, 0, uint64(o.Encoding.relocSize(rs.Rela)))
-	if err != nil {
-		return Relocation{}, 0, err
-	}
-	r = o.Encoding.getReloc(b, rs.Rela)
-	size := uint64(o.Encoding.SymbolSize())
-	if b, err = o.Bytes(o.symtab, uint64(r.Sym)*size, size); err != nil {
-		return Relocation{}, 0, err
-	}
-	_, shndx := o.Encoding.symbolPlace(b)
-	if section = (&Symbols{}).section(0, shndx); section >= len(o.Sections) {
-		section = 0 // which Symbols refuses
-	}
-	return r, section, nil
-}
-
 // chain tells which entries follow one against a wanted symbol at its offset.
 type chain struct {
 	open  bool   // whether those at place do

@@ -91,9 +91,8 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 && sec.Size > 0 && isIdentifier(sec.Name)
 }
 
-// relocatedAsRecords reports whether the relocations of an object's section may be those of
-// records: each field has one, and the first of them is not against code. Most sections
-// that are none need not be read any further.
+// relocatedAsRecords reports whether an object's section has as many relocations as records
+// of its size have fields. Most sections that hold none need not be read any further.
 func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
 	rels, err := o.RelocSections()
 	if err != nil {
@@ -105,22 +104,7 @@ func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
 			relocations += rs.Len
 		}
 	}
-	if !enoughFor(&o.Sections[sec], o.Encoding.Word(), relocations) {
-		return false, nil
-	}
-	for _, rs := range rels {
-		if rs.Target != sec {
-			continue
-		}
-		first, section, err := o.FirstRelocation(rs)
-		if err != nil {
-			return false, err
-		}
-		if first.Offset == 0 && section > 0 && o.Sections[section].Executable() {
-			return false, nil
-		}
-	}
-	return true, nil
+	return enoughFor(&o.Sections[sec], o.Encoding.Word(), relocations), nil
 }
 
 // enoughFor reports whether so many relocations are enough for the fields of records that a
