@@ -163,7 +163,7 @@ const (
 // Change turns a site into its disabled form.
 type Change struct {
 	Site   Site
-	New    []byte // as long as Site.Code
+	New    []byte // as long as Site.Code; not to be modified
 	Record uint64 // offset of the instruction that executes exactly when the probe is reached
 	Target Target
 	Reloc  Reloc // the relocation that the site keeps, unless Target is TargetNone

@@ -29,7 +29,7 @@ type Edit struct {
 	removed  map[uint32]uint32 // removed symbols, and what takes their place
 	dropped  map[uint32]uint32 // by DropDebugRefs: symbols, and the type for what named them
 	added    []Symbol          // behind the last of the object
-	sectSyms map[int]uint32    // nameless section symbols by section
+	sectSyms []uint32          // nameless section symbols by section, 0 for none
 	groups   map[int]int       // group section by member
 	targets  []*RelocSection   // relocation section by target, nil for none
 }
@@ -57,7 +57,7 @@ type RelocationEntry struct {
 type newSection struct {
 	Section
 	data   []byte
-	relocs []Relocation // of a relocation section
+	relocs []byte // entries of a relocation section, with symbols as the Edit has them
 	rela   bool
 }
 
@@ -190,7 +190,7 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
-		rel.relocs = append(rel.relocs, r)
+		rel.relocs = e.o.Encoding.appendReloc(rel.relocs, r, rel.rela)
 		return nil
 	}
 	rs := e.targets[sec]
@@ -240,12 +240,13 @@ func (e *Edit) AddSymbol(s Symbol) uint32 {
 // SectionSymbol returns the nameless STT_SECTION symbol of a section, and
 // makes it where the compiler left it out.
 func (e *Edit) SectionSymbol(sec int) uint32 {
-	i, ok := e.sectSyms[sec]
-	if !ok {
-		i = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
-		e.sectSyms[sec] = i
+	if more := sec + 1 - len(e.sectSyms); more > 0 {
+		e.sectSyms = append(e.sectSyms, make([]uint32, more)...)
 	}
-	return i
+	if e.sectSyms[sec] == 0 {
+		e.sectSyms[sec] = e.AddSymbol(Symbol{Bind: elf.STB_LOCAL, Type: elf.STT_SECTION, Section: sec})
+	}
+	return e.sectSyms[sec]
 }
 
 // AddGroup adds a COMDAT group and returns its section's index. Linkers keep one group
@@ -285,7 +286,7 @@ func (e *Edit) AddSection(n NewSection) int {
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
 	if n.Entsize != 0 { // most tables are of addresses
-		rel.relocs = make([]Relocation, 0, len(n.Data)/e.o.Encoding.Word())
+		rel.relocs = make([]byte, 0, len(n.Data)/e.o.Encoding.Word()*int(rel.Entsize))
 	}
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA

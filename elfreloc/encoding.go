@@ -230,24 +230,31 @@ func (e Encoding) getReloc(b []byte, rela bool) (r Relocation) {
 }
 
 func (e Encoding) putReloc(b []byte, r Relocation, rela bool) {
-	o := e.Order
 	if e.Class == elf.ELFCLASS64 {
 		info := uint64(r.Sym)<<32 | uint64(r.Type)
 		if e.swappedInfo {
 			info = uint64(bits.ReverseBytes32(r.Type))<<32 | uint64(r.Sym)
 		}
-		o.PutUint64(b, r.Offset)
-		o.PutUint64(b[8:], info)
+		e.put64(b, r.Offset)
+		e.put64(b[8:], info)
 		if rela {
-			o.PutUint64(b[16:], uint64(r.Addend))
+			e.put64(b[16:], uint64(r.Addend))
 		}
 		return
 	}
-	o.PutUint32(b, uint32(r.Offset))
-	o.PutUint32(b[4:], r.Sym<<8|r.Type&0xff)
+	e.put32(b, uint32(r.Offset))
+	e.put32(b[4:], r.Sym<<8|r.Type&0xff)
 	if rela {
-		o.PutUint32(b[8:], uint32(r.Addend))
+		e.put32(b[8:], uint32(r.Addend))
 	}
+}
+
+// appendReloc appends an entry of a relocation section.
+func (e Encoding) appendReloc(b []byte, r Relocation, rela bool) []byte {
+	at := len(b)
+	b = append(b, make([]byte, e.relocSize(rela))...)
+	e.putReloc(b[at:], r, rela)
+	return b
 }
 
 // relocSymbol reads only the symbol index of a relocation.
@@ -261,7 +268,7 @@ func (e Encoding) relocSymbol(b []byte) uint32 {
 	return uint32(e.u64(b[8:]) >> 32)
 }
 
-// Reads go through these, and not through Order, because its methods are calls
+// Words of tables go through these, and not through Order, because its methods are calls
 // that cannot be inlined, and a large object has millions of fields.
 
 func (e Encoding) u16(b []byte) uint16 {
@@ -283,4 +290,20 @@ func (e Encoding) u64(b []byte) uint64 {
 		return binary.BigEndian.Uint64(b)
 	}
 	return binary.LittleEndian.Uint64(b)
+}
+
+func (e Encoding) put32(b []byte, v uint32) {
+	if e.big {
+		binary.BigEndian.PutUint32(b, v)
+	} else {
+		binary.LittleEndian.PutUint32(b, v)
+	}
+}
+
+func (e Encoding) put64(b []byte, v uint64) {
+	if e.big {
+		binary.BigEndian.PutUint64(b, v)
+	} else {
+		binary.LittleEndian.PutUint64(b, v)
+	}
 }

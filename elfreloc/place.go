@@ -16,7 +16,7 @@ func (s *saver) layOut() error {
 	if err != nil {
 		return err
 	}
-	s.out.Extents = make([]Extent, 0, 2*len(s.sections))
+	s.out.Extents = make([]Extent, 0, s.extents())
 	header := slices.Clone(s.o.header) // its fields are written last
 	s.emit(Extent{Data: header, Len: int64(len(header))})
 	moved := false
@@ -44,6 +44,18 @@ func (s *saver) layOut() error {
 		return s.o.errorf("the result exceeds 4 GiB, the limit of a 32-bit object")
 	}
 	return nil
+}
+
+// extents returns how many extents there will be at most, but for alignment: what stays
+// between two sections that change is one.
+func (s *saver) extents() int {
+	n := 3 // the headers of the file and of sections, and a part that stays
+	for _, content := range s.content {
+		if content != nil {
+			n += len(content) + 2
+		}
+	}
+	return n
 }
 
 // fileOrder lists the sections in the order of their contents in the file, and
@@ -187,8 +199,5 @@ func (s *saver) add(sec Section, data []byte) int {
 
 func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {
 	r.Sym = s.numbers.final[r.Sym]
-	at := len(b)
-	b = append(b, make([]byte, s.o.Encoding.relocSize(rela))...)
-	s.o.Encoding.putReloc(b[at:], r, rela)
-	return b
+	return s.o.Encoding.appendReloc(b, r, rela)
 }

@@ -53,17 +53,28 @@ func (s *saver) addSections() {
 	s.sections = append(s.sections, s.o.Sections...)
 	for _, n := range s.e.sections {
 		if n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA {
-			size := s.o.Encoding.relocSize(n.rela)
-			n.data = make([]byte, 0, len(n.relocs)*size)
-			for _, r := range n.relocs {
-				n.data = s.appendReloc(n.data, r, n.rela)
-			}
+			n.data = n.relocs
+			s.renumberNew(n.data, n.rela)
 		}
 		if n.Type == elf.SHT_GROUP {
 			n.Info = s.numbers.final[n.Info]
 			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
 		}
 		s.add(n.Section, n.data)
+	}
+}
+
+// renumberNew gives entries of a new section, with symbols as the Edit has them, their new
+// symbols.
+func (s *saver) renumberNew(entries []byte, rela bool) {
+	l, final, size := s.o.Encoding, s.numbers.final, s.o.Encoding.relocSize(rela)
+	for at := 0; at < len(entries); at += size {
+		b := entries[at : at+size]
+		if sym := l.relocSymbol(b); final[sym] != sym {
+			r := l.getReloc(b, rela)
+			r.Sym = final[sym]
+			l.putReloc(b, r, rela)
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ func (w *symbolWriter) writeAll(names *stringTable) error {
 	for i, sym := range e.added {
 		w.put(final[e.symbols.Len()+i], sym, names.add(sym.Name))
 	}
-	if w.s.numbers.len > int(^uint32(0)>>8) && w.s.o.Encoding.Class == elf.ELFCLASS32 {
-		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", w.s.numbers.len)
+	if len(final) > int(^uint32(0)>>8) && w.s.o.Encoding.Class == elf.ELFCLASS32 {
+		return w.s.o.errorf("%d symbols do not fit the relocations of a 32-bit object", len(final))
 	}
 	return nil
 }

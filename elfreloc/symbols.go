@@ -241,21 +241,20 @@ func (t *Symbols) section(i int, shndx uint16) int {
 	return int(shndx)
 }
 
-// sectionSymbols returns the index of the nameless STT_SECTION symbol of each section
-// that has one.
-func (t *Symbols) sectionSymbols() map[int]uint32 {
-	m := make(map[int]uint32)
+// sectionSymbols returns the index of the nameless STT_SECTION symbol of each section, 0 for
+// those without one.
+func (t *Symbols) sectionSymbols() []uint32 {
+	of := make([]uint32, len(t.o.Sections))
 	for i := 1; i < t.firstGlobal; i++ {
-		raw := t.rawAt(i)
-		if elf.ST_TYPE(raw.info) != elf.STT_SECTION || raw.value != 0 {
+		info, shndx := t.o.Encoding.symbolPlace(t.entry(i))
+		if elf.ST_TYPE(info) != elf.STT_SECTION {
 			continue
 		}
-		sec := t.section(i, raw.shndx)
-		if _, ok := m[sec]; !ok && sec > 0 {
-			m[sec] = uint32(i)
+		if sec := t.section(i, shndx); sec > 0 && sec < len(of) && of[sec] == 0 && t.rawAt(i).value == 0 {
+			of[sec] = uint32(i)
 		}
 	}
-	return m
+	return of
 }
 
 func (t *Symbols) rawAt(i int) rawSymbol {

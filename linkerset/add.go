@@ -22,21 +22,26 @@ type Record struct {
 
 // Add writes the records of one kind for the text section that text applies to,
 // in sections of their own and of the group that the text section is in. It
-// returns what the text section has to refer to in order to keep each record
-// alive. Errors are *elfreloc.Error.
-func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (keep []Ref, err error) {
+// returns what the text section has to refer to in order to keep them alive. Errors are
+// *elfreloc.Error.
+func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (KeepAlive, error) {
 	w := &writer{e: e, m: m, word: e.Object().Encoding.Word(), text: text}
 	var s section
 	for _, d := range l.Arrays(k, w.word) {
 		s = w.add(d, records, s)
 	}
-	keep = make([]Ref, len(records))
-	sym := SectionMark(e, m, s.index)
-	for i := range keep {
-		keep[i] = Ref{sym, int64(i * s.entsize)}
-	}
-	return keep, w.err
+	return KeepAlive{SectionMark(e, m, s.index), s.entsize}, w.err
 }
+
+// KeepAlive is what the text section refers to in order to keep records alive. The zero
+// value is for no records.
+type KeepAlive struct {
+	sym  uint32 // of the section that holds them
+	size int    // of each, bytes
+}
+
+// Ref returns what keeps record i alive.
+func (k KeepAlive) Ref(i int) Ref { return Ref{k.sym, int64(i * k.size)} }
 
 // sectionMark is the name of symbols that SectionMark makes, local ones.
 const sectionMark = ".Lsdt_section"

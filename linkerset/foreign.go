@@ -51,6 +51,13 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		if !mayHoldRecords(sec) || isOf(known, sec) {
 			continue
 		}
+		if o.Type == elf.ET_REL {
+			if may, err := relocatedAsRecords(o, i); err != nil {
+				return nil, err
+			} else if !may {
+				continue
+			}
+		}
 		if im == nil {
 			var err error
 			if im, err = image.Open(o, m); err != nil {
@@ -84,6 +91,38 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 && sec.Size > 0 && isIdentifier(sec.Name)
 }
 
+// relocatedAsRecords reports whether an object's section has as many relocations as records
+// of its size have fields. Most sections that hold none need not be read any further.
+func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
+	rels, err := o.RelocSections()
+	if err != nil {
+		return false, err
+	}
+	relocations := 0
+	for _, rs := range rels {
+		if rs.Target == sec {
+			relocations += rs.Len
+		}
+	}
+	return enoughFor(&o.Sections[sec], o.Encoding.Word(), relocations), nil
+}
+
+// enoughFor reports whether so many relocations are enough for the fields of records that a
+// section may hold.
+func enoughFor(sec *elfreloc.Section, word, relocations int) bool {
+	return slices.ContainsFunc(Formats(), func(f Format) bool {
+		record := formats[f].record
+		return f.fits(sec, word) && uint64(relocations) >= sec.Size/uint64(sizeOf(record, word))*uint64(len(record))
+	})
+}
+
+// fits reports whether a section has a name, flags and a size of records in a format.
+func (f Format) fits(sec *elfreloc.Section, word int) bool {
+	name, ok := strings.CutPrefix(sec.Name, formats[f].prefix)
+	l := Layout{Format: f}
+	return ok && name != "" && l.writable() == (sec.Flags&elf.SHF_WRITE != 0) && sec.Size%uint64(l.Size(word)) == 0
+}
+
 // isOf reports whether a section is one of some layouts, for their records or what these
 // point to.
 func isOf(layouts []Layout, sec *elfreloc.Section) bool {
@@ -97,16 +136,12 @@ func isOf(layouts []Layout, sec *elfreloc.Section) bool {
 // objects begin with one of the prefixes.
 func readForeign(im image.Image, start image.Addr, sec *elfreloc.Section, prefixes []string) (l Layout, named, ok bool) {
 	for _, f := range Formats() {
-		name, ok := strings.CutPrefix(sec.Name, formats[f].prefix)
-		if !ok || name == "" {
+		if !f.fits(sec, im.Encoding().Word()) {
 			continue
 		}
-		name, kind := kindOf(name)
+		name, kind := kindOf(strings.TrimPrefix(sec.Name, formats[f].prefix))
 		l = Layout{f, name}
 		a := image.Range{Name: sec.Name, Start: start, Size: uint64(l.Size(im.Encoding().Word()))}
-		if l.writable() != (sec.Flags&elf.SHF_WRITE != 0) || sec.Size%a.Size != 0 {
-			continue
-		}
 		if _, ok = l.readsAs(im, kind, a, prefixes); !ok { // the first record, before the rest
 			continue
 		}

@@ -117,32 +117,46 @@ func (a *applier) section(sites []Site) error {
 	a.relocs = make([]elfreloc.RelocationEntry, 0, len(sites))
 	defer a.flush(sites[0].Relocs)
 	for kind := range arch.Kinds {
-		var of []*Site
-		for i := range sites {
-			if sites[i].Stub.Kind == kind {
-				of = append(of, &sites[i])
-			}
-		}
+		of := sitesOf(sites, kind)
 		if len(of) == 0 {
 			continue
 		}
-		at := a.places(kind, of)
-		keep, err := a.record(kind, of, at)
+		records, err := a.records(kind, of)
 		if err != nil {
 			return err
 		}
+		keep := linkerset.KeepAlive{}
+		if !a.p.Options.NoRecords {
+			if keep, err = a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
+				return err
+			}
+		}
 		if a.notes != nil && kind == arch.Probe {
-			if err := a.note(of, at); err != nil {
+			if err := a.note(of, records); err != nil {
 				return err
 			}
 		}
 		for i, s := range of {
-			if err := a.disable(s, keep[i]); err != nil {
+			if err := a.disable(s, keep.Ref(i)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// sitesOf returns those of a kind. Mostly these are all.
+func sitesOf(sites []Site, kind arch.Kind) (of []*Site) {
+	for i := range sites {
+		if sites[i].Stub.Kind != kind {
+			continue
+		}
+		if of == nil {
+			of = make([]*Site, 0, len(sites)-i)
+		}
+		of = append(of, &sites[i])
+	}
+	return of
 }
 
 // flush queues the changes of a section and its relocations.
@@ -152,38 +166,31 @@ func (a *applier) flush(rs *elfreloc.RelocSection) {
 	a.patches, a.relocs = nil, nil
 }
 
-// places returns what names the recorded address of each site of one kind and one
-// section, as far as a record or a note will tell it.
-func (a *applier) places(kind arch.Kind, sites []*Site) []linkerset.Ref {
-	if a.p.Options.NoRecords && (a.notes == nil || kind != arch.Probe) {
-		return nil
-	}
-	at := make([]linkerset.Ref, len(sites))
-	for i, s := range sites {
-		if a.m.Traits().Relaxes {
-			at[i] = linkerset.Ref{Sym: a.label(s)}
-		} else {
-			at[i] = linkerset.Ref{Sym: a.e.SectionSymbol(s.Relocs.Target), Addend: int64(s.Change.Record)}
-		}
-	}
-	return at
-}
-
-// record writes the records of sites of one kind and one section, and returns
-// what the text has to refer to in order to keep each alive.
-func (a *applier) record(kind arch.Kind, sites []*Site, at []linkerset.Ref) ([]linkerset.Ref, error) {
-	if a.p.Options.NoRecords {
-		return make([]linkerset.Ref, len(sites)), nil
+// records returns the records of sites of one kind and one section, as far as anything
+// will tell of them: without records of probes, notes have the sites alone.
+func (a *applier) records(kind arch.Kind, sites []*Site) ([]linkerset.Record, error) {
+	noRecords := a.p.Options.NoRecords
+	if noRecords && (a.notes == nil || kind != arch.Probe) {
+		return nil, nil
 	}
 	records := make([]linkerset.Record, len(sites))
 	for i, s := range sites {
-		probe, err := a.probes.probe(s)
-		if err != nil {
+		if a.m.Traits().Relaxes {
+			records[i].Site = linkerset.Ref{Sym: a.label(s)}
+		} else {
+			records[i].Site = linkerset.Ref{Sym: a.e.SectionSymbol(s.Relocs.Target), Addend: int64(s.Change.Record)}
+		}
+	}
+	if noRecords {
+		return records, nil
+	}
+	for i, s := range sites {
+		var err error
+		if records[i].Probe, err = a.probes.probe(s); err != nil {
 			return nil, err
 		}
-		records[i] = linkerset.Record{Probe: probe, Site: at[i]}
 	}
-	return a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records)
+	return records, nil
 }
 
 // disable overwrites one site, and turns its relocation into a reference to
@@ -200,10 +207,10 @@ func (a *applier) disable(s *Site, keep linkerset.Ref) error {
 	none := elfreloc.Relocation{Offset: s.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend}
 	for i := range s.Paired {
 		// A linker has nothing left to relax here.
-		a.neutralise(&s.Reference, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
+		a.neutralise(s.Reference, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
 	}
 	if c.Target == arch.TargetNone {
-		a.neutralise(&s.Reference, s.Index, none)
+		a.neutralise(s.Reference, s.Index, none)
 		return nil
 	}
 	to, err := a.target(s)
@@ -243,7 +250,7 @@ func (a *applier) loads() {
 		}
 		if l.Unshared {
 			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
-			a.neutralise(&l.Reference, l.Index, elfreloc.Relocation{
+			a.neutralise(l.Reference, l.Index, elfreloc.Relocation{
 				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
 			})
 		}

@@ -14,7 +14,7 @@ import (
 // Load is a reference that loads the address of its stub into a register, where calls of
 // sites use it.
 type Load struct {
-	Reference
+	*Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
 	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
@@ -41,7 +41,7 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found tracers.Operands)
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
 		return p.addLoad(follower, ref, text)
 	}
-	return p.addSite(Site{Reference: *ref}, site, err, t, found)
+	return p.addSite(Site{Reference: ref}, site, err, t, found)
 }
 
 // addLoad plans the sites that a load of a stub's address leads to.
@@ -66,15 +66,15 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 			return err
 		}
 		p.indirect = true
-		return p.addSite(Site{Reference: *ref}, load.Load, nil, t, nil)
+		return p.addSite(Site{Reference: ref}, load.Load, nil, t, nil)
 	}
-	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		t, err := text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {
 			return err
 		}
-		if err := p.addSite(Site{Reference: *ref, Shared: i > 0}, site, nil, t, nil); err != nil {
+		if err := p.addSite(Site{Reference: ref, Shared: i > 0}, site, nil, t, nil); err != nil {
 			return err
 		}
 	}

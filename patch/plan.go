@@ -75,7 +75,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps, buffer: textBuffers.Get().(*[textBuffer]byte)}
+	defer text.release()
 	if text.text.Attributes, err = s.attributes(); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,8 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 // machine that is not known: where the stubs are referred to, and no more.
 func UnsupportedPlan(s *Scan) *Plan {
 	p := &Plan{Scan: s}
-	for _, ref := range s.Calls {
+	for i := range s.Calls {
+		ref := &s.Calls[i]
 		p.Sites = append(p.Sites, Site{Reference: ref, Change: arch.Change{Site: arch.Site{Offset: ref.Reloc.Offset}}})
 	}
 	return p
@@ -128,7 +130,7 @@ func (p *Plan) sort() {
 			last := &sites[n-1]
 			old := &last.Change.Site
 			if last.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < old.Offset+uint64(len(old.Code)) {
-				p.refuse(&s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name))
+				p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name))
 				continue
 			}
 		}

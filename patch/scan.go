@@ -191,11 +191,22 @@ func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stu
 			return nil
 		}
 		if len(s.Calls) == cap(s.Calls) {
-			s.Calls = slices.Grow(s.Calls, max(len(s.Calls), min(rs.Len, usualCalls)))
+			left := min(uint64(rs.Len-i), target.Size/leastSize+2-references) // at most this many more
+			s.growCalls(left, references, uint64(i+1))
 		}
 		s.Calls = append(s.Calls, ref)
 		return nil
 	})
+}
+
+// growCalls makes room for the calls among the relocations that are left in a section,
+// where so many of those read were calls. A few say nothing about the others.
+func (s *Scan) growCalls(left, calls, read uint64) {
+	expected := uint64(usualCalls)
+	if calls > usualCalls {
+		expected += left * calls / read * 9 / 8
+	}
+	s.Calls = slices.Grow(s.Calls, int(min(left, expected)))
 }
 
 // fixData returns what to do about a reference from a section of data.

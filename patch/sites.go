@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -12,7 +13,7 @@ import (
 
 // Site is a reference with its disabled form.
 type Site struct {
-	Reference
+	*Reference
 	Change arch.Change
 	// Operands say where the arguments of a marked nop are, as notes have them; "" for
 	// all other forms, whose arguments are where a call has them.
@@ -27,7 +28,7 @@ func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tra
 	if err != nil && !isRefusal(err) {
 		return err
 	}
-	ref := &s.Reference
+	ref := s.Reference
 	if err == nil && t.Encoding(site.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}
@@ -142,11 +143,18 @@ type textReader struct {
 	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
-	buffer  []byte
-	relocs  []arch.Reloc // of the last site, to be reused
+	buffer  *[textBuffer]byte // of the text
+	relocs  []arch.Reloc      // of the last site, to be reused
 }
 
+// textBuffer is how much code is held at once, in bytes.
 const textBuffer = 64 << 10
+
+// textBuffers are those that no textReader uses. Of code, a plan keeps copies.
+var textBuffers = sync.Pool{New: func() any { return new([textBuffer]byte) }}
+
+// release ends the use of the reader, and of all that around has returned.
+func (t *textReader) release() { textBuffers.Put(t.buffer) }
 
 // around returns a text that has the machine's window on both sides of off, where the
 // section has it.
@@ -161,9 +169,6 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
-	if uint64(cap(t.buffer)) < n {
-		t.buffer = make([]byte, n)
-	}
 	code := t.buffer[:n]
 	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
 		return arch.Text{}, err

@@ -109,15 +109,15 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 	return p.known, nil
 }
 
-// note writes the notes of the probe calls of one section, whose recorded
-// addresses are at, and has the section keep them alive.
-func (a *applier) note(sites []*Site, at []linkerset.Ref) error {
+// note writes the notes of the probe calls of one section, and has the section keep them
+// alive.
+func (a *applier) note(sites []*Site, records []linkerset.Record) error {
 	rs := sites[0].Relocs
 	calls := make([]tracers.Site, len(sites))
 	for i, s := range sites {
 		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		calls[i] = tracers.Site{
-			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: at[i], Semaphore: sym,
+			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: records[i].Site, Semaphore: sym,
 			Section: rs.Target, Offset: s.Change.Site.Offset, Form: s.Change.Site.Form, Operands: s.Operands,
 		}
 	}

@@ -60,7 +60,7 @@ func (p *program) convert(f *flags) (bool, error) {
 // conversion are the options of a conversion of so many files.
 func (s *settings) conversion(files int) convert.Options {
 	return convert.Options{
-		Patch: s.patch, Jobs: s.jobs, Files: files,
+		Patch: s.patch, Jobs: s.jobs, Files: files, Reserve: reserveHeap,
 		FollowThin: s.follow, DryRun: s.dryRun, Verbose: s.verbose, Manifest: s.json,
 	}
 }

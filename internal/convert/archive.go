@@ -28,6 +28,9 @@ func (c *Converter) archive(in *input.File, target string, r *Result) error {
 
 // regular converts members inside of their archive.
 func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
+	if a.File.Size() >= largeArchive {
+		c.reserve()
+	}
 	e := a.Edit()
 	var lines bytes.Buffer
 	kept := int64(0)

@@ -8,6 +8,7 @@ package convert
 
 import (
 	"errors"
+	"sync"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/replace"
@@ -35,6 +36,8 @@ type Options struct {
 	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool
+	// Reserve is called once, unless it is nil, before much memory is used.
+	Reserve func()
 	// Planned is called, by several goroutines, with each object whose plan is about to
 	// be carried out, unless it is nil. It may be called again with the same object. Its
 	// error keeps the object from being converted.
@@ -48,11 +51,31 @@ type Converter struct {
 	memberJobs int   // members of an archive that are worked on at once
 	keep       int64 // see keptMembers
 	hint       preloadHint
+	reserved   sync.Once
 }
 
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
-	return &Converter{Options: o, writer: w, memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers}
+	c := &Converter{Options: o, writer: w, memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers}
+	if o.Files >= manyFiles {
+		c.reserve()
+	}
+	return c
+}
+
+// What takes much memory: an object with stubs and an archive of so many bytes at least, and
+// so many files.
+const (
+	largeObject  = 2 << 20
+	largeArchive = 16 << 20
+	manyFiles    = 256
+)
+
+// reserve says, once, that much memory will be used.
+func (c *Converter) reserve() {
+	if c.Reserve != nil {
+		c.reserved.Do(c.Reserve)
+	}
 }
 
 // File converts an object, or the members of an archive, to a target that may be the

@@ -91,6 +91,9 @@ func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*pat
 		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
 		return nil, err
 	}
+	if o.Source.Size >= largeObject {
+		c.reserve()
+	}
 	if mentioned != nil {
 		mentioned(o)
 	}
@@ -195,15 +198,10 @@ func printSites(w io.Writer, p *patch.Plan) error {
 type preloadHint struct{ mentioned atomic.Bool }
 
 func (h *preloadHint) open(path string) (*input.File, error) {
-	in, err := input.Open(path)
-	if err != nil || !h.mentioned.Load() {
-		return in, err
+	if h.mentioned.Load() {
+		return input.OpenLoaded(path)
 	}
-	if err := in.Load(); err != nil {
-		in.Close()
-		return nil, err
-	}
-	return in, nil
+	return input.Open(path)
 }
 
 // note says whether an object mentions a stub.

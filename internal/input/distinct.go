@@ -3,7 +3,10 @@ package input
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 
+	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/paths"
 )
 
@@ -17,9 +20,11 @@ func Distinct(files []string) ([]string, error) {
 	known := make(directories)
 	seen := make(map[file]bool, len(files))
 	out := make([]string, 0, len(files))
-	for _, name := range files {
+	links := make([]bool, len(files))
+	parallel.Each(len(files), runtime.GOMAXPROCS(0), func(i int) { links[i] = isLink(files[i]) })
+	for i, name := range files {
 		real := name
-		if isLink(name) {
+		if links[i] {
 			if target, err := filepath.EvalSymlinks(name); err == nil {
 				real = target
 			}
@@ -50,12 +55,25 @@ func (f directories) real(path string) (string, error) {
 	if real, known := f[path]; known {
 		return real, nil
 	}
-	real, err := paths.Real(path)
+	real, err := f.resolve(path)
 	if err != nil { // the path leads nowhere, so it is compared as it is written
 		real, err = paths.Absolute(path)
 	}
 	f[path] = real
 	return real, err
+}
+
+// resolve follows the path of a directory. One that is no link is where its parent is.
+func (f directories) resolve(path string) (string, error) {
+	parent, base := filepath.Split(strings.TrimRight(path, "/"))
+	if base == "" || base == "." || base == ".." || os.IsPathSeparator('\\') { // there, names differ in case
+		return paths.Real(path)
+	}
+	if info, err := os.Lstat(path[:len(parent)+len(base)]); err != nil || !info.IsDir() {
+		return paths.Real(path)
+	}
+	real, err := f.real(parent)
+	return paths.Join(real, base), err
 }
 
 // SamePath reports whether two paths lead to the same name in the same directory.

@@ -66,15 +66,20 @@ const maxSpans = 128
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
 // Open opens a regular file.
-func Open(path string) (*File, error) {
+func Open(path string) (*File, error) { return open(path, smallFile) }
+
+// OpenLoaded opens a regular file, and loads it (File.Load).
+func OpenLoaded(path string) (*File, error) { return open(path, LoadMax) }
+
+// open opens a regular file, and reads all of it unless it is larger than most, in bytes.
+func open(path string, most int64) (*File, error) {
 	raw, info, err := openRaw(path)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{rawFile: raw, Path: path, Info: info}
-	size := info.Size()
-	n := size
-	if n > smallFile {
+	n := info.Size()
+	if n > most {
 		n = headSize
 	}
 	if err := f.hold(0, n); err != nil {
@@ -131,8 +136,8 @@ func (f *File) hold(off, n int64) error {
 func (f *File) room(n int64) []byte {
 	if f.left() < n {
 		arena := arenas.Get().(*[]byte)
-		if int64(cap(*arena)) < n {
-			*arena = make([]byte, 0, n)
+		if int64(cap(*arena)) < n { // with room for larger files, in which it is used again
+			*arena = make([]byte, 0, min(n+n/2, max(n, LoadMax)))
 		}
 		f.arenas = append(f.arenas, arena)
 	}
@@ -154,9 +159,17 @@ func (f *File) left() int64 {
 // heldBytes returns n bytes at offset off, nil if they are not held in memory.
 func (f *File) heldBytes(off, n int64) []byte {
 	for _, s := range f.held {
-		if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
-			return s.data[at : at+n : at+n]
+		if b := s.slice(off, n); b != nil {
+			return b
 		}
+	}
+	return nil
+}
+
+// slice returns n bytes at offset off of the file, nil if they are not in the span.
+func (s span) slice(off, n int64) []byte {
+	if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
+		return s.data[at : at+n : at+n]
 	}
 	return nil
 }
@@ -220,17 +233,14 @@ func (f *File) Close() error {
 }
 
 // Unchanged returns an error that is ErrChanged when the open file, or what its name
-// stands for, is not what was opened.
+// stands for, is not what was opened. If the name stands for the open file, what is said
+// of one is said of the other.
 func (f *File) Unchanged() error {
-	now, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	named, err := os.Stat(f.Path)
 	if err != nil {
 		return err
 	}
-	if !f.isSame(now) || !f.isSame(named) {
+	if !f.isSame(named) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil

@@ -75,7 +75,7 @@ func (d *Draft) copy(in *input.File, all span) bool {
 		if d.stop.Load() {
 			return false
 		}
-		n, err := copyRange(d.temp.File, held.end, in, held.end, step)
+		n, err := copyRange(d.temp.file, held.end, in, held.end, step)
 		held.end += n
 		if err != nil || n < step {
 			return false

@@ -11,7 +11,7 @@ import (
 // copyRange copies n bytes within the kernel, and returns how many it has
 // copied before it could not go on: file systems and kernels differ in what
 // they support, and the caller copies the rest itself.
-func copyRange(dst *os.File, dstOff int64, src *input.File, srcOff, n int64) (int64, error) {
+func copyRange(dst *file, dstOff int64, src *input.File, srcOff, n int64) (int64, error) {
 	done := int64(0)
 	for done < n {
 		from, to := srcOff+done, dstOff+done

@@ -47,7 +47,7 @@ func (t *temporary) becomeNew(target string, contents func(to io.Writer) error) 
 			return err
 		}
 	}
-	if err := contents(t.File); err != nil {
+	if err := contents(t.file); err != nil {
 		return err
 	}
 	return t.rename(target)

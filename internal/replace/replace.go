@@ -75,7 +75,7 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Optio
 
 // become writes the file and puts it in the place of target.
 func (t *temporary) become(target string, in *input.File, out *elfreloc.Output, o Options) error {
-	if err := write(t.File, in, out, o.Draft, o.Workers); err != nil {
+	if err := write(t.file, in, out, o.Draft, o.Workers); err != nil {
 		return err
 	}
 	if err := t.adopt(in, o.KeepTime); err != nil {

@@ -13,7 +13,7 @@ var euid, egid = os.Geteuid(), os.Getegid()
 
 // chown gives f the owner and group that info tells, and reports whether it
 // has them.
-func chown(f *os.File, info fs.FileInfo) bool {
+func chown(f *file, info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false

@@ -17,7 +17,7 @@ import (
 
 // temporary is a file that is not yet, or never will be, what it was made for.
 type temporary struct {
-	*os.File
+	*file
 	writer *Writer
 	done   bool
 }
@@ -31,26 +31,24 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 		return nil, unplaced(err, target)
 	}
 	w.begun.Store(f.Name(), nil)
-	return &temporary{File: f, writer: w}, nil
+	return &temporary{file: f, writer: w}, nil
 }
 
 // createFresh makes a file that only its directory's owner removes.
-func (w *Writer) createFresh(path string) (*os.File, error) {
+func (w *Writer) createFresh(path string) (*file, error) {
 	w.begin()
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+	return create(path, 0o600)
 }
 
-// createUnused is os.CreateTemp, but it does not ask the system to watch the
-// file for readiness: O_NONBLOCK, which means nothing to a regular file, saves
-// the four calls by which os finds out that it cannot.
-func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
+// createUnused creates a file beside target, of a name that is not in use.
+func createUnused(target string, mode fs.FileMode) (f *file, err error) {
 	const attempts = 10000 // each may meet a name that is taken
 	directory, base := filepath.Split(target)
 	for range attempts {
 		path := directory + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
-		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, mode)
+		f, err = create(path, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
@@ -105,7 +103,7 @@ func (t *temporary) named(err error, target string) error {
 // time where that is to stay.
 func (t *temporary) adopt(in *input.File, keepTime bool) error {
 	mode := in.Info.Mode()
-	if !chown(t.File, in.Info) {
+	if !chown(t.file, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
 	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil || !keepTime {
@@ -150,7 +148,13 @@ func (w *Writer) begin() {
 // resolve follows path to the file that is to be replaced, and reports whether
 // it is one that can be: a regular file, or none yet.
 func resolve(path string) (target string, regular bool, err error) {
-	info, err := os.Stat(path)
+	// Most paths are no link, and are written to as they are: links of directories lead to
+	// the same place for whoever opens the path.
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return path, info.Mode().IsRegular(), nil
+	}
+	info, err = os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		target, err = followDangling(path)
 		return target, true, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,7 +32,7 @@ type part struct {
 // Only one thread at a time can write to a file, so the parts that the kernel
 // copies by itself are all left to the first one. The others gather, and change,
 // what it cannot copy, and write that in between.
-func write(dst *os.File, src *input.File, out *elfreloc.Output, draft *Draft, workers int) error {
+func write(dst *file, src *input.File, out *elfreloc.Output, draft *Draft, workers int) error {
 	copies, gathered := sortParts(src, divide(out, draft))
 	errs := make([]error, max(1, min(workers, len(gathered))))
 	var next atomic.Int64
@@ -121,7 +120,7 @@ func split(x elfreloc.Extent) []elfreloc.Extent {
 	return pieces
 }
 
-func writePart(dst *os.File, src *input.File, p part) error {
+func writePart(dst *file, src *input.File, p part) error {
 	off := p.off
 	for len(p.extents) > 0 {
 		n := 0
@@ -161,7 +160,7 @@ func inKernel(x elfreloc.Extent) bool {
 // offsetWriter writes in sequence from an offset on, and does not use the file's own
 // offset.
 type offsetWriter struct {
-	f   *os.File
+	f   *file
 	off int64
 }
 
@@ -237,9 +236,9 @@ func load(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 }
 
 func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
-	from, name := io.ReaderAt(src), src.Path+": "
+	from := io.ReaderAt(src)
 	if x.From != nil {
-		from, name = x.From, "" // another reader names the file itself
+		from = x.From
 	}
 	n, err := from.ReadAt(b, x.Src+at)
 	if n == len(b) {
@@ -248,5 +247,8 @@ func readExtent(b []byte, src *input.File, x elfreloc.Extent, at int64) error {
 	if err == io.EOF {
 		err = input.ErrChanged
 	}
-	return fmt.Errorf("%s%w", name, err)
+	if x.From == nil { // another reader names the file itself
+		err = fmt.Errorf("%s: %w", src.Path, err)
+	}
+	return err
 }

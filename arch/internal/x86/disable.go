@@ -25,8 +25,9 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 		if len(code) != len(s.Code) {
 			continue
 		}
-		c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
+		c := arch.Change{Site: s, New: code, Record: s.Offset}
 		if s.Form == arch.CondTail {
+			c.New = bytes.Clone(code)
 			c.New[0] = Inverted(s.Code)
 			c.Record += CondSkip
 		}

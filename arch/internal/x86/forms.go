@@ -49,7 +49,7 @@ func (m *Mode) makeForms() {
 	m.armable[arch.Enabled] = m.plain[arch.Enabled]
 }
 
-func (f *family) add(form arch.Form, code []byte) { f[form] = append(f[form], code) }
+func (f *family) add(form arch.Form, code []byte) { f[form] = append(f[form], slices.Clip(code)) }
 
 // armableNop returns the armable form of a direct call.
 func (m *Mode) armableNop() []byte { return m.armable[arch.Probe][arch.Call][branchLen-m.Shortest] }

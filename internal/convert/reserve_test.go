@@ -1,0 +1,48 @@
+package convert
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/objects"
+)
+
+// Memory is reserved for large objects that have probes and for many files, once, and for
+// nothing else.
+func TestMemoryIsReservedOnce(t *testing.T) {
+	small := objects.Read(t, "address.amd64-gcc12-code.o")
+	e, err := objects.Open(t, small).Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.AddSection(elfreloc.NewSection{Name: ".padding", Type: elf.SHT_PROGBITS, Data: make([]byte, largeObject)})
+	large := objects.Save(t, e, small)
+	for _, c := range []struct {
+		name  string
+		data  []byte
+		files int
+		want  int
+	}{
+		{"small", small, 1, 0},
+		{"small, of many", small, manyFiles, 1},
+		{"large", large, 2, 1},
+		{"large without probes", make([]byte, 2*largeObject), 2, 0},
+	} {
+		path := filepath.Join(t.TempDir(), "a.o")
+		if err := os.WriteFile(path, c.data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		converter := New(Options{Jobs: 1, Files: c.files, Reserve: func() { calls++ }}, &replace.Writer{})
+		for range 2 {
+			converter.File(path, path)
+		}
+		if calls != c.want {
+			t.Errorf("%s: %d calls, want %d", c.name, calls, c.want)
+		}
+	}
+}
