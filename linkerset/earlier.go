@@ -50,6 +50,9 @@ func (l Layout) madeWith(sec *elfreloc.Section) (flags string, ok bool) {
 	}
 	for _, base := range []string{l.Name, ""} {
 		for f := range formats {
+			if Format(f) == Tracepoints {
+				continue // written by the compiler, and may be beside calls of stubs
+			}
 			other := Layout{Format(f), base}
 			if _, ok := other.IsRecordSection(sec); !ok {
 				continue

@@ -8,7 +8,8 @@ import (
 )
 
 // descriptors are the function descriptors of an ABI whose symbols stand for
-// them and not for code (64-bit PowerPC ELF ABI 1.9, 3.2.5). nil is none.
+// them and not for code (64-bit PowerPC ELF ABI 1.9, 3.2.5). nil is none. They are found
+// by their section alone: GNU ld 2.40, gold and mold write no DT_PPC64_OPD.
 type descriptors struct {
 	o       *elfreloc.Object
 	index   int // of their section
@@ -95,6 +96,22 @@ func (d *descriptors) readImage(loadBase uint32) error {
 		}
 	}
 	return nil
+}
+
+// frames returns a frame for each word of an image's descriptors. Those that are no
+// function's are addresses of data, or 0.
+func (d *descriptors) frames() []frame {
+	if d == nil || d.o.Type == elf.ET_REL {
+		return nil
+	}
+	word := uint64(d.o.Encoding.Word())
+	var frames []frame
+	for off := uint64(0); off+word <= uint64(len(d.data)); off += word {
+		if _, start, ok := d.entry(0, d.start+off); ok && start != 0 {
+			frames = append(frames, frame{start: start, kind: frameDescribed})
+		}
+	}
+	return frames
 }
 
 // hold reports whether a symbol stands for a descriptor.

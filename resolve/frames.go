@@ -2,10 +2,12 @@ package resolve
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
 
@@ -16,8 +18,38 @@ import (
 // The format is that of the LSB, "Exception Frames" (Core, Generic, 10.6), which
 // is DWARF's .debug_frame with pointers of several encodings.
 
-// frame is a function that an FDE describes.
-type frame struct{ start, size uint64 }
+// frame is a function of an unwind table, or of a descriptor.
+type frame struct {
+	start, size uint64 // size is 0 if the function ends where the next one begins
+	kind        frameKind
+}
+
+// frameKind is what a frame is from. It stands where the rank of a symbol does.
+type frameKind uint32
+
+const (
+	frameWhole     frameKind = iota // .eh_frame
+	frameIndexed                    // .ARM.exidx
+	frameDescribed                  // a descriptor
+)
+
+// frameSources is by frameKind.
+var frameSources = [...]Source{frameWhole: EhFrame, frameIndexed: Exidx, frameDescribed: Descriptors}
+
+// endsUnknown reports whether another function may begin within the frame.
+func (k frameKind) endsUnknown() bool { return k != frameWhole }
+
+// readUnnamed reads the functions of an image that need no symbols. After errors they are
+// those that could be read.
+func readUnnamed(o *elfreloc.Object, conventions arch.Conventions) ([]frame, error) {
+	frames, err := readFrames(o)
+	if o.Machine == elf.EM_ARM {
+		more, moreErr := readIndex(o)
+		frames, err = append(frames, more...), errors.Join(err, moreErr)
+	}
+	d, moreErr := readDescriptors(o, conventions)
+	return append(frames, d.frames()...), errors.Join(err, moreErr)
+}
 
 // readFrames reads the frames of an image. After an error they are those in
 // front of it.
@@ -99,16 +131,25 @@ func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	}
 	c := collector{code: code}
 	for _, f := range frames {
-		if f.size == 0 || len(code) == 0 {
+		if f.size == 0 && f.kind == frameWhole || len(code) == 0 {
 			continue
 		}
 		if r := c.find(0, f.start); r >= 0 {
-			entries = append(entries, entry{start: f.start, size: f.size, key: uint32(r) << rankBits})
+			entries = append(entries, entry{start: f.start, size: f.size, key: uint32(r)<<rankBits | uint32(f.kind)})
 		}
 	}
 	// The first of one start stays first.
 	sortByStart(entries, code)
-	return slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
+	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
+	for i := range entries {
+		if e := &entries[i]; e.size == 0 {
+			e.size = code[e.code()].End - e.start
+			if i+1 < len(entries) && entries[i+1].code() == e.code() {
+				e.size = entries[i+1].start - e.start
+			}
+		}
+	}
+	return entries
 }
 
 // cie is what a Common Information Entry says of the FDEs that refer to it.

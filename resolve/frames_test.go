@@ -106,7 +106,7 @@ func TestFrames(t *testing.T) {
 			w.fde(cie, 8, 0x6000, 0x40, true)
 			cie = w.cie(1, "zPR", 0xff, 0x12) // no personality; pcrel, udata2
 			w.fde(cie, 2, 0x10ff0-field(), 0x50, true)
-			want := []frame{{0x2000, 0x10}, {0x3000, 0x20}, {0x40000, 0x21}, {0x5000, 0x30}, {0x6000, 0x40}, {0x10ff0, 0x50}}
+			want := []frame{{0x2000, 0x10, 0}, {0x3000, 0x20, 0}, {0x40000, 0x21, 0}, {0x5000, 0x30, 0}, {0x6000, 0x40, 0}, {0x10ff0, 0x50, 0}}
 			got, _, err := parseFrames(w.data, addr, layout, false)
 			if diff := cmp.Diff(want, got, cmpopts.EquateComparable(frame{})); diff != "" || err != nil {
 				t.Errorf("%s, long lengths %v: %v\n%s", name, long, err, diff)
@@ -165,7 +165,7 @@ func TestBadFrames(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got error %v, want one with %q", err, c.want)
 			}
-			if len(frames) == 0 || frames[0] != (frame{0x1000, 0x10}) {
+			if len(frames) == 0 || frames[0] != (frame{0x1000, 0x10, 0}) {
 				t.Errorf("the frame before it is lost: %v", frames)
 			}
 		})

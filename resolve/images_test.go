@@ -39,9 +39,7 @@ func TestImages(t *testing.T) {
 					args := append([]string{"-B" + tools.Driver(t, l.Path), "-Wl,--build-id", "-o", image}, kinds[kind]...)
 					tools.Output(t, m.Tool("gcc"), append(args, objects...)...)
 					checkImage(t, m, image)
-					if m != toolchains.ARM { // which has no .eh_frame
-						checkStripped(t, m, image)
-					}
+					checkStripped(t, m, image)
 				})
 			}
 		}

@@ -15,7 +15,8 @@
 // The debug file comes before .dynsym, other than in a plain search for "a symbol
 // table": a library without .symtab exports a small part of its functions, and
 // its static ones have to be named too. An address that no symbol holds is looked
-// up in the ranges of .eh_frame: those functions are there, and have no name.
+// up in the ranges of .eh_frame and .ARM.exidx, and among the descriptors of .opd:
+// those functions are there, and have no name.
 //
 // docs/resolve.md has the rules by which one of several symbols is chosen.
 //
@@ -39,14 +40,16 @@ import (
 type Source uint8
 
 const (
-	Symtab  Source = iota // .symtab of the object or image
-	Debug                 // .symtab of its separate debug file
-	Dynsym                // .dynsym
-	EhFrame               // .eh_frame: the name is made up, sub_<address>
+	Symtab      Source = iota // .symtab of the object or image
+	Debug                     // .symtab of its separate debug file
+	Dynsym                    // .dynsym
+	EhFrame                   // .eh_frame: the name is made up, sub_<address>; so it is for the rest
+	Exidx                     // .ARM.exidx
+	Descriptors               // a function descriptor, as of .opd
 )
 
 // IsSymbol reports whether a function's name is that of a symbol.
-func (s Source) IsSymbol() bool { return s != EhFrame }
+func (s Source) IsSymbol() bool { return s < EhFrame }
 
 // Function is code that a symbol or an unwind table stands for.
 type Function struct {
@@ -57,8 +60,8 @@ type Function struct {
 	Section int    // of an object: the section that holds it
 	Start   uint64 // offset in Section, or the address
 	Size    uint64 // bytes; 0 when unknown: it ends where the next one starts
-	// Unsized reports that a symbol without a size was taken for the function of an address,
-	// and that nothing else says that the function reaches that far.
+	// Unsized reports that only the start of the function is known, from a symbol without a
+	// size for one, and that nothing says that the function reaches as far as the address.
 	Unsized bool
 }
 
@@ -99,7 +102,7 @@ type Table struct {
 	from      Source
 	symbols   *elfreloc.Symbols
 	named     spans         // by symbols
-	unwound   func() *spans // by .eh_frame; reads it once
+	unwound   func() *spans // by unwind tables and descriptors; reads them once
 	files     []uint32      // the STT_FILE symbols, ascending
 	golang    bool          // see fold
 	debugPath string
@@ -122,7 +125,7 @@ func New(o *elfreloc.Object, opts Options) (*Table, error) {
 		return t, t.useSymtab(o, code)
 	}
 	t.unwound = sync.OnceValue(func() *spans {
-		frames, err := readFrames(o)
+		frames, err := readUnnamed(o, machines.Conventions(o.ABI()))
 		opts.warn(err)
 		s := makeSpans(code, frameEntries(code, frames))
 		return &s
@@ -221,7 +224,7 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 	f, unwound := t.function(e, section), t.unwound()
 	u := unwound.find(section, off)
-	if u == nil || u.start < e.start && !e.typeless() { // whose functions have other entries
+	if u == nil || u.start < e.start && (!e.typeless() || u.frame().endsUnknown()) { // whose functions have other entries
 		f.Unsized = true
 		if unwound.at(e.code(), e.start) != nil || unwound.len() > 0 && unwound.after(e.code(), e.start) <= off {
 			return Function{}, false // it has ended, or another one has begun and ended
@@ -229,6 +232,7 @@ func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 		return f, true
 	}
 	if u.start == e.start {
+		f.Unsized = u.frame().endsUnknown()
 		return f, true
 	}
 	// Another function begins behind the symbol, or the symbol is a label in another.
@@ -250,7 +254,10 @@ func (t *Table) function(e *entry, section int) Function {
 // unnamed returns the function of an entry of an unwind table.
 func unnamed(e *entry, section int) Function {
 	name := fmt.Sprintf("sub_%x", e.start)
-	return Function{Name: name, Raw: name, From: EhFrame, Section: section, Start: e.start, Size: e.size}
+	return Function{
+		Name: name, Raw: name, From: frameSources[e.frame()],
+		Section: section, Start: e.start, Size: e.size, Unsized: e.frame().endsUnknown(),
+	}
 }
 
 // longestName bounds what is told of a function's name, in bytes. In a hostile file

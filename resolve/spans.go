@@ -22,6 +22,9 @@ const (
 
 func (e *entry) code() int { return int(e.key >> rankBits) }
 
+// frame returns the kind of an entry that is not a symbol's.
+func (e *entry) frame() frameKind { return frameKind(e.key & (1<<rankBits - 1)) }
+
 // typeless reports whether the entry is of a symbol without a type.
 func (e *entry) typeless() bool { return e.key&rankTypeless != 0 }
 

@@ -1,8 +1,11 @@
 package resolve_test
 
 import (
+	"bytes"
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +46,7 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 			t.Errorf("%#x: %+v, with a debug file %+v", address, f, g)
 		}
 	}
-	checkUnnamed(t, functions, without, strings.HasSuffix(t.Name(), "/shared"))
+	checkUnnamed(t, functions, without, unnamedSource(m), strings.HasSuffix(t.Name(), "/shared"))
 }
 
 // checkGiven has a caller give the debug file, which is asked for once and only
@@ -69,8 +72,23 @@ var compiled = []string{"partial.part.0", "constant.constprop.0", "removed.isra.
 // exported are functions of program.c that a shared library exports.
 var exported = []string{"entry", "divided", "weakly", "asm_sized", "asm_inner"}
 
-// checkUnnamed checks what .dynsym and .eh_frame alone tell.
-func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, shared bool) {
+// unnamedSource is where the functions of images of a machine are from without symbols.
+func unnamedSource(m *toolchains.Machine) resolve.Source {
+	if m == toolchains.ARM {
+		return resolve.Exidx
+	}
+	return resolve.EhFrame
+}
+
+// isUnnamed reports whether a look-up found a function without a name. If it did not find
+// where that begins, it has to say that another function may have been found.
+func isUnnamed(f function, g resolve.Function, source resolve.Source) bool {
+	return g.From == source && !g.From.IsSymbol() && g.Name == fmt.Sprintf("sub_%x", g.Start) && g.Symbol == 0 &&
+		(g.Start == f.start || g.Start < f.start && g.Unsized)
+}
+
+// checkUnnamed checks what .dynsym and a source without names alone tell.
+func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, source resolve.Source, shared bool) {
 	t.Helper()
 	seen := 0
 	for _, f := range functions {
@@ -79,7 +97,7 @@ func checkUnnamed(t *testing.T, functions []function, without *resolve.Table, sh
 			switch {
 			case slices.Contains(compiled, f.name):
 				seen++
-				if !ok || g.Start != f.start || g.From != resolve.EhFrame || g.From.IsSymbol() || g.Name != fmt.Sprintf("sub_%x", f.start) || g.Symbol != 0 {
+				if !ok || !isUnnamed(f, g, source) {
 					t.Errorf("%s at %#x is %+v without symbols", f.name, f.start, g)
 				}
 			case slices.Contains(exported, f.name) && shared:
@@ -116,6 +134,82 @@ func buildID(t *testing.T, image string) string {
 	return hex.EncodeToString(id)
 }
 
+// What descriptors tell of a program of which nothing else is left.
+func TestDescriptorsAlone(t *testing.T) {
+	m := toolchains.PPC64
+	tools.Need(t, m.Tools("gcc", "nm", "strip")...)
+	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"}, "program.c", "other.c")
+	for _, kind := range []string{"-shared", "-pie", "-no-pie"} {
+		image := filepath.Join(t.TempDir(), "image")
+		tools.Must(t, m.Tool("gcc"), append([]string{kind, "-nostdlib", "-Wl,-e,entry", "-Wl,--unresolved-symbols=ignore-all", "-o", image}, objects...)...)
+		functions := listFunctions(t, m, image)
+		tools.Must(t, m.Tool("strip"), image)
+		table := tableOf(t, image, nowhere)
+		seen := 0
+		for _, f := range functions {
+			if !slices.Contains(compiled, f.name) {
+				continue
+			}
+			seen++
+			if g, ok := table.Lookup(0, f.start+f.size/2); !ok || g.Start != f.start || !isUnnamed(f, g, resolve.Descriptors) || !g.Unsized {
+				t.Errorf("%s: %s at %#x is %+v", kind, f.name, f.start, g)
+			}
+		}
+		if seen < len(compiled) {
+			t.Errorf("%s: %d functions were compared", kind, seen)
+		}
+	}
+}
+
+// What a damaged .ARM.exidx says lies in code and holds the address, or it is refused.
+func TestDamagedIndex(t *testing.T) {
+	m := toolchains.ARM
+	tools.Need(t, m.Tools("gcc", "strip")...)
+	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
+	image := filepath.Join(t.TempDir(), "image")
+	tools.Must(t, m.Tool("gcc"), append([]string{"-s", "-o", image}, objects...)...)
+	f, err := elf.Open(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	index, code := f.Section(".ARM.exidx"), f.Section(".text")
+	data, err := os.ReadFile(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, refused, found := rand.New(rand.NewPCG(1, 1)), 0, 0
+	for range 300 {
+		damaged := slices.Clone(data)
+		for range 1 + random.IntN(3) {
+			damaged[index.Offset+random.Uint64N(index.Size)] ^= byte(1 << random.IntN(8))
+		}
+		o, err := elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := nowhere
+		opts.Warn = func(error) { refused++ }
+		table, err := resolve.New(o, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for address := code.Addr; address < code.Addr+code.Size; address += 6 {
+			g, ok := table.Lookup(0, address)
+			if ok && g.From == resolve.Exidx {
+				found++
+			}
+			if ok && (g.Start < code.Addr || g.Start > address || g.Size > 0 && address-g.Start >= g.Size) {
+				t.Fatalf("%#x is in %+v", address, g)
+			}
+		}
+	}
+	t.Logf("%d refused, %d addresses found", refused, found)
+	if refused == 0 || found == 0 {
+		t.Error("nothing was refused, or nothing found")
+	}
+}
+
 // A static function whose symbol was stripped is not said to be in the symbol without a
 // size before it, which is the start files'.
 func TestFunctionsBehindStartFiles(t *testing.T) {
@@ -138,7 +232,7 @@ func TestFunctionsBehindStartFiles(t *testing.T) {
 			}
 			start := named[0].Start
 			got, ok := tableOf(t, path("image"), nowhere).Lookup(0, start)
-			if m == toolchains.ARM { // which has unwind tables of its own
+			if m == toolchains.ARM { // whose unwind tables may say that it is in a function before it
 				if ok && !got.Unsized {
 					t.Errorf("%#x is in %+v", start, got)
 				}

@@ -5,8 +5,8 @@
  * A DTrace provider of SDT(9) probes by their sites. The kernel's own,
  * sdt.ko, makes one DTrace probe of each definition, and its function is
  * "none". This one reads the records that `sdtconvert --layout freebsd'
- * leaves of each site, and makes a DTrace probe of all sites of a definition
- * that are in the same function.
+ * leaves of each site, and those of FreeBSD 15's own tracepoints, and makes a
+ * DTrace probe of all sites of a definition that are in the same function.
  *
  * The module calls itself sdt, as the kernel's does: the kernel linker loads
  * only one of the two, and what depends on sdt, as dtraceall.ko does, takes
@@ -48,10 +48,10 @@ struct sdts_provider {
 	char		 name[DTRACE_PROVNAMELEN];
 };
 
-static MALLOC_DEFINE(M_SDTS, "sdts", "DTrace SDT sites");
+MALLOC_DEFINE(M_SDTS, "sdts", "DTrace SDT sites");
 static SLIST_HEAD(, sdts_provider) sdts_providers =
     SLIST_HEAD_INITIALIZER(sdts_providers);
-static struct sdts_files sdts_files = SLIST_HEAD_INITIALIZER(sdts_files);
+struct sdts_files sdts_files = SLIST_HEAD_INITIALIZER(sdts_files);
 static struct sx sdts_lock;
 SX_SYSINIT(sdts_lock, &sdts_lock, "sdts files");
 static struct mtx sdts_sites;
@@ -162,8 +162,8 @@ sdts_own(struct sdts_file *f, struct sdts_site *s)
 		owner->probe = s->probe;
 		owner->lf = f->lf;
 		owner->lockstat = strcmp(p->name, "lockstat") == 0;
-		owner->id = dtrace_probe_create(p->id, mod, func, name, 3,
-		    owner);
+		owner->id = dtrace_probe_create(p->id, mod, func, name,
+		    SDTS_AFRAMES, owner);
 	}
 	mtx_lock(&sdts_sites);
 	s->owner = owner;
@@ -200,6 +200,7 @@ sdts_function(linker_file_t lf __unused, int ndx __unused, linker_symval_t *v,
 		if (f->sites[lo].func == NULL) {
 			f->sites[lo].func = v->name;
 			f->sites[lo].funcoff = f->sites[lo].addr - start;
+			f->sites[lo].funcsize = v->size;
 		}
 	return (0);
 }
@@ -232,29 +233,53 @@ sdts_load_types(linker_file_t lf)
 	return (n);
 }
 
-/* Adds the sites of records to a file's. */
-static void
-sdts_load_records(struct sdts_file *f, struct sdts_record **r,
-    struct sdts_record **end, bool test)
+/* Keeps the site that was written behind a file's last, or says what is wrong. */
+void
+sdts_add(struct sdts_file *f, bool expected)
 {
+	struct sdts_site *s = &f->sites[f->n];
+
+	if (s->probe->version != (int)sizeof(*s->probe))
+		printf("sdts: %s: %p: a probe of version %d, want %d\n",
+		    f->lf->filename, s->addr, s->probe->version,
+		    (int)sizeof(*s->probe));
+	else if (!expected) {
+		sdts_foreign++;
+		printf("sdts: %s: %p: %02x %02x %02x %02x is not a site\n",
+		    f->lf->filename, s->addr, s->addr[0], s->addr[1],
+		    s->addr[2], s->addr[3]);
+	} else {
+		f->n++;
+		return;
+	}
+	memset(s, 0, sizeof(*s));
+}
+
+/* Adds the sites of sdtconvert's records to a file's. */
+static void
+sdts_load_records(struct sdts_file *f, const char *set, bool test)
+{
+	struct sdts_record **r, **end;
 	struct sdts_site *s;
 
+	if (linker_file_lookup_set(f->lf, set, &r, &end, NULL) != 0)
+		return;
 	for (; r < end; r++) {
 		s = &f->sites[f->n];
 		s->addr = (uint8_t *)(*r)->offset;
 		s->probe = (*r)->probe;
-		if (s->probe->version != (int)sizeof(*s->probe))
-			printf("sdts: %s: %p: a probe of version %d, want %d\n",
-			    f->lf->filename, s->addr, s->probe->version,
-			    (int)sizeof(*s->probe));
-		else if (!sdts_classify(s, test)) {
-			sdts_foreign++;
-			printf("sdts: %s: %p: %02x %02x %02x %02x is not a site\n",
-			    f->lf->filename, s->addr, s->addr[0], s->addr[1],
-			    s->addr[2], s->addr[3]);
-		} else
-			f->n++;
+		sdts_add(f, sdts_classify(s, test));
 	}
+}
+
+/* Returns how many records a file has in a set of sdtconvert's. */
+static int
+sdts_count_records(linker_file_t lf, const char *set)
+{
+	struct sdts_record **r, **end;
+	int n;
+
+	return (linker_file_lookup_set(lf, set, &r, &end, &n) == 0 ? n : 0);
 }
 
 /* Makes probes of the sites that have none. */
@@ -272,22 +297,17 @@ sdts_own_all(struct sdts_file *f)
 static void
 sdts_kld_load(void *arg __unused, linker_file_t lf)
 {
-	struct sdts_record **r, **rend, **t, **tend;
 	struct sdts_file *f;
-	int k, nprobes, nsites = 0, ntests = 0;
+	int k, n, nprobes;
 
 	sx_xlock(&sdts_lock);
 	SLIST_FOREACH(f, &sdts_files, link)
 		if (f->lf == lf)	/* this module, which was met before */
 			goto out;
 	nprobes = sdts_load_types(lf);
-	if (linker_file_lookup_set(lf, "sdt_instances_set", &r, &rend,
-	    &nsites) != 0)
-		nsites = 0;
-	if (linker_file_lookup_set(lf, "sdt_isenabled_set", &t, &tend,
-	    &ntests) != 0)
-		ntests = 0;
-	if (nsites + ntests == 0) {
+	n = sdts_count_records(lf, "sdt_instances_set") +
+	    sdts_count_records(lf, "sdt_isenabled_set") + sdts_points_count(lf);
+	if (n == 0) {
 		if (nprobes > 0)
 			printf("sdts: %s: %d probes and no record of a site; "
 			    "convert it, and link it so that "
@@ -297,17 +317,19 @@ sdts_kld_load(void *arg __unused, linker_file_t lf)
 	}
 	f = malloc(sizeof(*f), M_SDTS, M_WAITOK | M_ZERO);
 	f->lf = lf;
-	f->sites = malloc((nsites + ntests) * sizeof(*f->sites), M_SDTS,
-	    M_WAITOK | M_ZERO);
-	if (nsites > 0)
-		sdts_load_records(f, r, rend, false);
-	if (ntests > 0)
-		sdts_load_records(f, t, tend, true);
+	f->sites = malloc(n * sizeof(*f->sites), M_SDTS, M_WAITOK | M_ZERO);
+	sdts_load_records(f, "sdt_instances_set", false);
+	sdts_load_records(f, "sdt_isenabled_set", true);
+	sdts_points_load(f);
 	qsort(f->sites, f->n, sizeof(*f->sites), sdts_bysite);
 	linker_file_function_listall(lf, sdts_function, f);
+	sdts_points_scan(f);
 	mtx_lock(&sdts_sites);
 	for (k = 0; k < f->n; k++)
-		sdts_hash(&f->sites[k]);
+		if (f->sites[k].target == 0)
+			sdts_hash(&f->sites[k]);
+	for (k = 0; k < f->njumps; k++)
+		sdts_hash(&f->jumps[k]);
 	SLIST_INSERT_HEAD(&sdts_files, f, link);
 	mtx_unlock(&sdts_sites);
 	sdts_own_all(f);
@@ -359,9 +381,14 @@ sdts_free_file(struct sdts_file *f)
 				break;
 			}
 	}
+	for (k = 0; k < f->njumps; k++) {
+		f->jumps[k].dead = true;
+		sdts_unhash(&f->jumps[k]);
+	}
 	mtx_unlock(&sdts_sites);
 	sdts_settle();
 	free(f->sites, M_SDTS);
+	free(f->jumps, M_SDTS);
 	free(f, M_SDTS);
 }
 
@@ -416,13 +443,17 @@ sdts_disarmed(struct sdts_probe *owner)
 
 	for (s = owner->sites; s != NULL; s = s->onext)
 		s->armed = false;
-	SLIST_FOREACH(f, &sdts_files, link)
+	SLIST_FOREACH(f, &sdts_files, link) {
 		for (k = 0; k < f->n; k++) {
 			s = &f->sites[k];
 			if (s->form->test && s->probe == owner->probe &&
 			    s->refs == 0)
 				s->armed = false;
 		}
+		for (k = 0; k < f->njumps; k++)
+			if (f->jumps[k].refs == 0)
+				f->jumps[k].armed = false;
+	}
 }
 
 /*
@@ -451,10 +482,12 @@ sdts_enable(void *arg __unused, dtrace_id_t id __unused, void *parg)
 		return;
 	sdts_count(owner, 1);
 	owner->lf->nenabled++;
+	owner->enabled = true;
 	mtx_lock(&sdts_sites);
 	for (s = owner->sites; s != NULL; s = s->onext)
 		sdts_arm(s);
 	sdts_switch_tests(owner->probe, true);
+	sdts_points_enable(owner);
 	mtx_unlock(&sdts_sites);
 	sdts_settle();
 }
@@ -468,9 +501,11 @@ sdts_disable(void *arg __unused, dtrace_id_t id __unused, void *parg)
 	if (owner->dead)
 		return;
 	mtx_lock(&sdts_sites);
+	owner->enabled = false;
 	sdts_switch_tests(owner->probe, false);
 	for (s = owner->sites; s != NULL; s = s->onext)
 		sdts_disarm(s);
+	sdts_points_disable(owner);
 	mtx_unlock(&sdts_sites);
 	sdts_settle();
 	mtx_lock(&sdts_sites);
@@ -530,6 +565,7 @@ sdts_load(void)
 {
 
 	dtrace_invop_add(sdts_invop);
+	sdts_points_init();
 	sdts_load_tag = EVENTHANDLER_REGISTER(kld_load, sdts_kld_load, NULL,
 	    EVENTHANDLER_PRI_ANY);
 	sdts_try_tag = EVENTHANDLER_REGISTER(kld_unload_try,
@@ -581,6 +617,7 @@ sdts_unload(void)
 	EVENTHANDLER_DEREGISTER(kld_unload_try, sdts_try_tag);
 	EVENTHANDLER_DEREGISTER(kld_unload, sdts_unload_tag);
 	dtrace_invop_remove(sdts_invop);
+	sdts_points_fini();
 	while ((f = SLIST_FIRST(&sdts_files)) != NULL)
 		sdts_free_file(f);
 	return (0);
@@ -616,7 +653,7 @@ sdts_sysctl(SYSCTL_HANDLER_ARGS)
 
 	sb = sbuf_new_auto();
 	sx_slock(&sdts_lock);
-	SLIST_FOREACH(f, &sdts_files, link)
+	SLIST_FOREACH(f, &sdts_files, link) {
 		for (k = 0; k < f->n; k++) {
 			s = &f->sites[k];
 			n++;
@@ -626,15 +663,20 @@ sdts_sysctl(SYSCTL_HANDLER_ARGS)
 				continue;
 			sbuf_printf(sb, "%p %s+0x%lx %s %s:%s %lu%s%s\n",
 			    s->addr, s->func == NULL ? "?" : s->func,
-			    s->funcoff, s->form->test ? "test" :
+			    s->funcoff, s->target != 0 ? "tracepoint" :
+			    s->form->test ? "test" :
 			    s->form->tail ? "tail" : "call",
 			    s->probe->prov->name, s->probe->name, s->hits,
 			    s->armed ? " armed" : "",
 			    sdts_as_expected(s) ? "" : " changed");
 		}
+		for (k = 0; k < f->njumps; k++)
+			changed += !sdts_as_expected(&f->jumps[k]);
+	}
 	sx_sunlock(&sdts_lock);
-	sbuf_printf(sb, "sites %d armed %d changed %d foreign %d enabled %d\n",
-	    n, armed, changed, sdts_foreign, sdts_enabled);
+	sbuf_printf(sb, "sites %d armed %d changed %d foreign %d unplaced %u "
+	    "enabled %d\n", n, armed, changed, sdts_foreign, sdts_unplaced,
+	    sdts_enabled);
 	sbuf_finish(sb);
 	error = SYSCTL_OUT(req, sbuf_data(sb), sbuf_len(sb) + 1);
 	sbuf_delete(sb);

@@ -26,6 +26,7 @@
 #include <sys/conf.h>
 #include <sys/kernel.h>
 #include <sys/linker.h>
+#include <sys/malloc.h>
 #include <sys/pcpu.h>
 #include <sys/proc.h>
 #include <sys/queue.h>
@@ -47,9 +48,16 @@
 #define	HASH(a)							\
 	(((uintptr_t)(a) ^ ((uintptr_t)(a) >> 10)) & (HASHSIZE - 1))
 
+/* Of DTrace's module, and in no header. */
+int	dtrace_invop(uintptr_t, struct trapframe *, uintptr_t);
+
 static struct sdts_site *volatile sdts_hashtab[HASHSIZE];
-static struct trapframe *volatile sdts_frames[MAXCPU];
-static bool sdts_tail[MAXCPU];	/* the frame is one at a tail call */
+static struct sdts_hit {
+	struct trapframe *tf;
+	bool	tail;		/* the frame is one at a tail call */
+	int	first;		/* argument that is the probe's first */
+} sdts_hits[MAXCPU];		/* while a probe fires */
+static bool sdts_asking[MAXCPU]; /* other providers, for a breakpoint */
 
 int	sdts_foreign;		/* sites that were not as expected */
 
@@ -182,8 +190,16 @@ sdts_classify(struct sdts_site *s, bool test)
 	s->form = sdt_form(s->addr, test);
 	if (s->form == NULL)
 		return (false);
-	s->saved = sdts_read(s);
+	sdts_take(s);
 	return (true);
+}
+
+/* Takes the code of a site as that while it is disarmed. */
+void
+sdts_take(struct sdts_site *s)
+{
+
+	s->saved = s->expected = sdts_read(s);
 }
 
 /* Returns whether a site's code is what it was left as. */
@@ -191,9 +207,7 @@ bool
 sdts_as_expected(const struct sdts_site *s)
 {
 
-	if (s->dead)
-		return (true);
-	return (sdts_read(s) == (sdts_code)(s->armed ? BREAKPOINT : s->saved));
+	return (s->dead || sdts_read(s) == (sdts_code)s->expected);
 }
 
 void
@@ -220,15 +234,15 @@ sdts_unhash(struct sdts_site *s)
 
 /*
  * Puts a breakpoint over a site. If there is one already, fbt has taken a
- * tail call's return for the function's: both providers fire then, and fbt
- * emulates. Other code is not ours, and is left alone.
+ * tail call's return for the function's, and both providers fire. Other code
+ * is not ours, and is left alone. Tracepoints have a jump instead.
  */
 void
 sdts_arm(struct sdts_site *s)
 {
 	sdts_code code;
 
-	if (s->dead || s->armed)
+	if (s->dead || s->armed || s->target != 0)
 		return;
 	code = sdts_read(s);
 	s->shared = code == (sdts_code)BREAKPOINT && s->form->tail;
@@ -237,6 +251,7 @@ sdts_arm(struct sdts_site *s)
 		return;
 	}
 	s->armed = true;
+	s->expected = BREAKPOINT;
 	atomic_thread_fence_rel();
 	if (!s->shared)
 		sdts_write(s->addr, BREAKPOINT);
@@ -247,12 +262,15 @@ void
 sdts_disarm(struct sdts_site *s)
 {
 
-	if (s->armed && !s->shared && !s->dead) {
-		if (sdts_read(s) == (sdts_code)BREAKPOINT)
-			sdts_write(s->addr, s->saved);
-		else
-			sdts_foreign++;
-	}
+	if (!s->armed || s->dead || s->target != 0)
+		return;
+	s->expected = s->saved;
+	if (s->shared)
+		return;
+	if (sdts_read(s) == (sdts_code)BREAKPOINT)
+		sdts_write(s->addr, s->saved);
+	else
+		sdts_foreign++;
 }
 
 static void
@@ -283,31 +301,60 @@ sdts_find(uintptr_t addr)
 	return (NULL);
 }
 
-static void
-sdts_fire(struct sdts_site *s, struct trapframe *tf)
+/* Is a frame of its own, so that SDTS_AFRAMES is right. */
+static void __noinline
+sdts_fire(struct sdts_site *s, struct sdts_hit hit)
 {
 	solaris_cpu_t *cpu = &solaris_cpu[curcpu];
-	struct trapframe *outer = sdts_frames[curcpu];
-	bool tail = sdts_tail[curcpu];
+	struct sdts_hit outer = sdts_hits[curcpu];
+	struct trapframe *tf = hit.tf;
+	int n = hit.first;
 
-	sdts_frames[curcpu] = tf;
-	sdts_tail[curcpu] = s->form->tail;
-	cpu->cpu_dtrace_caller = s->form->tail ? RETURN_ADDRESS(tf) :
+	s->hits++;
+	sdts_hits[curcpu] = hit;
+	cpu->cpu_dtrace_caller = hit.tail ? RETURN_ADDRESS(tf) :
 	    (uintptr_t)s->addr;
-	dtrace_probe(s->owner->id, sdts_register(tf, 0), sdts_register(tf, 1),
-	    sdts_register(tf, 2), sdts_register(tf, 3), sdts_register(tf, 4));
+	dtrace_probe(s->owner->id, sdts_register(tf, n),
+	    sdts_register(tf, n + 1), sdts_register(tf, n + 2),
+	    sdts_register(tf, n + 3), sdts_register(tf, n + 4));
 	cpu->cpu_dtrace_caller = 0;
-	sdts_frames[curcpu] = outer;
-	sdts_tail[curcpu] = tail;
+	sdts_hits[curcpu] = outer;
+}
+
+/* Fires what another provider has at addr. Returns 0 if there is nothing. */
+static int
+sdts_others(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
+{
+	int how;
+
+	sdts_asking[curcpu] = true;
+	how = dtrace_invop(addr, tf, rval);
+	sdts_asking[curcpu] = false;
+	return (how);
+}
+
+/* Handles a jump to sdt_probe(), whose first argument is the probe's number. */
+static __always_inline int
+sdts_jump(const struct sdts_site *jump, struct trapframe *tf, uintptr_t rval)
+{
+	struct sdts_site *s;
+
+	s = sdts_point_of_jump(jump, (uint32_t)sdts_register(tf, 0));
+	if (s != NULL)
+		sdts_fire(s, (struct sdts_hit){ tf, true, 1 });
+	/* fbt takes it for a return on arm64, and would go on to sdt_probe(). */
+	(void)sdts_others((uintptr_t)jump->addr, tf, rval);
+	return (sdts_return(tf));
 }
 
 /* Handles a breakpoint at addr. Returns 0 if it is not ours. */
 int
-sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval __unused)
+sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
 {
 	struct sdts_site *s = sdts_find(addr);
+	int how;
 
-	if (s == NULL)
+	if (s == NULL || sdts_asking[curcpu])
 		return (0);
 	if (!s->armed) {
 		/* Another provider's, or one that is gone by now: try again. */
@@ -315,15 +362,18 @@ sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval __unused)
 			return (0);
 		return (sdts_goto(tf, addr));
 	}
-	s->hits++;
-	if (s->form->test)
+	if (s->probe == NULL)
+		return (sdts_jump(s, tf, rval));
+	if (s->form->test) {
+		s->hits++;
 		SET_RESULT(tf);
-	else
-		sdts_fire(s, tf);
-	if (s->shared)
-		return (0);
-	return (s->form->step != 0 ? sdts_goto(tf, addr + s->form->step) :
-	    sdts_return(tf));
+	} else
+		sdts_fire(s, (struct sdts_hit){ tf, s->form->tail, 0 });
+	if (s->form->step != 0)
+		return (sdts_goto(tf, addr + s->form->step));
+	/* fbt may have armed this return as well, before us or after. */
+	how = sdts_others(addr, tf, rval);
+	return (how != 0 ? how : sdts_return(tf));
 }
 
 /* Arguments behind the fifth: in registers, then on the stack of the call. */
@@ -331,17 +381,18 @@ uint64_t
 sdts_getargval(void *arg __unused, dtrace_id_t id __unused, void *parg __unused,
     int n, int aframes __unused)
 {
-	struct trapframe *tf = sdts_frames[curcpu];
+	const struct sdts_hit *hit = &sdts_hits[curcpu];
 
-	if (tf == NULL)
-		return (0);
+	if (hit->tf == NULL)
+		return (sdts_point_argument(n));
+	n += hit->first;
 	if (n < SDT_REGISTERS)
-		return (sdts_register(tf, n));
+		return (sdts_register(hit->tf, n));
 	n -= SDT_REGISTERS;
 #if defined(__amd64__)
 	/* The call has pushed no return address, but that of the function has. */
-	if (sdts_tail[curcpu])
+	if (hit->tail)
 		n++;
 #endif
-	return (((uint64_t *)SP(tf))[n]);
+	return (((uint64_t *)SP(hit->tf))[n]);
 }

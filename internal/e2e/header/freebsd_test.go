@@ -110,6 +110,25 @@ func TestFreeBSDTree(t *testing.T) {
 	}
 }
 
+// The provider compiles with the same sources without a warning.
+func TestFreeBSDProvider(t *testing.T) {
+	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
+	if sysdir == "" || build == "" {
+		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
+	}
+	compiler := toolchains.LLVM("clang")
+	tools.Need(t, compiler)
+	args := append(slices.Clone(kernelFlags), "--target=x86_64-unknown-freebsd14", "-D__printf__=__freebsd_kprintf__", "-DKLD_MODULE",
+		"-fno-pic", "-mcmodel=kernel", "-mno-red-zone", "-mno-sse", "-msoft-float", "-fsyntax-only", "-include", "opt_global.h",
+		"-include", filepath.Join(sysdir, "cddl/compat/opensolaris/sys/debug_compat.h"), "-I"+tools.Root("include"), "-I"+build)
+	for _, dir := range []string{"cddl/compat/opensolaris", "cddl/contrib/opensolaris/uts/common", "", "contrib/ck/include"} {
+		args = append(args, "-I"+filepath.Join(sysdir, dir))
+	}
+	for _, source := range []string{"sdts.c", "sdts_points.c", "sdts_sites.c"} {
+		tools.Must(t, compiler, append(args, tools.Root("examples/freebsd-provider/"+source))...)
+	}
+}
+
 // The records that FreeBSD 15 makes of its own tracepoints are listed as ours are, with
 // the function of each site: those of objects, of modules and of kernels.
 func TestFreeBSDTracepoints(t *testing.T) {
@@ -135,6 +154,35 @@ func TestFreeBSDTracepoints(t *testing.T) {
 		if out, err := tools.Try(converter, "check", "--allow=undefined-probe", "--allow=unresolved-probe", image+".ko"); err != nil {
 			t.Errorf("%s: check: %v\n%s", compiler, err, out)
 		}
+	}
+}
+
+// Calls of stubs beside FreeBSD 15's own tracepoints are converted, and those stay as
+// they are.
+func TestFreeBSDTracepointsBesideCalls(t *testing.T) {
+	tools.Need(t, "gcc", "ld", "cmp")
+	source, err := filepath.Abs("testdata/freebsd/kernel.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	marked, calls, both := filepath.Join(dir, "marked.o"), filepath.Join(dir, "calls.o"), filepath.Join(dir, "both.o")
+	tools.Must(t, "gcc", append(slices.Clone(kernelFlags), "-DKDTRACE_HOOKS", "-fno-pic", "-mcmodel=kernel",
+		"-I"+filepath.Join(filepath.Dir(source), "15"), "-include", filepath.Join(filepath.Dir(source), "enabled.h"), "-c", "-o", marked, source)...)
+	text := "void __dtrace_probe_net___none(void);\nvoid again(void);\nvoid again(void) { __dtrace_probe_net___none(); again(); }\n"
+	if err := os.WriteFile(filepath.Join(dir, "calls.c"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tools.Must(t, "gcc", "-O1", "-fno-pic", "-mcmodel=kernel", "-c", "-o", calls, filepath.Join(dir, "calls.c"))
+
+	tools.Must(t, converter, "--layout=freebsd", "-o", both, marked)
+	tools.Must(t, "cmp", marked, both)
+
+	want := listedProbes(t, marked) + " net:none:again"
+	tools.Must(t, "ld", "-r", "-o", both, marked, calls)
+	tools.Must(t, converter, "--layout=freebsd", both)
+	if got := listedProbes(t, both); !sameWords(got, want) {
+		t.Errorf("lists %s, want %s", got, want)
 	}
 }
 
