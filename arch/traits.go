@@ -227,6 +227,10 @@ type Conventions struct {
 	// and UnwindNames what the names of some begin with, besides .eh_frame.
 	UnwindTypes []elf.SectionType
 	UnwindNames []string
+	// UnwindIndex is the type of the section, and UnwindSegment that of the segment, with an
+	// index of functions as .ARM.exidx is; 0 for none.
+	UnwindIndex   elf.SectionType
+	UnwindSegment elf.ProgType
 
 	// LinkerStubNames are names that linkers give to code of their own, and to places
 	// without any of it.

@@ -1,9 +1,9 @@
 package resolve
 
 import (
-	"debug/elf"
 	"fmt"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
 
@@ -21,8 +21,8 @@ const (
 )
 
 // readIndex reads .ARM.exidx. After an error the frames are those in front of it.
-func readIndex(o *elfreloc.Object) ([]frame, error) {
-	data, addr, err := findIndex(o)
+func readIndex(o *elfreloc.Object, conventions arch.Conventions) ([]frame, error) {
+	data, addr, err := findIndex(o, conventions)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +46,9 @@ func readIndex(o *elfreloc.Object) ([]frame, error) {
 }
 
 // findIndex returns the contents and the address of .ARM.exidx, nil if there is none.
-func findIndex(o *elfreloc.Object) (data []byte, addr uint64, err error) {
-	const shtExidx, ptExidx = elf.SHT_LOPROC + 1, elf.PT_LOPROC + 1
+func findIndex(o *elfreloc.Object, conventions arch.Conventions) (data []byte, addr uint64, err error) {
 	for i := range o.Sections {
-		if s := &o.Sections[i]; s.Type == shtExidx && s.InFile() {
+		if s := &o.Sections[i]; s.Type == conventions.UnwindIndex && s.InFile() {
 			data, err = o.Data(i)
 			return data, s.Addr, err
 		}
@@ -62,7 +61,7 @@ func findIndex(o *elfreloc.Object) (data []byte, addr uint64, err error) {
 		return nil, 0, err
 	}
 	for _, s := range segments {
-		if s.Type == ptExidx {
+		if s.Type == conventions.UnwindSegment {
 			data, err = loaded(o, segments, s.Vaddr)
 			return data[:min(uint64(len(data)), s.Filesz)], s.Vaddr, err
 		}

@@ -43,8 +43,8 @@ func (k frameKind) endsUnknown() bool { return k != frameWhole }
 // those that could be read.
 func readUnnamed(o *elfreloc.Object, conventions arch.Conventions) ([]frame, error) {
 	frames, err := readFrames(o)
-	if o.Machine == elf.EM_ARM {
-		more, moreErr := readIndex(o)
+	if conventions.UnwindIndex != 0 {
+		more, moreErr := readIndex(o, conventions)
 		frames, err = append(frames, more...), errors.Join(err, moreErr)
 	}
 	d, moreErr := readDescriptors(o, conventions)

@@ -88,6 +88,7 @@ func (o order) traits() arch.Traits {
 			Mode:        1,                                     // ELF for the Arm Architecture, 5.5.3: bit 0 of a function means Thumb
 			UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // 5.3.3, SHT_ARM_EXIDX
 			UnwindNames: []string{".ARM.extab"},
+			UnwindIndex: elf.SHT_LOPROC + 1, UnwindSegment: elf.PT_LOPROC + 1, // PT_ARM_EXIDX
 		},
 	}
 }
