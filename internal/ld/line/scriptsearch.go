@@ -106,13 +106,11 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 	case rooted != name:
 		return []string{rooted}, nil
 	case filepath.IsAbs(name):
-		if !l.underSysroot(place.Script) {
-			return []string{name}, nil
+		opened := l.AbsoluteInput(place, name)
+		if d == Gold && opened != name { // depends on how it has found the script
+			return []string{opened}, []string{name}
 		}
-		if d == Gold { // depends on how it has found the script
-			return []string{l.Sysroot + name}, []string{name}
-		}
-		return []string{l.Sysroot + name}, nil
+		return []string{opened}, nil
 	}
 	switch beside := place.First + name; {
 	case d == Mold && place.First != "":
@@ -131,6 +129,15 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 		files = append(files, directory+"/"+name)
 	}
 	return files, maybe
+}
+
+// AbsoluteInput returns the path that the linker opens for an absolute name in a script. If
+// the script is in the system root, the path is too.
+func (l *Line) AbsoluteInput(place ScriptPlace, name string) string {
+	if l.underSysroot(place.Script) {
+		return l.Sysroot + name
+	}
+	return name
 }
 
 // ScriptFile finds a script that a flag or another script names: as the linker opens it,
