@@ -15,7 +15,7 @@ type script struct {
 	place    line.ScriptPlace
 	text     *line.Script
 	includes []*script // of text.Includes, nil for what is not there
-	base     *script   // in whose directory the linker looks for its inputs
+	base     *script   // whose path the linker looks its inputs up by: it, or one that includes it
 	cut      bool      // there is more of it than was read
 }
 
@@ -67,7 +67,7 @@ func (r scriptReader) flags() (all []*script, err error) {
 func (r scriptReader) tree(f *input.File, path string, place line.ScriptPlace) (*script, error) {
 	left := maxScriptsBelow
 	root, err := r.read(f, path, place, line.TopLevel, maxScriptDepth, &left)
-	if r.dialect == line.GNU {
+	if r.dialect == line.GNU || r.dialect == line.LLD {
 		root.each(func(s *script) { s.base = root })
 	}
 	return root, err

@@ -172,6 +172,8 @@ func TestCopiesOfScripts(t *testing.T) {
 			"sub/x.c":      "int f_beside(void) { return 1; }\n",
 			"x.c":          "int f_elsewhere(void) { return 2; }\n",
 			"sub/root.ld":  "INPUT(probed.o " + here + "/x.o)\n",
+			"sub/more.ld":  "INPUT(probed.o)\nINCLUDE \"full.ld\"\n",
+			"full.ld":      "INPUT(" + here + "/x.o)\n",
 			"sub/one.ld":   "INPUT(probed.o)\nINCLUDE \"inc.ld\"\n",
 			"inc.ld":       "INPUT(x.o)\n",
 		} {
@@ -182,6 +184,7 @@ func TestCopiesOfScripts(t *testing.T) {
 		compile(t, "sub/probed.c", "sub/x.c", "x.c", "plain.c")
 		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "plain.o"}
 		linkBoth(t, l, "a path that the system root has not", append(args, "--sysroot=sub", "sub/root.ld")...)
+		linkBoth(t, l, "such a path in a script that is included", append(args, "--sysroot=sub", "sub/more.ld")...)
 		linkBoth(t, l, "a name in a script that is included", append(args, "sub/one.ld")...)
 	})
 }

@@ -10,7 +10,9 @@ import (
 
 // ScriptPlace is from where the names in a script are looked up.
 type ScriptPlace struct {
-	Script string // as the linker has opened it
+	// Script, as the linker has opened it, decides whether absolute names are below the
+	// system root.
+	Script string
 	// First is the directory that its relative names are looked up in first, with a slash at
 	// the end, or "". Which it is depends on the linker.
 	First  string
@@ -36,11 +38,15 @@ func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
 	return place
 }
 
-// Included is from where names are looked up in a script that one includes.
+// Included is from where names are looked up in a script that one includes. As was seen, lld
+// has absolute names below the system root if the including script is there.
 func (d Dialect) Included(by ScriptPlace, script string) ScriptPlace {
 	place := d.Place(script, false, by.Static)
-	if d == GNU {
+	switch d {
+	case GNU:
 		place.First = by.First
+	case LLD:
+		place.Script = by.Script
 	}
 	return place
 }
