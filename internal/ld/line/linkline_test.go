@@ -94,24 +94,6 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []string
-	}{
-		{" a\tb\n\nc\r\n", []string{"a", "b", "c"}},
-		{`a\ b 'c d' "e f"g'h'`, []string{"a b", "c d", "e fgh"}},
-		{`"a\"b" 'c\'d' "e'f" "" ''`, []string{`a"b`, "c'd", "e'f", "", ""}},
-		{`"open a`, []string{"open a"}},
-		{`end\`, []string{"end"}},
-		{"", nil},
-	} {
-		if got := Split([]byte(c.text)); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
-		}
-	}
-}
-
 func FuzzJoin(f *testing.F) {
 	f.Add("a b", `'"\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
