@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -56,36 +56,18 @@ type upDown struct {
 // listed reads the listing of a process, or the listing that a file has.
 func listed(t *testing.T, text string) upDown {
 	t.Helper()
-	var l struct {
-		Images []struct {
-			Probes []struct {
-				Sites []struct {
-					Kind, State string
-					Semaphore   struct {
-						Address, Symbol string
-						Value           *int
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
 	out, addresses := upDown{}, map[string]bool{}
-	for _, im := range l.Images {
-		for _, p := range im.Probes {
-			for _, s := range p.Sites {
-				if s.Semaphore.Symbol != "app_guarded_semaphore" || s.Semaphore.Value == nil {
-					t.Fatalf("%+v", s)
-				}
-				addresses[s.Semaphore.Address] = true
-				state, isUp := &out.Call, &out.CallUp
-				if strings.HasPrefix(s.Kind, "isenabled") {
-					state, isUp = &out.Test, &out.TestUp
-				}
-				*state, *isUp = s.State, *s.Semaphore.Value > 0
+	for _, p := range listjson.Probes(t, text) {
+		for _, s := range p.Sites {
+			if s.Semaphore == nil || s.Semaphore.Symbol != "app_guarded_semaphore" || s.Semaphore.Value == nil {
+				t.Fatalf("%+v", s)
 			}
+			addresses[s.Semaphore.Address] = true
+			state, isUp := &out.Call, &out.CallUp
+			if strings.HasPrefix(s.Kind, "isenabled") {
+				state, isUp = &out.Test, &out.TestUp
+			}
+			*state, *isUp = s.State, *s.Semaphore.Value > 0
 		}
 	}
 	if len(addresses) != 1 {

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -11,47 +10,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// listed is a site as `sdtconvert list --json` has it, with its probe's line.
+// listed is a site of a listing, with its probe.
 type listed struct {
-	Provider, Module, Function, Name string
-	Address, Symbol, Kind, State     string
-	NoSymbol                         bool `json:"no_symbol"`
+	Provider, Module, Name string
+	listjson.Site          // whose function is the probe's
 }
 
 // list runs the lister on an image.
-func list(t *testing.T, args ...string) []listed {
+func list(t *testing.T, args ...string) (all []listed) {
 	t.Helper()
-	out, err := tools.Try(converter, append([]string{"list", "--json"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Version int
-		Images  []struct {
-			Probes []struct {
-				Provider, Module, Function, Name string
-				Sites                            []listed
+	for _, p := range listjson.Probes(t, tools.Output(t, converter, append([]string{"list", "--json"}, args...)...)) {
+		for _, s := range p.Sites {
+			if s.Function == "" {
+				t.Errorf("list %q: %s is in no function", args, s.Address)
 			}
-			Errors []string
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Version != 1 {
-		t.Fatalf("list %q: %v, version %d", args, err, doc.Version)
-	}
-	var all []listed
-	for _, im := range doc.Images {
-		for _, p := range im.Probes {
-			for _, s := range p.Sites {
-				if s.Function == "" {
-					t.Errorf("list %q: %s is in no function", args, s.Address)
-				}
-				s.Provider, s.Module, s.Function, s.Name = p.Provider, p.Module, p.Function, p.Name
-				all = append(all, s)
-			}
+			s.Function = p.Function
+			all = append(all, listed{p.Provider, p.Module, p.Name, s})
 		}
 	}
 	return all

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -162,27 +162,13 @@ func TestForeign(t *testing.T) {
 func checkList(t *testing.T, exe string) {
 	t.Helper()
 	want := map[string]int{"order-placed": 5, "sent": 1, "empty": 1, "wide": 1}
-	var l struct {
-		Images []struct {
-			Probes []struct {
-				Provider, Function, Name string
-				Sites                    []struct {
-					State     string
-					Semaphore struct{ Symbol string }
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(tools.Output(t, converter, "list", "--json", exe)), &l); err != nil || len(l.Images) != 1 {
-		t.Fatal(err)
-	}
-	for _, p := range l.Images[0].Probes {
+	for _, p := range listjson.Probes(t, tools.Output(t, converter, "list", "--json", exe)) {
 		if p.Provider != "shop" || p.Function != "work" || len(p.Sites) != want[p.Name] {
 			t.Errorf("listed: %+v", p)
 		}
 		delete(want, p.Name)
 		for _, s := range p.Sites {
-			if s.State != "disabled" || s.Semaphore.Symbol != "shop_"+strings.ReplaceAll(p.Name, "-", "__")+"_semaphore" {
+			if s.State != "disabled" || s.Semaphore == nil || s.Semaphore.Symbol != "shop_"+strings.ReplaceAll(p.Name, "-", "__")+"_semaphore" {
 				t.Errorf("%s: %+v", p.Name, s)
 			}
 		}
