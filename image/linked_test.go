@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -103,10 +104,7 @@ func hasRELR(t *testing.T, path string) bool {
 // which refuses what bfd links statically: the ELF header names no sections.
 func withoutSections(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	shoff, shnum := data[40:48], data[60:64]
 	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		shoff, shnum = data[32:36], data[48:52]
@@ -114,9 +112,7 @@ func withoutSections(t *testing.T, path string) string {
 	clear(shoff) // e_shoff
 	clear(shnum) // e_shnum, e_shstrndx
 	path = filepath.Join(t.TempDir(), "stripped")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 

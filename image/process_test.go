@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -285,9 +286,7 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(arrays) != 1 {
 		t.Fatal(arrays, err)
 	}
-	if err := os.Remove(lib); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(lib))
 	p.ReopenByPath()
 	got := p.Module(want.Start)
 	if got == nil || got.Source != image.FromMemory || got.Base != want.Base || got.Start != want.Start || got.End != want.End ||

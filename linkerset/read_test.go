@@ -14,6 +14,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -198,9 +199,7 @@ func TestReadelfCountsTheSameRecords(t *testing.T) {
 	}
 	after, plan := convert(t, objects.Read(t, "calls.amd64-gcc12-O2.o"), parse(t, "pairs", ""), false)
 	path := filepath.Join(t.TempDir(), "a.o")
-	if err := os.WriteFile(path, after, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, after)
 	out, err := exec.Command(readelf, "-rW", path).Output()
 	if err != nil {
 		t.Fatal(err)

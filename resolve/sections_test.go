@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -55,10 +56,7 @@ func TestNoSectionHeaders(t *testing.T) {
 // withoutSections opens a copy of an image that has no section headers.
 func withoutSections(t *testing.T, image string) *elfreloc.Object {
 	t.Helper()
-	data, err := os.ReadFile(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, image)
 	shoff, shnum := data[40:48], data[60:64]
 	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		shoff, shnum = data[32:36], data[48:52]
@@ -148,13 +146,11 @@ func TestWarnings(t *testing.T) {
 		{"unwind tables", func(image, _ []byte) { fill(t, image, ".eh_frame") }, "image: .eh_frame+0x0: ", resolve.Debug},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			imageData, debugData := read(t, image), read(t, debug)
+			imageData, debugData := disk.Read(t, image), disk.Read(t, debug)
 			defer os.WriteFile(debug, debugData, 0o666)
 			damaged := bytes.Clone(debugData)
 			c.damage(imageData, damaged)
-			if err := os.WriteFile(debug, damaged, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, debug, damaged)
 			var warnings []string
 			opts := opts
 			opts.Warn = func(err error) { warnings = append(warnings, err.Error()) }
@@ -176,15 +172,6 @@ func TestWarnings(t *testing.T) {
 			}
 		})
 	}
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // fill overwrites a section with bytes that mean nothing anywhere.

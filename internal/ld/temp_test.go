@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // Each path has a place of its own, within the temporary directory, that ends as the path
@@ -27,9 +29,7 @@ func TestPlaces(t *testing.T) {
 		if !strings.HasSuffix(place, "/"+strings.TrimPrefix(path, "/")) {
 			t.Errorf("%s: the copy is called %s", path, place)
 		}
-		if err := os.WriteFile(place, []byte(path), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.WriteFile(place, []byte(path), 0o600))
 		real, err := filepath.EvalSymlinks(place)
 		if err != nil || !strings.HasPrefix(real, temp.path+"/") || real != filepath.Clean(place) {
 			t.Errorf("%s: the copy is in %s, %v", path, real, err)

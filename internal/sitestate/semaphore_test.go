@@ -1,9 +1,7 @@
 package sitestate_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -286,9 +285,7 @@ func assemble(t *testing.T, m *toolchains.Machine, text string) string {
 	}
 	tools.Need(t, as[0])
 	in, out := filepath.Join(t.TempDir(), "sites.s"), filepath.Join(t.TempDir(), "sites.o")
-	if err := os.WriteFile(in, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, in, text)
 	flags := append(slices.Clone(as[1:]), "-c", "-o", out, in)
 	if m == toolchains.ARM64 {
 		flags = append(flags, "-march=armv8.5-a")
@@ -332,14 +329,7 @@ func loaded(t *testing.T, path string, each func(probe string, semaphore image.R
 
 func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := tools.OpenELF(t, path)
 	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // BenchmarkRows reads every line table of the image that LINES_IMAGE names, here
@@ -63,10 +64,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 	if name == "" {
 		b.Skip("LINES_IMAGE is not set")
 	}
-	file, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := disk.Read(b, name)
 	b.Run("lines", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0

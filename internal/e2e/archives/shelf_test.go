@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -74,9 +75,7 @@ func newShelf(t *testing.T) *shelf {
 	var all []string
 	for i, name := range parts {
 		path := filepath.Join(s.directory, "plain", "work", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if name == "notes.txt" {
 			s.write(t, path, "no object\n")
 			continue
@@ -106,7 +105,5 @@ func (s *shelf) path(name string) string { return filepath.Join(s.directory, nam
 
 func (s *shelf) write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, text)
 }

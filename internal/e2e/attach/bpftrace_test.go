@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -62,9 +63,7 @@ func trace(t *testing.T, exe, image string, n int) []string {
 func traceBy(t *testing.T, program, exe string, n int) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "script.bt")
-	if err := os.WriteFile(script, []byte(program), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, script, program)
 	p := tools.Start(t, exe)
 	if before := p.Until(t, "ready"); len(before) > 0 {
 		t.Fatalf("%s prints %q", exe, before)

@@ -2,7 +2,6 @@ package attach
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -56,9 +56,7 @@ var reported = regexp.MustCompile(`(?m)^> (.*)$`)
 func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.gdb")
-	if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, file, gdbScript+script)
 	out, err := tools.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
 	if err != nil || strings.Contains(out, "ptrace: ") {
 		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
@@ -86,9 +84,7 @@ func TestGDB(t *testing.T) {
 func (p program) underGDB(t *testing.T, want []string) {
 	t.Helper()
 	input := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, input, "\n\n\n")
 	lib, _ := p.library(t)
 	for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
 		t.Run(p.cc.Name+"/"+name, func(t *testing.T) {

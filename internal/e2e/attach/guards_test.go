@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -136,9 +137,7 @@ func TestGuardsFromTheStart(t *testing.T) {
 		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
 			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"
 		file := filepath.Join(t.TempDir(), "script.gdb")
-		if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, file, gdbScript+script)
 		out, err := tools.Try("gdb", "-nx", "-batch", "-x", file, g.exe)
 		if err != nil || strings.Contains(out, "ptrace: ") {
 			tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
@@ -331,9 +330,7 @@ func TestGuardsUnderGDB(t *testing.T) {
 		tools.Need(t, "gdb")
 		a := g.start(t)
 		file := filepath.Join(t.TempDir(), "script.gdb")
-		if err := os.WriteFile(file, []byte(gdbScript+fmt.Sprintf(gdbHits, times)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, file, gdbScript+fmt.Sprintf(gdbHits, times))
 		out := make(chan string)
 		go func() {
 			text, err := tools.Try("gdb", "-nx", "-batch", "-p", strconv.Itoa(a.Process.Pid), "-x", file)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -149,15 +150,9 @@ func TestBesideSystemTap(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	p := compileProgram(t, gcc, "-g")
 	for _, object := range p.convert(t) {
-		before, err := os.ReadFile(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := disk.Read(t, object)
 		tools.Must(t, converter, "--stapsdt", object)
-		after, err := os.ReadFile(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := disk.Read(t, object)
 		if !bytes.Equal(before, after) {
 			t.Errorf("%s changes when it is converted again", object)
 		}

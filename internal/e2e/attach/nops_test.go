@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -35,9 +36,7 @@ func compileNops(t *testing.T, c compiler, flags ...string) program {
 func (p program) said(t *testing.T, n int) []string {
 	t.Helper()
 	dir := filepath.Join(p.dir, "said")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(dir, 0o777))
 	objects := []string{p.main}
 	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
 		objects = append(objects, p.compile(t, dir, source, "-DSAY"))
@@ -215,10 +214,7 @@ func mergeNops(t *testing.T, first toolchains.Linker, merged string, objects []s
 		}
 		return false // no linker takes it
 	}
-	before, err := os.ReadFile(merged)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := disk.Read(t, merged)
 	tools.Must(t, converter, "--stapsdt", merged)
 	if after, err := os.ReadFile(merged); err != nil || !slices.Equal(before, after) {
 		t.Errorf("%s changes when it is converted again: %v", filepath.Base(merged), err)

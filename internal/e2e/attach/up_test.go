@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
@@ -141,10 +142,7 @@ func TestListUnderGdb(t *testing.T) {
 			pid := strconv.Itoa(p.Process.Pid)
 			tools.Must(t, "gdb", "-nx", "-batch", "-p", pid, "-ex", "set breakpoint always-inserted on", "-ex", "break -probe-stap app:guarded",
 				"-ex", fmt.Sprintf("shell %s list --json --pid %s >%s", converter, pid, during))
-			text, err := os.ReadFile(during)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := disk.Read(t, during)
 			if diff := cmp.Diff(up, listed(t, string(text))); diff != "" {
 				t.Errorf("traced: %s", diff)
 			}

@@ -2,13 +2,13 @@ package header
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -302,9 +302,7 @@ func TestRelocatable(t *testing.T) {
 // TestTwin runs the program unconverted, with stubs that print what they get.
 func TestTwin(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "stubs.c")
-	if err := os.WriteFile(source, []byte(stubs(programProbes())), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, stubs(programProbes()))
 	for _, c := range []toolchain{
 		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.OldClang, []string{"-O2"}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -13,9 +14,7 @@ import (
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, name, text)
 }
 
 // eachFlags runs a test for each linker with the flags that have a compiler find the
@@ -182,9 +181,7 @@ func TestGo(t *testing.T) {
 		for _, file := range []string{"main.c", "defined.c", "plain.c"} {
 			os.Remove(file)
 		}
-		if err := os.Rename("sub/second.c", "second.c"); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Rename("sub/second.c", "second.c"))
 		// Each package with C in it is linked once by itself, to see what it lacks: so
 		// the compiler is told for all links, and not with -extldflags for the last.
 		t.Setenv("CGO_LDFLAGS", flags)

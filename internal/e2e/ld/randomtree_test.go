@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -102,14 +103,10 @@ func newTree(t *testing.T, c *objectCache) *tree {
 	}
 	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
-		if err := os.MkdirAll(tr.path(d), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(tr.path(d), 0o777))
 	}
 	for link, to := range treeLinks {
-		if err := os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)))
 	}
 	tr.addObjects(t, c)
 	tr.addArchives(t)
@@ -145,9 +142,7 @@ func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 	for _, name := range []string{"stubs.o", "main.o", "strong.o", "pull.o", "wrap.o", "i386.o"} {
 		tr.copy(t, c, name, name)
 	}
-	if err := os.Link(tr.path("b.o"), tr.path("other/hard.o")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Link(tr.path("b.o"), tr.path("other/hard.o")))
 	for _, d := range []struct{ directory, name string }{{"", "libd1.so"}, {"x", "libd2.so"}} {
 		tr.copy(t, c, d.name, "dso/"+d.name)
 		tr.copy(t, c, d.name, d.directory+"/libd.so")

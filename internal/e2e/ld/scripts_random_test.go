@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -33,17 +34,13 @@ func plantTree(t *testing.T) {
 		if strings.HasSuffix(name, "x.o") {
 			text = fmt.Sprintf("int f_%s(int n) { return n + %d; }\n", id, i)
 		}
-		if err := os.WriteFile("source.c", []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "source.c", text)
 		tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", name, "source.c")
 	}
 	tools.Must(t, "ar", "rcs", "lib/libp.a", "sub/a.o", "sub/x.o")
 	tools.Must(t, "ar", "rcs", "sub/libq.a", "sub/in/b.o", "lib/c.o")
 	tools.Must(t, "ar", "rcsT", "sub/thin.a", "sub/in/x.o", "sub/b.o")
-	if err := os.Symlink("sub/in", "link"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("sub/in", "link"))
 }
 
 // order returns the functions of scriptTree in an image, each with its section, in the
@@ -177,9 +174,7 @@ func TestCopiesOfScripts(t *testing.T) {
 			"sub/one.ld":   "INPUT(probed.o)\nINCLUDE \"inc.ld\"\n",
 			"inc.ld":       "INPUT(x.o)\n",
 		} {
-			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, name, text)
 		}
 		compile(t, "sub/probed.c", "sub/x.c", "x.c", "plain.c")
 		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "plain.o"}
@@ -228,9 +223,7 @@ func TestRandomInputScripts(t *testing.T) {
 			if l.Family != "mold" && l.Family != "gold" && r.IntN(4) == 0 && !strings.HasSuffix(script, "inc.ld") {
 				text += "\nINCLUDE " + oneOf(r, "inc.ld", `"inc.ld"`, "lib/inc.ld")
 			}
-			if err := os.WriteFile(script, []byte(text+"\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, script, text+"\n")
 			what = append(what, script+": "+text)
 		}
 		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "--allow-multiple-definition", "root/usr/lib/a.o"}
@@ -284,9 +277,7 @@ func TestRandomPatterns(t *testing.T) {
 			text += fmt.Sprintf("  .out%d : { %s %s }\n", i, statement(), oneOf(r, "", "x"+strconv.Itoa(i)+" = .;", statement()))
 		}
 		text += "  .text : { *(.text .text.*) }\n}\n"
-		if err := os.WriteFile("patterns.lds", []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "patterns.lds", text)
 		args := []string{"-shared", "-o", "out.so", "-Map=out.map", "-T", "patterns.lds", oneOf(r, "--whole-archive", "--no-whole-archive"), "-Llib", "-Lsub"}
 		args = append(args, some(r, 7, "a.o", "b.o", "x.o", "sub/a.o", "sub/b.o", "sub/x.o", "sub/a b.o", "sub/in/x.o", here+"/lib/a.o", "lib/libp.a", "-lq", "sub/thin.a", "link/b.o")...)
 		return text, args

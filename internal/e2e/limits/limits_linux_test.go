@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -114,9 +115,7 @@ func (a *attack) write(t *testing.T, directory string, n int) int64 {
 	for name, data := range map[string][]byte{
 		"file": data, "tiny.o": tiny, "shop.d": []byte("provider shop { probe placed(); };\n"), "in": []byte("@file @file\n"),
 	} {
-		if err := os.WriteFile(filepath.Join(directory, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(directory, name), data)
 	}
 	return int64(len(data))
 }
@@ -130,9 +129,7 @@ func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {
 		c.printed += info.Size()
-		if err := os.Remove(out); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(out))
 	}
 	if c.memory > most {
 		t.Errorf("%s: %d MB of memory for a file of %d KB, want at most %d", command, c.memory/1e6, size/1e3, most/1e6)

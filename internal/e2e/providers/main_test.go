@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/shared"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +27,7 @@ func TestMain(m *testing.M) {
 func write(t *testing.T, directory, name, text string) string {
 	t.Helper()
 	path := filepath.Join(directory, name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, text)
 	return path
 }
 

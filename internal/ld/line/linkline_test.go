@@ -1,13 +1,14 @@
 package line
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // inputs shows what a line's inputs are, and how they are read.
@@ -108,9 +109,7 @@ func TestExpand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, text)
 	}
 	write("one", `a @two "@three" @none`)
 	write("two", "b 'c d'")
