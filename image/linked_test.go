@@ -87,11 +87,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	for _, s := range f.Sections {
 		if s.Type == shtRELR && s.Size > 0 {
 			return true
@@ -222,11 +218,7 @@ func contains(all []string, name string) bool {
 // header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
-	f, err := elf.Open(im.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, im.Name())
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Off == 0 {
 			return p.Vaddr

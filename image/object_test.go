@@ -1,7 +1,6 @@
 package image_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -98,10 +97,7 @@ func checkObjectRef(t *testing.T, im image.Image, what string, ref image.Ref, na
 func withImplicitAddends(t *testing.T, path string) []byte {
 	t.Helper()
 	data := disk.Read(t, path)
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	order := f.ByteOrder
 	headers := order.Uint64(data[40:])
 	for i, s := range f.Sections {

@@ -200,10 +200,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
 		t.Fatal(symbols, err)

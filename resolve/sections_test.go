@@ -72,11 +72,7 @@ func withoutSections(t *testing.T, image string) *elfreloc.Object {
 
 func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Symbols {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	entries, err := f.Section(".dynsym").Data()
 	if err != nil {
 		t.Fatal(err)
@@ -177,10 +173,7 @@ func TestWarnings(t *testing.T) {
 // fill overwrites a section with bytes that mean nothing anywhere.
 func fill(t *testing.T, data []byte, name string) {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	s := f.Section(name)
 	for i := range data[s.Offset:][:s.Size] {
 		data[s.Offset:][i] = 0x7f
@@ -189,10 +182,7 @@ func fill(t *testing.T, data []byte, name string) {
 
 func dynamicAddress(t *testing.T, data []byte, name string) uint64 {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package machines_test
 
 import (
 	"bytes"
-	"debug/elf"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -57,11 +56,7 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
 	disk.Write(t, in, source)
 	tools.Must(t, command[0], append(slices.Clone(command[1:]), "-o", out, in)...)
-	f, err := elf.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, out)
 	s := f.Section(section)
 	if s == nil {
 		t.Fatalf("no section %s", section)

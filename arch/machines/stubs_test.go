@@ -1,7 +1,6 @@
 package machines_test
 
 import (
-	"debug/elf"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -170,11 +169,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	}
 	disk.Write(t, source, text.String())
 	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
-	f, err := elf.Open(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, object)
 	section := f.Section(".text")
 	got, err := section.Data()
 	if err != nil {

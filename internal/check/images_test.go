@@ -222,11 +222,7 @@ func (b *build) overwrite(name, address string, code []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f, err := elf.Open(b.path(name))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(b, b.path(name))
 	data := disk.Read(b, b.path(name))
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && at >= p.Vaddr && at < p.Vaddr+p.Filesz {

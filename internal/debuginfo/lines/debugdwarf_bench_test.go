@@ -3,7 +3,6 @@ package lines_test
 import (
 	"bytes"
 	"debug/dwarf"
-	"debug/elf"
 	"errors"
 	"io"
 	"os"
@@ -103,10 +102,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 }
 
 func openDebugDWARF(b *testing.B, file []byte) *dwarf.Data {
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := disk.ELF(b, file)
 	data, err := f.DWARF()
 	if err != nil {
 		b.Fatal(err)

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,11 +60,7 @@ var atNop = regexp.MustCompile(`^nops:(\w+) (.*) \d+$`)
 // linker has dropped. What is folded or inlined is there once.
 func written(t *testing.T, image string) []string {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	symbols, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

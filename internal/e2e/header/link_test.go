@@ -250,11 +250,7 @@ func TestKept(t *testing.T) {
 // checkSets counts the entries of sets. A linker may keep the dead probe.
 func checkSets(t *testing.T, image string, want map[string]int) {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	for name, n := range want {
 		s := f.Section(name)
 		if s == nil {

@@ -140,11 +140,7 @@ const excluded = elf.SectionFlag(0x80000000)
 // its site.
 func sdtOperands(t *testing.T, path string) []string {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	section := f.Section(".sdt_operands")
 	if section == nil || section.Flags != excluded {
 		t.Fatalf("%s: .sdt_operands is %+v", path, section)

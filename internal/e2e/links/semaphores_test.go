@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -58,11 +59,7 @@ var semaphoreOf = regexp.MustCompile(`Name: item\n.*Semaphore: (0x[0-9a-f]+)`)
 // naming it.
 func checkSemaphore(t *testing.T, path string, notes int) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

@@ -126,10 +126,7 @@ func dofSites(f *slurp.File) (sites []string) {
 func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File, *elf.Section) {
 	t.Helper()
 	data := disk.Read(t, path)
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	sec := f.Section(".SUNW_dof")
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)

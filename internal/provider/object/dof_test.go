@@ -51,10 +51,7 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

@@ -32,11 +32,7 @@ func write(t *testing.T, target *Target, all []*provider.Provider, shared bool) 
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("%v, or other bytes", err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return disk.ELF(t, data)
 }
 
 // check looks at an object of the three probes.

@@ -2,6 +2,8 @@
 package disk
 
 import (
+	"bytes"
+	"debug/elf"
 	"os"
 	"testing"
 )
@@ -26,4 +28,21 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// OpenELF opens an ELF file with debug/elf until the test ends.
+func OpenELF(t testing.TB, path string) *elf.File {
+	t.Helper()
+	f, err := elf.Open(path)
+	Must(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// ELF reads the bytes of an ELF file with debug/elf.
+func ELF(t testing.TB, data []byte) *elf.File {
+	t.Helper()
+	f, err := elf.NewFile(bytes.NewReader(data))
+	Must(t, err)
+	return f
 }
