@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 		})
 		t.Run(compiler+"/bpftrace", func(t *testing.T) {
 			t.Parallel()
-			needUprobes(t, exe)
+			tools.NeedUprobes(t)
 			out, err := tools.Try("bpftrace", "-e", `usdt:`+exe+`:shop:placed { printf("> %d %s\n", arg0, str(arg1)); }`, "-c", exe+" tea milk")
 			var got []string
 			for _, m := range reported.FindAllStringSubmatch(out, -1) {

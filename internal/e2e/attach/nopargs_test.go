@@ -106,7 +106,7 @@ func TestNopsUnderBpftrace(t *testing.T) {
 				t.Parallel()
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
 				exe := p.nops(t)
-				needUprobes(t, exe)
+				tools.NeedUprobes(t)
 				var script strings.Builder
 				script.WriteString("BEGIN { printf(\"attached\\n\"); }\n")
 				for _, b := range nopFormats {

@@ -98,7 +98,7 @@ func TestListUnderBpftrace(t *testing.T) {
 			g := programs[name]
 			all.Add(c.cc.Name+"/"+name, []string{c.cc.Name, name}, func(t *testing.T) {
 				t.Parallel()
-				needUprobes(t, g.exe)
+				tools.NeedUprobes(t)
 				p := tools.Start(t, g.exe)
 				p.Until(t, "ready")
 				if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
@@ -167,7 +167,7 @@ func TestEarlySemaphores(t *testing.T) {
 		for _, ld := range linkers {
 			exe := filepath.Join(t.TempDir(), "early")
 			tools.Must(t, gcc.driver(), "-B"+linker(t, ld), "-o", exe, object)
-			needUprobes(t, exe)
+			tools.NeedUprobes(t)
 			said := tools.Must(t, converter, "check", exe)
 			want := "up 8"
 			if strings.Contains(said, "[early-semaphore]") {
