@@ -136,17 +136,3 @@ func TestGDBRemotely(t *testing.T) {
 		})
 	}
 }
-
-// TestRISCV compares notes with records where linkers move code.
-func TestRISCV(t *testing.T) {
-	p := compileProgram(t, riscv64, "-g")
-	for _, n := range checkNotes(t, p.executable(t)) {
-		want := map[string]string{
-			"done": "-4@a0 -8@a1 1@a2 8@a3",
-			"wide": "-4@a0 -8@a1 -2@a2 8@a3 -4@a4 1@a5 -4@a6 4@a7 -1@0(sp) 2@8(sp) -8@16(sp)",
-		}
-		if args, ok := want[n.name]; ok && n.args != args {
-			t.Errorf("%v: %s", n, n.args)
-		}
-	}
-}

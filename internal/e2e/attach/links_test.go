@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -143,18 +141,5 @@ func TestBesideSystemTap(t *testing.T) {
 				t.Errorf("notes %v, bases %v", ours, base)
 			}
 		})
-	}
-}
-
-// TestSameBytes converts twice, in two ways.
-func TestSameBytes(t *testing.T) {
-	p := compileProgram(t, gcc, "-g")
-	for _, object := range p.convert(t) {
-		before := disk.Read(t, object)
-		tools.Must(t, converter, "--stapsdt", object)
-		after := disk.Read(t, object)
-		if !bytes.Equal(before, after) {
-			t.Errorf("%s changes when it is converted again", object)
-		}
 	}
 }
