@@ -69,7 +69,7 @@ func newShelf(t *testing.T) *shelf {
 	gcc := toolchains.AMD64.Tool("gcc")
 	compile := func(source, object string) {
 		text := filepath.Join(s.directory, "source.c")
-		s.write(t, text, source)
+		disk.Write(t, text, source)
 		tools.Must(t, gcc, "-O1", "-fno-pic", "-fno-stack-protector", "-ffunction-sections", "-c", "-o", object, text)
 	}
 	var all []string
@@ -77,7 +77,7 @@ func newShelf(t *testing.T) *shelf {
 		path := filepath.Join(s.directory, "plain", "work", name)
 		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if name == "notes.txt" {
-			s.write(t, path, "no object\n")
+			disk.Write(t, path, "no object\n")
 			continue
 		}
 		compile(partSource(i), path)
@@ -102,8 +102,3 @@ func newShelf(t *testing.T) *shelf {
 }
 
 func (s *shelf) path(name string) string { return filepath.Join(s.directory, name) }
-
-func (s *shelf) write(t *testing.T, path, text string) {
-	t.Helper()
-	disk.Write(t, path, text)
-}

@@ -82,7 +82,7 @@ func TestSignalsEarly(t *testing.T) {
 	args := []string{"ld", "--linker", program(t, "slow", slow), "--", "-r"}
 	for i := range 400 {
 		name := fmt.Sprintf("sub/%d.o", i)
-		write(t, name, object)
+		disk.Write(t, name, object)
 		args = append(args, name)
 	}
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {

@@ -78,7 +78,7 @@ func compileObjects(t *testing.T) *objectCache {
 		gcc(fmt.Sprintf("%d.o", k), source("object.c"), flags...)
 		fmt.Fprintf(&stubs, "void __dtrace_probe_app___p%d(void) { stubs_called++; }\n", k)
 	}
-	write(t, c.path("stubs.c"), stubs.String())
+	disk.Write(t, c.path("stubs.c"), stubs.String())
 	gcc("stubs.o", c.path("stubs.c"), "-c")
 	gcc("main.o", source("main.c"), "-c")
 	gcc("strong.o", source("main.c"), "-c", "-DSTRONG")
@@ -121,7 +121,7 @@ func (tr *tree) add(directory, name string) { tr.inputs = append(tr.inputs, spel
 
 func (tr *tree) copy(t *testing.T, c *objectCache, from, to string) {
 	t.Helper()
-	write(t, tr.path(to), read(t, c.path(from)))
+	disk.Write(t, tr.path(to), read(t, c.path(from)))
 }
 
 func (tr *tree) addObjects(t *testing.T, c *objectCache) {
@@ -188,7 +188,7 @@ func (tr *tree) addScripts(t *testing.T) {
 		"x/libs.so":       "/* GNU ld script */ GROUP ( link/../c.o AS_NEEDED ( -lm ) )\n",
 		"other/sub/in.ld": "INPUT ( -la ../b.o )\n",
 	} {
-		write(t, tr.path(name), text)
+		disk.Write(t, tr.path(name), text)
 	}
 	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}}...)
 }
