@@ -35,11 +35,7 @@ var modes = []mode{
 func program(t *testing.T, directory string, c toolchains.Compiler, l toolchains.Linker, m mode, more ...string) string {
 	t.Helper()
 	tools.Need(t, c.Name, l.Path)
-	driver, err := files.Driver(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "prog")
+	driver, out := tools.Driver(t, l.Path), filepath.Join(t.TempDir(), "prog")
 	args := []string{"-O2", "-I" + directory, source(t, "shop.c"), "-o", out, "-B" + driver}
 	if c.Clang {
 		args = append(args, "--ld-path="+driver+"ld")

@@ -6,19 +6,15 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
-	"sdtconvert/internal/testkit/shared"
 	"sdtconvert/internal/testkit/tools"
 )
 
-var (
-	files     shared.Files
-	converter string
-)
+var converter string
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(directory, program string) error {
-		files.Directory, converter = directory, program
+	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(_, program string) error {
+		converter = program
 		return nil
 	}))
 }
