@@ -87,7 +87,7 @@ func measure(t *testing.T, directory string, args []string, most int64) cost {
 		t.Errorf("%q: %v: %.500s", args, err, out.head.Bytes())
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return cost{usage.Maxrss << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size}
+	return cost{int64(usage.Maxrss) << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size}
 }
 
 // guard kills a process that takes far too much memory, before the machine suffers.
