@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -72,10 +73,7 @@ func TestArrays(t *testing.T) {
 // section headers.
 func withoutDynamic(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	for at := binary.LittleEndian.Uint64(data[32:]); ; at += 56 {
 		if typ := binary.LittleEndian.Uint32(data[at:]); typ == uint32(elf.PT_DYNAMIC) {
 			binary.LittleEndian.PutUint32(data[at:], uint32(elf.PT_NULL))
@@ -83,9 +81,7 @@ func withoutDynamic(t *testing.T, path string) string {
 		}
 	}
 	path = filepath.Join(t.TempDir(), "kernel")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 

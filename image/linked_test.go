@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -86,11 +87,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	for _, s := range f.Sections {
 		if s.Type == shtRELR && s.Size > 0 {
 			return true
@@ -103,10 +100,7 @@ func hasRELR(t *testing.T, path string) bool {
 // which refuses what bfd links statically: the ELF header names no sections.
 func withoutSections(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	shoff, shnum := data[40:48], data[60:64]
 	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		shoff, shnum = data[32:36], data[48:52]
@@ -114,9 +108,7 @@ func withoutSections(t *testing.T, path string) string {
 	clear(shoff) // e_shoff
 	clear(shnum) // e_shnum, e_shstrndx
 	path = filepath.Join(t.TempDir(), "stripped")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -226,11 +218,7 @@ func contains(all []string, name string) bool {
 // header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
-	f, err := elf.Open(im.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, im.Name())
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Off == 0 {
 			return p.Vaddr

@@ -1,7 +1,6 @@
 package image_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -34,9 +34,7 @@ func TestObject(t *testing.T) {
 					return // its addends are implicit already
 				}
 				implicit := path + ".rel"
-				if err := os.WriteFile(implicit, withImplicitAddends(t, path), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				disk.Must(t, os.WriteFile(implicit, withImplicitAddends(t, path), 0o600))
 				if !m.Relaxes { // where fields have two relocations
 					checkObject(t, open(t, implicit), word)
 				}
@@ -98,14 +96,8 @@ func checkObjectRef(t *testing.T, im image.Image, what string, ref image.Ref, na
 // which compilers make for 32-bit machines only.
 func withImplicitAddends(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
+	f := disk.ELF(t, data)
 	order := f.ByteOrder
 	headers := order.Uint64(data[40:])
 	for i, s := range f.Sections {
@@ -140,9 +132,7 @@ func TestNoAddress(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "a.o")
 	asm := filepath.Join(directory, "a.s")
-	if err := os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600))
 	tools.Output(t, "gcc", "-c", "-o", path, asm)
 	im := open(t, path)
 	all, err := im.Arrays("set")

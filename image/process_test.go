@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -199,10 +200,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
 		t.Fatal(symbols, err)
@@ -285,9 +283,7 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(arrays) != 1 {
 		t.Fatal(arrays, err)
 	}
-	if err := os.Remove(lib); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(lib))
 	p.ReopenByPath()
 	got := p.Module(want.Start)
 	if got == nil || got.Source != image.FromMemory || got.Base != want.Base || got.Start != want.Start || got.End != want.End ||

@@ -1,7 +1,6 @@
 package linkerset_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"testing"
@@ -102,15 +101,6 @@ func relocName(m elf.Machine, typ uint32) string {
 		return elf.R_RISCV(typ).String()
 	}
 	return elf.R_X86_64(typ).String()
-}
-
-func elfFile(t testing.TB, data []byte) *elf.File {
-	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 func spellReloc(off uint64, typ, symbol string, addend int64) string {

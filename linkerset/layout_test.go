@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -65,9 +66,9 @@ func TestRecordSize(t *testing.T) {
 func recordSections(t *testing.T, object string, l linkerset.Layout) string {
 	before := objects.Read(t, object)
 	after, _ := convert(t, before, l, false)
-	f := elfFile(t, after)
+	f := disk.ELF(t, after)
 	var b strings.Builder
-	for _, s := range f.Sections[len(elfFile(t, before).Sections):] {
+	for _, s := range f.Sections[len(disk.ELF(t, before).Sections):] {
 		if s.Type == elf.SHT_RELA {
 			continue
 		}

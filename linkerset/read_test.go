@@ -3,9 +3,6 @@ package linkerset_test
 import (
 	"debug/elf"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -185,35 +182,4 @@ func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, 
 	}
 	result := objects.Save(t, e, data)
 	return result
-}
-
-// readelf agrees on the number of records.
-func TestReadelfCountsTheSameRecords(t *testing.T) {
-	readelf, err := exec.LookPath("readelf")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	after, plan := convert(t, objects.Read(t, "calls.amd64-gcc12-O2.o"), parse(t, "pairs", ""), false)
-	path := filepath.Join(t.TempDir(), "a.o")
-	if err := os.WriteFile(path, after, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(readelf, "-rW", path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, records := 0, false
-	for line := range strings.Lines(string(out)) {
-		if rest, ok := strings.CutPrefix(line, "Relocation section '"); ok {
-			records = strings.HasPrefix(rest, ".relasdt_")
-		} else if records && strings.Contains(line, "R_X86_64_64") {
-			n++
-		}
-	}
-	if n != 2*len(plan.Sites) {
-		t.Errorf("%d relocations for %d records", n, len(plan.Sites))
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -38,9 +39,7 @@ func manyImage(b *testing.B) string {
 			fmt.Fprintf(&s, ".type %s, %%function\n%s: .cfi_startproc\nret\nnop\nnop\nnop\nnop\n.cfi_endproc\n.size %s, .-%s\n.balign 8\n", name, name, name, name)
 		}
 		object := filepath.Join(directory, fmt.Sprintf("part%d.o", part))
-		if err := os.WriteFile(object+".s", []byte(s.String()), 0o666); err != nil {
-			b.Fatal(err)
-		}
+		disk.Write(b, object+".s", s.String())
 		tools.Output(b, "as", "-o", object, object+".s")
 		args = append(args, object)
 	}
@@ -81,10 +80,7 @@ func BenchmarkTable(b *testing.B) {
 // BenchmarkLookup looks up addresses all over the image: a million a second would
 // be 1000 ns/op.
 func BenchmarkLookup(b *testing.B) {
-	data, err := os.ReadFile(manyImage(b))
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := disk.Read(b, manyImage(b))
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "image")
 	if err != nil {
 		b.Fatal(err)

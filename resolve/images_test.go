@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -87,11 +88,7 @@ func followDescriptors(t *testing.T, image string, functions []function, describ
 	if described == nil {
 		return
 	}
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	code := map[uint64]uint64{}
 	opd := f.Section(".opd")
 	data, err := opd.Data()
@@ -204,11 +201,7 @@ func agree(t *testing.T, table *resolve.Table, addresses []uint64, image string,
 // codeIn reports what lies in a section of code.
 func codeIn(t *testing.T, image string) func(address uint64) bool {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	return func(address uint64) bool {
 		return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
 			return s.Flags&elf.SHF_EXECINSTR != 0 && address-s.Addr < s.Size

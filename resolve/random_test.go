@@ -3,11 +3,11 @@ package resolve_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -162,9 +162,7 @@ func linkRandom(t *testing.T, m *toolchains.Machine, r *rand.Rand) string {
 	t.Helper()
 	directory := t.TempDir()
 	in, image := filepath.Join(directory, "in.s"), filepath.Join(directory, "image")
-	if err := os.WriteFile(in, []byte(randomFunctions(r, randomCount)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, in, randomFunctions(r, randomCount))
 	mode := []string{"-no-pie", "-pie", "-shared"}[r.IntN(3)]
 	words := []string{mode, "-nostdlib", "-Wl,--build-id", "-o", image, in}
 	tools.Must(t, m.Tool("gcc"), append(words, m.LinkFlags...)...)

@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -52,10 +53,7 @@ func TestNoSectionHeaders(t *testing.T) {
 // withoutSections opens a copy of an image that has no section headers.
 func withoutSections(t *testing.T, image string) *elfreloc.Object {
 	t.Helper()
-	data, err := os.ReadFile(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, image)
 	shoff, shnum := data[40:48], data[60:64]
 	if elf.Class(data[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		shoff, shnum = data[32:36], data[48:52]
@@ -71,11 +69,7 @@ func withoutSections(t *testing.T, image string) *elfreloc.Object {
 
 func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Symbols {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	entries, err := f.Section(".dynsym").Data()
 	if err != nil {
 		t.Fatal(err)
@@ -145,13 +139,11 @@ func TestWarnings(t *testing.T) {
 		{"unwind tables", func(image, _ []byte) { fill(t, image, ".eh_frame") }, "image: .eh_frame+0x0: ", resolve.Debug},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			imageData, debugData := read(t, image), read(t, debug)
+			imageData, debugData := disk.Read(t, image), disk.Read(t, debug)
 			defer os.WriteFile(debug, debugData, 0o666)
 			damaged := bytes.Clone(debugData)
 			c.damage(imageData, damaged)
-			if err := os.WriteFile(debug, damaged, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, debug, damaged)
 			var warnings []string
 			opts := opts
 			opts.Warn = func(err error) { warnings = append(warnings, err.Error()) }
@@ -175,22 +167,10 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // fill overwrites a section with bytes that mean nothing anywhere.
 func fill(t *testing.T, data []byte, name string) {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	s := f.Section(name)
 	for i := range data[s.Offset:][:s.Size] {
 		data[s.Offset:][i] = 0x7f
@@ -199,10 +179,7 @@ func fill(t *testing.T, data []byte, name string) {
 
 func dynamicAddress(t *testing.T, data []byte, name string) uint64 {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -118,9 +119,7 @@ func installByID(t *testing.T, m *toolchains.Machine, image, root string) string
 	t.Helper()
 	id := buildID(t, image)
 	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path)
 	return path
 }
@@ -221,9 +220,7 @@ func TestFunctionsBehindStartFiles(t *testing.T) {
 			tools.Need(t, m.Tools("gcc", "objcopy")...)
 			directory := t.TempDir()
 			path := func(name string) string { return filepath.Join(directory, name) }
-			if err := os.WriteFile(path("in.c"), []byte(program), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, path("in.c"), program)
 			tools.Must(t, m.Tool("gcc"), append([]string{"-O2", "-fasynchronous-unwind-tables", "-o", path("whole"), path("in.c")}, m.LinkFlags...)...)
 			tools.Must(t, m.Tool("objcopy"), "--strip-symbol=hidden", path("whole"), path("image"))
 			named := tableOf(t, path("whole"), nowhere).Named(func(name string) bool { return name == "hidden" })

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
-	"sdtconvert/arch/internal/x86"
 )
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
@@ -65,68 +64,6 @@ func TestDisabledRecognisesEachForm(t *testing.T) {
 			if diff := cmp.Diff(want, got); !ok || diff != "" {
 				t.Errorf("%s as %s in %+v between % x: %v %s", f.name, arch.Describe(k, f.form), env, around, ok, diff)
 			}
-		}
-	})
-}
-
-func TestDisabledIsNotOfTheOtherKind(t *testing.T) {
-	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
-		text, c := disabledText(t, f, k, env, nil, nil)
-		other := kinds[1-k]
-		if got, ok := (Machine{}).Disabled(text, c.Record, other); ok {
-			t.Errorf("%s as %s in %+v is taken for %s", f.name, arch.Describe(k, f.form), env, arch.Describe(other, got.Form))
-		}
-	})
-}
-
-// Armed by a breakpoint over its first byte a site is not a disabled one, and by a call
-// over all of it, one that is live.
-func TestDisabledIsNotArmed(t *testing.T) {
-	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
-		text, c := disabledText(t, f, k, env, nil, nil)
-		at := c.Record - text.Start
-		text.Code[at] = (Machine{}).Traits().Breakpoints[0][0]
-		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok {
-			t.Errorf("%s as %s in %+v is taken for disabled with a breakpoint", f.name, arch.Describe(k, f.form), env)
-		}
-		if f.form != arch.Call || f.register {
-			return
-		}
-		copy(text.Code[at:], []byte{x86.OpCall, 1, 2, 3, 4})
-		if _, ok := (Machine{}).Disabled(text, c.Record, k); ok != (k == arch.Enabled) || !(Machine{}).Live(text, c.Record) {
-			t.Errorf("%s as %s in %+v is not live as a call", f.name, arch.Describe(k, f.form), env)
-		}
-	})
-}
-
-func TestDisabledIsNotTheCallItself(t *testing.T) {
-	for _, f := range allForms() {
-		code := unhex(t, f.code)
-		if !(Machine{}).Live(arch.Text{Code: code}, 0) {
-			t.Errorf("%s is not live", f.name)
-		}
-		if code[0] == x86.OpJmp {
-			continue // a jump may be one to the return thunk
-		}
-		for _, k := range kinds {
-			if k == arch.Enabled && code[0] != x86.OpGroup {
-				continue // and a call or a conditional jump one to a helper
-			}
-			for record := range uint64(3) {
-				if _, ok := (Machine{}).Disabled(arch.Text{Code: code}, record, k); ok {
-					t.Errorf("%s is taken for a disabled site at %d", f.name, record)
-				}
-			}
-		}
-	}
-}
-
-func TestDisabledIsNotWhatTheSectionCutsOff(t *testing.T) {
-	eachDisabled(func(f form, k arch.Kind, env arch.Env) {
-		text, c := disabledText(t, f, k, env, nil, nil)
-		text.Code = text.Code[:len(text.Code)-1]
-		if got, ok := (Machine{}).Disabled(text, c.Record, k); ok && len(got.Code) >= len(c.New) {
-			t.Errorf("%s is recognised without its last byte", f.name)
 		}
 	})
 }

@@ -5,9 +5,7 @@ import (
 	"debug/elf"
 	"encoding/hex"
 	"errors"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -196,39 +194,5 @@ func TestBranchesOfBothSets(t *testing.T) {
 		if to, ok := (Machine{}).Branch(arch.Text{Code: unhex(t, code), Start: 0x10000}, 0x10000); !ok || to != want {
 			t.Errorf("%s goes to %#x, %v, want %#x", code, to, ok, want)
 		}
-	}
-}
-
-// Only the forms themselves are recognised among random bytes.
-func TestDisabledIsNotRandomBytes(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	parts := []string{"\x00\xf0", "\x20\xe3", "\x20\x13", "\xa0\xe1", "\xa0\xe3", "\x1e\xff", "\x2f\xe1", "\x2f\xf1", "\xaf\xf3", "\x00\x80", "\x70\x47", "\x00\xbf", "\x00\x20", "\x4f\xf0", "\x00\x00", "\x00\xd1", "\x00\xdf"}
-	forms := map[arch.Kind][]string{
-		arch.Probe:   {"00f020.3", "0000a0.1", "1eff2f.1", "aff30080", "704700bf", "00d.7047"},
-		arch.Enabled: {"0000a0.3", "4ff00000", "00207047"},
-	}
-	found := 0
-	for range 300_000 {
-		var code []byte
-		for range 2 + r.IntN(3) {
-			code = append(code, parts[r.IntN(len(parts))]...)
-		}
-		record, k := uint64(r.IntN(len(code)+2)), kinds[r.IntN(2)]
-		site, ok := Machine{}.Disabled(arch.Text{Code: code}, record, k)
-		if _, jumps := (Machine{}).Branch(arch.Text{Code: code}, record); !ok || jumps {
-			continue
-		}
-		found++
-		text := hex.EncodeToString(site.Code)
-		is := func(form string) bool {
-			dot := strings.IndexByte(form, '.')
-			return dot < 0 && text == form || dot >= 0 && text[:dot] == form[:dot] && text[dot] != 'f' && text[dot+1:] == form[dot+1:]
-		}
-		if !slices.ContainsFunc(forms[k], is) {
-			t.Fatalf("% x at %d is taken for %s, %s", code, record, arch.Describe(k, site.Form), text)
-		}
-	}
-	if found == 0 {
-		t.Error("no form among all these bytes")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,35 +77,6 @@ func TestStackMachinesAreRefused(t *testing.T) {
 		want := "got " + elf.R_LARCH(typ).String() + ", of version 0 of the ABI of objects; assemble with binutils 2.40 or later, or with clang"
 		if err == nil || err.Error() != want {
 			t.Errorf("%d: got %v, want %s", typ, err, want)
-		}
-	}
-}
-
-func TestDisabledIsNothingElse(t *testing.T) {
-	known := map[string]bool{}
-	for _, forms := range [][2][arch.Forms][]byte{single, pairs} {
-		for k := range arch.Kinds {
-			for _, code := range forms[k] {
-				known[string(code)] = true
-			}
-		}
-	}
-	parts := [][]byte{nop, ret, zero, fill, pcalau12i, ldhu, {0x0c, 0, 0, 0x1e}, {0x80, 0x01, 0, 0x4c}, {0}}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 300_000 {
-		var code []byte
-		for range r.IntN(4) {
-			code = append(code, parts[r.IntN(len(parts))]...)
-		}
-		text, k := arch.Text{Code: code}, arch.Kind(r.IntN(2))
-		got, ok := Machine{}.Disabled(text, uint64(r.IntN(9)), k)
-		if !ok || known[string(got.Code)] {
-			continue
-		}
-		_, loads := Machine{}.Load(text, got.Offset)
-		_, jumps := Machine{}.Branch(text, got.Offset)
-		if k != arch.Enabled || !loads && !jumps {
-			t.Fatalf("% x is taken for %s", got.Code, arch.Describe(k, got.Form))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type cases struct {
 	stubs     []*stubCase
 	arguments []argumentCase
 	taken     []lineCase
+	forms     [arch.Kinds][]*regexp.Regexp // of disabled sites besides those of cases, in hexadecimal
 	shown     []lineCase
 	names     map[uint32]string // of relocation types
 	data      map[string]arch.DataReloc
@@ -218,6 +220,15 @@ func (c *cases) begin(key, value string) error {
 		return c.addArguments(value)
 	case "taken":
 		return addLine(&c.taken, value)
+	case "form":
+		form, kind, _ := strings.Cut(value, " = ")
+		k := slices.Index(kindNames[:], kind)
+		if k < 0 {
+			return fmt.Errorf("unknown kind %q", kind)
+		}
+		re, err := regexp.Compile("^(" + strings.ReplaceAll(form, " ", "") + ")$")
+		c.forms[k] = append(c.forms[k], re)
+		return err
 	case "show":
 		return addLine(&c.shown, value)
 	case "relocation":

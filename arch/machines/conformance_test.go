@@ -277,6 +277,9 @@ func TestLive(t *testing.T) {
 	})
 }
 
+// kindNames are what cases call kinds.
+var kindNames = [arch.Kinds]string{arch.Probe: "probe", arch.Enabled: "enabled"}
+
 // Code is taken for disabled sites of the kinds that the cases name, and of no other.
 func TestCodeIsTakenForDisabled(t *testing.T) {
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
@@ -284,7 +287,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 			var got []string
 			for k := range arch.Kinds {
 				if _, ok := m.Disabled(arch.Text{Code: l.code}, 0, k); ok {
-					got = append(got, []string{arch.Probe: "probe", arch.Enabled: "enabled"}[k])
+					got = append(got, kindNames[k])
 				}
 			}
 			if got := strings.Join(got, " "); got != l.want {

@@ -2,8 +2,11 @@ package machines_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -153,8 +156,10 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 				t.Errorf("%s: goes elsewhere, and Branch does not tell where", d.name)
 			}
 			if !jumps {
-				if got, ok := m.Disabled(in, c.Record, 1-d.kind); ok {
-					t.Errorf("%s: taken for %s", d.name, arch.Describe(1-d.kind, got.Form))
+				for other := range arch.Kinds {
+					if got, ok := m.Disabled(in, c.Record, other); ok && other != d.kind {
+						t.Errorf("%s: taken for %s", d.name, arch.Describe(other, got.Form))
+					}
 				}
 				if m.Live(in, c.Record) {
 					t.Errorf("%s: taken for a call or a jump", d.name)
@@ -246,4 +251,87 @@ func TestSitesAreNotDisabled(t *testing.T) {
 			}
 		}
 	})
+}
+
+// alike returns the disabled forms of a site and of all sites that differ from it in one byte,
+// which are those with other conditions and registers.
+func (s *siteCase) alike(m arch.Machine) (forms [arch.Kinds][][]byte) {
+	for i := range s.code {
+		for b := range 256 {
+			code := bytes.Clone(s.code)
+			code[i] = byte(b)
+			site, err := m.Decode(s.mapped(arch.Text{Code: code}), s.relocs)
+			if err != nil {
+				continue
+			}
+			for _, d := range s.disabled {
+				env := d.env
+				env.Reloc = s.relocs[0].Type
+				if c, err := m.Disable(site, d.kind, env); err == nil {
+					forms[d.kind] = append(forms[d.kind], c.New)
+				}
+			}
+		}
+	}
+	return forms
+}
+
+// Of random bytes, and of pieces of disabled forms in any order, only whole forms are
+// recognised, and what goes elsewhere or loads a semaphore.
+func TestDisabledIsNotRandomBytes(t *testing.T) {
+	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+		var parts [][]byte
+		known := [arch.Kinds]map[string]bool{{}, {}}
+		for _, s := range c.sites {
+			for k, forms := range s.alike(m) {
+				for _, form := range forms {
+					known[k][string(form)] = true
+				}
+			}
+			for _, d := range s.disabled {
+				for i := range d.code {
+					parts = append(parts, d.code[i:], d.code[:i])
+				}
+			}
+		}
+		isForm := func(k arch.Kind, code []byte) bool {
+			text := hex.EncodeToString(code)
+			return known[k][string(code)] || slices.ContainsFunc(c.forms[k], func(form *regexp.Regexp) bool { return form.MatchString(text) })
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		found := 0
+		for range 200_000 {
+			var code []byte
+			for range 1 + r.IntN(3) {
+				code = append(code, parts[r.IntN(len(parts))]...)
+			}
+			if r.IntN(2) == 0 && len(code) > 0 {
+				code[r.IntN(len(code))] = byte(r.Uint32())
+			}
+			text, record, k := arch.Text{Code: code}, uint64(r.IntN(len(code)+2)), arch.Kind(r.IntN(int(arch.Kinds)))
+			got, ok := m.Disabled(text, record, k)
+			if !ok || leaves(m, text, got) {
+				continue
+			}
+			if found++; !isForm(k, got.Code) {
+				t.Fatalf("% x at %d is taken for %s: %s", code, record, arch.Describe(k, got.Form), asm(m, got.Code))
+			}
+		}
+		if found < 100 {
+			t.Errorf("only %d forms among all these bytes", found)
+		}
+	})
+}
+
+// leaves reports whether a disabled form jumps, or loads a semaphore.
+func leaves(m arch.Machine, text arch.Text, site arch.Site) bool {
+	for i := range site.Code {
+		at := site.Offset + uint64(i)
+		_, jumps := m.Branch(text, at)
+		_, loads := m.Load(text, at)
+		if jumps || loads {
+			return true
+		}
+	}
+	return false
 }

@@ -2,7 +2,6 @@ package machines_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -34,10 +34,7 @@ var otherwise = map[string]bool{"0f1f4000": true, "0f1f00": true, "6690": true, 
 // says the same: a test, a return, or where to go on. A jump to a helper that has a
 // condition is left out: a handler would have to evaluate it.
 func TestFormsHeader(t *testing.T) {
-	text, err := os.ReadFile(tools.Root("include", "sdt_forms.h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, tools.Root("include", "sdt_forms.h"))
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		rows := formRows(t, string(text), m.Traits().Name)
 		used := map[int]bool{}

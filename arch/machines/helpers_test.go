@@ -2,13 +2,12 @@ package machines_test
 
 import (
 	"bytes"
-	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -55,15 +54,9 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 	t.Helper()
 	directory := t.TempDir()
 	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
-	if err := os.WriteFile(in, []byte(source), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, in, source)
 	tools.Must(t, command[0], append(slices.Clone(command[1:]), "-o", out, in)...)
-	f, err := elf.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, out)
 	s := f.Section(section)
 	if s == nil {
 		t.Fatalf("no section %s", section)

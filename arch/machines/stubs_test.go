@@ -1,9 +1,7 @@
 package machines_test
 
 import (
-	"debug/elf"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -168,15 +167,9 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	for _, i := range m.Stub(stub) {
 		fmt.Fprintln(&text, i.Source(i.Symbol))
 	}
-	if err := os.WriteFile(source, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text.String())
 	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
-	f, err := elf.Open(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, object)
 	section := f.Section(".text")
 	got, err := section.Data()
 	if err != nil {

@@ -3,7 +3,6 @@ package ppc64
 import (
 	"debug/elf"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"sdtconvert/arch"
@@ -74,15 +73,6 @@ func TestDisabledIsNothingElse(t *testing.T) {
 			}
 			if got != kinds {
 				t.Errorf("%08x is taken for kinds %q, want %q", insn, got, kinds)
-			}
-		}
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 300_000 {
-		insn := r.Uint32()
-		for k := range arch.Kinds {
-			if site, ok := Little.Disabled(arch.Text{Code: Little.code(insn)}, 0, k); ok && opcode(insn) != opB {
-				t.Fatalf("%08x is taken for %s", insn, arch.Describe(k, site.Form))
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package riscv64
 
 import (
 	"debug/elf"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -23,25 +22,5 @@ func TestDecodeBehindACompressedInstruction(t *testing.T) {
 	got, err := Machine{}.Decode(text, []arch.Reloc{{Offset: 0x102, Type: uint32(elf.R_RISCV_CALL_PLT)}})
 	if err != nil || got.Offset != 0x102 || got.Form != arch.Call || !slices.Equal(got.Code, code) {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func TestDisabledIsNotRandomBytes(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	alphabet := []byte{0x13, 0x00, 0x67, 0x80, 0x05}
-	known := map[string]bool{}
-	for k := range arch.Kinds {
-		for _, code := range table[k] {
-			known[string(code)] = true
-		}
-	}
-	for range 300_000 {
-		code := make([]byte, r.IntN(10))
-		for i := range code {
-			code[i] = alphabet[r.IntN(len(alphabet))]
-		}
-		if got, ok := (Machine{}).Disabled(arch.Text{Code: code}, uint64(r.IntN(3)), arch.Kind(r.IntN(2))); ok && !known[string(got.Code)] {
-			t.Fatalf("% x is taken for a disabled site", code)
-		}
 	}
 }

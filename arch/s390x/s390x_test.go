@@ -3,7 +3,6 @@ package s390x
 import (
 	"bytes"
 	"debug/elf"
-	"math/rand/v2"
 	"testing"
 
 	"sdtconvert/arch"
@@ -47,21 +46,6 @@ func TestLinkRegisters(t *testing.T) {
 		_, err := Machine{}.Decode(arch.Text{Code: branchCode(5, reg)}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
 		if ok := reg == 14 || reg == 0; ok != (err == nil) {
 			t.Errorf("%%r%d: %v", reg, err)
-		}
-	}
-}
-
-func TestDisabledIsNothingElse(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 300_000 {
-		code := make([]byte, 10)
-		for i := range code {
-			code[i] = byte(r.Uint32())
-		}
-		for k := range arch.Kinds {
-			if site, ok := (Machine{}).Disabled(arch.Text{Code: code}, 4, k); ok && code[4] != 0xc0 && code[4] != 0xc4 {
-				t.Fatalf("% x is taken for %s", code, arch.Describe(k, site.Form))
-			}
 		}
 	}
 }

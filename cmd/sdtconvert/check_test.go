@@ -8,14 +8,12 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // The manual page of checks has every rule.
 func TestRulesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/check.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := disk.Read(t, "../../docs/check.md")
 	manual := string(page)
 	for _, rule := range check.Rules {
 		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -31,9 +32,7 @@ exit "$STATUS"
 // Links that run at once in one process do not know of each other.
 func TestLinksAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("linker", []byte(recorder), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile("linker", []byte(recorder), 0o777))
 	probes := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	const links = 4
 	var all sync.WaitGroup

@@ -15,6 +15,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -43,10 +44,7 @@ func TestDocsAreCurrent(t *testing.T) {
 // With -update it writes them.
 func replaceMade(t *testing.T, path, begin, end string, parts map[string]string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	text, begins := string(data), strings.Count(string(data), begin[:strings.Index(begin, "%s")])
 	if begins != len(parts) {
 		t.Errorf("%s has %d parts that are made, want %d", path, begins, len(parts))

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/message"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // Whatever names are in an error, it is one line, and no command for a terminal.
@@ -22,10 +22,7 @@ func TestErrorsAreLines(t *testing.T) {
 
 // Names in files change no number of lines, and are not commands for a terminal.
 func TestNamesStayInTheirLines(t *testing.T) {
-	plain, err := os.ReadFile("../../testdata/objs/calls.amd64-gcc12-Os.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := disk.Read(t, "../../testdata/objs/calls.amd64-gcc12-Os.o")
 	const function, section = "calls_zero", ".text"
 	if !bytes.Contains(plain, []byte(function+"\x00")) {
 		t.Fatalf("the object has no %s", function)
@@ -35,9 +32,7 @@ func TestNamesStayInTheirLines(t *testing.T) {
 	directory := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(directory, name)
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		return path
 	}
 	output := func(object string, args ...string) string {

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // interruptible is a run that has begun to write a file into a directory, and what it has
@@ -41,9 +42,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 		Exit:    func(status int) { r.status = status },
 	})
 	large := filepath.Join(t.TempDir(), "large")
-	if err := os.WriteFile(large, make([]byte, input.LoadMax+1), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, large, make([]byte, input.LoadMax+1))
 	in, err := input.Open(large)
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ var errOpenFile = errors.New("the path names an open file")
 // realPath returns the path that symbolic links lead to. It fails for one that leads to an
 // open file of a process: the process may write on behind the object.
 func realPath(path string) (string, error) {
-	for range maxLinks {
+	for range paths.MaxLinks {
 		directory, err := paths.Real(paths.Directory(path))
 		if err != nil {
 			return "", err
@@ -102,9 +102,6 @@ func realPath(path string) (string, error) {
 	}
 	return "", syscall.ELOOP
 }
-
-// maxLinks is how many symbolic links Linux follows in a path.
-const maxLinks = 40
 
 // remove removes the file, and not a symbolic link to it. A file that another process has
 // written after the compiler stays: the process may be another run that converts it.

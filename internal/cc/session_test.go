@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // A signal after the compiler has run, and before its objects are converted, leaves none of
@@ -21,15 +22,11 @@ func TestSignalBeforeConversion(t *testing.T) {
 	directory := t.TempDir()
 	write := func(name string) string {
 		path := filepath.Join(directory, name)
-		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, "object")
 		return path
 	}
 	old := write("old.o")
-	if err := os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)))
 	objects := newObjects([]string{filepath.Join(directory, "new.o"), old, filepath.Join(directory, "done.o"), filepath.Join(directory, "none.o")})
 	write("new.o")
 	write("done.o")
@@ -58,12 +55,8 @@ func TestSignalBeforeConversion(t *testing.T) {
 func TestIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	write := func(text string, changed time.Time) {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, changed, changed); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, text)
+		disk.Must(t, os.Chtimes(path, changed, changed))
 	}
 	expect := func(o *object, want bool, what string) {
 		if got := o.isWritten(); got != want {
@@ -81,27 +74,19 @@ func TestIsWritten(t *testing.T) {
 	write("object", now)
 	expect(o, true, "a new time")
 	for range 5 {
-		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, "object")
 		o = one()
 		expect(o, false, "a file of this moment")
-		if err := os.WriteFile(path, []byte("object"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, "object")
 		expect(o, true, "a file of this moment that is written again")
 	}
 	write("object", old)
 	o = one()
 	write("objects", old)
 	expect(o, true, "a new size")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(path))
 	expect(o, false, "a file that is gone")
-	if err := os.Mkdir(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir(path, 0o777))
 	expect(o, false, "a directory")
 }
 
@@ -109,9 +94,7 @@ func TestIsWritten(t *testing.T) {
 func TestRemovalOfAnothersObject(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, text)
 	}
 	for _, another := range []bool{true, false} {
 		write("object")

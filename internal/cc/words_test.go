@@ -3,13 +3,13 @@ package cc
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -112,9 +112,7 @@ func compareFlag(t *testing.T, c toolchains.Compiler, directory, flag string) bo
 		return false
 	}
 	for _, name := range words[3:] { // clang removes the value of --serialize-diagnostics
-		if err := os.WriteFile(filepath.Join(directory, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(directory, name), "")
 	}
 	out, err := tools.Command{Directory: directory}.Try(c.Name, append([]string{"-###"}, words[1:]...)...)
 	if err != nil {

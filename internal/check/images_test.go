@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -221,15 +222,8 @@ func (b *build) overwrite(name, address string, code []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f, err := elf.Open(b.path(name))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	data, err := os.ReadFile(b.path(name))
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := disk.OpenELF(b, b.path(name))
+	data := disk.Read(b, b.path(name))
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && at >= p.Vaddr && at < p.Vaddr+p.Filesz {
 			copy(data[at-p.Vaddr+p.Off:], code)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -126,9 +127,7 @@ func (b *build) run(words ...string) {
 
 func (b *build) write(name, text string) {
 	b.Helper()
-	if err := os.WriteFile(b.path(name), []byte(text), 0o666); err != nil {
-		b.Fatal(err)
-	}
+	disk.Write(b, b.path(name), text)
 }
 
 // compile makes out of a source of testdata, or of one that was written.

@@ -26,8 +26,9 @@ func (s *noteSite) ids() []string {
 	return ids
 }
 
-// findNoteSites collects them, sorted. Notes of functions that a linker has dropped are in
-// some images all the same: what they name is not code, so not a site.
+// findNoteSites collects them, sorted. Some images keep notes of functions that the linker has
+// dropped. If such an address is not that of code, it is not a site; if what the linker has
+// left of it leads into other code, it is taken for one, whose state is unknown.
 func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 	recorded := make(map[image.Addr]bool, len(c.entries))
 	for i := range c.entries {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -61,9 +62,7 @@ func steps(yaml, before string) (all []string) {
 
 func (r *recipe) write(name, text string) {
 	r.Helper()
-	if err := os.WriteFile(filepath.Join(r.directory, name), []byte(text), 0o666); err != nil {
-		r.Fatal(err)
-	}
+	disk.Write(r, filepath.Join(r.directory, name), text)
 }
 
 // sh runs a command as a service does.
@@ -96,19 +95,12 @@ func (r *recipe) passes(steps []string, why ...string) {
 // number of arguments, or its note is lost.
 func TestRecipes(t *testing.T) {
 	tools.Need(t, "cmake", "make", "cc")
-	page, err := os.ReadFile(tools.Root("docs", "check.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := disk.Read(t, tools.Root("docs", "check.md"))
 	r := &recipe{t, t.TempDir(), string(page)}
 	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
 		path := filepath.Join(r.directory, name)
-		if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(converter, path); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Mkdir(filepath.Dir(path), 0o777))
+		disk.Must(t, os.Symlink(converter, path))
 	}
 	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
 	r.write("CMakeLists.txt", project)

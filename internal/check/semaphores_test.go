@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -218,10 +219,7 @@ func TestBrokenNote(t *testing.T) {
 		b.theirs("one.o", "one", definedIn("", ".probes")...)
 		b.programs([]string{"one.o"}, nil, func(b *build, l toolchains.Linker) {
 			b.run(b.machine.Tool("objcopy"), "--dump-section", ".note.stapsdt=notes", "prog")
-			notes, err := os.ReadFile(b.path("notes"))
-			if err != nil {
-				b.Fatal(err)
-			}
+			notes := disk.Read(b, b.path("notes"))
 			b.write("notes", string(notes[:len(notes)-8]))
 			b.run(b.machine.Tool("objcopy"), "--update-section", ".note.stapsdt=notes", "prog")
 			found := b.finds([]string{"broken-note prog  "}, "--allow=early-semaphore", "prog")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // pages returns the documents in Markdown, by their paths from the module's directory.
@@ -49,10 +51,7 @@ func named(text, directory string) []string {
 func TestDocumentsNameWhatThereIs(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := disk.Read(t, page)
 		directory, err := filepath.Rel(root(), filepath.Dir(page))
 		if err != nil {
 			t.Fatal(err)
@@ -81,10 +80,7 @@ func TestNamesAreFound(t *testing.T) {
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
 func TestPackagesAreDescribed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root(), "docs", "design.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
 	_, table, _ := strings.Cut(string(text), "\n## Packages\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	described := map[string]bool{}

@@ -2,7 +2,6 @@ package design
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // layers are the rows of a table, the uppermost first: patterns of packages as
@@ -91,10 +92,7 @@ func (l layers) check(packages []pkg) (wrong []string) {
 }
 
 func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root(), "docs", "design.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
 	table := readLayers(string(text))
 	if len(table) < 5 {
 		t.Fatalf("got a table of %d rows", len(table))

@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // The pictures of docs/cost.md are of the tables that are there: scripts/plot puts their digest
 // into each.
 func TestPlotsAreCurrent(t *testing.T) {
-	page, err := os.ReadFile("../../docs/results/cost.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := disk.Read(t, "../../docs/results/cost.md")
 	var tables []byte
 	for line := range bytes.Lines(page) {
 		if line[0] == '|' {
@@ -26,15 +24,9 @@ func TestPlotsAreCurrent(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	shown, err := os.ReadFile("../../docs/cost.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := disk.Read(t, "../../docs/cost.md")
 	for _, file := range files {
-		plot, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plot := disk.Read(t, file)
 		if !bytes.Contains(plot, fmt.Appendf(nil, "sha256 %x ", sha256.Sum256(tables))) {
 			t.Errorf("%s is of other tables; run: cd scripts/plot && go run . ../../docs/results", file)
 		}

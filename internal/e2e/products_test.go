@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -36,10 +37,7 @@ func productTables(t *testing.T) map[string][][]string {
 func TestProductsAreSummedUp(t *testing.T) {
 	const begin, end = "<!-- made by scripts/test-products -->\n", "<!-- end of what scripts/test-products has made -->\n"
 	path := tools.Root("internal", "e2e", "README.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, path)
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
@@ -47,9 +45,7 @@ func TestProductsAreSummedUp(t *testing.T) {
 	}
 	want := before + begin + "\n" + sumUp(t, productTables(t)) + "\n" + end + after
 	if product.Write() {
-		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, want)
 	} else if want != string(text) {
 		t.Errorf("%s is not what the tables of products say; run scripts/test-products", path)
 	}
@@ -99,10 +95,7 @@ func TestProductsAreOfTests(t *testing.T) {
 		}
 		var source strings.Builder
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := disk.Read(t, file)
 			source.Write(text)
 		}
 		for _, line := range lines {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -34,10 +35,7 @@ func tested(t *testing.T) map[string]bool {
 // The map names each directory with tests in the first column of a table, and no other
 // that is none.
 func TestMapIsComplete(t *testing.T) {
-	text, err := os.ReadFile(tools.Root("internal", "e2e", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, tools.Root("internal", "e2e", "README.md"))
 	left := tested(t)
 	directory := regexp.MustCompile("`([a-z0-9/]+)`")
 	for line := range strings.Lines(string(text)) {

@@ -1,11 +1,11 @@
 package filetype
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -53,10 +53,7 @@ func TestRecogniseCommittedFiles(t *testing.T) {
 	}
 	seen := map[Type]bool{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, path)
 		want := Text
 		switch {
 		case strings.HasSuffix(path, "-bitcode.o"):

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -211,9 +212,7 @@ func TestCutOffArchives(t *testing.T) {
 func thinDirectory(t *testing.T, archive []byte, files ...objects.File) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "directory")
-	if err := os.Mkdir(directory, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir(directory, 0o777))
 	for _, f := range files {
 		write(t, filepath.Join(directory, f.Name), f.Data)
 	}
@@ -262,9 +261,7 @@ func TestThinArchivesStayInTheirDirectory(t *testing.T) {
 	outside := named("../outside.txt", []byte("two"))
 	link := named("link.txt", []byte("two"))
 	path := thinDirectory(t, archives.Thin(a, outside, link), a, outside)
-	if err := os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)))
 	got := each(t, path, input.Options{})
 	for i, name := range map[int]string{1: outside.Name, 2: link.Name} {
 		if !strings.HasPrefix(got[i], "thin.a("+name+"): "+archive.ErrOutside.Error()) || !strings.HasSuffix(got[i], "; --follow-thin takes it") {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // sizes are around the bounds of what is read at once.
@@ -28,9 +29,7 @@ func numbered(n int) []byte {
 
 func write(t testing.TB, path string, data []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, data)
 	return path
 }
 
@@ -200,25 +199,17 @@ func TestClosedFile(t *testing.T) {
 // changes are what may happen to a file that is open.
 var changes = map[string]func(t *testing.T, path string){
 	"shorter": func(t *testing.T, path string) {
-		if err := os.Truncate(path, 100<<10); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Truncate(path, 100<<10))
 	},
 	"longer": func(t *testing.T, path string) {
-		if err := os.Truncate(path, 300<<10); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Truncate(path, 300<<10))
 	},
 	"another": func(t *testing.T, path string) {
 		write(t, path+".new", numbered(200<<10))
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Rename(path+".new", path))
 	},
 	"of another time": func(t *testing.T, path string) {
-		if err := os.Chtimes(path, time.Time{}, time.Unix(1_000_000_000, 1)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chtimes(path, time.Time{}, time.Unix(1_000_000_000, 1)))
 	},
 }
 
@@ -239,9 +230,7 @@ func TestChangedFile(t *testing.T) {
 	}
 	path := write(t, filepath.Join(t.TempDir(), "file"), numbered(100))
 	f := open(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(path))
 	if err := f.Unchanged(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

@@ -3,11 +3,11 @@ package input_test
 import (
 	"bytes"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -15,9 +15,7 @@ import (
 func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, data)
 	f, err := input.Open(path)
 	if err != nil {
 		t.Fatal(err)

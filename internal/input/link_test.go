@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -54,20 +55,12 @@ func TestDistinct(t *testing.T) {
 		write(t, at(name), []byte(name))
 	}
 	for link, to := range map[string]string{"c": "a", "d": "c", "e": "none", "sub": "."} {
-		if err := os.Symlink(to, at(link)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Symlink(to, at(link)))
 	}
-	if err := os.Link(at("a"), at("hard")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(at("other/sub"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Link(at("a"), at("hard")))
+	disk.Must(t, os.MkdirAll(at("other/sub"), 0o777))
 	write(t, at("other/a"), []byte("another"))
-	if err := os.Symlink("other/sub", at("link")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("other/sub", at("link")))
 	behind := directory + "/link/../a" // which is other/a
 	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
 	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}

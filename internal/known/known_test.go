@@ -1,13 +1,13 @@
 package known
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
@@ -40,9 +40,7 @@ func compile(t *testing.T, m *toolchains.Machine) map[string]string {
 	tools.Need(t, command[0], m.Tool("ar"))
 	for name, text := range sources {
 		source := filepath.Join(dir, name)
-		if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, source, text)
 		out := source[:len(source)-1] + "o"
 		tools.Must(t, command[0], append(command[1:], "-O2", "-fPIC", "-I"+tools.Root("include"), "-c", source, "-o", out)...)
 		objects[name[:len(name)-2]] = out

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/disk"
 )
 
 var (
@@ -77,9 +78,7 @@ func checkRefusals(t *testing.T, what string, errs []error, want string) {
 
 func TestRefusedInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("object.o", nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, "object.o", "")
 	broken, byScript := object, object
 	broken.err = errors.New("broken.o: is broken")
 	byScript.named = named{"there.o", "there.o", "inputs.ld"}

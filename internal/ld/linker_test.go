@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/disk"
 )
 
 func TestRealLinker(t *testing.T) {
@@ -19,19 +20,11 @@ func TestRealLinker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"bin/ld", "bin/ld.lld", "gcc/ld", "bin/plain"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, nil, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		disk.Must(t, os.WriteFile(name, nil, 0o777))
 	}
-	if err := os.Mkdir("wrap", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(own, "wrap/ld"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir("wrap", 0o777))
+	disk.Must(t, os.Symlink(own, "wrap/ld"))
 	for _, test := range []struct {
 		flag, name, environ string
 		want, err           string

@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/disk"
 )
 
 func TestDropPrerequisite(t *testing.T) {
@@ -73,9 +74,7 @@ func TestRewrite(t *testing.T) {
 		{"across rule", strings.Repeat("x", maxHeld-3) + " /tmp/x1/stubs.o y", strings.Repeat("x", maxHeld-3) + " y", true},
 	} {
 		file := filepath.Join(t.TempDir(), "report")
-		if err := os.WriteFile(file, []byte(c.text), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.WriteFile(file, []byte(c.text), 0o640))
 		before, _ := os.Stat(file)
 		if err := preparedFor().rewrite(&replace.Writer{}, file, c.makefile); err != nil {
 			t.Fatal(err)

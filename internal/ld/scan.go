@@ -244,26 +244,34 @@ var errProbes = errors.New("has probes")
 // member looks at the names of a member of an archive, and adds what needs no conversion to
 // p unless that is nil. If it is no object that can be read, names may be anywhere in it.
 func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err error) {
-	o, err := src.Image()
-	if err != nil {
+	if names, probes, err = s.memberObject(src, p); err != nil {
 		return s.mentions(src.Mentions)
 	}
+	return names, probes, nil
+}
+
+// memberObject is member for an object. It fails if that cannot be read.
+func (s *scanner) memberObject(src *input.Source, p *part) (names, probes bool, err error) {
+	o, err := src.Image()
+	if err != nil {
+		return false, false, err
+	}
 	late, err := input.FindLateCode(o.Object, s.options.Names)
+	if err != nil {
+		return false, false, err
+	}
 	switch {
-	case err != nil || late.Compiler != "":
+	case late.Compiler != "":
 		names, probes, err = s.mentions(src.Mentions)
 	case o.Type == elf.ET_REL:
 		names, probes, err = s.symbols(o.Object)
 	default:
 		names, probes, err = s.mentions(o.NamesContain)
 	}
-	if err != nil {
-		return s.mentions(src.Mentions)
-	}
-	if p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL {
+	if err == nil && p != nil && p.err == nil && names && !probes && o.Type == elf.ET_REL {
 		p.err = p.add(s.options, o, &patch.Scan{})
 	}
-	return names, probes, nil
+	return names, probes, err
 }
 
 // thin looks into the files that a thin archive names.

@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -71,9 +72,7 @@ func TestScan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "object.o")
 	with, without := 0, 0
 	for _, file := range append(objects.Committed(t, 1<<20), objects.Foreign(t, 1<<20)...) {
-		if err := os.WriteFile(path, file.Data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, file.Data)
 		if checkScan(t, path, file.Data) {
 			with++
 		} else {
@@ -112,9 +111,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 		count++
 		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, path, data)
 			s := newScanner(scriptReader{line: line.Parse(nil, line.GNURules)}, options, 1)
 			in := &linkInput{named: named{path: path, file: path}}
 			s.neighbours([]*linkInput{in})
@@ -139,9 +136,7 @@ func FuzzScan(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "fuzz.o")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		checkScan(t, path, data)
 	})
 }
@@ -152,9 +147,7 @@ func TestScannedOnce(t *testing.T) {
 	for name, text := range map[string]string{
 		"libx.so": "GROUP(a.o inner.ld)\n", "inner.ld": "INPUT(b.o libx.so)\n", "a.o": "\x7fELF", "b.o": "\x7fELF", "c.o": "",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, text)
 	}
 	ln := line.Parse(strings.Fields("c.o libx.so -L. -lx c.o a.o nothing.o"), line.GNURules)
 	s := testScanner()
@@ -181,12 +174,8 @@ func TestScannedOnce(t *testing.T) {
 func TestLibraryOfMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, object string) {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, objects.Read(t, object), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		disk.Write(t, name, objects.Read(t, object))
 	}
 	write("arm/libx.a", "calls.arm64-gcc12-O2.o")
 	write("intel/libx.a", "calls.amd64-gcc12-O2.o")

@@ -15,6 +15,7 @@ type script struct {
 	place    line.ScriptPlace
 	text     *line.Script
 	includes []*script // of text.Includes, nil for what is not there
+	base     *script   // whose path the linker looks its inputs up by: it, or one that includes it
 	cut      bool      // there is more of it than was read
 }
 
@@ -65,7 +66,11 @@ func (r scriptReader) flags() (all []*script, err error) {
 // tree reads a script and those that it includes.
 func (r scriptReader) tree(f *input.File, path string, place line.ScriptPlace) (*script, error) {
 	left := maxScriptsBelow
-	return r.read(f, path, place, line.TopLevel, maxScriptDepth, &left)
+	root, err := r.read(f, path, place, line.TopLevel, maxScriptDepth, &left)
+	if r.dialect == line.GNU || r.dialect == line.LLD {
+		root.each(func(s *script) { s.base = root })
+	}
+	return root, err
 }
 
 func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, within line.Context, depth int, left *int) (*script, error) {
@@ -77,6 +82,7 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	s := &script{path: path, place: place, text: r.dialect.ParseScript(string(text), within), cut: f.Size() > maxScript}
+	s.base = s
 	s.includes = make([]*script, len(s.text.Includes))
 	if depth == 0 {
 		return s, nil

@@ -189,10 +189,13 @@ func (c *scriptCopier) hasProbes(path string) bool {
 // inputName returns what a script is to call an input.
 func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
 	name, found := word.Text, c.line.ScriptInput(c.dialect, s.place, word)
+	_, moved := c.moved[s.base]
 	if found.File == "" {
+		if moved && filepath.IsAbs(name) { // a copy of the script is not in the system root
+			return paths.Absolute(c.line.InDirectory(c.line.AbsoluteInput(s.place, name)))
+		}
 		return name, nil
 	}
-	_, moved := c.moved[s]
 	if found.Other != "" && (moved || c.hasProbes(found.Path) || c.hasProbes(found.Other)) {
 		return "", fmt.Errorf("%s: names %s, which may be %s or %s to this linker; name one in full", s.path, name, found.Path, found.Other)
 	}

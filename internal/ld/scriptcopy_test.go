@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -24,13 +25,9 @@ func scriptSeen(t *testing.T, linker, script string, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("the.ld", []byte(script), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, "the.ld", script)
 	show := "#!/bin/sh\nfor word; do case $word in\n*/scripts/*) sed -e 's|" + temp + "/sdtconvert-ld-[0-9]*|T|g' -e 's|" + directory + "|/W|g' \"$word\" ;;\nesac; done\n"
-	if err := os.WriteFile(linker, []byte(show), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(linker, []byte(show), 0o777))
 	out := &bytes.Buffer{}
 	_, err = Run((&signals{}).process(temp, out), options("./"+linker), "ld", args)
 	if err != nil {
@@ -46,13 +43,9 @@ func TestCopiedScripts(t *testing.T) {
 	probes, plain := objects.Read(t, "calls.amd64-gcc12-O2.o"), objects.Read(t, "none.amd64-gcc12-O2.o")
 	os.Mkdir("sub", 0o777)
 	for name, data := range map[string][]byte{"a.o": probes, "sub/a.o": probes, "sub/x.o": plain, "x.o": plain} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, data)
 	}
-	if err := os.Symlink("../the.ld", "sub/in.ld"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("../the.ld", "sub/in.ld"))
 	const flag = "-shared a.o sub/a.o sub/x.o -T the.ld"
 	for _, c := range []struct{ linker, line, script, want string }{
 		{"ld.bfd", "x.o the.ld", "/* sub/a.o */ INPUT( sub/a.o ,\tx.o )\n", "/* sub/a.o */ INPUT( \"T/0/./sub/a.o\" ,\t\"./x.o\" )\n"},

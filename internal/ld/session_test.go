@@ -16,6 +16,7 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -78,12 +79,8 @@ func TestSignalWithoutLinker(t *testing.T) {
 func TestSignalToLinker(t *testing.T) {
 	t.Chdir(t.TempDir())
 	temp := t.TempDir()
-	if err := os.WriteFile("a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, "a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	disk.Must(t, os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777))
 	sent, out := &signals{}, &bytes.Buffer{}
 	p := sent.process(temp, out)
 	go func() {

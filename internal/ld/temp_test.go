@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // Each path has a place of its own, within the temporary directory, that ends as the path
@@ -29,9 +29,7 @@ func TestPlaces(t *testing.T) {
 		if !strings.HasSuffix(place, "/"+strings.TrimPrefix(path, "/")) {
 			t.Errorf("%s: the copy is called %s", path, place)
 		}
-		if err := os.WriteFile(place, []byte(path), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.WriteFile(place, []byte(path), 0o600))
 		real, err := filepath.EvalSymlinks(place)
 		if err != nil || !strings.HasPrefix(real, temp.path+"/") || real != filepath.Clean(place) {
 			t.Errorf("%s: the copy is in %s, %v", path, real, err)
@@ -41,21 +39,6 @@ func TestPlaces(t *testing.T) {
 	for place, path := range files {
 		if text, err := os.ReadFile(place); err != nil || string(text) != path {
 			t.Errorf("%s: the place has %q, %v", path, text, err)
-		}
-	}
-}
-
-// Patterns that choose an input by its file name choose its copy.
-func TestPatternsChooseCopies(t *testing.T) {
-	for _, path := range []string{"x/crtbegin.o", "link/../crtbegin.o", "../crtbegin.o", "/usr/lib/crtbegin.o"} {
-		for _, pattern := range []string{"*crtbegin.o", "*/crtbegin.o", "*crtbegin?o", "*begin.o", "*libfoo.a:crtbegin.o", "first.o"} {
-			place := placeIn("/tmp/"+tempPrefix+"0/0", path)
-			selects := func(name string) bool {
-				return line.GNU.Selects(line.Pattern{Name: line.Name{Text: pattern}}, line.File{Name: name, Given: name})
-			}
-			if selects(path) != selects(place) {
-				t.Errorf("%s chooses one of %s and %s", pattern, path, place)
-			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -123,12 +124,8 @@ func stripped(t *testing.T) (whole, image string) {
 	tools.Need(t, "gcc", "objcopy", "strip", "nm")
 	directory := t.TempDir()
 	path := func(name string) string { return filepath.Join(directory, name) }
-	if err := os.WriteFile(path("program.c"), []byte(program), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path(".debug"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path("program.c"), program)
+	disk.Must(t, os.Mkdir(path(".debug"), 0o777))
 	debug := path(".debug/stripped.debug")
 	tools.Output(t, "gcc", "-g", "-O2", "-Wl,--build-id=none", "-o", path("whole"), path("program.c"))
 	tools.Output(t, "objcopy", "--only-keep-debug", path("whole"), debug)

@@ -54,7 +54,7 @@ func (d decoder) document() (version int, objects bool, err error) {
 			objects, err = d.elements(d.object)
 			return err
 		}
-		return d.skip()
+		return d.Decode(new(json.RawMessage)) // not asked for
 	})
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -86,7 +86,7 @@ func (d decoder) object() error {
 			_, err := d.elements(func() error { return d.site(&o) })
 			return err
 		}
-		return d.skip()
+		return d.Decode(new(json.RawMessage)) // not asked for
 	})
 	if err == nil && o.File == "" {
 		err = fmt.Errorf("the object before byte %d has no file", d.InputOffset())
@@ -142,25 +142,6 @@ func (d decoder) elements(value func() error) (bool, error) {
 	}
 	_, err = d.Token()
 	return true, err
-}
-
-// skip reads a value that is not asked for.
-func (d decoder) skip() error {
-	for depth := 0; ; {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
 }
 
 // wrongType returns the error of a value that stands where another kind belongs.

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 )
 
+// MaxLinks is how many symbolic links Linux follows in a path.
+const MaxLinks = 40
+
 const separator = string(filepath.Separator)
 
 // Join returns the path of name in a directory. The directory "" is the current one.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/paths"
+	"sdtconvert/internal/testkit/disk"
 )
 
 func TestPathsStayAsTheyAreWritten(t *testing.T) {
@@ -36,26 +37,17 @@ func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
 	}
 	for _, name := range []string{"a", "other/a", "other/sub/a"} {
 		os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777)
-		if err := os.WriteFile(filepath.Join(root, name), []byte(name), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(root, name), name)
 	}
 	for link, to := range map[string]string{"link": "other/sub", "file": "link/../a", "away": root} {
-		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Symlink(to, filepath.Join(root, link)))
 	}
 	// The shell says in $PWD by which path it has come here.
 	t.Setenv("PWD", root+"/link")
-	if err := os.Chdir(root + "/link"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chdir(root+"/link"))
 	t.Cleanup(func() { os.Chdir(root) })
 	for _, path := range []string{"a", "../a", "../../a", "../../link/../a", "../../file", "../../away/link/a", root + "/link/../a"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := disk.Read(t, path)
 		real, err := paths.Real(path)
 		if want := filepath.Join(root, string(text)); err != nil || real != want {
 			t.Errorf("%s: got %s, %v, want %s", path, real, err, want)

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/provider/token"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -184,9 +184,7 @@ func TestFaults(t *testing.T) {
 // What a preprocessor makes of a file is parsed, with the places of the original.
 func TestPreprocessed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.d")
-	if err := os.WriteFile(path, []byte("#include <sys/types.h>\nprovider p { probe a(pid_t); };\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, "#include <sys/types.h>\nprovider p { probe a(pid_t); };\n")
 	f, err := Read(path, func(string) (string, error) { return "# 2 \"c.d\"\nprovider p { probe a(pid_t); };\n", nil })
 	if err != nil || len(f.Providers) != 1 || f.Providers[0].Pos.String() != "c.d:2:10" {
 		t.Errorf("%+v, %v", f, err)
@@ -205,10 +203,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := disk.Read(f, name)
 		f.Add(string(text))
 	}
 	f.Add("#define f(x, ...) #x x##y __VA_ARGS__\n#if defined f && 1 ? 2 : (3)\nprovider p { probe f(a)(); };\n#elif 0\n#endif")
@@ -239,9 +234,7 @@ func FuzzParse(f *testing.F) {
 func TestLargestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.d")
 	for size, want := range map[int]string{maxSize: "", maxSize + 1: path + ": is too large: more than 4194304 bytes"} {
-		if err := os.WriteFile(path, []byte(strings.Repeat("\n", size)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, strings.Repeat("\n", size))
 		got := ""
 		if _, err := readFile(path); err != nil {
 			got = err.Error()

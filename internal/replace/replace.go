@@ -104,9 +104,6 @@ func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, worker
 	return err
 }
 
-// maxLinks is how many symbolic links Linux follows in a path.
-const maxLinks = 40
-
 // temporaryFor makes the file that is to become target, or takes the one that
 // was begun.
 func (w *Writer) temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {

@@ -172,7 +172,7 @@ func resolve(path string) (target string, regular bool, err error) {
 // followDangling returns the path that symbolic links lead to although there is no file,
 // where open(2) would make one.
 func followDangling(path string) (string, error) {
-	for range maxLinks {
+	for range paths.MaxLinks {
 		link, err := os.Readlink(path)
 		if err != nil {
 			return path, nil // not a link: the file is made here

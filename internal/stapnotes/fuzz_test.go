@@ -9,6 +9,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/internal/testkit/toolchains"
 )
@@ -20,7 +21,7 @@ func FuzzNotes(f *testing.F) {
 	for _, m := range toolchains.Machines {
 		objects := compiled(f, m, toolchains.GCC)
 		for _, path := range append(objects, linked(f, m, m.Linker("bfd"), "-pie", objects)) {
-			f.Add(read(f, path))
+			f.Add(disk.Read(f, path))
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -17,6 +17,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/stapnotes"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -71,19 +72,10 @@ func opened(t testing.TB, name string, data []byte) (*elfreloc.Object, image.Ima
 	return o, im
 }
 
-func read(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // notesOf reads the notes of a file, which have no fault.
 func notesOf(t testing.TB, path string) []stapnotes.Note {
 	t.Helper()
-	o, im := opened(t, path, read(t, path))
+	o, im := opened(t, path, disk.Read(t, path))
 	notes, faults, err := stapnotes.Read(o, im)
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
@@ -237,9 +229,7 @@ func TestPrelink(t *testing.T) {
 	m := toolchains.AMD64
 	before := linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC))
 	after := filepath.Join(t.TempDir(), "moved")
-	if err := os.WriteFile(after, moved(t, read(t, before), 0x20), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(after, moved(t, disk.Read(t, before), 0x20), 0o777))
 	old, got := notesOf(t, before), notesOf(t, after)
 	probes := tools.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", after)
 	for i, n := range got {
@@ -280,7 +270,7 @@ func TestBrokenNotes(t *testing.T) {
 	path := linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC))
 	for _, c := range brokenNotes {
 		t.Run(c.name, func(t *testing.T) {
-			data := read(t, path)
+			data := disk.Read(t, path)
 			o, im := opened(t, "app", data)
 			for i := range o.Sections {
 				if s := &o.Sections[i]; s.Name == ".note.stapsdt" {
@@ -302,7 +292,7 @@ func TestBrokenNotes(t *testing.T) {
 // Two sections of notes have the same bytes.
 func TestOverlap(t *testing.T) {
 	m := toolchains.AMD64
-	data := read(t, linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC)))
+	data := disk.Read(t, linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC)))
 	o, im := opened(t, "app", data)
 	all := elfreloc.Section{Name: ".note.stapsdt", Type: elf.SHT_NOTE, Size: uint64(len(data)) - 8}
 	o.Sections = append(o.Sections, all, all)

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -245,57 +244,4 @@ func TestReturnThunkDoesNotSendThemToAnythingElse(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Only the forms themselves are recognised: whatever random bytes are accepted as, they
-// must be exactly its bytes.
-func TestDisabledIsNotRandomBytes(t *testing.T) {
-	// What forms are made of, so that near misses are common.
-	parts := []string{
-		"\x0f", "\x1f", "\x44", "\x40", "\x3e", "\x8d\x74\x26\x00", "\x8d\x76\x00", "\x8d\xb6\x00", "\x00", "\x66", "\xc3", "\xcc\xcc", "\xcc",
-		"\x31\xc0", "\x74", "\x75\x01", "\x75", "\x01", "\x02", "\x03", "\x04", "\x90",
-	}
-	eachMachine(t, func(t *testing.T, m machine) {
-		known := [arch.Kinds]map[string]bool{{}, {}}
-		for _, k := range kinds {
-			for _, site := range append([]arch.Site{
-				{Form: arch.Call, Code: make([]byte, 5)}, {Form: arch.Call, Code: make([]byte, 6)},
-				{Form: arch.Tail, Code: make([]byte, 5)}, {Form: arch.Tail, Code: make([]byte, 6)},
-				{Form: arch.CondTail, Code: m.jump(0x0f, 0x84)}, {Form: arch.CondTail, Code: m.jump(0x0f, 0x85)},
-			}, m.other...) {
-				for _, armable := range []bool{false, true} {
-					c, err := m.Disable(site, k, arch.Env{Armable: armable})
-					if err != nil {
-						t.Fatal(err)
-					}
-					known[k][string(c.New)] = true
-				}
-			}
-		}
-		for _, code := range []string{"\xc3\xcc", "\x90\xc3"} {
-			known[arch.Probe][code] = m.other != nil // a tail call of 2 bytes, which tests have no form for
-		}
-		r := rand.New(rand.NewPCG(1, 2))
-		found := 0
-		for range 300_000 {
-			var code []byte
-			for range 1 + r.IntN(8) {
-				code = append(code, parts[r.IntN(len(parts))]...)
-			}
-			record, k := uint64(r.IntN(len(code)+2)), kinds[r.IntN(2)]
-			got, ok := m.Disabled(arch.Text{Code: code}, record, k)
-			if _, jumps := m.Branch(arch.Text{Code: code}, record); jumps {
-				continue // to a helper
-			}
-			if ok && !known[k][string(got.Code)] {
-				t.Fatalf("% x at %d is taken for %s, % x", code, record, arch.Describe(k, got.Form), got.Code)
-			}
-			if ok {
-				found++
-			}
-		}
-		if found == 0 {
-			t.Error("no form among all these bytes")
-		}
-	})
 }

@@ -1,12 +1,12 @@
 package report
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // What --write-baseline writes --baseline reads, however long or odd names are.
@@ -18,9 +18,7 @@ func TestBaselineOfAnyNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "known")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		known, err := ReadBaseline(path)
 		if err != nil {
 			t.Errorf("%.20q: %v", name, err)

@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -22,10 +23,7 @@ func run(t *testing.T, directory, name string, args ...string) {
 
 func open(t *testing.T, path string) *elfreloc.Object {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
 	if err != nil {
 		t.Fatal(err)
@@ -43,12 +41,8 @@ func setup(t *testing.T, flags ...string) (directory string) {
 		t.Fatal(err)
 	}
 	bin := filepath.Join(directory, "bin")
-	if err := os.Mkdir(bin, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(bin, "a.c"), []byte("int main(void) { return 0; }\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir(bin, 0o777))
+	disk.Write(t, filepath.Join(bin, "a.c"), "int main(void) { return 0; }\n")
 	run(t, bin, "gcc", append([]string{"-o", "image", "a.c"}, flags...)...)
 	run(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
 	run(t, bin, "strip", "image")
@@ -58,12 +52,8 @@ func setup(t *testing.T, flags ...string) (directory string) {
 
 func move(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(filepath.Dir(to), 0o777))
+	disk.Must(t, os.Rename(from, to))
 }
 
 const noID, withID = "-Wl,--build-id=none", "-Wl,--build-id=0x0123456789abcdef"
@@ -87,15 +77,11 @@ func TestFind(t *testing.T) {
 			}
 			// By the image's other name, the real one leads there too.
 			link := filepath.Join(directory, "link")
-			if err := os.Symlink(image, link); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Symlink(image, link))
 			if got, err := find(open(t, image), link, roots); got != place || err != nil {
 				t.Errorf("by a symbolic link: got %q, %v, want %q", got, err, place)
 			}
-			if err := os.Remove(place); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Remove(place))
 			if got, err := find(open(t, image), image, roots); got != "" || err != nil {
 				t.Errorf("without it: got %q, %v", got, err)
 			}
@@ -113,9 +99,7 @@ func TestShared(t *testing.T) {
 	if err != nil || first == nil || first.Name != image+".debug" {
 		t.Fatalf("%v, %v", first, err)
 	}
-	if err := os.Remove(first.Name); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(first.Name))
 	if again, err := shared.Object(); again != first || err != nil {
 		t.Errorf("then %v, %v", again, err)
 	}
@@ -168,28 +152,21 @@ func TestRefused(t *testing.T) {
 
 func add(text string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, path)
 		write(string(data)+text)(t, path)
 	}
 }
 
 func write(text string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, text)
 	}
 }
 
 // remake makes another thing of a path.
 func remake(what func(path string, mode uint32) error) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(path))
 		if err := what(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -205,10 +182,7 @@ func rebuild(t *testing.T, path string) {
 func TestHostileLinks(t *testing.T) {
 	directory := setup(t, noID)
 	image := filepath.Join(directory, "bin", "image")
-	data, err := os.ReadFile(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, image)
 	for name, want := range map[string]string{
 		"../../image": `"../../image" is not a plain file name`,
 		"/etc/passwd": `"/etc/passwd" is not a plain file name`,

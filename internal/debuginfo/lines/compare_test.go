@@ -89,7 +89,7 @@ func firstLine(frames string) string {
 
 // compareFunctions compares an object with the image that it was linked into, by
 // functions of the same name and size. Where linkers relax code there are none.
-func compareFunctions(t *testing.T, b build, object, image *subject) {
+func compareFunctions(t *testing.T, object, image *subject) {
 	t.Helper()
 	linked := functions(t, image)
 	for name, f := range functions(t, object) {

@@ -3,7 +3,6 @@ package lines_test
 import (
 	"bytes"
 	"debug/dwarf"
-	"debug/elf"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // BenchmarkRows reads every line table of the image that LINES_IMAGE names, here
@@ -63,10 +63,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 	if name == "" {
 		b.Skip("LINES_IMAGE is not set")
 	}
-	file, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := disk.Read(b, name)
 	b.Run("lines", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0
@@ -105,10 +102,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 }
 
 func openDebugDWARF(b *testing.B, file []byte) *dwarf.Data {
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := disk.ELF(b, file)
 	data, err := f.DWARF()
 	if err != nil {
 		b.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // Go's own reader of DWARF says the same of every byte of code: its rows, all of
@@ -30,11 +32,7 @@ func TestImagesAgreeWithDebugDWARF(t *testing.T) {
 
 func compareDebugDWARF(t *testing.T, image *subject) {
 	t.Helper()
-	f, err := elf.Open(image.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image.path)
 	data, err := f.DWARF()
 	if err != nil {
 		t.Fatal(err)

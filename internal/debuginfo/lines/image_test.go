@@ -116,7 +116,7 @@ func TestImagesAgreeWithAddr2line(t *testing.T) {
 			for _, object := range objects {
 				o := open(t, object)
 				compare(t, b, o)
-				compareFunctions(t, b, o, image)
+				compareFunctions(t, o, image)
 			}
 		})
 	}

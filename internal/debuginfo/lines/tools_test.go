@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -40,10 +40,7 @@ type subject struct {
 
 func open(t testing.TB, path string) *subject {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -88,9 +89,7 @@ var members = []struct{ name, object string }{
 func newDirectory(t *testing.T) (directory string, names []string) {
 	t.Helper()
 	directory = t.TempDir()
-	if err := os.Mkdir(filepath.Join(directory, "sub"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir(filepath.Join(directory, "sub"), 0o777))
 	for i, m := range members {
 		var data []byte
 		switch {
@@ -102,13 +101,9 @@ func newDirectory(t *testing.T) (directory string, names []string) {
 			data = []byte("odd")
 		}
 		path := filepath.Join(directory, m.name)
-		if err := os.WriteFile(path, data, 0o640); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.WriteFile(path, data, 0o640))
 		date := time.Unix(1_000_000_000+int64(i), 0)
-		if err := os.Chtimes(path, date, date); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chtimes(path, date, date))
 		names = append(names, m.name)
 	}
 	return directory, append(names, "calls.o")
@@ -120,14 +115,9 @@ func plain(t *testing.T) []byte {
 	directory := t.TempDir()
 	source, object := filepath.Join(directory, "plain.s"), filepath.Join(directory, "plain.o")
 	text := ".globl f, a\nf: call u\nlocal: ret\n.weak w, wu\nw: ret\n.quad wu\n.comm common,4\n.data\n.type q,@gnu_unique_object\nq: .long 1\n.set a, 5\n"
-	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text)
 	tools.Must(t, "as", "-o", object, source)
-	data, err := os.ReadFile(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, object)
 	return data
 }
 
@@ -152,18 +142,13 @@ func convertFiles(t *testing.T, directory string, flags ...string) {
 			t.Fatal(err)
 		}
 		run(t, directory, append(flags[:len(flags):len(flags)], m.name)...)
-		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	}
 }
 
 func read(t *testing.T, directory, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(directory, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, filepath.Join(directory, name))
 	return data
 }
 
@@ -208,9 +193,7 @@ func TestConvertedArchiveIsThatOfConvertedMembers(t *testing.T) {
 					t.Error("nothing was converted")
 				}
 				if m.tool == "ar" && m.args[0] == "qcsD" {
-					if err := os.WriteFile(filepath.Join(directory, "ranlib.a"), read(t, directory, "lib.a"), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					disk.Write(t, filepath.Join(directory, "ranlib.a"), read(t, directory, "lib.a"))
 					tools.Must(t, "ranlib", "-D", filepath.Join(directory, "ranlib.a"))
 					same(t, directory, "lib.a", "ranlib.a")
 				}
@@ -238,9 +221,7 @@ func TestThinArchiveBecomesRegular(t *testing.T) {
 					t.Error("-o has changed a member")
 				}
 				for _, name := range names { // ar takes modes from files that llvm-ar does not look at
-					if err := os.Chmod(filepath.Join(directory, name), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					disk.Must(t, os.Chmod(filepath.Join(directory, name), 0o644))
 				}
 				convertFiles(t, directory, flags...)
 				op := "qcsD"

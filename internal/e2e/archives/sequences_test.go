@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -61,9 +62,7 @@ func newSequence(t *testing.T, s *shelf, seed uint64) *sequence {
 		*to = &twin{filepath.Join(directory, strconv.Itoa(i), "work")}
 		for _, name := range parts {
 			date := time.Unix(1_000_000_000, 0)
-			if err := os.Chtimes(filepath.Join((*to).directory, name), date, date); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Chtimes(filepath.Join((*to).directory, name), date, date))
 		}
 	}
 	q.ars = [][]string{{"ar"}, {toolchains.LLVM("llvm-ar")}, {"ar", toolchains.LLVM("llvm-ar"), toolchains.OldLLVM("llvm-ar")}}[q.rand.IntN(3)]
@@ -219,9 +218,7 @@ func (q *sequence) convert(name string) {
 	}
 	q.conversions++
 	if aside {
-		if err := os.Rename(filepath.Join(q.converted.directory, "aside.a"), filepath.Join(q.converted.directory, name)); err != nil {
-			q.Fatal(err)
-		}
+		disk.Must(q, os.Rename(filepath.Join(q.converted.directory, "aside.a"), filepath.Join(q.converted.directory, name)))
 	}
 	q.sameMembers(name)
 }
@@ -235,10 +232,7 @@ func (q *sequence) isBroken() bool {
 }
 
 func (q *sequence) isThin(name string) bool {
-	data, err := os.ReadFile(filepath.Join(q.converted.directory, name))
-	if err != nil {
-		q.Fatal(err)
-	}
+	data := disk.Read(q, filepath.Join(q.converted.directory, name))
 	return strings.HasPrefix(string(data), "!<thin>")
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -68,17 +69,15 @@ func newShelf(t *testing.T) *shelf {
 	gcc := toolchains.AMD64.Tool("gcc")
 	compile := func(source, object string) {
 		text := filepath.Join(s.directory, "source.c")
-		s.write(t, text, source)
+		disk.Write(t, text, source)
 		tools.Must(t, gcc, "-O1", "-fno-pic", "-fno-stack-protector", "-ffunction-sections", "-c", "-o", object, text)
 	}
 	var all []string
 	for i, name := range parts {
 		path := filepath.Join(s.directory, "plain", "work", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if name == "notes.txt" {
-			s.write(t, path, "no object\n")
+			disk.Write(t, path, "no object\n")
 			continue
 		}
 		compile(partSource(i), path)
@@ -103,10 +102,3 @@ func newShelf(t *testing.T) *shelf {
 }
 
 func (s *shelf) path(name string) string { return filepath.Join(s.directory, name) }
-
-func (s *shelf) write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -13,23 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// needUprobes skips a test on a machine whose kernel has no uprobes, or keeps
-// them from us: no package can change that.
-func needUprobes(t *testing.T, exe string) {
-	t.Helper()
-	tools.Need(t, "bpftrace")
-	out, err := tools.Try("bpftrace", "-e", "uprobe:"+exe+":main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
-	if err != nil || !strings.Contains(out, "attached") {
-		t.Logf("no uprobes on this machine: %v %s", err, out)
-		fmt.Fprintln(os.Stderr, "bpftrace cannot attach on this machine; gdb alone is tested")
-		t.SkipNow()
-	}
-}
-
-// program has bpftrace print the arguments of each probe as the twin's stubs do,
+// bpftraceProgram has bpftrace print the arguments of each probe as the twin's stubs do,
 // and count the hits of all.
 func bpftraceProgram(image string) string {
 	var s strings.Builder
@@ -62,9 +50,7 @@ func trace(t *testing.T, exe, image string, n int) []string {
 func traceBy(t *testing.T, program, exe string, n int) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "script.bt")
-	if err := os.WriteFile(script, []byte(program), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, script, program)
 	p := tools.Start(t, exe)
 	if before := p.Until(t, "ready"); len(before) > 0 {
 		t.Fatalf("%s prints %q", exe, before)
@@ -104,7 +90,7 @@ func TestBpftrace(t *testing.T) {
 	for _, c := range []compiler{gcc, clang} {
 		p := compileProgram(t, c, "-g")
 		exe := p.executable(t)
-		needUprobes(t, exe)
+		tools.NeedUprobes(t)
 		const n = 25
 		want := inRegisters(p.calls(t, n))
 		withLibrary, library := p.library(t)
@@ -147,7 +133,7 @@ func TestForksUnderBpftrace(t *testing.T) {
 			want := len(inRegisters(p.calls(t, n))) // of the parent
 			p.main = c.compile(t, p.dir, "forks.c")
 			exe := p.executable(t)
-			needUprobes(t, exe)
+			tools.NeedUprobes(t)
 			hits := 0
 			for _, line := range trace(t, exe, exe, n) {
 				if strings.HasPrefix(line, "> ") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -27,11 +28,7 @@ type usdtNote struct {
 // The number of sections of notes is the second result.
 func usdtNotes(t *testing.T, path string) (all []usdtNote, sections int) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	rodata := f.Section(".rodata")
 	strings, err := rodata.Data()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -103,29 +103,12 @@ func (g guards) script() string {
 
 var bpftraceHit = regexp.MustCompile(`(?m)^@hits\[(\d+), (\d+)\]: 1$`)
 
-var uprobes struct {
-	once sync.Once
-	work bool
-}
-
-// needGuards is needUprobes, asked once.
-func needGuards(t *testing.T, exe string) {
-	t.Helper()
-	uprobes.once.Do(func() {
-		needUprobes(t, exe)
-		uprobes.work = true
-	})
-	if !uprobes.work {
-		t.SkipNow()
-	}
-}
-
 // TestGuardsFromTheStart traces programs from before they run.
 func TestGuardsFromTheStart(t *testing.T) {
 	const times = 8
 	want := fmt.Sprintf("all: %d of %d\n", times, times)
 	someGuards(t, []string{"exe", "pie"}, func(t *testing.T, g guards) {
-		needGuards(t, g.exe)
+		tools.NeedUprobes(t)
 		out := tools.Must(t, "bpftrace", "-c", g.exe+" "+strconv.Itoa(times), "-e", g.script())
 		if hits := bpftraceHit.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
 			t.Errorf("bpftrace has %d hits: %s", len(hits), out)
@@ -136,9 +119,7 @@ func TestGuardsFromTheStart(t *testing.T) {
 		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
 			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"
 		file := filepath.Join(t.TempDir(), "script.gdb")
-		if err := os.WriteFile(file, []byte(gdbScript+script), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, file, gdbScript+script)
 		out, err := tools.Try("gdb", "-nx", "-batch", "-x", file, g.exe)
 		if err != nil || strings.Contains(out, "ptrace: ") {
 			tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
@@ -197,7 +178,7 @@ const patience = time.Minute
 // TestGuardsOfAll traces every process that has the image, a child of one too.
 func TestGuardsOfAll(t *testing.T) {
 	someGuards(t, guardModes, func(t *testing.T, g guards) {
-		needGuards(t, g.exe)
+		tools.NeedUprobes(t)
 		run := func(words ...string) string { return tools.Must(t, g.exe, append(words, g.args...)...) }
 		if got := run("2"); got != "all: 0 of 2\n" {
 			t.Errorf("without a tracer: %s", got)
@@ -275,7 +256,7 @@ func (a asked) until(times int) {
 // TestGuardsOfAProcess attaches to a process, and leaves it again.
 func TestGuardsOfAProcess(t *testing.T) {
 	someGuards(t, guardModes, func(t *testing.T, g guards) {
-		needGuards(t, g.exe)
+		tools.NeedUprobes(t)
 		a := g.start(t)
 		if _, enabled := a.ask(); enabled {
 			t.Error("the guard is true before")
@@ -331,9 +312,7 @@ func TestGuardsUnderGDB(t *testing.T) {
 		tools.Need(t, "gdb")
 		a := g.start(t)
 		file := filepath.Join(t.TempDir(), "script.gdb")
-		if err := os.WriteFile(file, []byte(gdbScript+fmt.Sprintf(gdbHits, times)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, file, gdbScript+fmt.Sprintf(gdbHits, times))
 		out := make(chan string)
 		go func() {
 			text, err := tools.Try("gdb", "-nx", "-batch", "-p", strconv.Itoa(a.Process.Pid), "-x", file)

@@ -1,13 +1,13 @@
 package attach
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,18 +28,13 @@ var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 func readme(t *testing.T, compiler string) string {
 	t.Helper()
 	tools.Need(t, compiler)
-	text, err := os.ReadFile(tools.Root("README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, tools.Root("README.md"))
 	source := orders.FindSubmatch(text)
 	if source == nil {
 		t.Fatal("the README has no such program")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/orders.c", source[1], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, dir+"/orders.c", source[1])
 	tools.Must(t, compiler, "-O2", "-I"+include, "-c", "-o", dir+"/orders.o", dir+"/orders.c")
 	tools.Must(t, converter, "--stapsdt", dir+"/orders.o")
 	tools.Must(t, compiler, "-o", dir+"/orders", dir+"/orders.o")
@@ -67,7 +62,7 @@ func TestReadme(t *testing.T) {
 		})
 		t.Run(compiler+"/bpftrace", func(t *testing.T) {
 			t.Parallel()
-			needUprobes(t, exe)
+			tools.NeedUprobes(t)
 			out, err := tools.Try("bpftrace", "-e", `usdt:`+exe+`:shop:placed { printf("> %d %s\n", arg0, str(arg1)); }`, "-c", exe+" tea milk")
 			var got []string
 			for _, m := range reported.FindAllStringSubmatch(out, -1) {

@@ -1,13 +1,13 @@
 package attach
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -47,9 +47,7 @@ func TestLeftOut(t *testing.T) {
 			command := c.machine.CC(c.cc)
 			tools.Need(t, command[0], "readelf")
 			source := filepath.Join(t.TempDir(), "others.c")
-			if err := os.WriteFile(source, []byte(others), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, source, others)
 			object := strings.TrimSuffix(source, "c") + "o"
 			tools.Must(t, command[0], append(command[1:], "-O2", "-g", "-c", source, "-o", object)...)
 			inspected := found(`(?m)no note tells (.*)$`, tools.Must(t, converter, "inspect", object))

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -142,24 +141,5 @@ func TestBesideSystemTap(t *testing.T) {
 				t.Errorf("notes %v, bases %v", ours, base)
 			}
 		})
-	}
-}
-
-// TestSameBytes converts twice, in two ways.
-func TestSameBytes(t *testing.T) {
-	p := compileProgram(t, gcc, "-g")
-	for _, object := range p.convert(t) {
-		before, err := os.ReadFile(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tools.Must(t, converter, "--stapsdt", object)
-		after, err := os.ReadFile(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(before, after) {
-			t.Errorf("%s changes when it is converted again", object)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package attach
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -47,9 +47,7 @@ func nopCommands() string {
 func TestNopsUnderGDB(t *testing.T) {
 	tools.Need(t, "gdb")
 	input := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(input, []byte("\n\n\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, input, "\n\n\n")
 	for _, c := range []compiler{gcc, oldClang, clang} {
 		for _, flags := range []string{"-O2", "-O0", "-Os -fomit-frame-pointer"} {
 			t.Run(c.cc.Name+flags, func(t *testing.T) {
@@ -108,7 +106,7 @@ func TestNopsUnderBpftrace(t *testing.T) {
 				t.Parallel()
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
 				exe := p.nops(t)
-				needUprobes(t, exe)
+				tools.NeedUprobes(t)
 				var script strings.Builder
 				script.WriteString("BEGIN { printf(\"attached\\n\"); }\n")
 				for _, b := range nopFormats {

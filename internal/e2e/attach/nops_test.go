@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -35,9 +35,7 @@ func compileNops(t *testing.T, c compiler, flags ...string) program {
 func (p program) said(t *testing.T, n int) []string {
 	t.Helper()
 	dir := filepath.Join(p.dir, "said")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(dir, 0o777))
 	objects := []string{p.main}
 	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
 		objects = append(objects, p.compile(t, dir, source, "-DSAY"))
@@ -62,11 +60,7 @@ var atNop = regexp.MustCompile(`^nops:(\w+) (.*) \d+$`)
 // linker has dropped. What is folded or inlined is there once.
 func written(t *testing.T, image string) []string {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	symbols, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -215,10 +209,7 @@ func mergeNops(t *testing.T, first toolchains.Linker, merged string, objects []s
 		}
 		return false // no linker takes it
 	}
-	before, err := os.ReadFile(merged)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := disk.Read(t, merged)
 	tools.Must(t, converter, "--stapsdt", merged)
 	if after, err := os.ReadFile(merged); err != nil || !slices.Equal(before, after) {
 		t.Errorf("%s changes when it is converted again: %v", filepath.Base(merged), err)

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -38,28 +38,14 @@ func notesOf(t *testing.T, image string) []note {
 	return all
 }
 
-// listing is the part of the JSON of `sdtconvert list` that is compared.
-type listing struct {
-	Images []struct {
-		Probes []struct {
-			Provider, Name string
-			Sites          []struct{ Address, Kind, State string }
-		}
-	}
-}
-
 // raw writes a name of a listing as notes do.
 func raw(name string) string { return strings.ReplaceAll(name, "-", "__") }
 
 // recordsOf returns the probe calls that an image has records of, as notes.
 func recordsOf(t *testing.T, image string) []string {
 	t.Helper()
-	var l listing
-	if err := json.Unmarshal([]byte(tools.Must(t, converter, "list", "--json", image)), &l); err != nil {
-		t.Fatal(err)
-	}
 	var all []string
-	for _, p := range l.Images[0].Probes {
+	for _, p := range listjson.Probes(t, tools.Must(t, converter, "list", "--json", image)) {
 		for _, s := range p.Sites {
 			if strings.HasPrefix(s.Kind, "isenabled") {
 				continue

@@ -100,11 +100,7 @@ func (p program) convertWith(t *testing.T, flags ...string) []string {
 func linker(t *testing.T, l toolchains.Linker) string {
 	t.Helper()
 	tools.Need(t, l.Path)
-	directory, err := files.Driver(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return directory
+	return tools.Driver(t, l.Path)
 }
 
 // image links objects, with the flags of a mode, to an image of the given name.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -41,9 +42,7 @@ func compileApart(t *testing.T, c compiler) (use, define, provider string) {
 	dir := t.TempDir()
 	object := func(source string) string {
 		path := filepath.Join(dir, source)
-		if err := os.WriteFile(path, []byte(apart[source]), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, apart[source])
 		out, command := path[:len(path)-1]+"o", c.machine.CC(c.cc)
 		tools.Must(t, command[0], append(command[1:], "-O2", "-fPIC", "-I"+include, "-c", path, "-o", out)...)
 		return out
@@ -116,14 +115,9 @@ func TestDefinitionsThatDisagree(t *testing.T) {
 	use, define, _ := compileApart(t, gcc)
 	other := filepath.Join(filepath.Dir(use), "other.c")
 	text := "#define sdt_ping_kernel_unreach_pkt__receive sdt_icmp_kernel_unreach_pkt__receive\n" + strings.ReplaceAll(apart["define.c"], "(icmp", "(ping")
-	if err := os.WriteFile(other, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, other, text)
 	tools.Must(t, "gcc", "-c", "-I"+include, other, "-o", other[:len(other)-1]+"o")
-	before, err := os.ReadFile(use)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := disk.Read(t, use)
 	out, err := tools.Try(converter, "--stapsdt", use, define, other[:len(other)-1]+"o")
 	if want := "icmp:kernel:unreach:pkt-receive(int, unsigned char) in " + define + " and ping:kernel:unreach:pkt-receive(int, unsigned char) in "; err == nil || !strings.Contains(out, want) {
 		t.Errorf("got %v %s, want %s", err, out, want)

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -56,36 +57,18 @@ type upDown struct {
 // listed reads the listing of a process, or the listing that a file has.
 func listed(t *testing.T, text string) upDown {
 	t.Helper()
-	var l struct {
-		Images []struct {
-			Probes []struct {
-				Sites []struct {
-					Kind, State string
-					Semaphore   struct {
-						Address, Symbol string
-						Value           *int
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
 	out, addresses := upDown{}, map[string]bool{}
-	for _, im := range l.Images {
-		for _, p := range im.Probes {
-			for _, s := range p.Sites {
-				if s.Semaphore.Symbol != "app_guarded_semaphore" || s.Semaphore.Value == nil {
-					t.Fatalf("%+v", s)
-				}
-				addresses[s.Semaphore.Address] = true
-				state, isUp := &out.Call, &out.CallUp
-				if strings.HasPrefix(s.Kind, "isenabled") {
-					state, isUp = &out.Test, &out.TestUp
-				}
-				*state, *isUp = s.State, *s.Semaphore.Value > 0
+	for _, p := range listjson.Probes(t, text) {
+		for _, s := range p.Sites {
+			if s.Semaphore == nil || s.Semaphore.Symbol != "app_guarded_semaphore" || s.Semaphore.Value == nil {
+				t.Fatalf("%+v", s)
 			}
+			addresses[s.Semaphore.Address] = true
+			state, isUp := &out.Call, &out.CallUp
+			if strings.HasPrefix(s.Kind, "isenabled") {
+				state, isUp = &out.Test, &out.TestUp
+			}
+			*state, *isUp = s.State, *s.Semaphore.Value > 0
 		}
 	}
 	if len(addresses) != 1 {
@@ -115,7 +98,7 @@ func TestListUnderBpftrace(t *testing.T) {
 			g := programs[name]
 			all.Add(c.cc.Name+"/"+name, []string{c.cc.Name, name}, func(t *testing.T) {
 				t.Parallel()
-				needUprobes(t, g.exe)
+				tools.NeedUprobes(t)
 				p := tools.Start(t, g.exe)
 				p.Until(t, "ready")
 				if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
@@ -159,10 +142,7 @@ func TestListUnderGdb(t *testing.T) {
 			pid := strconv.Itoa(p.Process.Pid)
 			tools.Must(t, "gdb", "-nx", "-batch", "-p", pid, "-ex", "set breakpoint always-inserted on", "-ex", "break -probe-stap app:guarded",
 				"-ex", fmt.Sprintf("shell %s list --json --pid %s >%s", converter, pid, during))
-			text, err := os.ReadFile(during)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := disk.Read(t, during)
 			if diff := cmp.Diff(up, listed(t, string(text))); diff != "" {
 				t.Errorf("traced: %s", diff)
 			}
@@ -187,7 +167,7 @@ func TestEarlySemaphores(t *testing.T) {
 		for _, ld := range linkers {
 			exe := filepath.Join(t.TempDir(), "early")
 			tools.Must(t, gcc.driver(), "-B"+linker(t, ld), "-o", exe, object)
-			needUprobes(t, exe)
+			tools.NeedUprobes(t)
 			said := tools.Must(t, converter, "check", exe)
 			want := "up 8"
 			if strings.Contains(said, "[early-semaphore]") {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -38,9 +39,7 @@ func newBuild(t *testing.T) *build {
 
 func newBuildIn(t *testing.T, directory string) *build {
 	t.Helper()
-	if err := os.CopyFS(directory, os.DirFS(sources)); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.CopyFS(directory, os.DirFS(sources)))
 	return &build{tools.Command{Directory: directory}, t}
 }
 
@@ -54,26 +53,19 @@ func (b *build) path(name string) string { return filepath.Join(b.Directory, nam
 
 func (b *build) read(name string) string {
 	b.t.Helper()
-	data, err := os.ReadFile(b.path(name))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	data := disk.Read(b.t, b.path(name))
 	return string(data)
 }
 
 func (b *build) write(name, text string) {
 	b.t.Helper()
-	if err := os.WriteFile(b.path(name), []byte(text), 0o777); err != nil {
-		b.t.Fatal(err)
-	}
+	disk.Must(b.t, os.WriteFile(b.path(name), []byte(text), 0o777))
 }
 
 func (b *build) remove(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		if err := os.RemoveAll(b.path(name)); err != nil {
-			b.t.Fatal(err)
-		}
+		disk.Must(b.t, os.RemoveAll(b.path(name)))
 	}
 }
 
@@ -90,10 +82,7 @@ func (b *build) converted(source string, compiler []string, flags ...string) str
 	args := append(compiler[1:len(compiler):len(compiler)], "-c", source, "-o", object)
 	b.must(compiler[0], args...)
 	b.must(converter, append(flags, object)...)
-	data, err := os.ReadFile(object)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	data := disk.Read(b.t, object)
 	return string(data)
 }
 

@@ -1,12 +1,12 @@
 package header
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -16,18 +16,13 @@ var docProgram = regexp.MustCompile("(?s)```c\n(/\\* (\\w+\\.c) \\*/\n.*?)```")
 // begins with the file's name.
 func docSource(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(tools.Root("docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, tools.Root("docs", page))
 	match := docProgram.FindSubmatch(text)
 	if match == nil {
 		t.Fatalf("%s holds no program", page)
 	}
 	path := filepath.Join(t.TempDir(), string(match[2]))
-	if err := os.WriteFile(path, match[1], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, match[1])
 	return path
 }
 

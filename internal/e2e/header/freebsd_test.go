@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -89,9 +90,7 @@ func TestFreeBSDTree(t *testing.T) {
 	}
 	text += "#include <sdt.h>\nSDT_PROVIDER_DEFINE(net);\nSDT_PROBE_DEFINE1_XLATE(net, , , one, \"int\", \"long\");\n" +
 		"int fire(int);\nint fire(int n) { SDT_PROBE1(net, , , one, n); DTRACE_PROBE2(two, int, n, int, n); return (n); }\n"
-	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text)
 	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
 		tools.Need(t, compiler)
 		object := filepath.Join(dir, "tree.o")

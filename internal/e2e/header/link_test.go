@@ -2,13 +2,13 @@ package header
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -250,11 +250,7 @@ func TestKept(t *testing.T) {
 // checkSets counts the entries of sets. A linker may keep the dead probe.
 func checkSets(t *testing.T, image string, want map[string]int) {
 	t.Helper()
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	for name, n := range want {
 		s := f.Section(name)
 		if s == nil {
@@ -302,9 +298,7 @@ func TestRelocatable(t *testing.T) {
 // TestTwin runs the program unconverted, with stubs that print what they get.
 func TestTwin(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "stubs.c")
-	if err := os.WriteFile(source, []byte(stubs(programProbes())), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, stubs(programProbes()))
 	for _, c := range []toolchain{
 		nops[0], nops[1], {toolchains.AMD64, toolchains.GCC, []string{"-O0"}}, {toolchains.AMD64, toolchains.OldClang, []string{"-O2"}},
 	} {

@@ -2,12 +2,12 @@ package header
 
 import (
 	"debug/elf"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -44,14 +44,9 @@ var where = map[string]*regexp.Regexp{
 // TestOperands reads what tracepoints say of their arguments.
 func TestOperands(t *testing.T) {
 	program := tools.Root("internal", "e2e", "header", "testdata", "operands.c")
-	text, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, program)
 	cxx := t.TempDir() + "/operands.cc"
-	if err := os.WriteFile(cxx, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, cxx, text)
 	all := product.New("machine", "compiler", "flags", "language")
 	for _, m := range toolchains.Machines {
 		if m == toolchains.I386 || m == toolchains.ARM {
@@ -145,11 +140,7 @@ const excluded = elf.SectionFlag(0x80000000)
 // its site.
 func sdtOperands(t *testing.T, path string) []string {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	section := f.Section(".sdt_operands")
 	if section == nil || section.Flags != excluded {
 		t.Fatalf("%s: .sdt_operands is %+v", path, section)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -65,11 +66,7 @@ func addSemaphores(all *product.Tests, c toolchain, w way, command ...string) {
 // own, in a section that begins a page.
 func checkSection(t *testing.T, path string, names ...string) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	section := f.Section(".probes")
 	if section == nil || section.Addralign != 4096 || section.Addr%4096 != 0 {
 		t.Fatalf("%s: .probes is %+v", path, section)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -57,10 +58,7 @@ func TestKbuild(t *testing.T) {
 // documented returns the makefile of docs/kernel.md.
 func documented(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/kernel.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, "../../../docs/kernel.md")
 	match := regexp.MustCompile("(?s)```make\n(# Kbuild\n.*?)```").FindSubmatch(text)
 	if match == nil {
 		t.Fatal("docs/kernel.md shows no makefile")
@@ -79,10 +77,7 @@ func (m modules) path(name string) string { return filepath.Join(m.directory, na
 
 func (m modules) read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(m.path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, m.path(name))
 	return string(data)
 }
 
@@ -92,14 +87,10 @@ func (m modules) write(t *testing.T, makefile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(m.directory, os.DirFS("testdata/modules")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
 	// Without the directory's name in the debug information, the two have the same.
 	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.directory + "=.\n"
-	if err := os.WriteFile(m.path("Kbuild"), []byte(makefile), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, m.path("Kbuild"), makefile)
 }
 
 // try runs a target of kbuild. pahole is to work in one thread: with more, kbuild's
@@ -180,10 +171,7 @@ func section(t *testing.T, path, name string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "section")
 	tools.Must(t, "objcopy", "-O", "binary", "--only-section="+name, "--set-section-flags", name+"=alloc", path, out)
-	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, out)
 	return data
 }
 
@@ -202,9 +190,7 @@ func (m modules) checkIncremental(t *testing.T) {
 		old := m.times(t)
 		if step.touched != "" {
 			now := time.Now()
-			if err := os.Chtimes(m.path(step.touched), now, now); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Chtimes(m.path(step.touched), now, now))
 		}
 		m.must(t, "modules")
 		var made []string
@@ -252,10 +238,7 @@ func (m modules) checkSigned(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("installed modules: %v %v", found, err)
 	}
-	data, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, found[0])
 	unsigned := m.read(t, "post.ko")
 	rest, ok := bytes.CutSuffix(data, []byte("~Module signature appended~\n"))
 	if !ok || !strings.HasPrefix(string(data), unsigned) {
@@ -263,9 +246,7 @@ func (m modules) checkSigned(t *testing.T) {
 	}
 	size := int(binary.BigEndian.Uint32(rest[len(rest)-4:]))
 	signature := filepath.Join(t.TempDir(), "signature")
-	if err := os.WriteFile(signature, rest[len(rest)-12-size:len(rest)-12], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, signature, rest[len(rest)-12-size:len(rest)-12])
 	tools.Must(t, "openssl", "cms", "-verify", "-binary", "-inform", "DER", "-in", signature, "-content", m.path("post.ko"),
 		"-certfile", m.tree+"/certs/signing_key.pem", "-noverify", "-out", os.DevNull)
 
@@ -282,15 +263,11 @@ func (m modules) checkSigned(t *testing.T) {
 // checkFailure has the conversion fail.
 func (m modules) checkFailure(t *testing.T) {
 	failing := t.TempDir()
-	if err := os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777))
 	t.Setenv("PATH", failing+":"+os.Getenv("PATH"))
 	for source, object := range map[string]string{"sender.c": "sender.o", "post_main.c": "post.o"} {
 		now := time.Now().Add(time.Minute)
-		if err := os.Chtimes(m.path(source), now, now); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chtimes(m.path(source), now, now))
 		if out, err := m.try("modules"); err == nil || !strings.Contains(out, "refused") {
 			t.Errorf("make goes on: %v\n%s", err, out)
 		}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -148,22 +148,10 @@ func functionsOf(disassembly []string) []string {
 	return starts
 }
 
-// listed is a probe of a listing.
-type listed struct {
-	Provider, Name string
-	Sites          []struct {
-		Kind, Section, Address string
-		Offset                 uint64 `json:"function_offset"`
-	}
-}
-
-func list(t *testing.T, tool, module string) []listed {
+// list returns the probes of a module.
+func list(t *testing.T, tool, module string) []listjson.Probe {
 	t.Helper()
-	var doc struct{ Images []struct{ Probes []listed } }
-	if err := json.Unmarshal([]byte(tools.Output(t, tool, "list", "--json", module)), &doc); err != nil {
-		t.Fatal(err)
-	}
-	return doc.Images[0].Probes
+	return listjson.Probes(t, tools.Output(t, tool, "list", "--json", module))
 }
 
 // checkListing compares the functions of a listing.
@@ -179,7 +167,7 @@ func checkListing(t *testing.T, tool, module string, want []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf("%s+%#x", s.Section, at-s.Offset))
+			got = append(got, fmt.Sprintf("%s+%#x", s.Section, at-s.FunctionOffset))
 		}
 	}
 	slices.Sort(got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -61,9 +62,7 @@ func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	root := t.TempDir()
 	directory := filepath.Join(root, "examples/freebsd-kmod")
 	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
-		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
 	}
 	mk, err := filepath.Abs("testdata/mk")
 	if err != nil {
@@ -88,9 +87,7 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 	}
 	calls := k.calls(t)
 	for _, object := range objects {
-		if err := os.Remove(k.path(object)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(k.path(object)))
 	}
 	k.checkFailure(t)
 	out, err := k.try("-j4")
@@ -202,9 +199,7 @@ func (k kmod) checkIncremental(t *testing.T) {
 		t.Errorf("nothing has changed: %v\n%s", err, out)
 	}
 	later := time.Now().Add(time.Minute)
-	if err := os.Chtimes(k.path("cup.c"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chtimes(k.path("cup.c"), later, later))
 	out, err := k.try()
 	if err != nil || strings.Contains(out, "-o coffee.o") || !strings.Contains(out, "--layout freebsd cup.o") {
 		t.Errorf("a source has changed: %v\n%s", err, out)

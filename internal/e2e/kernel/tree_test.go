@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -70,15 +71,11 @@ func TestTree(t *testing.T) {
 	root := t.TempDir()
 	headers := filepath.Join(root, "usr/src/linux-headers-6.12.0-amd64")
 	resolve := "tools/bpf/resolve_btfids/resolve_btfids"
-	if err := os.MkdirAll(filepath.Join(headers, filepath.Dir(resolve)), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(filepath.Join(headers, filepath.Dir(resolve)), 0o777))
 	for name, text := range map[string]string{
 		"Makefile": "KBUILD_OUTPUT=/usr/src/linux-headers-6.12.0-amd64\n", ".config": "", "vmlinux": "types\n", resolve: "",
 	} {
-		if err := os.WriteFile(filepath.Join(headers, name), []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.WriteFile(filepath.Join(headers, name), []byte(text), 0o777))
 	}
 	tree, variables := newTree(t, root)
 	if diff := cmp.Diff([]string{"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem"}, variables); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -84,10 +85,7 @@ func TestLanguages(t *testing.T) {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(tools.Root("docs", "languages.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, tools.Root("docs", "languages.md"))
 	return string(text)
 }
 
@@ -131,12 +129,8 @@ func (s *section) run(t *testing.T, steps string) {
 	directory := t.TempDir()
 	for name, text := range s.files {
 		path := filepath.Join(directory, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		disk.Write(t, path, text)
 	}
 	steps = strings.ReplaceAll(steps, installed, wrappers)
 	if strings.Contains(steps, "linker-features") && rustIsOlder(t, 90) {
@@ -181,9 +175,7 @@ func (s *section) check(t *testing.T, program string) {
 		}
 	}
 	script := filepath.Join(t.TempDir(), "stop.gdb")
-	if err := os.WriteFile(script, []byte(s.trace), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, script, s.trace)
 	out := tools.Must(t, "gdb", "-nx", "-batch", "-x", script, program)
 	var got []string
 	for line := range strings.Lines(out) {

@@ -1,10 +1,10 @@
 package ld
 
 import (
-	"os"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -16,9 +16,7 @@ func TestBounds(t *testing.T) {
 	const source = "void __dtrace_probe_tcp___send(int);\nint test(void);\n" +
 		"void _start(void)\n{\n\t__dtrace_probe_tcp___send(1);\n\ttest();\n}\nint test(void) { return 0; }\n"
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		if err := os.WriteFile("kernel.c", []byte(source), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "kernel.c", source)
 		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "kernel.c")
 		tools.Must(t, "gcc", "-O2", "-fno-pic", "-c", "-o", "before.o", "kernel.c")
 		tools.Must(t, converter, "--layout", "freebsd", "before.o")

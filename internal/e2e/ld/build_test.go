@@ -5,18 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
 // The lines of docs/linking.md, for each build system.
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // eachFlags runs a test for each linker with the flags that have a compiler find the
 // wrapper.
@@ -55,7 +49,7 @@ all: program libthird.so combined.o
 func TestMake(t *testing.T) {
 	tools.Need(t, "make")
 	eachFlags(t, func(t *testing.T, flags string) {
-		write(t, "Makefile", makefile)
+		disk.Write(t, "Makefile", makefile)
 		args := []string{"-j8", "all", "LD=" + wrappers + "/ld", "LDFLAGS=" + flags, "SHARED=-shared"}
 		tools.Must(t, "make", args...)
 		expect(t, "program", both)
@@ -81,7 +75,7 @@ func TestMake(t *testing.T) {
 func TestMakeWithCommand(t *testing.T) {
 	tools.Need(t, "make")
 	enter(t, linker("bfd").Path)
-	write(t, "Makefile", makefile)
+	disk.Write(t, "Makefile", makefile)
 	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
 	if names := tools.Output(t, "nm", noPlugins, "combined.o"); strings.Contains(names, "__dtrace_probe") {
 		t.Error(names)
@@ -100,7 +94,7 @@ target_link_libraries(program second third)
 func TestCMake(t *testing.T) {
 	tools.Need(t, "cmake", "ninja")
 	eachFlags(t, func(t *testing.T, flags string) {
-		write(t, "CMakeLists.txt", cmakeLists)
+		disk.Write(t, "CMakeLists.txt", cmakeLists)
 		t.Setenv("LDFLAGS", flags)
 		tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release")
 		os.Unsetenv("LDFLAGS") // it is remembered
@@ -119,7 +113,7 @@ func TestCMake(t *testing.T) {
 func TestNinjaInPlace(t *testing.T) {
 	tools.Need(t, "cmake", "ninja", "ar")
 	enter(t, linker("bfd").Path)
-	write(t, "CMakeLists.txt", cmakeLists)
+	disk.Write(t, "CMakeLists.txt", cmakeLists)
 	tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_C_ARCHIVE_CREATE=<CMAKE_AR> qcT <TARGET> <OBJECTS>",
 		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
 	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
@@ -147,7 +141,7 @@ func TestMeson(t *testing.T) {
 	t.Setenv("CC", "cc") // which Meson takes as it is, without a cache that it finds
 	tools.Need(t, "meson", "ninja")
 	eachFlags(t, func(t *testing.T, flags string) {
-		write(t, "meson.build", mesonBuild)
+		disk.Write(t, "meson.build", mesonBuild)
 		t.Setenv("LDFLAGS", flags)
 		tools.Must(t, "meson", "setup", "build")
 		os.Unsetenv("LDFLAGS")
@@ -177,14 +171,12 @@ func TestGo(t *testing.T) {
 		if strings.Contains(flags, "lld") {
 			flags += " -no-pie" // Go forgets it for lld, with a wrapper or without
 		}
-		write(t, "go.mod", "module app\n")
-		write(t, "main.go", goMain)
+		disk.Write(t, "go.mod", "module app\n")
+		disk.Write(t, "main.go", goMain)
 		for _, file := range []string{"main.c", "defined.c", "plain.c"} {
 			os.Remove(file)
 		}
-		if err := os.Rename("sub/second.c", "second.c"); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Rename("sub/second.c", "second.c"))
 		// Each package with C in it is linked once by itself, to see what it lacks: so
 		// the compiler is told for all links, and not with -extldflags for the last.
 		t.Setenv("CGO_LDFLAGS", flags)
@@ -210,7 +202,7 @@ func TestCrossCompiler(t *testing.T) {
 // autoconf's scripts compile and link programs before they know anything.
 func TestEnvironment(t *testing.T) {
 	eachFlags(t, func(t *testing.T, flags string) {
-		write(t, "conftest.c", "int main(void) { return 0; }\n")
+		disk.Write(t, "conftest.c", "int main(void) { return 0; }\n")
 		args := append(strings.Fields(flags), "-o", "conftest", "conftest.c")
 		if out := tools.Must(t, "gcc", args...); out != "" {
 			t.Errorf("says %s", out)

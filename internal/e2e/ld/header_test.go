@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -39,16 +40,16 @@ func TestHeaderLTO(t *testing.T) {
 		t.Run(compiler+l.Path+lto.Flag, func(t *testing.T) {
 			tools.Need(t, compiler, l.Path)
 			enter(t, l.Path)
-			write(t, "shop.c", withHeader)
-			write(t, "other.c", otherWithHeader)
-			write(t, "show.c", "#include \"show.h\"\nvoid show_all(void) { show(\"main\"); }\n")
+			disk.Write(t, "shop.c", withHeader)
+			disk.Write(t, "other.c", otherWithHeader)
+			disk.Write(t, "show.c", "#include \"show.h\"\nvoid show_all(void) { show(\"main\"); }\n")
 			args := []string{"-B" + wrappers, l.Use(), lto.Flag, "-O2", "-I" + tools.Root("include"), "shop.c", "other.c", "show.c"}
 			for _, more := range []string{"", "-Wl,--fatal-warnings", "-Wl,--gc-sections", "-DSDT_CALLS -DSDT_NO_SEMAPHORES"} {
 				tools.Must(t, compiler, append(args, strings.Fields(more+" -o program")...)...)
 				expectAll(t, "program", "main:shop:placed main:shop:sent")
 			}
 			// What is missing is missing in the end.
-			write(t, "undefined.c", "__attribute__((visibility(\"hidden\"))) void nowhere(void); void f(void) { nowhere(); }\n")
+			disk.Write(t, "undefined.c", "__attribute__((visibility(\"hidden\"))) void nowhere(void); void f(void) { nowhere(); }\n")
 			out, err := tools.Try(compiler, append(args, "undefined.c", "-Wl,--undefined=f", "-o", "none")...)
 			if err == nil || !strings.Contains(out, "nowhere") {
 				t.Errorf("%s, %v", out, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -44,8 +45,8 @@ func namesInNotes(t *testing.T, file string) []string {
 func TestNotesOfOtherInputs(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		t.Setenv("SDTCONVERT_FLAGS", "--stapsdt")
-		write(t, "use.c", usesOnly)
-		write(t, "define.c", definesOnly)
+		disk.Write(t, "use.c", usesOnly)
+		disk.Write(t, "define.c", definesOnly)
 		flags := []string{"-B" + wrappers, l.Use(), "-O2", "-fPIC", "-I" + tools.Root("include")}
 		tools.Must(t, "gcc", append(flags, "-c", "use.c", "define.c")...)
 		tools.Must(t, "ar", "rcs", "libdefine.a", "define.o")
@@ -70,8 +71,8 @@ func TestNotesOfGeneratedCode(t *testing.T) {
 	tools.Need(t, "gcc", l.Path, "readelf")
 	enter(t, l.Path)
 	t.Setenv("SDTCONVERT_FLAGS", "--stapsdt")
-	write(t, "use.c", usesOnly)
-	write(t, "define.c", definesOnly)
+	disk.Write(t, "use.c", usesOnly)
+	disk.Write(t, "define.c", definesOnly)
 	flags := []string{"-B" + wrappers, l.Use(), "-O2", "-flto", "-I" + tools.Root("include")}
 	tools.Must(t, "gcc", append(flags, "use.c", "define.c", "-o", "program")...)
 	if got, want := namesInNotes(t, "program"), []string{"icmp pkt__receive -4@%edi 1@%sil"}; !slices.Equal(got, want) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -74,9 +75,7 @@ func TestBackslashes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Need(t, "make", "ninja")
 		compile(t, "main.c", "sub/second.c", "plain.c")
-		if err := os.Rename("sub/second.o", `sub/b\1.o`); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Rename("sub/second.o", `sub/b\1.o`))
 		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o 'sub/b\1.o' -Wl,--dependency-file=program.d`
 		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
 		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
@@ -108,9 +107,7 @@ func TestBackslashes(t *testing.T) {
 func TestOutputIsInput(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "sub/second.c")
-		if err := os.Link("sub/second.o", "linked.o"); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Link("sub/second.o", "linked.o"))
 		check := untouched(t, "sub/second.o", "linked.o")
 		for _, output := range []string{"sub/second.o", "linked.o"} {
 			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
@@ -131,9 +128,7 @@ func TestSameBytes(t *testing.T) {
 		for _, mode := range [][]string{{}, {"-r", "-nostdlib"}, {"-shared"}, {"-static"}, {"-Wl,--build-id=sha1", "-Wl,--gc-sections"}} {
 			var outputs []string
 			for _, directory := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
-				if err := os.MkdirAll(directory, 0o777); err != nil {
-					t.Fatal(err)
-				}
+				disk.Must(t, os.MkdirAll(directory, 0o777))
 				t.Setenv("TMPDIR", directory)
 				args := append([]string{"-o", "out", "main.o", "libsecond.a"}, mode...)
 				if len(mode) > 0 && mode[0] == "-shared" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -72,9 +73,7 @@ func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 func enter(t *testing.T, linker string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := os.CopyFS(".", os.DirFS(files)); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.CopyFS(".", os.DirFS(files)))
 	leftovers := t.TempDir()
 	t.Setenv("TMPDIR", leftovers)
 	t.Setenv("SDTCONVERT_LD", linker)
@@ -127,10 +126,7 @@ func untouched(t *testing.T, names ...string) func() {
 	t.Helper()
 	was := map[string]string{}
 	state := func(name string) string {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, name)
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
@@ -175,9 +171,5 @@ func sayNothing(t *testing.T, what, text string) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(disk.Read(t, name))
 }

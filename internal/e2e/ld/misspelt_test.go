@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -12,14 +13,14 @@ import (
 // and an error with a flag. A provider without any definition is no reason for either.
 func TestMisspeltProbe(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		write(t, "shop.c", `#include <unistd.h>
+		disk.Write(t, "shop.c", `#include <unistd.h>
 #include <sdt.h>
 SDT_PROVIDER_DEFINE(shop);
 SDT_PROBE_DEFINE1(shop, , , placed, "int");
 void use(int n);
 int main(void) { SDT_PROBE1(shop, , , placed, 1); use(1); return 0; }
 `)
-		write(t, "use.c", "void __dtrace_probe_shop___placde(int), __dtrace_probe_other___free(int);\n"+
+		disk.Write(t, "use.c", "void __dtrace_probe_shop___placde(int), __dtrace_probe_other___free(int);\n"+
 			"void use(int n) { __dtrace_probe_shop___placde(n); __dtrace_probe_other___free(n); }\n")
 		tools.Must(t, "gcc", "-O2", "-c", "-I"+tools.Root("include"), "shop.c", "use.c")
 		const found = "use.o: nothing defines sdt_shop___placde, and the link defines other probes of shop; correct the name or define the probe\n"

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +27,7 @@ exec sleep 60
 
 func program(t *testing.T, name, text string) string {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(name, []byte(text), 0o777))
 	path, err := filepath.Abs(name)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +82,7 @@ func TestSignalsEarly(t *testing.T) {
 	args := []string{"ld", "--linker", program(t, "slow", slow), "--", "-r"}
 	for i := range 400 {
 		name := fmt.Sprintf("sub/%d.o", i)
-		write(t, name, object)
+		disk.Write(t, name, object)
 		args = append(args, name)
 	}
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {

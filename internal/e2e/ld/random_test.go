@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -122,9 +123,7 @@ func plainLinkers(t *testing.T, callers []caller) string {
 		if i > 0 && callers[i-1].family == c.family {
 			continue
 		}
-		if err := os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)))
 	}
 	return directory
 }

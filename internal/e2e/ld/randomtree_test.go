@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -77,7 +78,7 @@ func compileObjects(t *testing.T) *objectCache {
 		gcc(fmt.Sprintf("%d.o", k), source("object.c"), flags...)
 		fmt.Fprintf(&stubs, "void __dtrace_probe_app___p%d(void) { stubs_called++; }\n", k)
 	}
-	write(t, c.path("stubs.c"), stubs.String())
+	disk.Write(t, c.path("stubs.c"), stubs.String())
 	gcc("stubs.o", c.path("stubs.c"), "-c")
 	gcc("main.o", source("main.c"), "-c")
 	gcc("strong.o", source("main.c"), "-c", "-DSTRONG")
@@ -102,14 +103,10 @@ func newTree(t *testing.T, c *objectCache) *tree {
 	}
 	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
-		if err := os.MkdirAll(tr.path(d), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(tr.path(d), 0o777))
 	}
 	for link, to := range treeLinks {
-		if err := os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)))
 	}
 	tr.addObjects(t, c)
 	tr.addArchives(t)
@@ -124,7 +121,7 @@ func (tr *tree) add(directory, name string) { tr.inputs = append(tr.inputs, spel
 
 func (tr *tree) copy(t *testing.T, c *objectCache, from, to string) {
 	t.Helper()
-	write(t, tr.path(to), read(t, c.path(from)))
+	disk.Write(t, tr.path(to), read(t, c.path(from)))
 }
 
 func (tr *tree) addObjects(t *testing.T, c *objectCache) {
@@ -145,9 +142,7 @@ func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 	for _, name := range []string{"stubs.o", "main.o", "strong.o", "pull.o", "wrap.o", "i386.o"} {
 		tr.copy(t, c, name, name)
 	}
-	if err := os.Link(tr.path("b.o"), tr.path("other/hard.o")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Link(tr.path("b.o"), tr.path("other/hard.o")))
 	for _, d := range []struct{ directory, name string }{{"", "libd1.so"}, {"x", "libd2.so"}} {
 		tr.copy(t, c, d.name, "dso/"+d.name)
 		tr.copy(t, c, d.name, d.directory+"/libd.so")
@@ -193,7 +188,7 @@ func (tr *tree) addScripts(t *testing.T) {
 		"x/libs.so":       "/* GNU ld script */ GROUP ( link/../c.o AS_NEEDED ( -lm ) )\n",
 		"other/sub/in.ld": "INPUT ( -la ../b.o )\n",
 	} {
-		write(t, tr.path(name), text)
+		disk.Write(t, tr.path(name), text)
 	}
 	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}}...)
 }

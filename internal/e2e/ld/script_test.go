@@ -22,52 +22,6 @@ func exitCode(err error) int {
 	return 0
 }
 
-// File patterns of linker scripts mean copies as they mean the originals.
-func TestFilePatterns(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		if why := l.Cannot[toolchains.Scripts]; why != "" {
-			t.Skip(why)
-		}
-		compile(t, "sub/second.c", "sub/third.c", "plain.c")
-		tools.Must(t, "ar", "rcs", "libthird.a", "sub/third.o")
-		script := `SECTIONS {
-	.one : { *second.o(.text) }
-	.two : { *libthird.a:*(.text) }
-	.text : { *(EXCLUDE_FILE(*second.o *third.o) .text) }
-	.rest : { *(.text) }
-}
-`
-		os.WriteFile("patterns.lds", []byte(script), 0o666)
-		args := []string{"-r", "-T", "patterns.lds", "-o", "out.o", "sub/second.o", "--whole-archive", "libthird.a", "plain.o"}
-		if l.Family == "gold" {
-			args = append([]string{"-shared"}, args[1:]...) // -r and -T do not go together there
-		}
-		tools.Must(t, l.Path, args...)
-		sections := func() string {
-			var all []string
-			for _, line := range strings.Split(tools.Output(t, "readelf", "-sW", "out.o"), "\n") {
-				if f := strings.Fields(line); len(f) == 8 && (f[7] == "second" || f[7] == "third") {
-					all = append(all, f[7]+" in "+f[6])
-				}
-			}
-			return strings.Join(all, " ")
-		}
-		names := tools.Output(t, "readelf", "-SW", "out.o")
-		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		converted := tools.Output(t, "readelf", "-SW", "out.o")
-		for _, name := range []string{" .one ", " .two "} {
-			if strings.Contains(names, name) != strings.Contains(converted, name) {
-				t.Errorf("the section%sis there once, and once not: %s\n%s", name, names, converted)
-			}
-		}
-		if sections() == "" {
-			t.Error("no function")
-		}
-	})
-}
-
 // Scripts may name inputs with probes, and choose them by patterns. A copy of such a
 // script is what the linker reads, and the user's is what it speaks of.
 func TestScriptsThatNameInputs(t *testing.T) {

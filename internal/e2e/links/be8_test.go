@@ -2,12 +2,12 @@ package links
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -53,9 +53,7 @@ func (b bigEndian) compile(name, source string, flags ...string) string {
 
 func (b bigEndian) write(name, text string) {
 	b.Helper()
-	if err := os.WriteFile(filepath.Join(b.directory, name), []byte(text), 0o666); err != nil {
-		b.Fatal(err)
-	}
+	disk.Write(b, filepath.Join(b.directory, name), text)
 }
 
 func (b bigEndian) link(ld string, objects ...string) string {

@@ -2,11 +2,11 @@ package links
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -14,14 +14,8 @@ import (
 
 func sameFile(t *testing.T, a, b string) {
 	t.Helper()
-	x, err := os.ReadFile(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.ReadFile(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := disk.Read(t, a)
+	y := disk.Read(t, b)
 	if !bytes.Equal(x, y) {
 		t.Errorf("%s and %s differ", a, b)
 	}

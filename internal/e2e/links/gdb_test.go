@@ -2,13 +2,13 @@ package links
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -103,9 +103,7 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	}
 	script.WriteString(run + "info breakpoints\n")
 	file := filepath.Join(t.TempDir(), "script.gdb")
-	if err := os.WriteFile(file, []byte(script.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, file, script.String())
 	out, err := tools.Try(gdb, "-nx", "-batch", "-x", file, exe)
 	if err != nil || strings.Contains(out, "ptrace: ") {
 		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, tools.Shortened(out)))

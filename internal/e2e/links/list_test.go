@@ -1,60 +1,36 @@
 package links
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// listed is a site as `sdtconvert list --json` has it, with its probe's line.
+// listed is a site of a listing, with its probe.
 type listed struct {
-	Provider, Module, Function, Name string
-	Address, Symbol, Kind, State     string
-	NoSymbol                         bool `json:"no_symbol"`
+	Provider, Module, Name string
+	listjson.Site          // whose function is the probe's
 }
 
 // list runs the lister on an image.
-func list(t *testing.T, args ...string) []listed {
+func list(t *testing.T, args ...string) (all []listed) {
 	t.Helper()
-	out, err := tools.Try(converter, append([]string{"list", "--json"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Version int
-		Images  []struct {
-			Probes []struct {
-				Provider, Module, Function, Name string
-				Sites                            []listed
+	for _, p := range listjson.Probes(t, tools.Output(t, converter, append([]string{"list", "--json"}, args...)...)) {
+		for _, s := range p.Sites {
+			if s.Function == "" {
+				t.Errorf("list %q: %s is in no function", args, s.Address)
 			}
-			Errors []string
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.Version != 1 {
-		t.Fatalf("list %q: %v, version %d", args, err, doc.Version)
-	}
-	var all []listed
-	for _, im := range doc.Images {
-		for _, p := range im.Probes {
-			for _, s := range p.Sites {
-				if s.Function == "" {
-					t.Errorf("list %q: %s is in no function", args, s.Address)
-				}
-				s.Provider, s.Module, s.Function, s.Name = p.Provider, p.Module, p.Function, p.Name
-				all = append(all, s)
-			}
+			s.Function = p.Function
+			all = append(all, listed{p.Provider, p.Module, p.Name, s})
 		}
 	}
 	return all
@@ -164,70 +140,3 @@ func checkFrames(t *testing.T, address string, got, want []string) {
 }
 
 var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part\.\d+|\.isra\.\d+)+`)
-
-// stripped images are listed by their separate debug file as before, and
-// without one by what is left.
-func TestListOfStrippedImages(t *testing.T) {
-	all := product.New(combinationDimensions...)
-	tools.Need(t, "strip", "objcopy")
-	for _, c := range every([]compiler{{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-g"}}}, []layout{pairs, relative32}, []mode{modeExe, modePIE, modeShared}) {
-		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			tools.Need(t, c.linker.Path)
-			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-			image, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-			if err != nil {
-				t.Skipf("does not link: %v", err)
-			}
-			directory := t.TempDir()
-			whole := filepath.Join(directory, "whole")
-			stripped := filepath.Join(directory, "debug", "whole")
-			for _, d := range []string{"debug", "none"} {
-				if err := os.Mkdir(filepath.Join(directory, d), 0o777); err != nil {
-					t.Fatal(err)
-				}
-			}
-			run := func(args ...string) {
-				if _, err := tools.Try(args[0], args[1:]...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			run("cp", image.image, whole)
-			run("objcopy", "--only-keep-debug", whole, stripped+".debug")
-			run("objcopy", "--strip-all", "--add-gnu-debuglink="+stripped+".debug", whole, stripped)
-			want := list(t, whole)
-			if diff := cmp.Diff(want, list(t, stripped)); diff != "" {
-				t.Errorf("with a debug file: %s", diff)
-			}
-			alone := filepath.Join(directory, "none", "whole")
-			run("cp", stripped, alone)
-			checkStripped(t, want, list(t, alone))
-		})
-	}
-	all.Run(t)
-}
-
-// checkStripped compares what a listing without symbols has to be right about.
-func checkStripped(t *testing.T, want, got []listed) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d sites, want %d", len(got), len(want))
-	}
-	for i, g := range got {
-		w := want[i]
-		if g.Address != w.Address || g.Kind != w.Kind || g.Provider != w.Provider || g.Name != w.Name {
-			t.Errorf("site %+v, want %+v", g, w)
-		}
-		at, made := strings.CutPrefix(g.Function, "sub_")
-		if made != g.NoSymbol {
-			t.Errorf("%+v", g)
-		}
-		if made {
-			start, err := strconv.ParseUint(at, 16, 64)
-			site, _ := strconv.ParseUint(g.Address, 0, 64)
-			if err != nil || start > site {
-				t.Errorf("%s is in %s", g.Address, g.Function)
-			}
-		}
-	}
-}

@@ -2,7 +2,6 @@ package links
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -71,9 +71,7 @@ func manyObjects(t *testing.T) []string {
 	for i := range manyCount() {
 		path := filepath.Join(directory, fmt.Sprintf("%04d.s", i))
 		unit := strings.ReplaceAll(text[i%10 == 0], "u0000", fmt.Sprintf("u%04d", i))
-		if err := os.WriteFile(path, []byte(unit), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, unit)
 		sources = append(sources, path)
 		objects = append(objects, strings.TrimSuffix(path, "s")+"o")
 	}
@@ -109,9 +107,7 @@ func convertMany(t *testing.T, objects []string) []string {
 func argumentFile(t *testing.T, arguments []string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arguments")
-	if err := os.WriteFile(path, []byte(strings.Join(arguments, "\n")+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, strings.Join(arguments, "\n")+"\n")
 	return path
 }
 

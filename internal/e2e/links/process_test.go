@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -87,9 +88,7 @@ func TestListOfProcess(t *testing.T) {
 
 func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	s := startServer(t)
-	if err := os.Remove(s.library); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(s.library))
 	out, err := exec.Command(converter, "list", "--pid", s.pid).Output()
 	if err != nil && os.Geteuid() == 0 {
 		t.Fatal(err) // root may read what is mapped
@@ -170,10 +169,7 @@ func TestResolveInProcess(t *testing.T) {
 // resolve has found, and that the load base is that of a page.
 func checkPlace(t *testing.T, columns []string) {
 	t.Helper()
-	data, err := os.ReadFile(columns[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, columns[1])
 	off, err := strconv.ParseInt(columns[2], 0, 64)
 	base, err2 := strconv.ParseUint(columns[3], 0, 64)
 	if err != nil || err2 != nil || base%4096 != 0 {

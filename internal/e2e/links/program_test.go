@@ -2,13 +2,13 @@ package links
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -116,10 +116,7 @@ var shown = regexp.MustCompile(`(?m)^record (\w+) (\S+) (\S+) (0x[0-9a-f]+)$`)
 // expected returns what the test program prints.
 func expected(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(sources, "program.expect"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, filepath.Join(sources, "program.expect"))
 	return string(text)
 }
 

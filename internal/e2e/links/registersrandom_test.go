@@ -3,13 +3,13 @@ package links
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -185,9 +185,7 @@ func checkRandom(t *testing.T, seed uint64, large, noPLT *tally) {
 	}
 	p := randomProgram{Rand: r, cxx: cxx}
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(p.source()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, p.source())
 	c := amd64Compiler(cc, flags...)
 	c.need(t)
 	o := filepath.Join(filepath.Dir(path), "random.o")

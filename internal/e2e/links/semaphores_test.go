@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -58,11 +60,7 @@ var semaphoreOf = regexp.MustCompile(`Name: item\n.*Semaphore: (0x[0-9a-f]+)`)
 // naming it.
 func checkSemaphore(t *testing.T, path string, notes int) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, path)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +82,26 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 			t.Errorf("%s: a note names a semaphore at %s, want %#x", path, m[1], syms[0].Value)
 		}
 	}
-	if out := tools.Must(t, converter, "list", "-v", path); strings.Contains(out, " live") || strings.Contains(out, " unknown") {
-		t.Errorf("%s: %s", path, out)
+	at := fmt.Sprintf("%#x", syms[0].Value)
+	checkLoads(t, path, func(s *listjson.Semaphore) bool { return s.Address == at })
+}
+
+// checkLoads finds in the listing of a file that each test is disabled, and which semaphore it
+// loads.
+func checkLoads(t *testing.T, path string, wanted func(*listjson.Semaphore) bool) {
+	t.Helper()
+	tests := 0
+	for _, s := range list(t, path) {
+		test := strings.HasPrefix(s.Kind, "isenabled")
+		if s.State != "disabled" || test && (s.Semaphore == nil || !wanted(s.Semaphore)) {
+			t.Errorf("%s: %+v, of the semaphore %+v", path, s, s.Semaphore)
+		}
+		if test {
+			tests++
+		}
+	}
+	if tests == 0 {
+		t.Errorf("%s has no test", path)
 	}
 }
 
@@ -135,7 +151,11 @@ func TestSemaphores(t *testing.T) {
 func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how string) {
 	m := c.machine
 	p := compileTests(t, c, md.library)
-	objects := append(convertAll(t, p.objects, "--stapsdt"), p.more)
+	converted := convertAll(t, p.objects, "--stapsdt")
+	for _, object := range converted {
+		checkLoads(t, object, func(s *listjson.Semaphore) bool { return s.Symbol == "shop_item_semaphore" })
+	}
+	objects := append(converted, p.more)
 	if strings.Contains(c.String(), "thunk-extern") {
 		objects = append(objects, returnThunk(t))
 	}

@@ -39,7 +39,7 @@ func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string)
 }
 
 // stubCombinations returns the ways in which made objects are linked.
-func stubCombinations(t *testing.T) []combination {
+func stubCombinations() []combination {
 	native := every([]compiler{
 		amd64Compiler(toolchains.GCC, "-O2", "-fcf-protection=full"), amd64Compiler(toolchains.Clang, "-Os", "-ffunction-sections"),
 	}, []layout{pairs, relative32}, modes)
@@ -55,7 +55,7 @@ func stubCombinations(t *testing.T) []combination {
 // with those, and converted it has the records that they give.
 func TestStubs(t *testing.T) {
 	all := product.New(combinationDimensions...)
-	for _, c := range stubCombinations(t) {
+	for _, c := range stubCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
 			t.Parallel()
 			c.compiler.need(t)
@@ -67,7 +67,7 @@ func TestStubs(t *testing.T) {
 			}
 			want := twin.examine(t, c.compiler.machine)
 			t.Run("unconverted", func(t *testing.T) {
-				c.checkUnconverted(t, p, want)
+				c.checkUnconverted(t, p)
 			})
 			t.Run("converted", func(t *testing.T) {
 				m := c.compiler.machine
@@ -85,7 +85,7 @@ func TestStubs(t *testing.T) {
 }
 
 // checkUnconverted runs the program with made stubs, and looks for their calls.
-func (c combination) checkUnconverted(t *testing.T, p program, want []site) {
+func (c combination) checkUnconverted(t *testing.T, p program) {
 	m := c.compiler.machine
 	ways := []string{assembledStubs(t, c.compiler, p.probed)}
 	if product.All() { // else the converted program alone has the object, which says the same

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,17 +77,5 @@ func checkTCP(t *testing.T, image string) {
 		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
 			t.Errorf("%s: not once %q in\n%s", image, want, out)
 		}
-	}
-}
-
-// Text has the columns of dtrace -l.
-func TestListingHasTheColumnsOfDTrace(t *testing.T) {
-	c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2"}}
-	c.need(t)
-	object := convert(t, c.object(t, "tcp.c"))
-	want := fmt.Sprintf("%5s %10s %17s %33s %s\n%5d %10s %17s %33s %s\n",
-		"ID", "PROVIDER", "MODULE", "FUNCTION", "NAME", 1, "tcp", "tcp.o", "tcp_input", "receive")
-	if got := tools.Must(t, converter, "list", object, "tcp:tcp.o:tcp_input:*"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -105,14 +106,8 @@ func byPath(a, b string) int {
 
 func same(t *testing.T, a, b string) bool {
 	t.Helper()
-	first, err := os.ReadFile(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := disk.Read(t, a)
+	second := disk.Read(t, b)
 	return bytes.Equal(first, second)
 }
 
@@ -120,13 +115,9 @@ func same(t *testing.T, a, b string) bool {
 func system(t *testing.T, root string) []string {
 	t.Helper()
 	for _, directory := range []string{"info", "updates", "triggers"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777))
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, filepath.Join(root, "var/lib/dpkg/status"), "")
 	return entries(t, root)
 }
 
@@ -166,9 +157,7 @@ func use(t *testing.T, root string) {
 	t.Helper()
 	source := filepath.Join(root, "probe.c")
 	text := "#include <sdt.h>\nSDT_PROVIDER_DEFINE(p);\nSDT_PROBE_DEFINE(p, , , q);\nint main(void) { SDT_PROBE0(p, , , q); return 0; }\n"
-	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text)
 	object := filepath.Join(root, "probe.o")
 	tools.Must(t, "gcc", "-nostdinc", "-isystem", root+"/usr/include", "-c", "-o", object, source)
 	command := []string{root + "/usr/bin/sdtconvert", "-v", object}
@@ -181,8 +170,6 @@ func use(t *testing.T, root string) {
 	tools.Must(t, "gcc", "-o", root+"/probe", object)
 	tools.Must(t, root+"/probe")
 	for _, made := range []string{source, object, root + "/probe"} {
-		if err := os.Remove(made); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(made))
 	}
 }

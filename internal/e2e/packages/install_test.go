@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -122,16 +123,12 @@ func complete(t *testing.T, target string) {
 func uninstall(t *testing.T, directory, target string, variables []string) {
 	t.Helper()
 	other := filepath.Join(target, "libexec/sdtconvert/other")
-	if err := os.WriteFile(other, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, other, "")
 	run(t, directory, "install", variables, "--uninstall")
 	if left := files(t, directory); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
 		t.Errorf("not removed: %q", left)
 	}
-	if err := os.Remove(other); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(other))
 	if out := run(t, directory, "install", variables, "--uninstall"); out != "" {
 		t.Errorf("removed twice: %s", out)
 	}

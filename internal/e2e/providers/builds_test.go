@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,9 +25,7 @@ func newBuild(t *testing.T) build {
 	t.Helper()
 	tools.Need(t, "gcc")
 	bin := filepath.Join(t.TempDir(), "dtrace")
-	if err := os.Symlink(converter, bin); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink(converter, bin))
 	return build{tools.Command{Directory: t.TempDir()}, bin}
 }
 
@@ -111,9 +110,7 @@ func TestMake(t *testing.T) {
 	b.Must(t, "./test")
 	before := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h")
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	if err := os.Remove(filepath.Join(b.Directory, "prov.h")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
 	if after := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"); after != before {
 		t.Errorf("made again, they are others: %s%s", before, after)
@@ -183,9 +180,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: %s", object, out)
 		}
 	}
-	if err := os.Remove(filepath.Join(b.Directory, "p.o")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.o")))
 	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
 	if err == nil || !strings.Contains(out, "they are not of one link") {
 		t.Errorf("%v: %s", err, out)
@@ -207,9 +202,7 @@ func TestSystemHeaders(t *testing.T) {
 		}
 	}
 	b.Env = []string{"CPP=no-such-program"}
-	if err := os.Remove(filepath.Join(b.Directory, "p.h")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.h")))
 	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
 	if err == nil || !strings.Contains(out, `p.d: -C: no-such-program -E: exec: "no-such-program": executable file not found in $PATH; install it, or name another one with CC, CPP or -x cpppath`) {
 		t.Errorf("%v: %s", err, out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -124,14 +125,8 @@ func dofSites(f *slurp.File) (sites []string) {
 // readDOF reads the format of an object or an image as a kernel does.
 func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File, *elf.Section) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, path)
+	f := disk.ELF(t, data)
 	sec := f.Section(".SUNW_dof")
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
@@ -205,10 +200,7 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, path)
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -237,18 +229,13 @@ func TestDOFLinks(t *testing.T) {
 			before := bytesOf(t, objects...)
 			tools.Must(t, converter, args...)
 			first := bytesOf(t, objects...)
-			made, err := os.ReadFile(provider)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := disk.Read(t, provider)
 			for name := range first {
 				if first[name] == before[name] || first[name][:19] != before[name][:19] {
 					t.Errorf("%s is as it was, or has another time", name)
 				}
 			}
-			if err := os.Remove(provider); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Remove(provider))
 			tools.Must(t, converter, args...)
 			if again, err := os.ReadFile(provider); err != nil || !bytes.Equal(again, made) {
 				t.Errorf("the second object differs: %v", err)

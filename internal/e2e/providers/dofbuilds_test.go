@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -121,9 +122,7 @@ func TestDOFAfterARebuild(t *testing.T) {
 	args := slices.Concat([]string{"provider", "-q", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
 	tools.Must(t, converter, args...)
 	before := bytesOf(t, objects...)
-	if err := os.WriteFile(objects[0], []byte(fresh["shop.o"][19:]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, objects[0], fresh["shop.o"][19:])
 	tools.Must(t, converter, args...)
 	after := bytesOf(t, objects...)
 	if before["first.o"] != after["first.o"] || before["second.o"] != after["second.o"] || before["shop.o"][19:] != after["shop.o"][19:] {
@@ -139,9 +138,7 @@ func TestDrtiOfATree(t *testing.T) {
 	directory := t.TempDir()
 	_, objects, _ := freebsd(t, directory)
 	drti := filepath.Join(directory, "usr", "lib", "dtrace", "drti.o")
-	if err := os.MkdirAll(filepath.Dir(drti), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.MkdirAll(filepath.Dir(drti), 0o777))
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
 	provider := filepath.Join(directory, "provider.o")
 	args := slices.Concat([]string{"provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)

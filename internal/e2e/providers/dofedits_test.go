@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -119,9 +120,7 @@ func TestDOFOfTwoDirectories(t *testing.T) {
 	for range 2 {
 		b := dofBuild(t)
 		for _, directory := range []string{"x", "y"} {
-			if err := os.Mkdir(filepath.Join(b.Directory, directory), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			disk.Must(t, os.Mkdir(filepath.Join(b.Directory, directory), 0o777))
 			b.compileDOF(t, directory+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
 		}
 		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Directory, "y/a.o"))

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"debug/elf"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -48,19 +48,7 @@ func checkListDOF(t *testing.T, image string, m elf.Machine, file *slurp.File, a
 // listedDOF returns the sites of a listing.
 func listedDOF(t *testing.T, image string) (sites []string) {
 	t.Helper()
-	var l struct {
-		Images []struct {
-			Probes []struct {
-				Provider, Function, Name string
-				Arguments                []struct{ Native, Translated string }
-				Sites                    []struct{ Address, Kind, State string }
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(tools.Output(t, converter, "list", "--json", image)), &l); err != nil || len(l.Images) != 1 {
-		t.Fatal(l, err)
-	}
-	for _, p := range l.Images[0].Probes {
+	for _, p := range listjson.Probes(t, tools.Output(t, converter, "list", "--json", image)) {
 		if want := map[string]string{"weighed": "[{long } {int } {int }]", "order-placed": "[{int } {char * }]"}[p.Name]; want != "" && fmt.Sprint(p.Arguments) != want {
 			t.Errorf("%s: arguments %v, want %s", p.Name, p.Arguments, want)
 		}

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -34,11 +35,7 @@ var modes = []mode{
 func program(t *testing.T, directory string, c toolchains.Compiler, l toolchains.Linker, m mode, more ...string) string {
 	t.Helper()
 	tools.Need(t, c.Name, l.Path)
-	driver, err := files.Driver(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "prog")
+	driver, out := tools.Driver(t, l.Path), filepath.Join(t.TempDir(), "prog")
 	args := []string{"-O2", "-I" + directory, source(t, "shop.c"), "-o", out, "-B" + driver}
 	if c.Clang {
 		args = append(args, "--ld-path="+driver+"ld")
@@ -162,27 +159,13 @@ func TestForeign(t *testing.T) {
 func checkList(t *testing.T, exe string) {
 	t.Helper()
 	want := map[string]int{"order-placed": 5, "sent": 1, "empty": 1, "wide": 1}
-	var l struct {
-		Images []struct {
-			Probes []struct {
-				Provider, Function, Name string
-				Sites                    []struct {
-					State     string
-					Semaphore struct{ Symbol string }
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(tools.Output(t, converter, "list", "--json", exe)), &l); err != nil || len(l.Images) != 1 {
-		t.Fatal(err)
-	}
-	for _, p := range l.Images[0].Probes {
+	for _, p := range listjson.Probes(t, tools.Output(t, converter, "list", "--json", exe)) {
 		if p.Provider != "shop" || p.Function != "work" || len(p.Sites) != want[p.Name] {
 			t.Errorf("listed: %+v", p)
 		}
 		delete(want, p.Name)
 		for _, s := range p.Sites {
-			if s.State != "disabled" || s.Semaphore.Symbol != "shop_"+strings.ReplaceAll(p.Name, "-", "__")+"_semaphore" {
+			if s.State != "disabled" || s.Semaphore == nil || s.Semaphore.Symbol != "shop_"+strings.ReplaceAll(p.Name, "-", "__")+"_semaphore" {
 				t.Errorf("%s: %+v", p.Name, s)
 			}
 		}
@@ -213,9 +196,7 @@ func TestMachines(t *testing.T) {
 	tools.Need(t, "readelf")
 	directory := t.TempDir()
 	write(t, directory, "p.d", "provider p { probe a(); };")
-	if err := os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")))
 	for _, c := range []struct {
 		env     []string
 		command []string

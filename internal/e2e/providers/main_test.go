@@ -5,19 +5,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sdtconvert/internal/testkit/shared"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
-var (
-	files     shared.Files
-	converter string
-)
+var converter string
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(directory, program string) error {
-		files.Directory, converter = directory, program
+	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(_, program string) error {
+		converter = program
 		return nil
 	}))
 }
@@ -26,9 +23,7 @@ func TestMain(m *testing.M) {
 func write(t *testing.T, directory, name, text string) string {
 	t.Helper()
 	path := filepath.Join(directory, name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, text)
 	return path
 }
 

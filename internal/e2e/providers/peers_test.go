@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // What test suites of other programs that make headers and objects of provider files expect,
@@ -72,9 +74,7 @@ int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
 				t.Errorf("the program has a symbol %s", symbol)
 			}
 		}
-		if err := os.Remove(filepath.Join(b.Directory, "prov.o")); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(filepath.Join(b.Directory, "prov.o")))
 	}
 }
 

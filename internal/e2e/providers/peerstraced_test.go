@@ -100,7 +100,7 @@ func counts(out string) string {
 }
 
 func TestPeers(t *testing.T) {
-	needUprobes(t)
+	tools.NeedUprobes(t)
 	for i := range peers {
 		p := &peers[i]
 		t.Run(p.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -69,19 +70,14 @@ func TestConditions(t *testing.T) {
 
 func (b build) read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.Directory, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, filepath.Join(b.Directory, name))
 	return string(text)
 }
 
 // Macros, headers of the project and of the system, and -D, -U, -I, -H and their forms of -x.
 func TestMacros(t *testing.T) {
 	b := newBuild(t)
-	if err := os.Mkdir(filepath.Join(b.Directory, "inc"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Mkdir(filepath.Join(b.Directory, "inc"), 0o777))
 	b.write(t, "inc/t.h", "#pragma once\n#include <sys/types.h>\n#define T pid_t *\n")
 	b.write(t, "-p.d", `#include "t.h"
 #include <t.h>
@@ -189,9 +185,7 @@ func TestCompilerIsEnded(t *testing.T) {
 	b := newBuild(t)
 	b.write(t, "p.d", "provider p { probe a(); };\n")
 	b.write(t, "cpp", "#!/bin/sh\ntest $1 = -dumpmachine && exit 1\nsleep 1000 & echo $! >child.tmp; mv child.tmp child; wait\n")
-	if err := os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777))
 	cmd := exec.Command(b.dtrace, "-C", "-h", "-s", "p.d", "-x", "cpppath=./cpp")
 	cmd.Dir = b.Directory
 	if err := cmd.Start(); err != nil {

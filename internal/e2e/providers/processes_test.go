@@ -27,7 +27,7 @@ static void await(int traced)
 
 // Parent and child fire, and each process of several that are there at once.
 func TestFork(t *testing.T) {
-	needUprobes(t)
+	tools.NeedUprobes(t)
 	p := peer{probes: "probe go(int);", source: waiting + `
 int main(int n, char **v)
 {
@@ -57,7 +57,7 @@ int main(int n, char **v)
 // The test of a probe is true until the last of two tracers ends. The kernel counts the
 // semaphore up once for a site, whatever traces it.
 func TestMultitrace(t *testing.T) {
-	needUprobes(t)
+	tools.NeedUprobes(t)
 	p := peer{probes: "probe go(int);", source: waiting + `
 int main(int n, char **v)
 {
@@ -109,7 +109,7 @@ func semaphoreBecomes(t *testing.T, prog *tools.Program, want string) {
 
 // A library is loaded and unloaded again and again while its probe is traced.
 func TestDlclose(t *testing.T) {
-	needUprobes(t)
+	tools.NeedUprobes(t)
 	b := newBuild(t)
 	b.write(t, "lib.c", "#include \"p.h\"\nint fire(int n) { if (!P_GO_ENABLED()) return 0; P_GO(n); return 1; }\n")
 	p := peer{probes: "probe go(int);", source: `

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -205,10 +205,7 @@ func (c *comparison) compareObject(t *testing.T) {
 
 func (c *comparison) semaphores(t *testing.T) (names []string) {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader([]byte(c.read(t, c.file+".ours.o"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, []byte(c.read(t, c.file+".ours.o")))
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

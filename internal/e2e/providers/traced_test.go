@@ -19,7 +19,7 @@ var counted = []string{":shop:order__placed]: 15", ":shop:sent]: 3", ":shop:empt
 // Traced from before it starts, a program counts each probe, and its tests are true; without
 // bpftrace they are not.
 func TestBPFTrace(t *testing.T) {
-	needUprobes(t)
+	tools.NeedUprobes(t)
 	// The others are linked as these are; each start of bpftrace takes a second.
 	eachLink(t, []string{"plain", "lto"}, func(t *testing.T, exe string) {
 		out := tools.Must(t, "bpftrace", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe+" 3 milk")

@@ -3,34 +3,10 @@ package providers
 import (
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"sdtconvert/internal/testkit/tools"
 )
-
-// attaches reports whether bpftrace can trace a program of this machine, and if not, what it
-// says.
-var attaches = sync.OnceValue(func() string {
-	exe, err := os.Executable()
-	if err != nil {
-		return err.Error()
-	}
-	out, err := tools.Try("bpftrace", "-e", "uprobe:"+exe+":main.main { exit(); } BEGIN { printf(\"attached\\n\"); exit(); }")
-	if err != nil || !strings.Contains(out, "attached") {
-		return "no uprobes on this machine: " + out
-	}
-	return ""
-})
-
-// needUprobes skips a test where bpftrace is there and its kernel attaches nothing.
-func needUprobes(t *testing.T) {
-	t.Helper()
-	tools.Need(t, "bpftrace")
-	if why := attaches(); why != "" {
-		t.Skip(why)
-	}
-}
 
 // trace starts bpftrace for all processes, and returns what ends it and gives what it prints.
 func trace(t *testing.T, script string) (end func() string) {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -33,7 +34,7 @@ func collect(t *testing.T, directory, operation string) string {
 func archiveSample(t *testing.T) sample {
 	t.Helper()
 	tools.Need(t, "ar")
-	return newSample(t, read(t, collect(t, t.TempDir(), "rcsD")))
+	return newSample(t, disk.Read(t, collect(t, t.TempDir(), "rcsD")))
 }
 
 func TestKillLeavesTheOldOrTheNewArchive(t *testing.T) { killAtEachCall(t, archiveSample(t)) }
@@ -50,12 +51,12 @@ func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
 	path := collect(t, directory, "rcsDT")
 	names := append([]string{"lib.a"}, members...)
 	for _, name := range names {
-		old[name] = read(t, filepath.Join(directory, name))
+		old[name] = disk.Read(t, filepath.Join(directory, name))
 	}
 	_, log := traced(t, "", path)
 	done := map[string][]byte{}
 	for _, name := range names {
-		if done[name] = read(t, filepath.Join(directory, name)); bytes.Equal(done[name], old[name]) {
+		if done[name] = disk.Read(t, filepath.Join(directory, name)); bytes.Equal(done[name], old[name]) {
 			t.Fatalf("%s has not changed", name)
 		}
 	}
@@ -72,14 +73,14 @@ func TestKillLeavesAThinArchiveToBeCompleted(t *testing.T) {
 				}
 				missing := 0
 				for _, name := range names {
-					switch got := read(t, filepath.Join(directory, name)); {
+					switch got := disk.Read(t, filepath.Join(directory, name)); {
 					case bytes.Equal(got, old[name]):
 						missing++
 					case !bytes.Equal(got, done[name]):
 						t.Fatalf("%s is neither the old one nor the new one", name)
 					}
 				}
-				if missing > 0 && bytes.Equal(read(t, path), done["lib.a"]) {
+				if missing > 0 && bytes.Equal(disk.Read(t, path), done["lib.a"]) {
 					t.Error("the archive is ahead of its members")
 				}
 				run(t, path).ok(t)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // An object that the compiler has written without permission to read it is not left as it is
@@ -14,9 +16,7 @@ func TestUnreadableObject(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	if err := os.Chmod(directory, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(directory, 0o777))
 	object := filepath.Join(directory, "out.o")
 	asNobody(t, "cc", "--", "sh", "-c", "cat "+path+" >"+object+"; chmod 0 "+object, "-o", object).failed(t, "out.o: permission denied")
 	wantOnly(t, directory, "a.o")
@@ -29,9 +29,7 @@ func TestObjectInReadOnlyDirectory(t *testing.T) {
 	directory := openDirectory(t)
 	path := s.place(t, directory)
 	for name, mode := range map[string]os.FileMode{path: 0o666, directory: 0o555} {
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chmod(name, mode))
 	}
 	defer os.Chmod(directory, 0o755)
 	o := asNobody(t, "cc", "--", "sh", "-c", "touch "+path, "-o", path)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -38,7 +39,7 @@ func traced(t *testing.T, inject, path string) (outcome, string) {
 	cmd := exec.Command("strace", append(args, program, "-j", "1", path)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // few threads: strace counts calls of each by itself
 	o := runCommand(t, cmd)
-	return o, string(read(t, log))
+	return o, string(disk.Read(t, log))
 }
 
 var call = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
@@ -87,7 +88,7 @@ func killAtEachCall(t *testing.T, s sample) {
 		switch {
 		case o.signal == syscall.SIGKILL:
 			killed[name] = true
-			if got := read(t, path); !bytes.Equal(got, s.old) && !bytes.Equal(got, s.new) {
+			if got := disk.Read(t, path); !bytes.Equal(got, s.old) && !bytes.Equal(got, s.new) {
 				t.Fatalf("killed, the file has %d bytes, neither the old ones nor the new", len(got))
 			}
 		default: // another thread made the call

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -63,9 +64,7 @@ func TestModeIsKept(t *testing.T) {
 	s := smallSample(t)
 	for _, mode := range []os.FileMode{0o400, 0o600, 0o640, 0o664, 0o755, 0o777} {
 		path := s.place(t, t.TempDir())
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Chmod(path, mode))
 		run(t, path).ok(t)
 		wantBytes(t, path, s.new)
 		if got := identify(t, path).mode; got != mode {
@@ -80,9 +79,7 @@ func TestOwnerIsKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	if err := os.Chown(path, 1234, 4321); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chown(path, 1234, 4321))
 	run(t, path).ok(t)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -102,12 +99,8 @@ func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	if err := os.Chown(path, 1234, 4321); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chown(path, 1234, 4321))
+	disk.Must(t, os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid))
 	o, _ := traced(t, "fchown:error=EPERM", path)
 	o.ok(t)
 	wantBytes(t, path, s.new)
@@ -136,9 +129,7 @@ func TestSymbolicLinkStays(t *testing.T) {
 	s := smallSample(t)
 	directory, other := t.TempDir(), t.TempDir()
 	path, link := s.place(t, other), filepath.Join(directory, "link.o")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink(path, link))
 	was := identify(t, link)
 	run(t, link, path).ok(t)
 	if now := identify(t, link); now != was {
@@ -153,9 +144,7 @@ func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	if err := os.Link(path, link); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Link(path, link))
 	run(t, path).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.old)
@@ -168,9 +157,7 @@ func TestHardLinksNamedTogether(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	if err := os.Link(path, link); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Link(path, link))
 	run(t, path, link).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.new)
@@ -201,9 +188,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "out")
-	if err := os.Symlink("/proc/self/fd/1", link); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("/proc/self/fd/1", link))
 	was := identify(t, link)
 	o := run(t, "-o", link, path)
 	if o.status != 0 || o.stderr != "" || o.stdout != string(s.new) {
@@ -278,9 +263,7 @@ func asNobody(t *testing.T, args ...string) outcome {
 func openDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
-	if err := os.Chmod(filepath.Dir(directory), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(filepath.Dir(directory), 0o755))
 	return directory
 }
 
@@ -288,9 +271,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	if err := os.Chmod(directory, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(directory, 0o555))
 	defer os.Chmod(directory, 0o755)
 	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+directory+": permission denied; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
@@ -301,13 +282,9 @@ func TestUnreadableFile(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	if err := os.Chmod(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(path, 0))
 	asNobody(t, path).failed(t, "a.o: permission denied")
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Chmod(path, 0o600))
 	wantBytes(t, path, s.old)
 	wantOnly(t, directory, "a.o")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -100,7 +101,7 @@ func newSample(t *testing.T, old []byte) sample {
 	path := filepath.Join(t.TempDir(), "sample.o")
 	write(t, path, old)
 	run(t, path).ok(t)
-	s := sample{old, read(t, path)}
+	s := sample{old, disk.Read(t, path)}
 	if bytes.Equal(s.old, s.new) {
 		t.Fatal("the sample does not change")
 	}
@@ -153,7 +154,7 @@ func withLongSection(t *testing.T, name string) []byte {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	return read(t, out)
+	return disk.Read(t, out)
 }
 
 // place writes the old object to a file in a directory of its own.
@@ -166,23 +167,12 @@ func (s sample) place(t *testing.T, directory string) string {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	disk.Must(t, os.WriteFile(path, data, 0o644))
 }
 
 func wantBytes(t *testing.T, path string, want []byte) {
 	t.Helper()
-	if got := read(t, path); !bytes.Equal(got, want) {
+	if got := disk.Read(t, path); !bytes.Equal(got, want) {
 		t.Fatalf("%s has %d bytes, and they are not the %d that are wanted", path, len(got), len(want))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -195,7 +196,7 @@ func signalRun(t *testing.T, s sample, n int, sig syscall.Signal, after time.Dur
 	names := make([]string, n)
 	for i, path := range paths {
 		names[i] = filepath.Base(path)
-		if got := read(t, path); !bytes.Equal(got, s.old) && !bytes.Equal(got, s.new) {
+		if got := disk.Read(t, path); !bytes.Equal(got, s.old) && !bytes.Equal(got, s.new) {
 			t.Errorf("%v: %s has %d bytes, neither the old ones nor the new", sig, path, len(got))
 		}
 	}

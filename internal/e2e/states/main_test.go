@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -31,9 +32,7 @@ func (f directory) file(name string) string { return filepath.Join(f.path, name)
 
 func (f directory) write(name, text string) {
 	f.Helper()
-	if err := os.WriteFile(f.file(name), []byte(text), 0o666); err != nil {
-		f.Fatal(err)
-	}
+	disk.Write(f, f.file(name), text)
 }
 
 // must runs a command in the directory.

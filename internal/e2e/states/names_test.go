@@ -1,13 +1,13 @@
 package states
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -122,10 +122,7 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 		with("sites", slices.Concat(names, layout), "--asm", "-o", "out.s", "app.o"),
 	} {
 		ask(args...)
-		text, err := os.ReadFile(f.file("out.s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := disk.Read(t, f.file("out.s"))
 		all[len(all)-1].text += string(text)
 	}
 	if slices.Contains(flags, "--drop-relocations") || slices.Contains(flags, "--no-records") {
@@ -158,7 +155,5 @@ func (f directory) keep(name, text string) {
 	if end := strings.LastIndex(text, "}\n"); end >= 0 {
 		text = text[:end+2]
 	}
-	if err := os.WriteFile(f.file(name), []byte(text), 0o666); err != nil {
-		f.Fatal(err)
-	}
+	disk.Write(f, f.file(name), text)
 }

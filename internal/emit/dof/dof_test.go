@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/slurp"
 )
 
@@ -98,10 +99,7 @@ func TestBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := disk.Read(t, path)
 	if diff := cmp.Diff(old, data); diff != "" {
 		t.Errorf("%s (UPDATE=1 writes it): %s", path, diff)
 	}

@@ -1,12 +1,12 @@
 package stubs_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"testing"
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -25,10 +25,7 @@ func TestStubsStandForTheirDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(made))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, made)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

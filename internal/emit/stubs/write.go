@@ -102,11 +102,11 @@ type described struct {
 
 const data = elf.SHF_ALLOC | elf.SHF_WRITE
 
-// begin begins a structure with its entry in a linker set, and returns labels at
-// it and for its string.
-func (w *writer) begin(symbol assembly.Symbol, set string) (self, text string) {
+// begin begins a structure with its entry in a linker set, and returns a label for its
+// string.
+func (w *writer) begin(symbol assembly.Symbol, set string) (text string) {
 	w.count++
-	self, text = fmt.Sprintf(".Lsdt_object%d", w.count), fmt.Sprintf(".Lsdt_string%d", w.count)
+	self := fmt.Sprintf(".Lsdt_object%d", w.count)
 	entry := fmt.Sprintf(".Lsdt_entry%d", w.count)
 	w.Section(assembly.Section{Name: set, Type: elf.SHT_PROGBITS, Flags: data, Align: uint64(w.word), Group: symbol.Name})
 	if w.named {
@@ -121,12 +121,12 @@ func (w *writer) begin(symbol assembly.Symbol, set string) (self, text string) {
 	w.Symbol(symbol)
 	w.Label(self)
 	w.Keep(self, entry)
-	return self, text
+	return fmt.Sprintf(".Lsdt_string%d", w.count)
 }
 
 // provider writes a struct sdt_provider: name, prov_entry, id, sdt_refs.
 func (w *writer) provider(object, name string) {
-	_, text := w.begin(assembly.Symbol{Name: object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Size: uint64(5 * w.word)}, "set_sdt_providers_set")
+	text := w.begin(assembly.Symbol{Name: object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Size: uint64(5 * w.word)}, "set_sdt_providers_set")
 	w.Word(text, 0)
 	w.Zero(4 * w.word)
 	w.end(text, name)
@@ -138,7 +138,7 @@ func (w *writer) provider(object, name string) {
 func (w *writer) probe(p *probe) {
 	provider, name := linkerset.SplitID(p.id)
 	size := 12 * w.word
-	_, text := w.begin(assembly.Symbol{Name: p.object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Hidden: p.hidden, Size: uint64(size)}, "set_sdt_probes_set")
+	text := w.begin(assembly.Symbol{Name: p.object, Bind: elf.STB_WEAK, Type: elf.STT_OBJECT, Hidden: p.hidden, Size: uint64(size)}, "set_sdt_probes_set")
 	w.Int(uint32(size))
 	w.Align(w.word)
 	w.Word(providerPrefix+provider, 0)

@@ -1,13 +1,14 @@
 package line
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/disk"
 )
 
 // inputs shows what a line's inputs are, and how they are read.
@@ -94,24 +95,6 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []string
-	}{
-		{" a\tb\n\nc\r\n", []string{"a", "b", "c"}},
-		{`a\ b 'c d' "e f"g'h'`, []string{"a b", "c d", "e fgh"}},
-		{`"a\"b" 'c\'d' "e'f" "" ''`, []string{`a"b`, "c'd", "e'f", "", ""}},
-		{`"open a`, []string{"open a"}},
-		{`end\`, []string{"end"}},
-		{"", nil},
-	} {
-		if got := Split([]byte(c.text)); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
-		}
-	}
-}
-
 func FuzzJoin(f *testing.F) {
 	f.Add("a b", `'"\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
@@ -126,9 +109,7 @@ func TestExpand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, text)
 	}
 	write("one", `a @two "@three" @none`)
 	write("two", "b 'c d'")

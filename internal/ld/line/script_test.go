@@ -2,12 +2,8 @@ package line
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // summary returns what a script says of files, as words.
@@ -124,38 +120,6 @@ func TestSelects(t *testing.T) {
 	for pattern, want := range map[string]bool{"*": false, "[ab].o": false, "[!a-z]": false, "[": true, "[]a]": true, "[[:alpha:]]": true, "[^]]": true, "a[b]c[": true} {
 		if Obscure(pattern) != want {
 			t.Errorf("%s: %v", pattern, !want)
-		}
-	}
-}
-
-func TestCandidates(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, file := range []string{"one/libx.so", "one/libx.a", "two/libx.a", "two/other.o", "root/usr/lib/libx.a"} {
-		os.MkdirAll(filepath.Dir(file), 0o777)
-		if err := os.WriteFile(file, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		line string
-		want []string
-	}{
-		{"-Lone -lx -Ltwo", []string{"one/libx.so", "one/libx.a", "two/libx.a"}},
-		{"-Lone -Ltwo -Bstatic -lx", []string{"one/libx.a", "two/libx.a"}},
-		{"-Lone -Ltwo -l:other.o", []string{"two/other.o"}},
-		{"--sysroot=root -L=/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
-		{"--sysroot=root -L$SYSROOT/usr/lib -lx", []string{"root/usr/lib/libx.a"}},
-		{"-Lthree -lx -ly", nil},
-	} {
-		l := Parse(Split([]byte(c.line)), GNURules)
-		var got []string
-		for i := range l.Args {
-			if l.Args[i].Kind == Library && l.Args[i].Value != "y" {
-				got = l.Candidates(&l.Args[i])
-			}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", c.line, diff)
 		}
 	}
 }

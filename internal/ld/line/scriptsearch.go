@@ -10,7 +10,9 @@ import (
 
 // ScriptPlace is from where the names in a script are looked up.
 type ScriptPlace struct {
-	Script string // as the linker has opened it
+	// Script, as the linker has opened it, decides whether absolute names are below the
+	// system root.
+	Script string
 	// First is the directory that its relative names are looked up in first, with a slash at
 	// the end, or "". Which it is depends on the linker.
 	First  string
@@ -36,11 +38,15 @@ func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
 	return place
 }
 
-// Included is from where names are looked up in a script that one includes.
+// Included is from where names are looked up in a script that one includes. As was seen, lld
+// has absolute names below the system root if the including script is there.
 func (d Dialect) Included(by ScriptPlace, script string) ScriptPlace {
 	place := d.Place(script, false, by.Static)
-	if d == GNU {
+	switch d {
+	case GNU:
 		place.First = by.First
+	case LLD:
+		place.Script = by.Script
 	}
 	return place
 }
@@ -106,13 +112,11 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 	case rooted != name:
 		return []string{rooted}, nil
 	case filepath.IsAbs(name):
-		if !l.underSysroot(place.Script) {
-			return []string{name}, nil
+		opened := l.AbsoluteInput(place, name)
+		if d == Gold && opened != name { // depends on how it has found the script
+			return []string{opened}, []string{name}
 		}
-		if d == Gold { // depends on how it has found the script
-			return []string{l.Sysroot + name}, []string{name}
-		}
-		return []string{l.Sysroot + name}, nil
+		return []string{opened}, nil
 	}
 	switch beside := place.First + name; {
 	case d == Mold && place.First != "":
@@ -131,6 +135,15 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 		files = append(files, directory+"/"+name)
 	}
 	return files, maybe
+}
+
+// AbsoluteInput returns the path that the linker opens for an absolute name in a script. If
+// the script is in the system root, the path is too.
+func (l *Line) AbsoluteInput(place ScriptPlace, name string) string {
+	if l.underSysroot(place.Script) {
+		return l.Sysroot + name
+	}
+	return name
 }
 
 // ScriptFile finds a script that a flag or another script names: as the linker opens it,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -22,16 +23,12 @@ func TestSearchOfLinkers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, directory := range searched {
 		os.MkdirAll(directory, 0o777)
-		if err := os.WriteFile("a.c", fmt.Appendf(nil, "int variable_of_%d;", i), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "a.c", fmt.Appendf(nil, "int variable_of_%d;", i))
 		tools.Must(t, "gcc", "-c", "a.c")
 		tools.Must(t, "ar", "rcs", directory+"/libq.a", "a.o")
 	}
 	os.MkdirAll("other/sub", 0o777)
-	if err := os.Symlink("other/sub", "link"); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.Symlink("other/sub", "link"))
 	families := map[string]Rules{"bfd": GNURules, "gold": GoldRules, "lld": LLDRules, "mold": MoldRules}
 	for _, l := range toolchains.AMD64.Newest() {
 		tools.Need(t, l.Path)
@@ -75,10 +72,7 @@ const nothing = "nothing"
 // libraryIn returns the directory whose library a file is made of.
 func libraryIn(t *testing.T, file string) string {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, file)
 	for i, directory := range searched {
 		if bytes.Contains(data, fmt.Appendf(nil, "variable_of_%d", i)) {
 			return directory

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -44,10 +45,7 @@ func TestValuesOfLinkers(t *testing.T) {
 			os.WriteFile("a.c", []byte("int a;"), 0o666)
 			os.WriteFile("b.c", []byte("int b;"), 0o666)
 			tools.Must(t, "gcc", "-c", "a.c", "b.c")
-			object, err := os.ReadFile("a.o")
-			if err != nil {
-				t.Fatal(err)
-			}
+			object := disk.Read(t, "a.o")
 			told := 0
 			for _, name := range all {
 				// Of names that begin with an o, one dash makes an output, for most.
@@ -55,9 +53,7 @@ func TestValuesOfLinkers(t *testing.T) {
 					continue
 				}
 				// The flag before may have had it for an output.
-				if err := os.WriteFile("a.o", object, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				disk.Write(t, "a.o", object)
 				if check(t, linker, name) {
 					told++
 				}
@@ -114,9 +110,7 @@ func TestResponseFilesOfGNUTools(t *testing.T) {
 		for i := range text {
 			text[i] = "ab\\\"' \t\r\v\f"[r.IntN(10)]
 		}
-		if err := os.WriteFile("words", text, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "words", text)
 		var want strings.Builder
 		for _, word := range Split(text) {
 			fmt.Fprintf(&want, "nm: '%s': No such file\n", word)
@@ -145,9 +139,7 @@ func TestResponseFilesOfLinkers(t *testing.T) {
 		linker := l.Path
 		tools.Need(t, linker)
 		words := append([]string{"-r", "-o", linker + ".o"}, names...)
-		if err := os.WriteFile("words", Join(words), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, "words", Join(words))
 		tools.Must(t, linker, "@words")
 		symbols := tools.Must(t, "nm", "--format=just-symbols", linker+".o")
 		for i := range names {

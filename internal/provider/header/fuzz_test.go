@@ -3,13 +3,13 @@ package header
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/token"
+	"sdtconvert/internal/testkit/disk"
 )
 
 // FuzzWrite writes the headers of any providers that are free of faults: each macro is
@@ -20,10 +20,7 @@ func FuzzWrite(f *testing.F) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := disk.Read(f, name)
 		f.Add(string(text), filepath.Base(name))
 	}
 	f.Add("provider p { probe a(int (*f)(int), char x[3 + 4], struct s *const) : (int (*f)(int)); };", "a b.h")

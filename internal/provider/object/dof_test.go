@@ -3,12 +3,12 @@ package object
 import (
 	"bytes"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -18,9 +18,7 @@ func assembled(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "as")
 	path := filepath.Join(t.TempDir(), "drti.s")
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, text)
 	tools.Must(t, "as", "--64", "-o", path+".o", path)
 	return path + ".o"
 }
@@ -53,10 +51,7 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

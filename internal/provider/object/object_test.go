@@ -3,7 +3,6 @@ package object
 import (
 	"bytes"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/provider"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -32,11 +32,7 @@ func write(t *testing.T, target *Target, all []*provider.Provider, shared bool) 
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("%v, or other bytes", err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return disk.ELF(t, data)
 }
 
 // check looks at an object of the three probes.
@@ -144,9 +140,7 @@ func file(t *testing.T, name string, change func(b []byte)) string {
 		change(data)
 	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, data)
 	return path
 }
 
@@ -158,9 +152,7 @@ func TestOfObjects(t *testing.T) {
 		"calls.riscv64-gcc12-O2.o":   {Machine: elf.EM_RISCV, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Flags: 5},
 	} {
 		text := filepath.Join(t.TempDir(), "a.lo")
-		if err := os.WriteFile(text, []byte("# a.lo - a libtool object file\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, text, "# a.lo - a libtool object file\n")
 		target := &Target{}
 		for _, path := range []string{text, file(t, name, nil)} {
 			if err := target.Add(path); err != nil {

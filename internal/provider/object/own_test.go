@@ -1,10 +1,10 @@
 package object
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -15,9 +15,7 @@ func TestIsOwn(t *testing.T) {
 	check := func(what string, data []byte, want bool) string {
 		t.Helper()
 		path := filepath.Join(directory, "x.o")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		if got := IsOwn(path); got != want {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
@@ -49,10 +47,7 @@ func TestIsOwn(t *testing.T) {
 		for _, with := range []string{"\tnop\n", "\t.data\n\t.long 1\n\t.file \"a.c\"\n"} {
 			joined := filepath.Join(directory, "joined.o")
 			tools.Must(t, "ld", "-r", "-o", joined, path, assembled(t, with))
-			data, err := os.ReadFile(joined)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := disk.Read(t, joined)
 			check("linked with another", data, false)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -27,9 +28,7 @@ func program(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "sh")
 	path := filepath.Join(t.TempDir(), "compiler")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	disk.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777))
 	return path
 }
 
@@ -47,9 +46,7 @@ func options(t *testing.T, environ ...string) (*Options, *strings.Builder) {
 func source(t *testing.T, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("p.d", []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, "p.d", text)
 	return "p.d"
 }
 
@@ -109,10 +106,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: took %v", script, took)
 		}
 	}
-	text, err := os.ReadFile(child)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := disk.Read(t, child)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		t.Fatal(err)

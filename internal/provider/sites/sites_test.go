@@ -1,7 +1,6 @@
 package sites
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/provider"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
@@ -46,9 +46,7 @@ func object(t *testing.T, stubs ...string) string {
 		text.WriteString(bind + name + "\n.type " + name + ",@function\n" + name + ": " + stub + "\n ret\n.size " + name + ",.-" + name + "\n")
 	}
 	path := filepath.Join(t.TempDir(), "x.s")
-	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, text.String())
 	tools.Must(t, "as", "--64", "-o", path+".o", path)
 	return path + ".o"
 }

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/patch"
 )
 
@@ -16,9 +17,7 @@ import (
 func Object(t testing.TB, data []byte) ([]byte, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.o")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, data)
 	opts := patch.DefaultOptions()
 	// Of what stays as it is, no fresh file is made.
 	target := filepath.Join(t.TempDir(), "b.o")

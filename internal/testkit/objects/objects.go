@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -30,11 +31,7 @@ func Directory() string { return tools.Root("testdata", "objs") }
 // Read reads a committed object.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(Directory(), name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return disk.Read(t, filepath.Join(Directory(), name))
 }
 
 // Committed reads all committed objects of less than limit bytes.

@@ -4,12 +4,12 @@ package seeds
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 )
@@ -50,9 +50,7 @@ func addImages(f *testing.F, object []byte) {
 	f.Helper()
 	directory := f.TempDir()
 	in, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "out")
-	if err := os.WriteFile(in, object, 0o666); err != nil {
-		f.Fatal(err)
-	}
+	disk.Write(f, in, object)
 	for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
 		cmd := exec.Command("ld", mode, "--unresolved-symbols=ignore-all", "--entry=0", "-z", "noseparate-code", "-o", out, in)
 		if err := cmd.Run(); errors.Is(err, exec.ErrNotFound) {
@@ -60,10 +58,7 @@ func addImages(f *testing.F, object []byte) {
 		} else if err != nil {
 			continue // of another machine
 		}
-		data, err := os.ReadFile(out)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := disk.Read(f, out)
 		f.Add(data)
 	}
 }

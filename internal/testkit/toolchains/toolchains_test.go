@@ -16,6 +16,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -57,9 +58,7 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 func TestTableIsTrueOfTheTools(t *testing.T) {
 	tools.Long(t)
 	source := filepath.Join(t.TempDir(), "a.c")
-	if err := os.WriteFile(source, []byte("int a;\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, "int a;\n")
 	for _, m := range toolchains.All() {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
@@ -136,9 +135,7 @@ func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 	directory := t.TempDir()
 	source, object := filepath.Join(directory, "a.c"), filepath.Join(directory, "a.o")
 	text := "int here[] = { 1 };\n__asm__(\".section apart,\\\"aw\\\"\\n.balign 4\\n1:\\t.4byte here-1b\\n\");\n"
-	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text)
 	cc := m.CC(m.Compilers()[0])
 	tools.Must(t, cc[0], append(cc[1:], "-c", "-fvisibility=hidden", "-o", object, source)...)
 	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(directory, "a.so"), object)
@@ -153,9 +150,7 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 	directory := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(directory, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, text)
 		return path
 	}
 	source, script := write("a.c", "int main(void) { return 0; }\n"), write("a.lds", "SECTIONS { .text : { *(.text) } }\n")

@@ -1,25 +1,17 @@
 package sitestate_test
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/internal/sitestate"
-	"sdtconvert/internal/testkit/product"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
-	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 )
 
 // source is a program of sites of is-enabled tests, each with its record: those that
@@ -250,13 +242,6 @@ record zero
 	},
 }
 
-// assembled makes the program's object of a machine, with the mark of helpers behind them.
-func assembled(t *testing.T, m *toolchains.Machine) string {
-	t.Helper()
-	c, mark := formsOf(t, m), "\n"+machineOf(t, m).Traits().HelperMark.Text
-	return assemble(t, m, fmt.Sprintf(source, c.sites, c.loads+mark, c.sets+mark))
-}
-
 func formsOf(t *testing.T, m *toolchains.Machine) forms {
 	t.Helper()
 	c, ok := code[m]
@@ -286,9 +271,7 @@ func assemble(t *testing.T, m *toolchains.Machine, text string) string {
 	}
 	tools.Need(t, as[0])
 	in, out := filepath.Join(t.TempDir(), "sites.s"), filepath.Join(t.TempDir(), "sites.o")
-	if err := os.WriteFile(in, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, in, text)
 	flags := append(slices.Clone(as[1:]), "-c", "-o", out, in)
 	if m == toolchains.ARM64 {
 		flags = append(flags, "-march=armv8.5-a")
@@ -297,117 +280,12 @@ func assemble(t *testing.T, m *toolchains.Machine, text string) string {
 	return out
 }
 
-// loaded returns what Tests says of each site of a file, by the symbols of their probe
-// objects.
-func loaded(t *testing.T, path string, each func(probe string, semaphore image.Ref, ok bool, im image.Image)) {
-	t.Helper()
-	o, im := openFile(t, path)
-	entries, faults, err := linkerset.Layout{}.Read(im)
-	if err != nil || len(faults) > 0 || len(entries) < 4 {
-		t.Fatal(entries, faults, err)
-	}
-	states := sitestate.New(o, im, im, 0, patch.DefaultNames())
-	for i := range entries {
-		if s, err := states.StateOf(&entries[i]); err != nil || s.State != sitestate.Disabled || !strings.HasPrefix(s.Kind, "isenabled") {
-			t.Errorf("%s: %s is %+v, %v", path, im.Place(entries[i].Site), s, err)
-		}
-		semaphore, ok, err := states.Semaphore(&entries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := []string{entries[i].Probe.Symbol}
-		if names[0] == "" {
-			if names, err = im.SymbolsAt(entries[i].Probe.Addr); err != nil || len(names) == 0 {
-				t.Fatal(names, err)
-			}
-		}
-		each(names[0], semaphore, ok, im)
-		probe := entries[i]
-		probe.Kind = arch.Probe
-		if _, ok, err := states.Semaphore(&probe); ok || err != nil {
-			t.Errorf("a probe call loads a semaphore: %v", err)
-		}
-	}
-}
-
 func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := tools.OpenELF(t, path)
 	im, err := image.Open(o, machines.Lookup(o.ABI()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o, im
-}
-
-func TestSemaphoreInImages(t *testing.T) {
-	for _, m := range product.Few(t.Name(), toolchains.Machines) {
-		t.Run(m.Name, func(t *testing.T) {
-			object := assembled(t, m)
-			for _, l := range product.Few(t.Name(), m.Newest()) {
-				for _, mode := range []string{"-no-pie", "-pie", "-shared"} {
-					tools.Need(t, l.Path)
-					out := filepath.Join(t.TempDir(), "prog")
-					words := append([]string{"-B" + tools.Driver(t, l.Path), mode, "-nostdlib", "-o", out, object}, m.LinkFlags...)
-					tools.Must(t, m.Tool("gcc"), words...)
-					want := addressOf(t, m, out, "app_hit_semaphore")
-					loaded(t, out, func(probe string, semaphore image.Ref, ok bool, im image.Image) {
-						if hit := probe == "sdt_app___hit"; ok != hit || hit && semaphore.Addr != (image.Addr{Offset: want}) {
-							t.Errorf("%s %s: %s: %+v, %v, want %#x", l.Name, mode, probe, semaphore, ok, want)
-						}
-					})
-				}
-			}
-		})
-	}
-}
-
-// addressOf returns where nm says that a symbol is.
-func addressOf(t *testing.T, m *toolchains.Machine, path, symbol string) uint64 {
-	t.Helper()
-	for _, line := range tools.Lines(t, m.Tool("nm"), path) {
-		if f := strings.Fields(line); len(f) == 3 && f[2] == symbol {
-			at, err := strconv.ParseUint(f[0], 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return at
-		}
-	}
-	t.Fatalf("%s has no %s", path, symbol)
-	return 0
-}
-
-func TestSemaphoreInObjects(t *testing.T) {
-	for _, m := range product.Few(t.Name(), toolchains.Machines) {
-		t.Run(m.Name, func(t *testing.T) {
-			object := assembled(t, m)
-			merged := filepath.Join(t.TempDir(), "merged.o")
-			tools.Must(t, m.Tool("ld"), "-r", "-o", merged, object)
-			for _, path := range []string{object, merged} {
-				loaded(t, path, func(probe string, semaphore image.Ref, ok bool, im image.Image) {
-					hit := probe == "sdt_app___hit"
-					if ok != hit || hit && (semaphore.Symbol != "app_hit_semaphore" || semaphore.Undefined || !slices.Equal(bytesAt(t, im, semaphore.Addr), []byte{3, 0})) {
-						t.Errorf("%s: %s: %+v, %v", path, probe, semaphore, ok)
-					}
-				})
-			}
-		})
-	}
-}
-
-func bytesAt(t *testing.T, im image.Image, at image.Addr) []byte {
-	t.Helper()
-	b, err := im.Bytes(at, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

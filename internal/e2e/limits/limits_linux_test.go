@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -86,7 +87,7 @@ func measure(t *testing.T, directory string, args []string, most int64) cost {
 		t.Errorf("%q: %v: %.500s", args, err, out.head.Bytes())
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return cost{usage.Maxrss << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size}
+	return cost{int64(usage.Maxrss) << 10, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out.size}
 }
 
 // guard kills a process that takes far too much memory, before the machine suffers.
@@ -114,9 +115,7 @@ func (a *attack) write(t *testing.T, directory string, n int) int64 {
 	for name, data := range map[string][]byte{
 		"file": data, "tiny.o": tiny, "shop.d": []byte("provider shop { probe placed(); };\n"), "in": []byte("@file @file\n"),
 	} {
-		if err := os.WriteFile(filepath.Join(directory, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(directory, name), data)
 	}
 	return int64(len(data))
 }
@@ -130,9 +129,7 @@ func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {
 		c.printed += info.Size()
-		if err := os.Remove(out); err != nil {
-			t.Fatal(err)
-		}
+		disk.Must(t, os.Remove(out))
 	}
 	if c.memory > most {
 		t.Errorf("%s: %d MB of memory for a file of %d KB, want at most %d", command, c.memory/1e6, size/1e3, most/1e6)
@@ -161,9 +158,6 @@ func (a *attack) compare(t *testing.T, n int) {
 // work grows as that does.
 func TestCostsAreBoundedBySize(t *testing.T) {
 	tools.DependOnTree(t)
-	if _, err := os.Stat("/proc/self/statm"); err != nil {
-		t.Skip("memory is measured as Linux counts it")
-	}
 	n, full := usualSize, os.Getenv("SDTCONVERT_ATTACK") != ""
 	if full {
 		n = attackSize

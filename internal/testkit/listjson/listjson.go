@@ -1,0 +1,49 @@
+// Package listjson reads what `sdtconvert list --json` prints, as docs/listing.md describes it
+// and without the types of the program.
+package listjson
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// Probe is a probe of a listing.
+type Probe struct {
+	Provider, Module, Function, Name string
+	Arguments                        []struct{ Native, Translated string }
+	Sites                            []Site
+}
+
+// Site is a site of a probe, or an address as `sdtconvert resolve --json` prints it.
+type Site struct {
+	Section, Address         string
+	Function, Symbol, Source string
+	FunctionOffset           uint64 `json:"function_offset"`
+	NoSymbol                 bool   `json:"no_symbol"`
+	Unsized                  bool
+	Kind, State              string
+	Semaphore                *Semaphore
+}
+
+// Semaphore is the semaphore of a site's probe.
+type Semaphore struct {
+	Address, Symbol string
+	Value           *uint16 // nil if it cannot be read
+}
+
+// Probes returns the probes of all images of a listing.
+func Probes(t testing.TB, text string) []Probe {
+	t.Helper()
+	var listing struct {
+		Version int
+		Images  []struct{ Probes []Probe }
+	}
+	if err := json.Unmarshal([]byte(text), &listing); err != nil || listing.Version != 1 || len(listing.Images) == 0 {
+		t.Fatalf("%v: no listing of version 1: %s", err, text)
+	}
+	var all []Probe
+	for _, image := range listing.Images {
+		all = append(all, image.Probes...)
+	}
+	return all
+}
