@@ -19,8 +19,8 @@
  * A record of sdt_instances_set has a site of a probe, one of
  * sdt_isenabled_set a test. The address is that of a record, so a conditional
  * tail call needs no row: its record leads to the return behind the jump.
- * Forms with semaphores, which --stapsdt and --dtrace make of tests, are for
- * programs and not here.
+ * Forms with semaphores, which --stapsdt makes of tests, are for programs and
+ * not here.
  *
  * Needs uint8_t and size_t, and nothing else. docs/records.md has the forms
  * of all.

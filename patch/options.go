@@ -17,7 +17,7 @@ type Options struct {
 	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
 	// ReturnThunk is the symbol to jump to instead of returning, or arch.OwnThunk for
-	// the machine's own. When it is "", that is used in objects that refer to it.
+	// the machine's own. If it is "", the machine's own is used in objects that refer to it.
 	ReturnThunk string
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.

@@ -221,13 +221,13 @@ func (o *providerOptions) check() error {
 	case !o.header && !o.object:
 		return usagef("-h makes a header and -G an object, and neither is given")
 	case len(o.sources) == 0:
-		return usagef("-s names a provider file, and is missing")
+		return usagef("-s is missing: it names a provider file")
 	case o.header && len(o.objects) > 0:
 		return usagef("-h takes no objects: %s", o.objects[0])
 	case o.object && o.stubs:
 		return usagef("-x stubs is for -h: stubs need no object but what sdtconvert makes")
 	case len(o.sources) > 1 && o.output == "":
-		return usagef("-o names the output of several files, and is missing")
+		return usagef("-o is missing: it names the output of several files")
 	case slices.Contains(o.sources, ""):
 		return usagef("a provider file has no name")
 	}

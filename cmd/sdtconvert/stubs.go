@@ -47,7 +47,7 @@ func (p *program) stubs(g *generator) (bool, error) {
 		return false, err
 	}
 	if g.output == "" && !g.asm {
-		return false, usagef("-o says where the object goes, and is missing; --asm writes assembly to standard output")
+		return false, usagef("-o is missing: it names the object to write; --asm writes assembly to standard output")
 	}
 	need := stubs.New(stubs.Options{
 		Names: g.patch.Names, ProbePrefix: g.patch.ProbePrefix, Thunk: g.patch.ReturnThunk, Layouts: g.patch.Layout.Candidates(),

@@ -59,7 +59,7 @@ var (
 	UnusedProbe = &Rule{"unused-probe", Error, "a probe is defined and has no site",
 		"No tracepoint of the probe is left, or its objects were not given.",
 		"Remove the definition, or find out where the tracepoints went."}
-	LeftoverProbe = &Rule{"leftover-probe", Note, "a probe that was defined for its sites has none left",
+	LeftoverProbe = &Rule{"leftover-probe", Note, "a generated probe definition has no site left",
 		"The linker has dropped the code of the sites, and not what stubs, ld or a macro has defined for them.",
 		"Nothing is wrong, if the linker was to drop the code."}
 	DuplicateProbe = &Rule{"duplicate-probe", Error, "a probe is defined twice",
@@ -77,22 +77,22 @@ var (
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
 		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
 		"Link the notes as they were made."}
-	MissingNote = &Rule{"missing-note", Error, "a site has a record, and lacks the note that is wanted",
+	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
 		"Convert every object with --stapsdt, and keep the section .note.stapsdt."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}
-	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer raises",
+	DeadGuard = &Rule{"dead-guard", Error, "a guard tests a semaphore that no tracer increments",
 		"The object of the guard was linked as it was compiled, or was converted without --stapsdt; or no tracepoint has the name of its probe.",
 		"Convert every object with --stapsdt before it is linked, those too that only test probes; give guard and tracepoint one name."}
-	SemaphorePlace = &Rule{"semaphore-place", Error, "a semaphore is where the kernel cannot count in it",
+	SemaphorePlace = &Rule{"semaphore-place", Error, "the kernel cannot increment a semaphore where it is",
 		"A linker script or the source has put it into memory that is only read, or that is in no file.",
 		"Leave semaphores in .probes, and .probes with the other data that programs write."}
 	SemaphoreSection = &Rule{"semaphore-section", Note, "a semaphore is not in .probes",
 		"The source names another section, or a linker script puts .probes into one. bcc does not raise it.",
 		"Leave semaphores in .probes."}
-	EarlySemaphore = &Rule{"early-semaphore", Note, "what tracers count before the program starts is lost",
+	EarlySemaphore = &Rule{"early-semaphore", Note, "what tracers add before the program starts is lost",
 		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
 		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",

@@ -1,34 +1,33 @@
 // Package ld is a linker that hands everything to the real one, with a converted copy
 // in the place of each input that holds probes.
 //
-// A link goes through phases. Each takes what earlier ones have made, changes nothing
-// of it, and makes values of its own:
+// A link goes through phases. Each takes the values of earlier ones, does not change them,
+// and returns values of its own:
 //
-//	linker.go    the real linker is found
-//	line         its command line is read                       line.Line
-//	script.go    so are the scripts that flags of it name       []*script
-//	found.go     the files are found that the line names        found
-//	scan.go      they, and those that scripts name, are
-//	             looked at                                      scanned
-//	choose.go    it is decided which are converted, and whose
-//	             code has to be generated first, or why the
-//	             link cannot be                                 choice
-//	copies.go    what all say of probes is read, for notes,
-//	             and the former are converted, to copies or
-//	             in their place                                 converted
-//	scriptcopy.go  scripts that name inputs, or choose them by
-//	             patterns, are copied, with names of the copies
-//	generate.go  the code of the latter is generated, and
-//	             converted                                      generated
-//	complete.go  an object is made of what the program still
-//	             needs                                          addition
-//	words.go     the linker gets words that name all that       substitutions
-//	run.go       the linker runs
-//	lost.go      what it has put elsewhere is warned of
-//	reports.go   what it has written names the inputs again
+//	linker.go      finds the real linker
+//	line           parses its command line                          line.Line
+//	script.go      reads the scripts that flags name                []*script
+//	found.go       finds the file of each input and library         found
+//	scan.go        scans these, and those that scripts name,
+//	               for names of probes                              scanned
+//	choose.go      decides which are converted, and which contain
+//	               code for link-time optimisation ("late"), or
+//	               refuses the link                                 choice
+//	copies.go      reads what all inputs say of probes, for notes
+//	               (a "part" each), and converts inputs to copies,
+//	               each at its "place", or in place                 converted
+//	scriptcopy.go  copies scripts, with the names of the copies
+//	generate.go    has the linker generate late code, and converts
+//	               that                                             generated
+//	complete.go    makes an object of definitions that are missing  addition
+//	words.go       makes the words of the linker's command line     substitutions
+//	run.go         runs the linker
+//	lost.go        warns of records that it has put elsewhere
+//	reports.go     puts the names of inputs into what it has written
 //
-// If no input was replaced, the process execs the real linker. What changes while a link goes on is its session: the directory
-// of temporary files and the linker that runs, both of which a signal ends.
+// If no input was replaced and none added, the process execs the real linker. What changes
+// during a link is its session: the directory of temporary files and the linker that runs,
+// both of which a signal ends.
 package ld
 
 import (

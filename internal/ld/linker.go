@@ -39,7 +39,7 @@ type linker struct {
 func findReal(p *process.Process, flag, name string) (linker, error) {
 	depth, _ := strconv.Atoi(p.Getenv(envDepth))
 	if depth >= maxDepth {
-		return linker{}, fmt.Errorf("%s: is this program again and again; say with %s or --linker where the real linker is", name, envLinker)
+		return linker{}, fmt.Errorf("%s: leads to sdtconvert itself; name the real linker with %s or --linker", name, envLinker)
 	}
 	path, err := linkerPath(p, flag, name)
 	return linker{path, p.EnvironWith(envDepth, strconv.Itoa(depth+1))}, err

@@ -38,7 +38,7 @@ func TestRealLinker(t *testing.T) {
 		{name: "ld", environ: "PATH=bin SDTCONVERT_LD=none", err: "SDTCONVERT_LD: no none along PATH"},
 		{flag: "bin/none", name: "ld", environ: "PATH=bin", err: "--linker: "},
 		{name: "ld", environ: "PATH=bin SDTCONVERT_DEPTH=7", want: "./bin/ld"},
-		{name: "ld", environ: "PATH=bin SDTCONVERT_DEPTH=8", err: "ld: is this program again and again"},
+		{name: "ld", environ: "PATH=bin SDTCONVERT_DEPTH=8", err: "ld: leads to sdtconvert itself"},
 	} {
 		p := &process.Process{Environ: strings.Fields(test.environ)}
 		got, err := findReal(p, test.flag, test.name)

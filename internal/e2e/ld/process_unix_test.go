@@ -202,7 +202,7 @@ func TestCopyOnPath(t *testing.T) {
 	os.Unsetenv("SDTCONVERT_LD")
 	t.Setenv("PATH", here+"/a:"+here+"/b")
 	out, err := exec.Command(here+"/a/ld", "a.o").CombinedOutput()
-	if exitCode(err) != 1 || !strings.Contains(string(out), "is this program again and again") {
+	if exitCode(err) != 1 || !strings.Contains(string(out), "leads to sdtconvert itself") {
 		t.Errorf("%s, %v", out, err)
 	}
 	// Only itself.

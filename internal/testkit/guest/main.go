@@ -18,6 +18,7 @@ import (
 
 const (
 	program = "/program"
+	library = "/library.so"
 	tracing = "/sys/kernel/tracing"
 )
 

@@ -12,7 +12,8 @@ import (
 // site is what a note says of one site.
 type site struct {
 	probe     string // PROVIDER:NAME
-	address   uint64
+	file      string
+	address   uint64 // as the file has it
 	offset    uint64 // in the file
 	semaphore uint64 // its offset in the file, 0 of a probe without one
 	operands  []string
@@ -21,8 +22,21 @@ type site struct {
 // operand matches an operand of a note, which may have blanks in brackets.
 var operand = regexp.MustCompile(`-?\d+@(?:\[[^\]]*\]|\S+)`)
 
-// readNotes reads the notes of a static program.
-func readNotes(f *elf.File) ([]site, error) {
+// readNotes reads the notes of a file.
+func readNotes(path string) ([]site, elf.Machine, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	sites, err := notesOf(f)
+	for i := range sites {
+		sites[i].file = path
+	}
+	return sites, f.Machine, err
+}
+
+func notesOf(f *elf.File) ([]site, error) {
 	section := f.Section(".note.stapsdt")
 	if section == nil {
 		return nil, fmt.Errorf("no .note.stapsdt")
@@ -53,6 +67,7 @@ func readNotes(f *elf.File) ([]site, error) {
 			address:  number(body),
 			operands: operand.FindAllString(string(strs[2]), -1),
 		}
+		var err error
 		if s.offset, err = fileOffset(f, s.address); err != nil {
 			return nil, err
 		}

@@ -18,18 +18,18 @@ import (
 	"time"
 )
 
-// trial arms all sites of the program, and disarms them.
+// trial arms all sites of the program and its library, and disarms them.
 func trial() error {
-	f, err := elf.Open(program)
+	sites, machine, err := readNotes(program)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	sites, err := readNotes(f)
+	more, _, err := readNotes(library)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d sites\n", len(sites))
+	fmt.Printf("%d sites, %d in a library\n", len(sites)+len(more), len(more))
+	sites = append(sites, more...)
 	p, err := start()
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func trial() error {
 		return err
 	}
 	_, guards, err := p.round("")
-	report(errors.Join(err, same("guards", guards, []string{"0"})), "untraced")
-	if err := arm(f.Machine, sites); err != nil {
+	report(errors.Join(err, same("guards", guards, none)), "untraced")
+	if err := arm(machine, sites); err != nil {
 		return err
 	}
 	armed, err := p.code(sites)
@@ -58,13 +58,13 @@ func trial() error {
 		}
 		wanted, tests = append(wanted, want...), append(tests, guards...)
 	}
-	report(same("guards", tests, []string{"1", "1", "1", "1"}), "guards of a process and its child")
+	report(same("guards", tests, slices.Repeat(all, 4)), "guards of a process and its child")
 	fresh, err := start()
 	if err != nil {
 		return err
 	}
 	want, guards, err := fresh.round("")
-	report(errors.Join(err, same("guards", guards, []string{"1"}), fresh.end()), "a program that starts while it is traced")
+	report(errors.Join(err, same("guards", guards, all), fresh.end()), "a program that starts while it is traced")
 	wanted = append(wanted, want...)
 	hits, err := hits(sites)
 	report(errors.Join(err, same("hits", hits, wanted)), "%d hits with their arguments", len(wanted))
@@ -77,8 +77,38 @@ func trial() error {
 	}
 	report(err, "the bytes are back")
 	_, guards, err = p.round("")
-	report(errors.Join(err, same("guards", guards, []string{"0"}), p.end()), "untraced again")
-	return nil
+	report(errors.Join(err, same("guards", guards, none), p.end()), "untraced again")
+	return cost(machine, sites)
+}
+
+// What the guards of the program and of its library print.
+var none, all = []string{"0", "0"}, []string{"1", "1"}
+
+// cost prints how long a hit takes: of a call, and of the NOP of a macro.
+func cost(machine elf.Machine, sites []site) error {
+	hot := slices.DeleteFunc(slices.Clone(sites), func(s site) bool { return !strings.HasPrefix(s.probe, "hot:") })
+	p, err := start()
+	if err != nil {
+		return err
+	}
+	if err := p.measure("disabled", 100000); err != nil {
+		return err
+	}
+	if err := arm(machine, hot); err != nil {
+		return err
+	}
+	return errors.Join(p.measure("armed", 1000), disarm(), p.end())
+}
+
+// measure prints how long a turn of loops with a probe takes.
+func (p *running) measure(state string, turns int) error {
+	if _, err := fmt.Fprintf(p.in, "h%d\n", turns); err != nil {
+		return err
+	}
+	for p.out.Scan() && p.out.Text() != "done" {
+		fmt.Printf("%s: %s ns for a call and for a marked NOP\n", state, strings.TrimPrefix(p.out.Text(), "took "))
+	}
+	return p.out.Err()
 }
 
 // running is the program under way.
@@ -142,10 +172,18 @@ func (p *running) code(sites []site) ([][]byte, error) {
 		return nil, err
 	}
 	defer mem.Close()
+	base, err := p.base(library)
+	if err != nil {
+		return nil, err
+	}
 	var all [][]byte
 	for _, s := range sites {
 		b := make([]byte, 8)
-		if _, err := mem.ReadAt(b, int64(s.address)); err != nil {
+		at := int64(s.address)
+		if s.file == library {
+			at += base
+		}
+		if _, err := mem.ReadAt(b, at); err != nil {
 			return nil, fmt.Errorf("%s at %#x: %w", s.probe, s.address, err)
 		}
 		all = append(all, b)
@@ -153,10 +191,26 @@ func (p *running) code(sites []site) ([][]byte, error) {
 	return all, nil
 }
 
+// base returns where a library is in the process.
+func (p *running) base(path string) (int64, error) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(maps)) {
+		if strings.HasSuffix(line, path+"\n") {
+			var from int64
+			_, err := fmt.Sscanf(line, "%x", &from)
+			return from, err
+		}
+	}
+	return 0, fmt.Errorf("%s is not mapped", path)
+}
+
 // arm makes a uprobe of each site, eN for the site of number N, and enables all.
 func arm(m elf.Machine, sites []site) error {
 	for i, s := range sites {
-		text := fmt.Sprintf("p:sdt/e%d %s:%#x", i, program, s.offset)
+		text := fmt.Sprintf("p:sdt/e%d %s:%#x", i, s.file, s.offset)
 		if s.semaphore != 0 {
 			text += fmt.Sprintf("(%#x)", s.semaphore)
 		}

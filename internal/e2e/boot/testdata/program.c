@@ -1,20 +1,22 @@
 /*
  * Probes of every form. Before it reaches a probe, the program prints the line that a tracer
- * has to print of it. Each line of input is a round; one with an f is a round of a child.
+ * has to print of it. Each line of input is a round; one with an f is a round of a child, one with an h measures.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <sdt.h>
+
+#include "library.h"
 
 void __dtrace_probe_call___none(void);
 void __dtrace_probe_call___three(int, unsigned char, short);
 void __dtrace_probe_call___wide(int, long, short, int, int, unsigned char, int, unsigned, signed char, unsigned short, long);
 void __dtrace_probe_call___tail(int, long);
 void __dtrace_probe_call___branch(int);
-
-#define WANT(...) (printf("want " __VA_ARGS__), putchar('\n'))
+void __dtrace_probe_hot___call(int);
 
 __attribute__((noinline)) void tail(int n)
 {
@@ -60,6 +62,35 @@ __attribute__((noinline)) void run(int n)
 	branch(n);
 	nops(n);
 	printf("guard %d\n", guarded(n));
+	in_library(n);
+}
+
+static long nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+/* What a call and a marked NOP take: the least of some loops, for one turn. */
+__attribute__((noinline)) void hot(int turns)
+{
+	long call = 0, nop = 0, start, took;
+
+	for (int n = 0; n < 5; n++) {
+		start = nanoseconds();
+		for (int i = 0; i < turns; i++)
+			__dtrace_probe_hot___call(i);
+		took = (nanoseconds() - start) / turns;
+		call = n == 0 || took < call ? took : call;
+		start = nanoseconds();
+		for (int i = 0; i < turns; i++)
+			DTRACE_PROBE1(hot___nop, int, i);
+		took = (nanoseconds() - start) / turns;
+		nop = n == 0 || took < nop ? took : nop;
+	}
+	printf("took %ld %ld\n", call, nop);
 }
 
 int main(void)
@@ -72,7 +103,9 @@ int main(void)
 	puts("ready");
 	while (fgets(line, sizeof line, stdin)) {
 		n++;
-		if (line[0] != 'f') {
+		if (line[0] == 'h') {
+			hot(atoi(line + 1));
+		} else if (line[0] != 'f') {
 			run(n);
 		} else if ((child = fork()) == 0) {
 			run(n);
