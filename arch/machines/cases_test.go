@@ -280,9 +280,9 @@ func parseForm(s string) (arch.Form, error) {
 func (c *cases) reloc(value string) (r arch.Reloc, err error) {
 	var name string
 	words := strings.Fields(value)
-	implicit := len(words) == 3 && words[2] == "implicit"
+	implicit := len(words) >= 3 && words[2] == "implicit"
 	if implicit {
-		words[2] = "0"
+		words = append(slices.Delete(words, 2, 3), "0") // behind the addend, if there is one
 	}
 	if _, err = fmt.Sscan(strings.Join(words, " "), &name, &r.Offset, &r.Addend); err != nil {
 		return r, err
