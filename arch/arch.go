@@ -56,10 +56,13 @@ func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
 func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
 
 // Reloc is one relocation of a text section, without its symbol.
+//
+// What a machine returns may be Implicit and have an Addend as well, equal to that in the field: a
+// section whose relocations have addends (SHT_CREL) gets it from there.
 type Reloc struct {
 	Offset   uint64 // of the relocated field, from the start of the section
 	Type     uint32 // R_<machine>_*
-	Addend   int64  // 0 when Implicit
+	Addend   int64  // of an object's relocation, 0 when Implicit
 	Implicit bool   // SHT_REL: the addend is in the field itself
 }
 

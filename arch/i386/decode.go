@@ -7,20 +7,14 @@ import (
 	"sdtconvert/arch/internal/x86"
 )
 
-const (
-	fixNoPLT = "compile without -fno-plt"
-	fixCREL  = "compile without -Wa,--crel"
-)
+const fixNoPLT = "compile without -fno-plt"
 
 // Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
-// marked nops.
+// marked NOPs. Relocations have addends where clang writes them as SHT_CREL.
 func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	r := relocs[0]
-	switch {
-	case len(relocs) > 1:
+	if len(relocs) > 1 {
 		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
-	case !r.Implicit:
-		return arch.Site{}, arch.Refuse(fixCREL, "a relocation with an addend, which the ABI does not have")
 	}
 	switch elf.R_386(r.Type) {
 	case elf.R_386_PC32, elf.R_386_PLT32:

@@ -29,11 +29,11 @@ var mode = x86.New(x86.Mode{
 	LandingPad:  arch.Insn{Code: endbr32, Text: "endbr32"},
 })
 
-// jumpReloc returns the relocation of a jump to code of the same image. The addend is in
-// the field. Of the procedure linkage table, as R_386_PLT32 has it, nothing is wanted: its
+// jumpReloc returns the relocation of a jump to code of the same image. The field has the
+// addend too. Of the procedure linkage table, as R_386_PLT32 has it, nothing is wanted: its
 // entries may ask for the global offset table in a register.
 func jumpReloc(at uint64) arch.Reloc {
-	return arch.Reloc{Offset: at, Type: uint32(elf.R_386_PC32), Implicit: true}
+	return arch.Reloc{Offset: at, Type: uint32(elf.R_386_PC32), Addend: x86.EndAddend, Implicit: true}
 }
 
 // Disable has no forms of its own. No site has room for a load of a semaphore that runs

@@ -25,7 +25,7 @@ func loadSemaphore(semaphore string, returns []arch.Insn) []arch.Insn {
 		{Code: []byte{x86.OpCall, byte(len(load7) + length), 0, 0, 0}, Text: "call 1f"},
 		{
 			Code: load7, Text: "0: movzwl %s-0b(%eax), %eax", Symbol: semaphore,
-			Reloc: &arch.Reloc{Offset: loadField, Type: uint32(elf.R_386_PC32), Implicit: true},
+			Reloc: &arch.Reloc{Offset: loadField, Type: uint32(elf.R_386_PC32), Addend: loadField, Implicit: true},
 		},
 	}
 	code = append(code, returns...)

@@ -130,7 +130,11 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 		case others:
 			continue
 		case key == "words":
-			key, value = "code", words(t, m, value)
+			key, value = "code", numbers(t, value, 4, bigCode(m))
+		case key == "halfwords":
+			key, value = "code", numbers(t, value, 2, bigCode(m))
+		case key == "data" && line[0] == '\t':
+			key, value = "code", numbers(t, value, 4, m.Traits().ABIs[0].Data == elf.ELFDATA2MSB)
 		}
 		if err := c.add(line[0] == '\t', key, strings.TrimSpace(value)); err != nil {
 			t.Fatalf("%s:%d: %v", path, i+1, err)
@@ -141,19 +145,6 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 
 // packageOf returns the directory of a machine, which others may share.
 func packageOf(m arch.Machine) string { return reflect.TypeOf(m).PkgPath() }
-
-// words are numbers of 32 bits as the bytes of a machine.
-func words(t testing.TB, m arch.Machine, value string) string {
-	t.Helper()
-	b, err := unhex(value)
-	if err != nil || len(b)%4 != 0 {
-		t.Fatalf("%s are not words: %v", value, err)
-	}
-	for i := 0; m.Traits().ABIs[0].Data == elf.ELFDATA2LSB && i < len(b); i += 4 {
-		slices.Reverse(b[i : i+4])
-	}
-	return hex.EncodeToString(b)
-}
 
 var errUnknown = fmt.Errorf("is not known")
 
@@ -291,9 +282,9 @@ func parseForm(s string) (arch.Form, error) {
 func (c *cases) reloc(value string) (r arch.Reloc, err error) {
 	var name string
 	words := strings.Fields(value)
-	implicit := len(words) == 3 && words[2] == "implicit"
+	implicit := len(words) >= 3 && words[2] == "implicit"
 	if implicit {
-		words[2] = "0"
+		words = append(slices.Delete(words, 2, 3), "0") // behind the addend, if there is one
 	}
 	if _, err = fmt.Sscan(strings.Join(words, " "), &name, &r.Offset, &r.Addend); err != nil {
 		return r, err

@@ -3,6 +3,7 @@ package machines_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/arm"
 	"sdtconvert/arch/machines"
 )
+
+// eachOrder runs a test for each machine of the table, and for the same machines in files of
+// another byte order.
+func eachOrder(t *testing.T, test func(t *testing.T, m arch.Machine, c *cases)) {
+	each(t, test)
+	for _, m := range arm.Others {
+		t.Run(fmt.Sprint(m.Traits().Name, m.Traits().ABIs[0].Data, bigCode(m)), func(t *testing.T) { test(t, m, readCases(t, m)) })
+	}
+}
 
 // each runs a test for each machine of the table, with the machine's own cases.
 func each(t *testing.T, test func(t *testing.T, m arch.Machine, c *cases)) {
@@ -54,7 +65,7 @@ func (s *siteCase) mapped(text arch.Text) arch.Text {
 func asm(m arch.Machine, code []byte) string { return strings.Join(m.Disassemble(code, 0x1000), "; ") }
 
 func TestSitesAreFound(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		forms := map[arch.Form]bool{}
 		for _, s := range c.sites {
 			forms[s.form] = true
@@ -81,7 +92,7 @@ func TestSitesAreFound(t *testing.T) {
 
 // Only the whole of a site is one, with its own relocations and none besides.
 func TestSitesThatAreCutOffAreRefused(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
 			relocs := s.at(0x100)
 			for name, code := range map[string][]byte{"start": s.code[1:], "end": s.code[:len(s.code)-1], "all": nil} {
@@ -111,7 +122,7 @@ func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relo
 }
 
 func TestOthersAreRefused(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.refused) == 0 {
 			t.Error("the cases have none")
 		}
@@ -132,7 +143,7 @@ func found(code []byte, pc uint64, look func([]byte, uint64, func(at, to uint64)
 }
 
 func TestBranchesAndSlots(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.branches) == 0 || len(c.slots) == 0 {
 			t.Error("the cases have no branches, or no slots")
 		}
@@ -175,7 +186,7 @@ func (b *codeCase) wanted() map[uint64]uint64 {
 
 // The entries of procedure linkage tables lead back to where they begin.
 func TestEntriesOfLinkageTables(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.entries) == 0 {
 			t.Error("the cases have none")
 		}
@@ -202,7 +213,7 @@ func TestEntriesOfLinkageTables(t *testing.T) {
 }
 
 func TestJumps(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.jumps) == 0 {
 			t.Error("the cases have none")
 		}
@@ -228,7 +239,7 @@ func TestJumps(t *testing.T) {
 // Loads of semaphores are read with what stands around them or without, whole or not at
 // all, and nothing else is taken for one.
 func TestLoads(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.loads) == 0 {
 			t.Error("the cases have none")
 		}
@@ -260,7 +271,7 @@ func TestLoads(t *testing.T) {
 }
 
 func TestLive(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		if len(c.live) == 0 || len(c.dead) == 0 {
 			t.Error("the cases have nothing live, or nothing dead")
 		}
@@ -282,7 +293,7 @@ var kindNames = [arch.Kinds]string{arch.Probe: "probe", arch.Enabled: "enabled"}
 
 // Code is taken for disabled sites of the kinds that the cases name, and of no other.
 func TestCodeIsTakenForDisabled(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.taken {
 			var got []string
 			for k := range arch.Kinds {
@@ -299,7 +310,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 
 // What is not an instruction is shown as data.
 func TestCodeIsShown(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.shown {
 			if got := asm(m, l.code); got != l.want {
 				t.Errorf("% x is shown as %q, want %q", l.code, got, l.want)

@@ -39,7 +39,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 
 // eachDisabled calls check with each disabled form, between fillers.
 func eachDisabled(t *testing.T, check func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change)) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
 				for _, filler := range fillers {
@@ -90,7 +90,7 @@ func TestDisabledForms(t *testing.T) {
 
 // Text is no wider around a site than a plan reads it.
 func TestTheWindowIsEnough(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		window := m.Traits().Window
 		for _, s := range c.sites {
 			before, behind := s.relocs[0].Offset, uint64(len(s.code))-s.relocs[0].Offset
@@ -105,7 +105,7 @@ func TestTheWindowIsEnough(t *testing.T) {
 // armable of probe calls; with the return thunk, where the machine has one, each that
 // returns; and of is-enabled tests one for each length of a semaphore.
 func TestDisabledFormsAreComplete(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		has := map[string]bool{}
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
@@ -208,7 +208,7 @@ func TestDisabledFormsThatLoad(t *testing.T) {
 
 // The nop that is marked is what a call becomes, armable or not.
 func TestNopsAreDisabledCalls(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		var nops, calls []string
 		for _, s := range c.sites {
 			for _, d := range s.disabled {
@@ -232,7 +232,7 @@ func TestNopsAreDisabledCalls(t *testing.T) {
 // A site that was not converted is not a disabled one, but where disabled forms jump too, as
 // those of is-enabled tests do, and where nothing is to be disabled.
 func TestSitesAreNotDisabled(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, s := range c.sites {
 			text, off := placed(s.code, fillers[1])
 			if s.form == arch.Nop {

@@ -15,7 +15,7 @@ import (
 // A machine with helpers has a mark for them: one instruction, that is not part of any stub
 // and no breakpoint.
 func TestHelpersHaveAMark(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		mark := m.Traits().HelperMark
 		if len(mark.Code) == 0 || mark.Text == "" || mark.Reloc != nil || len(m.Disassemble(mark.Code, 0)) != 1 {
 			t.Fatalf("%+v is %q", mark, m.Disassemble(mark.Code, 0))
@@ -70,7 +70,7 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 
 // The return thunk is what gcc makes of it, of each machine that has one.
 func TestReturnThunksAreThoseOfGCC(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		thunk := m.Traits().ReturnThunk
 		if (thunk.Symbol == "") != (thunk.Code == nil) {
 			t.Fatalf("got %+v", thunk)

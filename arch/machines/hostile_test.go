@@ -72,7 +72,7 @@ func surviveDOF(t testing.TB, m arch.DOFMachine, text arch.Text, off uint64) {
 }
 
 func TestMachinesSurviveWhatTheyDoNotExpect(t *testing.T) {
-	each(t, func(t *testing.T, m arch.Machine, c *cases) {
+	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var known [][]byte
 		var types []uint32

@@ -41,7 +41,7 @@ func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) { return 
 // checkAddend compares a relocation's addend, which may be in the field at the end of code.
 func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {
 	got := r.Addend
-	if m.implicit() {
+	if r.Implicit && m.implicit() {
 		got = int64(Field(code))
 	}
 	if got != want {
@@ -50,7 +50,7 @@ func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {
 	return nil
 }
 
-// implicit reports whether the addends of relocations are in the fields.
+// implicit reports whether relocations may have their addends in the fields.
 func (m *Mode) implicit() bool { return m.Field != [FieldLen]byte{} }
 
 // Field returns what is in the last bytes of an instruction.

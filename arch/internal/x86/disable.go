@@ -124,7 +124,7 @@ func (m *Mode) nearestReturn(env arch.Env, end uint64) *int8 {
 	var near *int8
 	for _, r := range env.Returns {
 		jmp := env.Text.At(r.Offset-1, branchLen)
-		if jmp == nil || jmp[0] != OpJmp || r.Implicit != m.implicit() || m.checkAddend(jmp, r, EndAddend) != nil {
+		if jmp == nil || jmp[0] != OpJmp || m.checkAddend(jmp, r, EndAddend) != nil {
 			continue
 		}
 		distance := int64(r.Offset-1) - int64(end)

@@ -32,7 +32,7 @@ var family = []machine{
 		{Form: arch.Call, Register: true, Code: make([]byte, 4)}, {Form: arch.Tail, Register: true, Code: make([]byte, 3)},
 		{Form: arch.Tail, Register: true, Code: make([]byte, 4)},
 	}},
-	{i386.Machine{}, 32, []byte{0xfc, 0xff, 0xff, 0xff}, arch.Reloc{Type: uint32(elf.R_386_PC32), Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
+	{i386.Machine{}, 32, []byte{0xfc, 0xff, 0xff, 0xff}, arch.Reloc{Type: uint32(elf.R_386_PC32), Addend: -4, Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
 }
 
 func eachMachine(t *testing.T, test func(t *testing.T, m machine)) {

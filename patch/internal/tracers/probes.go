@@ -3,6 +3,7 @@ package tracers
 import (
 	"fmt"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/linkerset"
@@ -58,28 +59,46 @@ func (p *Probes) prototypes() (declared map[string][]lines.Parameter, fault erro
 	return p.declared, p.fault
 }
 
-// OmittedArgs returns which of a stub's arguments its notes leave out, "" for none. Only
-// debug information has such: other types are those of integers and pointers.
+// OmittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose
+// place no note can describe, and those behind it.
 func (p *Probes) OmittedArgs(s Stub) (string, error) {
 	known, err := p.probe(s.ID)
-	if err != nil || len(known.Args) > 0 {
+	if err != nil || len(known.Args) > 0 { // each is a word
 		return "", err
 	}
-	declared, _ := p.prototypes() // the warning is the Writer's
-	params := declared[s.Name]
-	for i, param := range params {
-		if param.Size != 0 {
-			continue
-		}
-		text := fmt.Sprintf("argument %d, %s", i+1, param.Other)
-		switch len(params) - i {
-		case 1:
-		case 2:
-			text += ", and the one behind it"
-		default:
-			text += ", and those behind it"
-		}
-		return text, nil
+	sizes, others := p.declaredSizes(s)
+	i := len(p.object.Machine.Traits().Operands(arch.Call, p.object.ABI().Data, sizes))
+	if i == len(sizes) {
+		return "", nil
 	}
-	return "", nil
+	what := others[i]
+	if sizes[i] != 0 {
+		what = fmt.Sprintf("an integer of %d bytes, in two registers", sizes[i])
+	}
+	text := fmt.Sprintf("argument %d, %s", i+1, what)
+	switch len(sizes) - i {
+	case 1:
+	case 2:
+		text += ", and the one behind it"
+	default:
+		text += ", and those behind it"
+	}
+	return text, nil
+}
+
+// declaredSizes returns the sizes of a stub's parameters in bytes, and of those with size 0 what they
+// are, as debug information or the user's prototypes declare them.
+func (p *Probes) declaredSizes(s Stub) (sizes []int, others []string) {
+	declarations, _ := p.prototypes() // the warning is the Writer's
+	if params, ok := declarations[s.Name]; ok {
+		for _, param := range params {
+			sizes, others = append(sizes, param.Size), append(others, param.Other)
+		}
+		return sizes, others
+	}
+	types, _ := declared(p.options.Prototypes, s, p.object.Machine)
+	for _, t := range types {
+		sizes, others = append(sizes, t.Size), append(others, "")
+	}
+	return sizes, others
 }
