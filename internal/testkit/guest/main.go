@@ -55,7 +55,7 @@ func mount() error {
 			return fmt.Errorf("%s: %w", fs[0], err)
 		}
 	}
-	return nil
+	return os.Symlink("/proc/self/fd", "/dev/fd") // for bpftrace
 }
 
 // report prints the result of a check.

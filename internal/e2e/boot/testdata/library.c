@@ -4,25 +4,25 @@
 
 #include "library.h"
 
-void __dtrace_probe_lib___call(int, long);
-void __dtrace_probe_lib___tail(int);
+void __dtrace_probe_lib___entered(int, long);
+void __dtrace_probe_lib___left(int);
 
 __attribute__((noinline)) static void tail(int n)
 {
-	WANT("lib:tail %d", 5 * n);
-	__dtrace_probe_lib___tail(5 * n);
+	WANT("lib:left %d", 5 * n);
+	__dtrace_probe_lib___left(5 * n);
 }
 
 void in_library(int n)
 {
-	WANT("lib:call %d %d", n, -n);
-	__dtrace_probe_lib___call(n, -n);
-	WANT("lib:nop %d %d", n, 9);
-	DTRACE_PROBE2(lib___nop, int, n, int, 9);
-	printf("guard %d\n", DTRACE_PROBE_ENABLED(lib___guarded) ? 1 : 0);
-	if (DTRACE_PROBE_ENABLED(lib___guarded)) {
-		WANT("lib:guarded");
-		DTRACE_PROBE(lib___guarded);
+	WANT("lib:entered %d %d", n, -n);
+	__dtrace_probe_lib___entered(n, -n);
+	WANT("lib:marked %d %d", n, 9);
+	DTRACE_PROBE2(lib___marked, int, n, int, 9);
+	printf("guard %d\n", DTRACE_PROBE_ENABLED(lib___tested) ? 1 : 0);
+	if (DTRACE_PROBE_ENABLED(lib___tested)) {
+		WANT("lib:tested");
+		DTRACE_PROBE(lib___tested);
 	}
 	tail(n);
 }

@@ -1,5 +1,6 @@
 /*
- * Probes of every form. Before it reaches a probe, the program prints the line that a tracer
+ * Probes of every form. No two have the same name: perf makes one event of a name, whatever the
+ * provider. Before it reaches a probe, the program prints the line that a tracer
  * has to print of it. Each line of input is a round; one with an f is a round of a child, one with an h measures.
  */
 #include <stdio.h>
@@ -33,8 +34,8 @@ __attribute__((noinline)) void branch(int n)
 /* Constants, registers, and what is in memory without optimisation. */
 __attribute__((noinline)) void nops(int n)
 {
-	WANT("nop:three %d %d %d", -n, 3 * n, 200 + n);
-	DTRACE_PROBE3(nop___three, int, -n, long, 3L * n, unsigned char, 200 + n);
+	WANT("nop:operands %d %d %d", -n, 3 * n, 200 + n);
+	DTRACE_PROBE3(nop___operands, int, -n, long, 3L * n, unsigned char, 200 + n);
 	WANT("nop:constants %d %d", 5, -7);
 	DTRACE_PROBE2(nop___constants, int, 5, short, -7);
 }
