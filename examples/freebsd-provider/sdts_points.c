@@ -241,14 +241,19 @@ sdts_points_load(struct sdts_file *f)
 	int n;
 
 	for (n = sdts_records(f->lf, &tp); n > 0; n--, tp++) {
+		if (!sdt_tracepoint_valid(tp->patchpoint, tp->target)) {
+			sdts_foreign++;
+			printf("sdts: %s: %#jx is no place for a tracepoint\n",
+			    f->lf->filename, (uintmax_t)tp->patchpoint);
+			continue;
+		}
 		s = &f->sites[f->n];
 		s->probe = tp->probe;
 		s->addr = (uint8_t *)tp->patchpoint;
 		s->target = tp->target;
 		s->form = &sdts_point_form;
 		memcpy(&s->expected, s->addr, sizeof(s->expected));
-		sdts_add(f, sdt_tracepoint_valid(tp->patchpoint, tp->target) &&
-		    sdts_is_disabled(s->addr));
+		sdts_add(f, sdts_is_disabled(s->addr));
 	}
 }
 
