@@ -133,7 +133,7 @@ func buildID(t *testing.T, image string) string {
 	return hex.EncodeToString(id)
 }
 
-// What descriptors tell of a program of which nothing else is left.
+// Descriptors alone give the functions of a program without symbols and unwind tables.
 func TestDescriptorsAlone(t *testing.T) {
 	m := toolchains.PPC64
 	tools.Need(t, m.Tools("gcc", "nm", "strip")...)
@@ -173,10 +173,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	defer f.Close()
 	index, code := f.Section(".ARM.exidx"), f.Section(".text")
-	data, err := os.ReadFile(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := disk.Read(t, image)
 	random, refused, found := rand.New(rand.NewPCG(1, 1)), 0, 0
 	for range 300 {
 		damaged := slices.Clone(data)

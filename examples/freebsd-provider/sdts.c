@@ -426,10 +426,7 @@ sdts_switch_tests(struct sdt_probe *probe, bool on)
 			s = &f->sites[k];
 			if (!s->form->test || s->probe != probe)
 				continue;
-			if (on && s->refs++ == 0)
-				sdts_arm(s);
-			else if (!on && --s->refs == 0)
-				sdts_disarm(s);
+			sdts_want(s, on);
 		}
 }
 

@@ -70,6 +70,7 @@ void	sdts_hash(struct sdts_site *);
 void	sdts_unhash(struct sdts_site *);
 void	sdts_arm(struct sdts_site *);
 void	sdts_disarm(struct sdts_site *);
+void	sdts_want(struct sdts_site *, bool);
 void	sdts_settle(void);
 bool	sdts_classify(struct sdts_site *, bool);
 void	sdts_take(struct sdts_site *);

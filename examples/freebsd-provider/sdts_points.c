@@ -453,12 +453,8 @@ sdts_change_jumps(const struct sdts_site *s, bool arm)
 
 	SLIST_FOREACH(f, &sdts_files, link)
 		for (j = f->jumps; j < f->jumps + f->njumps; j++) {
-			if (!sdts_within(s, (uintptr_t)j->addr))
-				continue;
-			if (arm && j->refs++ == 0)
-				sdts_arm(j);
-			else if (!arm && --j->refs == 0)
-				sdts_disarm(j);
+			if (sdts_within(s, (uintptr_t)j->addr))
+				sdts_want(j, arm);
 		}
 }
 

@@ -273,6 +273,17 @@ sdts_disarm(struct sdts_site *s)
 		sdts_foreign++;
 }
 
+/* Arms a site that several may want armed, for the first, or disarms it for the last. */
+void
+sdts_want(struct sdts_site *s, bool armed)
+{
+
+	if (armed && s->refs++ == 0)
+		sdts_arm(s);
+	else if (!armed && --s->refs == 0)
+		sdts_disarm(s);
+}
+
 static void
 sdts_nothing(void *arg __unused)
 {
