@@ -77,16 +77,29 @@ struct sdt_argtype {
 	struct sdt_probe *probe;
 };
 
-/* Which forms tracepoints and is-enabled tests have. */
-#if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && defined(__LP64__) &&			\
-    (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) || defined(__powerpc64__) ||		\
-     defined(__riscv) || defined(__s390x__))
-#ifndef SDT_CALLS
-#define SDT_NOPS_
+/*
+ * Which forms tracepoints and is-enabled tests have. SDT_NOPS_ is how many arguments a
+ * tracepoint may have that is a NOP; with more it is a call. i386 and arm have registers
+ * for one more than that wherever a tracepoint may stand. The NOP of Thumb-1 is
+ * shorter than a call, so tracepoints are calls there.
+ */
+#if defined(__linux__) && !defined(__KERNEL__) && __STDC_HOSTED__ && (defined(__i386__) || defined(__arm__) ||	\
+    (defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) ||		\
+    defined(__powerpc64__) || defined(__riscv) || defined(__s390x__))))
+#if defined(SDT_CALLS) || defined(SDT_DISABLE) || (defined(__thumb__) && !defined(__thumb2__))
+#elif defined(__i386__)
+#define SDT_NOPS_ 4
+#elif defined(__arm__)
+#define SDT_NOPS_ 6
+#else
+#define SDT_NOPS_ 8
 #endif
 #ifndef SDT_NO_SEMAPHORES
 #define SDT_SEMAPHORES_
 #endif
+#endif
+#ifndef SDT_NOPS_
+#define SDT_NOPS_ 0
 #endif
 
 /*
@@ -94,6 +107,9 @@ struct sdt_argtype {
  * are extended. A NOP takes integers and enumerations as they are, and words of all
  * others. Pointers stay pointers, or clang keeps each twice. Other types are errors, and
  * so is a number of 128 bits.
+ *
+ * Where a word has 32 bits, of a longer integer the lower half is the argument. i386 has
+ * a byte of its own in four registers only, so integers are at least an int there.
  */
 typedef __UINTPTR_TYPE__ sdt_word_;
 
@@ -112,11 +128,28 @@ template <class T> struct integer<T, true> {
 	typedef __underlying_type(T) type;
 };
 
-template <class T> __attribute__((always_inline)) inline typename integer<T>::type native(T value)
+template <class T> struct fitting {
+#ifdef __i386__
+	typedef decltype(+T()) type;
+#else
+	typedef T type;
+#endif
+};
+#if __SIZEOF_POINTER__ == 4
+template <> struct fitting<long long> {
+	typedef long type;
+};
+template <> struct fitting<unsigned long long> {
+	typedef unsigned long type;
+};
+#endif
+
+template <class T>
+__attribute__((always_inline)) inline typename fitting<typename integer<T>::type>::type native(T value)
 {
 	static_assert(__is_enum(T) || (sizeof(divides<T>(nullptr)) == 1 && !__is_class(T) && !__is_union(T) &&
 	    sizeof(T) <= sizeof(long long)), "an argument of a probe is an integer, an enumeration or a pointer");
-	return static_cast<typename integer<T>::type>(value);
+	return static_cast<typename fitting<typename integer<T>::type>::type>(value);
 }
 
 template <class T> __attribute__((always_inline)) inline T *native(T *value)
@@ -183,33 +216,70 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_LET_(n, x)											\
 	__extension__ __auto_type sdt_##n##_given_ = ((void)0, (x));					\
 	__extension__ __auto_type sdt_##n##_ = SDT_NATIVE_(sdt_##n##_given_);
-#define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: (v), char: (v),				\
-    signed char: (v), short: (v), int: (v), long: (v), long long: (v),					\
-    unsigned char: (v), unsigned short: (v), unsigned: (v), unsigned long: (v), unsigned long long: (v),	\
-    default: __builtin_choose_expr(sizeof(v) <= sizeof(int), (int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
+#define SDT_NATIVE_(v) __extension__ _Generic((v), _Bool: SDT_SMALL_(v), char: SDT_SMALL_(v),			\
+    signed char: SDT_SMALL_(v), short: SDT_SMALL_(v), int: (v), long: (v), long long: SDT_LONG_(long, v),	\
+    unsigned char: SDT_SMALL_(v), unsigned short: SDT_SMALL_(v), unsigned: (v), unsigned long: (v),		\
+    unsigned long long: SDT_LONG_(unsigned long, v),							\
+    default: __builtin_choose_expr(sizeof(v) <= sizeof(int) && !SDT_IS_POINTER_(v),			\
+	(int)SDT_WORD_(v), (const volatile void *)SDT_WORD_(v)))
+#ifdef __i386__
+#define SDT_SMALL_(v) ((int)SDT_WORD_(v))
+#else
+#define SDT_SMALL_(v) (v)
+#endif
+#if __SIZEOF_POINTER__ == 4
+#define SDT_LONG_(type, v) ((type)SDT_WORD_(v))
+#else
+#define SDT_LONG_(type, v) (v)
+#endif
+#define SDT_IS_POINTER_(v) (__builtin_classify_type(v) == __builtin_classify_type((void *)0))
 /* As tracers write a size: negative if the number is signed. Assembly negates it. */
 #define SDT_NEGATED_(v) (-(int)sizeof(v) * __extension__ _Generic((v), char: SDT_CHAR_,			\
     signed char: -1, short: -1, int: -1, long: -1, long long: -1, default: 1))
 #endif
 
-#if defined(SDT_NOPS_) && !defined(SDT_DISABLE)
+#if SDT_NOPS_ >= 4
+#define SDT_SITE_0 SDT_NOP_SITE_
+#define SDT_SITE_1 SDT_NOP_SITE_
+#define SDT_SITE_2 SDT_NOP_SITE_
+#define SDT_SITE_3 SDT_NOP_SITE_
+#define SDT_SITE_4 SDT_NOP_SITE_
 #define SDT_WORDS_0_()
 #define SDT_WORDS_1_(a) SDT_LET_(0, a)
 #define SDT_WORDS_2_(a, b) SDT_LET_(0, a) SDT_LET_(1, b)
 #define SDT_WORDS_3_(a, b, c) SDT_LET_(0, a) SDT_LET_(1, b) SDT_LET_(2, c)
 #define SDT_WORDS_4_(a, b, c, d) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d)
-#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
-#define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
-#define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
-#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
 #else
+#define SDT_SITE_0 SDT_CALL_SITE_
+#define SDT_SITE_1 SDT_CALL_SITE_
+#define SDT_SITE_2 SDT_CALL_SITE_
+#define SDT_SITE_3 SDT_CALL_SITE_
+#define SDT_SITE_4 SDT_CALL_SITE_
 #define SDT_WORDS_0_() SDT_NO_WORDS_
 #define SDT_WORDS_1_(a) (SDT_W_(a))
 #define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
 #define SDT_WORDS_3_(a, b, c) (SDT_W_(a), SDT_W_(b), SDT_W_(c))
 #define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
+#endif
+#if SDT_NOPS_ >= 6
+#define SDT_SITE_5 SDT_NOP_SITE_
+#define SDT_SITE_6 SDT_NOP_SITE_
+#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
+#define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
+#else
+#define SDT_SITE_5 SDT_CALL_SITE_
+#define SDT_SITE_6 SDT_CALL_SITE_
 #define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
 #define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
+#endif
+#if SDT_NOPS_ >= 8
+#define SDT_SITE_7 SDT_NOP_SITE_
+#define SDT_SITE_8 SDT_NOP_SITE_
+#define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
+#define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
+#else
+#define SDT_SITE_7 SDT_CALL_SITE_
+#define SDT_SITE_8 SDT_CALL_SITE_
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
 #endif
@@ -260,7 +330,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_DECLARE_(id) extern struct sdt_probe sdt##id[1]
 #endif
 
-#ifdef SDT_NOPS_
+#if SDT_NOPS_ > 0
 /*
  * Tracepoints that are NOPs: what a call of the stub is when it is
  * disabled, and a relocation that does nothing, but names the stub. That is weak, so
@@ -275,7 +345,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * say that it has no arguments. clang says nothing, and would load the array's address.
  */
 #ifdef __cplusplus
-#define SDT_DECLARE_STUBS_(id) extern "C" SDT_KIND_(__dtrace_probe##id) SDT_WEAK_;
+#define SDT_DECLARE_NOPS_(id) extern "C" SDT_KIND_(__dtrace_probe##id) SDT_WEAK_;
 #define SDT_LET_STUB_(id, n)
 #define SDT_NAME_(id, n) __dtrace_probe##id
 #else
@@ -291,8 +361,13 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #if defined(__x86_64__)
 #define SDT_NOP_ ".byte 0x0f,0x1f,0x44,0x00,0x00"
 #define SDT_ATT_(operands) "{" operands "|}"
+#elif defined(__i386__)
+#define SDT_NOP_ ".byte 0x3e,0x8d,0x74,0x26,0x00"
+#define SDT_ATT_(operands) "{" operands "|}"
 #else
-#if defined(__riscv)
+#if defined(__thumb__)
+#define SDT_NOP_ "nop.w"
+#elif defined(__riscv)
 #define SDT_NOP_ ".option push\n\t.option norvc\n\tnop\n\tnop\n\t.option pop"
 #elif defined(__s390x__)
 #define SDT_NOP_ "brcl 0,."
@@ -306,7 +381,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_PLACE_(n) "%" #n
 #endif
-#define SDT_CALL_(id, n, words) do {									\
+#define SDT_NOP_SITE_(id, n, words) do {								\
 	SDT_LET_STUB_(id, n) words									\
 	SDT_ASM_("8808:	" SDT_NOP_ "\n"									\
 	"\t.weak __dtrace_probe" #id "\n\t.hidden __dtrace_probe" #id "\n"				\
@@ -335,19 +410,30 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_OPERANDS_6_ SDT_OPERANDS_5_ SDT_OPERAND_(sdt_5_),
 #define SDT_OPERANDS_7_ SDT_OPERANDS_6_ SDT_OPERAND_(sdt_6_),
 #define SDT_OPERANDS_8_ SDT_OPERANDS_7_ SDT_OPERAND_(sdt_7_),
-#elif defined(__cplusplus)
-#define SDT_CALL_(id, n, words) do { __dtrace_probe##id words; } while (0)
-#define SDT_OVERLOAD_(id, n) void __dtrace_probe##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
-#define SDT_DECLARE_STUBS_(id)										\
+#endif
+
+#ifdef __cplusplus
+#define SDT_CALL_SITE_(id, n, words) do { __dtrace_call##id words; } while (0)
+#define SDT_OVERLOAD_(id, n) void __dtrace_call##id SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_
+#define SDT_DECLARE_CALLS_(id)										\
 	SDT_OVERLOAD_(id, 0); SDT_OVERLOAD_(id, 1); SDT_OVERLOAD_(id, 2);				\
 	SDT_OVERLOAD_(id, 3); SDT_OVERLOAD_(id, 4); SDT_OVERLOAD_(id, 5);				\
 	SDT_OVERLOAD_(id, 6); SDT_OVERLOAD_(id, 7); SDT_OVERLOAD_(id, 8);
 #else
-#define SDT_CALL_(id, n, words) do {									\
+#define SDT_CALL_SITE_(id, n, words) do {								\
 	extern void __dtrace_probe##id##_##n SDT_PARAMS_##n##_ __asm__("__dtrace_probe" #id) SDT_STUB_;	\
 	__dtrace_probe##id##_##n words;									\
 } while (0)
 #endif
+
+#if SDT_NOPS_ == 0
+#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_CALLS_(id)
+#elif SDT_NOPS_ < 8
+#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id) SDT_DECLARE_CALLS_(id)
+#else
+#define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id)
+#endif
+#define SDT_CALL_(id, n, words) SDT_JOIN_(SDT_SITE_, n)(id, n, words)
 
 #ifdef SDT_SEMAPHORES_
 /*

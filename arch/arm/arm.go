@@ -73,6 +73,7 @@ func (o order) traits() arch.Traits {
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
 			Stack:     &arch.Stack{Operand: "[sp, #%d]", Aligned: true},
+			Rename:    named, // clang writes r11 and r12; perf and libbpf read fp and ip alone
 		},
 		CharUnsigned: true,
 		Breakpoints: [][]byte{
@@ -91,6 +92,18 @@ func (o order) traits() arch.Traits {
 			UnwindIndex: elf.SHT_LOPROC + 1, UnwindSegment: elf.PT_LOPROC + 1, // PT_ARM_EXIDX
 		},
 	}
+}
+
+// named returns the name of a register that has one, as gcc writes it, for its number, and
+// other words as they are.
+func named(word string) string {
+	switch word {
+	case "r11":
+		return "fp"
+	case "r12":
+		return "ip"
+	}
+	return word
 }
 
 func (m Machine) Traits() *arch.Traits { return &traits[m.order] }

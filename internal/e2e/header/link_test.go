@@ -327,9 +327,6 @@ func TestMachines(t *testing.T) {
 			if m == toolchains.PPC64 || m == toolchains.PPC64LE {
 				nop.flags = append(nop.flags, "-fno-reorder-blocks") // which would make two of one site
 			}
-			if m == toolchains.I386 || m == toolchains.ARM {
-				nop = nop.stubbed() // the header makes calls there
-			}
 			for _, c := range []toolchain{nop, nop.stubbed()} {
 				c.need(t, m.Linker("bfd"))
 				exe, _ := c.link(t, way{linker: m.Linker("bfd"), mode: "-static", gc: true}, programSources)

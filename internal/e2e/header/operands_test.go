@@ -13,10 +13,10 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// sizes returns those of testdata/operands.c's arguments, negative where they are signed,
-// in the order of its probes. Bit-fields of gcc's C have types of their own: what fits
+// sizes returns those of the arguments of testdata/operands.c's NOPs, negative where they are
+// signed, in their order. Bit-fields of gcc's C have types of their own: what fits
 // into an int becomes one, and others are words. Comparisons are int in C.
-func sizes(compiler, language string) []string {
+func sizes(m *toolchains.Machine, compiler, language string) []string {
 	fields, comparison := "-4 4 1 -8", "-4"
 	if language == ".c" && !strings.Contains(compiler, "clang") {
 		fields = "-4 -4 1 8"
@@ -24,16 +24,42 @@ func sizes(compiler, language string) []string {
 	if language == ".cc" {
 		comparison = "1"
 	}
-	return []string{
+	all := []string{
 		"", fields, "-1 1 -2 2 -4 4 -8", "-4 -4 -4 -4 4 -8 8 8", "-8 8 1 -4 " + comparison, "8 8 8 8 8", "-4 -8 8 -2 1 -4",
 	}
+	narrow := strings.NewReplacer()
+	switch m { // where a longer one loses its upper half
+	case toolchains.I386:
+		narrow = strings.NewReplacer("8", "4", "-1", "-4", "-2", "-4", "1", "-4", "2", "-4")
+	case toolchains.ARM:
+		narrow = strings.NewReplacer("8", "4")
+	}
+	for i := range all {
+		all[i] = narrow.Replace(all[i])
+	}
+	return slices.DeleteFunc(all, func(sizes string) bool { return len(strings.Fields(sizes)) > mostOperands(m) })
+}
+
+// mostOperands returns how many arguments a NOP has at most: with more, a tracepoint is a call.
+func mostOperands(m *toolchains.Machine) int {
+	if most, few := map[*toolchains.Machine]int{toolchains.I386: 4, toolchains.ARM: 6}[m]; few {
+		return most
+	}
+	return 8
+}
+
+// isCall reports whether a probe of testdata/operands.c has more arguments than NOPs have.
+func isCall(m *toolchains.Machine, probe string) bool {
+	return mostOperands(m) < map[string]int{"more": 5, "pointers": 5, "constants": 6, "integers": 7, "eight": 8}[probe]
 }
 
 // where is how the operands of notes are written for each machine: numbers and registers,
 // which all tracers read.
 var where = map[string]*regexp.Regexp{
 	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
+	"arm":     regexp.MustCompile(`^(#-?\d+|r\d|r10|fp|ip|lr)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
+	"i386":    regexp.MustCompile(`^(\$-?\d+|%e[a-ds][xpi])$`),
 	"loong64": regexp.MustCompile(`^(-?\d+|\$r\d+)$`),
 	"ppc64":   regexp.MustCompile(`^(i-?\d+|\d+)$`),
 	"ppc64le": regexp.MustCompile(`^(i-?\d+|\d+)$`),
@@ -49,9 +75,6 @@ func TestOperands(t *testing.T) {
 	disk.Write(t, cxx, text)
 	all := product.New("machine", "compiler", "flags", "language")
 	for _, m := range toolchains.Machines {
-		if m == toolchains.I386 || m == toolchains.ARM {
-			continue // its tracepoints are calls
-		}
 		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
 			if m != toolchains.AMD64 && cc == toolchains.OldClang || m == toolchains.PPC64 && cc.Clang {
 				continue // clang's headers of the C library are not those of ppc64's first ABI
@@ -92,26 +115,29 @@ func checkOperands(t *testing.T, m *toolchains.Machine, compiler []string, sourc
 		last = operands
 		found = append(found, strings.Join(line, " "))
 	}
-	checkNotes(t, where[m.Name], object, found)
-	if want := sizes(compiler[0], language); !slices.Equal(found, want) {
+	checkNotes(t, m, object, found)
+	if want := sizes(m, compiler[0], language); !slices.Equal(found, want) {
 		t.Errorf("sizes are %q, not %q", found, want)
 	}
-	if want := constants(m); !slices.Contains(compiler, "-O0") && last != want {
+	if want := constants(m); !slices.Contains(compiler, "-O0") && m != toolchains.I386 && last != want {
 		t.Errorf("constants are %q, not %q", last, want)
 	}
 }
 
 // checkNotes compares the notes that a conversion makes with the sizes of the operands of
-// each tracepoint. Each operand has to be as tracers read them.
-func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []string) {
+// each NOP. Each operand has to be as tracers read them.
+func checkNotes(t *testing.T, m *toolchains.Machine, object string, sizes []string) {
 	converted := output(t, "noted.o", converter, "--stapsdt", object)
 	var found []string
 	for _, match := range noteArguments.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", converted), -1) {
+		if isCall(m, match[1]) {
+			continue
+		}
 		var line []string
-		for _, o := range strings.Fields(match[1]) {
+		for _, o := range strings.Fields(match[2]) {
 			size, place, _ := strings.Cut(o, "@")
-			if !readable.MatchString(place) {
-				t.Errorf("tracers do not read %q of the note with %q", o, match[1])
+			if !where[m.Name].MatchString(place) {
+				t.Errorf("tracers do not read %q of the note with %q", o, match[2])
 			}
 			line = append(line, size)
 		}
@@ -123,14 +149,39 @@ func checkNotes(t *testing.T, readable *regexp.Regexp, object string, sizes []st
 	}
 }
 
-// noteArguments is a line that readelf -n has for each note of a probe.
-var noteArguments = regexp.MustCompile(`(?m)^    Arguments: *(.*)$`)
+// noteArguments is what readelf -n has for each note of a probe.
+var noteArguments = regexp.MustCompile(`(?m)^    Name: (\w+)\n.*\n    Arguments: *(.*)$`)
 
 // constants returns the operands of the last probe of testdata/operands.c, which are in
 // registers without optimisation. Tracers read the last byte of a number of one byte.
 func constants(m *toolchains.Machine) string {
+	if m == toolchains.ARM {
+		return "-4@#5 -4@#-6 4@#7 -2@#-8 1@#-1 -4@#-7"
+	}
 	before := map[*toolchains.Machine]string{toolchains.AMD64: "$", toolchains.PPC64: "i", toolchains.PPC64LE: "i"}[m]
 	return strings.ReplaceAll("-4@#5 -8@#-6 8@#7 -2@#-8 1@#-1 -4@#-7", "#", before)
+}
+
+// TestFewRegisters compiles tracepoints where the machine with the fewest registers has
+// none to spare. A compiler that finds too few gives up.
+func TestFewRegisters(t *testing.T) {
+	all := product.New("machine", "compiler", "optimisation", "flag")
+	for _, m := range []*toolchains.Machine{toolchains.I386, toolchains.ARM} {
+		for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
+			compiler := strings.Join(m.CC(cc), " ")
+			for _, level := range []string{"-O0", "-O2", "-Os"} {
+				for _, flag := range []string{"-fno-pic", "-fPIC", "-fPIC -fno-omit-frame-pointer", "-fsanitize=undefined"} {
+					all.Add(compiler+level+flag, []string{m.Name, cc.Name, level, flag}, func(t *testing.T) {
+						t.Parallel()
+						m.Need(t)
+						tools.Need(t, m.CC(cc)[0])
+						compile(t, compiler, "registers.c", append(strings.Fields(flag), level, "-Wall", "-Werror")...)
+					})
+				}
+			}
+		}
+	}
+	all.Run(t)
 }
 
 // excluded is SHF_EXCLUDE, which package elf does not have.
@@ -149,9 +200,13 @@ func sdtOperands(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	word := 8
+	if f.Class == elf.ELFCLASS32 {
+		word = 4
+	}
 	var all []string
-	for len(data) > 8 {
-		operands, rest, ok := strings.Cut(string(data[8:]), "\x00")
+	for len(data) > word {
+		operands, rest, ok := strings.Cut(string(data[word:]), "\x00")
 		if !ok {
 			t.Fatalf("%s: an entry has no end", path)
 		}

@@ -32,9 +32,6 @@ func TestSemaphores(t *testing.T) {
 		}
 	}
 	for _, m := range toolchains.Foreign() {
-		if m == toolchains.I386 || m == toolchains.ARM {
-			continue // its tests are calls
-		}
 		addSemaphores(all, toolchain{m, toolchains.GCC, []string{"-O2"}}, way{linker: m.Linker("bfd"), mode: "-static"}, m.QEMU)
 	}
 	all.Run(t)

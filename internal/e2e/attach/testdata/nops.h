@@ -17,6 +17,16 @@
 #elif defined __aarch64__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nor"
+#elif defined __i386__
+#define NOPS_NOP ".byte 0x3e,0x8d,0x74,0x26,0x00"
+#define NOPS_OPERAND "nor"
+#elif defined __arm__
+#ifdef __thumb__
+#define NOPS_NOP "nop.w"
+#else
+#define NOPS_NOP "nop"
+#endif
+#define NOPS_OPERAND "nor"
 #elif defined __loongarch__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nr"

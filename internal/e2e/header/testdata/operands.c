@@ -28,7 +28,7 @@ struct fields {
 	int narrow : 3;
 	unsigned unsign : 5;
 	bool flag : 1;
-	long wide : 33;
+	long long wide : 33;
 };
 
 struct fields *operands_fields(struct fields *f);
