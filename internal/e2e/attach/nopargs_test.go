@@ -66,7 +66,7 @@ func TestNopsUnderGDB(t *testing.T) {
 // machines whose operands gdb knows in notes.
 func TestNopsUnderGDBRemotely(t *testing.T) {
 	all := product.New("machine", "compiler", "flags")
-	for _, gcc := range []compiler{arm64, ppc64, ppc64le, s390x} {
+	for _, gcc := range []compiler{arm, arm64, i386, ppc64, ppc64le, s390x} {
 		for _, c := range []compiler{gcc, {gcc.machine, toolchains.Clang}} {
 			for _, flags := range []string{"-O2", "-O0"} {
 				all.Add(c.machine.Name+"/"+c.cc.Name+flags, []string{c.machine.Name, c.cc.Name, flags}, func(t *testing.T) {

@@ -17,7 +17,7 @@ __attribute__((noinline)) static int nops_leaf(int n, unsigned char c)
 
 __attribute__((noinline)) static long nops_many(int a, long b, unsigned c, char *d)
 {
-	long on_stack[4] = { a, b, -7, 1L << 40 };
+	long on_stack[4] = { a, b, -7, 1L << (sizeof(long) == 8 ? 40 : 20) };
 
 	__asm__ volatile ("" :: "r" (on_stack) : "memory");
 	NOPS_PROBE6(six, "%d %ld %u %s %d %ld", a, b, c, d, nops_short, on_stack[3]);
