@@ -239,22 +239,22 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #endif
 
 #if SDT_NOPS_ >= 4
-#define SDT_SITE_0 SDT_NOP_SITE_
-#define SDT_SITE_1 SDT_NOP_SITE_
-#define SDT_SITE_2 SDT_NOP_SITE_
-#define SDT_SITE_3 SDT_NOP_SITE_
-#define SDT_SITE_4 SDT_NOP_SITE_
+#define SDT_SITE_0_ SDT_NOP_SITE_
+#define SDT_SITE_1_ SDT_NOP_SITE_
+#define SDT_SITE_2_ SDT_NOP_SITE_
+#define SDT_SITE_3_ SDT_NOP_SITE_
+#define SDT_SITE_4_ SDT_NOP_SITE_
 #define SDT_WORDS_0_()
 #define SDT_WORDS_1_(a) SDT_LET_(0, a)
 #define SDT_WORDS_2_(a, b) SDT_LET_(0, a) SDT_LET_(1, b)
 #define SDT_WORDS_3_(a, b, c) SDT_LET_(0, a) SDT_LET_(1, b) SDT_LET_(2, c)
 #define SDT_WORDS_4_(a, b, c, d) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d)
 #else
-#define SDT_SITE_0 SDT_CALL_SITE_
-#define SDT_SITE_1 SDT_CALL_SITE_
-#define SDT_SITE_2 SDT_CALL_SITE_
-#define SDT_SITE_3 SDT_CALL_SITE_
-#define SDT_SITE_4 SDT_CALL_SITE_
+#define SDT_SITE_0_ SDT_CALL_SITE_
+#define SDT_SITE_1_ SDT_CALL_SITE_
+#define SDT_SITE_2_ SDT_CALL_SITE_
+#define SDT_SITE_3_ SDT_CALL_SITE_
+#define SDT_SITE_4_ SDT_CALL_SITE_
 #define SDT_WORDS_0_() SDT_NO_WORDS_
 #define SDT_WORDS_1_(a) (SDT_W_(a))
 #define SDT_WORDS_2_(a, b) (SDT_W_(a), SDT_W_(b))
@@ -262,24 +262,24 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
 #endif
 #if SDT_NOPS_ >= 6
-#define SDT_SITE_5 SDT_NOP_SITE_
-#define SDT_SITE_6 SDT_NOP_SITE_
+#define SDT_SITE_5_ SDT_NOP_SITE_
+#define SDT_SITE_6_ SDT_NOP_SITE_
 #define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
 #define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
 #else
-#define SDT_SITE_5 SDT_CALL_SITE_
-#define SDT_SITE_6 SDT_CALL_SITE_
+#define SDT_SITE_5_ SDT_CALL_SITE_
+#define SDT_SITE_6_ SDT_CALL_SITE_
 #define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
 #define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
 #endif
 #if SDT_NOPS_ >= 8
-#define SDT_SITE_7 SDT_NOP_SITE_
-#define SDT_SITE_8 SDT_NOP_SITE_
+#define SDT_SITE_7_ SDT_NOP_SITE_
+#define SDT_SITE_8_ SDT_NOP_SITE_
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
 #else
-#define SDT_SITE_7 SDT_CALL_SITE_
-#define SDT_SITE_8 SDT_CALL_SITE_
+#define SDT_SITE_7_ SDT_CALL_SITE_
+#define SDT_SITE_8_ SDT_CALL_SITE_
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
 #endif
@@ -433,7 +433,7 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #else
 #define SDT_DECLARE_STUBS_(id) SDT_DECLARE_NOPS_(id)
 #endif
-#define SDT_CALL_(id, n, words) SDT_JOIN_(SDT_SITE_, n)(id, n, words)
+#define SDT_CALL_(id, n, words) SDT_SITE_##n##_(id, n, words)
 
 #ifdef SDT_SEMAPHORES_
 /*
