@@ -30,7 +30,7 @@ var (
 	inPlaceOption = &option{name: "in-place",
 		help: "convert the inputs themselves",
 		manual: `Convert the inputs themselves, which keep their times, and pass the linker
-its arguments unchanged.`}
+their own names.`}
 	noStubsOption = &option{name: "no-stubs",
 		help:   "do not add probe objects",
 		manual: `Add nothing to a final link.`}
