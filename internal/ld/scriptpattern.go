@@ -209,18 +209,11 @@ func (c *scriptCopier) link(in *linkInput) error {
 	return err
 }
 
-// excludeMore returns a change of a list of EXCLUDE_FILE that leaves out more files.
+// excludeMore returns a change of a list of EXCLUDE_FILE that leaves out more files. The
+// pattern stays: even a plain name also leaves out members of archives that have it.
 func (c *scriptCopier) excludeMore(p line.Pattern, missing []comparedFile) ([]edit, error) {
-	keep := !c.dialect.Exact(p)
-	var words []string
-	if keep {
-		words = append(words, p.Text)
-		if p.Quoted {
-			words[0] = quoted(p.Text)
-		}
-	}
 	more, err := c.exclusions(missing)
-	return []edit{{p.Span, strings.Join(append(words, more...), " ")}}, err
+	return []edit{{line.Span{Start: p.Span.End, End: p.Span.End}, " " + strings.Join(more, " ")}}, err
 }
 
 // excludeFrom returns a change of the sections behind a pattern that leaves out files.
