@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestDescribeNamesKindAndForm(t *testing.T) {
@@ -20,9 +21,7 @@ func TestDescribeNamesKindAndForm(t *testing.T) {
 		"probe call": "call", "probe tail": "tail", "probe cond": "cond-tail",
 		"enabled call": "isenabled", "enabled tail": "isenabled-tail", "enabled cond": "isenabled-cond-tail",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestRefusalSaysWhatWasMetAndWhatToDo(t *testing.T) {
@@ -144,8 +143,6 @@ func TestArgumentsInRegistersAndOnTheStack(t *testing.T) {
 		{&pairs, arch.Call, elf.ELFDATA2LSB, []int{1, 2, 4}, []string{"r0", "r1"}},
 		{&big, arch.Call, elf.ELFDATA2MSB, []int{4, 4, 8, 1}, []string{"%r2", "164(%r15)", "168(%r15)", "183(%r15)"}},
 	} {
-		if diff := cmp.Diff(c.want, c.traits.Operands(c.form, c.data, c.sizes)); diff != "" {
-			t.Errorf("%v: %s", c.sizes, diff)
-		}
+		expect.Equal(t, c.want, c.traits.Operands(c.form, c.data, c.sizes), "%v", c.sizes)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,9 +25,7 @@ func TestProcessEnds(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}
-	if err := running.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, running.Process.Kill())
 	// Wait without reaping: then it is a zombie, and its number is not reused.
 	for range 1000 {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", running.Process.Pid))

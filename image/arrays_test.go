@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -19,15 +20,11 @@ import (
 func words(t *testing.T, im image.Image, section string) (all []image.Range, refs []image.Ref) {
 	t.Helper()
 	all, err := im.Arrays(section)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, r := range all {
 		for off := uint64(0); off < r.Size; off += 8 {
 			ref, err := im.Word(r.Start.Add(off))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			refs = append(refs, ref)
 		}
 	}
@@ -81,7 +78,7 @@ func withoutDynamic(t *testing.T, path string) string {
 		}
 	}
 	path = filepath.Join(t.TempDir(), "kernel")
-	disk.Must(t, os.WriteFile(path, data, 0o600))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 

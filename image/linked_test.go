@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -108,7 +109,7 @@ func withoutSections(t *testing.T, path string) string {
 	clear(shoff) // e_shoff
 	clear(shnum) // e_shnum, e_shstrndx
 	path = filepath.Join(t.TempDir(), "stripped")
-	disk.Must(t, os.WriteFile(path, data, 0o600))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -234,9 +235,7 @@ func checkStripped(t *testing.T, whole, stripped image.Image) {
 	t.Helper()
 	for section := range names {
 		ranges, err := whole.Arrays(section)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, r := range ranges {
 			for off := uint64(0); off < r.Size; off += 8 {
 				want, err1 := whole.Word(r.Start.Add(off))

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -34,7 +35,7 @@ func TestObject(t *testing.T) {
 					return // its addends are implicit already
 				}
 				implicit := path + ".rel"
-				disk.Must(t, os.WriteFile(implicit, withImplicitAddends(t, path), 0o600))
+				expect.OK(t, os.WriteFile(implicit, withImplicitAddends(t, path), 0o600))
 				if !m.Relaxes { // where fields have two relocations
 					checkObject(t, open(t, implicit), word)
 				}
@@ -132,7 +133,7 @@ func TestNoAddress(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "a.o")
 	asm := filepath.Join(directory, "a.s")
-	disk.Must(t, os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600))
+	expect.OK(t, os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600))
 	tools.Output(t, "gcc", "-c", "-o", path, asm)
 	im := open(t, path)
 	all, err := im.Arrays("set")

@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -40,9 +41,7 @@ func untilReady(t *testing.T, p *tools.Program) process {
 func (p process) open(t *testing.T) *image.Process {
 	t.Helper()
 	im, err := image.OpenProcess(p.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { im.Close() })
 	return im
 }
@@ -92,9 +91,7 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 func checkField(t *testing.T, p *image.Process, m *image.Module, section string, n, want uint64) {
 	t.Helper()
 	all, err := p.Arrays(section)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	read, size := p.Word, uint64(8)
 	if section == "sdt_instances_rel" {
 		read, size = p.Distance, 4
@@ -140,9 +137,7 @@ func checkFileOffset(t *testing.T, p *image.Process, a image.Addr) {
 		return
 	}
 	want, err := p.Bytes(a, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := p.Module(a.Offset).Object.ReadFile(int64(off), 4)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is offset %#x of its file: % x, %v, want % x", p.Place(a), off, got, err, want)
@@ -197,9 +192,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 	}
 	m := found[0]
 	data, err := p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
@@ -233,13 +226,9 @@ func TestProcessFiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "lib.so")
-			if err := copyOver(lib, path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, copyOver(lib, path))
 			running := start(t, program, path)
-			if err := tt.change(path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, tt.change(path))
 			p := running.open(t)
 			m := p.Module(header0(t, running.out))
 			if m == nil || !strings.HasPrefix(m.Note, tt.note) || tt.note == "" && m.Note != "" {
@@ -283,7 +272,7 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(arrays) != 1 {
 		t.Fatal(arrays, err)
 	}
-	disk.Must(t, os.Remove(lib))
+	expect.OK(t, os.Remove(lib))
 	p.ReopenByPath()
 	got := p.Module(want.Start)
 	if got == nil || got.Source != image.FromMemory || got.Base != want.Base || got.Start != want.Start || got.End != want.End ||
@@ -295,8 +284,6 @@ func TestProcessMemory(t *testing.T) {
 		t.Fatalf("%v, %v, want %v", found, err, arrays)
 	}
 	ref, err := p.Word(arrays[0].Start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	checkName(t, p, "sdt_own", ref.Addr)
 }

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // tiny is a shared library for amd64 in one segment, without section headers.
@@ -102,9 +103,7 @@ func openBytes(data []byte) (image.Image, error) {
 
 func TestTiny(t *testing.T) {
 	im, err := openBytes(newTiny().bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all, err := im.Arrays("set")
 	want := image.Range{Name: "set", Start: image.Addr{Offset: tinyWords}, Size: 16, Writable: true}
 	if err != nil || len(all) != 1 || all[0] != want {
@@ -197,9 +196,7 @@ func firstError(data []byte) error {
 // TestOutside reads where there is nothing, or nothing but zeros.
 func TestOutside(t *testing.T) {
 	im, err := openBytes(newTiny().bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	at := func(addr uint64) image.Addr { return image.Addr{Offset: addr} }
 	for _, tt := range []struct {
 		addr, n uint64

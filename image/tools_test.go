@@ -7,24 +7,21 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
 func source(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return path
 }
 
 func open(t testing.TB, path string) image.Image {
 	t.Helper()
 	im, err := openErr(tools.OpenELF(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return im
 }
 

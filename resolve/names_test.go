@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -19,9 +20,7 @@ func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
 	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := range syms.Len() {
 		if s := syms.At(i); s.Name == name && s.Defined() {
 			if o.Type == elf.ET_REL {
@@ -92,9 +91,7 @@ func TestEqualNames(t *testing.T) {
 		o := tools.OpenELF(t, path)
 		table := tableOf(t, path, nowhere)
 		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var files []string
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -127,9 +124,7 @@ func TestUniqueNames(t *testing.T) {
 	o := tools.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
 	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := range syms.Len() {
 		s := syms.At(i)
 		if !strings.Contains(s.Name, ".__uniq.") {
@@ -155,9 +150,7 @@ func TestLocalLabels(t *testing.T) {
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
 		o, table := tools.OpenELF(t, object), tableOf(t, object, nowhere)
 		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		seen := 0
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -179,13 +172,9 @@ func TestLocalLabels(t *testing.T) {
 func TestThumb(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
 	table, err := resolve.New(o, nowhere)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	seen := 0
 	for i := range syms.Len() {
 		s := syms.At(i)
@@ -212,14 +201,10 @@ func TestThumb(t *testing.T) {
 func TestDescriptorsInAnObject(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
 	table, err := resolve.New(o, nowhere)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	opd := objects.Section(t, o, ".opd")
 	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	found := make(map[int]bool)
 	for sec := range o.Sections {
 		for off := range o.Sections[sec].Size {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -69,9 +70,7 @@ func truthOf(t *testing.T, path string) []bounds {
 			continue
 		}
 		data, err := o.Data(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var all []bounds
 		for at := 0; at+8 <= len(data); at += 8 {
 			from := func(field int) uint64 { // a distance from the field

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/resolve"
 )
@@ -24,9 +25,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	data := objects.Read(t, "none.amd64-gcc12-O2.o")
 	o := objects.Open(t, data)
 	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var sections [4]int
 	for i := 1; i <= 3; i++ {
 		flags := elf.SHF_ALLOC | elf.SHF_EXECINSTR
@@ -43,9 +42,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	}
 	result := objects.Save(t, e, data)
 	functions, err := resolve.New(objects.Open(t, result), resolve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return functions, sections
 }
 
@@ -144,18 +141,14 @@ func TestSectionsDoNotMix(t *testing.T) {
 func TestLookupGivesTheSymbol(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, base))
 	functions, err := resolve.New(o, resolve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := objects.Section(t, o, ".text.own")
 	f, ok := functions.Lookup(text, 8)
 	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
 		t.Errorf("got %+v, %v", f, ok)
 	}
 	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if s := syms.At(f.Symbol); s.Name != "forms_own" {
 		t.Errorf("symbol %d is %q", f.Symbol, s.Name)
 	}
@@ -174,9 +167,7 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 			t.Fatalf("%s: %v", file.Name, err)
 		}
 		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		byCode := make(map[int][]elfreloc.Symbol)
 		for i := range syms.Len() {
 			if s := syms.At(i); s.Type == elf.STT_FUNC {

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -29,9 +30,7 @@ func TestNoSectionHeaders(t *testing.T) {
 			functions := listFunctions(t, m, image)
 			o := withoutSections(t, image)
 			without, err := resolve.New(o, nowhere)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, f := range functions {
 				if g, ok := without.Lookup(0, f.start); slices.Contains(exported, f.name) && !strings.HasPrefix(f.name, "asm") &&
 					(!ok || !isUnnamed(f, g, unnamedSource(m))) {
@@ -41,9 +40,7 @@ func TestNoSectionHeaders(t *testing.T) {
 			opts := nowhere
 			opts.Dynsym = loaderSymbols(t, image, o)
 			table, err := resolve.New(o, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			// Where there are descriptors, only the headers tell.
 			checkUnnamed(t, functions, table, unnamedSource(m), machines.Lookup(o.ABI()).Traits().Descriptors == "")
 		})
@@ -71,17 +68,11 @@ func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Sym
 	t.Helper()
 	f := disk.OpenELF(t, image)
 	entries, err := f.Section(".dynsym").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	names, err := f.Section(".dynstr").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	symbols, err := o.MakeSymbols(entries, names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return symbols
 }
 
@@ -148,13 +139,9 @@ func TestWarnings(t *testing.T) {
 			opts := opts
 			opts.Warn = func(err error) { warnings = append(warnings, err.Error()) }
 			o, err := elfreloc.Open(bytes.NewReader(imageData), int64(len(imageData)), "image")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			table, err := resolve.New(o, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			table.Lookup(0, 0) // which no symbol holds
 			if got := strings.Join(warnings, "\n"); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
 				t.Errorf("warnings %q, want %q", got, c.want)
@@ -181,9 +168,7 @@ func dynamicAddress(t *testing.T, data []byte, name string) uint64 {
 	t.Helper()
 	f := disk.ELF(t, data)
 	symbols, err := f.DynamicSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, s := range symbols {
 		if s.Name == name {
 			return s.Value

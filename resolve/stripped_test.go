@@ -2,7 +2,6 @@ package resolve_test
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -119,7 +119,7 @@ func installByID(t *testing.T, m *toolchains.Machine, image, root string) string
 	t.Helper()
 	id := buildID(t, image)
 	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
-	disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path)
 	return path
 }
@@ -167,11 +167,7 @@ func TestDamagedIndex(t *testing.T) {
 	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
 	image := filepath.Join(t.TempDir(), "image")
 	tools.Must(t, m.Tool("gcc"), append([]string{"-s", "-o", image}, objects...)...)
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	index, code := f.Section(".ARM.exidx"), f.Section(".text")
 	data := disk.Read(t, image)
 	random, refused, found := rand.New(rand.NewPCG(1, 1)), 0, 0
@@ -181,15 +177,11 @@ func TestDamagedIndex(t *testing.T) {
 			damaged[index.Offset+random.Uint64N(index.Size)] ^= byte(1 << random.IntN(8))
 		}
 		o, err := elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		opts := nowhere
 		opts.Warn = func(error) { refused++ }
 		table, err := resolve.New(o, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for address := code.Addr; address < code.Addr+code.Size; address += 6 {
 			g, ok := table.Lookup(0, address)
 			if ok && g.From == resolve.Exidx {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -18,9 +19,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
 	}
 	table, err := resolve.New(tools.OpenELF(t, path), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return table
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
@@ -20,9 +21,7 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 	const start = 0x200
 	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, GOT: f.got, Register: f.register, Code: unhex(t, f.code)}
 	c, err := Machine{}.Disable(site, k, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
 }
 
@@ -81,9 +80,7 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 			Site: site, New: unhex(t, c.new), Record: 0x40, Target: arch.TargetTest,
 			Reloc: arch.Reloc{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, want, got)
 		got.New[3] = 0x20 // as linked
 		text := arch.Text{Code: got.New, Start: 0x40}
 		if back, ok := (Machine{}).Disabled(text, 0x40, arch.Enabled); !ok || !back.Register || len(back.Code) != len(site.Code) {
@@ -102,8 +99,6 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()
 	c, err := Machine{}.Disable(s, k, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // form is one way to reach a stub and its disabled forms, in hex.
@@ -89,9 +90,7 @@ func allForms() []form {
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b
 }
 
@@ -143,9 +142,7 @@ func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 			}
 			site := arch.Site{Offset: 0x40, Form: f.form, Register: true, Code: unhex(t, f.code)}
 			got := mustDisable(t, site, k.kind, arch.Env{Armable: k.armable})
-			if diff := cmp.Diff(arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got); diff != "" {
-				t.Errorf("%s: %s", f.name, diff)
-			}
+			expect.Equal(t, arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got, "%s", f.name)
 			if asm := decodeAsm(t, got.New); asm != k.asm {
 				t.Errorf("%s: the disabled form is %s, want %s", f.name, asm, k.asm)
 			}

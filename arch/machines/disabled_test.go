@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // disable disables a site between fillers, as a case says.
@@ -72,9 +73,7 @@ func TestDisabledForms(t *testing.T) {
 		if d.low != nil {
 			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
 		}
-		if diff := cmp.Diff(want, c); diff != "" {
-			t.Errorf("%s: %s", d.name, diff)
-		}
+		expect.Equal(t, want, c, "%s", d.name)
 		if len(c.New) != len(s.code) {
 			t.Errorf("%s: %d bytes for %d", d.name, len(c.New), len(s.code))
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // What DisableDOF makes of a site is found again at its relocation, and nothing of it
@@ -42,9 +43,7 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 		t.Errorf("%s is a disabled form before it is one: %+v", s.name, site)
 	}
 	site, err := d.Decode(text, s.at(off))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	change, err := d.DisableDOF(site, k)
 	if err != nil {
 		if !errors.As(err, new(*arch.Refusal)) {

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -130,9 +131,7 @@ func formBytes(t *testing.T, list string) []byte {
 			word = "0xff"
 		}
 		n, err := strconv.ParseUint(word, 0, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		b = append(b, byte(n))
 	}
 	return b

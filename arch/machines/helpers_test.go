@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -62,9 +63,7 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 		t.Fatalf("no section %s", section)
 	}
 	data, err := s.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 

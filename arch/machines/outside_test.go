@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // exceptions are where something of one machine is named outside of its directory, with
@@ -74,9 +75,7 @@ func named(t *testing.T, path string, packages, words []string) map[string]token
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := map[string]token.Position{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		what := ""

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -65,9 +64,7 @@ func TestStubs(t *testing.T) {
 			}
 			insns := m.Stub(stub)
 			code, relocs := codeOf(insns)
-			if diff := cmp.Diff(s.code, code); diff != "" {
-				t.Errorf("%s: %s", s.name, diff)
-			}
+			expect.Equal(t, s.code, code, "%s", s.name)
 			if got := asm(m, code); s.asm != "" && got != s.asm {
 				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
 			}
@@ -172,9 +169,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	f := disk.OpenELF(t, object)
 	section := f.Section(".text")
 	got, err := section.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want, relocs := codeOf(m.Stub(stub))
 	for i := range relocs {
 		if relocs[i].Implicit { // the assembler's have it in the code alone
@@ -184,15 +179,11 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	if n := len(want); n < len(got) && uint64(len(got)-n) < section.Addralign {
 		got = got[:n] // clang fills some sections up to their alignment
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%+v, %q: %s", stub, text.String(), diff)
-	}
+	expect.Equal(t, want, got, "%+v, %q", stub, text.String())
 	found := []arch.Reloc(nil)
 	o := tools.OpenELF(t, object)
 	sections, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, rs := range sections {
 		if o.Sections[rs.Target].Name == ".text" {
 			found = append(found, readRelocs(t, o, rs)...)
@@ -201,7 +192,5 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 			}
 		}
 	}
-	if diff := cmp.Diff(relocs, found); diff != "" {
-		t.Errorf("%+v: %s", stub, diff)
-	}
+	expect.Equal(t, relocs, found, "%+v", stub)
 }

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all []arch.Reloc) {
@@ -20,9 +21,7 @@ func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all
 		all = append(all, arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 

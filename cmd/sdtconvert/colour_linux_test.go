@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // openTerminal returns both ends of a pseudo-terminal.
@@ -21,12 +22,8 @@ func openTerminal(t *testing.T) (outer, terminal *os.File) {
 	}
 	t.Cleanup(func() { outer.Close() })
 	n, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudo-terminals here: %v", err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -32,7 +32,7 @@ exit "$STATUS"
 // Links that run at once in one process do not know of each other.
 func TestLinksAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	disk.Must(t, os.WriteFile("linker", []byte(recorder), 0o777))
+	expect.OK(t, os.WriteFile("linker", []byte(recorder), 0o777))
 	probes := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	const links = 4
 	var all sync.WaitGroup

@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Absolute paths count from the current directory, or from the one that the objects share.
 func TestDirectoryOfAliases(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, c := range []struct {
 		objects []string
 		want    string

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // TestScripts runs the scripts of testdata/script, in which $OBJS is the
@@ -22,9 +24,7 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	objs, err := filepath.Abs("../../testdata/objs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,

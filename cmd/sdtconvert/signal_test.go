@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // interruptible is a run that has begun to write a file into a directory, and what it has
@@ -44,9 +45,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 	large := filepath.Join(t.TempDir(), "large")
 	disk.Write(t, large, make([]byte, input.LoadMax+1))
 	in, err := input.Open(large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { in.Close() })
 	draft := r.files.Draft(filepath.Join(r.directory, "out"), in, []elfreloc.Section{{Size: 100}})
 	t.Cleanup(draft.Discard)
@@ -59,9 +58,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 // left is how many files there are in the directory.
 func (r *interruptible) left(t *testing.T) int {
 	entries, err := os.ReadDir(r.directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return len(entries)
 }
 

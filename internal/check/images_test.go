@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -219,9 +220,7 @@ func TestUnanchoredSite(t *testing.T) {
 func (b *build) overwrite(name, address string, code []byte) {
 	b.Helper()
 	at, err := strconv.ParseUint(address, 0, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	f := disk.OpenELF(b, b.path(name))
 	data := disk.Read(b, b.path(name))
 	for _, p := range f.Progs {
@@ -400,9 +399,7 @@ void _start(long n) { SDT_PROBE1(kernel, , , hit, n); }
 func (b *build) brandFreeBSD(name string) {
 	b.Helper()
 	f, err := os.OpenFile(b.path(name), os.O_WRONLY, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI); err != nil {
 		b.Fatal(err)

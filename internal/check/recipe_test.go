@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -99,8 +100,8 @@ func TestRecipes(t *testing.T) {
 	r := &recipe{t, t.TempDir(), string(page)}
 	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
 		path := filepath.Join(r.directory, name)
-		disk.Must(t, os.Mkdir(filepath.Dir(path), 0o777))
-		disk.Must(t, os.Symlink(converter, path))
+		expect.OK(t, os.Mkdir(filepath.Dir(path), 0o777))
+		expect.OK(t, os.Symlink(converter, path))
 	}
 	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
 	r.write("CMakeLists.txt", project)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // pages returns the documents in Markdown, by their paths from the module's directory.
@@ -17,9 +18,7 @@ func pages(t *testing.T) []string {
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/results/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root(), pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all = append(all, found...)
 	}
 	if len(all) < 15 {
@@ -53,9 +52,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	for _, page := range pages(t) {
 		text := disk.Read(t, page)
 		directory, err := filepath.Rel(root(), filepath.Dir(page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, path := range named(string(text), directory) {
 			count++
 			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {

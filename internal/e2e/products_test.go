@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,9 +25,7 @@ func productTables(t *testing.T) map[string][][]string {
 		if os.IsNotExist(err) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all[directory] = lines
 	}
 	return all
@@ -68,9 +67,7 @@ func sumUp(t *testing.T, tables map[string][][]string) string {
 		for _, line := range tables[directory] {
 			for i := 2; i < len(line); i++ {
 				n, err := strconv.Atoi(line[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				sum[i] += n
 				total[i] += n
 			}
@@ -90,9 +87,7 @@ func summary(name string, products int, sum []int) string {
 func TestProductsAreOfTests(t *testing.T) {
 	for directory, lines := range productTables(t) {
 		files, err := filepath.Glob(tools.Root(directory, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		var source strings.Builder
 		for _, file := range files {
 			text := disk.Read(t, file)

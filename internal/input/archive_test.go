@@ -13,7 +13,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -33,9 +33,7 @@ func contents(t testing.TB, src *input.Source) []byte {
 func openArchive(t testing.TB, data []byte) *input.Archive {
 	t.Helper()
 	a, err := open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return a
 }
 
@@ -153,9 +151,7 @@ func TestMembersAreLent(t *testing.T) {
 		again = append(again, src.Again())
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, f := range files {
 		if !bytes.Equal(loaded[i], f.Data) {
 			t.Fatalf("%s was loaded, and has other bytes by now", f.Name)
@@ -212,7 +208,7 @@ func TestCutOffArchives(t *testing.T) {
 func thinDirectory(t *testing.T, archive []byte, files ...objects.File) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "directory")
-	disk.Must(t, os.Mkdir(directory, 0o777))
+	expect.OK(t, os.Mkdir(directory, 0o777))
 	for _, f := range files {
 		write(t, filepath.Join(directory, f.Name), f.Data)
 	}
@@ -235,9 +231,7 @@ func each(t *testing.T, path string, o input.Options) (got []string) {
 		got = append(got, strings.ReplaceAll(text, filepath.Dir(path)+string(filepath.Separator), ""))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return got
 }
 
@@ -261,7 +255,7 @@ func TestThinArchivesStayInTheirDirectory(t *testing.T) {
 	outside := named("../outside.txt", []byte("two"))
 	link := named("link.txt", []byte("two"))
 	path := thinDirectory(t, archives.Thin(a, outside, link), a, outside)
-	disk.Must(t, os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)))
+	expect.OK(t, os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)))
 	got := each(t, path, input.Options{})
 	for i, name := range map[int]string{1: outside.Name, 2: link.Name} {
 		if !strings.HasPrefix(got[i], "thin.a("+name+"): "+archive.ErrOutside.Error()) || !strings.HasSuffix(got[i], "; --follow-thin takes it") {

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // A pipe without a writer is refused at once.
 func TestPipesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Mkfifo(path, 0o666))
 	wantNoFile(t, path, "not a regular file")
 }

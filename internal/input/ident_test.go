@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -17,9 +18,7 @@ func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
 	path := filepath.Join(t.TempDir(), "file")
 	disk.Write(t, path, data)
 	f, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	return f.Source().Ident()
 }

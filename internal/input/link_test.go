@@ -8,7 +8,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -55,19 +55,17 @@ func TestDistinct(t *testing.T) {
 		write(t, at(name), []byte(name))
 	}
 	for link, to := range map[string]string{"c": "a", "d": "c", "e": "none", "sub": "."} {
-		disk.Must(t, os.Symlink(to, at(link)))
+		expect.OK(t, os.Symlink(to, at(link)))
 	}
-	disk.Must(t, os.Link(at("a"), at("hard")))
-	disk.Must(t, os.MkdirAll(at("other/sub"), 0o777))
+	expect.OK(t, os.Link(at("a"), at("hard")))
+	expect.OK(t, os.MkdirAll(at("other/sub"), 0o777))
 	write(t, at("other/a"), []byte("another"))
-	disk.Must(t, os.Symlink("other/sub", at("link")))
+	expect.OK(t, os.Symlink("other/sub", at("link")))
 	behind := directory + "/link/../a" // which is other/a
 	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
 	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
 	got, err := input.Distinct(given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	wantLines(t, got, want...)
 	for other, same := range map[string]bool{"a": true, "c": true, "sub/a": true, "b": false, "hard": false, "gone": false} {
 		if is, err := input.SamePath(at("a"), at(other)); err != nil || is != same {

@@ -16,7 +16,7 @@ import (
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/replace"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestDropPrerequisite(t *testing.T) {
@@ -42,9 +42,7 @@ func TestDropPrerequisite(t *testing.T) {
 				}
 				text = text[n:]
 			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, d.Close())
 			if out.String() != want {
 				t.Errorf("%q in pieces of %d: %q, want %q", in, size, out.String(), want)
 			}
@@ -74,11 +72,9 @@ func TestRewrite(t *testing.T) {
 		{"across rule", strings.Repeat("x", maxHeld-3) + " /tmp/x1/stubs.o y", strings.Repeat("x", maxHeld-3) + " y", true},
 	} {
 		file := filepath.Join(t.TempDir(), "report")
-		disk.Must(t, os.WriteFile(file, []byte(c.text), 0o640))
+		expect.OK(t, os.WriteFile(file, []byte(c.text), 0o640))
 		before, _ := os.Stat(file)
-		if err := preparedFor().rewrite(&replace.Writer{}, file, c.makefile); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, preparedFor().rewrite(&replace.Writer{}, file, c.makefile))
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %.300q, want %.300q, %v", c.name, got, c.want, err)
@@ -98,23 +94,17 @@ func TestMemoryOfRewrite(t *testing.T) {
 	const size = 64 << 20
 	file := filepath.Join(t.TempDir(), "out.map")
 	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	w, lines := bufio.NewWriter(f), 0
 	for n := 0; n < size; lines++ {
 		was, _ := w.WriteString(" .text          0x0000000000401000       0x12 /tmp/x1/w/a.o\n")
 		n += was
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Flush())
 	f.Close()
 	for _, makefile := range []bool{false, true} {
 		if peak := peakHeap(func() {
-			if err := preparedFor().rewrite(&replace.Writer{}, file, makefile); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, preparedFor().rewrite(&replace.Writer{}, file, makefile))
 		}); peak > 16<<20 {
 			t.Errorf("%d MB of memory for a report of %d MB", peak>>20, size>>20)
 		}

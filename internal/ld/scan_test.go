@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -105,9 +106,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 			continue
 		}
 		converted, err := objects.Assemble(out, file.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		count++
 		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
 			path := filepath.Join(dir, name)
@@ -174,7 +173,7 @@ func TestScannedOnce(t *testing.T) {
 func TestLibraryOfMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, object string) {
-		disk.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o777))
 		disk.Write(t, name, objects.Read(t, object))
 	}
 	write("arm/libx.a", "calls.arm64-gcc12-O2.o")

@@ -17,6 +17,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -45,9 +46,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	sent := &signals{}
 	s := newSession(sent.process(temp, nil))
 	file, err := s.write("file", []byte("text"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := s.makePlaces([]string{"a/b.o"}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ func TestSignalToLinker(t *testing.T) {
 	t.Chdir(t.TempDir())
 	temp := t.TempDir()
 	disk.Write(t, "a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
-	disk.Must(t, os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777))
+	expect.OK(t, os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777))
 	sent, out := &signals{}, &bytes.Buffer{}
 	p := sent.process(temp, out)
 	go func() {

@@ -6,16 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Each path has a place of its own, within the temporary directory, that ends as the path
 // does, so that patterns of scripts choose the copy too.
 func TestPlaces(t *testing.T) {
 	temp, err := newTempDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer temp.remove()
 	files := map[string]string{}
 	for _, path := range []string{
@@ -23,13 +21,11 @@ func TestPlaces(t *testing.T) {
 		"/b.o", "//b.o", "/link/b.o", "/../b.o", "b.o/c.o", "/x/crtbegin.o", "x/libfoo.a", "0", "0/b.o", "a b\\1.o",
 	} {
 		place, err := temp.place(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if !strings.HasSuffix(place, "/"+strings.TrimPrefix(path, "/")) {
 			t.Errorf("%s: the copy is called %s", path, place)
 		}
-		disk.Must(t, os.WriteFile(place, []byte(path), 0o600))
+		expect.OK(t, os.WriteFile(place, []byte(path), 0o600))
 		real, err := filepath.EvalSymlinks(place)
 		if err != nil || !strings.HasPrefix(real, temp.path+"/") || real != filepath.Clean(place) {
 			t.Errorf("%s: the copy is in %s, %v", path, real, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -25,9 +26,7 @@ func refuse(t *testing.T) func(error) {
 func open(t *testing.T, path string, o Options) Space {
 	t.Helper()
 	s, err := OpenFile(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -35,9 +34,7 @@ func open(t *testing.T, path string, o Options) Space {
 func find(t *testing.T, s Space, text string) *Address {
 	t.Helper()
 	a, err := Find(s, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return a
 }
 
@@ -91,9 +88,7 @@ func TestFindInAProcess(t *testing.T) {
 		t.Skip("processes can be looked at on Linux only")
 	}
 	s, err := OpenProcess(os.Getpid(), Options{Warn: func(error) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer s.Close()
 	want := fmt.Sprintf("process %d: 0x1: is in no file that is loaded", os.Getpid())
 	if _, err := Find(s, "1"); err == nil || err.Error() != want {
@@ -103,9 +98,7 @@ func TestFindInAProcess(t *testing.T) {
 	runtime.Callers(1, pc[:])
 	a := find(t, s, fmt.Sprintf("%#x", pc[0]))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if a.Object != self || a.FileOffset == "" || a.Base == "" {
 		t.Errorf("%+v, want one of %s", a, self)
 	}
@@ -125,7 +118,7 @@ func stripped(t *testing.T) (whole, image string) {
 	directory := t.TempDir()
 	path := func(name string) string { return filepath.Join(directory, name) }
 	disk.Write(t, path("program.c"), program)
-	disk.Must(t, os.Mkdir(path(".debug"), 0o777))
+	expect.OK(t, os.Mkdir(path(".debug"), 0o777))
 	debug := path(".debug/stripped.debug")
 	tools.Output(t, "gcc", "-g", "-O2", "-Wl,--build-id=none", "-o", path("whole"), path("program.c"))
 	tools.Output(t, "objcopy", "--only-keep-debug", path("whole"), debug)
@@ -180,15 +173,11 @@ func TestForeignDebugFile(t *testing.T) {
 	whole, image := stripped(t)
 	debug := filepath.Join(filepath.Dir(image), ".debug", "stripped.debug")
 	file, err := os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := file.WriteString("x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, file.Close())
 	var warnings []string
 	s := open(t, image, Options{Lines: true, Warn: func(err error) { warnings = append(warnings, err.Error()) }})
 	if a := find(t, s, address(t, whole, "hidden")); a.Source != "" || a.Function == "hidden" {

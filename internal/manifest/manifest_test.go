@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
@@ -23,13 +24,9 @@ func described(t *testing.T) []*manifest.Object {
 	var all []*manifest.Object
 	files := objects.NewScratch(t)
 	for _, file := range objects.Committed(t, 1<<20) {
-		if err := files.Write(file.Data); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, files.Write(file.Data))
 		in, err := input.Open(files.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		o := manifest.New(file.Name)
 		opts := patch.DefaultOptions()
 		object, err := in.Source().Relocatable(opts.Names)
@@ -52,17 +49,13 @@ func written(t *testing.T, all []*manifest.Object) []byte {
 	for _, o := range all {
 		w.Add(o)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return text.Bytes()
 }
 
 func read(t *testing.T, text []byte) (all []*manifest.Object) {
 	t.Helper()
-	if err := manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }))
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestPathsStayAsTheyAreWritten(t *testing.T) {
@@ -32,19 +33,17 @@ func TestPathsStayAsTheyAreWritten(t *testing.T) {
 // Each path leads to the file that the system opens.
 func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, name := range []string{"a", "other/a", "other/sub/a"} {
 		os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777)
 		disk.Write(t, filepath.Join(root, name), name)
 	}
 	for link, to := range map[string]string{"link": "other/sub", "file": "link/../a", "away": root} {
-		disk.Must(t, os.Symlink(to, filepath.Join(root, link)))
+		expect.OK(t, os.Symlink(to, filepath.Join(root, link)))
 	}
 	// The shell says in $PWD by which path it has come here.
 	t.Setenv("PWD", root+"/link")
-	disk.Must(t, os.Chdir(root+"/link"))
+	expect.OK(t, os.Chdir(root+"/link"))
 	t.Cleanup(func() { os.Chdir(root) })
 	for _, path := range []string{"a", "../a", "../../a", "../../link/../a", "../../file", "../../away/link/a", root + "/link/../a"} {
 		text := disk.Read(t, path)

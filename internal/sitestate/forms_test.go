@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -284,8 +285,6 @@ func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
 	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return o, im
 }

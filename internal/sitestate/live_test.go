@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -142,9 +143,7 @@ func checkStates(t *testing.T, name, path string, names patch.Names, want string
 	for i := range entries {
 		e := &entries[i]
 		got, err := r.StateOf(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		state := sitestate.Disabled
 		if _, ok := im.Machine().Branch(sitestate.CodeAround(im, e.Site), e.Site.Offset); ok {
 			state = want

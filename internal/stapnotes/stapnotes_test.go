@@ -18,6 +18,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -62,13 +63,9 @@ func linked(t testing.TB, m *toolchains.Machine, l toolchains.Linker, mode strin
 func opened(t testing.TB, name string, data []byte) (*elfreloc.Object, image.Image) {
 	t.Helper()
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return o, im
 }
 
@@ -134,13 +131,9 @@ func TestSystem(t *testing.T) {
 	tools.Need(t, "readelf")
 	for _, pattern := range []string{"/usr/bin/python3.1?", "/usr/bin/stap", "/usr/lib/*/libstdc++.so.6.*", "/usr/lib/postgresql/*/bin/postgres"} {
 		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, path := range paths {
-			if diff := cmp.Diff(readelf(t, path), shown(notesOf(t, path))); diff != "" {
-				t.Errorf("%s: %s", path, diff)
-			}
+			expect.Equal(t, readelf(t, path), shown(notesOf(t, path)), "%s", path)
 		}
 	}
 }
@@ -229,7 +222,7 @@ func TestPrelink(t *testing.T) {
 	m := toolchains.AMD64
 	before := linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC))
 	after := filepath.Join(t.TempDir(), "moved")
-	disk.Must(t, os.WriteFile(after, moved(t, disk.Read(t, before), 0x20), 0o777))
+	expect.OK(t, os.WriteFile(after, moved(t, disk.Read(t, before), 0x20), 0o777))
 	old, got := notesOf(t, before), notesOf(t, after)
 	probes := tools.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", after)
 	for i, n := range got {

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -40,13 +41,9 @@ func validateSARIF(t *testing.T, data []byte) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if err := schema.Validate(v); err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
@@ -55,9 +52,7 @@ func validateSARIF(t *testing.T, data []byte) {
 func TestSARIF(t *testing.T) {
 	for _, r := range []*Report{sampleReport(), {}} {
 		var out bytes.Buffer
-		if err := (sarif{}).Write(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, (sarif{}).Write(&out, r))
 		validateSARIF(t, out.Bytes())
 	}
 	// What comes of real objects, with and without lines.
@@ -70,14 +65,10 @@ func TestSARIF(t *testing.T) {
 		t.Errorf("looked at %v: %v", r.Files, r.Errors)
 	}
 	var out bytes.Buffer
-	if err := (sarif{}).Write(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (sarif{}).Write(&out, r))
 	validateSARIF(t, out.Bytes())
 	var log sarifLog
-	if err := json.Unmarshal(out.Bytes(), &log); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(out.Bytes(), &log))
 	run := log.Runs[0]
 	if len(run.Results) < 3 {
 		t.Errorf("%d results", len(run.Results))
@@ -90,9 +81,7 @@ func TestSARIF(t *testing.T) {
 	// The validator is one: it does not take this.
 	c := jsonschema.NewCompiler()
 	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	v, _ := jsonschema.UnmarshalJSON(strings.NewReader(`{"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]}`))
 	if schema.Validate(v) == nil {
 		t.Error("a driver without a name is valid")
@@ -103,9 +92,7 @@ func TestSARIF(t *testing.T) {
 // the escapes.
 func TestGitHub(t *testing.T) {
 	var out bytes.Buffer
-	if err := (gitHub{}).Write(&out, sampleReport()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (gitHub{}).Write(&out, sampleReport()))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if want := len(check.Rules) + 3; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
@@ -157,9 +144,7 @@ func TestPathsOfCheckouts(t *testing.T) {
 	}
 	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
 	var forGitHub, forSARIF bytes.Buffer
-	if err := errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)))
 	for _, file := range []string{"src/a.c", "build/a.o"} {
 		if !strings.Contains(forGitHub.String(), "file="+file+",") || !strings.Contains(forSARIF.String(), `"uri": "`+file+`"`) {
 			t.Errorf("no %s in\n%s%s", file, &forGitHub, &forSARIF)
@@ -174,9 +159,7 @@ func TestFindingsAreLines(t *testing.T) {
 		{Rule: check.LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
 	}}
 	var out bytes.Buffer
-	if err := (text{}).Write(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (text{}).Write(&out, r))
 	if n := strings.Count(out.String(), "\n"); n != 3 {
 		t.Errorf("%d lines:\n%s", n, &out)
 	}
@@ -196,9 +179,7 @@ func TestFormats(t *testing.T) {
 	}
 	write := func(f Format, r *Report) string {
 		var out bytes.Buffer
-		if err := f.Write(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.Write(&out, r))
 		return out.String()
 	}
 	const hostile = "x\n::error::y\r\n\x1b[31m\"'<%0A\xff"

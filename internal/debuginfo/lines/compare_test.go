@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func compare(t *testing.T, b build, s *subject) {
@@ -109,9 +110,7 @@ func compareFunctions(t *testing.T, object, image *subject) {
 func functions(t *testing.T, s *subject) map[string]elfreloc.Symbol {
 	t.Helper()
 	syms, err := s.o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	found := make(map[string]elfreloc.Symbol)
 	for i := range syms.Len() {
 		if sym := syms.At(i); sym.Type == elf.STT_FUNC && sym.Defined() {

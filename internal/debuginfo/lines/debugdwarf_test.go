@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Go's own reader of DWARF says the same of every byte of code: its rows, all of
@@ -19,9 +20,7 @@ import (
 // of an object debug/elf relocates every section from 0.
 func TestImagesAgreeWithDebugDWARF(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.elf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(files) == 0 {
 		t.Fatal("no images")
 	}
@@ -34,9 +33,7 @@ func compareDebugDWARF(t *testing.T, image *subject) {
 	t.Helper()
 	f := disk.OpenELF(t, image.path)
 	data, err := f.DWARF()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	oracles := readUnits(t, data)
 	known, inlined := 0, 0
 	for _, s := range f.Sections {
@@ -87,9 +84,7 @@ func readUnits(t *testing.T, data *dwarf.Data) (all []*oracle) {
 	r := data.Reader()
 	for {
 		unit, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if unit == nil {
 			return all
 		}
@@ -129,9 +124,7 @@ func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, fil
 	t.Helper()
 	for {
 		entry, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if entry == nil || entry.Tag == 0 {
 			return
 		}
@@ -148,9 +141,7 @@ func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, fil
 func (o *oracle) addScope(t *testing.T, data *dwarf.Data, entry *dwarf.Entry, files []*dwarf.LineFile, parent int) int {
 	t.Helper()
 	ranges, err := data.Ranges(entry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(ranges) == 0 {
 		return parent
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -109,9 +110,7 @@ func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
 func TestNamesInAnotherFile(t *testing.T) {
 	tools.Need(t, "as", "ld")
 	source, err := filepath.Abs("testdata/alt.s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	directory := t.TempDir()
 	run(t, directory, "as", source, "-o", "alt.o")
 	run(t, directory, "ld", "-e", "f", "alt.o", "-o", "alt")

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 )
@@ -27,9 +28,7 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 
 func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
 	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if s := got.Lookup(objects.Section(t, o, ".text"), 0); s != "" {
 		t.Errorf("got %q", s)
 	}
@@ -37,9 +36,7 @@ func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
 
 func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-g.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := objects.Section(t, o, ".text")
 	for _, c := range []struct {
 		section int
@@ -58,9 +55,7 @@ func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 func TestBrokenDebugInformationIsAnError(t *testing.T) {
 	data := objects.Read(t, "none.amd64-gcc12-g.o")
 	o, _, err := table(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	info := o.Sections[objects.Section(t, o, ".debug_info")]
 	failed := 0
 	for off := range info.Size {
@@ -94,22 +89,16 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 		"locals.loong64-clang19-g.o", "locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
 	} {
 		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		o, got, err := table(t, objects.Read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, current, n := objects.Section(t, o, ".text"), "", 0
 		for line := range strings.Lines(string(out)) {
 			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
 				current = filepath.Base(strings.TrimSpace(row))
 			} else if m := codeRow.FindStringSubmatch(line); m != nil && current != "" {
 				off, err := strconv.ParseUint(m[1], 16, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				s := filepath.Base(got.Lookup(text, off))
 				if s == "." {
 					continue // objdump repeats the line before for what has none

@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -42,13 +43,9 @@ func open(t testing.TB, path string) *subject {
 	t.Helper()
 	data := disk.Read(t, path)
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	table, err := lines.New(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return &subject{path, o, table}
 }
 
@@ -75,9 +72,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 			}
 		} else if m := instruction.FindStringSubmatch(line); m != nil {
 			offset, err := strconv.ParseUint(m[1], 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			found[section] = append(found[section], place{index, offset})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -184,7 +184,7 @@ func TestLink(t *testing.T) {
 	b.write("main.c", program)
 	b.write("linker", "#!/bin/sh\necho \"$@\" >words\nexec ld \"$@\"\n")
 	wrapper := filepath.Join(t.TempDir(), "ld")
-	disk.Must(t, os.Symlink(converter, wrapper))
+	expect.OK(t, os.Symlink(converter, wrapper))
 	link := func(name string) {
 		linked := *b
 		linked.Env = []string{"SDTCONVERT_LD=" + b.path("linker")}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -139,9 +140,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	tools.Need(t, "gcc", "distcc", "distccd", "cp")
 	b = newBuild(t)
 	public, err := os.MkdirTemp("", "sdtconvert-distcc-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(public) })
 	launcher = filepath.Join(public, "sdtconvert-cc")
 	b.must("cp", converter, launcher)
@@ -151,14 +150,10 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	server := exec.Command("distccd", "--no-detach", "--daemon", "--allow", "127.0.0.1", "--listen", "127.0.0.1", "--port", port,
 		"--enable-tcp-insecure", "--log-stderr", "--log-level=info", "--jobs", "2")
 	out, err := os.Create(b.path("log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer out.Close()
 	server.Dir, server.Stderr, server.Env = b.Directory, out, append(os.Environ(), "TMPDIR="+public)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Signal(os.Interrupt)
 		server.Wait()
@@ -177,9 +172,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }

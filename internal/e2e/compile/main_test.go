@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -39,7 +40,7 @@ func newBuild(t *testing.T) *build {
 
 func newBuildIn(t *testing.T, directory string) *build {
 	t.Helper()
-	disk.Must(t, os.CopyFS(directory, os.DirFS(sources)))
+	expect.OK(t, os.CopyFS(directory, os.DirFS(sources)))
 	return &build{tools.Command{Directory: directory}, t}
 }
 
@@ -59,13 +60,13 @@ func (b *build) read(name string) string {
 
 func (b *build) write(name, text string) {
 	b.t.Helper()
-	disk.Must(b.t, os.WriteFile(b.path(name), []byte(text), 0o777))
+	expect.OK(b.t, os.WriteFile(b.path(name), []byte(text), 0o777))
 }
 
 func (b *build) remove(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		disk.Must(b.t, os.RemoveAll(b.path(name)))
+		expect.OK(b.t, os.RemoveAll(b.path(name)))
 	}
 }
 

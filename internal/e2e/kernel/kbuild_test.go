@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -84,10 +85,8 @@ func (m modules) read(t *testing.T, name string) string {
 func (m modules) write(t *testing.T, makefile string) {
 	t.Helper()
 	include, err := filepath.Abs("../../../include")
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk.Must(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
+	expect.OK(t, err)
+	expect.OK(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
 	// Without the directory's name in the debug information, the two have the same.
 	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.directory + "=.\n"
 	disk.Write(t, m.path("Kbuild"), makefile)
@@ -103,9 +102,7 @@ func (m modules) try(target string, variables ...string) (string, error) {
 func (m modules) must(t *testing.T, target string, variables ...string) string {
 	t.Helper()
 	out, err := m.try(target, variables...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return out
 }
 
@@ -190,7 +187,7 @@ func (m modules) checkIncremental(t *testing.T) {
 		old := m.times(t)
 		if step.touched != "" {
 			now := time.Now()
-			disk.Must(t, os.Chtimes(m.path(step.touched), now, now))
+			expect.OK(t, os.Chtimes(m.path(step.touched), now, now))
 		}
 		m.must(t, "modules")
 		var made []string
@@ -216,14 +213,10 @@ func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
 	entries, err := os.ReadDir(m.directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		times[e.Name()] = info.ModTime()
 	}
 	return times
@@ -263,11 +256,11 @@ func (m modules) checkSigned(t *testing.T) {
 // checkFailure has the conversion fail.
 func (m modules) checkFailure(t *testing.T) {
 	failing := t.TempDir()
-	disk.Must(t, os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777))
+	expect.OK(t, os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777))
 	t.Setenv("PATH", failing+":"+os.Getenv("PATH"))
 	for source, object := range map[string]string{"sender.c": "sender.o", "post_main.c": "post.o"} {
 		now := time.Now().Add(time.Minute)
-		disk.Must(t, os.Chtimes(m.path(source), now, now))
+		expect.OK(t, os.Chtimes(m.path(source), now, now))
 		if out, err := m.try("modules"); err == nil || !strings.Contains(out, "refused") {
 			t.Errorf("make goes on: %v\n%s", err, out)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -62,12 +62,10 @@ func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	root := t.TempDir()
 	directory := filepath.Join(root, "examples/freebsd-kmod")
 	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
-		disk.Must(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
+		expect.OK(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
 	}
 	mk, err := filepath.Abs("testdata/mk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	target := strings.Replace(machine, "amd64", "x86_64", 1) + "-unknown-freebsd14"
 	return kmod{directory, []string{"-C", directory, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
 		"CTFCONVERT=echo is made: ", "CC=clang-" + version + " --target=" + target, "LD=ld.lld-" + version,
@@ -87,13 +85,11 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 	}
 	calls := k.calls(t)
 	for _, object := range objects {
-		disk.Must(t, os.Remove(k.path(object)))
+		expect.OK(t, os.Remove(k.path(object)))
 	}
 	k.checkFailure(t)
 	out, err := k.try("-j4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if slices.Contains(k.bmake, "MK_CTF=yes") && strings.Count(out, "\nis made: coffee.o") != 1 {
 		t.Errorf("ctfconvert is not run: %s", out)
 	}
@@ -167,9 +163,7 @@ func onlySection(t *testing.T, headers, name string) (address, size uint64) {
 func number(t *testing.T, hex string) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(hex, 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return n
 }
 
@@ -199,7 +193,7 @@ func (k kmod) checkIncremental(t *testing.T) {
 		t.Errorf("nothing has changed: %v\n%s", err, out)
 	}
 	later := time.Now().Add(time.Minute)
-	disk.Must(t, os.Chtimes(k.path("cup.c"), later, later))
+	expect.OK(t, os.Chtimes(k.path("cup.c"), later, later))
 	out, err := k.try()
 	if err != nil || strings.Contains(out, "-o coffee.o") || !strings.Contains(out, "--layout freebsd cup.o") {
 		t.Errorf("a source has changed: %v\n%s", err, out)

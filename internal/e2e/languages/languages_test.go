@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -129,7 +130,7 @@ func (s *section) run(t *testing.T, steps string) {
 	directory := t.TempDir()
 	for name, text := range s.files {
 		path := filepath.Join(directory, name)
-		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		disk.Write(t, path, text)
 	}
 	steps = strings.ReplaceAll(steps, installed, wrappers)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,9 +25,9 @@ func TestClang(t *testing.T) {
 		enter(t, l.Path)
 		for _, clang := range []string{toolchains.OldLLVM("clang"), toolchains.LLVM("clang")} {
 			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/ld."+l.Family, "-o", "program", "main.c", "sub/second.c")
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 			tools.Must(t, clang, "-O2", "-B"+wrappers, l.Use(), "-o", "program", "main.c", "sub/second.c")
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 		}
 	}
 }
@@ -52,7 +53,7 @@ func TestMake(t *testing.T) {
 		disk.Write(t, "Makefile", makefile)
 		args := []string{"-j8", "all", "LD=" + wrappers + "/ld", "LDFLAGS=" + flags, "SHARED=-shared"}
 		tools.Must(t, "make", args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		again := untouched(t, "program", "main.o", "sub/second.o")
 		if out := tools.Must(t, "make", args...); !strings.Contains(out, "Nothing to be done") {
 			t.Errorf("make again: %s", out)
@@ -67,7 +68,7 @@ func TestMake(t *testing.T) {
 		if out := tools.Must(t, "make", args...); strings.Contains(out, "main.c") || !strings.Contains(out, "second.c") {
 			t.Errorf("make after a change: %s", out)
 		}
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }
 
@@ -99,7 +100,7 @@ func TestCMake(t *testing.T) {
 		tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release")
 		os.Unsetenv("LDFLAGS") // it is remembered
 		tools.Must(t, "cmake", "--build", "build")
-		expect(t, "build/program", both)
+		checkOutput(t, "build/program", both)
 		if names := tools.Output(t, "nm", noPlugins, "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
 			t.Errorf("libthird.so: %s", names)
 		}
@@ -118,7 +119,7 @@ func TestNinjaInPlace(t *testing.T) {
 		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
 	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 	tools.Must(t, "cmake", "--build", "build")
-	expect(t, "build/program", both)
+	checkOutput(t, "build/program", both)
 	if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
 		t.Errorf("ninja again: %s", out)
 	}
@@ -146,7 +147,7 @@ func TestMeson(t *testing.T) {
 		tools.Must(t, "meson", "setup", "build")
 		os.Unsetenv("LDFLAGS")
 		tools.Must(t, "ninja", "-C", "build")
-		expect(t, "build/program", both)
+		checkOutput(t, "build/program", both)
 		if out := tools.Must(t, "ninja", "-C", "build"); !strings.Contains(out, "no work to do") {
 			t.Errorf("ninja again: %s", out)
 		}
@@ -176,13 +177,13 @@ func TestGo(t *testing.T) {
 		for _, file := range []string{"main.c", "defined.c", "plain.c"} {
 			os.Remove(file)
 		}
-		disk.Must(t, os.Rename("sub/second.c", "second.c"))
+		expect.OK(t, os.Rename("sub/second.c", "second.c"))
 		// Each package with C in it is linked once by itself, to see what it lacks: so
 		// the compiler is told for all links, and not with -extldflags for the last.
 		t.Setenv("CGO_LDFLAGS", flags)
 		t.Setenv("CGO_ENABLED", "1")
 		tools.Must(t, "go", "build", "-o", "program", "-ldflags=-linkmode=external -extld=gcc", ".")
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }
 

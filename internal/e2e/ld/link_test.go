@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,7 +26,7 @@ func TestObjects(t *testing.T) {
 			args = append(args, "-Wl,--cref")
 		}
 		gcc(t, l, args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		check()
 		for _, report := range []string{"program.map", "program.d"} {
 			text := read(t, report)
@@ -75,7 +75,7 @@ func TestBackslashes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Need(t, "make", "ninja")
 		compile(t, "main.c", "sub/second.c", "plain.c")
-		disk.Must(t, os.Rename("sub/second.o", `sub/b\1.o`))
+		expect.OK(t, os.Rename("sub/second.o", `sub/b\1.o`))
 		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o 'sub/b\1.o' -Wl,--dependency-file=program.d`
 		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
 		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
@@ -87,7 +87,7 @@ func TestBackslashes(t *testing.T) {
 			if !strings.Contains(text, `sub/b\1.o`) {
 				t.Error(text)
 			}
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 			if out := tools.Must(t, builder.name); !strings.Contains(out, builder.idle) {
 				t.Errorf("%s: %s", builder.name, out)
 			}
@@ -107,7 +107,7 @@ func TestBackslashes(t *testing.T) {
 func TestOutputIsInput(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "sub/second.c")
-		disk.Must(t, os.Link("sub/second.o", "linked.o"))
+		expect.OK(t, os.Link("sub/second.o", "linked.o"))
 		check := untouched(t, "sub/second.o", "linked.o")
 		for _, output := range []string{"sub/second.o", "linked.o"} {
 			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
@@ -128,7 +128,7 @@ func TestSameBytes(t *testing.T) {
 		for _, mode := range [][]string{{}, {"-r", "-nostdlib"}, {"-shared"}, {"-static"}, {"-Wl,--build-id=sha1", "-Wl,--gc-sections"}} {
 			var outputs []string
 			for _, directory := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
-				disk.Must(t, os.MkdirAll(directory, 0o777))
+				expect.OK(t, os.MkdirAll(directory, 0o777))
 				t.Setenv("TMPDIR", directory)
 				args := append([]string{"-o", "out", "main.o", "libsecond.a"}, mode...)
 				if len(mode) > 0 && mode[0] == "-shared" {
@@ -220,7 +220,7 @@ func TestOtherMachine(t *testing.T) {
 		case stops != (err != nil) || stops != (l.Family == "lld"):
 			t.Errorf("%s; without: %v", out, plain)
 		case !stops:
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 		}
 	})
 }
@@ -312,6 +312,6 @@ func TestManyArguments(t *testing.T) {
 			args = append(args, "-L/no/such directory/number/"+strings.Repeat("x", i%7))
 		}
 		gcc(t, l, args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -27,11 +28,9 @@ exec sleep 60
 
 func program(t *testing.T, name, text string) string {
 	t.Helper()
-	disk.Must(t, os.WriteFile(name, []byte(text), 0o777))
+	expect.OK(t, os.WriteFile(name, []byte(text), 0o777))
 	path, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return path
 }
 
@@ -57,13 +56,9 @@ func TestSignals(t *testing.T) {
 			cmd := exec.Command(converter, "ld", "--linker", program(t, "slow", slow), "--", "main.o")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, cmd.Start())
 			waitFor(t, "started")
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, cmd.Process.Signal(sig))
 			tools.Died(t, cmd.Wait(), sig)
 			if out.String() != "reading main.o\n" {
 				t.Errorf("says %q", out.String())
@@ -90,9 +85,7 @@ func TestSignalsEarly(t *testing.T) {
 			cmd := exec.Command(converter, args...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, cmd.Start())
 			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 				if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
 					break
@@ -119,9 +112,7 @@ func TestSignalInFirstLink(t *testing.T) {
 	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	waitFor(t, "started")
 	cmd.Process.Signal(syscall.SIGTERM)
 	tools.Died(t, cmd.Wait(), syscall.SIGTERM)

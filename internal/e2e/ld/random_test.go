@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -105,9 +105,7 @@ func allCallers(t *testing.T) (callers []caller) {
 	for _, l := range linkers {
 		tools.Need(t, l.Path)
 		path, err := exec.LookPath(l.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, compiler := range []string{"", "", "gcc", clang} {
 			callers = append(callers, caller{family: l.Family, path: path, compiler: compiler})
 		}
@@ -123,7 +121,7 @@ func plainLinkers(t *testing.T, callers []caller) string {
 		if i > 0 && callers[i-1].family == c.family {
 			continue
 		}
-		disk.Must(t, os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)))
+		expect.OK(t, os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)))
 	}
 	return directory
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -36,7 +37,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		for _, line := range []string{"sub/second.o ./innocent.so", "./group.so", "./outer.so", "-Llib -lgroup", "-L lib -l:libgroup.so"} {
 			args := append(strings.Fields("-o program main.o"), strings.Fields(line)...)
 			gcc(t, l, append(args, "-Wl,-Map=program.map,--dependency-file=program.d")...)
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 			for _, report := range []string{"program.map", "program.d"} {
 				sayNothing(t, report, read(t, report))
 			}
@@ -49,7 +50,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		check()
 		t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 		gcc(t, l, "-o", "program", "main.o", "./group.so")
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		if names := tools.Output(t, "nm", noPlugins, "sub/second.o"); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("not converted: %s", names)
 		}
@@ -117,9 +118,7 @@ func TestScriptsThatAreRefused(t *testing.T) {
 func abs(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return path
 }
 

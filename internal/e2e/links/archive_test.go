@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -96,9 +97,7 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 		objects = []string{p.probes, p.show, "-Wl,--whole-archive", objects[2], "-Wl,--no-whole-archive"}
 	}
 	got, err := modePIE.link(p, ld, nil, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sites := checkImage(t, p.machine, pairs, got.image, want)
 	checkRun(t, p.machine, got.exe, expected(t), openImage(t, got.image), sites)
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -33,9 +32,7 @@ func TestNotLoaded(t *testing.T) {
 					t.Skipf("unconverted: %v", err)
 				}
 				got, err := link(amd64, ld, "converted", []string{"-pie"}, convert(t, o), c.object(t, "callgraph.c", "-fPIC"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				tools.Must(t, got)
 				checkNotLoaded(t, openImage(t, got))
 			})
@@ -88,9 +85,7 @@ func TestCallGraph(t *testing.T) {
 					t.Skipf("unconverted: %v", err)
 				}
 				got, err := modePIE.link(p, ld, nil, p.converted(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				sites := checkImage(t, c.machine, pairs, got.image, twin.examine(t, c.machine))
 				checkRun(t, c.machine, got.exe, expected(t), openImage(t, got.image), sites)
 				checkCallGraph(t, callGraph(t, twin.image), callGraph(t, got.image))
@@ -115,9 +110,7 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 	}
 	slices.Sort(twin)
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Compact(twin), slices.Compact(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, slices.Compact(twin), slices.Compact(got))
 }
 
 // callGraph returns what llvm-readobj reads: callers and callees, but for calls through

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -181,9 +182,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 			branches := 0
 			o := tools.OpenELF(t, object)
 			rels, err := o.RelocSections()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			for _, rs := range rels {
 				err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 					switch elf.R_ARM(r.Type) {
@@ -195,9 +194,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 			}
 			before, err := os.ReadFile(object)
 			if err != nil || branches == 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -73,9 +74,7 @@ func linkFreestanding(t *testing.T, c combination, objects []string) string {
 	m := c.compiler.machine
 	if c.mode.name == "-r" {
 		merged, err := merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		objects = append([]string{merged}, objects[2:]...)
 	}
 	clang := m.CC(toolchains.Clang)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -61,9 +62,7 @@ func checkGC(t *testing.T, c combination) {
 	}
 	every, live := twin(nil), twin(gc)
 	got, err := c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	im := openImage(t, got.image)
 	sites := im.records(t, c.layout)
 	checkCode(t, m, im, sites)
@@ -131,9 +130,7 @@ func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	}
 	want := twin.examine(t, amd64)
 	got, err := modePIE.link(p, ld, icf, p.converted(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	im := openImage(t, got.image)
 	sites := im.records(t, pairs)
 	if missing, _ := differences(amd64, sites, want); missing != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -42,13 +43,9 @@ func checkBreakpoints(t *testing.T, c compiler) {
 	}
 	p := compileProgram(t, c, pairs, false)
 	twin, err := mode.link(p, bfd, nil, p.twin())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got, err := mode.link(p, bfd, nil, p.converted(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := map[string]int{}
 	stubs := map[uint64]string{}
 	im := openImage(t, twin.image)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -33,22 +34,14 @@ func TestInterposed(t *testing.T) {
 func checkInterposed(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	p := compileProgram(t, c, l, true)
 	got, err := modeShared.link(p, ld, nil, p.converted(t, l.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	other := c.object(t, "interpose.c")
 	lib, err := link(amd64, ld, "libinterpose.so", []string{"-shared"}, other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	plain, err := run(amd64, got.exe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	interposed, err := run(amd64, got.exe, lib)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if plain.stdout == interposed.stdout {
 		t.Errorf("%s: nothing was interposed", filepath.Base(lib))
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -122,9 +123,7 @@ func (c combination) check(t *testing.T) {
 	}
 	want := twin.examine(t, m)
 	got, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	sites := checkImage(t, c.comparable(), c.layout, got.image, want)
 	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
 }

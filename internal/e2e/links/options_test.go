@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +27,7 @@ func TestDropRelocations(t *testing.T) {
 					t.Skipf("unconverted: %v", err)
 				}
 				got, err := modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				sites := checkImage(t, amd64, l, got.image, twin.examine(t, amd64))
 				checkRun(t, amd64, got.exe, expected(t), openImage(t, got.image), sites)
 			})
@@ -46,9 +45,7 @@ func TestNoRecords(t *testing.T) {
 			tools.Need(t, ld.Path)
 			p := compileProgram(t, c, pairs, false)
 			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			im := openImage(t, got.image)
 			for _, s := range im.file.Sections {
 				if strings.HasPrefix(s.Name, "sdt_") {
@@ -72,9 +69,7 @@ func TestFentry(t *testing.T) {
 				c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
 				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				tools.Must(t, exe)
 				var functions []string
 				im := openImage(t, exe)

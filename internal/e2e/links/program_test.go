@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -124,9 +125,7 @@ func expected(t *testing.T) string {
 func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) *image {
 	t.Helper()
 	exe, err := link(m, ld, base, flags, objects...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if _, err := run(m, exe); err != nil {
 		t.Error(err)
 	}
@@ -138,9 +137,7 @@ func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, fla
 func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []site) {
 	t.Helper()
 	o, err := run(m, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if o.stdout != want {
 		t.Errorf("%s prints\n%s\nnot\n%s", path, o.stdout, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -77,9 +78,7 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 	}
 	said := tools.Must(t, twin)
 	got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if out := tools.Must(t, got); out != results(said) {
 		t.Errorf("%v: converted it prints\n%s\nnot\n%s", options, out, results(said))
 	}
@@ -133,9 +132,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 	}
 	for _, m := range hits {
 		off, err := strconv.ParseUint(m[3], 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		to := twin.header(t) + off
 		names, _ := twin.around(to - 1)
 		if slices.Contains(names, "main") {

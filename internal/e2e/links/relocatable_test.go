@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -54,9 +55,7 @@ func (g merging) twin(t *testing.T) []site {
 func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
 	t.Helper()
 	got, err := g.mode.link(g.program, g.final, nil, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m := g.program.machine
 	sites := checkImage(t, m, l, got.image, want)
 	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
@@ -133,15 +132,11 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 	p := g.program
 	first := convertAll(t, p.probed, l.flags()...)
 	objects, err := g.objects(t, first, p.probes, p.show)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	g.check(t, l, want, objects)
 
 	objects, err = g.objects(t, p.probed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	g.check(t, l, want, append(convertAll(t, objects, l.flags()...), p.probes, p.show))
 }
 
@@ -177,9 +172,7 @@ func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 		mixed[i] = convert(t, mixed[i], l.flags()...)
 	}
 	objects, err := g.objects(t, mixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	again := convertAll(t, objects, l.flags()...)
 	g.check(t, l, want, append(slices.Clone(again), p.probes, p.show))
 	for i, o := range convertAll(t, again, l.flags()...) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -111,9 +112,7 @@ func linkMany(t *testing.T, before, after string) {
 				t.Skipf("unconverted: %v", err)
 			}
 			got, err := link(amd64, ld, "many", []string{"-pie"}, after, probe)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			checkImage(t, amd64, pairs, got, twinSites(t, amd64, openImage(t, twin)))
 			tools.Must(t, got)
 		})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -62,9 +63,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 	t.Helper()
 	f := disk.OpenELF(t, path)
 	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	syms = slices.DeleteFunc(syms, func(s elf.Symbol) bool { return s.Name != "shop_item_semaphore" })
 	if len(syms) != 1 {
 		t.Fatalf("%s has %d semaphores", path, len(syms))
@@ -163,9 +162,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 	switch how {
 	case "-r":
 		merged, err := merge(ld, []string{"-m", m.Emulation}, objects...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		objects = []string{merged}
 	case "--gc-sections":
 		flags = []string{"-Wl,--gc-sections"}
@@ -179,9 +176,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 		t.Fatal(err)
 	}
 	o, err := run(m, got.exe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want := wantTests(); o.stdout != want {
 		t.Errorf("prints\n%s\nnot\n%s", o.stdout, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -68,15 +69,11 @@ func TestSites(t *testing.T) {
 				t.Skipf("unconverted, with other stubs: %v", err)
 			}
 			converted, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			sites := assembledSites(t, c.compiler, p.probed, c.layout.flags()...)
 			objects := append(slices.Clone(p.probed), p.show, p.probes, p.stubs, sites)
 			got, err := c.mode.link(p, c.linker, nil, objects)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			im := openImage(t, got.image)
 			records := im.records(t, c.layout)
 			checkRun(t, c.compiler.machine, got.exe, expected(t), im, records)

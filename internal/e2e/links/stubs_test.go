@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -73,9 +74,7 @@ func TestStubs(t *testing.T) {
 				m := c.compiler.machine
 				objects := convertAll(t, p.probed, c.layout.flags()...)
 				got, err := c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				sites := checkImage(t, c.comparable(), c.layout, got.image, want)
 				checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
 			})
@@ -93,13 +92,9 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 	}
 	for _, stubs := range ways {
 		got, err := c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		o, err := run(m, got.exe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if o.stdout != expected(t) {
 			t.Errorf("%s prints\n%s", got.exe, o.stdout)
 		}
@@ -139,9 +134,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 					order = append([]string{stubs}, append(objects, p.show, some)...)
 				}
 				got, err := c.mode.link(p, c.linker, nil, order)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				checkSome(t, got.image)
 			})
 		}
@@ -190,9 +183,7 @@ func TestStubsOfKnownDefinitions(t *testing.T) {
 		t.Errorf("with everything: %q", got)
 	}
 	lib, err := link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
 		if !strings.HasPrefix(name, "__dtrace_") {
 			t.Errorf("with a library: %s", name)
@@ -378,9 +369,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 				t.Fatalf("%q", all)
 			}
 			got, err := c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			im := openImage(t, got.image)
 			// mold keeps every section that is named like a C identifier.
 			keeps := c.linker.Name == "mold"

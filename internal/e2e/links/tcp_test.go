@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -51,9 +50,7 @@ func TestTCPListing(t *testing.T) {
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
 			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			checkTCP(t, image)
 		})
 	}
@@ -70,9 +67,7 @@ func checkTCP(t *testing.T, image string) {
 		got = append(got, l.Function+" "+l.Name)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(tcpListing, slices.Compact(got)); diff != "" {
-		t.Errorf("%s: %s", image, diff)
-	}
+	expect.Equal(t, tcpListing, slices.Compact(got), "%s", image)
 	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
 		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
 			t.Errorf("%s: not once %q in\n%s", image, want, out)

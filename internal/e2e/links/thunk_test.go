@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -45,9 +46,7 @@ func TestReturnThunk(t *testing.T) {
 					t.Skipf("unconverted: %v", err)
 				}
 				got, err := link(m, ld, "thunk", []string{"-pie"}, convert(t, o, tc.flags...), main)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				for _, exe := range []string{twin, got} {
 					command := m.Command(exe)
 					tools.Must(t, command[0], command[1:]...)

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -71,15 +70,11 @@ func TestDebianPackage(t *testing.T) {
 	got := files(t, root+"/usr")
 	slices.SortFunc(want, byPath)
 	slices.SortFunc(got, byPath)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("to be installed (-) and installed (+): %s", diff)
-	}
+	expect.Equal(t, want, got, "to be installed (-) and installed (+)")
 	dpkg(t, root, "--verify", "sdtconvert")
 	use(t, root)
 	dpkg(t, root, "--purge", "sdtconvert")
-	if diff := cmp.Diff(before, entries(t, root)); diff != "" {
-		t.Errorf("before the installation (-) and after the removal (+): %s", diff)
-	}
+	expect.Equal(t, before, entries(t, root), "before the installation (-) and after the removal (+)")
 }
 
 // TestForeignPackage builds for another machine.
@@ -115,7 +110,7 @@ func same(t *testing.T, a, b string) bool {
 func system(t *testing.T, root string) []string {
 	t.Helper()
 	for _, directory := range []string{"info", "updates", "triggers"} {
-		disk.Must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777))
 	}
 	disk.Write(t, filepath.Join(root, "var/lib/dpkg/status"), "")
 	return entries(t, root)
@@ -126,9 +121,7 @@ func entries(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
 	found, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range found {
 		names = append(names, e.Name())
 	}
@@ -170,6 +163,6 @@ func use(t *testing.T, root string) {
 	tools.Must(t, "gcc", "-o", root+"/probe", object)
 	tools.Must(t, root+"/probe")
 	for _, made := range []string{source, object, root + "/probe"} {
-		disk.Must(t, os.Remove(made))
+		expect.OK(t, os.Remove(made))
 	}
 }

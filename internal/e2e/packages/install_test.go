@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -44,9 +43,7 @@ func files(t *testing.T, directory string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
@@ -88,9 +85,7 @@ func TestInstall(t *testing.T) {
 				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
 				"-rw-r--r-- " + c.want + "/share/zsh/site-functions/_sdtconvert",
 			}
-			if diff := cmp.Diff(want, files(t, directory)); diff != "" {
-				t.Errorf("to be installed (-) and installed (+): %s", diff)
-			}
+			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
 				_, path, _ := strings.Cut(file, " ")
 				if !strings.Contains(out, "/"+path+" -> ") && !strings.Contains(out, "/"+path+"\n") {
@@ -128,7 +123,7 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 	if left := files(t, directory); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
 		t.Errorf("not removed: %q", left)
 	}
-	disk.Must(t, os.Remove(other))
+	expect.OK(t, os.Remove(other))
 	if out := run(t, directory, "install", variables, "--uninstall"); out != "" {
 		t.Errorf("removed twice: %s", out)
 	}

@@ -9,9 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -25,7 +23,7 @@ func newBuild(t *testing.T) build {
 	t.Helper()
 	tools.Need(t, "gcc")
 	bin := filepath.Join(t.TempDir(), "dtrace")
-	disk.Must(t, os.Symlink(converter, bin))
+	expect.OK(t, os.Symlink(converter, bin))
 	return build{tools.Command{Directory: t.TempDir()}, bin}
 }
 
@@ -35,16 +33,12 @@ func (b build) write(t *testing.T, name, text string) { write(t, b.Directory, na
 func (b build) holds(t *testing.T, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(b.Directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("to be there (-) and there (+): %s", diff)
-	}
+	expect.Equal(t, want, got, "to be there (-) and there (+)")
 }
 
 // What configure scripts ask of a dtrace before they use it.
@@ -92,9 +86,7 @@ int main(void)
 		"test_prov __entry", "test_prov __return", "test_prov d__ash -4@ -4@", "test_prov entry", "test_prov foo__entry",
 		"test_prov foo__return", "test_prov one -4@", "test_prov return", "test_prov u_nder 8@", "test_prov zero",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // make builds twice, and the second time nothing: no object is newer than the program.
@@ -110,7 +102,7 @@ func TestMake(t *testing.T) {
 	b.Must(t, "./test")
 	before := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h")
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
 	if after := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"); after != before {
 		t.Errorf("made again, they are others: %s%s", before, after)
@@ -180,7 +172,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: %s", object, out)
 		}
 	}
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.o")))
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
 	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
 	if err == nil || !strings.Contains(out, "they are not of one link") {
 		t.Errorf("%v: %s", err, out)
@@ -202,7 +194,7 @@ func TestSystemHeaders(t *testing.T) {
 		}
 	}
 	b.Env = []string{"CPP=no-such-program"}
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.h")))
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.h")))
 	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
 	if err == nil || !strings.Contains(out, `p.d: -C: no-such-program -E: exec: "no-such-program": executable file not found in $PATH; install it, or name another one with CC, CPP or -x cpppath`) {
 		t.Errorf("%v: %s", err, out)

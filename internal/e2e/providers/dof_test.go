@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -132,9 +133,7 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 		t.Fatalf("%s: %+v", path, sec)
 	}
 	raw, err := sec.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file, err := slurp.Read(raw, k)
 	if err != nil {
 		t.Fatalf("%s: the kernel refuses it: %v", path, err)
@@ -147,13 +146,9 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	t.Helper()
 	file, f, sec := readDOF(t, image, target.kernel)
-	if diff := cmp.Diff(want, dofSites(file)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, dofSites(file))
 	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	checkListDOF(t, image, f.Machine, file, sec.Addr)
 	at := map[string]bool{}
 	for _, s := range syms {
@@ -202,9 +197,7 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 	for _, path := range paths {
 		data := disk.Read(t, path)
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all[filepath.Base(path)] = fmt.Sprint(info.ModTime().UnixNano(), string(data))
 	}
 	return all
@@ -235,7 +228,7 @@ func TestDOFLinks(t *testing.T) {
 					t.Errorf("%s is as it was, or has another time", name)
 				}
 			}
-			disk.Must(t, os.Remove(provider))
+			expect.OK(t, os.Remove(provider))
 			tools.Must(t, converter, args...)
 			if again, err := os.ReadFile(provider); err != nil || !bytes.Equal(again, made) {
 				t.Errorf("the second object differs: %v", err)
@@ -380,9 +373,7 @@ func TestDrti(t *testing.T) {
 			want = "add 0xc0587a03 '" + c.modules[1-i] + "' 1 DOF\n" + want
 		}
 		got := tools.Command{Env: []string{"DTRACE_DOF_INIT_DEVNAME=/dev/null"}}.Output(t, prog)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", c.args, diff)
-		}
+		expect.Equal(t, want, got, "%q", c.args)
 		if got := (tools.Command{Env: []string{"DTRACE_DOF_INIT_DISABLE=1"}}).Output(t, prog); got != "192 7 9\n" {
 			t.Errorf("%q, disabled: %q", c.args, got)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -72,9 +73,7 @@ func TestDOFAllOrNothing(t *testing.T) {
 	if want := `R_X86_64_64 against "__dtrace_shop___empty": got a reference from data; do not take the stub's address`; err == nil || !strings.Contains(out, want) {
 		t.Errorf("%v: %s", err, out)
 	}
-	if diff := cmp.Diff(before, bytesOf(t, all...)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, before, bytesOf(t, all...))
 	if _, err := os.Stat(provider); !os.IsNotExist(err) {
 		t.Error(err)
 	}
@@ -138,7 +137,7 @@ func TestDrtiOfATree(t *testing.T) {
 	directory := t.TempDir()
 	_, objects, _ := freebsd(t, directory)
 	drti := filepath.Join(directory, "usr", "lib", "dtrace", "drti.o")
-	disk.Must(t, os.MkdirAll(filepath.Dir(drti), 0o777))
+	expect.OK(t, os.MkdirAll(filepath.Dir(drti), 0o777))
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
 	provider := filepath.Join(directory, "provider.o")
 	args := slices.Concat([]string{"provider", "-G", "-s", source(t, "dof/shop.d"), "-o", provider}, objects)
@@ -177,9 +176,7 @@ func TestDOFIsReproducible(t *testing.T) {
 		}
 		made = append(made, all)
 	}
-	if diff := cmp.Diff(made[0], made[1]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, made[0], made[1])
 }
 
 // What -G has made of arm64's code does as before, with every test false.

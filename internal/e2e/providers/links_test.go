@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -196,7 +196,7 @@ func TestMachines(t *testing.T) {
 	tools.Need(t, "readelf")
 	directory := t.TempDir()
 	write(t, directory, "p.d", "provider p { probe a(); };")
-	disk.Must(t, os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")))
+	expect.OK(t, os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")))
 	for _, c := range []struct {
 		env     []string
 		command []string

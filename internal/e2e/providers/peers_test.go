@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // What test suites of other programs that make headers and objects of provider files expect,
@@ -32,9 +30,7 @@ int main(int n, char **v)
 	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
 	b.Must(t, "./test")
 	want := []string{"test_prov five -4@ -4@ -4@ -4@ -4@", "test_prov one -4@", "test_prov zero"}
-	if diff := cmp.Diff(want, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, forms(t, filepath.Join(b.Directory, "test")))
 }
 
 // A source that only tests whether a probe is traced, without the object and with it.
@@ -74,7 +70,7 @@ int main(void) { TEST_PROV_PROBE1(); local(); return 0; }
 				t.Errorf("the program has a symbol %s", symbol)
 			}
 		}
-		disk.Must(t, os.Remove(filepath.Join(b.Directory, "prov.o")))
+		expect.OK(t, os.Remove(filepath.Join(b.Directory, "prov.o")))
 	}
 }
 
@@ -116,9 +112,7 @@ int main(int n, char **v) { A_X(); B_X(n); A_Y(n); return A_X_ENABLED() + B_X_EN
 	if out, err := b.Try(converter, "check", "--require", "a:::dead", "test"); err == nil || !strings.Contains(out, "[missing-probe]") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if diff := cmp.Diff([]string{"a x", "a y -4@", "b x -4@"}, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"a x", "a y -4@", "b x -4@"}, forms(t, filepath.Join(b.Directory, "test")))
 }
 
 // A translation says what D programs see: notes tell the arguments of the source.
@@ -128,7 +122,5 @@ func TestArgmap(t *testing.T) {
 	b.write(t, "test.c", "#include \"prov.h\"\nint main(int n, char **v) { TEST_PROV_PLACE(10, n); return 0; }\n")
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
 	b.Must(t, "gcc", "test.c", "-o", "test")
-	if diff := cmp.Diff([]string{"test_prov place -4@ -4@"}, forms(t, filepath.Join(b.Directory, "test"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"test_prov place -4@ -4@"}, forms(t, filepath.Join(b.Directory, "test")))
 }

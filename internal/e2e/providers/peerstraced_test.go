@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -156,7 +155,5 @@ int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); r
 		}
 	}
 	want := []string{"place 10 10 4 20 30 40 50 60 70 80 90", "most 12 10 4 20 30 40 50 60 70 80 90 100 14", "none 0"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }

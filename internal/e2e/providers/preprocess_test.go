@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -77,7 +78,7 @@ func (b build) read(t *testing.T, name string) string {
 // Macros, headers of the project and of the system, and -D, -U, -I, -H and their forms of -x.
 func TestMacros(t *testing.T) {
 	b := newBuild(t)
-	disk.Must(t, os.Mkdir(filepath.Join(b.Directory, "inc"), 0o777))
+	expect.OK(t, os.Mkdir(filepath.Join(b.Directory, "inc"), 0o777))
 	b.write(t, "inc/t.h", "#pragma once\n#include <sys/types.h>\n#define T pid_t *\n")
 	b.write(t, "-p.d", `#include "t.h"
 #include <t.h>
@@ -96,9 +97,7 @@ provider p { /* it's */
 	if !regexp.MustCompile(`(?m)^\. inc/t.h$`).MatchString(out) {
 		t.Errorf("-H shows %s", out)
 	}
-	if diff := cmp.Diff([]string{"P_A_B", "P_C", "P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"P_A_B", "P_C", "P_LINUX"}, macrosOf(b.read(t, "p.h")))
 }
 
 // A compiler that writes dependencies writes them not over the provider file.
@@ -185,12 +184,10 @@ func TestCompilerIsEnded(t *testing.T) {
 	b := newBuild(t)
 	b.write(t, "p.d", "provider p { probe a(); };\n")
 	b.write(t, "cpp", "#!/bin/sh\ntest $1 = -dumpmachine && exit 1\nsleep 1000 & echo $! >child.tmp; mv child.tmp child; wait\n")
-	disk.Must(t, os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777))
+	expect.OK(t, os.Chmod(filepath.Join(b.Directory, "cpp"), 0o777))
 	cmd := exec.Command(b.dtrace, "-C", "-h", "-s", "p.d", "-x", "cpppath=./cpp")
 	cmd.Dir = b.Directory
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	child := ""
 	for range 200 {
 		if text, err := os.ReadFile(filepath.Join(b.Directory, "child")); err == nil {

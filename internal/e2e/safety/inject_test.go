@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -121,9 +122,7 @@ func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, ch
 // clean empties a directory, of the temporary file of a killed run for one.
 func clean(t *testing.T, directory string) {
 	entries, err := os.ReadDir(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, e := range entries {
 		os.RemoveAll(filepath.Join(directory, e.Name()))
 	}

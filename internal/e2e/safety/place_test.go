@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -64,7 +64,7 @@ func TestModeIsKept(t *testing.T) {
 	s := smallSample(t)
 	for _, mode := range []os.FileMode{0o400, 0o600, 0o640, 0o664, 0o755, 0o777} {
 		path := s.place(t, t.TempDir())
-		disk.Must(t, os.Chmod(path, mode))
+		expect.OK(t, os.Chmod(path, mode))
 		run(t, path).ok(t)
 		wantBytes(t, path, s.new)
 		if got := identify(t, path).mode; got != mode {
@@ -79,12 +79,10 @@ func TestOwnerIsKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	disk.Must(t, os.Chown(path, 1234, 4321))
+	expect.OK(t, os.Chown(path, 1234, 4321))
 	run(t, path).ok(t)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
 		t.Errorf("owner is %d:%d, want 1234:4321", st.Uid, st.Gid)
 	}
@@ -99,8 +97,8 @@ func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	disk.Must(t, os.Chown(path, 1234, 4321))
-	disk.Must(t, os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid))
+	expect.OK(t, os.Chown(path, 1234, 4321))
+	expect.OK(t, os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid))
 	o, _ := traced(t, "fchown:error=EPERM", path)
 	o.ok(t)
 	wantBytes(t, path, s.new)
@@ -129,7 +127,7 @@ func TestSymbolicLinkStays(t *testing.T) {
 	s := smallSample(t)
 	directory, other := t.TempDir(), t.TempDir()
 	path, link := s.place(t, other), filepath.Join(directory, "link.o")
-	disk.Must(t, os.Symlink(path, link))
+	expect.OK(t, os.Symlink(path, link))
 	was := identify(t, link)
 	run(t, link, path).ok(t)
 	if now := identify(t, link); now != was {
@@ -144,7 +142,7 @@ func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	disk.Must(t, os.Link(path, link))
+	expect.OK(t, os.Link(path, link))
 	run(t, path).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.old)
@@ -157,7 +155,7 @@ func TestHardLinksNamedTogether(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	disk.Must(t, os.Link(path, link))
+	expect.OK(t, os.Link(path, link))
 	run(t, path, link).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.new)
@@ -188,7 +186,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "out")
-	disk.Must(t, os.Symlink("/proc/self/fd/1", link))
+	expect.OK(t, os.Symlink("/proc/self/fd/1", link))
 	was := identify(t, link)
 	o := run(t, "-o", link, path)
 	if o.status != 0 || o.stderr != "" || o.stdout != string(s.new) {
@@ -207,9 +205,7 @@ func TestOutputToPipe(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := t.TempDir()
 		path, pipe := s.place(t, directory), filepath.Join(directory, "pipe")
-		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 		got := make(chan []byte, 1)
 		go func() {
 			f, err := os.Open(pipe)
@@ -241,9 +237,7 @@ func TestOutputIntoMissingDirectory(t *testing.T) {
 
 func TestInputThatIsAPipeIsRefused(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.o")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	runCommand(t, exec.CommandContext(ctx, program, pipe)).failed(t, ": not a regular file")
@@ -263,7 +257,7 @@ func asNobody(t *testing.T, args ...string) outcome {
 func openDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
-	disk.Must(t, os.Chmod(filepath.Dir(directory), 0o755))
+	expect.OK(t, os.Chmod(filepath.Dir(directory), 0o755))
 	return directory
 }
 
@@ -271,7 +265,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	disk.Must(t, os.Chmod(directory, 0o555))
+	expect.OK(t, os.Chmod(directory, 0o555))
 	defer os.Chmod(directory, 0o755)
 	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+directory+": permission denied; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
@@ -282,9 +276,9 @@ func TestUnreadableFile(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	disk.Must(t, os.Chmod(path, 0))
+	expect.OK(t, os.Chmod(path, 0))
 	asNobody(t, path).failed(t, "a.o: permission denied")
-	disk.Must(t, os.Chmod(path, 0o600))
+	expect.OK(t, os.Chmod(path, 0o600))
 	wantBytes(t, path, s.old)
 	wantOnly(t, directory, "a.o")
 }

@@ -15,6 +15,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -116,22 +117,14 @@ func largeSample(t *testing.T) sample {
 	t.Helper()
 	data := objects.Read(t, object)
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
 	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	large, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return newSample(t, large)
 }
 
@@ -167,7 +160,7 @@ func (s sample) place(t *testing.T, directory string) string {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	disk.Must(t, os.WriteFile(path, data, 0o644))
+	disk.Write(t, path, data)
 }
 
 func wantBytes(t *testing.T, path string, want []byte) {
@@ -181,9 +174,7 @@ func wantBytes(t *testing.T, path string, want []byte) {
 func wantOnly(t *testing.T, directory string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -203,9 +194,7 @@ type identity struct {
 func identify(t *testing.T, path string) identity {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -209,9 +210,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, sig syscall.Signal, after time.Durat
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	time.Sleep(after)
 	cmd.Process.Signal(sig) // an error when it has ended already
 	cmd.Wait()

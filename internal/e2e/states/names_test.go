@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -76,9 +75,7 @@ func TestCustomNames(t *testing.T) {
 				t.Fatalf("%d and %d answers", len(want), len(got))
 			}
 			for i := range want {
-				if diff := cmp.Diff(want[i].text, asUsual(flags, got[i].text)); diff != "" {
-					t.Errorf("%s: %s", want[i].command, diff)
-				}
+				expect.Equal(t, want[i].text, asUsual(flags, got[i].text), "%s", want[i].command)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -25,35 +26,23 @@ func (m implicit) Traits() *arch.Traits {
 func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	like, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, m := range []arch.Machine{machines.Lookup(like.ABI()), implicit{machines.Lookup(like.ABI())}} {
 		empty, err := like.Empty("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a, err := NewObject(empty, m, "f")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		a.Section(Section{Name: ".data.a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: 8})
 		a.Zero(8)
 		a.Label(".Lhere")
 		a.Word(".Lhere", 16)
 		a.Word("other", -1)
 		out, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		o, err := elfreloc.Open(bytes.NewReader(out), int64(len(out)), "f.o")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		im, err := image.Open(o, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for i := range o.Sections {
 			s := &o.Sections[i]
 			if wrong := map[bool]elf.SectionType{true: elf.SHT_REL, false: elf.SHT_RELA}[m.Traits().Rela]; s.Type == wrong {

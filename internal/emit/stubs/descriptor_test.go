@@ -7,6 +7,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -14,22 +15,14 @@ import (
 // code, the pointer to the table of contents, which no symbol stands for, and a word more.
 func TestStubsStandForTheirDescriptors(t *testing.T) {
 	o, err := open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	n := stubs.New(options())
-	if err := n.Add(o, machines.Lookup(o.ABI())); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, n.Add(o, machines.Lookup(o.ABI())))
 	made, err := n.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	f := disk.ELF(t, made)
 	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	entries := map[uint64]bool{}
 	for _, s := range syms {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {

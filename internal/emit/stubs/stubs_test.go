@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -41,13 +42,9 @@ func need(files ...objects.File) (*stubs.Need, error) {
 func objectOf(t *testing.T, files ...objects.File) objects.File {
 	t.Helper()
 	n, err := need(files...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	data, err := n.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return objects.File{Name: "stubs.o", Data: data}
 }
 
@@ -56,27 +53,19 @@ func objectOf(t *testing.T, files ...objects.File) objects.File {
 func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 	t.Helper()
 	o, err := open(file.Data, file.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	reader := linkerset.NewProbes(im, "sdt_")
 	arrays, err := im.Arrays("set_sdt_probes_set")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := map[string]linkerset.Probe{}
 	for _, a := range arrays {
 		if a.Size != 8 || !a.Writable {
 			t.Errorf("%s: %+v", file.Name, a)
 		}
 		ref, err := im.Word(a.Start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		p, err := reader.Lookup(ref)
 		if err != nil || ref.Undefined {
 			t.Errorf("%s: %+v, %v", file.Name, ref, err)
@@ -130,9 +119,7 @@ func TestMade(t *testing.T) {
 		{calls, false},
 	} {
 		o, err := open(c.file.Data, c.file.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if made, err := stubs.IsGenerated(o); err != nil || made != c.want {
 			t.Errorf("%s: %v, %v", c.file.Name, made, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFunctionsAreThereOnceAndFit(t *testing.T) {
@@ -13,7 +13,5 @@ func TestFunctionsAreThereOnceAndFit(t *testing.T) {
 	if want := "\x00main\x00place\x00" + long[:127] + "\x00"; string(names) != want {
 		t.Errorf("got %q, want %q", names, want)
 	}
-	if diff := cmp.Diff([]int64{1, 6, 1, 12, 0}, at); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []int64{1, 6, 1, 12, 0}, at)
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // inputs shows what a line's inputs are, and how they are read.
@@ -87,9 +86,7 @@ func TestLine(t *testing.T) {
 		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
 		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
 	}
-	if diff := cmp.Diff(want, l); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, l)
 	if Parse([]string{"--version", "-v", "-o", "a.o"}, GNURules).HasInputs() {
 		t.Error("nothing is an input")
 	}

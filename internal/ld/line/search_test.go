@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,14 +29,12 @@ func TestSearchOfLinkers(t *testing.T) {
 		tools.Must(t, "ar", "rcs", directory+"/libq.a", "a.o")
 	}
 	os.MkdirAll("other/sub", 0o777)
-	disk.Must(t, os.Symlink("other/sub", "link"))
+	expect.OK(t, os.Symlink("other/sub", "link"))
 	families := map[string]Rules{"bfd": GNURules, "gold": GoldRules, "lld": LLDRules, "mold": MoldRules}
 	for _, l := range toolchains.AMD64.Newest() {
 		tools.Need(t, l.Path)
 		path, err := exec.LookPath(l.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		rules, ok := families[l.Family]
 		if !ok {
 			t.Fatalf("no rules of %s", l.Family)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func names() *Names {
@@ -34,9 +36,7 @@ func TestPieces(t *testing.T) {
 			}
 			text = text[n:]
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Close())
 		if out.String() != want {
 			t.Fatalf("in pieces of %d: %q, want %q", size, out.String(), want)
 		}

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/preprocess"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -25,9 +26,7 @@ func read(t *testing.T, path string) []*provider.Provider {
 		preprocessed = cc.File
 	}
 	f, err := provider.Read(path, preprocessed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return f.Providers
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +27,7 @@ func assembled(t *testing.T, text string) string {
 func freebsd(t *testing.T) *Target {
 	t.Helper()
 	target := &Target{System: FreeBSD}
-	if err := target.Name("x86_64-unknown-freebsd", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.Name("x86_64-unknown-freebsd", nil))
 	return target
 }
 
@@ -44,18 +43,12 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := freebsd(t)
-	if err := target.CheckDOF(d); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.CheckDOF(d))
 	data, err := target.WriteDOF(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	f := disk.ELF(t, data)
 	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	got := map[string]string{}
 	for _, s := range syms {
 		if s.Name != "" && s.Section != elf.SHN_ABS {
@@ -81,17 +74,13 @@ func TestUselessDrti(t *testing.T) {
 		arm64: "is not an object of EM_X86_64, ELFCLASS64",
 	} {
 		d := DOF{}
-		if err := d.OpenDrti(path); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, d.OpenDrti(path))
 		if err := freebsd(t).CheckDOF(d); err == nil || err.Error() != path+": "+want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	d := DOF{}
-	if err := d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")))
 	d.Lazy = true
 	if err := freebsd(t).CheckDOF(d); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -25,9 +26,7 @@ func providers() []*provider.Provider {
 func write(t *testing.T, target *Target, all []*provider.Provider, shared bool) *elf.File {
 	t.Helper()
 	data, err := target.Write(all, shared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	again, err := target.Write(all, shared)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("%v, or other bytes", err)
@@ -54,9 +53,7 @@ func check(t *testing.T, f *elf.File, visibility elf.SymVis) {
 		}
 	}
 	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := map[string]uint64{"shop_order__placed_semaphore": 0, "shop_sent_semaphore": 4, "Bank_paid_semaphore": 8}
 	for _, s := range syms {
 		if elf.ST_BIND(s.Info) == elf.STB_LOCAL {
@@ -122,9 +119,7 @@ func TestNames(t *testing.T) {
 
 func TestNothingToDefine(t *testing.T) {
 	target := &Target{}
-	if err := target.Name("amd64", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.Name("amd64", nil))
 	f := write(t, target, nil, false)
 	if f.Section(".probes") != nil {
 		t.Error("semaphores of no probe")
@@ -155,9 +150,7 @@ func TestOfObjects(t *testing.T) {
 		disk.Write(t, text, "# a.lo - a libtool object file\n")
 		target := &Target{}
 		for _, path := range []string{text, file(t, name, nil)} {
-			if err := target.Add(path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, target.Add(path))
 		}
 		if abi := target.empty.ABI(); abi != want {
 			t.Errorf("%s: %+v", name, abi)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -23,23 +24,15 @@ func TestIsOwn(t *testing.T) {
 	}
 	for _, system := range []System{Linux, FreeBSD, Illumos} {
 		target := &Target{System: system}
-		if err := target.Name("x86_64", nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, target.Name("x86_64", nil))
 		semaphores, err := target.Write(providers(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		check("semaphores", semaphores, true)
 		withCode := DOF{Providers: one()}
-		if err := withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")))
 		for _, d := range []DOF{{}, {Providers: one()}, {Providers: one(), Lazy: true}, withCode} {
 			data, err := target.WriteDOF(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			check(system.String(), data, true)
 		}
 		tools.Need(t, "ld")

@@ -17,6 +17,7 @@ import (
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,7 +29,7 @@ func program(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "sh")
 	path := filepath.Join(t.TempDir(), "compiler")
-	disk.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777))
+	expect.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777))
 	return path
 }
 
@@ -108,9 +109,7 @@ func TestBounds(t *testing.T) {
 	}
 	text := disk.Read(t, child)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for range 100 {
 		if err = syscall.Kill(pid, 0); err != nil || zombie(pid) {
 			return
@@ -130,9 +129,7 @@ func zombie(pid int) bool {
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
 	f, err := provider.Parse(provider.NewLines("p.d", text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, p := range f.Providers {
 		for _, probe := range p.Probes {
 			names = append(names, probe.Name)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // odd are names of tests with characters that mean something to a regular expression, to
@@ -69,9 +71,7 @@ func TestCommandRunsOneTest(t *testing.T) {
 		t.Fatalf("%d of %d tests say how to run them:\n%s", len(lines), len(odd), out)
 	}
 	directory, err := filepath.Abs("../../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, line := range lines {
 		whole, prefix := i%2 == 0, "go test "
 		if whole {

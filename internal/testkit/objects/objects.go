@@ -16,6 +16,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -45,9 +46,7 @@ func Committed(t testing.TB, limit int64) []File {
 func Foreign(t testing.TB, limit int64) []File {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	directory := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
 	if _, err := os.Stat(directory); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -65,9 +64,7 @@ func Paths(t testing.TB) []string {
 func matching(t testing.TB, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(paths) == 0 {
 		t.Fatalf("no file matches %s", pattern)
 	}
@@ -92,9 +89,7 @@ func readAll(t testing.TB, pattern string, limit int64) []File {
 	var files []File
 	for _, name := range matching(t, pattern) {
 		data, err := readFile(name, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if int64(len(data)) < limit {
 			files = append(files, File{filepath.Base(name), data})
 		}
@@ -123,9 +118,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 func Open(t testing.TB, data []byte) *elfreloc.Object {
 	t.Helper()
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return o
 }
 
@@ -145,13 +138,9 @@ func Section(t testing.TB, o *elfreloc.Object, name string) int {
 func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
 	t.Helper()
 	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	data, err := Assemble(out, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 

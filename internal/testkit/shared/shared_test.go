@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFilesAreMadeOnce(t *testing.T) {
@@ -42,9 +44,7 @@ func TestFilesAreMadeOnce(t *testing.T) {
 func TestDriver(t *testing.T) {
 	f := Files{Directory: t.TempDir()}
 	directory, err := f.Driver("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if out, err := exec.Command(directory+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 )
 
@@ -18,9 +19,7 @@ func good(t testing.TB) []byte {
 			Functions: []dof.Function{{Name: "f", Symbol: "f", Offsets: []uint32{7}, Enabled: []uint32{9}}},
 		}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -238,9 +237,7 @@ func TestPackagesHaveTheirTools(t *testing.T) {
 	for tool, pkg := range named() {
 		tools.Need(t, tool)
 		path, err := exec.LookPath(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		args = append(args, path)
 		want[pkg+": "+path] = true
 	}
@@ -258,9 +255,7 @@ func TestRecipesUseTheTable(t *testing.T) {
 		t.Skip("they are made in " + toolchains.Suites[0].Name)
 	}
 	f, err := os.Open(tools.Root("testdata", "objs", "recipes.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	commands := map[string]bool{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -310,8 +305,6 @@ func TestCommands(t *testing.T) {
 		{toolchains.ARM64.Command("a", "b"), []string{toolchains.QEMU("aarch64"), "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
 		{[]string{toolchains.ARM64.Linker("bfd").Path, toolchains.ARM64.Linker("mold").Path}, []string{"aarch64-linux-gnu-ld.bfd", "mold"}},
 	} {
-		if diff := cmp.Diff(c.want, c.got); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, c.want, c.got)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Root returns a path in the project's directory, from wherever tests run.
@@ -94,9 +95,7 @@ func (c Command) Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
 	out, err := c.Try(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return out
 }
 
@@ -106,9 +105,7 @@ func (c Command) Output(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
 	stdout, _, err := c.Apart(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return stdout
 }
 
@@ -229,13 +226,9 @@ func Driver(t testing.TB, linker string) string {
 	t.Helper()
 	remember(t, linker)
 	path, err := exec.LookPath(linker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	directory := t.TempDir()
-	if err := os.Symlink(path, filepath.Join(directory, "ld")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(path, filepath.Join(directory, "ld")))
 	return directory + "/"
 }
 
@@ -243,17 +236,11 @@ func Driver(t testing.TB, linker string) string {
 func OpenELF(t testing.TB, path string) *elfreloc.Object {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	o, err := elfreloc.Open(f, info.Size(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return o
 }
