@@ -32,9 +32,7 @@ func TestRefusalSaysWhatWasMetAndWhatToDo(t *testing.T) {
 		{arch.Refuse("", "a jump of %d bytes", 3), "got a jump of 3 bytes"},
 		{arch.Refuse("compile it again", "nothing"), "got nothing; compile it again"},
 	} {
-		if got := c.refusal.Error(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		expect.Equal(t, c.want, c.refusal.Error())
 	}
 }
 
@@ -64,9 +62,7 @@ func TestTextGivesNoRoomToAppendInto(t *testing.T) {
 	code := []byte{1, 2, 3}
 	b := arch.Text{Code: code}.At(0, 1)
 	_ = append(b, 9)
-	if code[1] != 2 {
-		t.Errorf("appending to what At returned changed the text to %v", code)
-	}
+	expect.Equal(t, 2, code[1], "appending to what At returned changed the text to %v", code)
 }
 
 func TestEncodingIsOfTheLastMapping(t *testing.T) {
@@ -74,13 +70,9 @@ func TestEncodingIsOfTheLastMapping(t *testing.T) {
 	for off, want := range map[uint64]arch.Encoding{
 		0: arch.Unmapped, 3: arch.Unmapped, 4: arch.Insns, 7: arch.Insns, 8: arch.Thumb, 11: arch.Thumb, 12: arch.Data, ^uint64(0): arch.Data,
 	} {
-		if got := text.Encoding(off); got != want {
-			t.Errorf("%d: got %q, want %q", off, got, want)
-		}
+		expect.Equal(t, want, text.Encoding(off), "%d", off)
 	}
-	if got := (arch.Text{}).Encoding(4); got != arch.Unmapped {
-		t.Errorf("without a map: got %q", got)
-	}
+	expect.Equal(t, arch.Unmapped, (arch.Text{}).Encoding(4), "without a map")
 }
 
 func TestRefuseSiteHasAnArticle(t *testing.T) {
@@ -88,9 +80,7 @@ func TestRefuseSiteHasAnArticle(t *testing.T) {
 		"got a call": arch.RefuseSite(arch.Probe, arch.Call, "", ""), "got a cond-tail; do": arch.RefuseSite(arch.Probe, arch.CondTail, "do", ""),
 		"got an isenabled x": arch.RefuseSite(arch.Enabled, arch.Call, "", " x"), "got an isenabled-tail": arch.RefuseSite(arch.Enabled, arch.Tail, "", ""),
 	} {
-		if got.Error() != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, want, got.Error())
 	}
 }
 
@@ -108,9 +98,7 @@ func TestOperandsAsTracersReadThem(t *testing.T) {
 		"8@$fp,-16 1@$a01 2@sym$a0": "8@$r22,-16 1@$a01 2@sym$a0",
 		"8@$a0":                     "8@$r4",
 	} {
-		if got := a.AsTracersRead(operands); got != want {
-			t.Errorf("%q became %q, want %q", operands, got, want)
-		}
+		expect.Equal(t, want, a.AsTracersRead(operands), "%q", operands)
 	}
 }
 

@@ -52,9 +52,7 @@ func checkObject(t *testing.T, im image.Image, word int) {
 			t.Fatalf("%s: %v, %v", section, ranges, err)
 		}
 		start := ranges[0].Start
-		if got := im.Place(start.Add(16)); got != section+"+0x10" {
-			t.Errorf("Place is %s", got)
-		}
+		expect.Equal(t, section+"+0x10", im.Place(start.Add(16)), "Place")
 		for i, name := range want {
 			read, size := im.Word, word
 			if section == "sdt_instances_rel" {

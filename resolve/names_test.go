@@ -68,9 +68,7 @@ func TestRules(t *testing.T) {
 			{"asm_overlapping", 4, "", ""},
 		} {
 			section, start := addressOf(t, path, c.symbol)
-			if got := table.Place(section, start+c.off); got != c.want {
-				t.Errorf("%s: %s+%#x is %q, want %q", path, c.symbol, c.off, got, c.want)
-			}
+			expect.Equal(t, c.want, table.Place(section, start+c.off), "%s: %s+%#x", path, c.symbol, c.off)
 			if f, _ := table.Lookup(section, start+c.off); f.Name != c.name {
 				t.Errorf("%s: %s+%#x is in %q, want %q", path, c.symbol, c.off, f.Name, c.name)
 			}

@@ -112,9 +112,7 @@ func TestPlaces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			functions, sections := table(t, c.symbols...)
 			for off, want := range c.want {
-				if got := functions.Place(sections[1], off); got != want {
-					t.Errorf("%#x is %q, want %q", off, got, want)
-				}
+				expect.Equal(t, want, functions.Place(sections[1], off), "%#x", off)
 			}
 		})
 	}
@@ -132,9 +130,7 @@ func TestSectionsDoNotMix(t *testing.T) {
 		{sections[1], 4000, "long+0xf98"}, {sections[1], 5000, ""}, {sections[2], 0, ""}, {sections[2], 8, "second+0x0"}, {sections[2], 16, ""},
 		{sections[3], 0, ""}, {0, 0, ""}, {-1, 0, ""}, {1 << 20, 0, ""},
 	} {
-		if got := functions.Place(c.section, c.off); got != c.want {
-			t.Errorf("section %d+%#x is %q, want %q", c.section, c.off, got, c.want)
-		}
+		expect.Equal(t, c.want, functions.Place(c.section, c.off), "section %d+%#x", c.section, c.off)
 	}
 }
 

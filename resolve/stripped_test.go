@@ -32,14 +32,10 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	tools.Output(t, m.Tool("strip"), "-o", stripped, image)
 	debug := installByID(t, m, image, filepath.Join(directory, "root"))
 	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(directory, "root")}})
-	if with.DebugFile() != debug {
-		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
-	}
+	expect.Equal(t, debug, with.DebugFile(), "debug file")
 	checkGiven(t, image, stripped, debug)
 	without := tableOf(t, stripped, nowhere)
-	if without.DebugFile() != "" {
-		t.Errorf("debug file is %q, want none", without.DebugFile())
-	}
+	expect.Equal(t, "", without.DebugFile(), "debug file")
 	for _, address := range places(functions) {
 		f, ok := want.Lookup(0, address)
 		g, same := with.Lookup(0, address)

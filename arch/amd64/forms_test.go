@@ -124,9 +124,7 @@ func TestDecodeFindsTheSite(t *testing.T) {
 
 func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 	for _, f := range registerForms {
-		if got := decodeAsm(t, unhex(t, f.code)); got != f.asm {
-			t.Errorf("the test's own code is %s, want %s", got, f.asm)
-		}
+		expect.Equal(t, f.asm, decodeAsm(t, unhex(t, f.code)), "the test's own code")
 		for _, k := range []struct {
 			kind      arch.Kind
 			armable   bool
@@ -143,9 +141,7 @@ func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 			site := arch.Site{Offset: 0x40, Form: f.form, Register: true, Code: unhex(t, f.code)}
 			got := mustDisable(t, site, k.kind, arch.Env{Armable: k.armable})
 			expect.Equal(t, arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got, "%s", f.name)
-			if asm := decodeAsm(t, got.New); asm != k.asm {
-				t.Errorf("%s: the disabled form is %s, want %s", f.name, asm, k.asm)
-			}
+			expect.Equal(t, k.asm, decodeAsm(t, got.New), "%s: the disabled form", f.name)
 		}
 	}
 }

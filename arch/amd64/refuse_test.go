@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func wantRefusal(t *testing.T, err error, want string) {
@@ -12,9 +13,7 @@ func wantRefusal(t *testing.T, err error, want string) {
 	if !errors.As(err, new(*arch.Refusal)) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
-	if err.Error() != want {
-		t.Errorf("got  %q\nwant %q", err, want)
-	}
+	expect.Equal(t, want, err.Error())
 }
 
 func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/arm"
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // eachOrder runs a test for each machine of the table, and for the same machines in files of
@@ -69,9 +70,7 @@ func TestSitesAreFound(t *testing.T) {
 		forms := map[arch.Form]bool{}
 		for _, s := range c.sites {
 			forms[s.form] = true
-			if got := asm(m, s.code); got != s.asm {
-				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
-			}
+			expect.Equal(t, s.asm, asm(m, s.code), "%s", s.name)
 			for _, filler := range fillers {
 				text, off := placed(s.code, filler)
 				got, err := m.Decode(s.mapped(text), s.at(off))

@@ -74,12 +74,8 @@ func TestDisabledForms(t *testing.T) {
 			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
 		}
 		expect.Equal(t, want, c, "%s", d.name)
-		if len(c.New) != len(s.code) {
-			t.Errorf("%s: %d bytes for %d", d.name, len(c.New), len(s.code))
-		}
-		if got := asm(m, c.New); got != d.asm {
-			t.Errorf("%s is %s, want %s", d.name, got, d.asm)
-		}
+		expect.Equal(t, len(s.code), len(c.New), "%s", d.name)
+		expect.Equal(t, d.asm, asm(m, c.New), "%s", d.name)
 		sizes := m.Traits().Sizes
 		if n := uint64(len(c.New)); n > sizes.Site || d.record > sizes.Skip {
 			t.Errorf("%s: %d bytes with the record at %d do not fit %+v", d.name, n, d.record, sizes)

@@ -53,9 +53,7 @@ func TestStubs(t *testing.T) {
 			want[s.stub] = s
 		}
 		all := allStubs(m)
-		if len(want) != len(all) {
-			t.Errorf("%d cases of stubs, want %d", len(want), len(all))
-		}
+		expect.Equal(t, len(all), len(want), "cases of stubs")
 		for _, stub := range all {
 			s := want[stub]
 			if s == nil {
@@ -187,9 +185,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	for _, rs := range sections {
 		if o.Sections[rs.Target].Name == ".text" {
 			found = append(found, readRelocs(t, o, rs)...)
-			if rs.Rela != m.Traits().Rela {
-				t.Errorf("relocations with addends: %v, want Traits.Rela", rs.Rela)
-			}
+			expect.Equal(t, m.Traits().Rela, rs.Rela, "relocations with addends")
 		}
 	}
 	expect.Equal(t, relocs, found, "%+v", stub)

@@ -113,9 +113,7 @@ func TestRelocationNames(t *testing.T) {
 			t.Error("the cases have none")
 		}
 		for typ, want := range c.names {
-			if got := m.RelocName(typ); got != want {
-				t.Errorf("type %d is %s, want %s", typ, got, want)
-			}
+			expect.Equal(t, want, m.RelocName(typ), "type %d", typ)
 		}
 		tr := m.Traits()
 		types := append([]uint32{tr.None, tr.Word, tr.LoadBase}, tr.Deletes...)

@@ -16,6 +16,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -315,8 +316,6 @@ func TestChoicesAreKnown(t *testing.T) {
 		for _, choice := range c.option.choices {
 			values = append(values, choice.value)
 		}
-		if diff := gocmp.Diff(c.known, values); diff != "" {
-			t.Errorf("--%s: known (-) and suggested (+): %s", c.option.name, diff)
-		}
+		expect.Equal(t, c.known, values, "--%s: known (-) and suggested (+)", c.option.name)
 	}
 }

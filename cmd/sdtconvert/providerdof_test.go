@@ -26,8 +26,6 @@ func TestDirectoryOfAliases(t *testing.T) {
 		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
 	} {
 		o := &providerOptions{objects: c.objects}
-		if got := o.patchDOF().Directory; got != c.want {
-			t.Errorf("%q: %s, want %s", c.objects, got, c.want)
-		}
+		expect.Equal(t, c.want, o.patchDOF().Directory, "%q", c.objects)
 	}
 }

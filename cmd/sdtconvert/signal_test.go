@@ -69,9 +69,7 @@ func TestIgnoredSignalsAreNotWatched(t *testing.T) {
 		t.Errorf("watches %v", r.watched)
 	}
 	r := begin(t, io.Discard, syscall.SIGHUP, syscall.SIGPIPE)
-	if want := all[:2]; !slices.Equal(r.watched, want) {
-		t.Errorf("watches %v, want %v", r.watched, want)
-	}
+	expect.Equal(t, r.watched, all[:2], "watches")
 }
 
 // The reader of what is printed may go before all files are written.
@@ -83,9 +81,7 @@ func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
 	if want := 128 + int(syscall.SIGPIPE); r.status != want {
 		t.Errorf("ended with status %d, want %d", r.status, want)
 	}
-	if n := r.left(t); n != 0 {
-		t.Errorf("%d files are left", n)
-	}
+	expect.Equal(t, 0, r.left(t), "files left")
 }
 
 // Where the signal is ignored, a broken pipe is an error like others.

@@ -41,9 +41,7 @@ func TestSignalBeforeConversion(t *testing.T) {
 	s.leave(objects[2])
 	to := <-sent
 	to <- syscall.SIGTERM
-	if status := <-exited; status != 128+15 {
-		t.Errorf("exit status %d", status)
-	}
+	expect.Equal(t, 128+15, <-exited, "exit status")
 	for name, want := range map[string]bool{"new.o": false, "old.o": true, "done.o": true} {
 		if _, err := os.Stat(filepath.Join(directory, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
@@ -60,9 +58,7 @@ func TestIsWritten(t *testing.T) {
 		expect.OK(t, os.Chtimes(path, changed, changed))
 	}
 	check := func(o *object, want bool, what string) {
-		if got := o.isWritten(); got != want {
-			t.Errorf("%s: %v", what, got)
-		}
+		expect.Equal(t, want, o.isWritten(), "%s", what)
 	}
 	one := func() *object { return newObjects([]string{path})[0] }
 	old, now := time.Unix(1_000_000_000, 0), time.Now()

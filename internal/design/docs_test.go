@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,9 +68,7 @@ func TestNamesAreFound(t *testing.T) {
 	const text = "`internal/a/b.go`, `internal/c/...`, `testdata/x`, `arch`, `cmd/...`, `scripts/bench --quick`,\n" +
 		"[one](d.md), [two](../e.md#part), [three](https://example.org/f), [four](#part)"
 	want := []string{"internal/a/b.go", "internal/c", "arch", "cmd", "docs/d.md", "e.md"}
-	if got := named(text, "docs"); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, want, named(text, "docs"))
 }
 
 // Each package that is part of the program or of its library has a row in the table

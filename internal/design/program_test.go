@@ -111,9 +111,7 @@ func checkRefusals(t *testing.T, got, want string) {
 		t.Error("got no reason")
 	}
 	for line := range strings.Lines(got) {
-		if !strings.Contains(want, strings.TrimSpace(line)) {
-			t.Errorf("got %q, and of sdtconvert %q", line, want)
-		}
+		expect.Contains(t, want, strings.TrimSpace(line))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -40,9 +41,7 @@ func TestRecognise(t *testing.T) {
 		{"zeros", "\x00\x00\x00\x00", Unknown},
 		{"an archive's magic cut off", "!<arch>", Text},
 	} {
-		if got := Recognise([]byte(c.head)); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, c.want, Recognise([]byte(c.head)), "%s", c.name)
 	}
 }
 
@@ -61,12 +60,8 @@ func TestRecogniseCommittedFiles(t *testing.T) {
 		case strings.HasSuffix(path, ".o"):
 			want = ELF
 		}
-		if got := Recognise(data[:min(len(data), HeadSize)]); got != want {
-			t.Errorf("%s: got %d, want %d", path, got, want)
-		}
+		expect.Equal(t, want, Recognise(data[:min(len(data), HeadSize)]), "%s", path)
 		seen[want] = true
 	}
-	if len(seen) != 3 {
-		t.Errorf("only %d types are among the files", len(seen))
-	}
+	expect.Equal(t, 3, len(seen), "types among the files")
 }

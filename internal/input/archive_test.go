@@ -61,9 +61,7 @@ func TestEachGoesThroughAFileOrItsMembers(t *testing.T) {
 			if src.Member == nil {
 				name = path
 			}
-			if src.Name != name {
-				t.Errorf("%s is called %s", name, src.Name)
-			}
+			expect.Equal(t, name, src.Name)
 			got = append(got, named(src.Name, contents(t, src)))
 			return nil
 		})
@@ -279,9 +277,7 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 	got := each(t, path, input.Options{})
 	wantLines(t, got[:3], "thin.a(inner.a(x.txt)): one", "thin.a(inner.a(y.txt)): three", "thin.a(inner.a(x.txt)): one")
 	for i, want := range map[int]string{3: "no member can begin there", 4: "thin.a(other.a): is a thin archive within a thin archive", 5: "open gone.a: no such file"} {
-		if !strings.Contains(got[i], want) {
-			t.Errorf("got %s, want %s", got[i], want)
-		}
+		expect.Contains(t, got[i], want)
 	}
 }
 

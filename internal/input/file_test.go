@@ -70,9 +70,7 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 	for _, size := range sizes {
 		data := numbered(size)
 		f := open(t, write(t, path, data))
-		if f.Size() != int64(size) {
-			t.Errorf("%d bytes are %d", size, f.Size())
-		}
+		expect.Equal(t, int64(size), f.Size(), "%d bytes", size)
 		if small := size <= 16<<10; f.Loaded() != small {
 			t.Errorf("%d bytes: loaded is %v", size, f.Loaded())
 		}

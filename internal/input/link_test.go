@@ -3,7 +3,6 @@ package input_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"sdtconvert/internal/input"
@@ -41,9 +40,7 @@ func TestLinkIsForOneMachine(t *testing.T) {
 		t.Fatalf("got %q", errs)
 	}
 	for i, want := range wants {
-		if !strings.Contains(errs[i], want) {
-			t.Errorf("got %s, want %s", errs[i], want)
-		}
+		expect.Contains(t, errs[i], want)
 	}
 }
 

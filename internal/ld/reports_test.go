@@ -43,9 +43,7 @@ func TestDropPrerequisite(t *testing.T) {
 				text = text[n:]
 			}
 			expect.OK(t, d.Close())
-			if out.String() != want {
-				t.Errorf("%q in pieces of %d: %q, want %q", in, size, out.String(), want)
-			}
+			expect.Equal(t, want, out.String(), "%q in pieces of %d", in, size)
 		}
 	}
 }
@@ -80,9 +78,7 @@ func TestRewrite(t *testing.T) {
 			t.Errorf("%s: %.300q, want %.300q, %v", c.name, got, c.want, err)
 		}
 		after, _ := os.Stat(file)
-		if after.Mode() != before.Mode() {
-			t.Errorf("%s: mode %v, want %v", c.name, after.Mode(), before.Mode())
-		}
+		expect.Equal(t, before.Mode(), after.Mode(), "%s: mode", c.name)
 		if same := os.SameFile(before, after); same != (c.text == c.want) {
 			t.Errorf("%s: is the same file: %v", c.name, same)
 		}

@@ -188,8 +188,6 @@ func TestLibraryOfMachine(t *testing.T) {
 		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
 	} {
 		files := findFiles(line.Parse(strings.Fields(words), line.GNURules)).files
-		if got := files[len(files)-1].path; got != want {
-			t.Errorf("%s: takes %s, want %s", words, got, want)
-		}
+		expect.Equal(t, want, files[len(files)-1].path, "%s: takes", words)
 	}
 }

@@ -64,8 +64,6 @@ func TestCopiedScripts(t *testing.T) {
 	} {
 
 		got := scriptSeen(t, c.linker, c.script, strings.Fields(c.line)...)
-		if got != c.want {
-			t.Errorf("%s %s: %s\nis %s\nwant %s", c.linker, c.line, c.script, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s %s: %s\nis", c.linker, c.line, c.script)
 	}
 }

@@ -53,9 +53,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	to := <-sent.to
 	to <- syscall.SIGPIPE // an error of a write, and nothing else
 	to <- syscall.SIGTERM
-	if status := <-sent.exited; status != 128+15 {
-		t.Errorf("exit status %d", status)
-	}
+	expect.Equal(t, 128+15, <-sent.exited, "exit status")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is there: %v", file, err)
 	}
@@ -96,9 +94,7 @@ func TestSignalToLinker(t *testing.T) {
 	if err != nil || status.Signal != os.Signal(syscall.SIGTERM) {
 		t.Errorf("%v, %v", status, err)
 	}
-	if out.String() != "reading a.o\n" {
-		t.Errorf("says %q", out)
-	}
+	expect.Equal(t, "reading a.o\n", out.String(), "says")
 	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

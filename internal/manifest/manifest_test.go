@@ -173,8 +173,6 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s", c.text)
 	}
 }

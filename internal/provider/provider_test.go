@@ -236,8 +236,6 @@ func TestLargestFile(t *testing.T) {
 		if _, err := readFile(path); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%d bytes: %q, want %q", size, got, want)
-		}
+		expect.Equal(t, want, got, "%d bytes", size)
 	}
 }

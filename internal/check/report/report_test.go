@@ -74,9 +74,7 @@ func TestSARIF(t *testing.T) {
 		t.Errorf("%d results", len(run.Results))
 	}
 	for _, result := range run.Results {
-		if run.Tool.Driver.Rules[result.RuleIndex].ID != result.RuleID {
-			t.Errorf("%+v", result)
-		}
+		expect.Equal(t, result.RuleID, run.Tool.Driver.Rules[result.RuleIndex].ID, "%+v", result)
 	}
 	// The validator is one: it does not take this.
 	c := jsonschema.NewCompiler()
@@ -98,9 +96,7 @@ func TestGitHub(t *testing.T) {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
 	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
-	if lines[0] != want {
-		t.Errorf("got  %s\nwant %s", lines[0], want)
-	}
+	expect.Equal(t, want, lines[0])
 	if want := "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"; lines[1] != want {
 		t.Errorf("got  %s\nwant %s", lines[1], want)
 	}
@@ -125,9 +121,7 @@ func TestPaths(t *testing.T) {
 		"/src/here/a.c": "a.c", "/src/here/../b.c": "/src/here/../b.c", "/src/herewith/a.c": "/src/herewith/a.c",
 		"a/../b.c": "b.c", "/src/here/..a/c.c": "..a/c.c", "/": "/",
 	} {
-		if got := r.path(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Equal(t, want, r.path(name), "%s", name)
 	}
 }
 
@@ -138,9 +132,7 @@ func TestPathsOfCheckouts(t *testing.T) {
 	for name, want := range map[string]string{
 		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
 	} {
-		if got := r.checkedOut(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Equal(t, want, r.checkedOut(name), "%s", name)
 	}
 	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
 	var forGitHub, forSARIF bytes.Buffer

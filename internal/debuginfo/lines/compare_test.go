@@ -100,9 +100,7 @@ func compareFunctions(t *testing.T, object, image *subject) {
 		}
 		for off := range f.Size {
 			got, want := object.frames(place{f.Section, f.Value + off}), image.frames(place{0, g.Value + off})
-			if got != want {
-				t.Errorf("%s: %s+%#x is\n%sin the image\n%s", filepath.Base(object.path), name, off, got, want)
-			}
+			expect.Equal(t, want, got, "%s: %s+%#x", filepath.Base(object.path), name, off)
 		}
 	}
 }

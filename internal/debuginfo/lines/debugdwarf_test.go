@@ -49,9 +49,7 @@ func compareDebugDWARF(t *testing.T, image *subject) {
 					}
 				}
 			}
-			if got := image.frames(place{0, address}); got != want {
-				t.Errorf("%#x is\n%swant\n%s", address, got, want)
-			}
+			expect.Equal(t, want, image.frames(place{0, address}), "%#x", address)
 			if known += min(depth, 1); depth > 1 {
 				inlined++
 			}

@@ -37,9 +37,7 @@ func same(t *testing.T, whole, other *subject) {
 	for section, places := range whole.instructions(t, "objdump") {
 		for _, p := range places {
 			want, got := whole.frames(p), other.frames(p)
-			if got != want {
-				t.Errorf("%s: %s+%#x is\n%swant\n%s", filepath.Base(other.path), section, p.offset, got, want)
-			}
+			expect.Equal(t, want, got, "%s: %s+%#x", filepath.Base(other.path), section, p.offset)
 			if got != "" {
 				known++
 			}
@@ -118,12 +116,8 @@ func TestNamesInAnotherFile(t *testing.T) {
 	start := image.o.Sections[objects.Section(t, image.o, ".text")].Addr
 	text := objects.Section(t, object.o, ".text")
 	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {
-		if got := object.table.Lookup(text, uint64(off)); got != want {
-			t.Errorf("in the object %d is %q, want %q", off, got, want)
-		}
-		if got := image.table.Lookup(0, start+uint64(off)); got != want {
-			t.Errorf("in the image %d is %q, want %q", off, got, want)
-		}
+		expect.Equal(t, want, object.table.Lookup(text, uint64(off)), "in the object %d", off)
+		expect.Equal(t, want, image.table.Lookup(0, start+uint64(off)), "in the image %d", off)
 	}
 	if got, want := image.frames(place{0, start}), "?? alt.c:7\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

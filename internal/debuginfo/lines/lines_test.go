@@ -29,9 +29,7 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
 	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
 	expect.OK(t, err)
-	if s := got.Lookup(objects.Section(t, o, ".text"), 0); s != "" {
-		t.Errorf("got %q", s)
-	}
+	expect.Equal(t, "", got.Lookup(objects.Section(t, o, ".text"), 0))
 }
 
 func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
@@ -42,9 +40,7 @@ func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 		section int
 		off     uint64
 	}{{objects.Section(t, o, ".data"), 0}, {objects.Section(t, o, ".debug_info"), 0}, {0, 0}} {
-		if s := got.Lookup(c.section, c.off); s != "" {
-			t.Errorf("section %d+%#x is %q", c.section, c.off, s)
-		}
+		expect.Equal(t, "", got.Lookup(c.section, c.off), "section %d+%#x", c.section, c.off)
 	}
 	if s := got.Lookup(text, 0); !strings.HasPrefix(s, "calls.c:") {
 		t.Errorf("the first instruction is of %q", s)

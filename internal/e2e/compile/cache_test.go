@@ -64,9 +64,7 @@ func TestCcache(t *testing.T) {
 		b.remove("probe.o")
 		b.settings(step.program, step.flags).must("ccache", "gcc", "-O2", "-c", "probe.c")
 		b.same("probe.o", step.want)
-		if n := calls(); n != step.calls {
-			t.Errorf("step %d: sdtconvert has run %d times, want %d", i, n, step.calls)
-		}
+		expect.Equal(t, step.calls, calls(), "step %d: runs of sdtconvert", i)
 	}
 }
 
@@ -90,9 +88,7 @@ func TestCcachePrototypes(t *testing.T) {
 		for hit := range 2 {
 			with.must("ccache", "gcc", "-c", "probe.c")
 			b.same("probe.o", want)
-			if n := calls(); n != 1-hit {
-				t.Errorf("%s: sdtconvert has run %d times, want %d", types, n, 1-hit)
-			}
+			expect.Equal(t, 1-hit, calls(), "%s: runs of sdtconvert", types)
 		}
 	}
 }

@@ -166,9 +166,7 @@ func (s *section) check(t *testing.T, program string) {
 	}
 	list := tools.Must(t, converter, "list", "-v", program)
 	for _, want := range []string{" sent\n", " placed\n", "shop_placed_semaphore"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("no %q in the list:\n%s", want, list)
-		}
+		expect.Contains(t, list, want)
 	}
 	for line := range strings.Lines(list) {
 		if strings.HasPrefix(line, "      site ") && !strings.Contains(line, "  disabled") {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -42,9 +43,7 @@ func TestBounds(t *testing.T) {
 					t.Errorf("%v: has%s is %v, want %v\n%s", args, name, got, link.has, symbols)
 				}
 			}
-			if strings.Contains(symbols, "UND __s") {
-				t.Errorf("%v: a bound is undefined\n%s", args, symbols)
-			}
+			expect.Lacks(t, symbols, "UND __s", "%v: a bound is undefined", args)
 		}
 	})
 }

@@ -55,9 +55,7 @@ func TestMake(t *testing.T) {
 		tools.Must(t, "make", args...)
 		checkOutput(t, "program", both)
 		again := untouched(t, "program", "main.o", "sub/second.o")
-		if out := tools.Must(t, "make", args...); !strings.Contains(out, "Nothing to be done") {
-			t.Errorf("make again: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "make", args...), "Nothing to be done", "make again")
 		again()
 		for _, made := range []string{"libthird.so", "combined.o", "program"} {
 			if names := tools.Output(t, "nm", noPlugins, made); !strings.Contains(names, " sdt_app___") || strings.Contains(names, "__dtrace_probe") {
@@ -78,9 +76,7 @@ func TestMakeWithCommand(t *testing.T) {
 	enter(t, linker("bfd").Path)
 	disk.Write(t, "Makefile", makefile)
 	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
-	if names := tools.Output(t, "nm", noPlugins, "combined.o"); strings.Contains(names, "__dtrace_probe") {
-		t.Error(names)
-	}
+	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "combined.o"), "__dtrace_probe")
 }
 
 const cmakeLists = `
@@ -104,9 +100,7 @@ func TestCMake(t *testing.T) {
 		if names := tools.Output(t, "nm", noPlugins, "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
 			t.Errorf("libthird.so: %s", names)
 		}
-		if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
-			t.Errorf("ninja again: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
 	})
 }
 
@@ -120,9 +114,7 @@ func TestNinjaInPlace(t *testing.T) {
 	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 	tools.Must(t, "cmake", "--build", "build")
 	checkOutput(t, "build/program", both)
-	if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
-		t.Errorf("ninja again: %s", out)
-	}
+	expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
 	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
 		if names := tools.Output(t, "nm", noPlugins, "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("%s is not converted: %s", object, names)
@@ -148,9 +140,7 @@ func TestMeson(t *testing.T) {
 		os.Unsetenv("LDFLAGS")
 		tools.Must(t, "ninja", "-C", "build")
 		checkOutput(t, "build/program", both)
-		if out := tools.Must(t, "ninja", "-C", "build"); !strings.Contains(out, "no work to do") {
-			t.Errorf("ninja again: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "ninja", "-C", "build"), "no work to do", "ninja again")
 	})
 }
 
@@ -205,9 +195,7 @@ func TestEnvironment(t *testing.T) {
 	eachFlags(t, func(t *testing.T, flags string) {
 		disk.Write(t, "conftest.c", "int main(void) { return 0; }\n")
 		args := append(strings.Fields(flags), "-o", "conftest", "conftest.c")
-		if out := tools.Must(t, "gcc", args...); out != "" {
-			t.Errorf("says %s", out)
-		}
+		expect.Equal(t, "", tools.Must(t, "gcc", args...), "says")
 		run(t, "conftest")
 		if out := tools.Must(t, "gcc", append(strings.Fields(flags), "-Wl,--version")...); !strings.Contains(out, "GNU") {
 			t.Errorf("--version: %s", out)

@@ -31,18 +31,12 @@ func TestObjects(t *testing.T) {
 		for _, report := range []string{"program.map", "program.d"} {
 			text := read(t, report)
 			sayNothing(t, report, text)
-			if !strings.Contains(text, "sub/second.o") {
-				t.Errorf("%s does not name sub/second.o", report)
-			}
+			expect.Contains(t, text, "sub/second.o", "%s does not name sub/second.o", report)
 		}
-		if strings.Contains(read(t, "program.d"), "stubs") {
-			t.Error("make would look for what was added")
-		}
+		expect.Lacks(t, read(t, "program.d"), "stubs", "make would look for what was added")
 		// make takes the rule, and finds everything.
 		os.WriteFile("Makefile", []byte("include program.d\n"), 0o666)
-		if out := tools.Must(t, "make", "program"); !strings.Contains(out, "Nothing to be done") {
-			t.Errorf("make: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "make", "program"), "Nothing to be done", "make")
 	})
 }
 
@@ -84,13 +78,9 @@ func TestBackslashes(t *testing.T) {
 			tools.Must(t, builder.name)
 			text := read(t, "program.d")
 			sayNothing(t, "program.d", text)
-			if !strings.Contains(text, `sub/b\1.o`) {
-				t.Error(text)
-			}
+			expect.Contains(t, text, `sub/b\1.o`)
 			checkOutput(t, "program", both)
-			if out := tools.Must(t, builder.name); !strings.Contains(out, builder.idle) {
-				t.Errorf("%s: %s", builder.name, out)
-			}
+			expect.Contains(t, tools.Must(t, builder.name), builder.idle, "%s", builder.name)
 			later := time.Now().Add(time.Minute)
 			os.Chtimes(`sub/b\1.o`, later, later)
 			if out := tools.Must(t, builder.name); strings.Contains(out, builder.idle) {
@@ -184,21 +174,15 @@ func TestArchives(t *testing.T) {
 			got := strings.Join(strings.Fields(run(t, "program")), " ")
 			if c.want == "" { // the order is that of the group
 				for _, probe := range strings.Fields(both) {
-					if !strings.Contains(got, probe) {
-						t.Errorf("%s: prints %q", c.args, got)
-					}
+					expect.Contains(t, got, probe, "%s: prints", c.args)
 				}
 				continue
 			}
-			if got != c.want {
-				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
-			}
+			expect.Equal(t, c.want, got, "%s: prints", c.args)
 		}
 		text := read(t, "out.map")
 		sayNothing(t, "out.map", text)
-		if !strings.Contains(text, "sub/libsecond.a(second.o)") {
-			t.Error("out.map does not name the member")
-		}
+		expect.Contains(t, text, "sub/libsecond.a(second.o)", "out.map does not name the member")
 		check()
 	})
 }
@@ -249,9 +233,7 @@ func TestDefinitions(t *testing.T) {
 		// Only the archive has probes.
 		tools.Must(t, "ar", "rcs", "liball.a", "main.o", "sub/second.o")
 		gcc(t, l, "-o", "program", "-Wl,--undefined=main", "-L.", "-lall")
-		if got := run(t, "program"); !strings.Contains(got, "main:app:start") {
-			t.Errorf("prints %q", got)
-		}
+		expect.Contains(t, run(t, "program"), "main:app:start", "prints")
 		if out, err := wrapped(l, "--no-stubs", "--", "-o", "none", "-e", "main", "sub/second.o"); err == nil || !strings.Contains(out, "sdt_app___second") {
 			t.Errorf("--no-stubs: %s, %v", out, err)
 		}
@@ -275,9 +257,7 @@ func TestMessages(t *testing.T) {
 			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
 			trace := read(t, "timed.json")
 			sayNothing(t, "timed.json", trace)
-			if !strings.Contains(trace, `"main.o"`) {
-				t.Error("timed.json does not name main.o")
-			}
+			expect.Contains(t, trace, `"main.o"`, "timed.json does not name main.o")
 		}
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)

@@ -117,9 +117,7 @@ func run(t *testing.T, program string) string {
 // checkOutput compares what a program prints.
 func checkOutput(t *testing.T, program, want string) {
 	t.Helper()
-	if got := strings.Join(strings.Fields(run(t, program)), " "); got != want {
-		t.Errorf("%s prints %q, want %q", program, got, want)
-	}
+	expect.Equal(t, want, strings.Join(strings.Fields(run(t, program)), " "), "%s prints", program)
 }
 
 // untouched checks that files are what they were when it was called.

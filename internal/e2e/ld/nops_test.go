@@ -82,7 +82,5 @@ func checkNopsLTO(t *testing.T, compiler string, l toolchains.Linker, args []str
 			return
 		}
 	}
-	if out := tools.Must(t, "sh", "-c", "yes | head -n 3 | ./program"); out != "ready\n" {
-		t.Errorf("the program prints %q", out)
-	}
+	expect.Equal(t, "ready\n", tools.Must(t, "sh", "-c", "yes | head -n 3 | ./program"), "the program prints")
 }

@@ -60,9 +60,7 @@ func TestSignals(t *testing.T) {
 			waitFor(t, "started")
 			expect.OK(t, cmd.Process.Signal(sig))
 			tools.Died(t, cmd.Wait(), sig)
-			if out.String() != "reading main.o\n" {
-				t.Errorf("says %q", out.String())
-			}
+			expect.Equal(t, "reading main.o\n", out.String(), "says")
 		})
 	}
 }
@@ -116,9 +114,7 @@ func TestSignalInFirstLink(t *testing.T) {
 	waitFor(t, "started")
 	cmd.Process.Signal(syscall.SIGTERM)
 	tools.Died(t, cmd.Wait(), syscall.SIGTERM)
-	if out.String() != "reading main.o\n" {
-		t.Errorf("says %q", out.String())
-	}
+	expect.Equal(t, "reading main.o\n", out.String(), "says")
 }
 
 // What a linker has written before it dies is complete.
@@ -148,9 +144,7 @@ func TestClosedOutput(t *testing.T) {
 	compile(t, "main.c")
 	yes := program(t, "talks", "#!/bin/sh\nexec yes \"$1\"\n")
 	out := tools.Must(t, "sh", "-c", "timeout 20 '"+converter+"' ld --linker '"+yes+"' -- main.o | head -n 3; ")
-	if out != "main.o\nmain.o\nmain.o\n" {
-		t.Errorf("%q", out)
-	}
+	expect.Equal(t, "main.o\nmain.o\nmain.o\n", out)
 }
 
 // What a linker leaves running does not delay the end.
@@ -177,9 +171,7 @@ func TestOrder(t *testing.T) {
 	talks := program(t, "talks", "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done\necho $1\n")
 	out := tools.Must(t, converter, "ld", "--linker", talks, "--", "main.o")
 	want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\nmain.o\n"
-	if out != want {
-		t.Errorf("%q", out)
-	}
+	expect.Equal(t, want, out)
 }
 
 // A copy of the program, which looks like another file, does not run itself for ever.

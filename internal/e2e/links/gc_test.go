@@ -87,9 +87,7 @@ func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site
 	}
 	recorded := slices.ContainsFunc(sites, isDead)
 	kept := slices.ContainsFunc(im.symbols, symbolIs(dead))
-	if recorded != kept {
-		t.Errorf("%s is kept: %t, its records are kept: %t", dead, kept, recorded)
-	}
+	expect.Equal(t, kept, recorded, "%s is kept", dead)
 	if ld.Family == "lld" && kept {
 		t.Errorf("%s keeps %s", ld.Name, dead)
 	}

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // image is a linked program or library, as debug/elf sees it.
@@ -202,9 +204,7 @@ func (im *image) bounds(t *testing.T, name string) (start, end uint64) {
 		if s.Name != name {
 			continue
 		}
-		if end != 0 {
-			t.Errorf("%s: two sections %s", im.path, name)
-		}
+		expect.Equal(t, 0, end, "%s: two sections %s", im.path, name)
 		start, end = s.Addr, s.Addr+s.Size
 	}
 	for _, s := range im.symbols {

@@ -84,9 +84,7 @@ func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	if err != nil && os.Geteuid() == 0 {
 		t.Fatal(err) // root may read what is mapped
 	}
-	if !strings.Contains(string(out), " start\n") {
-		t.Errorf("got\n%s", out)
-	}
+	expect.Contains(t, string(out), " start\n")
 	if os.Geteuid() == 0 && !strings.Contains(string(out), " idle\n") {
 		t.Errorf("got\n%s", out)
 	}

@@ -138,9 +138,7 @@ func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []si
 	t.Helper()
 	o, err := run(m, path)
 	expect.OK(t, err)
-	if o.stdout != want {
-		t.Errorf("%s prints\n%s\nnot\n%s", path, o.stdout, want)
-	}
+	expect.Equal(t, want, o.stdout, "%s prints", path)
 	var records []string
 	for _, s := range sites {
 		records = append(records, fmt.Sprintf("%s %s %#x", s.kind, s.id, s.addr-im.header(t)))

@@ -79,9 +79,7 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 	said := tools.Must(t, twin)
 	got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
 	expect.OK(t, err)
-	if out := tools.Must(t, got); out != results(said) {
-		t.Errorf("%v: converted it prints\n%s\nnot\n%s", options, out, results(said))
-	}
+	expect.Equal(t, results(said), tools.Must(t, got), "%v: converted it prints", options)
 	im := openImage(t, got)
 	records := im.records(t, pairs)
 	if want := strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"); len(records) != want {

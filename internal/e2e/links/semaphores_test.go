@@ -210,9 +210,7 @@ func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
 			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
 			return err
 		})
-		if got := tools.Must(t, emulator, path); got != "right\nright\nright\n" {
-			t.Errorf("%s: the program prints %s", ld, got)
-		}
+		expect.Equal(t, "right\nright\nright\n", tools.Must(t, emulator, path), "%s: the program prints", ld)
 		checkSemaphore(t, path, 1)
 	}
 }

@@ -95,9 +95,7 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 		expect.OK(t, err)
 		o, err := run(m, got.exe)
 		expect.OK(t, err)
-		if o.stdout != expected(t) {
-			t.Errorf("%s prints\n%s", got.exe, o.stdout)
-		}
+		expect.Equal(t, expected(t), o.stdout, "%s prints", got.exe)
 		im := openImage(t, got.image)
 		for _, s := range im.symbols {
 			if stubName.MatchString(s.Name) && elf.ST_BIND(s.Info) != elf.STB_LOCAL && elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN {

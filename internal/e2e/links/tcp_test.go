@@ -61,9 +61,7 @@ func checkTCP(t *testing.T, image string) {
 	t.Helper()
 	var got []string
 	for _, l := range list(t, image) {
-		if l.Provider != "tcp" {
-			t.Errorf("%s: provider %q", image, l.Provider)
-		}
+		expect.Equal(t, "tcp", l.Provider, "%s: provider", image)
 		got = append(got, l.Function+" "+l.Name)
 	}
 	slices.Sort(got)

@@ -29,9 +29,7 @@ func TestDebianPackage(t *testing.T) {
 	if !same(t, deb, again) || filepath.Dir(deb) != first {
 		t.Errorf("%s and %s are not the same", deb, again)
 	}
-	if out := tools.Must(t, "lintian", "--fail-on=warning,error", "--allow-root", deb); out != "" {
-		t.Errorf("lintian: %s", out)
-	}
+	expect.Equal(t, "", tools.Must(t, "lintian", "--fail-on=warning,error", "--allow-root", deb), "lintian")
 
 	root := t.TempDir()
 	before := system(t, root)
@@ -139,9 +137,7 @@ func dpkg(t *testing.T, root string, args ...string) {
 	if !slices.Contains(filepath.SplitList(os.Getenv("PATH")), "/sbin") {
 		t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	}
-	if out := tools.Must(t, command[0], command[1:]...); strings.Contains(out, "warning") {
-		t.Errorf("dpkg %q: %s", args, out)
-	}
+	expect.Lacks(t, tools.Must(t, command[0], command[1:]...), "warning", "dpkg %q", args)
 }
 
 // use converts what is compiled with the installed header, by the installed program. Root
@@ -157,9 +153,7 @@ func use(t *testing.T, root string) {
 	if os.Getuid() == 0 && runtime.GOOS == "linux" {
 		command = []string{"chroot", root, "/usr/bin/sdtconvert", "-v", "/probe.o"}
 	}
-	if out := tools.Must(t, command[0], command[1:]...); !strings.Contains(out, "main+") {
-		t.Errorf("nothing is converted: %s", out)
-	}
+	expect.Contains(t, tools.Must(t, command[0], command[1:]...), "main+", "nothing is converted")
 	tools.Must(t, "gcc", "-o", root+"/probe", object)
 	tools.Must(t, root+"/probe")
 	for _, made := range []string{source, object, root + "/probe"} {

@@ -124,9 +124,7 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 		t.Errorf("not removed: %q", left)
 	}
 	expect.OK(t, os.Remove(other))
-	if out := run(t, directory, "install", variables, "--uninstall"); out != "" {
-		t.Errorf("removed twice: %s", out)
-	}
+	expect.Equal(t, "", run(t, directory, "install", variables, "--uninstall"), "removed twice")
 	if _, err := os.Stat(filepath.Join(target, "libexec/sdtconvert")); !os.IsNotExist(err) {
 		t.Errorf("an empty directory is left: %v", err)
 	}

@@ -52,9 +52,7 @@ func TestDetection(t *testing.T) {
 	b.Must(t, "gcc", "-c", "one.c", "-o", "one_main.o")
 	before := b.Output(t, "sha256sum", "one_main.o")
 	b.Must(t, b.dtrace, "-G", "-s", "one.d", "one_main.o")
-	if after := b.Output(t, "sha256sum", "one_main.o"); after != before {
-		t.Error("the object has changed")
-	}
+	expect.Equal(t, before, b.Output(t, "sha256sum", "one_main.o"), "the object has changed")
 	b.Must(t, "gcc", "one_main.o", "one.o", "-o", "a.out")
 	b.Must(t, "./a.out")
 	b.write(t, "empty.d", "")
@@ -168,9 +166,7 @@ func TestClasses(t *testing.T) {
 	b.Must(t, "as", "--64", "a.s", "-o", "a64.o")
 	for object, class := range map[string]string{"a32.o": "ELF32", "a64.o": "ELF64"} {
 		b.Must(t, b.dtrace, "-G", "-s", "p.d", object)
-		if out := b.Output(t, "readelf", "-hW", "p.o"); !strings.Contains(out, class) {
-			t.Errorf("%s: %s", object, out)
-		}
+		expect.Contains(t, b.Output(t, "readelf", "-hW", "p.o"), class, "%s", object)
 	}
 	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
 	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
@@ -254,9 +250,7 @@ func TestStubs(t *testing.T) {
 	b.Must(t, "./a.out")
 	list := b.Output(t, converter, "list", "a.out")
 	for _, want := range []string{"order-placed", "sent", "empty", "wide", "only-tested"} {
-		if !strings.Contains(list, want+"\n") {
-			t.Errorf("%s is missing: %s", want, list)
-		}
+		expect.Contains(t, list, want+"\n", "%s is missing", want)
 	}
 	if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 8 {
 		t.Errorf("%q", got)

@@ -313,17 +313,13 @@ func TestDOFGDB(t *testing.T) {
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
 	quiet := tools.Output(t, prog)
-	if quiet != "192 7 9\n" {
-		t.Errorf("the program prints %q", quiet)
-	}
+	expect.Equal(t, "192 7 9\n", quiet, "the program prints")
 	script := write(t, directory, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
 		"break -probe-dtrace shop:empty\ncommands\nsilent\nprintf \"> empty\\n\"\ncontinue\nend\ncontinue\n")
 	out := tools.Must(t, "gdb", "-nx", "-batch", "-x", script, prog)
 	for _, want := range []string{"> 0 milk 2", "> 8 milk 2", "90192 7 9"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%s is missing: %s", want, out)
-		}
+		expect.Contains(t, out, want)
 	}
 	if got := strings.Count(out, "> empty"); got != 3 {
 		t.Errorf("%d times empty, want 3: %s", got, out)

@@ -194,9 +194,7 @@ func TestDOFOfARM64Runs(t *testing.T) {
 	cc := m.CC(toolchains.GCC)
 	tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-static", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	run := m.Command(prog)
-	if got := tools.Output(t, run[0], run[1:]...); got != "192 7 9\n" {
-		t.Errorf("the program prints %q", got)
-	}
+	expect.Equal(t, "192 7 9\n", tools.Output(t, run[0], run[1:]...), "the program prints")
 	target := dofTargets()["freebsd-arm64"]
 	checkImage(t, prog, target, dofSitesOf(t, provider, target))
 }

@@ -105,9 +105,7 @@ func TestPeers(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			exe := p.make(t, newBuild(t))
-			if out := tools.Output(t, exe); out != p.untraced {
-				t.Errorf("untraced it prints %q", out)
-			}
+			expect.Equal(t, p.untraced, tools.Output(t, exe), "untraced it prints")
 			var names []string
 			for i, word := range strings.Fields(p.counts) {
 				if i%2 == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -46,9 +47,7 @@ int main(int n, char **v)
 }`}
 	exe := p.make(t, newBuild(t))
 	end := trace(t, countEach(exe, "go"))
-	if out := tools.Output(t, exe); out != "0 failed\n" {
-		t.Errorf("it prints %q", out)
-	}
+	expect.Equal(t, "0 failed\n", tools.Output(t, exe), "it prints")
 	if out := end(); counts(out) != "go 4" {
 		t.Errorf("got %s", out)
 	}
@@ -134,9 +133,7 @@ int main(int n, char **v)
 	b.Must(t, "gcc", "-O2", "-fPIC", "-shared", "lib.c", "p.o", "-o", "lib.so")
 	lib := filepath.Join(b.Directory, "lib.so")
 	end := trace(t, countEach(lib, "go"))
-	if out := tools.Output(t, exe, lib); out != "fired 3 times\n" {
-		t.Errorf("it prints %q", out)
-	}
+	expect.Equal(t, "fired 3 times\n", tools.Output(t, exe, lib), "it prints")
 	if out := end(); counts(out) != "go 3" {
 		t.Errorf("got %s", out)
 	}

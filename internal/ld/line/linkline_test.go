@@ -70,12 +70,8 @@ func TestInputs(t *testing.T) {
 		{"-l", ""},
 	} {
 		l := Parse(strings.Fields(c.line), GNURules)
-		if got := inputs(l); got != c.want {
-			t.Errorf("%s: %s, want %s", c.line, got, c.want)
-		}
-		if got := strings.Join(wordsOf(l.Args), " "); got != c.line {
-			t.Errorf("%s: is %s afterwards", c.line, got)
-		}
+		expect.Equal(t, c.want, inputs(l), "%s", c.line)
+		expect.Equal(t, c.line, strings.Join(wordsOf(l.Args), " "))
 	}
 }
 
@@ -96,9 +92,7 @@ func FuzzJoin(f *testing.F) {
 	f.Add("a b", `'"\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		words := []string{a, b, c}
-		if got := Split(Join(words)); !slices.Equal(got, words) {
-			t.Errorf("%q: %q", words, got)
-		}
+		expect.Equal(t, words, Split(Join(words)))
 	})
 }
 

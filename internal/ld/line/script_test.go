@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // summary returns what a script says of files, as words.
@@ -71,9 +73,7 @@ func TestParseScript(t *testing.T) {
 		{Output, "a,b.o(.x) *(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "a,b.o .x|-c.o,|-d.o|-,e.o|-f.o|* .x-", GNU},
 		{Output, "*(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "-c.o|-d.o|-e.o|-f.o|* .x-", LLD},
 	} {
-		if got := summary(c.dialect.ParseScript(c.text, c.within)); got != c.want {
-			t.Errorf("%q: %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.want, summary(c.dialect.ParseScript(c.text, c.within)), "%q", c.text)
 	}
 }
 
@@ -118,9 +118,7 @@ func TestSelects(t *testing.T) {
 		}
 	}
 	for pattern, want := range map[string]bool{"*": false, "[ab].o": false, "[!a-z]": false, "[": true, "[]a]": true, "[[:alpha:]]": true, "[^]]": true, "a[b]c[": true} {
-		if Obscure(pattern) != want {
-			t.Errorf("%s: %v", pattern, !want)
-		}
+		expect.Equal(t, want, Obscure(pattern), "%s", pattern)
 	}
 }
 

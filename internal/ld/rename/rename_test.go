@@ -50,17 +50,13 @@ func TestPrompt(t *testing.T) {
 	for _, text := range []string{"progress ", "50 % ", "/usr/lib "} {
 		w.Write([]byte(text))
 	}
-	if out.String() != "progress 50 % /usr/lib " {
-		t.Errorf("%q", out.String())
-	}
+	expect.Equal(t, "progress 50 % /usr/lib ", out.String())
 }
 
 func TestSpelled(t *testing.T) {
 	escape := func(s string) string { return strings.ReplaceAll(s, " ", `\ `) }
 	escaped := names().Respell(escape, escape)
-	if got := string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))); got != `out: lib\ p.a` {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, `out: lib\ p.a`, string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))))
 }
 
 func FuzzPieces(f *testing.F) {

@@ -45,9 +45,7 @@ func TestLines(t *testing.T) {
 			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
 				t.Errorf("%s: other bytes in another directory", path)
 			}
-			if !strings.Contains(text, "\n#define _PROBES_H_TMP\n") {
-				t.Errorf("%s: no guard", path)
-			}
+			expect.Contains(t, text, "\n#define _PROBES_H_TMP\n", "%s: no guard", path)
 			for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
 				checkLine(t, path, strings.TrimSuffix(line, "\n"), providers)
 			}
@@ -92,9 +90,7 @@ func TestGuards(t *testing.T) {
 		t.Errorf("%s, %s", a, b)
 	}
 	for path, want := range map[string]string{"a/x-y.z.h": "_X_Y_Z_H", "tclDTrace.h": "_TCLDTRACE_H", "7.h": "_7_H"} {
-		if got := guardName(path); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
+		expect.Equal(t, want, guardName(path), "%s", path)
 	}
 }
 
@@ -102,9 +98,7 @@ func TestGuards(t *testing.T) {
 func TestMacrosAreComplete(t *testing.T) {
 	text := macros()
 	for n := range provider.MaxArgs + 1 {
-		if got := strings.Count(text, fmt.Sprintf("#define _sdtp_probe_%d(", n)); got != 2 {
-			t.Errorf("%d arguments: %d macros", n, got)
-		}
+		expect.Equal(t, 2, strings.Count(text, fmt.Sprintf("#define _sdtp_probe_%d(", n)), "%d arguments", n)
 	}
 	if strings.Count(text, "#if") != strings.Count(text, "#endif") {
 		t.Error("conditions do not end")

@@ -56,9 +56,7 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"shown": "GLOBAL .text", "kept": "LOCAL .text", "__SUNW_dof": "LOCAL .SUNW_dof", "other": "GLOBAL ", "$dtrace1.f": "GLOBAL "} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+		expect.Equal(t, want, got[name], "%s", name)
 	}
 	// Nothing but what drti holds itself if there is nothing to register.
 	if data, err = target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {

@@ -111,9 +111,7 @@ func TestNames(t *testing.T) {
 		} else {
 			got = target.empty.Machine.String()
 		}
-		if got != c.want {
-			t.Errorf("%s %s: %s, want %s", c.name, c.flags, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s %s", c.name, c.flags)
 	}
 }
 
@@ -152,9 +150,7 @@ func TestOfObjects(t *testing.T) {
 		for _, path := range []string{text, file(t, name, nil)} {
 			expect.OK(t, target.Add(path))
 		}
-		if abi := target.empty.ABI(); abi != want {
-			t.Errorf("%s: %+v", name, abi)
-		}
+		expect.Equal(t, want, target.empty.ABI(), "%s", name)
 		check(t, write(t, target, providers(), false), elf.STV_HIDDEN)
 	}
 }

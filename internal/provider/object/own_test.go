@@ -17,9 +17,7 @@ func TestIsOwn(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(directory, "x.o")
 		disk.Write(t, path, data)
-		if got := IsOwn(path); got != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		expect.Equal(t, want, IsOwn(path), "%s", what)
 		return path
 	}
 	for _, system := range []System{Linux, FreeBSD, Illumos} {

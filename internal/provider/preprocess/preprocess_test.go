@@ -209,9 +209,7 @@ func TestTargets(t *testing.T) {
 		} else {
 			got = strings.Join(probes(t, text), " ")
 		}
-		if got != c.want {
-			t.Errorf("%s for %s: %q, want %q", c.cc, c.triplet, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s for %s", c.cc, c.triplet)
 		if stderr.Len() > 0 && !strings.Contains(c.want, "exit status") {
 			t.Errorf("%s for %s: says %q", c.cc, c.triplet, stderr)
 		}

@@ -1,8 +1,10 @@
-// Package expect fails tests for errors and for values that differ.
+// Package expect fails tests for errors, for values that differ, and for texts that lack a
+// part. Where words are given, they are a format with its values that says what was looked at.
 package expect
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,16 +18,34 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Equal fails a test, which goes on, if a value is not the wanted one. The words are a format
-// with its values, which say what was compared; there may be none.
-func Equal(t testing.TB, want, got any, words ...any) {
+// Equal fails a test, which goes on, if a value is not the wanted one.
+func Equal[T any](t testing.TB, want, got T, words ...any) {
 	t.Helper()
-	diff := cmp.Diff(want, got)
-	if diff == "" {
-		return
+	if diff := cmp.Diff(want, got); diff != "" {
+		fail(t, words, "want (-) and got (+): "+diff)
 	}
+}
+
+// Contains fails a test, which goes on, if a text does not have a part.
+func Contains(t testing.TB, text, part string, words ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		fail(t, words, fmt.Sprintf("no %q in\n%s", part, text))
+	}
+}
+
+// Lacks fails a test, which goes on, if a text has a part.
+func Lacks(t testing.TB, text, part string, words ...any) {
+	t.Helper()
+	if strings.Contains(text, part) {
+		fail(t, words, fmt.Sprintf("%q in\n%s", part, text))
+	}
+}
+
+func fail(t testing.TB, words []any, what string) {
+	t.Helper()
 	if len(words) > 0 {
-		diff = fmt.Sprintf(words[0].(string), words[1:]...) + ": " + diff
+		what = fmt.Sprintf(words[0].(string), words[1:]...) + ": " + what
 	}
-	t.Error(diff)
+	t.Error(what)
 }
