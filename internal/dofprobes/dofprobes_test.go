@@ -3,7 +3,6 @@ package dofprobes
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"sdtconvert/arch"
@@ -95,9 +94,7 @@ func TestFaults(t *testing.T) {
 	} {
 		data := damage(append([]byte(nil), whole...))
 		_, _, err := readAll(fake{data: data}, 0, data)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Error(t, err, want)
 	}
 }
 

@@ -4,8 +4,6 @@ package ld
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -54,9 +52,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	to <- syscall.SIGPIPE // an error of a write, and nothing else
 	to <- syscall.SIGTERM
 	expect.Equal(t, 128+15, <-sent.exited, "exit status")
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is there: %v", file, err)
-	}
+	disk.Absent(t, file)
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

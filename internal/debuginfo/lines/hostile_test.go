@@ -64,9 +64,7 @@ func TestOverlappingTablesAreNotAllRead(t *testing.T) {
 		if err == nil {
 			err = table.Err()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
+		expect.Error(t, err, c.want, "%s: the error", c.name)
 	}
 }
 

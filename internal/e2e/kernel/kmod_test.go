@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -181,9 +182,7 @@ func (k kmod) checkFailure(t *testing.T) {
 	if out, err := k.try("SDTCONVERT=false"); err == nil {
 		t.Errorf("make goes on: %s", out)
 	}
-	if _, err := os.Stat(k.path("coffee.o")); err == nil {
-		t.Error("an object that is not converted is left")
-	}
+	disk.Absent(t, k.path("coffee.o"))
 }
 
 // checkIncremental builds again after nothing has changed, and after a source has.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -106,9 +107,7 @@ func TestScriptsThatAreRefused(t *testing.T) {
 			if want := "sdtconvert: bad.lds: " + want + "; link with --in-place\n"; exitCode(err) != 1 || out != want {
 				t.Errorf("%s: %s, %v, want %s", pattern, out, err, want)
 			}
-			if _, err := os.Stat("none"); err == nil {
-				t.Error("it was linked")
-			}
+			disk.Absent(t, "none")
 		}
 	})
 }

@@ -125,9 +125,7 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 	}
 	expect.OK(t, os.Remove(other))
 	expect.Equal(t, "", run(t, directory, "install", variables, "--uninstall"), "removed twice")
-	if _, err := os.Stat(filepath.Join(target, "libexec/sdtconvert")); !os.IsNotExist(err) {
-		t.Errorf("an empty directory is left: %v", err)
-	}
+	disk.Absent(t, filepath.Join(target, "libexec/sdtconvert"))
 }
 
 // TestInstallHelp asks for help, and gives arguments that there are not.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,7 +32,7 @@ type dofTarget struct {
 func dofTargets() map[string]*dofTarget {
 	lld := toolchains.ARM64.Linker("lld")
 	return map[string]*dofTarget{
-		"freebsd-amd64": {"x86_64-unknown-freebsd14.0", slurp.FreeBSD, true, toolchains.AMD64.Linkers()},
+		"freebsd-amd64": {dofTriplet, slurp.FreeBSD, true, toolchains.AMD64.Linkers()},
 		"freebsd-arm64": {"aarch64-unknown-freebsd14.0", slurp.FreeBSD, false, []toolchains.Linker{lld}},
 		"illumos-amd64": {"x86_64-pc-solaris2.11", slurp.Illumos, true, []toolchains.Linker{toolchains.AMD64.Linker("bfd")}},
 	}
@@ -233,7 +234,7 @@ func TestDOFLinks(t *testing.T) {
 			if again, err := os.ReadFile(provider); err != nil || !bytes.Equal(again, made) {
 				t.Errorf("the second object differs: %v", err)
 			}
-			if diff := cmp.Diff(first, bytesOf(t, objects...)); diff != "" {
+			if !maps.Equal(first, bytesOf(t, objects...)) {
 				t.Error("the second -G changes an object")
 			}
 			checkTold(t, provider, target)
@@ -340,7 +341,7 @@ func TestDOFGDB(t *testing.T) {
 func TestDrti(t *testing.T) {
 	tools.Need(t, "gcc", "g++", "ld.bfd")
 	directory := t.TempDir()
-	const triplet = "x86_64-unknown-freebsd14.0"
+	const triplet = dofTriplet
 	objects := dofObjects(t, directory, []string{"gcc"}, []string{"g++"}, triplet)
 	drti := filepath.Join(directory, "drti.o")
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DDRTI_FREEBSD", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))

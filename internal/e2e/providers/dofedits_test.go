@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
+// dofTriplet is FreeBSD on amd64.
 const dofTriplet = "x86_64-unknown-freebsd14.0"
 
 var clang = toolchains.Clang.Name

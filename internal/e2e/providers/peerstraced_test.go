@@ -2,7 +2,6 @@ package providers
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,13 +68,7 @@ int main(void) { P_ENTRY(); P__ENTRY(); P_FOO_ENTRY(); P_RETURN(); P__RETURN(); 
 // make makes the program of a peer in a directory, with the object of its provider.
 func (p *peer) make(t *testing.T, b build) (exe string) {
 	t.Helper()
-	b.write(t, "p.d", "provider p { "+p.probes+" };\n")
-	b.write(t, "p.c", "#include \"p.h\"\n#include <stdio.h>\n"+p.source+"\n")
-	b.Must(t, b.dtrace, "-h", "-s", "p.d")
-	b.Must(t, "gcc", append([]string{"-O2", "-c", "p.c", "-o", "main.o"}, p.flags...)...)
-	b.Must(t, b.dtrace, "-G", "-s", "p.d", "main.o")
-	b.Must(t, "gcc", append([]string{"main.o", "p.o", "-ldl", "-o", "prog"}, p.flags...)...)
-	return filepath.Join(b.Directory, "prog")
+	return b.program(t, "provider p { "+p.probes+" };\n", "#include <stdio.h>\n"+p.source+"\n", p.flags...)
 }
 
 // countEach returns a script of bpftrace that counts the probes of a file by their names.

@@ -179,8 +179,6 @@ func TestRefused(t *testing.T) {
 				break
 			}
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %s", c.paths, err, c.want)
-		}
+		expect.Error(t, err, c.want, "%q", c.paths)
 	}
 }

@@ -24,6 +24,14 @@ func Read(t testing.TB, path string) []byte {
 	return data
 }
 
+// Absent fails a test, which goes on, if there is a file.
+func Absent(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is there, %v", path, err)
+	}
+}
+
 // OpenELF opens an ELF file with debug/elf until the test ends.
 func OpenELF(t testing.TB, path string) *elf.File {
 	t.Helper()

@@ -18,6 +18,16 @@ func OK(t testing.TB, err error) {
 	}
 }
 
+// Error fails a test, which goes on, if there is no error, or its text does not have a part.
+func Error(t testing.TB, err error, part string, words ...any) {
+	t.Helper()
+	if err == nil {
+		fail(t, words, fmt.Sprintf("no error, want one with %q", part))
+	} else {
+		Contains(t, err.Error(), part, words...)
+	}
+}
+
 // Equal fails a test, which goes on, if a value is not the wanted one.
 func Equal[T any](t testing.TB, want, got T, words ...any) {
 	t.Helper()

@@ -24,6 +24,20 @@ func TestFailures(t *testing.T) {
 	Equal(bad, 1, 2)
 	Equal(named, 1, 2, "%d of %s", 3, "these")
 	OK(fatal, errors.New("fault"))
+	Error(good, errors.New("a fault"), "fault")
+	Contains(good, "text", "ex")
+	Lacks(good, "text", "xe")
+	for want, fail := range map[string]func(t *recorder){
+		`error no error, want one with "fault"`: func(t *recorder) { Error(t, nil, "fault") },
+		"error no \"fault\" in\nother":          func(t *recorder) { Error(t, errors.New("other"), "fault") },
+		"error it: no \"xe\" in\ntext":          func(t *recorder) { Contains(t, "text", "xe", "it") },
+		"error \"ex\" in\ntext":                 func(t *recorder) { Lacks(t, "text", "ex") },
+	} {
+		r := &recorder{}
+		if fail(r); r.log != want {
+			t.Errorf("%q, want %q", r.log, want)
+		}
+	}
 	if good.log != "" || fatal.log != "fatal fault" || !strings.HasPrefix(named.log, "error 3 of these: ") {
 		t.Errorf("%q, %q, %q", good.log, fatal.log, named.log)
 	}

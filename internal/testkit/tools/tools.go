@@ -99,6 +99,16 @@ func (c Command) Must(t testing.TB, name string, args ...string) string {
 	return out
 }
 
+// Refuses is Try for what has to fail, with a text that has a part.
+func (c Command) Refuses(t testing.TB, part, name string, args ...string) string {
+	t.Helper()
+	remember(t, name)
+	out, err := c.Try(name, args...)
+	expect.Error(t, err, "")
+	expect.Contains(t, out, part, "%s %s", name, strings.Join(args, " "))
+	return out
+}
+
 // Output runs a command, which has to succeed, and returns what it wrote to
 // standard output.
 func (c Command) Output(t testing.TB, name string, args ...string) string {
@@ -146,12 +156,17 @@ func explain(err error, name string, args []string, out string) error {
 	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, Shortened(out))
 }
 
-// Try, Must and Output are those of the zero Command.
+// Try, Must, Refuses and Output are those of the zero Command.
 func Try(name string, args ...string) (string, error) { return Command{}.Try(name, args...) }
 
 func Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	return Command{}.Must(t, name, args...)
+}
+
+func Refuses(t testing.TB, part, name string, args ...string) string {
+	t.Helper()
+	return Command{}.Refuses(t, part, name, args...)
 }
 
 func Output(t testing.TB, name string, args ...string) string {

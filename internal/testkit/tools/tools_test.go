@@ -22,6 +22,7 @@ func (f *fake) Cleanup(c func())               { f.cleanups = append(f.cleanups,
 func (f *fake) Logf(format string, a ...any)   { f.log += fmt.Sprintf(format, a...) }
 func (f *fake) Fatalf(format string, a ...any) { f.Fatal(fmt.Sprintf(format, a...)) }
 func (f *fake) Fatal(...any)                   { f.failed = true }
+func (f *fake) Error(...any)                   { f.failed = true }
 
 func (f *fake) end() {
 	for _, c := range f.cleanups {
@@ -73,6 +74,13 @@ func TestCommand(t *testing.T) {
 	}
 	if out, err := c.Try("sh", "-c", "echo out; exit 3"); err == nil || out != "out\n" || !strings.Contains(err.Error(), "exit status 3\nout\n") {
 		t.Errorf("got %q, %v", out, err)
+	}
+	if out := Refuses(t, "out", "sh", "-c", "echo out; exit 3"); out != "out\n" {
+		t.Errorf("got %q", out)
+	}
+	f := &fake{TB: t}
+	if Refuses(f, "out", "echo", "out"); !f.failed {
+		t.Error("a command that succeeds refuses nothing")
 	}
 	if got := (Command{AnyStatus: true}).Output(t, "sh", "-c", "echo out; exit 3"); got != "out\n" {
 		t.Errorf("got %q", got)
