@@ -118,8 +118,7 @@ func plain(t *testing.T) []byte {
 	text := ".globl f, a\nf: call u\nlocal: ret\n.weak w, wu\nw: ret\n.quad wu\n.comm common,4\n.data\n.type q,@gnu_unique_object\nq: .long 1\n.set a, 5\n"
 	disk.Write(t, source, text)
 	tools.Must(t, "as", "-o", object, source)
-	data := disk.Read(t, object)
-	return data
+	return disk.Read(t, object)
 }
 
 // run runs the program in a directory, which has to succeed without a word.
@@ -147,8 +146,7 @@ func convertFiles(t *testing.T, directory string, flags ...string) {
 
 func read(t *testing.T, directory, name string) []byte {
 	t.Helper()
-	data := disk.Read(t, filepath.Join(directory, name))
-	return data
+	return disk.Read(t, filepath.Join(directory, name))
 }
 
 func same(t *testing.T, directory, a, b string) {

@@ -54,8 +54,7 @@ func (b *build) path(name string) string { return filepath.Join(b.Directory, nam
 
 func (b *build) read(name string) string {
 	b.t.Helper()
-	data := disk.Read(b.t, b.path(name))
-	return string(data)
+	return string(disk.Read(b.t, b.path(name)))
 }
 
 func (b *build) write(name, text string) {
@@ -83,8 +82,7 @@ func (b *build) converted(source string, compiler []string, flags ...string) str
 	args := append(compiler[1:len(compiler):len(compiler)], "-c", source, "-o", object)
 	b.must(compiler[0], args...)
 	b.must(converter, append(flags, object)...)
-	data := disk.Read(b.t, object)
-	return string(data)
+	return string(disk.Read(b.t, object))
 }
 
 // same checks that an object of the build is the one that converted returns.

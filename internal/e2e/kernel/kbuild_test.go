@@ -78,8 +78,7 @@ func (m modules) path(name string) string { return filepath.Join(m.directory, na
 
 func (m modules) read(t *testing.T, name string) string {
 	t.Helper()
-	data := disk.Read(t, m.path(name))
-	return string(data)
+	return string(disk.Read(t, m.path(name)))
 }
 
 func (m modules) write(t *testing.T, makefile string) {
@@ -168,8 +167,7 @@ func section(t *testing.T, path, name string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "section")
 	tools.Must(t, "objcopy", "-O", "binary", "--only-section="+name, "--set-section-flags", name+"=alloc", path, out)
-	data := disk.Read(t, out)
-	return data
+	return disk.Read(t, out)
 }
 
 // checkIncremental builds again after nothing has changed, and after sources have.

@@ -86,8 +86,7 @@ func TestLanguages(t *testing.T) {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text := disk.Read(t, tools.Root("docs", "languages.md"))
-	return string(text)
+	return string(disk.Read(t, tools.Root("docs", "languages.md")))
 }
 
 // section is what the page shows for one language.

@@ -70,9 +70,7 @@ func TestArchives(t *testing.T) {
 					add = all.AddToWhole // an archive has no machine
 				}
 				add(c.String()+"/"+ld.Name+"/"+k.name, append(c.values(), ld.Name, k.name), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, ld.Path, c.machine.Tool("ar"))
+					c.parallel(t, ld.Path, c.machine.Tool("ar"))
 					k.check(t, c, ld)
 				})
 			}
@@ -85,9 +83,7 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	t.Helper()
 	p := compileProgram(t, c, pairs, false)
 	twin, err := modePIE.link(p, ld, nil, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, p.machine)
 	if slices.Contains(k.flags, "--stapsdt") {
 		want = withSemaphores(want)
@@ -98,6 +94,5 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	}
 	got, err := modePIE.link(p, ld, nil, objects)
 	expect.OK(t, err)
-	sites := checkImage(t, p.machine, pairs, got.image, want)
-	checkRun(t, p.machine, got.exe, expected(t), openImage(t, got.image), sites)
+	got.check(t, p.machine, pairs, want)
 }

@@ -28,9 +28,8 @@ func TestNotLoaded(t *testing.T) {
 				c.need(t)
 				tools.Need(t, ld.Path)
 				o := objects.Directory() + "/" + name
-				if _, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB")); err != nil {
-					t.Skipf("unconverted: %v", err)
-				}
+				_, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB"))
+				unconverted(t, err)
 				got, err := link(amd64, ld, "converted", []string{"-pie"}, convert(t, o), c.object(t, "callgraph.c", "-fPIC"))
 				expect.OK(t, err)
 				tools.Must(t, got)
@@ -76,18 +75,13 @@ func TestCallGraph(t *testing.T) {
 		c := compiler{machine: of(m), cc: toolchains.Clang, flags: []string{"-O2", "-fPIC", toolchains.CallGraph}}
 		for _, ld := range c.machine.linkers {
 			t.Run(c.String()+"/"+ld.Name, func(t *testing.T) {
-				t.Parallel()
-				c.need(t)
-				tools.Need(t, ld.Path, toolchains.LLVM("llvm-readobj"))
+				c.parallel(t, ld.Path, toolchains.LLVM("llvm-readobj"))
 				p := compileProgram(t, c, pairs, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
-				if err != nil {
-					t.Skipf("unconverted: %v", err)
-				}
+				unconverted(t, err)
 				got, err := modePIE.link(p, ld, nil, p.converted(t))
 				expect.OK(t, err)
-				sites := checkImage(t, c.machine, pairs, got.image, twin.examine(t, c.machine))
-				checkRun(t, c.machine, got.exe, expected(t), openImage(t, got.image), sites)
+				got.check(t, c.machine, pairs, twin.examine(t, c.machine))
 				checkCallGraph(t, callGraph(t, twin.image), callGraph(t, got.image))
 			})
 		}

@@ -57,9 +57,7 @@ func (c compiler) withoutCREL() compiler {
 // is no reason to pass it over.
 func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Parallel()
-		c.need(t)
-		tools.Need(t, toolchains.LLVM("ld.lld"))
+		c.parallel(t, toolchains.LLVM("ld.lld"))
 		t.Cleanup(func() {
 			if t.Skipped() {
 				t.Error("the twin does not link or run")

@@ -39,9 +39,7 @@ func TestFreestanding(t *testing.T) {
 				}
 				way := combination{c, l, lld, md}
 				t.Run(way.String(), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, lld.Path)
+					c.parallel(t, lld.Path)
 					checkFreestanding(t, way)
 				})
 			}

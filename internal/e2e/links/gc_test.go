@@ -40,8 +40,7 @@ func TestGC(t *testing.T) {
 		crossCompiler(s390x, toolchains.Clang, "-O2", "-ffunction-sections"),
 	}, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
+			c.compiler.parallel(t)
 			checkGC(t, c)
 		})
 	}
@@ -55,9 +54,7 @@ func checkGC(t *testing.T, c combination) {
 	gc := []string{"-Wl,--gc-sections"}
 	twin := func(flags []string) []site {
 		l, err := c.mode.link(p, c.linker, flags, p.twin())
-		if err != nil {
-			t.Skipf("unconverted: %v", err)
-		}
+		unconverted(t, err)
 		return l.examine(t, m)
 	}
 	every, live := twin(nil), twin(gc)
@@ -104,9 +101,7 @@ func TestICF(t *testing.T) {
 		for _, ld := range amd64.linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
 				all.Add(c.String()+"/"+ld.Name+"/"+gc, append(c.values(), ld.Name, gc), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, ld.Path)
+					c.parallel(t, ld.Path)
 					checkICF(t, c, ld, gc)
 				})
 			}
@@ -118,14 +113,11 @@ func TestICF(t *testing.T) {
 func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	p := compileProgram(t, c, pairs, false)
 	icf := []string{"-Wl,--icf=all", gc}
-	if _, err := modePIE.link(p, ld, icf, p.twin()); err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	_, err := modePIE.link(p, ld, icf, p.twin())
+	unconverted(t, err)
 	// The stubs themselves fold, so only the twin without folding knows names.
 	twin, err := modePIE.link(p, ld, []string{gc}, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, amd64)
 	got, err := modePIE.link(p, ld, icf, p.converted(t))
 	expect.OK(t, err)

@@ -29,8 +29,7 @@ func TestBreakpoints(t *testing.T) {
 		crossCompiler(s390x, toolchains.Clang, "-Os"),
 	) {
 		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.need(t)
+			c.parallel(t)
 			checkBreakpoints(t, c)
 		})
 	}

@@ -60,6 +60,21 @@ func (md mode) link(p program, ld toolchains.Linker, flags []string, objects []s
 	return linked{lib, exe}, err
 }
 
+// check compares the image and a run of it with the sites of the twin.
+func (l linked) check(t *testing.T, m *machine, records layout, want []site) {
+	t.Helper()
+	sites := checkImage(t, m, records, l.image, want)
+	checkRun(t, m, l.exe, expected(t), openImage(t, l.image), sites)
+}
+
+// unconverted skips a test whose twin is not linked, or does not run.
+func unconverted(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+}
+
 // twins remembers what is known of unconverted images.
 var twins sync.Map // path -> *twin
 
@@ -118,14 +133,11 @@ func (c combination) check(t *testing.T) {
 	tools.Need(t, c.linker.Path)
 	p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 	twin, err := c.mode.link(p, c.linker, nil, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, m)
 	got, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
 	expect.OK(t, err)
-	sites := checkImage(t, c.comparable(), c.layout, got.image, want)
-	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+	got.check(t, c.comparable(), c.layout, want)
 }
 
 // comparable returns the machine, exact if sites are where the twin's calls are. Of
@@ -144,8 +156,7 @@ func runCombinations(t *testing.T, all []combination) {
 	tests := product.New(combinationDimensions...)
 	for _, c := range all {
 		tests.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
+			c.compiler.parallel(t)
 			c.check(t)
 		})
 	}

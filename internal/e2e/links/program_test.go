@@ -117,8 +117,7 @@ var shown = regexp.MustCompile(`(?m)^record (\w+) (\S+) (\S+) (0x[0-9a-f]+)$`)
 // expected returns what the test program prints.
 func expected(t *testing.T) string {
 	t.Helper()
-	text := disk.Read(t, filepath.Join(sources, "program.expect"))
-	return string(text)
+	return string(disk.Read(t, filepath.Join(sources, "program.expect")))
 }
 
 // linkAndRun links a program that has to run, and opens it.

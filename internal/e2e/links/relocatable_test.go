@@ -41,13 +41,9 @@ func (g merging) twin(t *testing.T) []site {
 	t.Helper()
 	p := g.program
 	objects, err := g.objects(t, p.probed, p.probes, p.idle, p.stubs)
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	l, err := g.mode.link(p, g.final, nil, objects)
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	return l.examine(t, p.machine)
 }
 
@@ -57,8 +53,7 @@ func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
 	got, err := g.mode.link(g.program, g.final, nil, objects)
 	expect.OK(t, err)
 	m := g.program.machine
-	sites := checkImage(t, m, l, got.image, want)
-	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+	got.check(t, m, l, want)
 }
 
 // mergings makes all pairs of a machine's linkers. mold 1.10's -r of COMDAT
@@ -152,8 +147,7 @@ func TestConvertAgain(t *testing.T) {
 					continue
 				}
 				all.Add(c.String()+"/"+l.name+"/"+ld.Name, append(c.values(), l.name, ld.Name), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
+					c.parallel(t)
 					convertAgain(t, c, l, ld)
 				})
 			}

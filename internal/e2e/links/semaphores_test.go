@@ -135,9 +135,7 @@ func TestSemaphores(t *testing.T) {
 						continue
 					}
 					all.Add(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), append(c.values(), ld.Name, md.name, how), func(t *testing.T) {
-						t.Parallel()
-						c.need(t)
-						tools.Need(t, ld.Path)
+						c.parallel(t, ld.Path)
 						checkTests(t, c, ld, md, how)
 					})
 				}

@@ -10,18 +10,12 @@ import (
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // assembledSites returns the records of objects that stay as they are.
 func assembledSites(t *testing.T, c compiler, objects []string, flags ...string) string {
 	t.Helper()
-	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
-	source := files.Must(t, "sites.s", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
-	return c.compile(t, source)
+	return c.compile(t, generate(t, "sites.s", slices.Concat([]string{"sites", "--asm"}, flags, objects)...))
 }
 
 // nameable are flags that leave every static function and every cold part in a
@@ -61,13 +55,10 @@ func TestSites(t *testing.T) {
 	all := product.New(combinationDimensions...)
 	for _, c := range siteCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-			if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
-				t.Skipf("unconverted, with other stubs: %v", err)
-			}
+			_, err := c.mode.link(p, c.linker, nil, p.twin())
+			unconverted(t, err)
 			converted, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
 			expect.OK(t, err)
 			sites := assembledSites(t, c.compiler, p.probed, c.layout.flags()...)

@@ -19,24 +19,15 @@ import (
 )
 
 // makeStubs makes the object that a link of objects needs.
-func makeStubs(t *testing.T, objects []string, flags ...string) string {
+func makeStubs(t *testing.T, objects []string) string {
 	t.Helper()
-	args := append(append([]string{"stubs"}, flags...), objects...)
-	return files.Must(t, "stubs.o", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
+	return generate(t, "stubs.o", append([]string{"stubs"}, objects...)...)
 }
 
 // assembledStubs makes the same object by way of its source.
-func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string) string {
+func assembledStubs(t *testing.T, c compiler, objects []string) string {
 	t.Helper()
-	args := append(append([]string{"stubs", "--asm"}, flags...), objects...)
-	source := files.Must(t, "stubs.s", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
-	return c.compile(t, source)
+	return c.compile(t, generate(t, "stubs.s", append([]string{"stubs", "--asm"}, objects...)...))
 }
 
 // stubCombinations returns the ways in which made objects are linked.
@@ -58,9 +49,7 @@ func TestStubs(t *testing.T) {
 	all := product.New(combinationDimensions...)
 	for _, c := range stubCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			twin, err := c.mode.link(p, c.linker, nil, p.twin())
 			if err != nil {
@@ -71,12 +60,10 @@ func TestStubs(t *testing.T) {
 				c.checkUnconverted(t, p)
 			})
 			t.Run("converted", func(t *testing.T) {
-				m := c.compiler.machine
 				objects := convertAll(t, p.probed, c.layout.flags()...)
 				got, err := c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects)))
 				expect.OK(t, err)
-				sites := checkImage(t, c.comparable(), c.layout, got.image, want)
-				checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+				got.check(t, c.comparable(), c.layout, want)
 			})
 		})
 	}
@@ -117,13 +104,10 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
 			all.Add(c.String()+map[bool]string{true: "/stubs first"}[first], append(c.values(), strconv.FormatBool(first)), func(t *testing.T) {
-				t.Parallel()
-				c.compiler.need(t)
-				tools.Need(t, c.linker.Path)
+				c.compiler.parallel(t, c.linker.Path)
 				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-				if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
-					t.Skipf("unconverted, with other stubs: %v", err)
-				}
+				_, err := c.mode.link(p, c.linker, nil, p.twin())
+				unconverted(t, err)
 				objects := convertAll(t, p.probed)
 				some := c.compiler.object(t, "some.c")
 				stubs := makeStubs(t, objects)
@@ -300,9 +284,7 @@ func TestStubsKeepPromises(t *testing.T) {
 		{crossCompiler(s390x, toolchains.Clang, "-O2"), lld, []string{"-Wl,--fatal-warnings"}},
 	} {
 		t.Run(c.compiler.String()+"/"+c.linker.Name, func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			calls := c.compiler.object(t, "calls.c")
 			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
 				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
@@ -354,9 +336,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(loong64, toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections")},
 		[]layout{pairs}, []mode{modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			// What reads no records does not keep them: this looks for another layout's.
 			p := compileProgram(t, c.compiler, relative32, false)
 			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))

@@ -44,9 +44,7 @@ func TestTCPListing(t *testing.T) {
 	all.Singly = true // TestSites and TestForeign have the pairs
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
 			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)

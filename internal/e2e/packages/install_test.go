@@ -47,6 +47,31 @@ func files(t *testing.T, directory string) []string {
 	return found
 }
 
+// installed returns the files that are installed below a prefix, whatever installs them, with
+// their permissions.
+func installed(prefix string) (all []string) {
+	for _, file := range []string{
+		"-rwxr-xr-x bin/sdtconvert",
+		"-rw-r--r-- include/sdt.h",
+		"-rw-r--r-- include/sdt_forms.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
+		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
+		"Lrwxrwxrwx libexec/sdtconvert/ld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"Lrwxrwxrwx libexec/sdtconvert/sdtconvert-cc",
+		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
+		"-rw-r--r-- share/fish/vendor_completions.d/sdtconvert.fish",
+	} {
+		mode, path, _ := strings.Cut(file, " ")
+		all = append(all, mode+" "+filepath.Join(prefix, path))
+	}
+	return all
+}
+
 // TestInstall installs to where DESTDIR and PREFIX say, whatever the directory that
 // it is run in.
 func TestInstall(t *testing.T) {
@@ -67,24 +92,8 @@ func TestInstall(t *testing.T) {
 				variables = append(variables, name+"="+strings.Replace(value, "%s", directory, 1))
 			}
 			out := run(t, directory, "install", variables)
-			want := []string{
-				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
-				"-rw-r--r-- " + c.want + "/include/sdt.h",
-				"-rw-r--r-- " + c.want + "/include/sdt_forms.h",
-				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt.h",
-				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt_stubs.h",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/bin/dtrace",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.bfd",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.lld",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.mold",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/sdtconvert-cc",
-				"-rw-r--r-- " + c.want + "/share/bash-completion/completions/sdtconvert",
-				"-rw-r--r-- " + c.want + "/share/fish/vendor_completions.d/sdtconvert.fish",
-				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
-				"-rw-r--r-- " + c.want + "/share/zsh/site-functions/_sdtconvert",
-			}
+			want := append(installed(c.want),
+				"-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
 			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
 				_, path, _ := strings.Cut(file, " ")

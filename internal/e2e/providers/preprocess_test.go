@@ -71,8 +71,7 @@ func TestConditions(t *testing.T) {
 
 func (b build) read(t *testing.T, name string) string {
 	t.Helper()
-	text := disk.Read(t, filepath.Join(b.Directory, name))
-	return string(text)
+	return string(disk.Read(t, filepath.Join(b.Directory, name)))
 }
 
 // Macros, headers of the project and of the system, and -D, -U, -I, -H and their forms of -x.

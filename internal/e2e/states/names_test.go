@@ -94,7 +94,7 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 	ask := func(args ...string) {
 		r := f.run(args...)
 		command := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return slices.Contains(names, arg) })
-		text := strings.Join([]string{string(rune('0' + r.status)), r.stdout, r.stderr}, "\n")
+		text := strings.Join([]string{string(rune('0' + r.Status)), r.Stdout, r.Stderr}, "\n")
 		all = append(all, answer{strings.Join(command, " "), strings.ReplaceAll(text, f.path, "DIR")})
 	}
 	with := func(command string, more []string, files ...string) []string {

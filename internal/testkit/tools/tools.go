@@ -127,6 +127,26 @@ func (c Command) Apart(name string, args ...string) (stdout, stderr string, err 
 	return out.String(), messages.String(), explain(err, name, args, messages.String())
 }
 
+// Result is how a command ended: what it wrote, and its exit status, -1 if a signal ended it.
+type Result struct {
+	Stdout, Stderr string
+	Status         int
+}
+
+// Result runs a command, whatever its exit status is.
+func (c Command) Result(t testing.TB, name string, args ...string) Result {
+	t.Helper()
+	remember(t, name)
+	var stdout, stderr strings.Builder
+	err := c.run(&stdout, &stderr, name, args)
+	exit := (*exec.ExitError)(nil)
+	if errors.As(err, &exit) {
+		return Result{stdout.String(), stderr.String(), exit.ExitCode()}
+	}
+	expect.OK(t, err)
+	return Result{stdout.String(), stderr.String(), 0}
+}
+
 func (c Command) run(stdout, stderr io.Writer, name string, args []string) error {
 	limit := c.Patience
 	if limit == 0 {
