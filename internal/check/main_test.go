@@ -106,12 +106,12 @@ func newBuild(t *testing.T, tc toolchain) *build {
 	return &build{t, tc, t.TempDir()}
 }
 
-// eachLinker runs a test with some linkers, in a directory of its own.
+// eachLinker runs a test with some linkers, one after the other in the directory.
 func (b *build) eachLinker(test func(b *build, l toolchains.Linker)) {
 	for _, l := range product.Some(b.Name(), b.machine.Newest(), 2) {
 		b.Run(l.Name, func(t *testing.T) {
 			tools.Need(t, l.Path)
-			test(&build{t, b.toolchain, t.TempDir()}, l)
+			test(&build{t, b.toolchain, b.directory}, l)
 		})
 	}
 }
@@ -147,11 +147,17 @@ func (b *build) convert(words ...string) {
 	b.run(append([]string{converter}, words...)...)
 }
 
+// compiled makes the objects of the program in testdata.
+func (b *build) compiled(flags ...string) {
+	b.Helper()
+	b.compile("fire.o", "fire.c", flags...)
+	b.compile("define.o", "define.c", flags...)
+}
+
 // program makes the converted objects of the program in testdata.
 func (b *build) program() {
 	b.Helper()
-	b.compile("fire.o", "fire.c")
-	b.compile("define.o", "define.c")
+	b.compiled()
 	b.convert("fire.o", "define.o")
 }
 
@@ -217,6 +223,14 @@ func (b *build) compare(want []string, text func(finding) string, words ...strin
 		b.Errorf("check %s: %s\n%v\n%+v", strings.Join(words, " "), diff, r.Errors, r.Findings)
 	}
 	return r.Findings
+}
+
+// message checks that there is one finding, and a part of its message.
+func (b *build) message(found []finding, part string) {
+	b.Helper()
+	if len(found) != 1 || !strings.Contains(found[0].Message, part) {
+		b.Errorf("want one finding with %q: %+v", part, found)
+	}
 }
 
 // clean checks that nothing is found.
