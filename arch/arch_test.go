@@ -10,32 +10,6 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-func TestDescribeNamesKindAndForm(t *testing.T) {
-	got := map[string]string{}
-	for k := range arch.Kinds {
-		for name, f := range map[string]arch.Form{"call": arch.Call, "tail": arch.Tail, "cond": arch.CondTail} {
-			got[map[arch.Kind]string{arch.Probe: "probe ", arch.Enabled: "enabled "}[k]+name] = arch.Describe(k, f)
-		}
-	}
-	want := map[string]string{
-		"probe call": "call", "probe tail": "tail", "probe cond": "cond-tail",
-		"enabled call": "isenabled", "enabled tail": "isenabled-tail", "enabled cond": "isenabled-cond-tail",
-	}
-	expect.Equal(t, want, got)
-}
-
-func TestRefusalSaysWhatWasMetAndWhatToDo(t *testing.T) {
-	for _, c := range []struct {
-		refusal *arch.Refusal
-		want    string
-	}{
-		{arch.Refuse("", "a jump of %d bytes", 3), "got a jump of 3 bytes"},
-		{arch.Refuse("compile it again", "nothing"), "got nothing; compile it again"},
-	} {
-		expect.Equal(t, c.want, c.refusal.Error())
-	}
-}
-
 func TestTextHoldsOnlyItsWindow(t *testing.T) {
 	text := arch.Text{Code: []byte{1, 2, 3, 4}, Start: 100}
 	for _, c := range []struct {
@@ -73,15 +47,6 @@ func TestEncodingIsOfTheLastMapping(t *testing.T) {
 		expect.Equal(t, want, text.Encoding(off), "%d", off)
 	}
 	expect.Equal(t, arch.Unmapped, (arch.Text{}).Encoding(4), "without a map")
-}
-
-func TestRefuseSiteHasAnArticle(t *testing.T) {
-	for want, got := range map[string]*arch.Refusal{
-		"got a call": arch.RefuseSite(arch.Probe, arch.Call, "", ""), "got a cond-tail; do": arch.RefuseSite(arch.Probe, arch.CondTail, "do", ""),
-		"got an isenabled x": arch.RefuseSite(arch.Enabled, arch.Call, "", " x"), "got an isenabled-tail": arch.RefuseSite(arch.Enabled, arch.Tail, "", ""),
-	} {
-		expect.Equal(t, want, got.Error())
-	}
 }
 
 func TestOperandsAsTracersReadThem(t *testing.T) {

@@ -3,7 +3,6 @@ package amd64
 import (
 	"debug/elf"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,14 +14,12 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-// form is one way to reach a stub and its disabled forms, in hex.
+// form is one way to reach a stub through registers, and its disabled forms, in hex.
 type form struct {
 	name       string
 	code       string
 	asm        string
 	form       arch.Form
-	got        bool
-	register   bool
 	probe      string
 	probeAsm   string
 	armable    string // of a probe call too
@@ -31,60 +28,43 @@ type form struct {
 	enabledAsm string
 }
 
-// plainForms are those whose disabled forms are in testdata/cases.txt.
-var plainForms = []form{
-	{name: "call", code: "e8 00 00 00 00", form: arch.Call},
-	{name: "tail call", code: "e9 00 00 00 00", form: arch.Tail},
-	{name: "call through the GOT", code: "ff 15 00 00 00 00", form: arch.Call, got: true},
-	{name: "tail call through the GOT", code: "ff 25 00 00 00 00", form: arch.Tail, got: true},
-}
-
 // registerForms are those that Flow finds, but for calls of 5 bytes.
 var registerForms = []form{
 	{
-		name: "call through a register", code: "ff d0", asm: "call *%rax", form: arch.Call, register: true,
+		name: "call through a register", code: "ff d0", asm: "call *%rax", form: arch.Call,
 		probe: "66 90", probeAsm: "data16 nop",
 		armable: "90 90", armableAsm: "nop; nop",
 		enabled: "31 c0", enabledAsm: "xor %eax,%eax",
 	},
 	{
-		name: "call through a slot", code: "ff 14 01", asm: "callq *(%rcx,%rax)", form: arch.Call, register: true,
+		name: "call through a slot", code: "ff 14 01", asm: "callq *(%rcx,%rax)", form: arch.Call,
 		probe: "0f 1f 00", probeAsm: "nopl (%rax)",
 		armable: "90 66 90", armableAsm: "nop; data16 nop",
 		enabled: "31 c0 90", enabledAsm: "xor %eax,%eax; nop",
 	},
 	{
-		name: "call through a slot from r12", code: "41 ff 14 04", asm: "callq *(%r12,%rax)", form: arch.Call, register: true,
+		name: "call through a slot from r12", code: "41 ff 14 04", asm: "callq *(%r12,%rax)", form: arch.Call,
 		probe: "0f 1f 40 00", probeAsm: "nopl (%rax)",
 		armable: "90 0f 1f 00", armableAsm: "nop; nopl (%rax)",
 		enabled: "31 c0 66 90", enabledAsm: "xor %eax,%eax; data16 nop",
 	},
 	{
-		name: "tail call through a register", code: "ff e0", asm: "jmp *%rax", form: arch.Tail, register: true,
+		name: "tail call through a register", code: "ff e0", asm: "jmp *%rax", form: arch.Tail,
 		probe: "c3 cc", probeAsm: "retq; int3",
 		armable: "90 c3", armableAsm: "nop; retq",
 	},
 	{
-		name: "tail call through a slot", code: "ff 24 01", asm: "jmpq *(%rcx,%rax)", form: arch.Tail, register: true,
+		name: "tail call through a slot", code: "ff 24 01", asm: "jmpq *(%rcx,%rax)", form: arch.Tail,
 		probe: "c3 cc cc", probeAsm: "retq; int3; int3",
 		armable: "90 c3 cc", armableAsm: "nop; retq; int3",
 		enabled: "31 c0 c3", enabledAsm: "xor %eax,%eax; retq",
 	},
 	{
-		name: "tail call through a slot from r12", code: "41 ff 24 04", asm: "jmpq *(%r12,%rax)", form: arch.Tail, register: true,
+		name: "tail call through a slot from r12", code: "41 ff 24 04", asm: "jmpq *(%r12,%rax)", form: arch.Tail,
 		probe: "c3 cc cc cc", probeAsm: "retq; int3; int3; int3",
 		armable: "90 c3 cc cc", armableAsm: "nop; retq; int3; int3",
 		enabled: "31 c0 c3 cc", enabledAsm: "xor %eax,%eax; retq; int3",
 	},
-}
-
-// allForms adds the conditional tail calls of all conditions.
-func allForms() []form {
-	all := slices.Concat(plainForms, registerForms)
-	for i := range 16 {
-		all = append(all, form{name: "conditional tail call", code: fmt.Sprintf("0f %02x 00 00 00 00", 0x80|i), form: arch.CondTail})
-	}
-	return all
 }
 
 func unhex(t *testing.T, s string) []byte {

@@ -16,15 +16,6 @@ func wantRefusal(t *testing.T, err error, want string) {
 	expect.Equal(t, want, err.Error())
 }
 
-func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
-	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: make([]byte, 5)}, arch.Probe, arch.Env{})
-	wantRefusal(t, err, "got a cond-tail of 5 bytes")
-	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 7)}, arch.Enabled, arch.Env{})
-	wantRefusal(t, err, "got an isenabled of 7 bytes")
-	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 1)}, arch.Probe, arch.Env{})
-	wantRefusal(t, err, "got a call of 1 bytes")
-}
-
 func TestDisableRefusesShortTailsThatHaveToReturnOtherwise(t *testing.T) {
 	site := arch.Site{Form: arch.Tail, Register: true, Code: []byte{0xff, 0xe0}}
 	_, err := Machine{}.Disable(site, arch.Enabled, arch.Env{})

@@ -143,7 +143,7 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 		}
 		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
 			got, ok := m.Disabled(in, c.Record, d.kind)
-			if !ok || got.Offset != c.Site.Offset || got.Form != form || !bytes.Equal(got.Code, c.New) {
+			if !ok || got.Offset != c.Site.Offset || got.Form != form || got.GOT != s.got || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
 			_, jumps := m.Branch(in, c.Record)
