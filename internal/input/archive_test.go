@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"sdtconvert/internal/archive"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
 	"sdtconvert/internal/testkit/expect"
@@ -278,22 +277,5 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 	wantLines(t, got[:3], "thin.a(inner.a(x.txt)): one", "thin.a(inner.a(y.txt)): three", "thin.a(inner.a(x.txt)): one")
 	for i, want := range map[int]string{3: "no member can begin there", 4: "thin.a(other.a): is a thin archive within a thin archive", 5: "open gone.a: no such file"} {
 		expect.Contains(t, got[i], want)
-	}
-}
-
-func TestTypesAreKnownByTheFirstBytes(t *testing.T) {
-	directory := t.TempDir()
-	for want, data := range map[filetype.Type][]byte{
-		filetype.ELF: objects.Read(t, "calls.amd64-gcc12-O2.o"), filetype.Empty: nil, filetype.Text: []byte("int main;\n"),
-		filetype.Archive: archives.Regular(), filetype.ThinArchive: archives.Thin(),
-	} {
-		src := open(t, write(t, filepath.Join(directory, "file"), data)).Source()
-		got, err := src.Type()
-		if err != nil || got != want {
-			t.Errorf("%v is taken for %v: %v", want, got, err)
-		}
-		if is, err := src.IsArchive(); err != nil || is != (want == filetype.Archive || want == filetype.ThinArchive) {
-			t.Errorf("%v: is an archive is %v: %v", want, is, err)
-		}
 	}
 }
