@@ -19,13 +19,10 @@ import (
 // words lists the fields of an image's array, and where it stands.
 func words(t *testing.T, im image.Image, section string) (all []image.Range, refs []image.Ref) {
 	t.Helper()
-	all, err := im.Arrays(section)
-	expect.OK(t, err)
+	all = expect.Value(im.Arrays(section))(t)
 	for _, r := range all {
 		for off := uint64(0); off < r.Size; off += 8 {
-			ref, err := im.Word(r.Start.Add(off))
-			expect.OK(t, err)
-			refs = append(refs, ref)
+			refs = append(refs, expect.Value(im.Word(r.Start.Add(off)))(t))
 		}
 	}
 	return all, refs

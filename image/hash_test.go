@@ -38,14 +38,12 @@ func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
 		m := newTiny()
 		m.dynamic[5].Tag, m.gnuHash = int64(elf.DT_HASH), c.table
 		data := m.bytes()
-		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so")
-		expect.OK(t, err)
+		o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so"))(t)
 		machine := machines.Lookup(o.ABI())
 		if c.wide {
 			machine = wideHash{machine}
 		}
-		im, err := image.Open(o, machine)
-		expect.OK(t, err)
+		im := expect.Value(image.Open(o, machine))(t)
 		if all, err := im.Arrays("set"); err != nil || len(all) != c.want {
 			t.Errorf("%v: %v, %v", c.table, all, err)
 		}

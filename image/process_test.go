@@ -40,8 +40,7 @@ func untilReady(t *testing.T, p *tools.Program) process {
 
 func (p process) open(t *testing.T) *image.Process {
 	t.Helper()
-	im, err := image.OpenProcess(p.Process.Pid)
-	expect.OK(t, err)
+	im := expect.Value(image.OpenProcess(p.Process.Pid))(t)
 	t.Cleanup(func() { im.Close() })
 	return im
 }
@@ -90,8 +89,7 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 // checkField compares field n of a section with its value in memory.
 func checkField(t *testing.T, p *image.Process, m *image.Module, section string, n, want uint64) {
 	t.Helper()
-	all, err := p.Arrays(section)
-	expect.OK(t, err)
+	all := expect.Value(p.Arrays(section))(t)
 	read, size := p.Word, uint64(8)
 	if section == "sdt_instances_rel" {
 		read, size = p.Distance, 4
@@ -136,8 +134,7 @@ func checkFileOffset(t *testing.T, p *image.Process, a image.Addr) {
 	if !ok || !p.Executable(a) {
 		return
 	}
-	want, err := p.Bytes(a, 4)
-	expect.OK(t, err)
+	want := expect.Value(p.Bytes(a, 4))(t)
 	got, err := p.Module(a.Offset).Object.ReadFile(int64(off), 4)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is offset %#x of its file: % x, %v, want % x", p.Place(a), off, got, err, want)
@@ -191,9 +188,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 		t.Fatalf("%d modules [vdso]", len(found))
 	}
 	m := found[0]
-	data, err := p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start)
-	expect.OK(t, err)
-	f := disk.ELF(t, data)
+	f := disk.ELF(t, expect.Value(p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start))(t))
 	symbols, err := f.DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
 		t.Fatal(symbols, err)
@@ -283,7 +278,6 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0] != arrays[0] {
 		t.Fatalf("%v, %v, want %v", found, err, arrays)
 	}
-	ref, err := p.Word(arrays[0].Start)
-	expect.OK(t, err)
+	ref := expect.Value(p.Word(arrays[0].Start))(t)
 	checkName(t, p, "sdt_own", ref.Addr)
 }

@@ -102,8 +102,7 @@ func openBytes(data []byte) (image.Image, error) {
 }
 
 func TestTiny(t *testing.T) {
-	im, err := openBytes(newTiny().bytes())
-	expect.OK(t, err)
+	im := expect.Value(openBytes(newTiny().bytes()))(t)
 	all, err := im.Arrays("set")
 	want := image.Range{Name: "set", Start: image.Addr{Offset: tinyWords}, Size: 16, Writable: true}
 	if err != nil || len(all) != 1 || all[0] != want {
@@ -195,8 +194,7 @@ func firstError(data []byte) error {
 
 // TestOutside reads where there is nothing, or nothing but zeros.
 func TestOutside(t *testing.T) {
-	im, err := openBytes(newTiny().bytes())
-	expect.OK(t, err)
+	im := expect.Value(openBytes(newTiny().bytes()))(t)
 	at := func(addr uint64) image.Addr { return image.Addr{Offset: addr} }
 	for _, tt := range []struct {
 		addr, n uint64

@@ -13,16 +13,12 @@ import (
 
 func source(t testing.TB, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	expect.OK(t, err)
-	return path
+	return expect.Value(filepath.Abs(filepath.Join("testdata", name)))(t)
 }
 
 func open(t testing.TB, path string) image.Image {
 	t.Helper()
-	im, err := openErr(tools.OpenELF(t, path))
-	expect.OK(t, err)
-	return im
+	return expect.Value(openErr(tools.OpenELF(t, path)))(t)
 }
 
 func openErr(o *elfreloc.Object) (image.Image, error) {

@@ -114,9 +114,7 @@ func followDescriptors(t *testing.T, image string, functions []function, describ
 
 func parseHex(t *testing.T, s string) uint64 {
 	t.Helper()
-	v, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(s), "0x"), 16, 64)
-	expect.OK(t, err)
-	return v
+	return expect.Value(strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(s), "0x"), 16, 64))(t)
 }
 
 // places returns the addresses to ask about.

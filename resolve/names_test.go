@@ -19,8 +19,7 @@ import (
 func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	syms, err := o.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(o.Symbols())(t)
 	for i := range syms.Len() {
 		if s := syms.At(i); s.Name == name && s.Defined() {
 			if o.Type == elf.ET_REL {
@@ -88,8 +87,7 @@ func TestEqualNames(t *testing.T) {
 	for _, path := range []string{merged, image} {
 		o := tools.OpenELF(t, path)
 		table := tableOf(t, path, nowhere)
-		syms, err := o.Symbols()
-		expect.OK(t, err)
+		syms := expect.Value(o.Symbols())(t)
 		var files []string
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -121,8 +119,7 @@ func TestUniqueNames(t *testing.T) {
 	object := compile(t, toolchains.LLVM("clang"), []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
 	o := tools.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
-	syms, err := o.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(o.Symbols())(t)
 	for i := range syms.Len() {
 		s := syms.At(i)
 		if !strings.Contains(s.Name, ".__uniq.") {
@@ -147,8 +144,7 @@ func TestLocalLabels(t *testing.T) {
 		tools.Need(t, gcc)
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
 		o, table := tools.OpenELF(t, object), tableOf(t, object, nowhere)
-		syms, err := o.Symbols()
-		expect.OK(t, err)
+		syms := expect.Value(o.Symbols())(t)
 		seen := 0
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -169,10 +165,8 @@ func TestLocalLabels(t *testing.T) {
 // The address of a Thumb function is even, and its first byte its own.
 func TestThumb(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
-	table, err := resolve.New(o, nowhere)
-	expect.OK(t, err)
-	syms, err := o.Symbols()
-	expect.OK(t, err)
+	table := expect.Value(resolve.New(o, nowhere))(t)
+	syms := expect.Value(o.Symbols())(t)
 	seen := 0
 	for i := range syms.Len() {
 		s := syms.At(i)
@@ -198,11 +192,9 @@ func TestThumb(t *testing.T) {
 // fill in.
 func TestDescriptorsInAnObject(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
-	table, err := resolve.New(o, nowhere)
-	expect.OK(t, err)
+	table := expect.Value(resolve.New(o, nowhere))(t)
 	opd := objects.Section(t, o, ".opd")
-	syms, err := o.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(o.Symbols())(t)
 	found := make(map[int]bool)
 	for sec := range o.Sections {
 		for off := range o.Sections[sec].Size {

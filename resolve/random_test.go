@@ -69,8 +69,7 @@ func truthOf(t *testing.T, path string) []bounds {
 		if o.Sections[i].Name != "truth" {
 			continue
 		}
-		data, err := o.Data(i)
-		expect.OK(t, err)
+		data := expect.Value(o.Data(i))(t)
 		var all []bounds
 		for at := 0; at+8 <= len(data); at += 8 {
 			from := func(field int) uint64 { // a distance from the field

@@ -24,8 +24,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	t.Helper()
 	data := objects.Read(t, "none.amd64-gcc12-O2.o")
 	o := objects.Open(t, data)
-	e, err := o.Edit()
-	expect.OK(t, err)
+	e := expect.Value(o.Edit())(t)
 	var sections [4]int
 	for i := 1; i <= 3; i++ {
 		flags := elf.SHF_ALLOC | elf.SHF_EXECINSTR
@@ -41,9 +40,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 		e.AddSymbol(s)
 	}
 	result := objects.Save(t, e, data)
-	functions, err := resolve.New(objects.Open(t, result), resolve.Options{})
-	expect.OK(t, err)
-	return functions, sections
+	return expect.Value(resolve.New(objects.Open(t, result), resolve.Options{}))(t), sections
 }
 
 func fn(name string, section int, start, size uint64) elfreloc.Symbol {
@@ -136,15 +133,13 @@ func TestSectionsDoNotMix(t *testing.T) {
 
 func TestLookupGivesTheSymbol(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, base))
-	functions, err := resolve.New(o, resolve.Options{})
-	expect.OK(t, err)
+	functions := expect.Value(resolve.New(o, resolve.Options{}))(t)
 	text := objects.Section(t, o, ".text.own")
 	f, ok := functions.Lookup(text, 8)
 	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
 		t.Errorf("got %+v, %v", f, ok)
 	}
-	syms, err := o.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(o.Symbols())(t)
 	if s := syms.At(f.Symbol); s.Name != "forms_own" {
 		t.Errorf("symbol %d is %q", f.Symbol, s.Name)
 	}
@@ -162,8 +157,7 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file.Name, err)
 		}
-		syms, err := o.Symbols()
-		expect.OK(t, err)
+		syms := expect.Value(o.Symbols())(t)
 		byCode := make(map[int][]elfreloc.Symbol)
 		for i := range syms.Len() {
 			if s := syms.At(i); s.Type == elf.STT_FUNC {

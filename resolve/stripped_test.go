@@ -172,12 +172,10 @@ func TestDamagedIndex(t *testing.T) {
 		for range 1 + random.IntN(3) {
 			damaged[index.Offset+random.Uint64N(index.Size)] ^= byte(1 << random.IntN(8))
 		}
-		o, err := elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image)
-		expect.OK(t, err)
+		o := expect.Value(elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image))(t)
 		opts := nowhere
 		opts.Warn = func(error) { refused++ }
-		table, err := resolve.New(o, opts)
-		expect.OK(t, err)
+		table := expect.Value(resolve.New(o, opts))(t)
 		for address := code.Addr; address < code.Addr+code.Size; address += 6 {
 			g, ok := table.Lookup(0, address)
 			if ok && g.From == resolve.Exidx {

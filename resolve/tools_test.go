@@ -18,9 +18,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	if opts.Warn == nil {
 		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
 	}
-	table, err := resolve.New(tools.OpenELF(t, path), opts)
-	expect.OK(t, err)
-	return table
+	return expect.Value(resolve.New(tools.OpenELF(t, path), opts))(t)
 }
 
 // source returns the path of a source in testdata.

@@ -18,8 +18,7 @@ func disabledText(t *testing.T, f form, k arch.Kind, env arch.Env, before, after
 	t.Helper()
 	const start = 0x200
 	site := arch.Site{Offset: start + uint64(len(before)), Form: f.form, Register: true, Code: unhex(t, f.code)}
-	c, err := Machine{}.Disable(site, k, env)
-	expect.OK(t, err)
+	c := expect.Value(Machine{}.Disable(site, k, env))(t)
 	return arch.Text{Code: bytes.Join([][]byte{before, c.New, after}, nil), Start: start}, c
 }
 
@@ -85,7 +84,5 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 // mustDisable returns the disabled form of a site.
 func mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()
-	c, err := Machine{}.Disable(s, k, env)
-	expect.OK(t, err)
-	return c
+	return expect.Value(Machine{}.Disable(s, k, env))(t)
 }

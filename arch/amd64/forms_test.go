@@ -69,9 +69,7 @@ var registerForms = []form{
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	expect.OK(t, err)
-	return b
+	return expect.Value(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
 }
 
 // decodeAsm shows code as the decoder of golang.org/x/arch reads it.

@@ -42,9 +42,7 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 	if site, ok := d.DisabledDOF(text, field, k); ok && s.form != arch.Nop {
 		t.Errorf("%s is a disabled form before it is one: %+v", s.name, site)
 	}
-	site, err := d.Decode(text, s.at(off))
-	expect.OK(t, err)
-	change, err := d.DisableDOF(site, k)
+	change, err := d.DisableDOF(expect.Value(d.Decode(text, s.at(off)))(t), k)
 	if err != nil {
 		if !errors.As(err, new(*arch.Refusal)) {
 			t.Errorf("%s: %v", s.name, err)

@@ -130,9 +130,7 @@ func formBytes(t *testing.T, list string) []byte {
 		if word = strings.TrimSpace(word); word == "SDT_X" {
 			word = "0xff"
 		}
-		n, err := strconv.ParseUint(word, 0, 8)
-		expect.OK(t, err)
-		b = append(b, byte(n))
+		b = append(b, byte(expect.Value(strconv.ParseUint(word, 0, 8))(t)))
 	}
 	return b
 }

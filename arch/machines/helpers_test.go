@@ -62,9 +62,7 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 	if s == nil {
 		t.Fatalf("no section %s", section)
 	}
-	data, err := s.Data()
-	expect.OK(t, err)
-	return data
+	return expect.Value(s.Data())(t)
 }
 
 // The return thunk is what gcc makes of it, of each machine that has one.

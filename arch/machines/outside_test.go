@@ -72,8 +72,7 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 func named(t *testing.T, path string, packages, words []string) map[string]token.Position {
 	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-	expect.OK(t, err)
+	file := expect.Value(parser.ParseFile(set, path, nil, parser.SkipObjectResolution))(t)
 	all := map[string]token.Position{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		what := ""

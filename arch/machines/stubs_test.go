@@ -166,8 +166,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
 	f := disk.OpenELF(t, object)
 	section := f.Section(".text")
-	got, err := section.Data()
-	expect.OK(t, err)
+	got := expect.Value(section.Data())(t)
 	want, relocs := codeOf(m.Stub(stub))
 	for i := range relocs {
 		if relocs[i].Implicit { // the assembler's have it in the code alone
@@ -180,9 +179,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	expect.Equal(t, want, got, "%+v, %q", stub, text.String())
 	found := []arch.Reloc(nil)
 	o := tools.OpenELF(t, object)
-	sections, err := o.RelocSections()
-	expect.OK(t, err)
-	for _, rs := range sections {
+	for _, rs := range expect.Value(o.RelocSections())(t) {
 		if o.Sections[rs.Target].Name == ".text" {
 			found = append(found, readRelocs(t, o, rs)...)
 			expect.Equal(t, m.Traits().Rela, rs.Rela, "relocations with addends")

@@ -21,8 +21,7 @@ func openTerminal(t *testing.T) (outer, terminal *os.File) {
 		t.Skipf("no pseudo-terminals here: %v", err)
 	}
 	t.Cleanup(func() { outer.Close() })
-	n, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
-	expect.OK(t, err)
+	n := expect.Value(unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN))(t)
 	expect.OK(t, unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 // Absolute paths count from the current directory, or from the one that the objects share.
 func TestDirectoryOfAliases(t *testing.T) {
 	t.Chdir(t.TempDir())
-	wd, err := os.Getwd()
-	expect.OK(t, err)
+	wd := expect.Value(os.Getwd())(t)
 	for _, c := range []struct {
 		objects []string
 		want    string

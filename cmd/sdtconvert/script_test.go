@@ -23,8 +23,7 @@ func TestScripts(t *testing.T) {
 	if scripts, err := filepath.Glob("testdata/script/*.txtar"); err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	objs, err := filepath.Abs("../../testdata/objs")
-	expect.OK(t, err)
+	objs := expect.Value(filepath.Abs("../../testdata/objs"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,

@@ -44,8 +44,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 	})
 	large := filepath.Join(t.TempDir(), "large")
 	disk.Write(t, large, make([]byte, input.LoadMax+1))
-	in, err := input.Open(large)
-	expect.OK(t, err)
+	in := expect.Value(input.Open(large))(t)
 	t.Cleanup(func() { in.Close() })
 	draft := r.files.Draft(filepath.Join(r.directory, "out"), in, []elfreloc.Section{{Size: 100}})
 	t.Cleanup(draft.Discard)
@@ -57,9 +56,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 
 // left is how many files there are in the directory.
 func (r *interruptible) left(t *testing.T) int {
-	entries, err := os.ReadDir(r.directory)
-	expect.OK(t, err)
-	return len(entries)
+	return len(expect.Value(os.ReadDir(r.directory))(t))
 }
 
 // nohup has a program ignore what it is started to survive.

@@ -38,9 +38,7 @@ func TestNoPublicSignatureNamesAnInternalType(t *testing.T) {
 			continue
 		}
 		public++
-		checked, err := im.Import(p.ImportPath)
-		expect.OK(t, err)
-		for _, found := range hiddenTypes(checked) {
+		for _, found := range hiddenTypes(expect.Value(im.Import(p.ImportPath))(t)) {
 			t.Errorf("%s: %s", p.ImportPath, found)
 		}
 	}
@@ -80,10 +78,8 @@ func G(Generic[[]filetype.Type])                {}
 func Unexported() hidden                        { panic(0) }
 `
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "p.go", source, 0)
-	expect.OK(t, err)
-	p, err := (&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil)
-	expect.OK(t, err)
+	file := expect.Value(parser.ParseFile(fset, "p.go", source, 0))(t)
+	p := expect.Value((&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil))(t)
 	const named = " names sdtconvert/internal/filetype.Type"
 	want := []string{
 		"Alias" + named, "C" + named, "Embedded.Type" + named, "F" + named, "Face.M" + named,

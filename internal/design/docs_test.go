@@ -16,8 +16,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/results/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root(), pattern))
-		expect.OK(t, err)
+		found := expect.Value(filepath.Glob(filepath.Join(root(), pattern)))(t)
 		all = append(all, found...)
 	}
 	if len(all) < 15 {
@@ -50,9 +49,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
 		text := disk.Read(t, page)
-		directory, err := filepath.Rel(root(), filepath.Dir(page))
-		expect.OK(t, err)
-		for _, path := range named(string(text), directory) {
+		for _, path := range named(string(text), expect.Value(filepath.Rel(root(), filepath.Dir(page)))(t)) {
 			count++
 			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {
 				t.Errorf("%s: %v", page, err)

@@ -66,8 +66,7 @@ func sumUp(t *testing.T, tables map[string][][]string) string {
 		sum := make([]int, len(product.Columns))
 		for _, line := range tables[directory] {
 			for i := 2; i < len(line); i++ {
-				n, err := strconv.Atoi(line[i])
-				expect.OK(t, err)
+				n := expect.Value(strconv.Atoi(line[i]))(t)
 				sum[i] += n
 				total[i] += n
 			}
@@ -86,8 +85,7 @@ func summary(name string, products int, sum []int) string {
 // TestProductsAreOfTests: the test of each line of a table is there.
 func TestProductsAreOfTests(t *testing.T) {
 	for directory, lines := range productTables(t) {
-		files, err := filepath.Glob(tools.Root(directory, "*_test.go"))
-		expect.OK(t, err)
+		files := expect.Value(filepath.Glob(tools.Root(directory, "*_test.go")))(t)
 		var source strings.Builder
 		for _, file := range files {
 			text := disk.Read(t, file)

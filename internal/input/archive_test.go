@@ -31,9 +31,7 @@ func contents(t testing.TB, src *input.Source) []byte {
 // openArchive opens an archive of these bytes.
 func openArchive(t testing.TB, data []byte) *input.Archive {
 	t.Helper()
-	a, err := open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{})
-	expect.OK(t, err)
-	return a
+	return expect.Value(open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{}))(t)
 }
 
 // ofSizes makes members of these sizes, each with bytes of its own.

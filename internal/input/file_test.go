@@ -36,8 +36,7 @@ func write(t testing.TB, path string, data []byte) string {
 
 func open(t testing.TB, path string) *input.File {
 	t.Helper()
-	f, err := input.Open(path)
-	expect.OK(t, err)
+	f := expect.Value(input.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -17,8 +17,7 @@ func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	disk.Write(t, path, data)
-	f, err := input.Open(path)
-	expect.OK(t, err)
+	f := expect.Value(input.Open(path))(t)
 	defer f.Close()
 	return f.Source().Ident()
 }

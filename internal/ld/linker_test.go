@@ -15,8 +15,7 @@ import (
 
 func TestRealLinker(t *testing.T) {
 	t.Chdir(t.TempDir())
-	own, err := os.Executable()
-	expect.OK(t, err)
+	own := expect.Value(os.Executable())(t)
 	for _, name := range []string{"bin/ld", "bin/ld.lld", "gcc/ld", "bin/plain"} {
 		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o777))
 		expect.OK(t, os.WriteFile(name, nil, 0o777))

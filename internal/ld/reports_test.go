@@ -89,8 +89,7 @@ func TestRewrite(t *testing.T) {
 func TestMemoryOfRewrite(t *testing.T) {
 	const size = 64 << 20
 	file := filepath.Join(t.TempDir(), "out.map")
-	f, err := os.Create(file)
-	expect.OK(t, err)
+	f := expect.Value(os.Create(file))(t)
 	w, lines := bufio.NewWriter(f), 0
 	for n := 0; n < size; lines++ {
 		was, _ := w.WriteString(" .text          0x0000000000401000       0x12 /tmp/x1/w/a.o\n")

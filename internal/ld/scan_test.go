@@ -105,8 +105,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 		if err != nil || out == nil {
 			continue
 		}
-		converted, err := objects.Assemble(out, file.Data)
-		expect.OK(t, err)
+		converted := expect.Value(objects.Assemble(out, file.Data))(t)
 		count++
 		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
 			path := filepath.Join(dir, name)

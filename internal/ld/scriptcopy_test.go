@@ -18,15 +18,13 @@ import (
 // that it gets. T stands for the temporary directory, and W for the current one.
 func scriptSeen(t *testing.T, linker, script string, args ...string) string {
 	t.Helper()
-	temp, err := filepath.EvalSymlinks(t.TempDir())
-	expect.OK(t, err)
-	directory, err := os.Getwd()
-	expect.OK(t, err)
+	temp := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
+	directory := expect.Value(os.Getwd())(t)
 	disk.Write(t, "the.ld", script)
 	show := "#!/bin/sh\nfor word; do case $word in\n*/scripts/*) sed -e 's|" + temp + "/sdtconvert-ld-[0-9]*|T|g' -e 's|" + directory + "|/W|g' \"$word\" ;;\nesac; done\n"
 	expect.OK(t, os.WriteFile(linker, []byte(show), 0o777))
 	out := &bytes.Buffer{}
-	_, err = Run((&signals{}).process(temp, out), options("./"+linker), "ld", args)
+	_, err := Run((&signals{}).process(temp, out), options("./"+linker), "ld", args)
 	if err != nil {
 		return err.Error()
 	}

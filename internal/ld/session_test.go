@@ -43,8 +43,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	temp := t.TempDir()
 	sent := &signals{}
 	s := newSession(sent.process(temp, nil))
-	file, err := s.write("file", []byte("text"))
-	expect.OK(t, err)
+	file := expect.Value(s.write("file", []byte("text")))(t)
 	if _, err := s.makePlaces([]string{"a/b.o"}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,16 +12,14 @@ import (
 // Each path has a place of its own, within the temporary directory, that ends as the path
 // does, so that patterns of scripts choose the copy too.
 func TestPlaces(t *testing.T) {
-	temp, err := newTempDirectory(t.TempDir())
-	expect.OK(t, err)
+	temp := expect.Value(newTempDirectory(t.TempDir()))(t)
 	defer temp.remove()
 	files := map[string]string{}
 	for _, path := range []string{
 		"b.o", "./b.o", "B.o", "link/../b.o", "link/b.o", "link", "../b.o", "../../x/../b.o", "..//b.o", "x/../../b.o",
 		"/b.o", "//b.o", "/link/b.o", "/../b.o", "b.o/c.o", "/x/crtbegin.o", "x/libfoo.a", "0", "0/b.o", "a b\\1.o",
 	} {
-		place, err := temp.place(path)
-		expect.OK(t, err)
+		place := expect.Value(temp.place(path))(t)
 		if !strings.HasSuffix(place, "/"+strings.TrimPrefix(path, "/")) {
 			t.Errorf("%s: the copy is called %s", path, place)
 		}

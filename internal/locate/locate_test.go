@@ -25,17 +25,14 @@ func refuse(t *testing.T) func(error) {
 
 func open(t *testing.T, path string, o Options) Space {
 	t.Helper()
-	s, err := OpenFile(path, o)
-	expect.OK(t, err)
+	s := expect.Value(OpenFile(path, o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func find(t *testing.T, s Space, text string) *Address {
 	t.Helper()
-	a, err := Find(s, text)
-	expect.OK(t, err)
-	return a
+	return expect.Value(Find(s, text))(t)
 }
 
 // The line is calls.c's own, as its compiler has noted it.
@@ -87,8 +84,7 @@ func TestFindInAProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes can be looked at on Linux only")
 	}
-	s, err := OpenProcess(os.Getpid(), Options{Warn: func(error) {}})
-	expect.OK(t, err)
+	s := expect.Value(OpenProcess(os.Getpid(), Options{Warn: func(error) {}}))(t)
 	defer s.Close()
 	want := fmt.Sprintf("process %d: 0x1: is in no file that is loaded", os.Getpid())
 	if _, err := Find(s, "1"); err == nil || err.Error() != want {
@@ -97,8 +93,7 @@ func TestFindInAProcess(t *testing.T) {
 	var pc [1]uintptr
 	runtime.Callers(1, pc[:])
 	a := find(t, s, fmt.Sprintf("%#x", pc[0]))
-	self, err := os.Executable()
-	expect.OK(t, err)
+	self := expect.Value(os.Executable())(t)
 	if a.Object != self || a.FileOffset == "" || a.Base == "" {
 		t.Errorf("%+v, want one of %s", a, self)
 	}
@@ -172,8 +167,7 @@ func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 func TestForeignDebugFile(t *testing.T) {
 	whole, image := stripped(t)
 	debug := filepath.Join(filepath.Dir(image), ".debug", "stripped.debug")
-	file, err := os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0)
-	expect.OK(t, err)
+	file := expect.Value(os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0))(t)
 	if _, err := file.WriteString("x"); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,7 @@ func described(t *testing.T) []*manifest.Object {
 	files := objects.NewScratch(t)
 	for _, file := range objects.Committed(t, 1<<20) {
 		expect.OK(t, files.Write(file.Data))
-		in, err := input.Open(files.Path())
-		expect.OK(t, err)
+		in := expect.Value(input.Open(files.Path()))(t)
 		o := manifest.New(file.Name)
 		opts := patch.DefaultOptions()
 		object, err := in.Source().Relocatable(opts.Names)

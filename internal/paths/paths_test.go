@@ -32,8 +32,7 @@ func TestPathsStayAsTheyAreWritten(t *testing.T) {
 
 // Each path leads to the file that the system opens.
 func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	expect.OK(t, err)
+	root := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, name := range []string{"a", "other/a", "other/sub/a"} {
 		os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777)
 		disk.Write(t, filepath.Join(root, name), name)

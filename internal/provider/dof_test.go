@@ -28,8 +28,7 @@ func TestMapping(t *testing.T) {
 		"(int i) : ()":                             {},
 		"()":                                       {},
 	} {
-		f, err := parse("provider p { probe x" + text + "; };")
-		expect.OK(t, err)
+		f := expect.Value(parse("provider p { probe x" + text + "; };"))(t)
 		expect.Equal(t, want, f.Providers[0].Probes[0].Mapping(), "%s", text)
 	}
 }

@@ -284,7 +284,5 @@ func assemble(t *testing.T, m *toolchains.Machine, text string) string {
 func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	expect.OK(t, err)
-	return o, im
+	return o, expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 }

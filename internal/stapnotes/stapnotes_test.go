@@ -62,11 +62,8 @@ func linked(t testing.TB, m *toolchains.Machine, l toolchains.Linker, mode strin
 // opened opens a file whose bytes are given.
 func opened(t testing.TB, name string, data []byte) (*elfreloc.Object, image.Image) {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), name)
-	expect.OK(t, err)
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	expect.OK(t, err)
-	return o, im
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), name))(t)
+	return o, expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 }
 
 // notesOf reads the notes of a file, which have no fault.
@@ -130,9 +127,7 @@ func TestImages(t *testing.T) {
 func TestSystem(t *testing.T) {
 	tools.Need(t, "readelf")
 	for _, pattern := range []string{"/usr/bin/python3.1?", "/usr/bin/stap", "/usr/lib/*/libstdc++.so.6.*", "/usr/lib/postgresql/*/bin/postgres"} {
-		paths, err := filepath.Glob(pattern)
-		expect.OK(t, err)
-		for _, path := range paths {
+		for _, path := range expect.Value(filepath.Glob(pattern))(t) {
 			expect.Equal(t, readelf(t, path), shown(notesOf(t, path)), "%s", path)
 		}
 	}

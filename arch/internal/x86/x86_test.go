@@ -101,8 +101,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 				{arch.Enabled, false, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 				{arch.Enabled, true, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 			} {
-				got, err := m.Disable(site, k.kind, arch.Env{Armable: k.armable})
-				expect.OK(t, err)
+				got := expect.Value(m.Disable(site, k.kind, arch.Env{Armable: k.armable}))(t)
 				if asm := m.asm(t, got.New); asm != k.want || got.Record != 2 || got.Target != arch.TargetNone {
 					t.Errorf("j%s: %s with the record at %d, want %s", c.cc, asm, got.Record, k.want)
 				}
@@ -132,9 +131,7 @@ func (m machine) returns(distances ...int) (arch.Site, arch.Env) {
 
 func (m machine) mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()
-	c, err := m.Disable(s, k, env)
-	expect.OK(t, err)
-	return c
+	return expect.Value(m.Disable(s, k, env))(t)
 }
 
 func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {

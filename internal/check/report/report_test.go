@@ -40,10 +40,8 @@ func validateSARIF(t *testing.T, data []byte) {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	expect.OK(t, err)
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	expect.OK(t, err)
+	schema := expect.Value(c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json")))(t)
+	v := expect.Value(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
 	if err := schema.Validate(v); err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
@@ -78,8 +76,7 @@ func TestSARIF(t *testing.T) {
 	}
 	// The validator is one: it does not take this.
 	c := jsonschema.NewCompiler()
-	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	expect.OK(t, err)
+	schema := expect.Value(c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json")))(t)
 	v, _ := jsonschema.UnmarshalJSON(strings.NewReader(`{"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]}`))
 	if schema.Validate(v) == nil {
 		t.Error("a driver without a name is valid")

@@ -25,9 +25,7 @@ func run(t *testing.T, directory, name string, args ...string) {
 func open(t *testing.T, path string) *elfreloc.Object {
 	t.Helper()
 	data := disk.Read(t, path)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
-	expect.OK(t, err)
-	return o
+	return expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), path))(t)
 }
 
 // setup makes bin/image, stripped and with a link to image.debug, which it puts
@@ -35,8 +33,7 @@ func open(t *testing.T, path string) *elfreloc.Object {
 func setup(t *testing.T, flags ...string) (directory string) {
 	t.Helper()
 	tools.Need(t, "gcc", "objcopy", "strip")
-	directory, err := filepath.EvalSymlinks(t.TempDir())
-	expect.OK(t, err)
+	directory = expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	bin := filepath.Join(directory, "bin")
 	expect.OK(t, os.Mkdir(bin, 0o777))
 	disk.Write(t, filepath.Join(bin, "a.c"), "int main(void) { return 0; }\n")
@@ -189,8 +186,7 @@ func TestHostileLinks(t *testing.T) {
 		link := make([]byte, len("image.debug"))
 		copy(link, name)
 		changed := bytes.Replace(data, []byte("image.debug"), link, 1)
-		o, err := elfreloc.Open(bytes.NewReader(changed), int64(len(changed)), "a")
-		expect.OK(t, err)
+		o := expect.Value(elfreloc.Open(bytes.NewReader(changed), int64(len(changed)), "a"))(t)
 		got, err := find(o, image, nil)
 		if got != "" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v, want an error with %q", name, got, err, want)

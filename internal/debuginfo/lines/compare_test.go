@@ -107,8 +107,7 @@ func compareFunctions(t *testing.T, object, image *subject) {
 
 func functions(t *testing.T, s *subject) map[string]elfreloc.Symbol {
 	t.Helper()
-	syms, err := s.o.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(s.o.Symbols())(t)
 	found := make(map[string]elfreloc.Symbol)
 	for i := range syms.Len() {
 		if sym := syms.At(i); sym.Type == elf.STT_FUNC && sym.Defined() {

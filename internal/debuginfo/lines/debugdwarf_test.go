@@ -19,8 +19,7 @@ import (
 // them, and the functions that were inlined there. It reads linked images only:
 // of an object debug/elf relocates every section from 0.
 func TestImagesAgreeWithDebugDWARF(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.elf")
-	expect.OK(t, err)
+	files := expect.Value(filepath.Glob("testdata/*.elf"))(t)
 	if len(files) == 0 {
 		t.Fatal("no images")
 	}
@@ -32,9 +31,7 @@ func TestImagesAgreeWithDebugDWARF(t *testing.T) {
 func compareDebugDWARF(t *testing.T, image *subject) {
 	t.Helper()
 	f := disk.OpenELF(t, image.path)
-	data, err := f.DWARF()
-	expect.OK(t, err)
-	oracles := readUnits(t, data)
+	oracles := readUnits(t, expect.Value(f.DWARF())(t))
 	known, inlined := 0, 0
 	for _, s := range f.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 {
@@ -81,8 +78,7 @@ func readUnits(t *testing.T, data *dwarf.Data) (all []*oracle) {
 	t.Helper()
 	r := data.Reader()
 	for {
-		unit, err := r.Next()
-		expect.OK(t, err)
+		unit := expect.Value(r.Next())(t)
 		if unit == nil {
 			return all
 		}
@@ -121,8 +117,7 @@ func (o *oracle) readRows(t *testing.T, data *dwarf.Data, unit *dwarf.Entry) []*
 func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, files []*dwarf.LineFile, parent int) {
 	t.Helper()
 	for {
-		entry, err := r.Next()
-		expect.OK(t, err)
+		entry := expect.Value(r.Next())(t)
 		if entry == nil || entry.Tag == 0 {
 			return
 		}
@@ -138,8 +133,7 @@ func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, fil
 
 func (o *oracle) addScope(t *testing.T, data *dwarf.Data, entry *dwarf.Entry, files []*dwarf.LineFile, parent int) int {
 	t.Helper()
-	ranges, err := data.Ranges(entry)
-	expect.OK(t, err)
+	ranges := expect.Value(data.Ranges(entry))(t)
 	if len(ranges) == 0 {
 		return parent
 	}

@@ -107,8 +107,7 @@ func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
 // is.
 func TestNamesInAnotherFile(t *testing.T) {
 	tools.Need(t, "as", "ld")
-	source, err := filepath.Abs("testdata/alt.s")
-	expect.OK(t, err)
+	source := expect.Value(filepath.Abs("testdata/alt.s"))(t)
 	directory := t.TempDir()
 	run(t, directory, "as", source, "-o", "alt.o")
 	run(t, directory, "ld", "-e", "f", "alt.o", "-o", "alt")

@@ -77,8 +77,7 @@ func (b build) make(t *testing.T, directory string) (objects []string, image str
 		compiler = b.machine.CXX(b.compiler)[0]
 	}
 	tools.Need(t, append(b.machine.Tools("objdump", "addr2line"), compiler, "eu-addr2line", "llvm-addr2line-19")...)
-	sources, err := filepath.Abs("testdata")
-	expect.OK(t, err)
+	sources := expect.Value(filepath.Abs("testdata"))(t)
 	suffix := ".c"
 	if b.cxx {
 		suffix = ".cc"

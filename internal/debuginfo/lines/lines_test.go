@@ -84,8 +84,7 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 		"calls.amd64-gcc12-g.o", "calls.amd64-clang19-g.o", "calls.arm64-gcc12-g.o", "calls.arm64-clang19-g.o",
 		"locals.loong64-clang19-g.o", "locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
 	} {
-		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output()
-		expect.OK(t, err)
+		out := expect.Value(exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output())(t)
 		o, got, err := table(t, objects.Read(t, name))
 		expect.OK(t, err)
 		text, current, n := objects.Section(t, o, ".text"), "", 0
@@ -93,8 +92,7 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
 				current = filepath.Base(strings.TrimSpace(row))
 			} else if m := codeRow.FindStringSubmatch(line); m != nil && current != "" {
-				off, err := strconv.ParseUint(m[1], 16, 64)
-				expect.OK(t, err)
+				off := expect.Value(strconv.ParseUint(m[1], 16, 64))(t)
 				s := filepath.Base(got.Lookup(text, off))
 				if s == "." {
 					continue // objdump repeats the line before for what has none

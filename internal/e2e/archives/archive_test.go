@@ -137,8 +137,7 @@ func convertFiles(t *testing.T, directory string, flags ...string) {
 			continue
 		}
 		path := filepath.Join(directory, m.name)
-		info, err := os.Stat(path)
-		expect.OK(t, err)
+		info := expect.Value(os.Stat(path))(t)
 		run(t, directory, append(flags[:len(flags):len(flags)], m.name)...)
 		expect.OK(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	}

@@ -135,8 +135,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	t.Helper()
 	tools.Need(t, "gcc", "distcc", "distccd", "cp")
 	b = newBuild(t)
-	public, err := os.MkdirTemp("", "sdtconvert-distcc-")
-	expect.OK(t, err)
+	public := expect.Value(os.MkdirTemp("", "sdtconvert-distcc-"))(t)
 	t.Cleanup(func() { os.RemoveAll(public) })
 	launcher = filepath.Join(public, "sdtconvert-cc")
 	b.must("cp", converter, launcher)
@@ -145,8 +144,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	_, port, _ := strings.Cut(address, ":")
 	server := exec.Command("distccd", "--no-detach", "--daemon", "--allow", "127.0.0.1", "--listen", "127.0.0.1", "--port", port,
 		"--enable-tcp-insecure", "--log-stderr", "--log-level=info", "--jobs", "2")
-	out, err := os.Create(b.path("log"))
-	expect.OK(t, err)
+	out := expect.Value(os.Create(b.path("log")))(t)
 	defer out.Close()
 	server.Dir, server.Stderr, server.Env = b.Directory, out, append(os.Environ(), "TMPDIR="+public)
 	expect.OK(t, server.Start())
@@ -167,8 +165,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 // freeAddress is where no server is now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
+	listener := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }

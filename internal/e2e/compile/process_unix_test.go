@@ -76,11 +76,9 @@ exit 7
 	for _, args := range [][]string{{"-c", "probe.c", "", "a b", "-o", "probe.o", "@none"}, {"-E", "probe.c"}} {
 		run := func(words ...string) (string, int) {
 			words = append(words, args...)
-			out, err := os.Create(b.path("out"))
-			expect.OK(t, err)
+			out := expect.Value(os.Create(b.path("out")))(t)
 			defer out.Close()
-			five, err := os.Open(b.path("none.c"))
-			expect.OK(t, err)
+			five := expect.Value(os.Open(b.path("none.c")))(t)
 			defer five.Close()
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.Directory, five, out, out, []*os.File{nil, nil, five}

@@ -83,8 +83,7 @@ func (m modules) read(t *testing.T, name string) string {
 
 func (m modules) write(t *testing.T, makefile string) {
 	t.Helper()
-	include, err := filepath.Abs("../../../include")
-	expect.OK(t, err)
+	include := expect.Value(filepath.Abs("../../../include"))(t)
 	expect.OK(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
 	// Without the directory's name in the debug information, the two have the same.
 	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.directory + "=.\n"
@@ -100,9 +99,7 @@ func (m modules) try(target string, variables ...string) (string, error) {
 
 func (m modules) must(t *testing.T, target string, variables ...string) string {
 	t.Helper()
-	out, err := m.try(target, variables...)
-	expect.OK(t, err)
-	return out
+	return expect.Value(m.try(target, variables...))(t)
 }
 
 var stub = regexp.MustCompile(`(__dtrace_\w+?)_(post|sender)___(\w+)`)
@@ -210,11 +207,8 @@ func (m modules) checkIncremental(t *testing.T) {
 func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
-	entries, err := os.ReadDir(m.directory)
-	expect.OK(t, err)
-	for _, e := range entries {
-		info, err := e.Info()
-		expect.OK(t, err)
+	for _, e := range expect.Value(os.ReadDir(m.directory))(t) {
+		info := expect.Value(e.Info())(t)
 		times[e.Name()] = info.ModTime()
 	}
 	return times

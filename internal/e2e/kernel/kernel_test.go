@@ -43,9 +43,7 @@ func TestModules(t *testing.T) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	tool, err := tools.Build(t.TempDir())
-	expect.OK(t, err)
-	return tool
+	return expect.Value(tools.Build(t.TempDir()))(t)
 }
 
 func findModules(t *testing.T) []string {
@@ -160,8 +158,7 @@ func checkListing(t *testing.T, tool, module string, want []string) {
 	var got []string
 	for _, p := range list(t, tool, module) {
 		for _, s := range p.Sites {
-			at, err := strconv.ParseUint(s.Address, 0, 64)
-			expect.OK(t, err)
+			at := expect.Value(strconv.ParseUint(s.Address, 0, 64))(t)
 			got = append(got, fmt.Sprintf("%s+%#x", s.Section, at-s.FunctionOffset))
 		}
 	}

@@ -65,8 +65,7 @@ func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
 		expect.OK(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
 	}
-	mk, err := filepath.Abs("testdata/mk")
-	expect.OK(t, err)
+	mk := expect.Value(filepath.Abs("testdata/mk"))(t)
 	target := strings.Replace(machine, "amd64", "x86_64", 1) + "-unknown-freebsd14"
 	return kmod{directory, []string{"-C", directory, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
 		"CTFCONVERT=echo is made: ", "CC=clang-" + version + " --target=" + target, "LD=ld.lld-" + version,
@@ -89,8 +88,7 @@ func checkKmod(t *testing.T, k kmod, machine string) {
 		expect.OK(t, os.Remove(k.path(object)))
 	}
 	k.checkFailure(t)
-	out, err := k.try("-j4")
-	expect.OK(t, err)
+	out := expect.Value(k.try("-j4"))(t)
 	if slices.Contains(k.bmake, "MK_CTF=yes") && strings.Count(out, "\nis made: coffee.o") != 1 {
 		t.Errorf("ctfconvert is not run: %s", out)
 	}
@@ -163,9 +161,7 @@ func onlySection(t *testing.T, headers, name string) (address, size uint64) {
 
 func number(t *testing.T, hex string) uint64 {
 	t.Helper()
-	n, err := strconv.ParseUint(hex, 16, 64)
-	expect.OK(t, err)
-	return n
+	return expect.Value(strconv.ParseUint(hex, 16, 64))(t)
 }
 
 func checkSymbol(t *testing.T, symbols, name string, value uint64) {

@@ -29,9 +29,7 @@ exec sleep 60
 func program(t *testing.T, name, text string) string {
 	t.Helper()
 	expect.OK(t, os.WriteFile(name, []byte(text), 0o777))
-	path, err := filepath.Abs(name)
-	expect.OK(t, err)
-	return path
+	return expect.Value(filepath.Abs(name))(t)
 }
 
 func waitFor(t *testing.T, file string) {

@@ -104,8 +104,7 @@ func allCallers(t *testing.T) (callers []caller) {
 	tools.Need(t, "gcc", "ar", clang)
 	for _, l := range linkers {
 		tools.Need(t, l.Path)
-		path, err := exec.LookPath(l.Path)
-		expect.OK(t, err)
+		path := expect.Value(exec.LookPath(l.Path))(t)
 		for _, compiler := range []string{"", "", "gcc", clang} {
 			callers = append(callers, caller{family: l.Family, path: path, compiler: compiler})
 		}

@@ -98,8 +98,7 @@ func (c *objectCache) path(name string) string { return filepath.Join(c.director
 // newTree makes a tree.
 func newTree(t *testing.T, c *objectCache) *tree {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	expect.OK(t, err)
+	root := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
 		expect.OK(t, os.MkdirAll(tr.path(d), 0o777))

@@ -114,9 +114,7 @@ func TestScriptsThatAreRefused(t *testing.T) {
 
 func abs(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(name)
-	expect.OK(t, err)
-	return path
+	return expect.Value(filepath.Abs(name))(t)
 }
 
 // The wrapper takes its flags from the environment, and steps aside.

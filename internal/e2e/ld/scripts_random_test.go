@@ -159,8 +159,7 @@ func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 // it includes.
 func TestCopiesOfScripts(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		here, err := os.Getwd()
-		expect.OK(t, err)
+		here := expect.Value(os.Getwd())(t)
 		for name, text := range map[string]string{
 			"sub/probed.c": "void __dtrace_probe_app___p(int); void f_probed(int n) { __dtrace_probe_app___p(n); }\n",
 			"sub/x.c":      "int f_beside(void) { return 1; }\n",
@@ -184,8 +183,7 @@ func TestCopiesOfScripts(t *testing.T) {
 // Inputs that scripts name are those that the linker takes, wherever the script is.
 func TestRandomInputScripts(t *testing.T) {
 	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here, err := os.Getwd()
-		expect.OK(t, err)
+		here := expect.Value(os.Getwd())(t)
 		name := func() string {
 			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
 				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
@@ -241,8 +239,7 @@ func TestRandomInputScripts(t *testing.T) {
 // Patterns choose of the copies what they choose of the originals, and nothing else.
 func TestRandomPatterns(t *testing.T) {
 	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here, err := os.Getwd()
-		expect.OK(t, err)
+		here := expect.Value(os.Getwd())(t)
 		file := func() string {
 			return oneOf(r, "a.o", "b.o", "*a.o", "*b.o", "*/b.o", "sub/b.o", "sub/*", "sub/*.o", "s?b/[ab].o", "[!s]*.o", "sub/in/*.o", "*in*", "*x.o", "./b.o",
 				"lib/libp.a:*", "lib/libp.a:a.o", "*libp.a:x.o", "lib*", "sub/libq.a:[bc].o", "*.a:*", ":*.o", "sub/thin.a:*", "*thin.a:*b.o", here+"/sub/b.o",

@@ -92,7 +92,6 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	if k.whole {
 		objects = []string{p.probes, p.show, "-Wl,--whole-archive", objects[2], "-Wl,--no-whole-archive"}
 	}
-	got, err := modePIE.link(p, ld, nil, objects)
-	expect.OK(t, err)
+	got := expect.Value(modePIE.link(p, ld, nil, objects))(t)
 	got.check(t, p.machine, pairs, want)
 }

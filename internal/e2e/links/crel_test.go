@@ -178,9 +178,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 			object := c.object(t, "calls.c")
 			branches := 0
 			o := tools.OpenELF(t, object)
-			rels, err := o.RelocSections()
-			expect.OK(t, err)
-			for _, rs := range rels {
+			for _, rs := range expect.Value(o.RelocSections())(t) {
 				err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 					switch elf.R_ARM(r.Type) {
 					case elf.R_ARM_CALL, elf.R_ARM_JUMP24, elf.R_ARM_THM_PC22, elf.R_ARM_THM_JUMP24:

@@ -71,8 +71,7 @@ func linkFreestanding(t *testing.T, c combination, objects []string) string {
 	t.Helper()
 	m := c.compiler.machine
 	if c.mode.name == "-r" {
-		merged, err := merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...)
-		expect.OK(t, err)
+		merged := expect.Value(merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...))(t)
 		objects = append([]string{merged}, objects[2:]...)
 	}
 	clang := m.CC(toolchains.Clang)

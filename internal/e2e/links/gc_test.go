@@ -58,8 +58,7 @@ func checkGC(t *testing.T, c combination) {
 		return l.examine(t, m)
 	}
 	every, live := twin(nil), twin(gc)
-	got, err := c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...))
-	expect.OK(t, err)
+	got := expect.Value(c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...)))(t)
 	im := openImage(t, got.image)
 	sites := im.records(t, c.layout)
 	checkCode(t, m, im, sites)
@@ -119,8 +118,7 @@ func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	twin, err := modePIE.link(p, ld, []string{gc}, p.twin())
 	unconverted(t, err)
 	want := twin.examine(t, amd64)
-	got, err := modePIE.link(p, ld, icf, p.converted(t))
-	expect.OK(t, err)
+	got := expect.Value(modePIE.link(p, ld, icf, p.converted(t)))(t)
 	im := openImage(t, got.image)
 	sites := im.records(t, pairs)
 	if missing, _ := differences(amd64, sites, want); missing != nil {

@@ -41,10 +41,8 @@ func checkBreakpoints(t *testing.T, c compiler) {
 		mode = modeStatic // gdb need not find the libraries
 	}
 	p := compileProgram(t, c, pairs, false)
-	twin, err := mode.link(p, bfd, nil, p.twin())
-	expect.OK(t, err)
-	got, err := mode.link(p, bfd, nil, p.converted(t))
-	expect.OK(t, err)
+	twin := expect.Value(mode.link(p, bfd, nil, p.twin()))(t)
+	got := expect.Value(mode.link(p, bfd, nil, p.converted(t)))(t)
 	want := map[string]int{}
 	stubs := map[uint64]string{}
 	im := openImage(t, twin.image)

@@ -84,8 +84,7 @@ func TestInlinesAreThoseOfAddr2line(t *testing.T) {
 	c.need(t)
 	tools.Need(t, "addr2line")
 	p := compileProgram(t, c, pairs, false)
-	image, err := modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t))
-	expect.OK(t, err)
+	image := expect.Value(modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t)))(t)
 	chains := 0
 	for _, site := range openImage(t, image.image).records(t, pairs) {
 		address := fmt.Sprintf("%#x", site.addr)

@@ -135,8 +135,7 @@ func (c combination) check(t *testing.T) {
 	twin, err := c.mode.link(p, c.linker, nil, p.twin())
 	unconverted(t, err)
 	want := twin.examine(t, m)
-	got, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-	expect.OK(t, err)
+	got := expect.Value(c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...)))(t)
 	got.check(t, c.comparable(), c.layout, want)
 }
 

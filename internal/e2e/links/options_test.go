@@ -24,8 +24,7 @@ func TestDropRelocations(t *testing.T) {
 				p := compileProgram(t, c, l, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
 				unconverted(t, err)
-				got, err := modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...))
-				expect.OK(t, err)
+				got := expect.Value(modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...)))(t)
 				got.check(t, amd64, l, twin.examine(t, amd64))
 			})
 		}
@@ -41,8 +40,7 @@ func TestNoRecords(t *testing.T) {
 			c.need(t)
 			tools.Need(t, ld.Path)
 			p := compileProgram(t, c, pairs, false)
-			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
-			expect.OK(t, err)
+			got := expect.Value(modePIE.link(p, ld, nil, p.converted(t, "--no-records")))(t)
 			im := openImage(t, got.image)
 			for _, s := range im.file.Sections {
 				if strings.HasPrefix(s.Name, "sdt_") {
@@ -65,8 +63,7 @@ func TestFentry(t *testing.T) {
 				tools.Need(t, ld.Path)
 				c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
-				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
-				expect.OK(t, err)
+				exe := expect.Value(link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c")))(t)
 				tools.Must(t, exe)
 				var functions []string
 				im := openImage(t, exe)

@@ -38,9 +38,7 @@ func startServer(t *testing.T, flags ...string) server {
 	s := server{pid: strconv.Itoa(p.Process.Pid), library: library}
 	for _, line := range p.Until(t, "ready") {
 		_, at, _ := strings.Cut(line, " ")
-		site, err := strconv.ParseUint(at, 0, 64)
-		expect.OK(t, err)
-		s.sites = append(s.sites, site)
+		s.sites = append(s.sites, expect.Value(strconv.ParseUint(at, 0, 64))(t))
 	}
 	slices.Sort(s.sites)
 	return s
@@ -52,9 +50,7 @@ func (s server) check(t *testing.T, all []listed) {
 	var got []uint64
 	names := map[string]string{}
 	for _, l := range all {
-		site, err := strconv.ParseUint(l.Address, 0, 64)
-		expect.OK(t, err)
-		got = append(got, site)
+		got = append(got, expect.Value(strconv.ParseUint(l.Address, 0, 64))(t))
 		names[l.Name] = l.Provider + ":" + l.Module + ":" + l.Function + " " + l.State
 	}
 	slices.Sort(got)
@@ -97,11 +93,9 @@ func TestListShowsArmedSites(t *testing.T) {
 	for _, l := range list(t, "--pid", s.pid, "-n", "idle") {
 		idle = l
 	}
-	at, err := strconv.ParseInt(idle.Address, 0, 64)
-	expect.OK(t, err)
+	at := expect.Value(strconv.ParseInt(idle.Address, 0, 64))(t)
 	for _, code := range []string{"\xcc", "\xe8\x01\x02\x03\x04"} { // a breakpoint, and a call as Linux makes of it
-		memory, err := os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0)
-		expect.OK(t, err)
+		memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
 		if _, err := memory.WriteAt([]byte(code), at); err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +123,7 @@ func TestResolveInProcess(t *testing.T) {
 	}
 	cmd := exec.Command(converter, "resolve", "--pid", s.pid)
 	cmd.Stdin = strings.NewReader(stdin.String())
-	out, err := cmd.Output()
-	expect.OK(t, err)
+	out := expect.Value(cmd.Output())(t)
 	var got []string
 	for line := range strings.Lines(string(out)) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

@@ -123,8 +123,7 @@ func expected(t *testing.T) string {
 // linkAndRun links a program that has to run, and opens it.
 func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) *image {
 	t.Helper()
-	exe, err := link(m, ld, base, flags, objects...)
-	expect.OK(t, err)
+	exe := expect.Value(link(m, ld, base, flags, objects...))(t)
 	if _, err := run(m, exe); err != nil {
 		t.Error(err)
 	}
@@ -135,8 +134,7 @@ func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, fla
 // those of the images on disk.
 func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []site) {
 	t.Helper()
-	o, err := run(m, path)
-	expect.OK(t, err)
+	o := expect.Value(run(m, path))(t)
 	expect.Equal(t, want, o.stdout, "%s prints", path)
 	var records []string
 	for _, s := range sites {

@@ -75,8 +75,7 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 	twin, err := link(amd64, ld, "twin", flags, o, plain.object(t, "registersmain.c", "-DSTUBS"))
 	unconverted(t, err)
 	said := tools.Must(t, twin)
-	got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
-	expect.OK(t, err)
+	got := expect.Value(link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c")))(t)
 	expect.Equal(t, results(said), tools.Must(t, got), "%v: converted it prints", options)
 	im := openImage(t, got)
 	records := im.records(t, pairs)
@@ -127,8 +126,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 		t.Fatal("the twin calls no stub")
 	}
 	for _, m := range hits {
-		off, err := strconv.ParseUint(m[3], 0, 64)
-		expect.OK(t, err)
+		off := expect.Value(strconv.ParseUint(m[3], 0, 64))(t)
 		to := twin.header(t) + off
 		names, _ := twin.around(to - 1)
 		if slices.Contains(names, "main") {

@@ -50,8 +50,7 @@ func (g merging) twin(t *testing.T) []site {
 // check links objects that are the converted program's and compares.
 func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
 	t.Helper()
-	got, err := g.mode.link(g.program, g.final, nil, objects)
-	expect.OK(t, err)
+	got := expect.Value(g.mode.link(g.program, g.final, nil, objects))(t)
 	m := g.program.machine
 	got.check(t, m, l, want)
 }
@@ -126,12 +125,10 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 	want := g.twin(t)
 	p := g.program
 	first := convertAll(t, p.probed, l.flags()...)
-	objects, err := g.objects(t, first, p.probes, p.show)
-	expect.OK(t, err)
+	objects := expect.Value(g.objects(t, first, p.probes, p.show))(t)
 	g.check(t, l, want, objects)
 
-	objects, err = g.objects(t, p.probed)
-	expect.OK(t, err)
+	objects = expect.Value(g.objects(t, p.probed))(t)
 	g.check(t, l, want, append(convertAll(t, objects, l.flags()...), p.probes, p.show))
 }
 
@@ -165,9 +162,7 @@ func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	for i := 0; i < len(mixed); i += 2 {
 		mixed[i] = convert(t, mixed[i], l.flags()...)
 	}
-	objects, err := g.objects(t, mixed)
-	expect.OK(t, err)
-	again := convertAll(t, objects, l.flags()...)
+	again := convertAll(t, expect.Value(g.objects(t, mixed))(t), l.flags()...)
 	g.check(t, l, want, append(slices.Clone(again), p.probes, p.show))
 	for i, o := range convertAll(t, again, l.flags()...) {
 		sameFile(t, o, again[i])

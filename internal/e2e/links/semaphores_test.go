@@ -62,8 +62,7 @@ var semaphoreOf = regexp.MustCompile(`Name: item\n.*Semaphore: (0x[0-9a-f]+)`)
 func checkSemaphore(t *testing.T, path string, notes int) {
 	t.Helper()
 	f := disk.OpenELF(t, path)
-	syms, err := f.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(f.Symbols())(t)
 	syms = slices.DeleteFunc(syms, func(s elf.Symbol) bool { return s.Name != "shop_item_semaphore" })
 	if len(syms) != 1 {
 		t.Fatalf("%s has %d semaphores", path, len(syms))
@@ -159,8 +158,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 	var flags []string
 	switch how {
 	case "-r":
-		merged, err := merge(ld, []string{"-m", m.Emulation}, objects...)
-		expect.OK(t, err)
+		merged := expect.Value(merge(ld, []string{"-m", m.Emulation}, objects...))(t)
 		objects = []string{merged}
 	case "--gc-sections":
 		flags = []string{"-Wl,--gc-sections"}
@@ -173,8 +171,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 		}
 		t.Fatal(err)
 	}
-	o, err := run(m, got.exe)
-	expect.OK(t, err)
+	o := expect.Value(run(m, got.exe))(t)
 	if want := wantTests(); o.stdout != want {
 		t.Errorf("prints\n%s\nnot\n%s", o.stdout, want)
 	}

@@ -61,8 +61,7 @@ func TestStubs(t *testing.T) {
 			})
 			t.Run("converted", func(t *testing.T) {
 				objects := convertAll(t, p.probed, c.layout.flags()...)
-				got, err := c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects)))
-				expect.OK(t, err)
+				got := expect.Value(c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects))))(t)
 				got.check(t, c.comparable(), c.layout, want)
 			})
 		})
@@ -78,10 +77,8 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 		ways = append(ways, makeStubs(t, p.probed))
 	}
 	for _, stubs := range ways {
-		got, err := c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs))
-		expect.OK(t, err)
-		o, err := run(m, got.exe)
-		expect.OK(t, err)
+		got := expect.Value(c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs)))(t)
+		o := expect.Value(run(m, got.exe))(t)
 		expect.Equal(t, expected(t), o.stdout, "%s prints", got.exe)
 		im := openImage(t, got.image)
 		for _, s := range im.symbols {
@@ -115,8 +112,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 				if first {
 					order = append([]string{stubs}, append(objects, p.show, some)...)
 				}
-				got, err := c.mode.link(p, c.linker, nil, order)
-				expect.OK(t, err)
+				got := expect.Value(c.mode.link(p, c.linker, nil, order))(t)
 				checkSome(t, got.image)
 			})
 		}
@@ -164,8 +160,7 @@ func TestStubsOfKnownDefinitions(t *testing.T) {
 	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
 		t.Errorf("with everything: %q", got)
 	}
-	lib, err := link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes)
-	expect.OK(t, err)
+	lib := expect.Value(link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes))(t)
 	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
 		if !strings.HasPrefix(name, "__dtrace_") {
 			t.Errorf("with a library: %s", name)
@@ -344,8 +339,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 			if all := names(t, stubs); !slices.Contains(all, "sdt_dead___only") || !slices.Contains(all, "sdt_provider_dead") {
 				t.Fatalf("%q", all)
 			}
-			got, err := c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs))
-			expect.OK(t, err)
+			got := expect.Value(c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs)))(t)
 			im := openImage(t, got.image)
 			// mold keeps every section that is named like a C identifier.
 			keeps := c.linker.Name == "mold"

@@ -47,9 +47,7 @@ func TestTCPListing(t *testing.T) {
 			c.compiler.parallel(t, c.linker.Path)
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
-			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
-			expect.OK(t, err)
-			checkTCP(t, image)
+			checkTCP(t, expect.Value(link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object))(t))
 		})
 	}
 	all.Run(t)

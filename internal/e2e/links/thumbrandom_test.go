@@ -140,11 +140,8 @@ type thumbTest struct {
 func thumbTests(t *testing.T, object string) (all []thumbTest) {
 	t.Helper()
 	o := tools.OpenELF(t, object)
-	syms, err := o.Symbols()
-	expect.OK(t, err)
-	rels, err := o.RelocSections()
-	expect.OK(t, err)
-	for _, rs := range rels {
+	syms := expect.Value(o.Symbols())(t)
+	for _, rs := range expect.Value(o.RelocSections())(t) {
 		if o.Sections[rs.Target].Flags&elf.SHF_EXECINSTR == 0 {
 			continue
 		}

@@ -43,8 +43,7 @@ func TestReturnThunk(t *testing.T) {
 				main := plain.object(t, "thunkmain.c", tc.define)
 				twin, err := link(m, ld, "thunk", []string{"-pie"}, o, main, plain.object(t, "thunkmain.c", "-DSTUBS"))
 				unconverted(t, err)
-				got, err := link(m, ld, "thunk", []string{"-pie"}, convert(t, o, tc.flags...), main)
-				expect.OK(t, err)
+				got := expect.Value(link(m, ld, "thunk", []string{"-pie"}, convert(t, o, tc.flags...), main))(t)
 				for _, exe := range []string{twin, got} {
 					command := m.Command(exe)
 					tools.Must(t, command[0], command[1:]...)

@@ -104,9 +104,7 @@ func system(t *testing.T, root string) []string {
 func entries(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
-	found, err := os.ReadDir(root)
-	expect.OK(t, err)
-	for _, e := range found {
+	for _, e := range expect.Value(os.ReadDir(root))(t) {
 		names = append(names, e.Name())
 	}
 	return names

@@ -32,8 +32,7 @@ func (b build) write(t *testing.T, name, text string) { write(t, b.Directory, na
 // holds compares the files of the directory.
 func (b build) holds(t *testing.T, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(b.Directory)
-	expect.OK(t, err)
+	entries := expect.Value(os.ReadDir(b.Directory))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())

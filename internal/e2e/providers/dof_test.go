@@ -133,9 +133,7 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
 	}
-	raw, err := sec.Data()
-	expect.OK(t, err)
-	file, err := slurp.Read(raw, k)
+	file, err := slurp.Read(expect.Value(sec.Data())(t), k)
 	if err != nil {
 		t.Fatalf("%s: the kernel refuses it: %v", path, err)
 	}
@@ -148,8 +146,7 @@ func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	t.Helper()
 	file, f, sec := readDOF(t, image, target.kernel)
 	expect.Equal(t, want, dofSites(file))
-	syms, err := f.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(f.Symbols())(t)
 	checkListDOF(t, image, f.Machine, file, sec.Addr)
 	at := map[string]bool{}
 	for _, s := range syms {
@@ -197,8 +194,7 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 	all := map[string]string{}
 	for _, path := range paths {
 		data := disk.Read(t, path)
-		info, err := os.Stat(path)
-		expect.OK(t, err)
+		info := expect.Value(os.Stat(path))(t)
 		all[filepath.Base(path)] = fmt.Sprint(info.ModTime().UnixNano(), string(data))
 	}
 	return all

@@ -201,9 +201,7 @@ func (c *comparison) compareObject(t *testing.T) {
 func (c *comparison) semaphores(t *testing.T) (names []string) {
 	t.Helper()
 	f := disk.ELF(t, []byte(c.read(t, c.file+".ours.o")))
-	syms, err := f.Symbols()
-	expect.OK(t, err)
-	for _, s := range syms {
+	for _, s := range expect.Value(f.Symbols())(t) {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
 			names = append(names, s.Name)
 		}

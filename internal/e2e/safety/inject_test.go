@@ -121,9 +121,7 @@ func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, ch
 
 // clean empties a directory, of the temporary file of a killed run for one.
 func clean(t *testing.T, directory string) {
-	entries, err := os.ReadDir(directory)
-	expect.OK(t, err)
-	for _, e := range entries {
+	for _, e := range expect.Value(os.ReadDir(directory))(t) {
 		os.RemoveAll(filepath.Join(directory, e.Name()))
 	}
 }

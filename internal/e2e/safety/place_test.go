@@ -81,8 +81,7 @@ func TestOwnerIsKept(t *testing.T) {
 	path := s.place(t, t.TempDir())
 	expect.OK(t, os.Chown(path, 1234, 4321))
 	run(t, path).ok(t)
-	info, err := os.Stat(path)
-	expect.OK(t, err)
+	info := expect.Value(os.Stat(path))(t)
 	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
 		t.Errorf("owner is %d:%d, want 1234:4321", st.Uid, st.Gid)
 	}

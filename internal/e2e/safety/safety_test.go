@@ -116,16 +116,10 @@ func smallSample(t *testing.T) sample { return newSample(t, objects.Read(t, obje
 func largeSample(t *testing.T) sample {
 	t.Helper()
 	data := objects.Read(t, object)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), object)
-	expect.OK(t, err)
-	e, err := o.Edit()
-	expect.OK(t, err)
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), object))(t)
+	e := expect.Value(o.Edit())(t)
 	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
-	out, err := e.Save()
-	expect.OK(t, err)
-	large, err := objects.Assemble(out, data)
-	expect.OK(t, err)
-	return newSample(t, large)
+	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Save())(t), data))(t))
 }
 
 // draftedSample has a long section before its tables, of which a copy is begun
@@ -173,8 +167,7 @@ func wantBytes(t *testing.T, path string, want []byte) {
 // wantOnly demands that a directory holds the named files and no other.
 func wantOnly(t *testing.T, directory string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(directory)
-	expect.OK(t, err)
+	entries := expect.Value(os.ReadDir(directory))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -193,8 +186,7 @@ type identity struct {
 
 func identify(t *testing.T, path string) identity {
 	t.Helper()
-	info, err := os.Lstat(path)
-	expect.OK(t, err)
+	info := expect.Value(os.Lstat(path))(t)
 	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
 }
 

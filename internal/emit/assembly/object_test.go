@@ -25,24 +25,17 @@ func (m implicit) Traits() *arch.Traits {
 // Where relocations have no addends, the fields have them.
 func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
-	like, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	expect.OK(t, err)
+	like := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t)
 	for _, m := range []arch.Machine{machines.Lookup(like.ABI()), implicit{machines.Lookup(like.ABI())}} {
-		empty, err := like.Empty("")
-		expect.OK(t, err)
-		a, err := NewObject(empty, m, "f")
-		expect.OK(t, err)
+		a := expect.Value(NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
 		a.Section(Section{Name: ".data.a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: 8})
 		a.Zero(8)
 		a.Label(".Lhere")
 		a.Word(".Lhere", 16)
 		a.Word("other", -1)
-		out, err := a.Bytes()
-		expect.OK(t, err)
-		o, err := elfreloc.Open(bytes.NewReader(out), int64(len(out)), "f.o")
-		expect.OK(t, err)
-		im, err := image.Open(o, m)
-		expect.OK(t, err)
+		out := expect.Value(a.Bytes())(t)
+		o := expect.Value(elfreloc.Open(bytes.NewReader(out), int64(len(out)), "f.o"))(t)
+		im := expect.Value(image.Open(o, m))(t)
 		for i := range o.Sections {
 			s := &o.Sections[i]
 			if wrong := map[bool]elf.SectionType{true: elf.SHT_REL, false: elf.SHT_RELA}[m.Traits().Rela]; s.Type == wrong {

@@ -57,8 +57,7 @@ func TestKernelsReadIt(t *testing.T) {
 		for i, x := range fixups {
 			f.Order.PutUint64(data[x.Offset:], uint64(i)<<33+5)
 		}
-		got, err := slurp.Read(data, slurp.FreeBSD)
-		expect.OK(t, err)
+		got := expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
 		diff := cmp.Diff(&slurp.File{Version: 2, LP64: f.LP64, Probes: want(f.Relocation == Relative, fixups, func(i int) uint64 { return uint64(i)<<33 + 5 })}, got)
 		if diff != "" {
 			t.Error(f, diff)

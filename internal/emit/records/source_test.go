@@ -72,8 +72,7 @@ func TestBaseInGroups(t *testing.T) {
 // A function of another instruction set than the usual one names nothing but itself.
 func TestBaseOfAnotherInstructionSet(t *testing.T) {
 	data := objects.Read(t, "existing.thumb-clang19-O2.o")
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o")
-	expect.OK(t, err)
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o"))(t)
 	l := New(patch.DefaultOptions())
 	expect.OK(t, l.Add(o, machines.Lookup(o.ABI())))
 	_, errs := l.Source()

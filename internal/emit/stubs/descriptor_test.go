@@ -14,15 +14,11 @@ import (
 // What is called is the code, and what has the name its descriptor: of the address of the
 // code, the pointer to the table of contents, which no symbol stands for, and a word more.
 func TestStubsStandForTheirDescriptors(t *testing.T) {
-	o, err := open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o")
-	expect.OK(t, err)
+	o := expect.Value(open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o"))(t)
 	n := stubs.New(options())
 	expect.OK(t, n.Add(o, machines.Lookup(o.ABI())))
-	made, err := n.Object()
-	expect.OK(t, err)
-	f := disk.ELF(t, made)
-	syms, err := f.Symbols()
-	expect.OK(t, err)
+	f := disk.ELF(t, expect.Value(n.Object())(t))
+	syms := expect.Value(f.Symbols())(t)
 	entries := map[uint64]bool{}
 	for _, s := range syms {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {

@@ -41,10 +41,8 @@ func need(files ...objects.File) (*stubs.Need, error) {
 
 func objectOf(t *testing.T, files ...objects.File) objects.File {
 	t.Helper()
-	n, err := need(files...)
-	expect.OK(t, err)
-	data, err := n.Object()
-	expect.OK(t, err)
+	n := expect.Value(need(files...))(t)
+	data := expect.Value(n.Object())(t)
 	return objects.File{Name: "stubs.o", Data: data}
 }
 
@@ -52,20 +50,16 @@ func objectOf(t *testing.T, files ...objects.File) objects.File {
 // listings.
 func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 	t.Helper()
-	o, err := open(file.Data, file.Name)
-	expect.OK(t, err)
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	expect.OK(t, err)
+	o := expect.Value(open(file.Data, file.Name))(t)
+	im := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 	reader := linkerset.NewProbes(im, "sdt_")
-	arrays, err := im.Arrays("set_sdt_probes_set")
-	expect.OK(t, err)
+	arrays := expect.Value(im.Arrays("set_sdt_probes_set"))(t)
 	all := map[string]linkerset.Probe{}
 	for _, a := range arrays {
 		if a.Size != 8 || !a.Writable {
 			t.Errorf("%s: %+v", file.Name, a)
 		}
-		ref, err := im.Word(a.Start)
-		expect.OK(t, err)
+		ref := expect.Value(im.Word(a.Start))(t)
 		p, err := reader.Lookup(ref)
 		if err != nil || ref.Undefined {
 			t.Errorf("%s: %+v, %v", file.Name, ref, err)
@@ -118,8 +112,7 @@ func TestMade(t *testing.T) {
 		{objectOf(t, objectOf(t, calls)), true},
 		{calls, false},
 	} {
-		o, err := open(c.file.Data, c.file.Name)
-		expect.OK(t, err)
+		o := expect.Value(open(c.file.Data, c.file.Name))(t)
 		if made, err := stubs.IsGenerated(o); err != nil || made != c.want {
 			t.Errorf("%s: %v, %v", c.file.Name, made, err)
 		}

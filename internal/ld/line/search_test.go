@@ -33,8 +33,7 @@ func TestSearchOfLinkers(t *testing.T) {
 	families := map[string]Rules{"bfd": GNURules, "gold": GoldRules, "lld": LLDRules, "mold": MoldRules}
 	for _, l := range toolchains.AMD64.Newest() {
 		tools.Need(t, l.Path)
-		path, err := exec.LookPath(l.Path)
-		expect.OK(t, err)
+		path := expect.Value(exec.LookPath(l.Path))(t)
 		rules, ok := families[l.Family]
 		if !ok {
 			t.Fatalf("no rules of %s", l.Family)

@@ -44,11 +44,9 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 	}
 	target := freebsd(t)
 	expect.OK(t, target.CheckDOF(d))
-	data, err := target.WriteDOF(d)
-	expect.OK(t, err)
+	data := expect.Value(target.WriteDOF(d))(t)
 	f := disk.ELF(t, data)
-	syms, err := f.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(f.Symbols())(t)
 	got := map[string]string{}
 	for _, s := range syms {
 		if s.Name != "" && s.Section != elf.SHN_ABS {
@@ -59,7 +57,7 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 		expect.Equal(t, want, got[name], "%s", name)
 	}
 	// Nothing but what drti holds itself if there is nothing to register.
-	if data, err = target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {
+	if data, err := target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {
 		t.Errorf("without providers: %v", err)
 	}
 }

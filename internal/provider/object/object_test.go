@@ -25,8 +25,7 @@ func providers() []*provider.Provider {
 
 func write(t *testing.T, target *Target, all []*provider.Provider, shared bool) *elf.File {
 	t.Helper()
-	data, err := target.Write(all, shared)
-	expect.OK(t, err)
+	data := expect.Value(target.Write(all, shared))(t)
 	again, err := target.Write(all, shared)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("%v, or other bytes", err)
@@ -52,8 +51,7 @@ func check(t *testing.T, f *elf.File, visibility elf.SymVis) {
 			t.Errorf("%s has code", s.Name)
 		}
 	}
-	syms, err := f.Symbols()
-	expect.OK(t, err)
+	syms := expect.Value(f.Symbols())(t)
 	want := map[string]uint64{"shop_order__placed_semaphore": 0, "shop_sent_semaphore": 4, "Bank_paid_semaphore": 8}
 	for _, s := range syms {
 		if elf.ST_BIND(s.Info) == elf.STB_LOCAL {

@@ -23,14 +23,12 @@ func TestIsOwn(t *testing.T) {
 	for _, system := range []System{Linux, FreeBSD, Illumos} {
 		target := &Target{System: system}
 		expect.OK(t, target.Name("x86_64", nil))
-		semaphores, err := target.Write(providers(), false)
-		expect.OK(t, err)
+		semaphores := expect.Value(target.Write(providers(), false))(t)
 		check("semaphores", semaphores, true)
 		withCode := DOF{Providers: one()}
 		expect.OK(t, withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")))
 		for _, d := range []DOF{{}, {Providers: one()}, {Providers: one(), Lazy: true}, withCode} {
-			data, err := target.WriteDOF(d)
-			expect.OK(t, err)
+			data := expect.Value(target.WriteDOF(d))(t)
 			check(system.String(), data, true)
 		}
 		tools.Need(t, "ld")

@@ -108,10 +108,9 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	text := disk.Read(t, child)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	expect.OK(t, err)
+	pid := expect.Value(strconv.Atoi(strings.TrimSpace(string(text))))(t)
 	for range 100 {
-		if err = syscall.Kill(pid, 0); err != nil || zombie(pid) {
+		if err := syscall.Kill(pid, 0); err != nil || zombie(pid) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -128,8 +127,7 @@ func zombie(pid int) bool {
 // probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
-	f, err := provider.Parse(provider.NewLines("p.d", text))
-	expect.OK(t, err)
+	f := expect.Value(provider.Parse(provider.NewLines("p.d", text)))(t)
 	for _, p := range f.Providers {
 		for _, probe := range p.Probes {
 			names = append(names, probe.Name)

@@ -70,8 +70,7 @@ func TestCommandRunsOneTest(t *testing.T) {
 	if len(lines) != len(odd) || strings.Count(out, "with number=") != (len(odd)+1)/2 {
 		t.Fatalf("%d of %d tests say how to run them:\n%s", len(lines), len(odd), out)
 	}
-	directory, err := filepath.Abs("../../../docs")
-	expect.OK(t, err)
+	directory := expect.Value(filepath.Abs("../../../docs"))(t)
 	for i, line := range lines {
 		whole, prefix := i%2 == 0, "go test "
 		if whole {

@@ -19,9 +19,7 @@ func Write[Data string | []byte](t testing.TB, path string, data Data) {
 // Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	expect.OK(t, err)
-	return data
+	return expect.Value(os.ReadFile(path))(t)
 }
 
 // Absent fails a test, which goes on, if there is a file.
@@ -35,8 +33,7 @@ func Absent(t testing.TB, path string) {
 // OpenELF opens an ELF file with debug/elf until the test ends.
 func OpenELF(t testing.TB, path string) *elf.File {
 	t.Helper()
-	f, err := elf.Open(path)
-	expect.OK(t, err)
+	f := expect.Value(elf.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -44,7 +41,5 @@ func OpenELF(t testing.TB, path string) *elf.File {
 // ELF reads the bytes of an ELF file with debug/elf.
 func ELF(t testing.TB, data []byte) *elf.File {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	expect.OK(t, err)
-	return f
+	return expect.Value(elf.NewFile(bytes.NewReader(data)))(t)
 }

@@ -18,6 +18,16 @@ func OK(t testing.TB, err error) {
 	}
 }
 
+// Value returns what a call returns beside its error, for which it ends the test:
+// expect.Value(os.ReadFile(path))(t).
+func Value[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
 // Error fails a test, which goes on, if there is no error, or its text does not have a part.
 func Error(t testing.TB, err error, part string, words ...any) {
 	t.Helper()

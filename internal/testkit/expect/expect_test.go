@@ -24,10 +24,12 @@ func TestFailures(t *testing.T) {
 	Equal(bad, 1, 2)
 	Equal(named, 1, 2, "%d of %s", 3, "these")
 	OK(fatal, errors.New("fault"))
+	Equal(t, 1, Value(1, nil)(good))
 	Error(good, errors.New("a fault"), "fault")
 	Contains(good, "text", "ex")
 	Lacks(good, "text", "xe")
 	for want, fail := range map[string]func(t *recorder){
+		"fatal fault":                           func(t *recorder) { Value(1, errors.New("fault"))(t) },
 		`error no error, want one with "fault"`: func(t *recorder) { Error(t, nil, "fault") },
 		"error no \"fault\" in\nother":          func(t *recorder) { Error(t, errors.New("other"), "fault") },
 		"error it: no \"xe\" in\ntext":          func(t *recorder) { Contains(t, "text", "xe", "it") },

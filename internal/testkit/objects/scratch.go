@@ -15,8 +15,7 @@ type Scratch struct{ file *os.File }
 // NewScratch makes a file that goes with the test.
 func NewScratch(t testing.TB) *Scratch {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "scratch.o"))
-	expect.OK(t, err)
+	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "scratch.o")))(t)
 	t.Cleanup(func() { file.Close() })
 	return &Scratch{file}
 }

@@ -51,9 +51,7 @@ func (f *Files) Make(base string, words []string, build func(out string) error) 
 // Must is Make for what has to succeed.
 func (f *Files) Must(t testing.TB, base string, words []string, build func(out string) error) string {
 	t.Helper()
-	path, err := f.Make(base, words, build)
-	expect.OK(t, err)
-	return path
+	return expect.Value(f.Make(base, words, build))(t)
 }
 
 // Driver is tools.Driver for all tests of a package.

@@ -43,8 +43,7 @@ func TestFilesAreMadeOnce(t *testing.T) {
 
 func TestDriver(t *testing.T) {
 	f := Files{Directory: t.TempDir()}
-	directory, err := f.Driver("sh")
-	expect.OK(t, err)
+	directory := expect.Value(f.Driver("sh"))(t)
 	if out, err := exec.Command(directory+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
 		t.Errorf("%q, %v", out, err)
 	}

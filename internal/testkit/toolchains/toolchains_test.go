@@ -236,8 +236,7 @@ func TestPackagesHaveTheirTools(t *testing.T) {
 	args, want := []string{"--search"}, map[string]bool{}
 	for tool, pkg := range named() {
 		tools.Need(t, tool)
-		path, err := exec.LookPath(tool)
-		expect.OK(t, err)
+		path := expect.Value(exec.LookPath(tool))(t)
 		args = append(args, path)
 		want[pkg+": "+path] = true
 	}
@@ -254,8 +253,7 @@ func TestRecipesUseTheTable(t *testing.T) {
 	if toolchains.Debian != toolchains.Suites[0] {
 		t.Skip("they are made in " + toolchains.Suites[0].Name)
 	}
-	f, err := os.Open(tools.Root("testdata", "objs", "recipes.tsv"))
-	expect.OK(t, err)
+	f := expect.Value(os.Open(tools.Root("testdata", "objs", "recipes.tsv")))(t)
 	defer f.Close()
 	commands := map[string]bool{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {

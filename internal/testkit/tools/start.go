@@ -33,10 +33,8 @@ func Start(t testing.TB, program string, args ...string) *Program {
 // StartCommand is Start of a command that was prepared.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Program {
 	t.Helper()
-	stdin, err := cmd.StdinPipe()
-	expect.OK(t, err)
-	stdout, err := cmd.StdoutPipe()
-	expect.OK(t, err)
+	stdin := expect.Value(cmd.StdinPipe())(t)
+	stdout := expect.Value(cmd.StdoutPipe())(t)
 	expect.OK(t, cmd.Start())
 	watchdog := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	p := &Program{Cmd: cmd, Stdin: stdin, lines: bufio.NewScanner(stdout)}

@@ -94,9 +94,7 @@ func (c Command) Try(name string, args ...string) (string, error) {
 func (c Command) Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
-	out, err := c.Try(name, args...)
-	expect.OK(t, err)
-	return out
+	return expect.Value(c.Try(name, args...))(t)
 }
 
 // Refuses is Try for what has to fail, with a text that has a part.
@@ -260,8 +258,7 @@ func Build(directory string) (string, error) {
 func Driver(t testing.TB, linker string) string {
 	t.Helper()
 	remember(t, linker)
-	path, err := exec.LookPath(linker)
-	expect.OK(t, err)
+	path := expect.Value(exec.LookPath(linker))(t)
 	directory := t.TempDir()
 	expect.OK(t, os.Symlink(path, filepath.Join(directory, "ld")))
 	return directory + "/"
@@ -270,12 +267,8 @@ func Driver(t testing.TB, linker string) string {
 // OpenELF opens a file until the test ends.
 func OpenELF(t testing.TB, path string) *elfreloc.Object {
 	t.Helper()
-	f, err := os.Open(path)
-	expect.OK(t, err)
+	f := expect.Value(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	expect.OK(t, err)
-	o, err := elfreloc.Open(f, info.Size(), path)
-	expect.OK(t, err)
-	return o
+	info := expect.Value(f.Stat())(t)
+	return expect.Value(elfreloc.Open(f, info.Size(), path))(t)
 }
