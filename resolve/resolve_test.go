@@ -131,20 +131,6 @@ func TestSectionsDoNotMix(t *testing.T) {
 	}
 }
 
-func TestLookupGivesTheSymbol(t *testing.T) {
-	o := objects.Open(t, objects.Read(t, base))
-	functions := expect.Value(resolve.New(o, resolve.Options{}))(t)
-	text := objects.Section(t, o, ".text.own")
-	f, ok := functions.Lookup(text, 8)
-	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
-		t.Errorf("got %+v, %v", f, ok)
-	}
-	syms := expect.Value(o.Symbols())(t)
-	if s := syms.At(f.Symbol); s.Name != "forms_own" {
-		t.Errorf("symbol %d is %q", f.Symbol, s.Name)
-	}
-}
-
 // The table agrees with a search through all symbols, for every offset of the
 // code of real objects.
 func TestLookupAgreesWithASlowSearch(t *testing.T) {
