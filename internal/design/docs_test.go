@@ -61,13 +61,6 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestNamesAreFound(t *testing.T) {
-	const text = "`internal/a/b.go`, `internal/c/...`, `testdata/x`, `arch`, `cmd/...`, `scripts/bench --quick`,\n" +
-		"[one](d.md), [two](../e.md#part), [three](https://example.org/f), [four](#part)"
-	want := []string{"internal/a/b.go", "internal/c", "arch", "cmd", "docs/d.md", "e.md"}
-	expect.Equal(t, want, named(text, "docs"))
-}
-
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
 func TestPackagesAreDescribed(t *testing.T) {

@@ -292,17 +292,3 @@ func TestVersionsAreInTheTableAlone(t *testing.T) {
 		t.Fatal(files, err)
 	}
 }
-
-func TestCommands(t *testing.T) {
-	for _, c := range []struct{ got, want []string }{
-		{toolchains.AMD64.CC(toolchains.Clang), []string{"clang-" + toolchains.Debian.LLVM}},
-		{toolchains.AMD64.CXX(toolchains.NamedGCC), []string{"g++-" + toolchains.Debian.GCC}},
-		{toolchains.ARM64.CC(toolchains.NamedGCC), []string{"aarch64-linux-gnu-gcc-" + toolchains.Debian.GCC}},
-		{toolchains.ARM64.CXX(toolchains.OldClang), []string{"clang++-" + toolchains.Debian.OldLLVM, "--target=aarch64-linux-gnu"}},
-		{toolchains.AMD64.Command("a", "b"), []string{"a", "b"}},
-		{toolchains.ARM64.Command("a", "b"), []string{toolchains.QEMU("aarch64"), "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
-		{[]string{toolchains.ARM64.Linker("bfd").Path, toolchains.ARM64.Linker("mold").Path}, []string{"aarch64-linux-gnu-ld.bfd", "mold"}},
-	} {
-		expect.Equal(t, c.want, c.got)
-	}
-}

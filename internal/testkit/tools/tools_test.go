@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,12 +53,6 @@ func TestFailuresNameVersions(t *testing.T) {
 		if strings.Contains(f.log, "true:") {
 			t.Errorf("it names what is not a tool of others: %s", f.log)
 		}
-	}
-}
-
-func TestRootIsTheProject(t *testing.T) {
-	if text, err := os.ReadFile(Root("go.mod")); err != nil || !strings.HasPrefix(string(text), "module sdtconvert\n") {
-		t.Errorf("%s, %v", text, err)
 	}
 }
 
