@@ -47,9 +47,7 @@ func TestProcessEnds(t *testing.T) {
 	if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
 		t.Errorf("OpenProcess of no process: %v", err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.Close())
 }
 
 // TestProcessExec looks at a process that becomes another program.
@@ -58,12 +56,8 @@ func TestProcessExec(t *testing.T) {
 	running := start(t, "sh", "-c", "echo ready; read line; exec cat")
 	p := running.open(t)
 	addr := image.Addr{Offset: p.Modules[0].Start}
-	if _, err := p.Bytes(addr, 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := running.Stdin.Write([]byte("\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(p.Bytes(addr, 4))(t)
+	expect.Value(running.Stdin.Write([]byte("\n")))(t)
 	var err error
 	for range 1000 {
 		if _, err = p.Bytes(addr, 4); err != nil {

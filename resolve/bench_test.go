@@ -62,9 +62,7 @@ func BenchmarkTable(b *testing.B) {
 		expect.OK(b, err)
 		o, err := elfreloc.Open(f, info.Size(), image)
 		expect.OK(b, err)
-		if _, err := resolve.New(o, nowhere); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(resolve.New(o, nowhere))(b)
 		f.Close()
 	}
 	b.ReportMetric(nm.Seconds()/(b.Elapsed().Seconds()/float64(b.N)), "nm/op")

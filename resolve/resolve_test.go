@@ -14,10 +14,6 @@ import (
 	"sdtconvert/resolve"
 )
 
-// The sections of the object that tests add symbols to: .text, .data and
-// .text.own.
-const base = "forms.arm64-gcc12-as.o"
-
 // table makes the table of an object whose symbols are those given. Their
 // Section counts code sections of 4 KiB each, from 1; 3 stands for data.
 func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {

@@ -63,9 +63,7 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 		text = before + fmt.Sprintf(begin, name) + made + end + "\n" + after
 	}
 	if *update && text != string(data) {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 }
 

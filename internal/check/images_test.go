@@ -385,7 +385,5 @@ func (b *build) brandFreeBSD(name string) {
 	f, err := os.OpenFile(b.path(name), os.O_WRONLY, 0)
 	expect.OK(b, err)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI); err != nil {
-		b.Fatal(err)
-	}
+	expect.Value(f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI))(b)
 }

@@ -43,9 +43,7 @@ func TestMapIsComplete(t *testing.T) {
 			continue
 		}
 		for _, match := range directory.FindAllStringSubmatch(cells[1], -1) {
-			if _, err := os.Stat(tools.Root(match[1])); err != nil {
-				t.Error(err)
-			}
+			expect.Value(os.Stat(tools.Root(match[1])))(t)
 			delete(left, match[1])
 		}
 	}

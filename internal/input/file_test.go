@@ -79,9 +79,7 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 			t.Errorf("%d bytes: loaded is %v after Load", size, f.Loaded())
 		}
 		checkRead(t, f, data)
-		if err := f.Unchanged(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, f.Unchanged())
 	}
 }
 
@@ -147,9 +145,7 @@ func TestFileServesSeveralGoroutines(t *testing.T) {
 			}
 		})
 	}
-	if err := f.Load(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, f.Load())
 	wg.Wait()
 }
 

@@ -37,9 +37,7 @@ func TestDropPrerequisite(t *testing.T) {
 			d := newPrerequisiteDropper(&out, "/t/s.o")
 			for text := in; text != ""; {
 				n := min(size, len(text))
-				if _, err := io.WriteString(d, text[:n]); err != nil {
-					t.Fatal(err)
-				}
+				expect.Value(io.WriteString(d, text[:n]))(t)
 				text = text[n:]
 			}
 			expect.OK(t, d.Close())

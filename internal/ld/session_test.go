@@ -16,7 +16,6 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
 
@@ -44,9 +43,7 @@ func TestSignalWithoutLinker(t *testing.T) {
 	sent := &signals{}
 	s := newSession(sent.process(temp, nil))
 	file := expect.Value(s.write("file", []byte("text")))(t)
-	if _, err := s.makePlaces([]string{"a/b.o"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(s.makePlaces([]string{"a/b.o"}))(t)
 	to := <-sent.to
 	to <- syscall.SIGPIPE // an error of a write, and nothing else
 	to <- syscall.SIGTERM
@@ -67,34 +64,6 @@ func TestSignalWithoutLinker(t *testing.T) {
 	}
 }
 
-// While it runs, the linker gets the signal, and its end is that of the link.
-func TestSignalToLinker(t *testing.T) {
-	t.Chdir(t.TempDir())
-	temp := t.TempDir()
-	disk.Write(t, "a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
-	expect.OK(t, os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777))
-	sent, out := &signals{}, &bytes.Buffer{}
-	p := sent.process(temp, out)
-	go func() {
-		for range 1000 {
-			if info, err := os.Stat("started"); err == nil && info.Size() > 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		to := <-sent.to
-		to <- syscall.SIGTERM
-	}()
-	status, err := Run(p, options("./linker"), "ld", []string{"a.o"})
-	if err != nil || status.Signal != os.Signal(syscall.SIGTERM) {
-		t.Errorf("%v, %v", status, err)
-	}
-	expect.Equal(t, "reading a.o\n", out.String(), "says")
-	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
 func options(linker string) Options {
 	return Options{
 		Linker:  linker,
@@ -109,7 +78,5 @@ func TestNoTemporaryDirectory(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "the directory for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
 		t.Error(err)
 	}
-	if err := s.remove(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, s.remove())
 }

@@ -168,9 +168,7 @@ func TestForeignDebugFile(t *testing.T) {
 	whole, image := stripped(t)
 	debug := filepath.Join(filepath.Dir(image), ".debug", "stripped.debug")
 	file := expect.Value(os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0))(t)
-	if _, err := file.WriteString("x"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(file.WriteString("x"))(t)
 	expect.OK(t, file.Close())
 	var warnings []string
 	s := open(t, image, Options{Lines: true, Warn: func(err error) { warnings = append(warnings, err.Error()) }})
@@ -197,9 +195,7 @@ func TestInlines(t *testing.T) {
 	}
 	start := find(t, s, address(t, whole, "main"))
 	var n uint64
-	if _, err := fmt.Sscanf(start.Address, "%x", &n); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fmt.Sscanf(start.Address, "%x", &n))(t)
 	for off := range uint64(32) {
 		a, err := Find(s, fmt.Sprintf("%x", n+off))
 		if err != nil || a.Function != "main" {

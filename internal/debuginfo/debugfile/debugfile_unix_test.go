@@ -101,9 +101,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("symbols %v, %v", syms, err)
 	}
 	for range 2 {
-		if err := shared.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, shared.Close())
 	}
 	if _, err := first.Data(len(first.Sections) - 1); err == nil {
 		t.Error("the file is open after Close")

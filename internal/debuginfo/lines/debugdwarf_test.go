@@ -52,9 +52,7 @@ func compareDebugDWARF(t *testing.T, image *subject) {
 			}
 		}
 	}
-	if err := image.table.Err(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, image.table.Err())
 	if known < 300 || inlined < 50 {
 		t.Errorf("debug/dwarf knows only %d addresses, %d of them of inlined functions", known, inlined)
 	}

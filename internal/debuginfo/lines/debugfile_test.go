@@ -75,9 +75,7 @@ func TestSplitDWARF(t *testing.T) {
 			if known < 20 {
 				t.Errorf("only %d instructions have lines", known)
 			}
-			if err := image.table.Err(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, image.table.Err())
 		})
 	}
 }
@@ -121,7 +119,5 @@ func TestNamesInAnotherFile(t *testing.T) {
 	if got, want := image.frames(place{0, start}), "?? alt.c:7\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if err := image.table.Err(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, image.table.Err())
 }

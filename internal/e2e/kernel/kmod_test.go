@@ -80,9 +80,7 @@ func (k kmod) path(name string) string { return filepath.Join(k.directory, name)
 
 func checkKmod(t *testing.T, k kmod, machine string) {
 	t.Helper()
-	if _, err := k.try("SDTCONVERT=", "coffee.o", "cup.o"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(k.try("SDTCONVERT=", "coffee.o", "cup.o"))(t)
 	calls := k.calls(t)
 	for _, object := range objects {
 		expect.OK(t, os.Remove(k.path(object)))

@@ -43,6 +43,18 @@ func waitFor(t *testing.T, file string) {
 	t.Fatalf("%s has not come", file)
 }
 
+// signalLinker links main.o, and sends the wrapper a signal while a slow linker runs.
+func signalLinker(t *testing.T, linker string, sig syscall.Signal) {
+	t.Helper()
+	cmd, out := exec.Command(converter, "ld", "--linker", program(t, linker, slow), "--", "main.o"), &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	expect.OK(t, cmd.Start())
+	waitFor(t, "started")
+	expect.OK(t, cmd.Process.Signal(sig))
+	tools.Died(t, cmd.Wait(), sig)
+	expect.Equal(t, "reading main.o\n", out.String(), "says")
+}
+
 // A signal ends the linker and, in the same way, the wrapper, and nothing stays.
 func TestSignals(t *testing.T) {
 	tools.Need(t, "gcc")
@@ -51,14 +63,7 @@ func TestSignals(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			enter(t, "none")
 			compile(t, "main.c")
-			cmd := exec.Command(converter, "ld", "--linker", program(t, "slow", slow), "--", "main.o")
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			expect.OK(t, cmd.Start())
-			waitFor(t, "started")
-			expect.OK(t, cmd.Process.Signal(sig))
-			tools.Died(t, cmd.Wait(), sig)
-			expect.Equal(t, "reading main.o\n", out.String(), "says")
+			signalLinker(t, "slow", sig)
 		})
 	}
 }
@@ -105,14 +110,7 @@ func TestSignalInFirstLink(t *testing.T) {
 	tools.Need(t, toolchains.LLVM("clang"))
 	enter(t, "none")
 	tools.Must(t, toolchains.LLVM("clang"), "-O2", "-flto", "-c", "main.c")
-	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	expect.OK(t, cmd.Start())
-	waitFor(t, "started")
-	cmd.Process.Signal(syscall.SIGTERM)
-	tools.Died(t, cmd.Wait(), syscall.SIGTERM)
-	expect.Equal(t, "reading main.o\n", out.String(), "says")
+	signalLinker(t, "slow-lld", syscall.SIGTERM)
 }
 
 // What a linker has written before it dies is complete.

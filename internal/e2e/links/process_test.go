@@ -96,9 +96,7 @@ func TestListShowsArmedSites(t *testing.T) {
 	at := expect.Value(strconv.ParseInt(idle.Address, 0, 64))(t)
 	for _, code := range []string{"\xcc", "\xe8\x01\x02\x03\x04"} { // a breakpoint, and a call as Linux makes of it
 		memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
-		if _, err := memory.WriteAt([]byte(code), at); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(memory.WriteAt([]byte(code), at))(t)
 		memory.Close()
 		want := idle
 		want.State = "armed"

@@ -124,9 +124,7 @@ func expected(t *testing.T) string {
 func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) *image {
 	t.Helper()
 	exe := expect.Value(link(m, ld, base, flags, objects...))(t)
-	if _, err := run(m, exe); err != nil {
-		t.Error(err)
-	}
+	expect.Value(run(m, exe))(t)
 	return openImage(t, exe)
 }
 

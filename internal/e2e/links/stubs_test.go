@@ -284,9 +284,7 @@ func TestStubsKeepPromises(t *testing.T) {
 			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
 				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
 					flags := append([]string{"-shared", "-nostdlib"}, c.flags...)
-					if _, err := link(c.compiler.machine, c.linker, "lib.so", flags, append(objects, stubs)...); err != nil {
-						t.Error(err)
-					}
+					expect.Value(link(c.compiler.machine, c.linker, "lib.so", flags, append(objects, stubs)...))(t)
 				}
 			}
 		})

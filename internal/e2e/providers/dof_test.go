@@ -178,9 +178,7 @@ func codeAt(t *testing.T, f *elf.File, addr uint64, n int) []byte {
 	b := make([]byte, n)
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
-			if _, err := p.ReadAt(b, int64(addr-p.Vaddr)); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(p.ReadAt(b, int64(addr-p.Vaddr)))(t)
 			return b
 		}
 	}

@@ -79,9 +79,7 @@ int main(int n, char **v)
 	prog.Until(t, "traced")
 	semaphoreBecomes(t, prog, "1")
 	for left := 1; left >= 0; left-- {
-		if _, err := prog.Stdin.Write([]byte("go\n")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(prog.Stdin.Write([]byte("go\n")))(t)
 		prog.Until(t, "fired")
 		if out := end[left](); counts(out) != []string{"go 2", "go 1"}[left] {
 			t.Errorf("got %s", out)

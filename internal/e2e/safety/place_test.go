@@ -293,9 +293,7 @@ func mountFull(t *testing.T, size int) string {
 		t.Skipf("cannot mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(directory, 0); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, syscall.Unmount(directory, 0))
 	})
 	return directory
 }

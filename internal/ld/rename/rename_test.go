@@ -31,9 +31,7 @@ func TestPieces(t *testing.T) {
 		w := names().Writer(&out)
 		for text := before; text != ""; {
 			n := min(size, len(text))
-			if _, err := w.Write([]byte(text[:n])); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(w.Write([]byte(text[:n])))(t)
 			text = text[n:]
 		}
 		expect.OK(t, w.Close())

@@ -39,9 +39,7 @@ func one() []dof.Provider {
 // registers is the format.
 func TestDrtiIsPartOfTheObject(t *testing.T) {
 	d := DOF{Providers: one()}
-	if err := d.OpenDrti(assembled(t, ".globl shown, kept\n.hidden kept\nshown: call kept\ncall other\nkept: lea __SUNW_dof(%rip), %rax\nret\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.OpenDrti(assembled(t, ".globl shown, kept\n.hidden kept\nshown: call kept\ncall other\nkept: lea __SUNW_dof(%rip), %rax\nret\n")))
 	target := freebsd(t)
 	expect.OK(t, target.CheckDOF(d))
 	data := expect.Value(target.WriteDOF(d))(t)
@@ -78,9 +76,7 @@ func TestUselessDrti(t *testing.T) {
 	d := DOF{}
 	expect.OK(t, d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")))
 	d.Lazy = true
-	if err := freebsd(t).CheckDOF(d); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, freebsd(t).CheckDOF(d))
 }
 
 func TestSystems(t *testing.T) {

@@ -77,9 +77,7 @@ func TestOfTargets(t *testing.T) {
 			t.Fatal(name)
 		}
 		target := &Target{}
-		if err := target.Name(name+"-unknown-linux-gnu", nil); err != nil {
-			t.Fatal(name, err)
-		}
+		expect.OK(t, target.Name(name+"-unknown-linux-gnu", nil))
 		f := write(t, target, providers(), false)
 		if f.Machine != abi.Machine || f.Class != abi.Class || f.Data != abi.Data || f.Type != elf.ET_REL {
 			t.Errorf("%s: %+v", name, f.FileHeader)

@@ -64,9 +64,7 @@ func TestRefused(t *testing.T) {
 		"section 0 is not of type 10 and": func(b []byte) { b[at(b, relhdr)+4] = 0 },
 	} {
 		data := good(t)
-		if _, err := slurp.Read(data, slurp.FreeBSD); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
 		spoil(data)
 		if _, err := slurp.Read(data, slurp.FreeBSD); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
