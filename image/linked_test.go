@@ -147,9 +147,7 @@ func checkWords(t *testing.T, im image.Image, word uint64, out string) {
 	for line := range strings.Lines(out) {
 		var section string
 		var value uint64
-		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.Value(fmt.Sscanf(line, "%s %v", &section, &value))(t, "%q", line)
 		if section == "header" {
 			bias = value - header(t, im)
 			continue

@@ -63,9 +63,7 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 	for line := range strings.Lines(out) {
 		var section string
 		var value uint64
-		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.Value(fmt.Sscanf(line, "%s %v", &section, &value))(t, "%q", line)
 		switch section {
 		case "data":
 			if p.Module(value) != nil {
@@ -250,9 +248,7 @@ func copyOver(from, to string) error {
 // header0 returns the first address in a program's output.
 func header0(t *testing.T, out string) (addr uint64) {
 	t.Helper()
-	if _, err := fmt.Sscanf(out, "header %v", &addr); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
+	expect.Value(fmt.Sscanf(out, "header %v", &addr))(t, "%q", out)
 	return addr
 }
 

@@ -135,10 +135,7 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 			continue
 		}
 		o := objects.Open(t, file.Data)
-		functions, err := resolve.New(o, resolve.Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", file.Name, err)
-		}
+		functions := expect.Value(resolve.New(o, resolve.Options{}))(t, "%s", file.Name)
 		syms := expect.Value(o.Symbols())(t)
 		byCode := make(map[int][]elfreloc.Symbol)
 		for i := range syms.Len() {

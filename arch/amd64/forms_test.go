@@ -77,10 +77,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
 	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, 64)
-		if err != nil {
-			t.Fatalf("% x is not an instruction: %v", code, err)
-		}
+		inst := expect.Value(x86asm.Decode(code, 64))(t, "% x is not an instruction", code)
 		out, code = append(out, x86asm.GNUSyntax(inst, 0, nil)), code[inst.Len:]
 	}
 	return strings.Join(out, "; ")

@@ -21,10 +21,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 	t.Helper()
 	text, off := placed(slices.Concat(s.code, d.near), filler)
 	text = s.mapped(text)
-	site, err := m.Decode(text, s.at(off))
-	if err != nil {
-		t.Fatalf("%s: %v", s.name, err)
-	}
+	site := expect.Value(m.Decode(text, s.at(off)))(t, "%s", s.name)
 	env := d.env
 	env.Reloc, env.Text = s.relocs[0].Type, text
 	if d.near != nil {

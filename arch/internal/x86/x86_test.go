@@ -50,10 +50,7 @@ func (m machine) asm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
 	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, m.bits)
-		if err != nil {
-			t.Fatalf("% x is not an instruction: %v", code, err)
-		}
+		inst := expect.Value(x86asm.Decode(code, m.bits))(t, "% x is not an instruction", code)
 		text := x86asm.GNUSyntax(inst, 0, nil)
 		if rel, ok := inst.Args[0].(x86asm.Rel); ok {
 			name, _, _ := strings.Cut(text, " ")
@@ -190,10 +187,7 @@ func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
 				{[]int{127 + k.behind}, 127 + k.behind}, {[]int{-30, 10, 100}, 10}, {[]int{-30, 122}, -30},
 			} {
 				site, env := m.returns(c.jumps...)
-				got, err := m.Disable(site, k.kind, env)
-				if err != nil {
-					t.Fatalf("%v away: %v", c.jumps, err)
-				}
+				got := expect.Value(m.Disable(site, k.kind, env))(t, "%v away", c.jumps)
 				want := bytes.Clone(k.new)
 				want[6+k.behind-1] = byte(c.want - k.behind)
 				expect.Equal(t, arch.Change{Site: site, New: want, Record: 0x102}, got, "%v away", c.jumps)

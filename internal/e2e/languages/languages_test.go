@@ -152,9 +152,7 @@ func rustIsOlder(t *testing.T, minor int) bool {
 	t.Helper()
 	out := tools.Output(t, "rustc", "--version")
 	var got int
-	if _, err := fmt.Sscanf(out, "rustc 1.%d.", &got); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
+	expect.Value(fmt.Sscanf(out, "rustc 1.%d.", &got))(t, "%q", out)
 	return got < minor
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -30,15 +31,9 @@ type word struct {
 
 func openImage(t *testing.T, path string) *image {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	t.Cleanup(func() { f.Close() })
+	f := disk.OpenELF(t, path)
 	im := &image{path: path, file: f, dynamic: map[uint64]word{}, thumb: map[uint64]bool{}}
-	if im.symbols, err = f.Symbols(); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	im.symbols = expect.Value(f.Symbols())(t, "%s", path)
 	im.relocate(t)
 	im.followDescriptors(t)
 	for _, s := range im.symbols {
@@ -75,10 +70,7 @@ func (im *image) relocate(t *testing.T) {
 		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
-		data, err := s.Data()
-		if err != nil {
-			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
-		}
+		data := expect.Value(s.Data())(t, "%s: %s", im.path, s.Name)
 		size := im.wordSize()
 		n := 2 * size
 		if s.Type == elf.SHT_RELA {
@@ -130,9 +122,7 @@ func (im *image) bytes(t *testing.T, addr uint64, n int) []byte {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr+uint64(n) <= p.Vaddr+p.Memsz {
 			b := make([]byte, n)
 			if addr+uint64(n) <= p.Vaddr+p.Filesz {
-				if _, err := p.ReadAt(b, int64(addr-p.Vaddr)); err != nil {
-					t.Fatalf("%s: %#x: %v", im.path, addr, err)
-				}
+				expect.Value(p.ReadAt(b, int64(addr-p.Vaddr)))(t, "%s: %#x", im.path, addr)
 			}
 			return b
 		}

@@ -87,10 +87,7 @@ func TestManySections(t *testing.T) {
 // checkExtended looks for a table of extended section indexes, and for faults.
 func checkExtended(t *testing.T, object string, want bool) {
 	t.Helper()
-	out, err := exec.Command("readelf", "-hSsrW", object).CombinedOutput()
-	if err != nil {
-		t.Fatalf("readelf %s: %v", object, err)
-	}
+	out := expect.Value(exec.Command("readelf", "-hSsrW", object).CombinedOutput())(t, "readelf %s", object)
 	if has := strings.Contains(string(out), ".symtab_shndx"); has != want {
 		t.Errorf("%s has a .symtab_shndx: %t, not %t", filepath.Base(object), has, want)
 	}

@@ -133,10 +133,7 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
 	}
-	file, err := slurp.Read(expect.Value(sec.Data())(t), k)
-	if err != nil {
-		t.Fatalf("%s: the kernel refuses it: %v", path, err)
-	}
+	file := expect.Value(slurp.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path)
 	return file, f, sec
 }
 

@@ -139,10 +139,7 @@ func check(t *testing.T, file objects.File) (made bool) {
 	if again, err := n.Object(); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("%s: %v, not the same bytes again", file.Name, err)
 	}
-	o, err := open(data, "stubs.o")
-	if err != nil {
-		t.Fatalf("%s: %v", file.Name, err)
-	}
+	o := expect.Value(open(data, "stubs.o"))(t, "%s", file.Name)
 	if ours, err := stubs.IsGenerated(o); err != nil || !ours {
 		t.Errorf("%s: it is not recognised: %v", file.Name, err)
 	}

@@ -11,19 +11,19 @@ import (
 )
 
 // OK ends a test for an error.
-func OK(t testing.TB, err error) {
+func OK(t testing.TB, err error, words ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(about(words, err.Error()))
 	}
 }
 
 // Value returns what a call returns beside its error, for which it ends the test:
 // expect.Value(os.ReadFile(path))(t).
-func Value[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
+func Value[T any](v T, err error) func(t testing.TB, words ...any) T {
+	return func(t testing.TB, words ...any) T {
 		t.Helper()
-		OK(t, err)
+		OK(t, err, words...)
 		return v
 	}
 }
@@ -64,8 +64,12 @@ func Lacks(t testing.TB, text, part string, words ...any) {
 
 func fail(t testing.TB, words []any, what string) {
 	t.Helper()
+	t.Error(about(words, what))
+}
+
+func about(words []any, what string) string {
 	if len(words) > 0 {
 		what = fmt.Sprintf(words[0].(string), words[1:]...) + ": " + what
 	}
-	t.Error(what)
+	return what
 }

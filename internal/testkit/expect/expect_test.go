@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 	Contains(good, "text", "ex")
 	Lacks(good, "text", "xe")
 	for want, fail := range map[string]func(t *recorder){
-		"fatal fault":                           func(t *recorder) { Value(1, errors.New("fault"))(t) },
+		"fatal it: fault":                       func(t *recorder) { Value(1, errors.New("fault"))(t, "it") },
 		`error no error, want one with "fault"`: func(t *recorder) { Error(t, nil, "fault") },
 		"error no \"fault\" in\nother":          func(t *recorder) { Error(t, errors.New("other"), "fault") },
 		"error it: no \"xe\" in\ntext":          func(t *recorder) { Contains(t, "text", "xe", "it") },
