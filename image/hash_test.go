@@ -44,8 +44,6 @@ func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
 			machine = wideHash{machine}
 		}
 		im := expect.Value(image.Open(o, machine))(t)
-		if all, err := im.Arrays("set"); err != nil || len(all) != c.want {
-			t.Errorf("%v: %v, %v", c.table, all, err)
-		}
+		expect.Equal(t, c.want, len(expect.Value(im.Arrays("set"))(t)), "%v", c.table)
 	}
 }

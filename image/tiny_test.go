@@ -114,9 +114,7 @@ func TestTiny(t *testing.T) {
 		16: {Addr: image.Addr{Offset: 0x1234}},
 		24: {},
 	} {
-		if got, err := im.Word(all[0].Start.Add(off)); err != nil || got != want {
-			t.Errorf("word %d: %+v, %v, want %+v", off, got, err, want)
-		}
+		expect.Equal(t, want, expect.Value(im.Word(all[0].Start.Add(off)))(t), "word %d", off)
 	}
 	if names, err := im.SymbolsAt(all[0].Start); err != nil || len(names) != 1 || names[0] != "__start_set" {
 		t.Errorf("%q, %v", names, err)

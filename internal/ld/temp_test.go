@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -31,8 +32,6 @@ func TestPlaces(t *testing.T) {
 		files[place] = path
 	}
 	for place, path := range files {
-		if text, err := os.ReadFile(place); err != nil || string(text) != path {
-			t.Errorf("%s: the place has %q, %v", path, text, err)
-		}
+		expect.Equal(t, path, string(disk.Read(t, place)), "the place")
 	}
 }

@@ -146,10 +146,7 @@ func TestSeparateDebugFile(t *testing.T) {
 		}
 		want.Object = image
 		a, _ := json.Marshal(want)
-		b, err := json.Marshal(got)
-		if err != nil || string(a) != string(b) {
-			t.Errorf("got %s, want %s: %v", b, a, err)
-		}
+		expect.Equal(t, string(a), string(expect.Value(json.Marshal(got))(t)))
 	}
 }
 

@@ -54,9 +54,7 @@ func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
 		if err != nil || !filepath.IsAbs(absolute) {
 			t.Errorf("%s: got %s, %v", path, absolute, err)
 		}
-		if got, err := os.ReadFile(absolute); err != nil || string(got) != string(text) {
-			t.Errorf("%s: %s leads to %s, %v", path, absolute, got, err)
-		}
+		expect.Equal(t, string(text), string(disk.Read(t, absolute)), "%s: %s", path, absolute)
 	}
 	if _, err := paths.Real("none"); !os.IsNotExist(err) {
 		t.Error(err)

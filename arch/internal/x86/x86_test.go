@@ -157,9 +157,7 @@ func TestReturnThunkMakesTheSameJumpsToBeArmed(t *testing.T) {
 			got := m.mustDisable(t, s, arch.Probe, env)
 			expect.Equal(t, want, got)
 			at := got.New[got.Record-s.Offset:]
-			if inst, err := x86asm.Decode(at, m.bits); err != nil || inst.Op != x86asm.JMP {
-				t.Errorf("% x is not a jump: %v, %v", at, inst, err)
-			}
+			expect.Equal(t, x86asm.JMP, expect.Value(x86asm.Decode(at, m.bits))(t).Op, "% x", at)
 		}
 	})
 }

@@ -66,19 +66,13 @@ func TestFind(t *testing.T) {
 			place := filepath.Join(directory, strings.Replace(c.place, "//", "/"+directory+"/", 1))
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			roots := []string{filepath.Join(directory, "empty"), filepath.Join(directory, "root")}
-			if got, err := find(open(t, image), image, roots); got != place || err != nil {
-				t.Errorf("got %q, %v, want %q", got, err, place)
-			}
+			expect.Equal(t, place, expect.Value(find(open(t, image), image, roots))(t))
 			// By the image's other name, the real one leads there too.
 			link := filepath.Join(directory, "link")
 			expect.OK(t, os.Symlink(image, link))
-			if got, err := find(open(t, image), link, roots); got != place || err != nil {
-				t.Errorf("by a symbolic link: got %q, %v, want %q", got, err, place)
-			}
+			expect.Equal(t, place, expect.Value(find(open(t, image), link, roots))(t), "by a symbolic link")
 			expect.OK(t, os.Remove(place))
-			if got, err := find(open(t, image), image, roots); got != "" || err != nil {
-				t.Errorf("without it: got %q, %v", got, err)
-			}
+			expect.Equal(t, "", expect.Value(find(open(t, image), image, roots))(t), "without it")
 		})
 	}
 }

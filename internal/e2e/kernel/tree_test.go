@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -74,11 +75,6 @@ func TestTree(t *testing.T) {
 	tree, variables := newTree(t, root)
 	expect.Equal(t, []string{"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem"}, variables, "variables for make")
 	want := strings.TrimPrefix(headers, root) + "/vmlinux"
-	if got, err := os.Readlink(filepath.Join(tree, "vmlinux")); err != nil || got != want {
-		t.Errorf("vmlinux is a link to %q, want %q: %v", got, want, err)
-	}
-	got, err := os.ReadFile(filepath.Join(tree, "Makefile"))
-	if err != nil || string(got) != "KBUILD_OUTPUT="+tree+"\n" {
-		t.Errorf("the Makefile is %q: %v", got, err)
-	}
+	expect.Equal(t, want, expect.Value(os.Readlink(filepath.Join(tree, "vmlinux")))(t), "the link vmlinux")
+	expect.Equal(t, "KBUILD_OUTPUT="+tree+"\n", string(disk.Read(t, filepath.Join(tree, "Makefile"))), "the Makefile")
 }

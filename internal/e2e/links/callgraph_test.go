@@ -59,9 +59,7 @@ func checkNotLoaded(t *testing.T, im *image) {
 			t.Errorf("%s: no %s", im.path, section)
 			continue
 		}
-		if got, err := s.Data(); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %s is % x (%v), not % x", im.path, section, got, err, want)
-		}
+		expect.Equal(t, want, expect.Value(s.Data())(t), "%s: %s", im.path, section)
 	}
 }
 

@@ -76,9 +76,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 		t.Errorf("%s has %d notes, want %d", path, len(named), notes)
 	}
 	for _, m := range named {
-		if at, err := strconv.ParseUint(m[1], 0, 64); err != nil || at != syms[0].Value {
-			t.Errorf("%s: a note names a semaphore at %s, want %#x", path, m[1], syms[0].Value)
-		}
+		expect.Equal(t, syms[0].Value, expect.Value(strconv.ParseUint(m[1], 0, 64))(t), "%s: a note names a semaphore", path)
 	}
 	at := fmt.Sprintf("%#x", syms[0].Value)
 	checkLoads(t, path, func(s *listjson.Semaphore) bool { return s.Address == at })

@@ -44,9 +44,7 @@ func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 			if s.Name != ".data.a" {
 				continue
 			}
-			if r, err := im.Word(image.Addr{Section: i, Offset: 8}); err != nil || r.Addr != (image.Addr{Section: i, Offset: 24}) {
-				t.Errorf("the first word refers to %+v, %v", r, err)
-			}
+			expect.Equal(t, image.Addr{Section: i, Offset: 24}, expect.Value(im.Word(image.Addr{Section: i, Offset: 8}))(t).Addr, "the first word")
 			if r, err := im.Word(image.Addr{Section: i, Offset: 16}); err != nil || r.Symbol != "other" || int64(r.Addr.Offset) != -1 {
 				t.Errorf("the second word refers to %+v, %v", r, err)
 			}

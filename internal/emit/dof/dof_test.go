@@ -78,9 +78,7 @@ func TestVersion(t *testing.T) {
 	p := shop()[1:]
 	data, _, err := Write(Format{binary.LittleEndian, true, SetX}, p)
 	expect.OK(t, err)
-	if f, err := slurp.Read(data, slurp.Illumos); err != nil || f.Version != 1 {
-		t.Errorf("%+v, %v", f, err)
-	}
+	expect.Equal(t, 1, expect.Value(slurp.Read(data, slurp.Illumos))(t).Version)
 }
 
 // The bytes themselves, so that nothing changes them unseen.

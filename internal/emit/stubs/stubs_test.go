@@ -113,9 +113,7 @@ func TestMade(t *testing.T) {
 		{calls, false},
 	} {
 		o := expect.Value(open(c.file.Data, c.file.Name))(t)
-		if made, err := stubs.IsGenerated(o); err != nil || made != c.want {
-			t.Errorf("%s: %v, %v", c.file.Name, made, err)
-		}
+		expect.Equal(t, c.want, expect.Value(stubs.IsGenerated(o))(t), "%s", c.file.Name)
 	}
 }
 
@@ -140,9 +138,7 @@ func check(t *testing.T, file objects.File) (made bool) {
 		t.Errorf("%s: %v, not the same bytes again", file.Name, err)
 	}
 	o := expect.Value(open(data, "stubs.o"))(t, "%s", file.Name)
-	if ours, err := stubs.IsGenerated(o); err != nil || !ours {
-		t.Errorf("%s: it is not recognised: %v", file.Name, err)
-	}
+	expect.Equal(t, true, expect.Value(stubs.IsGenerated(o))(t), "%s: is generated", file.Name)
 	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {
 		t.Errorf("%s: %v", file.Name, err)
 	}

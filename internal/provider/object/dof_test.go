@@ -84,9 +84,7 @@ func TestSystems(t *testing.T) {
 		"linux": Linux, "": Linux, "x86_64-linux-gnu": Linux, "freebsd": FreeBSD, "aarch64-unknown-freebsd14.0": FreeBSD,
 		"x86_64-pc-solaris2.11": Illumos, "illumos": Illumos, "x86_64-unknown-illumos": Illumos,
 	} {
-		if got, err := ParseSystem(name); got != want || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		expect.Equal(t, want, expect.Value(ParseSystem(name))(t), "%s", name)
 	}
 	if _, err := ParseSystem("x86_64-apple-darwin"); err == nil || err.Error() != "x86_64-apple-darwin: has no form of probes that is known here; --target names a system that has" {
 		t.Error(err)

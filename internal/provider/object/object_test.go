@@ -40,9 +40,7 @@ func check(t *testing.T, f *elf.File, visibility elf.SymVis) {
 	if probes == nil || probes.Addralign != 4096 || probes.Flags != elf.SHF_ALLOC|elf.SHF_WRITE || probes.Size != 12 || probes.Type != elf.SHT_PROGBITS {
 		t.Fatalf("%+v", probes)
 	}
-	if data, err := probes.Data(); err != nil || !bytes.Equal(data, make([]byte, 12)) {
-		t.Errorf("% x, %v", data, err)
-	}
+	expect.Equal(t, make([]byte, 12), expect.Value(probes.Data())(t))
 	if s := f.Section(".note.GNU-stack"); s == nil || s.Flags != 0 {
 		t.Errorf("%+v", s)
 	}

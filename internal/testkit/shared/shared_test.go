@@ -44,9 +44,7 @@ func TestFilesAreMadeOnce(t *testing.T) {
 func TestDriver(t *testing.T) {
 	f := Files{Directory: t.TempDir()}
 	directory := expect.Value(f.Driver("sh"))(t)
-	if out, err := exec.Command(directory+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	expect.Equal(t, "linked\n", string(expect.Value(exec.Command(directory+"ld", "-c", "echo linked").Output())(t)))
 	if _, err := f.Driver("no-such-linker"); err == nil {
 		t.Error("a linker that is missing is not a failure")
 	}
