@@ -156,9 +156,7 @@ func checkWords(t *testing.T, im image.Image, word uint64, out string) {
 		if err != nil || len(ranges) != 1 {
 			t.Fatalf("%s: %v, %v", section, ranges, err)
 		}
-		if want := section != "sdt_instances_rel"; ranges[0].Writable != want {
-			t.Errorf("%s: Writable is %v, want %v", section, ranges[0].Writable, want)
-		}
+		expect.Equal(t, section != "sdt_instances_rel", ranges[0].Writable, "%s: Writable", section)
 		read, size := im.Word, word
 		if section == "sdt_instances_rel" {
 			read, size = im.Distance, 4
@@ -200,9 +198,7 @@ func checkRef(t *testing.T, im image.Image, what string, ref image.Ref, name str
 	if name != "" && ref.Symbol != name && !contains(all, name) {
 		t.Errorf("%s: %+v is %q, want %s", what, ref, all, name)
 	}
-	if code := strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == ""; im.Executable(ref.Addr) != code {
-		t.Errorf("%s: %s: Executable is %v", what, name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == "", im.Executable(ref.Addr), "%s: %s: Executable", what, name)
 }
 
 func contains(all []string, name string) bool {

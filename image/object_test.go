@@ -86,9 +86,7 @@ func checkObjectRef(t *testing.T, im image.Image, what string, ref image.Ref, na
 	if err != nil || ref.Section == 0 || name != "" && ref.Symbol != name && !contains(all, name) {
 		t.Errorf("%s: %+v is %q, %v, want %s", what, ref, all, err, name)
 	}
-	if code := strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == ""; im.Executable(ref.Addr) != code {
-		t.Errorf("%s: %s: Executable is %v", what, name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == "", im.Executable(ref.Addr), "%s: %s: Executable", what, name)
 }
 
 // withImplicitAddends rewrites an object's SHT_RELA sections of data as SHT_REL,

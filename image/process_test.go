@@ -79,9 +79,7 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 			at[section]++
 		}
 	}
-	if modules != 0 {
-		t.Errorf("%d modules are missing in %q", modules, out)
-	}
+	expect.Equal(t, 0, modules, "modules that are missing in %q", out)
 }
 
 // checkField compares field n of a section with its value in memory.
@@ -115,9 +113,7 @@ func checkName(t *testing.T, p *image.Process, name string, a image.Addr) {
 	if all, err := p.SymbolsAt(a); err != nil || !contains(all, name) {
 		t.Errorf("%s is %q, %v, want %s", p.Place(a), all, err, name)
 	}
-	if code := strings.HasSuffix(name, "function"); p.Executable(a) != code {
-		t.Errorf("%s: Executable is %v", name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function"), p.Executable(a), "%s: Executable", name)
 	if m := p.Module(a.Offset); p.Place(a) != fmt.Sprintf("%s+%#x", filepath.Base(m.Path), a.Offset-m.Base) {
 		t.Errorf("%s at %#x is placed at %s", name, a.Offset, p.Place(a))
 	}
@@ -163,9 +159,7 @@ func TestProcess(t *testing.T) {
 			running := start(t, program, lib, lib)
 			p := running.open(t)
 			checkProcess(t, p, running.out, 3)
-			if found := modules(p, lib); len(found) != 2 {
-				t.Errorf("%d modules of %s, want 2", len(found), lib)
-			}
+			expect.Equal(t, 2, len(modules(p, lib)), "modules of %s", lib)
 			for _, m := range p.Modules {
 				if m.Note != "" || m.Image == nil || m.Source != image.FromPath && m.Path != "[vdso]" {
 					t.Errorf("%s: from %d, %q", m.Path, m.Source, m.Note)

@@ -60,9 +60,7 @@ func TestEqualNames(t *testing.T) {
 			}
 			files = append(files, table.SourceFile(f))
 		}
-		if got := strings.Join(files, " "); got != "program.c other.c" {
-			t.Errorf("%s: the helpers are of %s", path, got)
-		}
+		expect.Equal(t, "program.c other.c", strings.Join(files, " "), "%s: the files of the helpers", path)
 		section, start := addressOf(t, path, "entry")
 		if f, _ := table.Lookup(section, start); table.SourceFile(f) != "" {
 			t.Errorf("entry is of %s", table.SourceFile(f))

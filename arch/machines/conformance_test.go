@@ -278,9 +278,7 @@ func TestLive(t *testing.T) {
 			for live, all := range map[bool][]*codeCase{true: c.live, false: c.dead} {
 				for _, b := range all {
 					text, off := placed(b.code, filler)
-					if m.Live(text, off) != live {
-						t.Errorf("%s between % x: want live %v", b.name, filler, live)
-					}
+					expect.Equal(t, live, m.Live(text, off), "%s between % x: live", b.name, filler)
 				}
 			}
 		}
@@ -300,9 +298,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 					got = append(got, kindNames[k])
 				}
 			}
-			if got := strings.Join(got, " "); got != l.want {
-				t.Errorf("% x is taken for %q, want %q", l.code, got, l.want)
-			}
+			expect.Equal(t, l.want, strings.Join(got, " "), "% x is taken for", l.code)
 		}
 	})
 }
@@ -311,9 +307,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 func TestCodeIsShown(t *testing.T) {
 	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.shown {
-			if got := asm(m, l.code); got != l.want {
-				t.Errorf("% x is shown as %q, want %q", l.code, got, l.want)
-			}
+			expect.Equal(t, l.want, asm(m, l.code), "% x is shown as", l.code)
 		}
 	})
 }

@@ -126,9 +126,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 			}
 			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper || d.target == arch.TargetTest })
 		}
-		if helper != (m.Traits().HelperAlign != 0) {
-			t.Errorf("the helper is aligned to %d, and used: %v", m.Traits().HelperAlign, helper)
-		}
+		expect.Equal(t, m.Traits().HelperAlign != 0, helper, "helpers are used, and aligned to %d", m.Traits().HelperAlign)
 	})
 }
 

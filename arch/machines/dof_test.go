@@ -15,9 +15,7 @@ func TestDOFFormsAreFoundAgain(t *testing.T) {
 	some := false
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		d, ok := m.(arch.DOFMachine)
-		if ok != (m.Traits().DOF.Distance != 0) {
-			t.Errorf("has forms: %v, and the traits are %+v", ok, m.Traits().DOF)
-		}
+		expect.Equal(t, m.Traits().DOF.Distance != 0, ok, "has forms, with the traits %+v", m.Traits().DOF)
 		if !ok {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // The manual page of checks has every rule.
@@ -21,9 +22,7 @@ func TestRulesAreDocumented(t *testing.T) {
 		if !ok || !strings.Contains(text, "Cure:") && rule != check.DroppedSite {
 			t.Errorf("docs/check.md does not describe %s, or has no cure", rule.Name)
 		}
-		if strings.HasPrefix(strings.TrimSpace(text), "A note:") != (rule.Severity == check.Note) {
-			t.Errorf("docs/check.md has another severity of %s", rule.Name)
-		}
+		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(strings.TrimSpace(text), "A note:"), "docs/check.md: %s is a note", rule.Name)
 	}
 }
 

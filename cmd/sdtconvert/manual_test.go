@@ -47,9 +47,7 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 	t.Helper()
 	data := disk.Read(t, path)
 	text, begins := string(data), strings.Count(string(data), begin[:strings.Index(begin, "%s")])
-	if begins != len(parts) {
-		t.Errorf("%s has %d parts that are made, want %d", path, begins, len(parts))
-	}
+	expect.Equal(t, len(parts), begins, "%s: parts that are made", path)
 	for name, made := range parts {
 		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
 		old, after, ended := strings.Cut(rest, end+"\n")

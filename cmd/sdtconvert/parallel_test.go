@@ -110,7 +110,5 @@ func TestRunsAtTheSameTime(t *testing.T) {
 		statuses[together[i].Status] = true
 		expect.Equal(t, alone[i%len(runs)], together[i], "%q", runs[i%len(runs)].args)
 	}
-	if want := map[int]bool{exitOK: true, exitFailed: true, exitUsage: true}; fmt.Sprint(statuses) != fmt.Sprint(want) {
-		t.Errorf("exit statuses %v", statuses)
-	}
+	expect.Equal(t, fmt.Sprint(map[int]bool{exitOK: true, exitFailed: true, exitUsage: true}), fmt.Sprint(statuses), "exit statuses")
 }

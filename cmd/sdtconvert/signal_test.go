@@ -75,9 +75,7 @@ func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
 	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
 		t.Error("the write says nothing")
 	}
-	if want := 128 + int(syscall.SIGPIPE); r.status != want {
-		t.Errorf("ended with status %d, want %d", r.status, want)
-	}
+	expect.Equal(t, 128+int(syscall.SIGPIPE), r.status, "exit status")
 	expect.Equal(t, 0, r.left(t), "files left")
 }
 

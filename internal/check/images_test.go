@@ -99,9 +99,7 @@ func TestManyStubsInOne(t *testing.T) {
 	b.convert("stubs", "-o", "stubs.o", "many.o")
 	b.link(b.machine.Linker("bfd"), "many.so", "-shared", "many.o", "stubs.o")
 	start := time.Now()
-	if r := b.check("many.so"); len(r.Findings) != 2*probes {
-		t.Errorf("%d findings", len(r.Findings))
-	}
+	expect.Equal(t, 2*probes, len(b.check("many.so").Findings), "findings")
 	if took := time.Since(start); took > most {
 		t.Errorf("takes %v", took)
 	}

@@ -139,9 +139,7 @@ func TestMembersAreLent(t *testing.T) {
 		if err := src.Load(); err != nil {
 			return err
 		}
-		if src.Memory() != src.Size {
-			t.Errorf("%s has %d bytes of its own", src.Name, src.Memory())
-		}
+		expect.Equal(t, src.Size, src.Memory(), "%s: bytes of its own", src.Name)
 		loaded = append(loaded, src.Slice(0, src.Size))
 		again = append(again, src.Again())
 		return nil

@@ -70,14 +70,10 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 		data := numbered(size)
 		f := open(t, write(t, path, data))
 		expect.Equal(t, int64(size), f.Size(), "%d bytes", size)
-		if small := size <= 16<<10; f.Loaded() != small {
-			t.Errorf("%d bytes: loaded is %v", size, f.Loaded())
-		}
+		expect.Equal(t, size <= 16<<10, f.Loaded(), "%d bytes: loaded", size)
 		checkRead(t, f, data)
 		expect.OK(t, f.Load())
-		if f.Loaded() != (size <= input.LoadMax) {
-			t.Errorf("%d bytes: loaded is %v after Load", size, f.Loaded())
-		}
+		expect.Equal(t, size <= input.LoadMax, f.Loaded(), "%d bytes: loaded after Load", size)
 		checkRead(t, f, data)
 		expect.OK(t, f.Unchanged())
 	}

@@ -67,9 +67,7 @@ func TestPlaceBehindGeneratedCode(t *testing.T) {
 		"gcc1.o plain.o gcc2.o archive.a":   3, // where the last of the objects was
 	} {
 		ln, inputs := reading(words)
-		if at := place(ln.Args, inputs.byArg, map[int][]string{0: {"code.o"}, 2: nil}); at != want {
-			t.Errorf("%s: goes before argument %d, want %d", words, at, want)
-		}
+		expect.Equal(t, want, place(ln.Args, inputs.byArg, map[int][]string{0: {"code.o"}, 2: nil}), "%s: the argument that it goes before", words)
 	}
 }
 

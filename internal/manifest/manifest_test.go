@@ -97,9 +97,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestManifestOfNothing(t *testing.T) {
 	text := written(t, nil)
-	if want := "{\n  \"version\": 1,\n  \"objects\": []\n}\n"; string(text) != want {
-		t.Errorf("got %q, want %q", text, want)
-	}
+	expect.Equal(t, "{\n  \"version\": 1,\n  \"objects\": []\n}\n", string(text))
 	if all := read(t, text); len(all) != 0 {
 		t.Errorf("%d objects", len(all))
 	}

@@ -24,9 +24,7 @@ func TestPathsStayAsTheyAreWritten(t *testing.T) {
 		{paths.Directory("link/../a"), "link/.."},
 		{paths.Directory("link//a"), "link"},
 	} {
-		if c.got != filepath.FromSlash(c.want) {
-			t.Errorf("got %s, want %s", c.got, c.want)
-		}
+		expect.Equal(t, filepath.FromSlash(c.want), c.got)
 	}
 }
 

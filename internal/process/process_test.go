@@ -13,9 +13,7 @@ func TestEnvironment(t *testing.T) {
 	p := &process.Process{Environ: []string{"A=1", "AB=2", "TMPDIR=/there"}}
 	expect.Equal(t, "1", p.Getenv("A"), "A")
 	expect.Equal(t, "", p.Getenv("B"), "B")
-	if got := p.TempDir(); got != "/there" {
-		t.Errorf("temporary files go to %q", got)
-	}
+	expect.Equal(t, "/there", p.TempDir(), "where temporary files go")
 	if got, want := p.EnvironWith("A", "3"), []string{"AB=2", "TMPDIR=/there", "A=3"}; !slices.Equal(got, want) {
 		t.Errorf("changed: %q, want %q", got, want)
 	}

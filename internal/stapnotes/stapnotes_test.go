@@ -173,9 +173,7 @@ func TestObjects(t *testing.T) {
 			if len(all) != 3 || all[0].Semaphore.Undefined || all[0].Semaphore != all[1].Semaphore || !all[2].Semaphore.Null() {
 				t.Errorf("%+v", all)
 			}
-			if o := tools.OpenELF(t, out); o.Sections[all[0].Semaphore.Section].Name != ".probes" {
-				t.Errorf("%+v", all[0])
-			}
+			expect.Equal(t, ".probes", tools.OpenELF(t, out).Sections[all[0].Semaphore.Section].Name, "%+v", all[0])
 		})
 	}
 }

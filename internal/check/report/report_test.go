@@ -94,21 +94,15 @@ func TestGitHub(t *testing.T) {
 	}
 	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
 	expect.Equal(t, want, lines[0])
-	if want := "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"; lines[1] != want {
-		t.Errorf("got  %s\nwant %s", lines[1], want)
-	}
-	if want := "::error title=refused-call::no place"; lines[2] != want {
-		t.Errorf("got  %s\nwant %s", lines[2], want)
-	}
+	expect.Equal(t, "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
+	expect.Equal(t, "::error title=refused-call::no place", lines[2])
 	if got := strings.Join(lines[len(lines)-3:], "\n"); got != `::error title=sdtconvert::c.o: is%0Aempty: 100%25
 ::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
 2 files checked, 1 could not be: 22 errors, 5 notes, 2 more in the baseline` {
 		t.Errorf("%s", got)
 	}
 	for i, rule := range check.Rules {
-		if strings.HasPrefix(lines[i], "::notice ") != (rule.Severity == check.Note) {
-			t.Errorf("%s", lines[i])
-		}
+		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
 	}
 }
 
@@ -149,9 +143,7 @@ func TestFindingsAreLines(t *testing.T) {
 	}}
 	var out bytes.Buffer
 	expect.OK(t, (text{}).Write(&out, r))
-	if n := strings.Count(out.String(), "\n"); n != 3 {
-		t.Errorf("%d lines:\n%s", n, &out)
-	}
+	expect.Equal(t, 3, strings.Count(out.String(), "\n"), "lines of %s", &out)
 }
 
 // Whatever names are in a report, every format has as many lines as with others, and

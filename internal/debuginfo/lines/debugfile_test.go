@@ -66,9 +66,7 @@ func TestSplitDWARF(t *testing.T) {
 				for i, p := range places {
 					if got := firstLine(image.frames(p)); got != " " {
 						known++
-						if got != firstLine(told[i]) {
-							t.Errorf("%#x is of%s, want%s", p.offset, got, firstLine(told[i]))
-						}
+						expect.Equal(t, firstLine(told[i]), got, "%#x", p.offset)
 					}
 				}
 			}

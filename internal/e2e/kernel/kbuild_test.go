@@ -34,9 +34,7 @@ func TestKbuild(t *testing.T) {
 	twin.write(t, strings.Replace(makefile, "\n$(addprefix ", "\n# $(addprefix ", 1))
 
 	out := with.must(t, "modules")
-	if loud := regexp.MustCompile(`(?im)^.*(warning|error|skip).*$`).FindString(out); loud != "" {
-		t.Errorf("the build says %s", loud)
-	}
+	expect.Equal(t, "", regexp.MustCompile(`(?im)^.*(warning|error|skip).*$`).FindString(out), "the build says")
 	if out = twin.must(t, "modules", "KBUILD_MODPOST_WARN=1"); !strings.Contains(out, `"__dtrace_probe_post___price" [`) {
 		t.Errorf("modpost finds no stub in modules that are not converted:\n%s", out)
 	}

@@ -135,9 +135,7 @@ func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
 	}
 	for set, n := range count {
 		address, size := onlySection(t, headers, "set_sdt_"+set+"_set")
-		if size != uint64(n*8) {
-			t.Errorf("set_sdt_%s_set has %d bytes, and there are %d sites", set, size, n)
-		}
+		expect.Equal(t, uint64(n*8), size, "the size of set_sdt_%s_set", set)
 		if machine != "amd64" {
 			symbols := tools.Output(t, toolchains.LLVM("llvm-readelf"), "--dyn-syms", "-W", k.path("coffee.ko"))
 			checkSymbol(t, symbols, "__start_set_sdt_"+set+"_set", address)

@@ -39,9 +39,7 @@ func TestBounds(t *testing.T) {
 			symbols := tools.Must(t, "readelf", "-sW", "kernel")
 			for _, bound := range []string{"start", "stop"} {
 				name := " __" + bound + "_set_sdt_instances_set\n"
-				if got := strings.Contains(symbols, name); got != link.has {
-					t.Errorf("%v: has%s is %v, want %v\n%s", args, name, got, link.has, symbols)
-				}
+				expect.Equal(t, link.has, strings.Contains(symbols, name), "%v: has %s:\n%s", args, name, symbols)
 			}
 			expect.Lacks(t, symbols, "UND __s", "%v: a bound is undefined", args)
 		}

@@ -58,9 +58,7 @@ func TestDependencyFile(t *testing.T) {
 		}
 		got := strings.TrimSpace(read(t, "out.d"))
 		tools.Must(t, l.Path, args...)
-		if want := strings.TrimSpace(read(t, "out.d")); got != want {
-			t.Errorf("is %s\nwithout: %s", got, want)
-		}
+		expect.Equal(t, strings.TrimSpace(read(t, "out.d")), got)
 	})
 }
 
@@ -226,9 +224,7 @@ func TestDefinitions(t *testing.T) {
 			{"main.o sub/second.o -L. -Wl,--as-needed -lshared -Wl,-rpath,$ORIGIN", own},
 		} {
 			gcc(t, l, append([]string{"-o", "program"}, strings.Fields(c.args)...)...)
-			if got := strings.Join(strings.Fields(run(t, "program")), " "); got != c.want {
-				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
-			}
+			expect.Equal(t, c.want, strings.Join(strings.Fields(run(t, "program")), " "), "%s: prints", c.args)
 		}
 		// Only the archive has probes.
 		tools.Must(t, "ar", "rcs", "liball.a", "main.o", "sub/second.o")

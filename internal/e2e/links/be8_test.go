@@ -70,9 +70,7 @@ func (b bigEndian) check(image, want string, runs bool) {
 	b.Helper()
 	var records, kinds []string
 	for _, l := range list(b.T, image) {
-		if l.State != "disabled" {
-			b.Errorf("%s: %+v is not disabled", image, l)
-		}
+		expect.Equal(b, "disabled", l.State, "%s: %+v", image, l)
 		probe := "a"
 		if strings.HasPrefix(l.Kind, "isenabled") {
 			probe = "b"

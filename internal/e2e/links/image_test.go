@@ -230,9 +230,7 @@ func (im *image) records(t *testing.T, l layout) []site {
 	for _, kind := range kinds {
 		start, end := im.bounds(t, l.section[kind])
 		size := l.size(im)
-		if (end-start)%size != 0 {
-			t.Errorf("%s: %s has %d bytes, not a multiple of %d", im.path, l.section[kind], end-start, size)
-		}
+		expect.Equal(t, 0, (end-start)%size, "%s: bytes of %s behind the last whole record", im.path, l.section[kind])
 		for ; start < end; start += size {
 			probe, at := l.read(t, im, start)
 			if at.symbol != "" {

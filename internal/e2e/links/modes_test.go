@@ -95,9 +95,7 @@ func (l linked) examine(t *testing.T, m *machine) []site {
 		if o, tw.err = run(m, l.exe); tw.err != nil {
 			return
 		}
-		if want := expected(t); o.stdout != want {
-			t.Errorf("the unconverted %s prints\n%s\nnot\n%s", l.exe, o.stdout, want)
-		}
+		expect.Equal(t, expected(t), o.stdout, "the unconverted %s prints", l.exe)
 		tw.sites = twinSites(t, m, openImage(t, l.image))
 	})
 	if tw.err != nil {

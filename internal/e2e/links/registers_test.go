@@ -79,14 +79,10 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 	expect.Equal(t, results(said), tools.Must(t, got), "%v: converted it prints", options)
 	im := openImage(t, got)
 	records := im.records(t, pairs)
-	if want := strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"); len(records) != want {
-		t.Errorf("%v: %d records, and %d calls", options, len(records), want)
-	}
+	expect.Equal(t, strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"), len(records), "%v: records", options)
 	checkReturns(t, openImage(t, twin), said, records)
 	for _, l := range list(t, got) {
-		if l.State != "disabled" {
-			t.Errorf("%v: %+v", options, l)
-		}
+		expect.Equal(t, "disabled", l.State, "%v: %+v", options, l)
 	}
 }
 

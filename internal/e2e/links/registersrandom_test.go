@@ -234,9 +234,7 @@ func compareRandom(t *testing.T, o string, stapsdt bool) bool {
 		return true // where nothing is called, there is nothing to list
 	}
 	for _, l := range list(t, got) {
-		if l.State != "disabled" {
-			t.Errorf("%+v", l)
-		}
+		expect.Equal(t, "disabled", l.State, "%+v", l)
 	}
 	if !stapsdt { // with which tests are at the loads of their helpers
 		checkReturns(t, openImage(t, twin), said, openImage(t, got).records(t, pairs))

@@ -72,9 +72,7 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 		t.Errorf("%s: the semaphore is at %#x, .probes is %+v", path, syms[0].Value, sec)
 	}
 	named := semaphoreOf.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", path), -1)
-	if len(named) != notes {
-		t.Errorf("%s has %d notes, want %d", path, len(named), notes)
-	}
+	expect.Equal(t, notes, len(named), "notes of %s", path)
 	for _, m := range named {
 		expect.Equal(t, syms[0].Value, expect.Value(strconv.ParseUint(m[1], 0, 64))(t), "%s: a note names a semaphore", path)
 	}
@@ -170,9 +168,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 		t.Fatal(err)
 	}
 	o := expect.Value(run(m, got.exe))(t)
-	if want := wantTests(); o.stdout != want {
-		t.Errorf("prints\n%s\nnot\n%s", o.stdout, want)
-	}
+	expect.Equal(t, wantTests(), o.stdout, "prints")
 	checkSemaphore(t, got.image, 3)
 }
 

@@ -102,9 +102,7 @@ func whoCalls(t *testing.T, image, state string) []string {
 		if kind != "isenabled" {
 			kind = "probe"
 		}
-		if l.State != state {
-			t.Errorf("%s: %+v is not %s", image, l, state)
-		}
+		expect.Equal(t, state, l.State, "%s: %+v", image, l)
 		all = append(all, strings.Join([]string{l.Function, l.Provider, l.Name, kind}, " "))
 	}
 	slices.Sort(all)

@@ -68,9 +68,7 @@ func TestForeignPackage(t *testing.T) {
 	for _, arch := range product.Some(t.Name(), []string{"i386", "armhf"}, 1) {
 		machine, directory := machines[arch], t.TempDir()
 		deb := strings.TrimSpace(run(t, directory, "debian-package", []string{hardlyCompressed, "ARCH=" + arch, "VERSION=1.2"}))
-		if want := directory + "/sdtconvert_1.2_" + arch + ".deb"; deb != want {
-			t.Errorf("the package is %s, not %s", deb, want)
-		}
+		expect.Equal(t, directory+"/sdtconvert_1.2_"+arch+".deb", deb, "the package")
 		tools.Must(t, "dpkg-deb", "--extract", deb, directory)
 		if out := tools.Must(t, "readelf", "-h", directory+"/usr/bin/sdtconvert"); !strings.Contains(out, machine) {
 			t.Errorf("the program of %s is for another machine:\n%s", arch, out)

@@ -118,9 +118,7 @@ func complete(t *testing.T, target string) {
 		COMP_TYPE=9 __start_sdtconvert
 		echo "${COMPREPLY[@]}"`
 	t.Setenv("PATH", filepath.Join(target, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if out := tools.Must(t, "bash", "-c", script, target); strings.TrimSpace(out) != "list" {
-		t.Errorf("bash completes li to %q", out)
-	}
+	expect.Equal(t, "list", strings.TrimSpace(tools.Must(t, "bash", "-c", script, target)), "bash completes li")
 }
 
 // uninstall removes what is installed, and nothing else.

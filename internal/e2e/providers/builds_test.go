@@ -108,9 +108,7 @@ func TestMake(t *testing.T) {
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
 	expect.OK(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
-	if after := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"); after != before {
-		t.Errorf("made again, they are others: %s%s", before, after)
-	}
+	expect.Equal(t, before, b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"), "made again")
 	b.holds(t, "Makefile", "prov.d", "prov.h", "prov.o", "test", "test.c", "test.o")
 }
 
@@ -157,9 +155,7 @@ func TestCounts(t *testing.T) {
 		counts[strings.Count(form, "8@")]++
 	}
 	for n := range 13 {
-		if want := (2000 - n + 12) / 13; counts[n] != want {
-			t.Errorf("%d probes of %d arguments, want %d", counts[n], n, want)
-		}
+		expect.Equal(t, (2000-n+12)/13, counts[n], "probes of %d arguments", n)
 	}
 }
 

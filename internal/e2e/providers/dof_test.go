@@ -287,9 +287,7 @@ func checkTold(t *testing.T, object string, target *dofTarget) {
 		}
 	}
 	osABI := map[bool]elf.OSABI{true: elf.ELFOSABI_FREEBSD, false: elf.ELFOSABI_NONE}[target.kernel == slurp.FreeBSD]
-	if f.OSABI != osABI {
-		t.Errorf("the object is of %v", f.OSABI)
-	}
+	expect.Equal(t, osABI, f.OSABI, "the object's system")
 }
 
 // gcc's objects of Linux, as if for illumos: gdb reads the sites, switches a test on, and
@@ -313,9 +311,7 @@ func TestDOFGDB(t *testing.T) {
 	for _, want := range []string{"> 0 milk 2", "> 8 milk 2", "90192 7 9"} {
 		expect.Contains(t, out, want)
 	}
-	if got := strings.Count(out, "> empty"); got != 3 {
-		t.Errorf("%d times empty, want 3: %s", got, out)
-	}
+	expect.Equal(t, 3, strings.Count(out, "> empty"), "times empty: %s", out)
 	// What gdb shows once is a probe and its tests.
 	listed := regexp.MustCompile(`(?m)^dtrace +(\S+) +(\S+) +(0x[0-9a-f]+) (no|yes|always)`).FindAllStringSubmatch(out, -1)
 	states := map[string][]string{}
@@ -362,8 +358,6 @@ func TestDrti(t *testing.T) {
 		}
 		got := tools.Command{Env: []string{"DTRACE_DOF_INIT_DEVNAME=/dev/null"}}.Output(t, prog)
 		expect.Equal(t, want, got, "%q", c.args)
-		if got := (tools.Command{Env: []string{"DTRACE_DOF_INIT_DISABLE=1"}}).Output(t, prog); got != "192 7 9\n" {
-			t.Errorf("%q, disabled: %q", c.args, got)
-		}
+		expect.Equal(t, "192 7 9\n", (tools.Command{Env: []string{"DTRACE_DOF_INIT_DISABLE=1"}}).Output(t, prog), "%q, disabled", c.args)
 	}
 }

@@ -153,9 +153,7 @@ func TestDrtiOfATree(t *testing.T) {
 	} {
 		out := tools.Command{Env: c.env}.Must(t, converter, append(s.command(t, s.objects...), c.flags...)...)
 		symbols := tools.Output(t, "nm", s.provider)
-		if strings.Contains(symbols, " t withdraw") != c.registers {
-			t.Errorf("%q, %q: %s", c.env, c.flags, symbols)
-		}
+		expect.Equal(t, c.registers, strings.Contains(symbols, " t withdraw"), "%q, %q: %s", c.env, c.flags, symbols)
 		warned := strings.Contains(out, "provider.o: registers no probe when a program starts: there is no /usr/lib/dtrace/drti.o; --sysroot or --drti names one")
 		if lazy := slices.Contains(c.flags, "lazyload"); warned != (!c.registers && !lazy) || lazy != strings.Contains(symbols, " ___SUNW_dof\n") {
 			t.Errorf("%q, %q: %s, %s", c.env, c.flags, out, symbols)

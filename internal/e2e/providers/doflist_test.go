@@ -50,9 +50,7 @@ func listedDOF(t *testing.T, image string) (sites []string) {
 			t.Errorf("%s: arguments %v, want %s", p.Name, p.Arguments, want)
 		}
 		for _, s := range p.Sites {
-			if s.State != "disabled" {
-				t.Errorf("%s at %s is %s", p.Name, s.Address, s.State)
-			}
+			expect.Equal(t, "disabled", s.State, "%s at %s", p.Name, s.Address)
 			enabled := ""
 			if strings.HasPrefix(s.Kind, "isenabled") {
 				enabled = " enabled"

@@ -96,9 +96,7 @@ func checkProgram(t *testing.T, exe string, sites int) {
 	}
 	names := regexp.MustCompile(`Name: (\w+)`).FindAllStringSubmatch(notes, -1)
 	for i, m := range semaphoreLine.FindAllStringSubmatch(notes, -1) {
-		if want := "shop_" + names[i][1] + "_semaphore"; symbols[m[1]] != want {
-			t.Errorf("the semaphore at %s is %q, want %s", m[1], symbols[m[1]], want)
-		}
+		expect.Equal(t, "shop_"+names[i][1]+"_semaphore", symbols[m[1]], "the semaphore at %s", m[1])
 	}
 	segments := tools.Output(t, "readelf", "-lW", exe)
 	if !regexp.MustCompile(`GNU_STACK.* RW `).MatchString(segments) {

@@ -48,9 +48,7 @@ int main(int n, char **v)
 	exe := p.make(t, newBuild(t))
 	end := trace(t, countEach(exe, "go"))
 	expect.Equal(t, "0 failed\n", tools.Output(t, exe), "it prints")
-	if out := end(); counts(out) != "go 4" {
-		t.Errorf("got %s", out)
-	}
+	expect.Equal(t, "go 4", counts(end()))
 }
 
 // The test of a probe is true until the last of two tracers ends. The kernel counts the
@@ -81,9 +79,7 @@ int main(int n, char **v)
 	for left := 1; left >= 0; left-- {
 		expect.Value(prog.Stdin.Write([]byte("go\n")))(t)
 		prog.Until(t, "fired")
-		if out := end[left](); counts(out) != []string{"go 2", "go 1"}[left] {
-			t.Errorf("got %s", out)
-		}
+		expect.Equal(t, []string{"go 2", "go 1"}[left], counts(end[left]()))
 		semaphoreBecomes(t, prog, []string{"0", "1"}[left])
 	}
 	prog.Stdin.Close()
@@ -132,7 +128,5 @@ int main(int n, char **v)
 	lib := filepath.Join(b.Directory, "lib.so")
 	end := trace(t, countEach(lib, "go"))
 	expect.Equal(t, "fired 3 times\n", tools.Output(t, exe, lib), "it prints")
-	if out := end(); counts(out) != "go 3" {
-		t.Errorf("got %s", out)
-	}
+	expect.Equal(t, "go 3", counts(end()))
 }

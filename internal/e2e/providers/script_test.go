@@ -222,9 +222,7 @@ func (c *comparison) theirs(t *testing.T) {
 	for i, m := range names {
 		theirs[m[1]+":::"+m[2]] = list(args[i][1])
 	}
-	if len(theirs) != len(c.header) {
-		t.Errorf("%d probes, and SystemTap has %d: %v, %v", len(c.header), len(theirs), c.header, theirs)
-	}
+	expect.Equal(t, len(c.header), len(theirs), "SystemTap has %v", theirs)
 	for _, m := range c.header {
 		key := m.Provider + ":::" + m.Name
 		their, ok := theirs[key]

@@ -67,9 +67,7 @@ func TestModeIsKept(t *testing.T) {
 		expect.OK(t, os.Chmod(path, mode))
 		run(t, path).ok(t)
 		wantBytes(t, path, s.new)
-		if got := identify(t, path).mode; got != mode {
-			t.Errorf("mode is %v, want %v", got, mode)
-		}
+		expect.Equal(t, mode, identify(t, path).mode, "mode")
 	}
 }
 
@@ -101,9 +99,7 @@ func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
 	o, _ := traced(t, "fchown:error=EPERM", path)
 	o.ok(t)
 	wantBytes(t, path, s.new)
-	if got := identify(t, path).mode; got != 0o755 {
-		t.Errorf("mode is %v, want %v", got, os.FileMode(0o755))
-	}
+	expect.Equal(t, 0o755, identify(t, path).mode, "mode")
 }
 
 func TestFileNamedTwiceIsConvertedOnce(t *testing.T) {

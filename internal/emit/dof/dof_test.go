@@ -63,9 +63,7 @@ func TestKernelsReadIt(t *testing.T) {
 			t.Error(f, diff)
 		}
 		for i, x := range fixups {
-			if got.Probes[i].Symbol != x.Symbol {
-				t.Errorf("fixup %d is of %s, and the kernel is told %s", i, x.Symbol, got.Probes[i].Symbol)
-			}
+			expect.Equal(t, x.Symbol, got.Probes[i].Symbol, "fixup %d", i)
 		}
 		if _, err := slurp.Read(data, slurp.Illumos); (err == nil) != (f.Relocation == SetX) {
 			t.Errorf("%v on illumos: %v", f, err)

@@ -37,13 +37,9 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		if got := Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}); got != c.want {
-			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
-		}
+		expect.Equal(t, c.want, Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}), "%q", c.name)
 	}
-	if got := Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
-		t.Errorf("arm64: got %s", got)
-	}
+	expect.Equal(t, "1@x0 -4@x1", Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}), "arm64")
 }
 
 func TestOperandsGoOnBehindTheRegisters(t *testing.T) {

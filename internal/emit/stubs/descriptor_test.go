@@ -23,9 +23,7 @@ func TestStubsStandForTheirDescriptors(t *testing.T) {
 	for _, s := range syms {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
 			entries[s.Value] = true
-			if name := f.Sections[s.Section].Name; name != ".opd" {
-				t.Errorf("%s is in %s", s.Name, name)
-			}
+			expect.Equal(t, ".opd", f.Sections[s.Section].Name, "the section of %s", s.Name)
 		}
 	}
 	opd, rela := f.Section(".opd"), f.Section(".rela.opd")

@@ -58,9 +58,7 @@ func TestSearchOfLinkers(t *testing.T) {
 			if found := ln.Candidates(&ln.Args[len(ln.Args)-1]); len(found) > 0 {
 				got = libraryIn(t, found[0])
 			}
-			if got != want {
-				t.Errorf("%s %s: takes the library of %s, and for us of %s", l.Family, words, want, got)
-			}
+			expect.Equal(t, want, got, "%s %s: the library", l.Family, words)
 		}
 	}
 }

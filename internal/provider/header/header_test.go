@@ -41,9 +41,7 @@ func TestLines(t *testing.T) {
 		providers := read(t, path)
 		for _, form := range []Form{Notes, Shared, Stubs, Calls} {
 			text := string(Write("some/probes.h.tmp", providers, form))
-			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
-				t.Errorf("%s: other bytes in another directory", path)
-			}
+			expect.Equal(t, text, string(Write("other/probes.h.tmp", providers, form)), "%s: in another directory", path)
 			expect.Contains(t, text, "\n#define _PROBES_H_TMP\n", "%s: no guard", path)
 			for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
 				checkLine(t, path, strings.TrimSuffix(line, "\n"), providers)
@@ -52,9 +50,7 @@ func TestLines(t *testing.T) {
 				for _, probe := range p.Probes {
 					for macro, n := range map[string]int{provider.Macro(p.Name, probe.Name): len(probe.Args), provider.MacroEnabled(p.Name, probe.Name): 0} {
 						want := fmt.Sprintf("\n#define %s(%s) \\\n", macro, each(n, ", ", numbered("arg")))
-						if strings.Count(text, want) != 1 {
-							t.Errorf("%s: %q is not there once", path, want)
-						}
+						expect.Equal(t, 1, strings.Count(text, want), "%s: times that %q is there", path, want)
 					}
 				}
 			}

@@ -150,8 +150,6 @@ func TestReport(t *testing.T) {
 		t.Setenv("SDTCONVERT_SUITE", c.suite)
 		t.Setenv("SDTCONVERT_TESTS", c.all)
 		got := strings.ReplaceAll(strings.Replace(Command(c.name, false), "-race ", "", 1), "sdtconvert/internal/testkit/alone", "PACKAGE")
-		if got != c.want {
-			t.Errorf("got  %s\nwant %s", got, c.want)
-		}
+		expect.Equal(t, c.want, got)
 	}
 }

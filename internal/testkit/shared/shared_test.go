@@ -27,9 +27,7 @@ func TestFilesAreMadeOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if made != 1 {
-		t.Errorf("made %d times", made)
-	}
+	expect.Equal(t, 1, made, "times made")
 	fault := errors.New("fault")
 	for _, words := range [][]string{{"x"}, {"xy"}, {"x", "y", ""}} {
 		if _, err := f.Make("a", words, func(string) error { return fault }); err != fault {

@@ -40,12 +40,8 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 			continue
 		}
 		delete(left, m.Name)
-		if m.Relaxes != a.Traits().Relaxes {
-			t.Errorf("%s: Relaxes is %v", m.Name, m.Relaxes)
-		}
-		if m.Native() != (m.QEMU == "") {
-			t.Errorf("%s: the emulator is %q", m.Name, m.QEMU)
-		}
+		expect.Equal(t, a.Traits().Relaxes, m.Relaxes, "%s: Relaxes", m.Name)
+		expect.Equal(t, m.QEMU == "", m.Native(), "%s: the emulator is %q", m.Name, m.QEMU)
 	}
 	for name := range left {
 		t.Errorf("%s is in arch/machines, and has no line in the table of toolchains", name)
@@ -138,9 +134,7 @@ func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 	cc := m.CC(m.Compilers()[0])
 	tools.Must(t, cc[0], append(cc[1:], "-c", "-fvisibility=hidden", "-o", object, source)...)
 	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(directory, "a.so"), object)
-	if l.Can(toolchains.Distances) != (err == nil) {
-		t.Errorf("%s links distances for %s: %v (%q), %s", l.Name, m.Name, err, l.Cannot[toolchains.Distances], out)
-	}
+	expect.Equal(t, err == nil, l.Can(toolchains.Distances), "%s links distances for %s: %v (%q), %s", l.Name, m.Name, err, l.Cannot[toolchains.Distances], out)
 }
 
 // Features that the table denies linkers they have not: what is tested without them
@@ -172,9 +166,7 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 			if err == nil && feature == toolchains.PluginWithR {
 				err = hasMain(out)
 			}
-			if l.Can(feature) != (err == nil) {
-				t.Errorf("%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
-			}
+			expect.Equal(t, err == nil, l.Can(feature), "%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
 		}
 	}
 }

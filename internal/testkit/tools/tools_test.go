@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // fake is a test that ends when it is told to.
@@ -62,9 +64,7 @@ func TestCommand(t *testing.T) {
 	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), directory+"\nenv\nin\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := c.Must(t, "sh", "-c", "echo err >&2"); got != "err\n" {
-		t.Errorf("got %q", got)
-	}
+	expect.Equal(t, "err\n", c.Must(t, "sh", "-c", "echo err >&2"))
 	if out, err := c.Try("sh", "-c", "echo out; exit 3"); err == nil || out != "out\n" || !strings.Contains(err.Error(), "exit status 3\nout\n") {
 		t.Errorf("got %q, %v", out, err)
 	}
@@ -75,9 +75,7 @@ func TestCommand(t *testing.T) {
 	if Refuses(f, "out", "echo", "out"); !f.failed {
 		t.Error("a command that succeeds refuses nothing")
 	}
-	if got := (Command{AnyStatus: true}).Output(t, "sh", "-c", "echo out; exit 3"); got != "out\n" {
-		t.Errorf("got %q", got)
-	}
+	expect.Equal(t, "out\n", (Command{AnyStatus: true}).Output(t, "sh", "-c", "echo out; exit 3"))
 }
 
 func TestStart(t *testing.T) {
@@ -87,9 +85,7 @@ func TestStart(t *testing.T) {
 	}
 	fmt.Fprintln(p.Stdin, "a line")
 	for line := range p.Lines() {
-		if line != "got a line" {
-			t.Errorf("got %q", line)
-		}
+		expect.Equal(t, "got a line", line)
 	}
 	for range 2 {
 		if err := p.End(); err == nil || err.Error() != "exit status 3" {
