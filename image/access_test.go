@@ -36,17 +36,11 @@ func TestProcessEnds(t *testing.T) {
 	}
 	pid := running.Process.Pid
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", pid)
-	if _, err := p.Word(all[0].Start); err == nil || err.Error() != want {
-		t.Errorf("Word of a process that has ended: %v", err)
-	}
-	if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-		t.Errorf("OpenProcess of a zombie: %v", err)
-	}
+	expect.Equal(t, want, expect.Failure(p.Word(all[0].Start)))
+	expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
 	running.Wait()
 	want = fmt.Sprintf("process %d: no such process", pid)
-	if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-		t.Errorf("OpenProcess of no process: %v", err)
-	}
+	expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
 	expect.OK(t, p.Close())
 }
 
@@ -66,9 +60,7 @@ func TestProcessExec(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", running.Process.Pid)
-	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	expect.Equal(t, want, fmt.Sprint(err))
 }
 
 // TestProcessRoot is about a process with another root, which names its files
@@ -124,8 +116,6 @@ func TestProcessPermission(t *testing.T) {
 func TestNoProcess(t *testing.T) {
 	for _, pid := range []int{0, -1, 1 << 30} {
 		want := fmt.Sprintf("process %d: no such process", pid)
-		if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
 	}
 }

@@ -148,14 +148,8 @@ func TestNoAddress(t *testing.T) {
 		{im.Word, 17, "set+0x11: 8 bytes wanted of a section of 0x18 bytes"},
 		{im.Distance, 1 << 60, "set+0x1000000000000000: 4 bytes wanted of a section of 0x18 bytes"},
 	} {
-		if _, err := tt.read(all[0].Start.Add(tt.off)); err == nil || err.Error() != path+": "+tt.want {
-			t.Errorf("%v, want %s", err, tt.want)
-		}
+		expect.Equal(t, path+": "+tt.want, expect.Failure(tt.read(all[0].Start.Add(tt.off))))
 	}
-	if _, err := im.Word(image.Addr{Section: 1000}); err == nil || err.Error() != path+": section 1000+0x0: is in no section" {
-		t.Error(err)
-	}
-	if _, err := im.Word(image.Addr{Offset: 8}); err == nil || err.Error() != path+": 0x8: is in no section" {
-		t.Error(err)
-	}
+	expect.Equal(t, path+": section 1000+0x0: is in no section", expect.Failure(im.Word(image.Addr{Section: 1000})))
+	expect.Equal(t, path+": 0x8: is in no section", expect.Failure(im.Word(image.Addr{Offset: 8})))
 }

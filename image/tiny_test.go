@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"sdtconvert/elfreloc"
@@ -163,9 +164,7 @@ func TestHostile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newTiny()
 			tt.damage(m)
-			if err := firstError(m.bytes()); err == nil || err.Error() != tt.want {
-				t.Errorf("got  %v\nwant %s", err, tt.want)
-			}
+			expect.Equal(t, tt.want, fmt.Sprint(firstError(m.bytes())))
 		})
 	}
 }

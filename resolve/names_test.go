@@ -115,9 +115,7 @@ func TestLocalLabels(t *testing.T) {
 				t.Errorf("%s: %q is a function", gcc, s.Name)
 			}
 		}
-		if labels := machines.Lookup(o.ABI()).Traits().Mapping != ""; (seen >= 2) != labels {
-			t.Errorf("%s: %d labels", gcc, seen)
-		}
+		expect.Equal(t, machines.Lookup(o.ABI()).Traits().Mapping != "", seen >= 2, "%s: has labels", gcc)
 	}
 }
 

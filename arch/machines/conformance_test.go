@@ -79,9 +79,7 @@ func TestSitesAreFound(t *testing.T) {
 					t.Errorf("%s between % x: %v %s", s.name, filler, err, diff)
 				}
 			}
-			if live := m.Live(s.mapped(arch.Text{Code: s.code}), 0); live != (s.form != arch.Nop) {
-				t.Errorf("%s is live: %v", s.name, live)
-			}
+			expect.Equal(t, s.form != arch.Nop, m.Live(s.mapped(arch.Text{Code: s.code}), 0), "%s is live", s.name)
 		}
 		if !forms[arch.Call] || !forms[arch.Tail] || !forms[arch.Nop] {
 			t.Error("the cases have no call, no tail call or no nop")

@@ -77,9 +77,7 @@ func TestRewrite(t *testing.T) {
 		}
 		after, _ := os.Stat(file)
 		expect.Equal(t, before.Mode(), after.Mode(), "%s: mode", c.name)
-		if same := os.SameFile(before, after); same != (c.text == c.want) {
-			t.Errorf("%s: is the same file: %v", c.name, same)
-		}
+		expect.Equal(t, c.text == c.want, os.SameFile(before, after), "%s: is the same file", c.name)
 	}
 }
 

@@ -65,9 +65,7 @@ func TestFindWhatIsNowhere(t *testing.T) {
 		".text+fff0": path + ": .text+0xfff0: is not in code",
 	} {
 		a, err := Find(s, text)
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: error %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, fmt.Sprint(err), "%s", text)
 		if a == nil || a.Address != text || a.Function != "" || a.Known() {
 			t.Errorf("%s: %+v", text, a)
 		}
@@ -87,9 +85,7 @@ func TestFindInAProcess(t *testing.T) {
 	s := expect.Value(OpenProcess(os.Getpid(), Options{Warn: func(error) {}}))(t)
 	defer s.Close()
 	want := fmt.Sprintf("process %d: 0x1: is in no file that is loaded", os.Getpid())
-	if _, err := Find(s, "1"); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	expect.Equal(t, want, expect.Failure(Find(s, "1")))
 	var pc [1]uintptr
 	runtime.Callers(1, pc[:])
 	a := find(t, s, fmt.Sprintf("%#x", pc[0]))

@@ -113,9 +113,7 @@ func TestWhatIsNoManifest(t *testing.T) {
 		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is not a manifest: encoding/hex: odd length hex string",
 	} {
 		err := manifest.Read(strings.NewReader(text), func(*manifest.Object) {})
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, fmt.Sprint(err), "%q", text)
 	}
 }
 

@@ -148,9 +148,7 @@ func TestObjects(t *testing.T) {
 				if !n.Semaphore.Undefined || n.Semaphore.Symbol != "app_hit_semaphore" {
 					t.Errorf("%+v", n)
 				}
-				if s := o.Sections[n.Site.Section]; s.Name != ".text" {
-					t.Errorf("a site in %s", s.Name)
-				}
+				expect.Equal(t, ".text", o.Sections[n.Site.Section].Name, "where a site is")
 				want := regexp.MustCompile(fmt.Sprintf(`(?m) R_\S+ +[0-9a-f]+ \S+ \+ %x$`, n.Site.Offset))
 				if m == toolchains.I386 { // readelf shows no addends of SHT_REL
 					if code, err := o.Data(n.Site.Section); err != nil || code[n.Site.Offset] != 0x90 {

@@ -247,9 +247,7 @@ func TestSccache(t *testing.T) {
 		}
 	}
 	stats := b.must("sccache", "--show-stats")
-	if hits := statistic(stats, "Cache hits"); hits != "5" {
-		t.Errorf("%s hits, want 5: %s", hits, stats)
-	}
+	expect.Equal(t, "5", statistic(stats, "Cache hits"), "hits: %s", stats)
 }
 
 // statistic returns the number of a line.

@@ -88,9 +88,7 @@ func TestManySections(t *testing.T) {
 func checkExtended(t *testing.T, object string, want bool) {
 	t.Helper()
 	out := expect.Value(exec.Command("readelf", "-hSsrW", object).CombinedOutput())(t, "readelf %s", object)
-	if has := strings.Contains(string(out), ".symtab_shndx"); has != want {
-		t.Errorf("%s has a .symtab_shndx: %t, not %t", filepath.Base(object), has, want)
-	}
+	expect.Equal(t, want, strings.Contains(string(out), ".symtab_shndx"), "%s has a .symtab_shndx", filepath.Base(object))
 	for line := range strings.Lines(string(out)) {
 		if findsFault(line) {
 			t.Errorf("readelf says %q", line)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
@@ -24,12 +25,10 @@ import (
 func TestUnchangedFileIsNotTouched(t *testing.T) {
 	for _, name := range []string{"none.amd64-gcc12-O2.o", "none.arm64-clang19-O2.o"} {
 		path := filepath.Join(t.TempDir(), name)
-		write(t, path, objects.Read(t, name))
-		was := identify(t, path)
+		disk.Write(t, path, objects.Read(t, name))
+		unchanged := identified(t, path)
 		run(t, path).ok(t)
-		if now := identify(t, path); now != was {
-			t.Errorf("%s was %+v and is %+v", name, was, now)
-		}
+		unchanged()
 	}
 }
 
@@ -37,15 +36,13 @@ func TestUnchangedFileIsNotTouched(t *testing.T) {
 func TestRefusedLongFileIsNotTouched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	old := withLongSection(t, "address.amd64-gcc12-code.o")
-	write(t, path, old)
-	was := identify(t, path)
+	disk.Write(t, path, old)
+	unchanged := identified(t, path)
 	if o := run(t, path); o.status != 1 || !strings.Contains(o.stderr, "address") {
 		t.Errorf("got %+v, want status 1 and a word on the address", o)
 	}
 	wantBytes(t, path, old)
-	if now := identify(t, path); now != was {
-		t.Errorf("the file was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantOnly(t, filepath.Dir(path), "a.o")
 }
 
@@ -53,11 +50,9 @@ func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
 	run(t, path).ok(t)
-	was := identify(t, path)
+	unchanged := identified(t, path)
 	run(t, path).ok(t)
-	if now := identify(t, path); now != was {
-		t.Errorf("the file was %+v and is %+v", was, now)
-	}
+	unchanged()
 }
 
 func TestModeIsKept(t *testing.T) {
@@ -123,11 +118,9 @@ func TestSymbolicLinkStays(t *testing.T) {
 	directory, other := t.TempDir(), t.TempDir()
 	path, link := s.place(t, other), filepath.Join(directory, "link.o")
 	expect.OK(t, os.Symlink(path, link))
-	was := identify(t, link)
+	unchanged := identified(t, link)
 	run(t, link, path).ok(t)
-	if now := identify(t, link); now != was {
-		t.Errorf("the link was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantBytes(t, path, s.new)
 	wantOnly(t, directory, "link.o")
 	wantOnly(t, other, "a.o")
@@ -182,7 +175,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "out")
 	expect.OK(t, os.Symlink("/proc/self/fd/1", link))
-	was := identify(t, link)
+	unchanged := identified(t, link)
 	o := run(t, "-o", link, path)
 	if o.status != 0 || o.stderr != "" || o.stdout != string(s.new) {
 		t.Errorf("got status %d, %q and %d bytes, want the %d of the result", o.status, o.stderr, len(o.stdout), len(s.new))
@@ -190,9 +183,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	if o := run(t, "stubs", "-o", link, path); o.status != 0 || !strings.HasPrefix(o.stdout, elf.ELFMAG) {
 		t.Errorf("stubs: got status %d, %q and %d bytes, want an object", o.status, o.stderr, len(o.stdout))
 	}
-	if now := identify(t, link); now != was {
-		t.Errorf("the link was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantOnly(t, directory, "a.o", "out")
 }
 
@@ -298,12 +289,10 @@ func TestFullDisk(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := mountFull(t, len(s.old)+len(s.new)/2)
 		path := s.place(t, directory)
-		was := identify(t, path)
+		unchanged := identified(t, path)
 		run(t, path).failed(t, path+": no space left on device") // and not an unknown name
 		wantBytes(t, path, s.old)
-		if now := identify(t, path); now != was {
-			t.Errorf("the file was %+v and is %+v", was, now)
-		}
+		unchanged()
 		wantOnly(t, directory, "a.o")
 	}
 }

@@ -100,7 +100,7 @@ type sample struct{ old, new []byte }
 func newSample(t *testing.T, old []byte) sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.o")
-	write(t, path, old)
+	disk.Write(t, path, old)
 	run(t, path).ok(t)
 	s := sample{old, disk.Read(t, path)}
 	if bytes.Equal(s.old, s.new) {
@@ -135,8 +135,8 @@ func withLongSection(t *testing.T, name string) []byte {
 	tools.Need(t, "objcopy")
 	directory := t.TempDir()
 	in, data, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "data"), filepath.Join(directory, "out.o")
-	write(t, in, objects.Read(t, name))
-	write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
+	disk.Write(t, in, objects.Read(t, name))
+	disk.Write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
 	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
@@ -148,13 +148,8 @@ func withLongSection(t *testing.T, name string) []byte {
 func (s sample) place(t *testing.T, directory string) string {
 	t.Helper()
 	path := filepath.Join(directory, "a.o")
-	write(t, path, s.old)
+	disk.Write(t, path, s.old)
 	return path
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	disk.Write(t, path, data)
 }
 
 func wantBytes(t *testing.T, path string, want []byte) {
@@ -188,6 +183,18 @@ func identify(t *testing.T, path string) identity {
 	t.Helper()
 	info := expect.Value(os.Lstat(path))(t)
 	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
+}
+
+// identified returns what fails a test if a file is another by then.
+func identified(t *testing.T, path string) (unchanged func()) {
+	t.Helper()
+	was := identify(t, path)
+	return func() {
+		t.Helper()
+		if now := identify(t, path); now != was {
+			t.Errorf("%s was %+v and is %+v", path, was, now)
+		}
+	}
 }
 
 // directories are places on file systems of different kinds.

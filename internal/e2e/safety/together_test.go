@@ -109,7 +109,7 @@ func TestFileRemovedUnderWay(t *testing.T) {
 		os.WriteFile(path, s.old, 0o644)
 		time.Sleep(time.Duration(rand.Intn(2000)) * time.Microsecond)
 	})
-	write(t, path, s.old)
+	disk.Write(t, path, s.old)
 	run(t, path).ok(t)
 	wantOnly(t, directory, "a.o")
 }
@@ -142,7 +142,7 @@ func fill(t *testing.T, directory string, s sample, n int) []string {
 	paths := make([]string, n)
 	for i := range paths {
 		paths[i] = filepath.Join(directory, fmt.Sprintf("%04d.o", i))
-		write(t, paths[i], s.old)
+		disk.Write(t, paths[i], s.old)
 	}
 	return paths
 }

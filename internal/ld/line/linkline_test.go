@@ -111,9 +111,7 @@ func TestExpand(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := Expand([]string{"@self"}); err == nil || err.Error() != "response file self includes itself, or too much" {
-		t.Error(err)
-	}
+	expect.Equal(t, "response file self includes itself, or too much", expect.Failure(Expand([]string{"@self"})))
 	// Two at each level: too many long before it is too deep.
 	write("twice", "@twice @twice")
 	if _, err := Expand([]string{"@twice"}); err == nil {

@@ -28,6 +28,9 @@ func Value[T any](v T, err error) func(t testing.TB, words ...any) T {
 	}
 }
 
+// Failure returns the text of the error of a call, for Equal.
+func Failure[T any](_ T, err error) string { return fmt.Sprint(err) }
+
 // Error fails a test, which goes on, if there is no error, or its text does not have a part.
 func Error(t testing.TB, err error, part string, words ...any) {
 	t.Helper()

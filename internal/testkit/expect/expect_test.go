@@ -25,6 +25,8 @@ func TestFailures(t *testing.T) {
 	Equal(named, 1, 2, "%d of %s", 3, "these")
 	OK(fatal, errors.New("fault"))
 	Equal(t, 1, Value(1, nil)(good))
+	Equal(t, "fault", Failure(1, errors.New("fault")))
+	Equal(t, "<nil>", Failure(1, nil))
 	Error(good, errors.New("a fault"), "fault")
 	Contains(good, "text", "ex")
 	Lacks(good, "text", "xe")

@@ -88,9 +88,7 @@ func TestStart(t *testing.T) {
 		expect.Equal(t, "got a line", line)
 	}
 	for range 2 {
-		if err := p.End(); err == nil || err.Error() != "exit status 3" {
-			t.Errorf("got %v", err)
-		}
+		expect.Equal(t, "exit status 3", fmt.Sprint(p.End()))
 	}
 	f := &fake{TB: t}
 	short := Start(f, "echo", "other")
