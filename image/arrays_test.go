@@ -12,7 +12,6 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -89,19 +88,6 @@ func TestDebugFile(t *testing.T) {
 	stripped := open(t, changed(t, lib, "objcopy", "--strip-all"))
 	_, refs := words(t, stripped, "sdt_instances_set")
 	expect.Equal(t, 0, len(expect.Value(stripped.SymbolsAt(refs[1].Addr))(t)), "names in a stripped library")
-}
-
-// TestPacked is about relocations in formats that are not read.
-func TestPacked(t *testing.T) {
-	tools.Need(t, toolchains.LLVM("ld.lld"))
-	packed := library(t, "-B"+tools.Driver(t, toolchains.LLVM("ld.lld")), "-Wl,--pack-dyn-relocs=android")
-	im := open(t, packed)
-	all, err := im.Arrays("sdt_instances_set")
-	if err != nil || len(all) != 1 {
-		t.Fatal(all, err)
-	}
-	want := packed + ": has Android's packed relocations, which are not supported"
-	expect.Equal(t, want, expect.Failure(im.Word(all[0].Start)))
 }
 
 func TestOpenOthers(t *testing.T) {

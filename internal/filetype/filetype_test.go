@@ -1,13 +1,10 @@
 package filetype
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/internal/testkit/objects"
 )
 
 func TestRecognise(t *testing.T) {
@@ -43,25 +40,4 @@ func TestRecognise(t *testing.T) {
 	} {
 		expect.Equal(t, c.want, Recognise([]byte(c.head)), "%s", c.name)
 	}
-}
-
-func TestRecogniseCommittedFiles(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(objects.Directory(), "*"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no files: %v", err)
-	}
-	seen := map[Type]bool{}
-	for _, path := range paths {
-		data := disk.Read(t, path)
-		want := Text
-		switch {
-		case strings.HasSuffix(path, "-bitcode.o"):
-			want = Bitcode
-		case strings.HasSuffix(path, ".o"):
-			want = ELF
-		}
-		expect.Equal(t, want, Recognise(data[:min(len(data), HeadSize)]), "%s", path)
-		seen[want] = true
-	}
-	expect.Equal(t, 3, len(seen), "types among the files")
 }
