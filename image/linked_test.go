@@ -88,8 +88,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19
-	f := disk.OpenELF(t, path)
-	for _, s := range f.Sections {
+	for _, s := range disk.OpenELF(t, path).Sections {
 		if s.Type == shtRELR && s.Size > 0 {
 			return true
 		}
@@ -213,8 +212,7 @@ func contains(all []string, name string) bool {
 // header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
-	f := disk.OpenELF(t, im.Name())
-	for _, p := range f.Progs {
+	for _, p := range disk.OpenELF(t, im.Name()).Progs {
 		if p.Type == elf.PT_LOAD && p.Off == 0 {
 			return p.Vaddr
 		}

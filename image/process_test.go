@@ -180,8 +180,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 		t.Fatalf("%d modules [vdso]", len(found))
 	}
 	m := found[0]
-	f := disk.ELF(t, expect.Value(p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start))(t))
-	symbols, err := f.DynamicSymbols()
+	symbols, err := disk.ELF(t, expect.Value(p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start))(t)).DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
 		t.Fatal(symbols, err)
 	}
@@ -268,6 +267,5 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0] != arrays[0] {
 		t.Fatalf("%v, %v, want %v", found, err, arrays)
 	}
-	ref := expect.Value(p.Word(arrays[0].Start))(t)
-	checkName(t, p, "sdt_own", ref.Addr)
+	checkName(t, p, "sdt_own", expect.Value(p.Word(arrays[0].Start))(t).Addr)
 }

@@ -19,8 +19,7 @@ import (
 func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	t.Helper()
 	data := objects.Read(t, "none.amd64-gcc12-O2.o")
-	o := objects.Open(t, data)
-	e := expect.Value(o.Edit())(t)
+	e := expect.Value(objects.Open(t, data).Edit())(t)
 	var sections [4]int
 	for i := 1; i <= 3; i++ {
 		flags := elf.SHF_ALLOC | elf.SHF_EXECINSTR
@@ -35,8 +34,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 		}
 		e.AddSymbol(s)
 	}
-	result := objects.Save(t, e, data)
-	return expect.Value(resolve.New(objects.Open(t, result), resolve.Options{}))(t), sections
+	return expect.Value(resolve.New(objects.Open(t, objects.Save(t, e, data)), resolve.Options{}))(t), sections
 }
 
 func fn(name string, section int, start, size uint64) elfreloc.Symbol {

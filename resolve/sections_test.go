@@ -148,8 +148,7 @@ func TestWarnings(t *testing.T) {
 // fill overwrites a section with bytes that mean nothing anywhere.
 func fill(t *testing.T, data []byte, name string) {
 	t.Helper()
-	f := disk.ELF(t, data)
-	s := f.Section(name)
+	s := disk.ELF(t, data).Section(name)
 	for i := range data[s.Offset:][:s.Size] {
 		data[s.Offset:][i] = 0x7f
 	}
@@ -157,8 +156,7 @@ func fill(t *testing.T, data []byte, name string) {
 
 func dynamicAddress(t *testing.T, data []byte, name string) uint64 {
 	t.Helper()
-	f := disk.ELF(t, data)
-	for _, s := range expect.Value(f.DynamicSymbols())(t) {
+	for _, s := range expect.Value(disk.ELF(t, data).DynamicSymbols())(t) {
 		if s.Name == name {
 			return s.Value
 		}

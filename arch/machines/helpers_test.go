@@ -57,8 +57,7 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
 	disk.Write(t, in, source)
 	tools.Must(t, command[0], append(slices.Clone(command[1:]), "-o", out, in)...)
-	f := disk.OpenELF(t, out)
-	s := f.Section(section)
+	s := disk.OpenELF(t, out).Section(section)
 	if s == nil {
 		t.Fatalf("no section %s", section)
 	}

@@ -164,8 +164,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	}
 	disk.Write(t, source, text.String())
 	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
-	f := disk.OpenELF(t, object)
-	section := f.Section(".text")
+	section := disk.OpenELF(t, object).Section(".text")
 	got := expect.Value(section.Data())(t)
 	want, relocs := codeOf(m.Stub(stub))
 	for i := range relocs {

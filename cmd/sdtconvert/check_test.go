@@ -14,8 +14,7 @@ import (
 
 // The manual page of checks has every rule.
 func TestRulesAreDocumented(t *testing.T) {
-	page := disk.Read(t, "../../docs/check.md")
-	manual := string(page)
+	manual := string(disk.Read(t, "../../docs/check.md"))
 	for _, rule := range check.Rules {
 		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")
 		text, _, _ = strings.Cut(text, "\n###")

@@ -96,8 +96,7 @@ func (r *recipe) passes(steps []string, why ...string) {
 // number of arguments, or its note is lost.
 func TestRecipes(t *testing.T) {
 	tools.Need(t, "cmake", "make", "cc")
-	page := disk.Read(t, tools.Root("docs", "check.md"))
-	r := &recipe{t, t.TempDir(), string(page)}
+	r := &recipe{t, t.TempDir(), string(disk.Read(t, tools.Root("docs", "check.md")))}
 	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
 		path := filepath.Join(r.directory, name)
 		expect.OK(t, os.Mkdir(filepath.Dir(path), 0o777))

@@ -64,8 +64,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
 func TestPackagesAreDescribed(t *testing.T) {
-	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
-	_, table, _ := strings.Cut(string(text), "\n## Packages\n")
+	_, table, _ := strings.Cut(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))), "\n## Packages\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	described := map[string]bool{}
 	for line := range strings.Lines(table) {

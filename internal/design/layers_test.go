@@ -91,8 +91,7 @@ func (l layers) check(packages []pkg) (wrong []string) {
 }
 
 func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
-	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
-	table := readLayers(string(text))
+	table := readLayers(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))))
 	if len(table) < 5 {
 		t.Fatalf("got a table of %d rows", len(table))
 	}

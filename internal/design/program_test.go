@@ -38,8 +38,7 @@ func outside(t *testing.T) string {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	data := disk.Read(t, from)
-	disk.Write(t, to, data)
+	disk.Write(t, to, disk.Read(t, from))
 }
 
 // sdtconvert builds the command.

@@ -88,8 +88,7 @@ func TestProductsAreOfTests(t *testing.T) {
 		files := expect.Value(filepath.Glob(tools.Root(directory, "*_test.go")))(t)
 		var source strings.Builder
 		for _, file := range files {
-			text := disk.Read(t, file)
-			source.Write(text)
+			source.Write(disk.Read(t, file))
 		}
 		for _, line := range lines {
 			name := regexp.MustCompile(`^\w+`).FindString(line[0])

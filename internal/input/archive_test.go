@@ -189,8 +189,7 @@ func TestCutOffArchives(t *testing.T) {
 		}
 	}
 	// And one that is cut off while it is open.
-	data := archives.Regular(ofSizes(20<<10, 100, 100)...)
-	path := write(t, filepath.Join(t.TempDir(), "lib.a"), data)
+	path := write(t, filepath.Join(t.TempDir(), "lib.a"), archives.Regular(ofSizes(20<<10, 100, 100)...))
 	err := input.Each(path, input.Options{}, func(*input.Source) error { return os.Truncate(path, 10<<10) })
 	if err == nil {
 		t.Error("an archive that is cut off is accepted")

@@ -138,8 +138,7 @@ func TestRefused(t *testing.T) {
 
 func add(text string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		data := disk.Read(t, path)
-		write(string(data)+text)(t, path)
+		write(string(disk.Read(t, path))+text)(t, path)
 	}
 }
 

@@ -97,8 +97,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 }
 
 func openDebugDWARF(b *testing.B, file []byte) *dwarf.Data {
-	f := disk.ELF(b, file)
-	data, err := f.DWARF()
+	data, err := disk.ELF(b, file).DWARF()
 	expect.OK(b, err)
 	return data
 }

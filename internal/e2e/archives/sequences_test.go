@@ -233,8 +233,7 @@ func (q *sequence) isBroken() bool {
 }
 
 func (q *sequence) isThin(name string) bool {
-	data := disk.Read(q, filepath.Join(q.converted.directory, name))
-	return strings.HasPrefix(string(data), "!<thin>")
+	return strings.HasPrefix(string(disk.Read(q, filepath.Join(q.converted.directory, name))), "!<thin>")
 }
 
 // sameMembers compares the members with those that were converted before they were

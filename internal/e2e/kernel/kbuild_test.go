@@ -206,8 +206,7 @@ func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
 	for _, e := range expect.Value(os.ReadDir(m.directory))(t) {
-		info := expect.Value(e.Info())(t)
-		times[e.Name()] = info.ModTime()
+		times[e.Name()] = expect.Value(e.Info())(t).ModTime()
 	}
 	return times
 }

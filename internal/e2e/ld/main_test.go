@@ -126,8 +126,7 @@ func untouched(t *testing.T, names ...string) func() {
 	was := map[string]string{}
 	state := func(name string) string {
 		data := disk.Read(t, name)
-		info := expect.Value(os.Stat(name))(t)
-		return fmt.Sprintf("%v %x", info.ModTime(), bytes.Clone(data))
+		return fmt.Sprintf("%v %x", expect.Value(os.Stat(name))(t).ModTime(), bytes.Clone(data))
 	}
 	for _, name := range names {
 		was[name] = state(name)

@@ -263,8 +263,7 @@ func checkNames(t *testing.T, im *image) {
 		if s.Type != elf.SHT_STRTAB {
 			continue
 		}
-		names := expect.Value(s.Data())(t, "%s: %s", im.path, s.Name)
-		for name := range bytes.SplitSeq(names, []byte{0}) {
+		for name := range bytes.SplitSeq(expect.Value(s.Data())(t, "%s: %s", im.path, s.Name), []byte{0}) {
 			if bytes.Contains(name, []byte("__dtrace_")) {
 				t.Errorf("%s: %s has %q", im.path, s.Name, name)
 			}

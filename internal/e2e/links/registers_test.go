@@ -122,8 +122,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 		t.Fatal("the twin calls no stub")
 	}
 	for _, m := range hits {
-		off := expect.Value(strconv.ParseUint(m[3], 0, 64))(t)
-		to := twin.header(t) + off
+		to := twin.header(t) + expect.Value(strconv.ParseUint(m[3], 0, 64))(t)
 		names, _ := twin.around(to - 1)
 		if slices.Contains(names, "main") {
 			continue // from a tail call

@@ -167,8 +167,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 		}
 		t.Fatal(err)
 	}
-	o := expect.Value(run(m, got.exe))(t)
-	expect.Equal(t, wantTests(), o.stdout, "prints")
+	expect.Equal(t, wantTests(), expect.Value(run(m, got.exe))(t).stdout, "prints")
 	checkSemaphore(t, got.image, 3)
 }
 

@@ -78,8 +78,7 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 	}
 	for _, stubs := range ways {
 		got := expect.Value(c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs)))(t)
-		o := expect.Value(run(m, got.exe))(t)
-		expect.Equal(t, expected(t), o.stdout, "%s prints", got.exe)
+		expect.Equal(t, expected(t), expect.Value(run(m, got.exe))(t).stdout, "%s prints", got.exe)
 		im := openImage(t, got.image)
 		for _, s := range im.symbols {
 			if stubName.MatchString(s.Name) && elf.ST_BIND(s.Info) != elf.STB_LOCAL && elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN {
@@ -112,8 +111,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 				if first {
 					order = append([]string{stubs}, append(objects, p.show, some)...)
 				}
-				got := expect.Value(c.mode.link(p, c.linker, nil, order))(t)
-				checkSome(t, got.image)
+				checkSome(t, expect.Value(c.mode.link(p, c.linker, nil, order))(t).image)
 			})
 		}
 	}

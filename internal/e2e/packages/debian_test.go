@@ -84,8 +84,7 @@ func byPath(a, b string) int {
 func same(t *testing.T, a, b string) bool {
 	t.Helper()
 	first := disk.Read(t, a)
-	second := disk.Read(t, b)
-	return bytes.Equal(first, second)
+	return bytes.Equal(first, disk.Read(t, b))
 }
 
 // system makes the files that dpkg wants of a system, and lists its directories.

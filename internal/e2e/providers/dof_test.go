@@ -127,14 +127,12 @@ func dofSites(f *slurp.File) (sites []string) {
 // readDOF reads the format of an object or an image as a kernel does.
 func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File, *elf.Section) {
 	t.Helper()
-	data := disk.Read(t, path)
-	f := disk.ELF(t, data)
+	f := disk.ELF(t, disk.Read(t, path))
 	sec := f.Section(".SUNW_dof")
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
 	}
-	file := expect.Value(slurp.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path)
-	return file, f, sec
+	return expect.Value(slurp.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path), f, sec
 }
 
 // checkImage checks that each site in a linked image's DOF is in the function that it
@@ -189,8 +187,7 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 	all := map[string]string{}
 	for _, path := range paths {
 		data := disk.Read(t, path)
-		info := expect.Value(os.Stat(path))(t)
-		all[filepath.Base(path)] = fmt.Sprint(info.ModTime().UnixNano(), string(data))
+		all[filepath.Base(path)] = fmt.Sprint(expect.Value(os.Stat(path))(t).ModTime().UnixNano(), string(data))
 	}
 	return all
 }
@@ -302,8 +299,7 @@ func TestDOFGDB(t *testing.T) {
 	tools.Must(t, converter, slices.Concat([]string{"provider", "-q", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
-	quiet := tools.Output(t, prog)
-	expect.Equal(t, "192 7 9\n", quiet, "the program prints")
+	expect.Equal(t, "192 7 9\n", tools.Output(t, prog), "the program prints")
 	script := write(t, directory, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
 		"break -probe-dtrace shop:empty\ncommands\nsilent\nprintf \"> empty\\n\"\ncontinue\nend\ncontinue\n")

@@ -200,8 +200,7 @@ func (c *comparison) compareObject(t *testing.T) {
 
 func (c *comparison) semaphores(t *testing.T) (names []string) {
 	t.Helper()
-	f := disk.ELF(t, []byte(c.read(t, c.file+".ours.o")))
-	for _, s := range expect.Value(f.Symbols())(t) {
+	for _, s := range expect.Value(disk.ELF(t, []byte(c.read(t, c.file+".ours.o"))).Symbols())(t) {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
 			names = append(names, s.Name)
 		}

@@ -116,8 +116,7 @@ func smallSample(t *testing.T) sample { return newSample(t, objects.Read(t, obje
 func largeSample(t *testing.T) sample {
 	t.Helper()
 	data := objects.Read(t, object)
-	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), object))(t)
-	e := expect.Value(o.Edit())(t)
+	e := expect.Value(expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), object))(t).Edit())(t)
 	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
 	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Save())(t), data))(t))
 }

@@ -87,8 +87,7 @@ func TestBytes(t *testing.T) {
 	if os.Getenv("UPDATE") != "" {
 		expect.OK(t, errors.Join(os.MkdirAll("testdata", 0o777), os.WriteFile(path, data, 0o666)))
 	}
-	old := disk.Read(t, path)
-	expect.Equal(t, old, data, "%s (UPDATE=1 writes it)", path)
+	expect.Equal(t, disk.Read(t, path), data, "%s (UPDATE=1 writes it)", path)
 }
 
 func TestNoRoom(t *testing.T) {

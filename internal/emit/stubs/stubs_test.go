@@ -41,8 +41,7 @@ func need(files ...objects.File) (*stubs.Need, error) {
 
 func objectOf(t *testing.T, files ...objects.File) objects.File {
 	t.Helper()
-	n := expect.Value(need(files...))(t)
-	data := expect.Value(n.Object())(t)
+	data := expect.Value(expect.Value(need(files...))(t).Object())(t)
 	return objects.File{Name: "stubs.o", Data: data}
 }
 

@@ -25,8 +25,7 @@ func read(t *testing.T, path string) []*provider.Provider {
 		cc := &preprocess.Options{Process: &process.Process{Stderr: os.Stderr, Environ: os.Environ()}, Target: preprocess.Target{HasSystem: true}}
 		preprocessed = cc.File
 	}
-	f := expect.Value(provider.Read(path, preprocessed))(t)
-	return f.Providers
+	return expect.Value(provider.Read(path, preprocessed))(t).Providers
 }
 
 var remark = regexp.MustCompile(`(?s)/\*.*?\*/`)

@@ -28,16 +28,14 @@ func TestIsOwn(t *testing.T) {
 		withCode := DOF{Providers: one()}
 		expect.OK(t, withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")))
 		for _, d := range []DOF{{}, {Providers: one()}, {Providers: one(), Lazy: true}, withCode} {
-			data := expect.Value(target.WriteDOF(d))(t)
-			check(system.String(), data, true)
+			check(system.String(), expect.Value(target.WriteDOF(d))(t), true)
 		}
 		tools.Need(t, "ld")
 		path := check("semaphores", semaphores, true)
 		for _, with := range []string{"\tnop\n", "\t.data\n\t.long 1\n\t.file \"a.c\"\n"} {
 			joined := filepath.Join(directory, "joined.o")
 			tools.Must(t, "ld", "-r", "-o", joined, path, assembled(t, with))
-			data := disk.Read(t, joined)
-			check("linked with another", data, false)
+			check("linked with another", disk.Read(t, joined), false)
 		}
 	}
 	check("compiled", objects.Read(t, "calls.amd64-gcc12-O2.o"), false)

@@ -107,8 +107,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: took %v", script, took)
 		}
 	}
-	text := disk.Read(t, child)
-	pid := expect.Value(strconv.Atoi(strings.TrimSpace(string(text))))(t)
+	pid := expect.Value(strconv.Atoi(strings.TrimSpace(string(disk.Read(t, child)))))(t)
 	for range 100 {
 		if err := syscall.Kill(pid, 0); err != nil || zombie(pid) {
 			return
@@ -127,8 +126,7 @@ func zombie(pid int) bool {
 // probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
-	f := expect.Value(provider.Parse(provider.NewLines("p.d", text)))(t)
-	for _, p := range f.Providers {
+	for _, p := range expect.Value(provider.Parse(provider.NewLines("p.d", text)))(t).Providers {
 		for _, probe := range p.Probes {
 			names = append(names, probe.Name)
 		}

@@ -269,6 +269,5 @@ func OpenELF(t testing.TB, path string) *elfreloc.Object {
 	t.Helper()
 	f := expect.Value(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
-	info := expect.Value(f.Stat())(t)
-	return expect.Value(elfreloc.Open(f, info.Size(), path))(t)
+	return expect.Value(elfreloc.Open(f, expect.Value(f.Stat())(t).Size(), path))(t)
 }
