@@ -7,37 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
-
-func TestDescribeNamesKindAndForm(t *testing.T) {
-	got := map[string]string{}
-	for k := range arch.Kinds {
-		for name, f := range map[string]arch.Form{"call": arch.Call, "tail": arch.Tail, "cond": arch.CondTail} {
-			got[map[arch.Kind]string{arch.Probe: "probe ", arch.Enabled: "enabled "}[k]+name] = arch.Describe(k, f)
-		}
-	}
-	want := map[string]string{
-		"probe call": "call", "probe tail": "tail", "probe cond": "cond-tail",
-		"enabled call": "isenabled", "enabled tail": "isenabled-tail", "enabled cond": "isenabled-cond-tail",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestRefusalSaysWhatWasMetAndWhatToDo(t *testing.T) {
-	for _, c := range []struct {
-		refusal *arch.Refusal
-		want    string
-	}{
-		{arch.Refuse("", "a jump of %d bytes", 3), "got a jump of 3 bytes"},
-		{arch.Refuse("compile it again", "nothing"), "got nothing; compile it again"},
-	} {
-		if got := c.refusal.Error(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}
 
 func TestTextHoldsOnlyItsWindow(t *testing.T) {
 	text := arch.Text{Code: []byte{1, 2, 3, 4}, Start: 100}
@@ -65,9 +36,7 @@ func TestTextGivesNoRoomToAppendInto(t *testing.T) {
 	code := []byte{1, 2, 3}
 	b := arch.Text{Code: code}.At(0, 1)
 	_ = append(b, 9)
-	if code[1] != 2 {
-		t.Errorf("appending to what At returned changed the text to %v", code)
-	}
+	expect.Equal(t, 2, code[1], "appending to what At returned changed the text to %v", code)
 }
 
 func TestEncodingIsOfTheLastMapping(t *testing.T) {
@@ -75,24 +44,9 @@ func TestEncodingIsOfTheLastMapping(t *testing.T) {
 	for off, want := range map[uint64]arch.Encoding{
 		0: arch.Unmapped, 3: arch.Unmapped, 4: arch.Insns, 7: arch.Insns, 8: arch.Thumb, 11: arch.Thumb, 12: arch.Data, ^uint64(0): arch.Data,
 	} {
-		if got := text.Encoding(off); got != want {
-			t.Errorf("%d: got %q, want %q", off, got, want)
-		}
+		expect.Equal(t, want, text.Encoding(off), "%d", off)
 	}
-	if got := (arch.Text{}).Encoding(4); got != arch.Unmapped {
-		t.Errorf("without a map: got %q", got)
-	}
-}
-
-func TestRefuseSiteHasAnArticle(t *testing.T) {
-	for want, got := range map[string]*arch.Refusal{
-		"got a call": arch.RefuseSite(arch.Probe, arch.Call, "", ""), "got a cond-tail; do": arch.RefuseSite(arch.Probe, arch.CondTail, "do", ""),
-		"got an isenabled x": arch.RefuseSite(arch.Enabled, arch.Call, "", " x"), "got an isenabled-tail": arch.RefuseSite(arch.Enabled, arch.Tail, "", ""),
-	} {
-		if got.Error() != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
+	expect.Equal(t, arch.Unmapped, (arch.Text{}).Encoding(4), "without a map")
 }
 
 func TestOperandsAsTracersReadThem(t *testing.T) {
@@ -109,9 +63,7 @@ func TestOperandsAsTracersReadThem(t *testing.T) {
 		"8@$fp,-16 1@$a01 2@sym$a0": "8@$r22,-16 1@$a01 2@sym$a0",
 		"8@$a0":                     "8@$r4",
 	} {
-		if got := a.AsTracersRead(operands); got != want {
-			t.Errorf("%q became %q, want %q", operands, got, want)
-		}
+		expect.Equal(t, want, a.AsTracersRead(operands), "%q", operands)
 	}
 }
 
@@ -144,8 +96,6 @@ func TestArgumentsInRegistersAndOnTheStack(t *testing.T) {
 		{&pairs, arch.Call, elf.ELFDATA2LSB, []int{1, 2, 4}, []string{"r0", "r1"}},
 		{&big, arch.Call, elf.ELFDATA2MSB, []int{4, 4, 8, 1}, []string{"%r2", "164(%r15)", "168(%r15)", "183(%r15)"}},
 	} {
-		if diff := cmp.Diff(c.want, c.traits.Operands(c.form, c.data, c.sizes)); diff != "" {
-			t.Errorf("%v: %s", c.sizes, diff)
-		}
+		expect.Equal(t, c.want, c.traits.Operands(c.form, c.data, c.sizes), "%v", c.sizes)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,9 +25,7 @@ func TestProcessEnds(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}
-	if err := running.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, running.Process.Kill())
 	// Wait without reaping: then it is a zombie, and its number is not reused.
 	for range 1000 {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", running.Process.Pid))
@@ -37,20 +36,12 @@ func TestProcessEnds(t *testing.T) {
 	}
 	pid := running.Process.Pid
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", pid)
-	if _, err := p.Word(all[0].Start); err == nil || err.Error() != want {
-		t.Errorf("Word of a process that has ended: %v", err)
-	}
-	if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-		t.Errorf("OpenProcess of a zombie: %v", err)
-	}
+	expect.Equal(t, want, expect.Failure(p.Word(all[0].Start)))
+	expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
 	running.Wait()
 	want = fmt.Sprintf("process %d: no such process", pid)
-	if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-		t.Errorf("OpenProcess of no process: %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
+	expect.OK(t, p.Close())
 }
 
 // TestProcessExec looks at a process that becomes another program.
@@ -59,12 +50,8 @@ func TestProcessExec(t *testing.T) {
 	running := start(t, "sh", "-c", "echo ready; read line; exec cat")
 	p := running.open(t)
 	addr := image.Addr{Offset: p.Modules[0].Start}
-	if _, err := p.Bytes(addr, 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := running.Stdin.Write([]byte("\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(p.Bytes(addr, 4))(t)
+	expect.Value(running.Stdin.Write([]byte("\n")))(t)
 	var err error
 	for range 1000 {
 		if _, err = p.Bytes(addr, 4); err != nil {
@@ -73,9 +60,7 @@ func TestProcessExec(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	want := fmt.Sprintf("process %d: the process has ended, or runs another program now", running.Process.Pid)
-	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	expect.Equal(t, want, fmt.Sprint(err))
 }
 
 // TestProcessRoot is about a process with another root, which names its files
@@ -131,8 +116,6 @@ func TestProcessPermission(t *testing.T) {
 func TestNoProcess(t *testing.T) {
 	for _, pid := range []int{0, -1, 1 << 30} {
 		want := fmt.Sprintf("process %d: no such process", pid)
-		if _, err := image.OpenProcess(pid); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Equal(t, want, expect.Failure(image.OpenProcess(pid)))
 	}
 }

@@ -99,13 +99,9 @@ func definition(t *elfreloc.Symbols, name string) (uint64, bool) {
 	return 0, false
 }
 
-// UseSymbols takes the names of addresses from another file's symbol table: the
-// separate debug file of a stripped image.
-func (l *Linked) UseSymbols(debug *elfreloc.Object) { l.symbols, l.names = debug, nil }
-
 func (l *Linked) SymbolsAt(a Addr) ([]string, error) {
 	if l.names == nil {
-		t, err := l.symbols.Symbols()
+		t, err := l.o.Symbols()
 		if err == nil && t.Len() == 0 {
 			t, err = l.dynamicSymbols()
 		}

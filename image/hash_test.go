@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // wideHash is a machine with entries of DT_HASH of 8 bytes.
@@ -37,20 +38,12 @@ func TestSymbolsAreCountedByTheirHashTable(t *testing.T) {
 		m := newTiny()
 		m.dynamic[5].Tag, m.gnuHash = int64(elf.DT_HASH), c.table
 		data := m.bytes()
-		o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tiny.so"))(t)
 		machine := machines.Lookup(o.ABI())
 		if c.wide {
 			machine = wideHash{machine}
 		}
-		im, err := image.Open(o, machine)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all, err := im.Arrays("set"); err != nil || len(all) != c.want {
-			t.Errorf("%v: %v, %v", c.table, all, err)
-		}
+		im := expect.Value(image.Open(o, machine))(t)
+		expect.Equal(t, c.want, len(expect.Value(im.Arrays("set"))(t)), "%v", c.table)
 	}
 }

@@ -29,7 +29,6 @@ type Linked struct {
 	relocs  *dynamicRelocs    // once a word was asked for
 	dynsyms *elfreloc.Symbols // once they were asked for
 	names   *names            // once SymbolsAt was
-	symbols *elfreloc.Object  // whose .symtab names addresses
 }
 
 var errNoContents = errors.New("has no contents in this file; is it a separate debug file?")
@@ -41,7 +40,7 @@ func openLinked(o *elfreloc.Object, m arch.Machine, base uint64) (*Linked, error
 	if err != nil {
 		return nil, err
 	}
-	l := &Linked{o: o, m: m, symbols: o}
+	l := &Linked{o: o, m: m}
 	for _, s := range segments {
 		if s.Type == elf.PT_LOAD && s.Memsz > 0 {
 			if s.Vaddr+(s.Memsz-1) < s.Vaddr {

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -87,8 +88,7 @@ func testWords(t *testing.T, machine *toolchains.Machine, linker toolchains.Link
 func hasRELR(t *testing.T, path string) bool {
 	t.Helper()
 	const shtRELR = 19
-	f := disk.OpenELF(t, path)
-	for _, s := range f.Sections {
+	for _, s := range disk.OpenELF(t, path).Sections {
 		if s.Type == shtRELR && s.Size > 0 {
 			return true
 		}
@@ -108,7 +108,7 @@ func withoutSections(t *testing.T, path string) string {
 	clear(shoff) // e_shoff
 	clear(shnum) // e_shnum, e_shstrndx
 	path = filepath.Join(t.TempDir(), "stripped")
-	disk.Must(t, os.WriteFile(path, data, 0o600))
+	expect.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -146,9 +146,7 @@ func checkWords(t *testing.T, im image.Image, word uint64, out string) {
 	for line := range strings.Lines(out) {
 		var section string
 		var value uint64
-		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.Value(fmt.Sscanf(line, "%s %v", &section, &value))(t, "%q", line)
 		if section == "header" {
 			bias = value - header(t, im)
 			continue
@@ -157,9 +155,7 @@ func checkWords(t *testing.T, im image.Image, word uint64, out string) {
 		if err != nil || len(ranges) != 1 {
 			t.Fatalf("%s: %v, %v", section, ranges, err)
 		}
-		if want := section != "sdt_instances_rel"; ranges[0].Writable != want {
-			t.Errorf("%s: Writable is %v, want %v", section, ranges[0].Writable, want)
-		}
+		expect.Equal(t, section != "sdt_instances_rel", ranges[0].Writable, "%s: Writable", section)
 		read, size := im.Word, word
 		if section == "sdt_instances_rel" {
 			read, size = im.Distance, 4
@@ -201,9 +197,7 @@ func checkRef(t *testing.T, im image.Image, what string, ref image.Ref, name str
 	if name != "" && ref.Symbol != name && !contains(all, name) {
 		t.Errorf("%s: %+v is %q, want %s", what, ref, all, name)
 	}
-	if code := strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == ""; im.Executable(ref.Addr) != code {
-		t.Errorf("%s: %s: Executable is %v", what, name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == "", im.Executable(ref.Addr), "%s: %s: Executable", what, name)
 }
 
 func contains(all []string, name string) bool {
@@ -218,8 +212,7 @@ func contains(all []string, name string) bool {
 // header returns the address that the ELF header was linked for, by debug/elf.
 func header(t *testing.T, im image.Image) uint64 {
 	t.Helper()
-	f := disk.OpenELF(t, im.Name())
-	for _, p := range f.Progs {
+	for _, p := range disk.OpenELF(t, im.Name()).Progs {
 		if p.Type == elf.PT_LOAD && p.Off == 0 {
 			return p.Vaddr
 		}
@@ -233,11 +226,7 @@ func header(t *testing.T, im image.Image) uint64 {
 func checkStripped(t *testing.T, whole, stripped image.Image) {
 	t.Helper()
 	for section := range names {
-		ranges, err := whole.Arrays(section)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range ranges {
+		for _, r := range expect.Value(whole.Arrays(section))(t) {
 			for off := uint64(0); off < r.Size; off += 8 {
 				want, err1 := whole.Word(r.Start.Add(off))
 				got, err2 := stripped.Word(r.Start.Add(off))

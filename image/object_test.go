@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -34,7 +35,7 @@ func TestObject(t *testing.T) {
 					return // its addends are implicit already
 				}
 				implicit := path + ".rel"
-				disk.Must(t, os.WriteFile(implicit, withImplicitAddends(t, path), 0o600))
+				expect.OK(t, os.WriteFile(implicit, withImplicitAddends(t, path), 0o600))
 				if !m.Relaxes { // where fields have two relocations
 					checkObject(t, open(t, implicit), word)
 				}
@@ -51,9 +52,7 @@ func checkObject(t *testing.T, im image.Image, word int) {
 			t.Fatalf("%s: %v, %v", section, ranges, err)
 		}
 		start := ranges[0].Start
-		if got := im.Place(start.Add(16)); got != section+"+0x10" {
-			t.Errorf("Place is %s", got)
-		}
+		expect.Equal(t, section+"+0x10", im.Place(start.Add(16)), "Place")
 		for i, name := range want {
 			read, size := im.Word, word
 			if section == "sdt_instances_rel" {
@@ -87,9 +86,7 @@ func checkObjectRef(t *testing.T, im image.Image, what string, ref image.Ref, na
 	if err != nil || ref.Section == 0 || name != "" && ref.Symbol != name && !contains(all, name) {
 		t.Errorf("%s: %+v is %q, %v, want %s", what, ref, all, err, name)
 	}
-	if code := strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == ""; im.Executable(ref.Addr) != code {
-		t.Errorf("%s: %s: Executable is %v", what, name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function") && im.Machine().Traits().Descriptors == "", im.Executable(ref.Addr), "%s: %s: Executable", what, name)
 }
 
 // withImplicitAddends rewrites an object's SHT_RELA sections of data as SHT_REL,
@@ -132,7 +129,7 @@ func TestNoAddress(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "a.o")
 	asm := filepath.Join(directory, "a.s")
-	disk.Must(t, os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600))
+	expect.OK(t, os.WriteFile(asm, []byte(".section set,\"a\"\n.long x, 0\n.quad y-., z\n.bss\n.zero 64\n"), 0o600))
 	tools.Output(t, "gcc", "-c", "-o", path, asm)
 	im := open(t, path)
 	all, err := im.Arrays("set")
@@ -151,14 +148,8 @@ func TestNoAddress(t *testing.T) {
 		{im.Word, 17, "set+0x11: 8 bytes wanted of a section of 0x18 bytes"},
 		{im.Distance, 1 << 60, "set+0x1000000000000000: 4 bytes wanted of a section of 0x18 bytes"},
 	} {
-		if _, err := tt.read(all[0].Start.Add(tt.off)); err == nil || err.Error() != path+": "+tt.want {
-			t.Errorf("%v, want %s", err, tt.want)
-		}
+		expect.Equal(t, path+": "+tt.want, expect.Failure(tt.read(all[0].Start.Add(tt.off))))
 	}
-	if _, err := im.Word(image.Addr{Section: 1000}); err == nil || err.Error() != path+": section 1000+0x0: is in no section" {
-		t.Error(err)
-	}
-	if _, err := im.Word(image.Addr{Offset: 8}); err == nil || err.Error() != path+": 0x8: is in no section" {
-		t.Error(err)
-	}
+	expect.Equal(t, path+": section 1000+0x0: is in no section", expect.Failure(im.Word(image.Addr{Section: 1000})))
+	expect.Equal(t, path+": 0x8: is in no section", expect.Failure(im.Word(image.Addr{Offset: 8})))
 }

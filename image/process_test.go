@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -39,10 +40,7 @@ func untilReady(t *testing.T, p *tools.Program) process {
 
 func (p process) open(t *testing.T) *image.Process {
 	t.Helper()
-	im, err := image.OpenProcess(p.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := expect.Value(image.OpenProcess(p.Process.Pid))(t)
 	t.Cleanup(func() { im.Close() })
 	return im
 }
@@ -65,9 +63,7 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 	for line := range strings.Lines(out) {
 		var section string
 		var value uint64
-		if _, err := fmt.Sscanf(line, "%s %v", &section, &value); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.Value(fmt.Sscanf(line, "%s %v", &section, &value))(t, "%q", line)
 		switch section {
 		case "data":
 			if p.Module(value) != nil {
@@ -83,18 +79,13 @@ func checkProcess(t *testing.T, p *image.Process, out string, modules int) {
 			at[section]++
 		}
 	}
-	if modules != 0 {
-		t.Errorf("%d modules are missing in %q", modules, out)
-	}
+	expect.Equal(t, 0, modules, "modules that are missing in %q", out)
 }
 
 // checkField compares field n of a section with its value in memory.
 func checkField(t *testing.T, p *image.Process, m *image.Module, section string, n, want uint64) {
 	t.Helper()
-	all, err := p.Arrays(section)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := expect.Value(p.Arrays(section))(t)
 	read, size := p.Word, uint64(8)
 	if section == "sdt_instances_rel" {
 		read, size = p.Distance, 4
@@ -122,9 +113,7 @@ func checkName(t *testing.T, p *image.Process, name string, a image.Addr) {
 	if all, err := p.SymbolsAt(a); err != nil || !contains(all, name) {
 		t.Errorf("%s is %q, %v, want %s", p.Place(a), all, err, name)
 	}
-	if code := strings.HasSuffix(name, "function"); p.Executable(a) != code {
-		t.Errorf("%s: Executable is %v", name, !code)
-	}
+	expect.Equal(t, strings.HasSuffix(name, "function"), p.Executable(a), "%s: Executable", name)
 	if m := p.Module(a.Offset); p.Place(a) != fmt.Sprintf("%s+%#x", filepath.Base(m.Path), a.Offset-m.Base) {
 		t.Errorf("%s at %#x is placed at %s", name, a.Offset, p.Place(a))
 	}
@@ -139,10 +128,7 @@ func checkFileOffset(t *testing.T, p *image.Process, a image.Addr) {
 	if !ok || !p.Executable(a) {
 		return
 	}
-	want, err := p.Bytes(a, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Value(p.Bytes(a, 4))(t)
 	got, err := p.Module(a.Offset).Object.ReadFile(int64(off), 4)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is offset %#x of its file: % x, %v, want % x", p.Place(a), off, got, err, want)
@@ -173,9 +159,7 @@ func TestProcess(t *testing.T) {
 			running := start(t, program, lib, lib)
 			p := running.open(t)
 			checkProcess(t, p, running.out, 3)
-			if found := modules(p, lib); len(found) != 2 {
-				t.Errorf("%d modules of %s, want 2", len(found), lib)
-			}
+			expect.Equal(t, 2, len(modules(p, lib)), "modules of %s", lib)
 			for _, m := range p.Modules {
 				if m.Note != "" || m.Image == nil || m.Source != image.FromPath && m.Path != "[vdso]" {
 					t.Errorf("%s: from %d, %q", m.Path, m.Source, m.Note)
@@ -196,12 +180,7 @@ func checkVDSO(t *testing.T, p *image.Process) {
 		t.Fatalf("%d modules [vdso]", len(found))
 	}
 	m := found[0]
-	data, err := p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := disk.ELF(t, data)
-	symbols, err := f.DynamicSymbols()
+	symbols, err := disk.ELF(t, expect.Value(p.Bytes(image.Addr{Offset: m.Start}, m.End-m.Start))(t)).DynamicSymbols()
 	if err != nil || len(symbols) == 0 {
 		t.Fatal(symbols, err)
 	}
@@ -233,13 +212,9 @@ func TestProcessFiles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "lib.so")
-			if err := copyOver(lib, path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, copyOver(lib, path))
 			running := start(t, program, path)
-			if err := tt.change(path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, tt.change(path))
 			p := running.open(t)
 			m := p.Module(header0(t, running.out))
 			if m == nil || !strings.HasPrefix(m.Note, tt.note) || tt.note == "" && m.Note != "" {
@@ -266,9 +241,7 @@ func copyOver(from, to string) error {
 // header0 returns the first address in a program's output.
 func header0(t *testing.T, out string) (addr uint64) {
 	t.Helper()
-	if _, err := fmt.Sscanf(out, "header %v", &addr); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
+	expect.Value(fmt.Sscanf(out, "header %v", &addr))(t, "%q", out)
 	return addr
 }
 
@@ -283,7 +256,7 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(arrays) != 1 {
 		t.Fatal(arrays, err)
 	}
-	disk.Must(t, os.Remove(lib))
+	expect.OK(t, os.Remove(lib))
 	p.ReopenByPath()
 	got := p.Module(want.Start)
 	if got == nil || got.Source != image.FromMemory || got.Base != want.Base || got.Start != want.Start || got.End != want.End ||
@@ -294,9 +267,5 @@ func TestProcessMemory(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0] != arrays[0] {
 		t.Fatalf("%v, %v, want %v", found, err, arrays)
 	}
-	ref, err := p.Word(arrays[0].Start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkName(t, p, "sdt_own", ref.Addr)
+	checkName(t, p, "sdt_own", expect.Value(p.Word(arrays[0].Start))(t).Addr)
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // tiny is a shared library for amd64 in one segment, without section headers.
@@ -101,10 +103,7 @@ func openBytes(data []byte) (image.Image, error) {
 }
 
 func TestTiny(t *testing.T) {
-	im, err := openBytes(newTiny().bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := expect.Value(openBytes(newTiny().bytes()))(t)
 	all, err := im.Arrays("set")
 	want := image.Range{Name: "set", Start: image.Addr{Offset: tinyWords}, Size: 16, Writable: true}
 	if err != nil || len(all) != 1 || all[0] != want {
@@ -116,9 +115,7 @@ func TestTiny(t *testing.T) {
 		16: {Addr: image.Addr{Offset: 0x1234}},
 		24: {},
 	} {
-		if got, err := im.Word(all[0].Start.Add(off)); err != nil || got != want {
-			t.Errorf("word %d: %+v, %v, want %+v", off, got, err, want)
-		}
+		expect.Equal(t, want, expect.Value(im.Word(all[0].Start.Add(off)))(t), "word %d", off)
 	}
 	if names, err := im.SymbolsAt(all[0].Start); err != nil || len(names) != 1 || names[0] != "__start_set" {
 		t.Errorf("%q, %v", names, err)
@@ -167,9 +164,7 @@ func TestHostile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newTiny()
 			tt.damage(m)
-			if err := firstError(m.bytes()); err == nil || err.Error() != tt.want {
-				t.Errorf("got  %v\nwant %s", err, tt.want)
-			}
+			expect.Equal(t, tt.want, fmt.Sprint(firstError(m.bytes())))
 		})
 	}
 }
@@ -196,10 +191,7 @@ func firstError(data []byte) error {
 
 // TestOutside reads where there is nothing, or nothing but zeros.
 func TestOutside(t *testing.T) {
-	im, err := openBytes(newTiny().bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := expect.Value(openBytes(newTiny().bytes()))(t)
 	at := func(addr uint64) image.Addr { return image.Addr{Offset: addr} }
 	for _, tt := range []struct {
 		addr, n uint64

@@ -7,25 +7,18 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
 func source(t testing.TB, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Value(filepath.Abs(filepath.Join("testdata", name)))(t)
 }
 
 func open(t testing.TB, path string) image.Image {
 	t.Helper()
-	im, err := openErr(tools.OpenELF(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return im
+	return expect.Value(openErr(tools.OpenELF(t, path)))(t)
 }
 
 func openErr(o *elfreloc.Object) (image.Image, error) {

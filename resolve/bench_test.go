@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -52,26 +53,16 @@ func manyImage(b *testing.B) string {
 func BenchmarkTable(b *testing.B) {
 	image := manyImage(b)
 	start := time.Now()
-	if err := exec.Command("nm", image).Run(); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, exec.Command("nm", image).Run())
 	nm := time.Since(start)
 	for b.Loop() {
 		f, err := os.Open(image)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		info, err := f.Stat()
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		o, err := elfreloc.Open(f, info.Size(), image)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := resolve.New(o, nowhere); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
+		expect.Value(resolve.New(o, nowhere))(b)
 		f.Close()
 	}
 	b.ReportMetric(nm.Seconds()/(b.Elapsed().Seconds()/float64(b.N)), "nm/op")
@@ -82,13 +73,9 @@ func BenchmarkTable(b *testing.B) {
 func BenchmarkLookup(b *testing.B) {
 	data := disk.Read(b, manyImage(b))
 	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "image")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	table, err := resolve.New(o, nowhere)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	text := o.Sections[objects.Section(b, o, ".text")]
 	found, i := 0, uint64(0)
 	for b.Loop() {

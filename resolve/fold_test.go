@@ -3,6 +3,8 @@ package resolve
 import (
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFold(t *testing.T) {
@@ -21,18 +23,14 @@ func TestFold(t *testing.T) {
 		{"f.cold.x", "f.cold.x"}, {"f.parts.0", "f.parts.0"}, {"f.__uniq", "f.__uniq"}, {"f._omp_fn.0", "f._omp_fn.0"},
 		{"main.init.0", "main.init.0"}, {"main.part.func1", "main.part.func1"}, {"f.cold.isra", "f.cold.isra"},
 	} {
-		if got := fold(c.raw, false); got != c.want {
-			t.Errorf("%q is folded to %q, want %q", c.raw, got, c.want)
-		}
+		expect.Equal(t, c.want, fold(c.raw, false), "%q", c.raw)
 	}
 }
 
 // In Go, p.cold is a function. C code in a Go program has clones all the same.
 func TestFoldInGo(t *testing.T) {
 	for raw, want := range map[string]string{"p.cold": "p.cold", "p.T.cold": "p.T.cold", "f.isra.0": "f", "f.cold.0": "f"} {
-		if got := fold(raw, true); got != want {
-			t.Errorf("%q is folded to %q, want %q", raw, got, want)
-		}
+		expect.Equal(t, want, fold(raw, true), "%q", raw)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -105,9 +106,7 @@ func followDescriptors(t *testing.T, image string, functions []function, describ
 			}
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, i := range described {
 		functions[i].start = code[functions[i].start]
 	}
@@ -115,11 +114,7 @@ func followDescriptors(t *testing.T, image string, functions []function, describ
 
 func parseHex(t *testing.T, s string) uint64 {
 	t.Helper()
-	v, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(s), "0x"), 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return expect.Value(strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(s), "0x"), 16, 64))(t)
 }
 
 // places returns the addresses to ask about.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -18,10 +19,7 @@ import (
 func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
 	for i := range syms.Len() {
 		if s := syms.At(i); s.Name == name && s.Defined() {
 			if o.Type == elf.ET_REL {
@@ -32,51 +30,6 @@ func addressOf(t testing.TB, path, name string) (section int, off uint64) {
 	}
 	t.Fatalf("%s: no symbol %q", path, name)
 	return 0, 0
-}
-
-// The rules of docs/resolve.md on an object and on an image of it. Each case is
-// a place behind a symbol and what is there.
-func TestRules(t *testing.T) {
-	tools.Need(t, "gcc")
-	objects := compile(t, "gcc", []string{"-O2", "-fPIC"}, "program.c", "other.c")
-	image := filepath.Join(t.TempDir(), "image")
-	tools.Output(t, "gcc", "-o", image, objects[0], objects[1])
-	for _, path := range []string{objects[0], image} {
-		table := tableOf(t, path, nowhere)
-		for _, c := range []struct {
-			symbol string
-			off    uint64
-			want   string // symbol+offset
-			name   string
-		}{
-			{"divided.cold", 1, "divided.cold+0x1", "divided"},
-			{"partial.part.0", 2, "partial.part.0+0x2", "partial"},
-			{"removed.isra.0", 0, "removed.isra.0+0x0", "removed"},
-			{"constant.constprop.0", 3, "constant.constprop.0+0x3", "constant"},
-			{"weak_alias_of", 1, "alias_of+0x1", "alias_of"},
-			{"local_alias_of", 1, "alias_of+0x1", "alias_of"},
-			{"asm_sized", 3, "asm_sized+0x3", "asm_sized"},
-			{"asm_typed", 3, "asm_typed+0x3", "asm_typed"},
-			{"asm_plain", 3, "asm_plain+0x3", "asm_plain"},
-			{"asm_local", 3, "asm_local+0x3", "asm_local"},
-			{"asm_outer", 3, "asm_outer+0x3", "asm_outer"},
-			{"asm_inner", 3, "asm_inner+0x3", "asm_inner"},
-			{"asm_inner", 4, "asm_outer+0x8", "asm_outer"},
-			{"asm_label", 1, "asm_outer+0xb", "asm_outer"},
-			{"asm_overlapped", 3, "asm_overlapped+0x3", "asm_overlapped"},
-			{"asm_overlapping", 1, "asm_overlapping+0x1", "asm_overlapping"},
-			{"asm_overlapping", 3, "asm_overlapping+0x3", "asm_overlapping"},
-			{"asm_overlapping", 4, "", ""},
-		} {
-			section, start := addressOf(t, path, c.symbol)
-			if got := table.Place(section, start+c.off); got != c.want {
-				t.Errorf("%s: %s+%#x is %q, want %q", path, c.symbol, c.off, got, c.want)
-			}
-			if f, _ := table.Lookup(section, start+c.off); f.Name != c.name {
-				t.Errorf("%s: %s+%#x is in %q, want %q", path, c.symbol, c.off, f.Name, c.name)
-			}
-		}
-	}
 }
 
 // Local functions of one name are different functions, told apart by their
@@ -91,10 +44,7 @@ func TestEqualNames(t *testing.T) {
 	for _, path := range []string{merged, image} {
 		o := tools.OpenELF(t, path)
 		table := tableOf(t, path, nowhere)
-		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		syms := expect.Value(o.Symbols())(t)
 		var files []string
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -110,12 +60,14 @@ func TestEqualNames(t *testing.T) {
 			}
 			files = append(files, table.SourceFile(f))
 		}
-		if got := strings.Join(files, " "); got != "program.c other.c" {
-			t.Errorf("%s: the helpers are of %s", path, got)
-		}
+		expect.Equal(t, "program.c other.c", strings.Join(files, " "), "%s: the files of the helpers", path)
 		section, start := addressOf(t, path, "entry")
 		if f, _ := table.Lookup(section, start); table.SourceFile(f) != "" {
 			t.Errorf("entry is of %s", table.SourceFile(f))
+		}
+		section, start = addressOf(t, path, "divided.cold")
+		if f, _ := table.Lookup(section, start); f.Name != "divided" {
+			t.Errorf("divided.cold is %+v", f)
 		}
 	}
 }
@@ -126,10 +78,7 @@ func TestUniqueNames(t *testing.T) {
 	object := compile(t, toolchains.LLVM("clang"), []string{"-O2", "-funique-internal-linkage-names"}, "other.c")[0]
 	o := tools.OpenELF(t, object)
 	table := tableOf(t, object, nowhere)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
 	for i := range syms.Len() {
 		s := syms.At(i)
 		if !strings.Contains(s.Name, ".__uniq.") {
@@ -154,10 +103,7 @@ func TestLocalLabels(t *testing.T) {
 		tools.Need(t, gcc)
 		object := compile(t, gcc, []string{"-O2"}, "program.c")[0]
 		o, table := tools.OpenELF(t, object), tableOf(t, object, nowhere)
-		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		syms := expect.Value(o.Symbols())(t)
 		seen := 0
 		for i := range syms.Len() {
 			s := syms.At(i)
@@ -169,41 +115,7 @@ func TestLocalLabels(t *testing.T) {
 				t.Errorf("%s: %q is a function", gcc, s.Name)
 			}
 		}
-		if labels := machines.Lookup(o.ABI()).Traits().Mapping != ""; (seen >= 2) != labels {
-			t.Errorf("%s: %d labels", gcc, seen)
-		}
-	}
-}
-
-// The address of a Thumb function is even, and its first byte its own.
-func TestThumb(t *testing.T) {
-	o := objects.Open(t, objects.Read(t, "calls.thumb-clang19-O2.o"))
-	table, err := resolve.New(o, nowhere)
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for i := range syms.Len() {
-		s := syms.At(i)
-		if s.Type != elf.STT_FUNC || !s.Defined() {
-			continue
-		}
-		seen++
-		if s.Value&1 == 0 {
-			t.Fatalf("%s is no Thumb function", s.Name)
-		}
-		for _, off := range []uint64{s.Value - 1, s.Value - 1 + s.Size - 1} {
-			if f, ok := table.Lookup(s.Section, off); !ok || f.Name != s.Name || f.Start != s.Value-1 {
-				t.Errorf("%#x is %+v, want %s", off, f, s.Name)
-			}
-		}
-	}
-	if seen == 0 {
-		t.Error("no function")
+		expect.Equal(t, machines.Lookup(o.ABI()).Traits().Mapping != "", seen >= 2, "%s: has labels", gcc)
 	}
 }
 
@@ -211,15 +123,9 @@ func TestThumb(t *testing.T) {
 // fill in.
 func TestDescriptorsInAnObject(t *testing.T) {
 	o := objects.Open(t, objects.Read(t, "calls.ppc64-gcc12-O2.o"))
-	table, err := resolve.New(o, nowhere)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(resolve.New(o, nowhere))(t)
 	opd := objects.Section(t, o, ".opd")
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
 	found := make(map[int]bool)
 	for sec := range o.Sections {
 		for off := range o.Sections[sec].Size {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -68,10 +69,7 @@ func truthOf(t *testing.T, path string) []bounds {
 		if o.Sections[i].Name != "truth" {
 			continue
 		}
-		data, err := o.Data(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Value(o.Data(i))(t)
 		var all []bounds
 		for at := 0; at+8 <= len(data); at += 8 {
 			from := func(field int) uint64 { // a distance from the field

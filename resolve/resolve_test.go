@@ -9,24 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/resolve"
 )
-
-// The sections of the object that tests add symbols to: .text, .data and
-// .text.own.
-const base = "forms.arm64-gcc12-as.o"
 
 // table makes the table of an object whose symbols are those given. Their
 // Section counts code sections of 4 KiB each, from 1; 3 stands for data.
 func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 	t.Helper()
 	data := objects.Read(t, "none.amd64-gcc12-O2.o")
-	o := objects.Open(t, data)
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, data).Edit())(t)
 	var sections [4]int
 	for i := 1; i <= 3; i++ {
 		flags := elf.SHF_ALLOC | elf.SHF_EXECINSTR
@@ -41,12 +34,7 @@ func table(t *testing.T, symbols ...elfreloc.Symbol) (*resolve.Table, [4]int) {
 		}
 		e.AddSymbol(s)
 	}
-	result := objects.Save(t, e, data)
-	functions, err := resolve.New(objects.Open(t, result), resolve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return functions, sections
+	return expect.Value(resolve.New(objects.Open(t, objects.Save(t, e, data)), resolve.Options{}))(t), sections
 }
 
 func fn(name string, section int, start, size uint64) elfreloc.Symbol {
@@ -115,9 +103,7 @@ func TestPlaces(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			functions, sections := table(t, c.symbols...)
 			for off, want := range c.want {
-				if got := functions.Place(sections[1], off); got != want {
-					t.Errorf("%#x is %q, want %q", off, got, want)
-				}
+				expect.Equal(t, want, functions.Place(sections[1], off), "%#x", off)
 			}
 		})
 	}
@@ -135,29 +121,7 @@ func TestSectionsDoNotMix(t *testing.T) {
 		{sections[1], 4000, "long+0xf98"}, {sections[1], 5000, ""}, {sections[2], 0, ""}, {sections[2], 8, "second+0x0"}, {sections[2], 16, ""},
 		{sections[3], 0, ""}, {0, 0, ""}, {-1, 0, ""}, {1 << 20, 0, ""},
 	} {
-		if got := functions.Place(c.section, c.off); got != c.want {
-			t.Errorf("section %d+%#x is %q, want %q", c.section, c.off, got, c.want)
-		}
-	}
-}
-
-func TestLookupGivesTheSymbol(t *testing.T) {
-	o := objects.Open(t, objects.Read(t, base))
-	functions, err := resolve.New(o, resolve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := objects.Section(t, o, ".text.own")
-	f, ok := functions.Lookup(text, 8)
-	if !ok || f.Name != "forms_own" || f.Section != text || f.Start != 0 || f.Size != 12 {
-		t.Errorf("got %+v, %v", f, ok)
-	}
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := syms.At(f.Symbol); s.Name != "forms_own" {
-		t.Errorf("symbol %d is %q", f.Symbol, s.Name)
+		expect.Equal(t, c.want, functions.Place(c.section, c.off), "section %d+%#x", c.section, c.off)
 	}
 }
 
@@ -169,14 +133,8 @@ func TestLookupAgreesWithASlowSearch(t *testing.T) {
 			continue
 		}
 		o := objects.Open(t, file.Data)
-		functions, err := resolve.New(o, resolve.Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", file.Name, err)
-		}
-		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		functions := expect.Value(resolve.New(o, resolve.Options{}))(t, "%s", file.Name)
+		syms := expect.Value(o.Symbols())(t)
 		byCode := make(map[int][]elfreloc.Symbol)
 		for i := range syms.Len() {
 			if s := syms.At(i); s.Type == elf.STT_FUNC {

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -28,10 +29,7 @@ func TestNoSectionHeaders(t *testing.T) {
 			tools.Output(t, m.Tool("gcc"), append([]string{"-shared", "-o", image}, objects...)...)
 			functions := listFunctions(t, m, image)
 			o := withoutSections(t, image)
-			without, err := resolve.New(o, nowhere)
-			if err != nil {
-				t.Fatal(err)
-			}
+			without := expect.Value(resolve.New(o, nowhere))(t)
 			for _, f := range functions {
 				if g, ok := without.Lookup(0, f.start); slices.Contains(exported, f.name) && !strings.HasPrefix(f.name, "asm") &&
 					(!ok || !isUnnamed(f, g, unnamedSource(m))) {
@@ -40,10 +38,7 @@ func TestNoSectionHeaders(t *testing.T) {
 			}
 			opts := nowhere
 			opts.Dynsym = loaderSymbols(t, image, o)
-			table, err := resolve.New(o, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := expect.Value(resolve.New(o, opts))(t)
 			// Where there are descriptors, only the headers tell.
 			checkUnnamed(t, functions, table, unnamedSource(m), machines.Lookup(o.ABI()).Traits().Descriptors == "")
 		})
@@ -70,19 +65,8 @@ func withoutSections(t *testing.T, image string) *elfreloc.Object {
 func loaderSymbols(t *testing.T, image string, o *elfreloc.Object) *elfreloc.Symbols {
 	t.Helper()
 	f := disk.OpenELF(t, image)
-	entries, err := f.Section(".dynsym").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := f.Section(".dynstr").Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	symbols, err := o.MakeSymbols(entries, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return symbols
+	entries := expect.Value(f.Section(".dynsym").Data())(t)
+	return expect.Value(o.MakeSymbols(entries, expect.Value(f.Section(".dynstr").Data())(t)))(t)
 }
 
 // An unsized function of .dynsym holds no more than its unwind table says, or up
@@ -147,14 +131,8 @@ func TestWarnings(t *testing.T) {
 			var warnings []string
 			opts := opts
 			opts.Warn = func(err error) { warnings = append(warnings, err.Error()) }
-			o, err := elfreloc.Open(bytes.NewReader(imageData), int64(len(imageData)), "image")
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := resolve.New(o, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := expect.Value(elfreloc.Open(bytes.NewReader(imageData), int64(len(imageData)), "image"))(t)
+			table := expect.Value(resolve.New(o, opts))(t)
 			table.Lookup(0, 0) // which no symbol holds
 			if got := strings.Join(warnings, "\n"); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
 				t.Errorf("warnings %q, want %q", got, c.want)
@@ -170,8 +148,7 @@ func TestWarnings(t *testing.T) {
 // fill overwrites a section with bytes that mean nothing anywhere.
 func fill(t *testing.T, data []byte, name string) {
 	t.Helper()
-	f := disk.ELF(t, data)
-	s := f.Section(name)
+	s := disk.ELF(t, data).Section(name)
 	for i := range data[s.Offset:][:s.Size] {
 		data[s.Offset:][i] = 0x7f
 	}
@@ -179,12 +156,7 @@ func fill(t *testing.T, data []byte, name string) {
 
 func dynamicAddress(t *testing.T, data []byte, name string) uint64 {
 	t.Helper()
-	f := disk.ELF(t, data)
-	symbols, err := f.DynamicSymbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
+	for _, s := range expect.Value(disk.ELF(t, data).DynamicSymbols())(t) {
 		if s.Name == name {
 			return s.Value
 		}

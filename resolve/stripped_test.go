@@ -2,7 +2,6 @@ package resolve_test
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
@@ -32,14 +32,10 @@ func checkStripped(t *testing.T, m *toolchains.Machine, image string) {
 	tools.Output(t, m.Tool("strip"), "-o", stripped, image)
 	debug := installByID(t, m, image, filepath.Join(directory, "root"))
 	with := tableOf(t, stripped, resolve.Options{DebugRoots: []string{filepath.Join(directory, "root")}})
-	if with.DebugFile() != debug {
-		t.Errorf("debug file is %q, want %q", with.DebugFile(), debug)
-	}
+	expect.Equal(t, debug, with.DebugFile(), "debug file")
 	checkGiven(t, image, stripped, debug)
 	without := tableOf(t, stripped, nowhere)
-	if without.DebugFile() != "" {
-		t.Errorf("debug file is %q, want none", without.DebugFile())
-	}
+	expect.Equal(t, "", without.DebugFile(), "debug file")
 	for _, address := range places(functions) {
 		f, ok := want.Lookup(0, address)
 		g, same := with.Lookup(0, address)
@@ -119,7 +115,7 @@ func installByID(t *testing.T, m *toolchains.Machine, image, root string) string
 	t.Helper()
 	id := buildID(t, image)
 	path := filepath.Join(root, ".build-id", id[:2], id[2:]+".debug")
-	disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	tools.Output(t, m.Tool("objcopy"), "--only-keep-debug", image, path)
 	return path
 }
@@ -167,11 +163,7 @@ func TestDamagedIndex(t *testing.T) {
 	objects := compile(t, m.Tool("gcc"), []string{"-O2", "-fPIC", "-fasynchronous-unwind-tables"}, "program.c", "other.c")
 	image := filepath.Join(t.TempDir(), "image")
 	tools.Must(t, m.Tool("gcc"), append([]string{"-s", "-o", image}, objects...)...)
-	f, err := elf.Open(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := disk.OpenELF(t, image)
 	index, code := f.Section(".ARM.exidx"), f.Section(".text")
 	data := disk.Read(t, image)
 	random, refused, found := rand.New(rand.NewPCG(1, 1)), 0, 0
@@ -180,16 +172,10 @@ func TestDamagedIndex(t *testing.T) {
 		for range 1 + random.IntN(3) {
 			damaged[index.Offset+random.Uint64N(index.Size)] ^= byte(1 << random.IntN(8))
 		}
-		o, err := elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := expect.Value(elfreloc.Open(bytes.NewReader(damaged), int64(len(damaged)), image))(t)
 		opts := nowhere
 		opts.Warn = func(error) { refused++ }
-		table, err := resolve.New(o, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := expect.Value(resolve.New(o, opts))(t)
 		for address := code.Addr; address < code.Addr+code.Size; address += 6 {
 			g, ok := table.Lookup(0, address)
 			if ok && g.From == resolve.Exidx {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/resolve"
 )
@@ -17,11 +18,7 @@ func tableOf(t testing.TB, path string, opts resolve.Options) *resolve.Table {
 	if opts.Warn == nil {
 		opts.Warn = func(err error) { t.Errorf("%s: warning: %v", path, err) }
 	}
-	table, err := resolve.New(tools.OpenELF(t, path), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return expect.Value(resolve.New(tools.OpenELF(t, path), opts))(t)
 }
 
 // source returns the path of a source in testdata.

@@ -3,7 +3,6 @@ package amd64
 import (
 	"debug/elf"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,16 +11,15 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
-// form is one way to reach a stub and its disabled forms, in hex.
+// form is one way to reach a stub through registers, and its disabled forms, in hex.
 type form struct {
 	name       string
 	code       string
 	asm        string
 	form       arch.Form
-	got        bool
-	register   bool
 	probe      string
 	probeAsm   string
 	armable    string // of a probe call too
@@ -30,69 +28,48 @@ type form struct {
 	enabledAsm string
 }
 
-// plainForms are those whose disabled forms are in testdata/cases.txt.
-var plainForms = []form{
-	{name: "call", code: "e8 00 00 00 00", form: arch.Call},
-	{name: "tail call", code: "e9 00 00 00 00", form: arch.Tail},
-	{name: "call through the GOT", code: "ff 15 00 00 00 00", form: arch.Call, got: true},
-	{name: "tail call through the GOT", code: "ff 25 00 00 00 00", form: arch.Tail, got: true},
-}
-
 // registerForms are those that Flow finds, but for calls of 5 bytes.
 var registerForms = []form{
 	{
-		name: "call through a register", code: "ff d0", asm: "call *%rax", form: arch.Call, register: true,
+		name: "call through a register", code: "ff d0", asm: "call *%rax", form: arch.Call,
 		probe: "66 90", probeAsm: "data16 nop",
 		armable: "90 90", armableAsm: "nop; nop",
 		enabled: "31 c0", enabledAsm: "xor %eax,%eax",
 	},
 	{
-		name: "call through a slot", code: "ff 14 01", asm: "callq *(%rcx,%rax)", form: arch.Call, register: true,
+		name: "call through a slot", code: "ff 14 01", asm: "callq *(%rcx,%rax)", form: arch.Call,
 		probe: "0f 1f 00", probeAsm: "nopl (%rax)",
 		armable: "90 66 90", armableAsm: "nop; data16 nop",
 		enabled: "31 c0 90", enabledAsm: "xor %eax,%eax; nop",
 	},
 	{
-		name: "call through a slot from r12", code: "41 ff 14 04", asm: "callq *(%r12,%rax)", form: arch.Call, register: true,
+		name: "call through a slot from r12", code: "41 ff 14 04", asm: "callq *(%r12,%rax)", form: arch.Call,
 		probe: "0f 1f 40 00", probeAsm: "nopl (%rax)",
 		armable: "90 0f 1f 00", armableAsm: "nop; nopl (%rax)",
 		enabled: "31 c0 66 90", enabledAsm: "xor %eax,%eax; data16 nop",
 	},
 	{
-		name: "tail call through a register", code: "ff e0", asm: "jmp *%rax", form: arch.Tail, register: true,
+		name: "tail call through a register", code: "ff e0", asm: "jmp *%rax", form: arch.Tail,
 		probe: "c3 cc", probeAsm: "retq; int3",
 		armable: "90 c3", armableAsm: "nop; retq",
 	},
 	{
-		name: "tail call through a slot", code: "ff 24 01", asm: "jmpq *(%rcx,%rax)", form: arch.Tail, register: true,
+		name: "tail call through a slot", code: "ff 24 01", asm: "jmpq *(%rcx,%rax)", form: arch.Tail,
 		probe: "c3 cc cc", probeAsm: "retq; int3; int3",
 		armable: "90 c3 cc", armableAsm: "nop; retq; int3",
 		enabled: "31 c0 c3", enabledAsm: "xor %eax,%eax; retq",
 	},
 	{
-		name: "tail call through a slot from r12", code: "41 ff 24 04", asm: "jmpq *(%r12,%rax)", form: arch.Tail, register: true,
+		name: "tail call through a slot from r12", code: "41 ff 24 04", asm: "jmpq *(%r12,%rax)", form: arch.Tail,
 		probe: "c3 cc cc cc", probeAsm: "retq; int3; int3; int3",
 		armable: "90 c3 cc cc", armableAsm: "nop; retq; int3; int3",
 		enabled: "31 c0 c3 cc", enabledAsm: "xor %eax,%eax; retq; int3",
 	},
 }
 
-// allForms adds the conditional tail calls of all conditions.
-func allForms() []form {
-	all := slices.Concat(plainForms, registerForms)
-	for i := range 16 {
-		all = append(all, form{name: "conditional tail call", code: fmt.Sprintf("0f %02x 00 00 00 00", 0x80|i), form: arch.CondTail})
-	}
-	return all
-}
-
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return expect.Value(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
 }
 
 // decodeAsm shows code as the decoder of golang.org/x/arch reads it.
@@ -100,10 +77,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
 	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, 64)
-		if err != nil {
-			t.Fatalf("% x is not an instruction: %v", code, err)
-		}
+		inst := expect.Value(x86asm.Decode(code, 64))(t, "% x is not an instruction", code)
 		out, code = append(out, x86asm.GNUSyntax(inst, 0, nil)), code[inst.Len:]
 	}
 	return strings.Join(out, "; ")
@@ -125,9 +99,7 @@ func TestDecodeFindsTheSite(t *testing.T) {
 
 func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 	for _, f := range registerForms {
-		if got := decodeAsm(t, unhex(t, f.code)); got != f.asm {
-			t.Errorf("the test's own code is %s, want %s", got, f.asm)
-		}
+		expect.Equal(t, f.asm, decodeAsm(t, unhex(t, f.code)), "the test's own code")
 		for _, k := range []struct {
 			kind      arch.Kind
 			armable   bool
@@ -143,12 +115,8 @@ func TestDisabledFormsOfCallsThroughRegisters(t *testing.T) {
 			}
 			site := arch.Site{Offset: 0x40, Form: f.form, Register: true, Code: unhex(t, f.code)}
 			got := mustDisable(t, site, k.kind, arch.Env{Armable: k.armable})
-			if diff := cmp.Diff(arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got); diff != "" {
-				t.Errorf("%s: %s", f.name, diff)
-			}
-			if asm := decodeAsm(t, got.New); asm != k.asm {
-				t.Errorf("%s: the disabled form is %s, want %s", f.name, asm, k.asm)
-			}
+			expect.Equal(t, arch.Change{Site: site, New: unhex(t, k.want), Record: 0x40}, got, "%s", f.name)
+			expect.Equal(t, k.asm, decodeAsm(t, got.New), "%s: the disabled form", f.name)
 		}
 	}
 }

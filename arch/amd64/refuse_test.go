@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func wantRefusal(t *testing.T, err error, want string) {
@@ -12,18 +13,7 @@ func wantRefusal(t *testing.T, err error, want string) {
 	if !errors.As(err, new(*arch.Refusal)) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
-	if err.Error() != want {
-		t.Errorf("got  %q\nwant %q", err, want)
-	}
-}
-
-func TestDisableRefusesALengthThatHasNoForm(t *testing.T) {
-	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: make([]byte, 5)}, arch.Probe, arch.Env{})
-	wantRefusal(t, err, "got a cond-tail of 5 bytes")
-	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 7)}, arch.Enabled, arch.Env{})
-	wantRefusal(t, err, "got an isenabled of 7 bytes")
-	_, err = Machine{}.Disable(arch.Site{Form: arch.Call, Code: make([]byte, 1)}, arch.Probe, arch.Env{})
-	wantRefusal(t, err, "got a call of 1 bytes")
+	expect.Equal(t, want, err.Error())
 }
 
 func TestDisableRefusesShortTailsThatHaveToReturnOtherwise(t *testing.T) {

@@ -11,7 +11,7 @@ func TestDisassembleInSeveralGoroutines(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				Machine{}.Disassemble(words(0xd503201f, 0x52800000), 0)
+				Machine{}.Disassemble([]byte("\x1f\x20\x03\xd5\x00\x00\x80\x52"), 0)
 			}
 		})
 	}

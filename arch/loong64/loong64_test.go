@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func words(insns ...uint32) []byte {
@@ -75,8 +77,6 @@ func TestStackMachinesAreRefused(t *testing.T) {
 	for typ := uint32(elf.R_LARCH_MARK_LA); typ <= uint32(elf.R_LARCH_SOP_POP_32_U); typ++ {
 		_, err := Machine{}.Decode(arch.Text{Code: bl}, []arch.Reloc{{Type: typ}})
 		want := "got " + elf.R_LARCH(typ).String() + ", of version 0 of the ABI of objects; assemble with binutils 2.40 or later, or with clang"
-		if err == nil || err.Error() != want {
-			t.Errorf("%d: got %v, want %s", typ, err, want)
-		}
+		expect.Equal(t, want, fmt.Sprint(err), "%d", typ)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // cases are what a machine's directory says of it in testdata/cases.txt, which
@@ -109,10 +110,7 @@ const namedTypes = 1100
 func readCases(t testing.TB, m arch.Machine) *cases {
 	t.Helper()
 	path := filepath.Join("..", filepath.Base(packageOf(m)), "testdata", "cases.txt")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("a machine brings its own cases: %v", err)
-	}
+	text := expect.Value(os.ReadFile(path))(t, "a machine brings its own cases")
 	c := &cases{names: map[uint32]string{}, data: map[string]arch.DataReloc{}, types: map[string]uint32{}}
 	for typ := range uint32(namedTypes) {
 		c.types[m.RelocName(typ)] = typ
@@ -136,9 +134,7 @@ func readCases(t testing.TB, m arch.Machine) *cases {
 		case key == "data" && line[0] == '\t':
 			key, value = "code", numbers(t, value, 4, m.Traits().ABIs[0].Data == elf.ELFDATA2MSB)
 		}
-		if err := c.add(line[0] == '\t', key, strings.TrimSpace(value)); err != nil {
-			t.Fatalf("%s:%d: %v", path, i+1, err)
-		}
+		expect.OK(t, c.add(line[0] == '\t', key, strings.TrimSpace(value)), "%s:%d", path, i+1)
 	}
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/arm"
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // eachOrder runs a test for each machine of the table, and for the same machines in files of
@@ -69,9 +70,7 @@ func TestSitesAreFound(t *testing.T) {
 		forms := map[arch.Form]bool{}
 		for _, s := range c.sites {
 			forms[s.form] = true
-			if got := asm(m, s.code); got != s.asm {
-				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
-			}
+			expect.Equal(t, s.asm, asm(m, s.code), "%s", s.name)
 			for _, filler := range fillers {
 				text, off := placed(s.code, filler)
 				got, err := m.Decode(s.mapped(text), s.at(off))
@@ -80,9 +79,7 @@ func TestSitesAreFound(t *testing.T) {
 					t.Errorf("%s between % x: %v %s", s.name, filler, err, diff)
 				}
 			}
-			if live := m.Live(s.mapped(arch.Text{Code: s.code}), 0); live != (s.form != arch.Nop) {
-				t.Errorf("%s is live: %v", s.name, live)
-			}
+			expect.Equal(t, s.form != arch.Nop, m.Live(s.mapped(arch.Text{Code: s.code}), 0), "%s is live", s.name)
 		}
 		if !forms[arch.Call] || !forms[arch.Tail] || !forms[arch.Nop] {
 			t.Error("the cases have no call, no tail call or no nop")
@@ -279,9 +276,7 @@ func TestLive(t *testing.T) {
 			for live, all := range map[bool][]*codeCase{true: c.live, false: c.dead} {
 				for _, b := range all {
 					text, off := placed(b.code, filler)
-					if m.Live(text, off) != live {
-						t.Errorf("%s between % x: want live %v", b.name, filler, live)
-					}
+					expect.Equal(t, live, m.Live(text, off), "%s between % x: live", b.name, filler)
 				}
 			}
 		}
@@ -301,9 +296,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 					got = append(got, kindNames[k])
 				}
 			}
-			if got := strings.Join(got, " "); got != l.want {
-				t.Errorf("% x is taken for %q, want %q", l.code, got, l.want)
-			}
+			expect.Equal(t, l.want, strings.Join(got, " "), "% x is taken for", l.code)
 		}
 	})
 }
@@ -312,9 +305,7 @@ func TestCodeIsTakenForDisabled(t *testing.T) {
 func TestCodeIsShown(t *testing.T) {
 	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, l := range c.shown {
-			if got := asm(m, l.code); got != l.want {
-				t.Errorf("% x is shown as %q, want %q", l.code, got, l.want)
-			}
+			expect.Equal(t, l.want, asm(m, l.code), "% x is shown as", l.code)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // disable disables a site between fillers, as a case says.
@@ -20,10 +21,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 	t.Helper()
 	text, off := placed(slices.Concat(s.code, d.near), filler)
 	text = s.mapped(text)
-	site, err := m.Decode(text, s.at(off))
-	if err != nil {
-		t.Fatalf("%s: %v", s.name, err)
-	}
+	site := expect.Value(m.Decode(text, s.at(off)))(t, "%s", s.name)
 	env := d.env
 	env.Reloc, env.Text = s.relocs[0].Type, text
 	if d.near != nil {
@@ -72,15 +70,9 @@ func TestDisabledForms(t *testing.T) {
 		if d.low != nil {
 			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
 		}
-		if diff := cmp.Diff(want, c); diff != "" {
-			t.Errorf("%s: %s", d.name, diff)
-		}
-		if len(c.New) != len(s.code) {
-			t.Errorf("%s: %d bytes for %d", d.name, len(c.New), len(s.code))
-		}
-		if got := asm(m, c.New); got != d.asm {
-			t.Errorf("%s is %s, want %s", d.name, got, d.asm)
-		}
+		expect.Equal(t, want, c, "%s", d.name)
+		expect.Equal(t, len(s.code), len(c.New), "%s", d.name)
+		expect.Equal(t, d.asm, asm(m, c.New), "%s", d.name)
 		sizes := m.Traits().Sizes
 		if n := uint64(len(c.New)); n > sizes.Site || d.record > sizes.Skip {
 			t.Errorf("%s: %d bytes with the record at %d do not fit %+v", d.name, n, d.record, sizes)
@@ -134,9 +126,7 @@ func TestDisabledFormsAreComplete(t *testing.T) {
 			}
 			helper = helper || slices.ContainsFunc(s.disabled, func(d *disabledCase) bool { return d.target == arch.TargetHelper || d.target == arch.TargetTest })
 		}
-		if helper != (m.Traits().HelperAlign != 0) {
-			t.Errorf("the helper is aligned to %d, and used: %v", m.Traits().HelperAlign, helper)
-		}
+		expect.Equal(t, m.Traits().HelperAlign != 0, helper, "helpers are used, and aligned to %d", m.Traits().HelperAlign)
 	})
 }
 
@@ -148,7 +138,7 @@ func TestDisabledFormsAreRecognised(t *testing.T) {
 		}
 		for _, in := range []arch.Text{text, {Code: text.Code, Start: text.Start}, {Code: c.New, Start: c.Site.Offset}} {
 			got, ok := m.Disabled(in, c.Record, d.kind)
-			if !ok || got.Offset != c.Site.Offset || got.Form != form || !bytes.Equal(got.Code, c.New) {
+			if !ok || got.Offset != c.Site.Offset || got.Form != form || got.GOT != s.got || !bytes.Equal(got.Code, c.New) {
 				t.Errorf("%s: read back as %+v, %v", d.name, got, ok)
 			}
 			_, jumps := m.Branch(in, c.Record)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // What DisableDOF makes of a site is found again at its relocation, and nothing of it
@@ -14,9 +15,7 @@ func TestDOFFormsAreFoundAgain(t *testing.T) {
 	some := false
 	each(t, func(t *testing.T, m arch.Machine, c *cases) {
 		d, ok := m.(arch.DOFMachine)
-		if ok != (m.Traits().DOF.Distance != 0) {
-			t.Errorf("has forms: %v, and the traits are %+v", ok, m.Traits().DOF)
-		}
+		expect.Equal(t, m.Traits().DOF.Distance != 0, ok, "has forms, with the traits %+v", m.Traits().DOF)
 		if !ok {
 			return
 		}
@@ -41,11 +40,7 @@ func checkDOF(t *testing.T, d arch.DOFMachine, s *siteCase, k arch.Kind, filler 
 	if site, ok := d.DisabledDOF(text, field, k); ok && s.form != arch.Nop {
 		t.Errorf("%s is a disabled form before it is one: %+v", s.name, site)
 	}
-	site, err := d.Decode(text, s.at(off))
-	if err != nil {
-		t.Fatal(err)
-	}
-	change, err := d.DisableDOF(site, k)
+	change, err := d.DisableDOF(expect.Value(d.Decode(text, s.at(off)))(t), k)
 	if err != nil {
 		if !errors.As(err, new(*arch.Refusal)) {
 			t.Errorf("%s: %v", s.name, err)

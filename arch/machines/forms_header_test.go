@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -129,11 +130,7 @@ func formBytes(t *testing.T, list string) []byte {
 		if word = strings.TrimSpace(word); word == "SDT_X" {
 			word = "0xff"
 		}
-		n, err := strconv.ParseUint(word, 0, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b = append(b, byte(n))
+		b = append(b, byte(expect.Value(strconv.ParseUint(word, 0, 8))(t)))
 	}
 	return b
 }

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -56,16 +57,11 @@ func textOf(t *testing.T, command []string, section, source string) []byte {
 	in, out := filepath.Join(directory, "in"), filepath.Join(directory, "out.o")
 	disk.Write(t, in, source)
 	tools.Must(t, command[0], append(slices.Clone(command[1:]), "-o", out, in)...)
-	f := disk.OpenELF(t, out)
-	s := f.Section(section)
+	s := disk.OpenELF(t, out).Section(section)
 	if s == nil {
 		t.Fatalf("no section %s", section)
 	}
-	data, err := s.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return expect.Value(s.Data())(t)
 }
 
 // The return thunk is what gcc makes of it, of each machine that has one.

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 const little, big = elf.ELFDATA2LSB, elf.ELFDATA2MSB
@@ -50,9 +51,7 @@ func TestLookupTellsMachinesAndClassesApart(t *testing.T) {
 		if m != nil {
 			got = m.Traits().Name
 		}
-		if got != c.want {
-			t.Errorf("%v of %v, %v and flags %#x is %q, want %q", c.machine, c.class, c.data, c.flags, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%v of %v, %v and flags %#x", c.machine, c.class, c.data, c.flags)
 	}
 }
 
@@ -65,9 +64,7 @@ func TestUnsupported(t *testing.T) {
 		"EM_ARM of class ELFCLASS32, ELFDATA2LSB and e_flags 0x4000000": machines.Unsupported(elfreloc.ABI{Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Data: little, Flags: 0x4000000}),
 		"EM_X86_64 of class ELFCLASS64, ELFDATA2MSB and e_flags 0x0":    machines.Unsupported(elfreloc.ABI{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: big, Flags: 0}),
 	} {
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		expect.Equal(t, want, got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // exceptions are where something of one machine is named outside of its directory, with
@@ -52,9 +53,7 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 		}
 		files++
 		for what, at := range named(t, path, packages, words) {
-			if exceptions[name] != what {
-				t.Errorf("%s: %s belongs into the machine's directory", at, what)
-			}
+			expect.Equal(t, what, exceptions[name], "%s", at)
 			used[name] = true
 		}
 		return nil
@@ -73,10 +72,7 @@ func TestNothingElseNamesAMachine(t *testing.T) {
 func named(t *testing.T, path string, packages, words []string) map[string]token.Position {
 	t.Helper()
 	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(parser.ParseFile(set, path, nil, parser.SkipObjectResolution))(t)
 	all := map[string]token.Position{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		what := ""

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -54,9 +53,7 @@ func TestStubs(t *testing.T) {
 			want[s.stub] = s
 		}
 		all := allStubs(m)
-		if len(want) != len(all) {
-			t.Errorf("%d cases of stubs, want %d", len(want), len(all))
-		}
+		expect.Equal(t, len(all), len(want), "cases of stubs")
 		for _, stub := range all {
 			s := want[stub]
 			if s == nil {
@@ -65,9 +62,7 @@ func TestStubs(t *testing.T) {
 			}
 			insns := m.Stub(stub)
 			code, relocs := codeOf(insns)
-			if diff := cmp.Diff(s.code, code); diff != "" {
-				t.Errorf("%s: %s", s.name, diff)
-			}
+			expect.Equal(t, s.code, code, "%s", s.name)
 			if got := asm(m, code); s.asm != "" && got != s.asm {
 				t.Errorf("%s is %s, want %s", s.name, got, s.asm)
 			}
@@ -169,12 +164,8 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	}
 	disk.Write(t, source, text.String())
 	tools.Must(t, as[0], append(slices.Clone(as[1:]), "-o", object, source)...)
-	f := disk.OpenELF(t, object)
-	section := f.Section(".text")
-	got, err := section.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	section := disk.OpenELF(t, object).Section(".text")
+	got := expect.Value(section.Data())(t)
 	want, relocs := codeOf(m.Stub(stub))
 	for i := range relocs {
 		if relocs[i].Implicit { // the assembler's have it in the code alone
@@ -184,24 +175,14 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 	if n := len(want); n < len(got) && uint64(len(got)-n) < section.Addralign {
 		got = got[:n] // clang fills some sections up to their alignment
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%+v, %q: %s", stub, text.String(), diff)
-	}
+	expect.Equal(t, want, got, "%+v, %q", stub, text.String())
 	found := []arch.Reloc(nil)
 	o := tools.OpenELF(t, object)
-	sections, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rs := range sections {
+	for _, rs := range expect.Value(o.RelocSections())(t) {
 		if o.Sections[rs.Target].Name == ".text" {
 			found = append(found, readRelocs(t, o, rs)...)
-			if rs.Rela != m.Traits().Rela {
-				t.Errorf("relocations with addends: %v, want Traits.Rela", rs.Rela)
-			}
+			expect.Equal(t, m.Traits().Rela, rs.Rela, "relocations with addends")
 		}
 	}
-	if diff := cmp.Diff(relocs, found); diff != "" {
-		t.Errorf("%+v: %s", stub, diff)
-	}
+	expect.Equal(t, relocs, found, "%+v", stub)
 }

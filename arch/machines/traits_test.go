@@ -12,6 +12,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all []arch.Reloc) {
@@ -20,9 +21,7 @@ func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all
 		all = append(all, arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 
@@ -114,9 +113,7 @@ func TestRelocationNames(t *testing.T) {
 			t.Error("the cases have none")
 		}
 		for typ, want := range c.names {
-			if got := m.RelocName(typ); got != want {
-				t.Errorf("type %d is %s, want %s", typ, got, want)
-			}
+			expect.Equal(t, want, m.RelocName(typ), "type %d", typ)
 		}
 		tr := m.Traits()
 		types := append([]uint32{tr.None, tr.Word, tr.LoadBase}, tr.Deletes...)

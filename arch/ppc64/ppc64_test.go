@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // all are the machines of this directory.
@@ -71,9 +72,7 @@ func TestDisabledIsNothingElse(t *testing.T) {
 					got += fmt.Sprint(k)
 				}
 			}
-			if got != kinds {
-				t.Errorf("%08x is taken for kinds %q, want %q", insn, got, kinds)
-			}
+			expect.Equal(t, kinds, got, "%08x: kinds", insn)
 		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/arch/ppc64/ppc64asm"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // As objdump has them.
@@ -21,9 +22,7 @@ func TestDisassemble(t *testing.T) {
 		0x429f0005, 0x7c6802a6, 0x7c0803a6, 0x3c63ffff, 0xa063fff8, 0x41820010, 0,
 	}
 	for _, m := range all {
-		if diff := cmp.Diff(want, m.Disassemble(append(m.code(insns...), 0x60), 0x10000000)); diff != "" {
-			t.Errorf("%d: %s", m, diff)
-		}
+		expect.Equal(t, want, m.Disassemble(append(m.code(insns...), 0x60), 0x10000000), "%d", m)
 	}
 }
 

@@ -8,13 +8,6 @@ import (
 	"sdtconvert/arch"
 )
 
-func TestDisableRefusals(t *testing.T) {
-	_, err := Machine{}.Disable(arch.Site{Form: arch.CondTail, Code: make([]byte, 8)}, arch.Probe, arch.Env{})
-	if err == nil || err.Error() != "got a cond-tail" {
-		t.Error(err)
-	}
-}
-
 // Sites are aligned as compressed instructions are.
 func TestDecodeBehindACompressedInstruction(t *testing.T) {
 	code := []byte{0x97, 0, 0, 0, 0xe7, 0x80, 0, 0}

@@ -9,21 +9,19 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/check/report"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // The manual page of checks has every rule.
 func TestRulesAreDocumented(t *testing.T) {
-	page := disk.Read(t, "../../docs/check.md")
-	manual := string(page)
+	manual := string(disk.Read(t, "../../docs/check.md"))
 	for _, rule := range check.Rules {
 		_, text, ok := strings.Cut(manual, "\n### "+rule.Name+"\n")
 		text, _, _ = strings.Cut(text, "\n###")
 		if !ok || !strings.Contains(text, "Cure:") && rule != check.DroppedSite {
 			t.Errorf("docs/check.md does not describe %s, or has no cure", rule.Name)
 		}
-		if strings.HasPrefix(strings.TrimSpace(text), "A note:") != (rule.Severity == check.Note) {
-			t.Errorf("docs/check.md has another severity of %s", rule.Name)
-		}
+		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(strings.TrimSpace(text), "A note:"), "docs/check.md: %s is a note", rule.Name)
 	}
 }
 

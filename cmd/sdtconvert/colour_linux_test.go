@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // openTerminal returns both ends of a pseudo-terminal.
@@ -20,13 +21,8 @@ func openTerminal(t *testing.T) (outer, terminal *os.File) {
 		t.Skipf("no pseudo-terminals here: %v", err)
 	}
 	t.Cleanup(func() { outer.Close() })
-	n, err := unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	n := expect.Value(unix.IoctlGetInt(int(outer.Fd()), unix.TIOCGPTN))(t)
+	expect.OK(t, unix.IoctlSetPointerInt(int(outer.Fd()), unix.TIOCSPTLCK, 0))
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudo-terminals here: %v", err)
@@ -46,9 +42,7 @@ func inspectOnTerminal(t *testing.T, path string) string {
 	}()
 	status := runWith(terminal, terminal, "inspect", path)
 	terminal.Close()
-	if status != exitOK {
-		t.Errorf("exit status %d", status)
-	}
+	expect.Equal(t, exitOK, status, "exit status")
 	return strings.ReplaceAll(<-seen, "\r\n", "\n")
 }
 
@@ -58,9 +52,7 @@ func TestInspectIsColouredOnATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	got := inspectOnTerminal(t, coloured)
 	for _, want := range []string{"\x1b[1m  SITE ", "\x1b[33m  .text+0x1c "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in %q", want, got)
-		}
+		expect.Contains(t, got, want)
 	}
 	for line := range strings.Lines(got) {
 		if strings.HasPrefix(line, "\x1b[") && !strings.HasSuffix(line, "\x1b[m\n") {
@@ -89,8 +81,6 @@ func TestColourOfEachState(t *testing.T) {
 	for state, want := range map[string]string{
 		manifest.Live: "\x1b[33mx\x1b[m\n", manifest.Disabled: "\x1b[32mx\x1b[m\n", manifest.Refused: "\x1b[31mx\x1b[m\n", manifest.Unknown: "\x1b[31mx\x1b[m\n",
 	} {
-		if got := i.paint(stateColour(state), "x\n"); got != want {
-			t.Errorf("%s: got %q, want %q", state, got, want)
-		}
+		expect.Equal(t, want, i.paint(stateColour(state), "x\n"), "%s", state)
 	}
 }

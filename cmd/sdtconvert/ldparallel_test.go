@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -32,7 +32,7 @@ exit "$STATUS"
 // Links that run at once in one process do not know of each other.
 func TestLinksAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	disk.Must(t, os.WriteFile("linker", []byte(recorder), 0o777))
+	expect.OK(t, os.WriteFile("linker", []byte(recorder), 0o777))
 	probes := objects.Read(t, "calls.amd64-gcc12-O2.o")
 	const links = 4
 	var all sync.WaitGroup
@@ -63,9 +63,7 @@ func linkAlone(t *testing.T, i int, object []byte) {
 	var stdout, stderr bytes.Buffer
 	p := newProgram(&process.Process{Stdout: &stdout, Stderr: &stderr, Environ: environ})
 	status := p.run("sdtconvert", []string{"ld", "--no-stubs", "--linker", "./linker", "--", input, "-o", "out"})
-	if status != i {
-		t.Errorf("%s: exit status %d, want %d", directory, status, i)
-	}
+	expect.Equal(t, i, status, "%s: exit status", directory)
 	if got, want := stdout.String()+stderr.String(), "reading "+input+"\nwrong with "+input+"\n"; got != want {
 		t.Errorf("%s: says %q, want %q", directory, got, want)
 	}
@@ -82,9 +80,7 @@ func linkAlone(t *testing.T, i int, object []byte) {
 	} else if (words[0] == input) != off {
 		t.Errorf("%s: the linker read %s", directory, words[0])
 	}
-	if got := text("depth"); got != "1\n" {
-		t.Errorf("%s: is %s deep", directory, got)
-	}
+	expect.Equal(t, "1\n", text("depth"), "%s", directory)
 	if same := text("read") == string(object); same != off {
 		t.Errorf("%s: the linker read what it was called with: %v", directory, same)
 	}

@@ -16,6 +16,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -46,9 +47,7 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 	t.Helper()
 	data := disk.Read(t, path)
 	text, begins := string(data), strings.Count(string(data), begin[:strings.Index(begin, "%s")])
-	if begins != len(parts) {
-		t.Errorf("%s has %d parts that are made, want %d", path, begins, len(parts))
-	}
+	expect.Equal(t, len(parts), begins, "%s: parts that are made", path)
 	for name, made := range parts {
 		before, rest, ok := strings.Cut(text, fmt.Sprintf(begin, name))
 		old, after, ended := strings.Cut(rest, end+"\n")
@@ -62,9 +61,7 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 		text = before + fmt.Sprintf(begin, name) + made + end + "\n" + after
 	}
 	if *update && text != string(data) {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 }
 
@@ -315,8 +312,6 @@ func TestChoicesAreKnown(t *testing.T) {
 		for _, choice := range c.option.choices {
 			values = append(values, choice.value)
 		}
-		if diff := gocmp.Diff(c.known, values); diff != "" {
-			t.Errorf("--%s: known (-) and suggested (+): %s", c.option.name, diff)
-		}
+		expect.Equal(t, c.known, values, "--%s: known (-) and suggested (+)", c.option.name)
 	}
 }

@@ -9,15 +9,14 @@ import (
 
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Whatever names are in an error, it is one line, and no command for a terminal.
 func TestErrorsAreLines(t *testing.T) {
 	var out bytes.Buffer
 	message.Error(&out, errors.Join(errors.New("a\n::error::b"), errors.New("c\x1b[31m\r\u0085"), errors.New("ü\xff\t'\\")))
-	if want := "sdtconvert: a\\n::error::b\nsdtconvert: c\\x1b[31m\\r\\u0085\nsdtconvert: ü\xff\\t'\\\n"; out.String() != want {
-		t.Errorf("got %q, want %q", &out, want)
-	}
+	expect.Equal(t, "sdtconvert: a\\n::error::b\nsdtconvert: c\\x1b[31m\\r\\u0085\nsdtconvert: ü\xff\\t'\\\n", out.String())
 }
 
 // Names in files change no number of lines, and are not commands for a terminal.

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -109,11 +108,7 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	statuses := map[int]bool{}
 	for i := range together {
 		statuses[together[i].Status] = true
-		if diff := cmp.Diff(alone[i%len(runs)], together[i]); diff != "" {
-			t.Errorf("%q: %s", runs[i%len(runs)].args, diff)
-		}
+		expect.Equal(t, alone[i%len(runs)], together[i], "%q", runs[i%len(runs)].args)
 	}
-	if want := map[int]bool{exitOK: true, exitFailed: true, exitUsage: true}; fmt.Sprint(statuses) != fmt.Sprint(want) {
-		t.Errorf("exit statuses %v", statuses)
-	}
+	expect.Equal(t, fmt.Sprint(map[int]bool{exitOK: true, exitFailed: true, exitUsage: true}), fmt.Sprint(statuses), "exit statuses")
 }

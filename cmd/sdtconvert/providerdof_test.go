@@ -4,15 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Absolute paths count from the current directory, or from the one that the objects share.
 func TestDirectoryOfAliases(t *testing.T) {
 	t.Chdir(t.TempDir())
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wd := expect.Value(os.Getwd())(t)
 	for _, c := range []struct {
 		objects []string
 		want    string
@@ -26,8 +25,6 @@ func TestDirectoryOfAliases(t *testing.T) {
 		{[]string{filepath.Join(wd, "a.o"), "/b/a.o"}, "/"},
 	} {
 		o := &providerOptions{objects: c.objects}
-		if got := o.patchDOF().Directory; got != c.want {
-			t.Errorf("%q: %s, want %s", c.objects, got, c.want)
-		}
+		expect.Equal(t, c.want, o.patchDOF().Directory, "%q", c.objects)
 	}
 }

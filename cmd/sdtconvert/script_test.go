@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // TestScripts runs the scripts of testdata/script, in which $OBJS is the
@@ -21,10 +23,7 @@ func TestScripts(t *testing.T) {
 	if scripts, err := filepath.Glob("testdata/script/*.txtar"); err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	objs, err := filepath.Abs("../../testdata/objs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	objs := expect.Value(filepath.Abs("../../testdata/objs"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // interruptible is a run that has begun to write a file into a directory, and what it has
@@ -43,10 +44,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 	})
 	large := filepath.Join(t.TempDir(), "large")
 	disk.Write(t, large, make([]byte, input.LoadMax+1))
-	in, err := input.Open(large)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(input.Open(large))(t)
 	t.Cleanup(func() { in.Close() })
 	draft := r.files.Draft(filepath.Join(r.directory, "out"), in, []elfreloc.Section{{Size: 100}})
 	t.Cleanup(draft.Discard)
@@ -58,11 +56,7 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 
 // left is how many files there are in the directory.
 func (r *interruptible) left(t *testing.T) int {
-	entries, err := os.ReadDir(r.directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
+	return len(expect.Value(os.ReadDir(r.directory))(t))
 }
 
 // nohup has a program ignore what it is started to survive.
@@ -72,9 +66,7 @@ func TestIgnoredSignalsAreNotWatched(t *testing.T) {
 		t.Errorf("watches %v", r.watched)
 	}
 	r := begin(t, io.Discard, syscall.SIGHUP, syscall.SIGPIPE)
-	if want := all[:2]; !slices.Equal(r.watched, want) {
-		t.Errorf("watches %v, want %v", r.watched, want)
-	}
+	expect.Equal(t, r.watched, all[:2], "watches")
 }
 
 // The reader of what is printed may go before all files are written.
@@ -83,12 +75,8 @@ func TestBrokenPipeLeavesNoTemporaryFile(t *testing.T) {
 	if _, err := (outlet{r.Stdout, r.program}).Write([]byte("line\n")); err == nil {
 		t.Error("the write says nothing")
 	}
-	if want := 128 + int(syscall.SIGPIPE); r.status != want {
-		t.Errorf("ended with status %d, want %d", r.status, want)
-	}
-	if n := r.left(t); n != 0 {
-		t.Errorf("%d files are left", n)
-	}
+	expect.Equal(t, 128+int(syscall.SIGPIPE), r.status, "exit status")
+	expect.Equal(t, 0, r.left(t), "files left")
 }
 
 // Where the signal is ignored, a broken pipe is an error like others.

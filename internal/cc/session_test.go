@@ -14,6 +14,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // A signal after the compiler has run, and before its objects are converted, leaves none of
@@ -26,7 +27,7 @@ func TestSignalBeforeConversion(t *testing.T) {
 		return path
 	}
 	old := write("old.o")
-	disk.Must(t, os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)))
+	expect.OK(t, os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)))
 	objects := newObjects([]string{filepath.Join(directory, "new.o"), old, filepath.Join(directory, "done.o"), filepath.Join(directory, "none.o")})
 	write("new.o")
 	write("done.o")
@@ -40,9 +41,7 @@ func TestSignalBeforeConversion(t *testing.T) {
 	s.leave(objects[2])
 	to := <-sent
 	to <- syscall.SIGTERM
-	if status := <-exited; status != 128+15 {
-		t.Errorf("exit status %d", status)
-	}
+	expect.Equal(t, 128+15, <-exited, "exit status")
 	for name, want := range map[string]bool{"new.o": false, "old.o": true, "done.o": true} {
 		if _, err := os.Stat(filepath.Join(directory, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
@@ -56,38 +55,36 @@ func TestIsWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	write := func(text string, changed time.Time) {
 		disk.Write(t, path, text)
-		disk.Must(t, os.Chtimes(path, changed, changed))
+		expect.OK(t, os.Chtimes(path, changed, changed))
 	}
-	expect := func(o *object, want bool, what string) {
-		if got := o.isWritten(); got != want {
-			t.Errorf("%s: %v", what, got)
-		}
+	check := func(o *object, want bool, what string) {
+		expect.Equal(t, want, o.isWritten(), "%s", what)
 	}
 	one := func() *object { return newObjects([]string{path})[0] }
 	old, now := time.Unix(1_000_000_000, 0), time.Now()
 	o := one()
-	expect(o, false, "no file")
+	check(o, false, "no file")
 	write("object", old)
-	expect(o, true, "a new file")
+	check(o, true, "a new file")
 	o = one()
-	expect(o, false, "an old file")
+	check(o, false, "an old file")
 	write("object", now)
-	expect(o, true, "a new time")
+	check(o, true, "a new time")
 	for range 5 {
 		disk.Write(t, path, "object")
 		o = one()
-		expect(o, false, "a file of this moment")
+		check(o, false, "a file of this moment")
 		disk.Write(t, path, "object")
-		expect(o, true, "a file of this moment that is written again")
+		check(o, true, "a file of this moment that is written again")
 	}
 	write("object", old)
 	o = one()
 	write("objects", old)
-	expect(o, true, "a new size")
-	disk.Must(t, os.Remove(path))
-	expect(o, false, "a file that is gone")
-	disk.Must(t, os.Mkdir(path, 0o777))
-	expect(o, false, "a directory")
+	check(o, true, "a new size")
+	expect.OK(t, os.Remove(path))
+	check(o, false, "a file that is gone")
+	expect.OK(t, os.Mkdir(path, 0o777))
+	check(o, false, "a directory")
 }
 
 // A refusal does not remove an object that another process has written since.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -49,9 +50,7 @@ func TestOutputs(t *testing.T) {
 		"gcc -c a.c @none":                     "a.o @none.o", // which gcc calls an input too
 		"sdtconvert-cc clang++-19 -c -o x a.c": "x",
 	} {
-		if got := strings.Join(outputs(strings.Fields(line)), " "); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		expect.Equal(t, want, strings.Join(outputs(strings.Fields(line)), " "), "%s", line)
 	}
 }
 
@@ -127,8 +126,6 @@ func compareFlag(t *testing.T, c toolchains.Compiler, directory, flag string) bo
 	if want == nil {
 		return false // it stops, and no object changes
 	}
-	if got := outputs(words); !slices.Equal(got, want) {
-		t.Errorf("%q: %q, want %q", words, got, want)
-	}
+	expect.Equal(t, want, outputs(words), "%q", words)
 	return true
 }

@@ -10,23 +10,10 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
-
-// linked links objects of a build with each of its linkers.
-func (b *build) linked(test func(b *build, l toolchains.Linker, objects func(names ...string) []string)) {
-	b.Helper()
-	b.eachLinker(func(in *build, l toolchains.Linker) {
-		test(in, l, func(names ...string) []string {
-			var paths []string
-			for _, name := range names {
-				paths = append(paths, b.path(name))
-			}
-			return paths
-		})
-	})
-}
 
 func TestCleanImages(t *testing.T) {
 	eachToolchain(t, func(b *build) {
@@ -39,8 +26,8 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 `)
 		b.compile("extra.o", "extra.c")
 		b.convert("extra.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			all := objects("fire.o", "define.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			all := []string{"fire.o", "define.o"}
 			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
 				b.link(l, "prog", append(all, mode)...)
 				b.clean("prog")
@@ -48,7 +35,7 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 			}
 			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
 			b.clean("all.o")
-			b.clean("all.o", objects("extra.o")[0])
+			b.clean("all.o", "extra.o")
 			b.run(b.machine.Tool("strip"), "-g", "prog")
 			b.clean("prog")
 		})
@@ -58,23 +45,21 @@ void extra(long n) { SDT_PROBE1(extra, mod, func, more, n); }
 func TestCleanLayouts(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		for _, flags := range [][]string{{"--layout=relative"}, {"--layout=freebsd"}, {"--section=mine"}, {"--stapsdt"}, {"--drop-relocations"}} {
-			b.compile("fire.o", "fire.c")
-			b.compile("define.o", "define.c")
+			b.compiled()
 			b.write("m.json", b.output(append([]string{converter, "--json", "fire.o", "define.o"}, flags...)...))
 			section := "--section="
 			if flags[0] == "--section=mine" {
 				section += "mine"
 			}
-			manifest := b.path("m.json")
 			b.clean(section, "fire.o", "define.o")
-			b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+			b.eachLinker(func(b *build, l toolchains.Linker) {
 				if why := l.Cannot[toolchains.Distances]; why != "" && flags[0] == "--layout=relative" {
 					b.Skip(why)
 				}
-				b.link(l, "prog", append(objects("fire.o", "define.o"), "-pie")...)
-				b.clean(section, "--manifest", manifest, "prog")
+				b.link(l, "prog", "fire.o", "define.o", "-pie")
+				b.clean(section, "--manifest", "m.json", "prog")
 				if flags[0] == "--stapsdt" {
-					b.lostNotes(manifest)
+					b.lostNotes("m.json")
 				}
 			})
 		}
@@ -87,9 +72,9 @@ func TestLiveCallInImages(t *testing.T) {
 		b.program()
 		b.compile("define.o", "define.c")
 		b.convert("stubs", "-o", "stubs.o", "define.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
-				b.link(l, "prog", append(objects("fire.o", "define.o", "stubs.o"), mode)...)
+				b.link(l, "prog", "fire.o", "define.o", "stubs.o", mode)
 				found := b.finds([]string{"live-call prog stop app___stop"}, "prog")
 				if len(found) == 1 && (!strings.HasSuffix(found[0].Source, "/define.c") || found[0].Line != 10) {
 					b.Errorf("%+v", found)
@@ -114,9 +99,7 @@ func TestManyStubsInOne(t *testing.T) {
 	b.convert("stubs", "-o", "stubs.o", "many.o")
 	b.link(b.machine.Linker("bfd"), "many.so", "-shared", "many.o", "stubs.o")
 	start := time.Now()
-	if r := b.check("many.so"); len(r.Findings) != 2*probes {
-		t.Errorf("%d findings", len(r.Findings))
-	}
+	expect.Equal(t, 2*probes, len(b.check("many.so").Findings), "findings")
 	if took := time.Since(start); took > most {
 		t.Errorf("takes %v", took)
 	}
@@ -137,10 +120,11 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 `)
 		b.compile("default.o", "default.c")
 		b.compile("got.o", "default.c", "-fno-plt")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "lib.so", append(objects("default.o"), "-shared")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "lib.so", "default.o", "-shared")
 			for _, flags := range []string{"-Wl,-z,lazy", "-Wl,-z,now", "-Wl,-z,ibtplt", "-Wl,-z,pac-plt"} {
-				if _, err := tools.Try(b.machine.Tool("gcc"), "-B"+tools.Driver(b.T, l.Path), "-shared", "-Werror", flags, "-o", b.path("lib.so"), objects("default.o")[0]); err != nil {
+				in := tools.Command{Directory: b.directory}
+				if _, err := in.Try(b.machine.Tool("gcc"), "-B"+tools.Driver(b.T, l.Path), "-shared", "-Werror", flags, "-o", "lib.so", "default.o"); err != nil {
 					continue // an option of another linker, or of another machine
 				}
 				found := b.finds([]string{"live-call lib.so import app___imported"}, "lib.so")
@@ -151,7 +135,7 @@ int import(void) { __dtrace_probe_app___imported(); return 1; }
 			if b.machine == toolchains.PPC64 || b.machine == toolchains.PPC64LE {
 				return // whose instructions that load an address and call there are apart
 			}
-			b.link(l, "lib.so", append(objects("got.o"), "-shared")...)
+			b.link(l, "lib.so", "got.o", "-shared")
 			b.finds([]string{"live-call lib.so import app___imported"}, "lib.so")
 		})
 	})
@@ -163,9 +147,9 @@ func TestStubAddressInImages(t *testing.T) {
 		b.write("address.c", storedAddress)
 		b.compile("address.o", "address.c")
 		b.convert("stubs", "-o", "stubs.o", "address.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
-				b.link(l, "prog", append(objects("fire.o", "define.o", "address.o", "stubs.o"), mode)...)
+				b.link(l, "prog", "fire.o", "define.o", "address.o", "stubs.o", mode)
 				b.finds([]string{"stub-address prog  app___address"}, "--allow=unused-probe", "prog")
 			}
 		})
@@ -208,8 +192,8 @@ func TestUnanchoredSite(t *testing.T) {
 		b.run(b.machine.Tool("as"), "-o", "bare.o", "bare.s")
 		b.convert("bare.o")
 		b.finds([]string{"unanchored-site bare.o  app___start"}, "fire.o", "define.o", "bare.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "bare.o", "define.o")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "bare.o", "define.o")
 			b.finds([]string{"unanchored-site prog  app___start"}, "prog")
 		})
 	})
@@ -219,9 +203,7 @@ func TestUnanchoredSite(t *testing.T) {
 func (b *build) overwrite(name, address string, code []byte) {
 	b.Helper()
 	at, err := strconv.ParseUint(address, 0, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	f := disk.OpenELF(b, b.path(name))
 	data := disk.Read(b, b.path(name))
 	for _, p := range f.Progs {
@@ -236,8 +218,8 @@ func (b *build) overwrite(name, address string, code []byte) {
 func TestChangedSite(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "define.o")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o")
 			site := b.siteOf("prog", "app:::stop")
 			b.overwrite("prog", site, b.code().trap)
 			b.finds([]string{"unknown-site prog stop app___stop"}, "prog")
@@ -266,8 +248,8 @@ func TestDanglingRecord(t *testing.T) {
 		b.program()
 		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.relasdt_instances_set", "--remove-section=.relsdt_instances_set", "define.o", "broken.o")
 		b.finds([]string{"dangling-record broken.o  ", "unused-probe broken.o  app___stop"}, "fire.o", "broken.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "broken.o")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "broken.o")
 			b.finds([]string{"dangling-record prog  ", "unused-probe prog  app___stop"}, "prog")
 		})
 	})
@@ -279,16 +261,15 @@ func TestDuplicateRecord(t *testing.T) {
 		if b.machine == toolchains.PPC64 {
 			b.Skip("no symbol stands for code that assembly could name")
 		}
-		b.compile("fire.o", "fire.c")
-		b.compile("define.o", "define.c")
+		b.compiled()
 		if b.machine == toolchains.ARM && b.cc == toolchains.GCC { // no other object can name sites of Thumb
 			b.compile("define.o", "define.c", "-marm")
 		}
 		b.write("records.s", b.output(converter, "sites", "--asm", "define.o"))
 		b.run(b.machine.Tool("as"), "-o", "records.o", "records.s")
 		b.convert("fire.o", "define.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "define.o", "records.o")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "records.o")
 			b.finds([]string{"duplicate-record prog stop app___stop"}, "prog")
 		})
 	})
@@ -297,11 +278,11 @@ func TestDuplicateRecord(t *testing.T) {
 func TestNullProbe(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.program()
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			if b.machine == toolchains.LOONG64 && l.Family == "bfd" {
 				return // it fails an assertion over the C library's own undefined weak functions
 			}
-			b.link(l, "prog", append(objects("fire.o"), "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all")...)
+			b.link(l, "prog", "fire.o", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all")
 			for _, f := range b.check("prog").Findings {
 				if f.Rule != "undefined-probe" || !strings.Contains(f.Message, "null pointer") || f.Line == 0 {
 					b.Errorf("%+v", f)
@@ -323,12 +304,12 @@ func TestProbesOfImages(t *testing.T) {
 		b.write("three.c", threeArguments)
 		b.compile("three.o", "three.c")
 		b.convert("three.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "unused", objects("main.o", "define.o")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "unused", "main.o", "define.o")
 			b.finds([]string{"unused-probe unused  app___start"}, "unused")
 
 			// The one that stubs has made lost to the real one, but is still there.
-			b.link(l, "twice", objects("fire.o", "define.o", "stubs.o")...)
+			b.link(l, "twice", "fire.o", "define.o", "stubs.o")
 			rules := map[string]bool{}
 			for _, f := range b.check("twice").Findings {
 				rules[f.Rule] = true
@@ -337,7 +318,7 @@ func TestProbesOfImages(t *testing.T) {
 				b.Errorf("%v", rules)
 			}
 
-			b.link(l, "mismatch", objects("fire.o", "define.o", "three.o")...)
+			b.link(l, "mismatch", "fire.o", "define.o", "three.o")
 			b.fingerprints([]string{"argument-mismatch mismatch - app___start 1"}, "mismatch")
 		})
 	})
@@ -349,14 +330,14 @@ func TestMixedImages(t *testing.T) {
 		b.compile("relative.o", "define.c")
 		b.convert("--layout=relative", "relative.o")
 		b.run(toolchains.LLVM("llvm-objcopy"), "--set-section-flags=sdt_instances_set=alloc,readonly,data", "define.o", "flags.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			if l.Can(toolchains.Distances) {
-				b.link(l, "layouts", objects("fire.o", "relative.o")...)
+				b.link(l, "layouts", "fire.o", "relative.o")
 				b.finds([]string{"mixed-layout layouts  "}, "layouts")
 			}
 
 			// mold makes two sections of one name; other linkers merge them.
-			b.link(l, "flags", append(objects("fire.o", "flags.o"), "-no-pie")...)
+			b.link(l, "flags", "fire.o", "flags.o", "-no-pie")
 			want := []string{}
 			if l.Family == "mold" {
 				want = append(want, "mixed-flags flags  ")
@@ -400,11 +381,7 @@ void _start(long n) { SDT_PROBE1(kernel, , , hit, n); }
 func (b *build) brandFreeBSD(name string) {
 	b.Helper()
 	f, err := os.OpenFile(b.path(name), os.O_WRONLY, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI); err != nil {
-		b.Fatal(err)
-	}
+	expect.Value(f.WriteAt([]byte{byte(elf.ELFOSABI_FREEBSD)}, elf.EI_OSABI))(b)
 }

@@ -2,10 +2,8 @@ package check_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -107,12 +106,12 @@ func newBuild(t *testing.T, tc toolchain) *build {
 	return &build{t, tc, t.TempDir()}
 }
 
-// eachLinker runs a test with some linkers, in a directory of its own.
+// eachLinker runs a test with some linkers, one after the other in the directory.
 func (b *build) eachLinker(test func(b *build, l toolchains.Linker)) {
 	for _, l := range product.Some(b.Name(), b.machine.Newest(), 2) {
 		b.Run(l.Name, func(t *testing.T) {
 			tools.Need(t, l.Path)
-			test(&build{t, b.toolchain, t.TempDir()}, l)
+			test(&build{t, b.toolchain, b.directory}, l)
 		})
 	}
 }
@@ -148,11 +147,17 @@ func (b *build) convert(words ...string) {
 	b.run(append([]string{converter}, words...)...)
 }
 
+// compiled makes the objects of the program in testdata.
+func (b *build) compiled(flags ...string) {
+	b.Helper()
+	b.compile("fire.o", "fire.c", flags...)
+	b.compile("define.o", "define.c", flags...)
+}
+
 // program makes the converted objects of the program in testdata.
 func (b *build) program() {
 	b.Helper()
-	b.compile("fire.o", "fire.c")
-	b.compile("define.o", "define.c")
+	b.compiled()
 	b.convert("fire.o", "define.o")
 }
 
@@ -178,19 +183,9 @@ type report struct {
 // check runs sdtconvert check, whose exit status has to be right.
 func (b *build) check(words ...string) report {
 	b.Helper()
-	cmd := exec.Command(converter, append([]string{"check", "--format=json"}, words...)...)
-	cmd.Dir = b.directory
-	out, err := cmd.Output()
-	status := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		status = exit.ExitCode()
-	} else if err != nil {
-		b.Fatal(err)
-	}
+	ran := tools.Command{Directory: b.directory}.Result(b, converter, append([]string{"check", "--format=json"}, words...)...)
 	var r report
-	if err := json.Unmarshal(out, &r); err != nil {
-		b.Fatalf("check %s: %v\n%s", strings.Join(words, " "), err, out)
-	}
+	expect.OK(b, json.Unmarshal([]byte(ran.Stdout), &r))
 	isError := func(f finding) bool { return f.Severity == "error" }
 	want := 0
 	switch {
@@ -199,9 +194,7 @@ func (b *build) check(words ...string) report {
 	case slices.ContainsFunc(r.Findings, isError):
 		want = 1
 	}
-	if status != want {
-		b.Errorf("exit status %d, want %d: %s", status, want, out)
-	}
+	expect.Equal(b, want, ran.Status, "check %q: exit status, with %s", words, ran.Stdout)
 	return r
 }
 
@@ -209,10 +202,21 @@ func (b *build) check(words ...string) report {
 // sorted.
 func (b *build) finds(want []string, words ...string) []finding {
 	b.Helper()
+	return b.compare(want, func(f finding) string { return fmt.Sprintf("%s %s %s %s", f.Rule, f.File, f.Function, f.Probe) }, words...)
+}
+
+// fingerprints checks which findings there are, by what a baseline has of them.
+func (b *build) fingerprints(want []string, words ...string) {
+	b.Helper()
+	b.compare(want, func(f finding) string { return f.Fingerprint }, words...)
+}
+
+func (b *build) compare(want []string, text func(finding) string, words ...string) []finding {
+	b.Helper()
 	r := b.check(words...)
 	got := []string{}
 	for _, f := range r.Findings {
-		got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.File, f.Function, f.Probe))
+		got = append(got, text(f))
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" || len(r.Errors) > 0 {
@@ -221,17 +225,11 @@ func (b *build) finds(want []string, words ...string) []finding {
 	return r.Findings
 }
 
-// fingerprints checks which findings there are, by what a baseline has of them.
-func (b *build) fingerprints(want []string, words ...string) {
+// message checks that there is one finding, and a part of its message.
+func (b *build) message(found []finding, part string) {
 	b.Helper()
-	r := b.check(words...)
-	got := []string{}
-	for _, f := range r.Findings {
-		got = append(got, f.Fingerprint)
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" || len(r.Errors) > 0 {
-		b.Errorf("check %s: %s\n%v\n%+v", strings.Join(words, " "), diff, r.Errors, r.Findings)
+	if len(found) != 1 || !strings.Contains(found[0].Message, part) {
+		b.Errorf("want one finding with %q: %+v", part, found)
 	}
 }
 

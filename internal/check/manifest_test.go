@@ -16,8 +16,7 @@ func (b *build) manifest(name string, objects ...string) {
 // compared is the program in testdata, with its manifest.
 func (b *build) compared(flags ...string) {
 	b.Helper()
-	b.compile("fire.o", "fire.c", flags...)
-	b.compile("define.o", "define.c", flags...)
+	b.compiled(flags...)
 	b.manifest("m.json", "fire.o", "define.o")
 }
 
@@ -25,17 +24,16 @@ func TestAllReached(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compared()
 		b.clean("--manifest", "m.json", "fire.o", "define.o")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			all := objects("fire.o", "define.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			all := []string{"fire.o", "define.o"}
 			for _, mode := range []string{"-pie", "-static", "-shared"} {
 				b.link(l, "prog", append(all, mode)...)
-				b.clean("--manifest", manifest, "prog")
+				b.clean("--manifest", "m.json", "prog")
 			}
 			b.link(l, "all.o", append(all, "-r", "-nostdlib")...)
-			b.clean("--manifest", manifest, "all.o")
+			b.clean("--manifest", "m.json", "all.o")
 			b.run(b.machine.Tool("strip"), "prog")
-			if r := b.check("--manifest", manifest, "prog"); len(r.Errors) != 1 || !strings.Contains(r.Errors[0], "has no symbols") {
+			if r := b.check("--manifest", "m.json", "prog"); len(r.Errors) != 1 || !strings.Contains(r.Errors[0], "has no symbols") {
 				b.Errorf("%+v", r)
 			}
 		})
@@ -47,16 +45,15 @@ func TestAllReached(t *testing.T) {
 func TestDroppedFunction(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compared("-ffunction-sections")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", append(objects("fire.o", "define.o"), "-Wl,--gc-sections")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "-Wl,--gc-sections")
 			want := []string{}
 			if !b.defines("prog", "unused") {
 				want = append(want, "dropped-site fire.o unused app___start")
 			} else if l.Family == "lld" {
 				b.Error("lld keeps a dead function, so this test tests nothing")
 			}
-			for _, f := range b.finds(want, "--manifest", manifest, "prog") {
+			for _, f := range b.finds(want, "--manifest", "m.json", "prog") {
 				if f.Severity != "note" || f.Section != ".text.unused" || !strings.HasSuffix(f.Source, "/fire.c") || f.Line != 15 {
 					b.Errorf("%+v", f)
 				}
@@ -80,13 +77,12 @@ func (b *build) defines(name, symbol string) bool {
 func TestRemovedRecords(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.compared()
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", append(objects("fire.o", "define.o"), "-no-pie")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "-no-pie")
 			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=sdt_instances_set", "prog")
 			found := b.finds([]string{
 				"lost-site prog fire app___start", "lost-site prog main app___start", "lost-site prog stop app___stop", "lost-site prog unused app___start",
-			}, "--manifest", manifest, "--allow=unused-probe", "prog")
+			}, "--manifest", "m.json", "--allow=unused-probe", "prog")
 			for _, f := range found {
 				if f.Line == 0 || f.Address == "" {
 					b.Errorf("%+v", f)
@@ -102,10 +98,9 @@ func TestForgottenObject(t *testing.T) {
 		b.compared()
 		b.compile("define.o", "define.c")
 		b.convert("stubs", "-o", "stubs.o", "define.o")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "define.o", "stubs.o")...)
-			b.finds([]string{"live-call prog stop app___stop", "lost-site prog stop app___stop"}, "--manifest", manifest, "prog")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "stubs.o")
+			b.finds([]string{"live-call prog stop app___stop", "lost-site prog stop app___stop"}, "--manifest", "m.json", "prog")
 		})
 	})
 }
@@ -126,11 +121,10 @@ C int call`+n+`(int n) { return local(n) + `+n+`; }
 		b.write("main.c", "#include \"program.h\"\nC int call1(int);\nC int call3(int);\nint main(void) { return call1(1) + call3(3); }\n")
 		b.compile("main.o", "main.c")
 		b.manifest("m.json", "local1.o", "local2.o", "local3.o", "define.o")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			all := objects("main.o", "local1.o", "local2.o", "local3.o", "define.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			all := []string{"main.o", "local1.o", "local2.o", "local3.o", "define.o"}
 			b.link(l, "prog", all...)
-			b.clean("--manifest", manifest, "prog")
+			b.clean("--manifest", "m.json", "prog")
 			if l.Family == "lld" {
 				local := "local"
 				if b.cxx {
@@ -138,12 +132,12 @@ C int call`+n+`(int n) { return local(n) + `+n+`; }
 				}
 				b.link(l, "prog", append(all, "-Wl,--gc-sections")...)
 				b.finds([]string{"dropped-site define.o stop app___stop", "dropped-site local2.o " + local + " app___start"},
-					"--manifest", manifest, "--allow=unused-probe", "prog")
+					"--manifest", "m.json", "--allow=unused-probe", "prog")
 			}
 			// Identical functions are one afterwards, and their probes are the same.
 			if l.Name == "gold" || l.Family == "lld" {
 				b.link(l, "prog", append(all, "-Wl,--icf=all")...)
-				b.clean("--manifest", manifest, "--allow=duplicate-record", "prog")
+				b.clean("--manifest", "m.json", "--allow=duplicate-record", "prog")
 			}
 		})
 	})
@@ -171,20 +165,19 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 		b.run("cp", "one.o", "plain.o")
 		b.manifest("m.json", "one.o", "two.o", "define.o")
 		b.convert("stubs", "-o", "stubs.o", "plain.o")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("main.o", "one.o", "two.o", "define.o")...)
-			found := b.finds([]string{"dropped-site two.o _Z5twicei app___start"}, "--manifest", manifest, "prog")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "main.o", "one.o", "two.o", "define.o")
+			found := b.finds([]string{"dropped-site two.o _Z5twicei app___start"}, "--manifest", "m.json", "prog")
 			if len(found) == 1 && found[0].Message != "prog has another copy of its function" {
 				b.Errorf("%+v", found)
 			}
 			// The copy that is kept is of an object that was not converted.
-			b.link(l, "prog", objects("main.o", "plain.o", "two.o", "define.o", "stubs.o")...)
+			b.link(l, "prog", "main.o", "plain.o", "two.o", "define.o", "stubs.o")
 			b.finds([]string{
 				"dropped-site two.o _Z5twicei app___start", "live-call prog _Z5twicei app___start", "lost-site prog _Z5twicei app___start",
-			}, "--manifest", manifest, "--allow=duplicate-probe", "--allow=leftover-probe", "--allow=unused-probe", "prog")
+			}, "--manifest", "m.json", "--allow=duplicate-probe", "--allow=leftover-probe", "--allow=unused-probe", "prog")
 			// That copy has no probe, whose definition was made for the other.
-			b.link(l, "prog", objects("main.o", "none.o", "two.o", "stubs.o")...)
+			b.link(l, "prog", "main.o", "none.o", "two.o", "stubs.o")
 			for _, f := range b.finds([]string{"leftover-probe prog  app___start"}, "prog") {
 				if f.Severity != "note" {
 					b.Errorf("%+v", f)
@@ -197,18 +190,16 @@ inline int __attribute__((noinline)) twice(int n) { SDT_PROBE1(app, , , start, n
 // Objects that are converted in an archive have its name in the manifest.
 func TestManifestOfArchive(t *testing.T) {
 	eachToolchain(t, func(b *build) {
-		b.compile("fire.o", "fire.c")
-		b.compile("define.o", "define.c")
+		b.compiled()
 		b.run(b.machine.Tool("ar"), "rcs", "libdefine.a", "define.o")
 		b.convert("fire.o")
 		b.manifest("m.json", "fire.o", "libdefine.a")
 		b.clean("--manifest", "m.json", "fire.o", "libdefine.a")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "libdefine.a")...)
-			b.clean("--manifest", manifest, "prog")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "libdefine.a")
+			b.clean("--manifest", "m.json", "prog")
 			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=sdt_instances_set", "prog")
-			if r := b.check("--manifest", manifest, "prog"); len(r.Findings) < 4 {
+			if r := b.check("--manifest", "m.json", "prog"); len(r.Findings) < 4 {
 				b.Errorf("%+v", r)
 			}
 		})
@@ -221,12 +212,11 @@ func TestSeveralImages(t *testing.T) {
 		b.compared()
 		b.write("other.c", "int main(void) { return 1; }\n")
 		b.compile("other.o", "other.c")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "define.o")...)
-			b.link(l, "other", objects("other.o")...)
-			b.clean("--manifest", manifest, "prog", "other")
-			b.clean("--manifest", manifest, "other", "prog")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o")
+			b.link(l, "other", "other.o")
+			b.clean("--manifest", "m.json", "prog", "other")
+			b.clean("--manifest", "m.json", "other", "prog")
 		})
 	})
 }
@@ -235,8 +225,7 @@ func TestSeveralImages(t *testing.T) {
 // counts.
 func TestManifests(t *testing.T) {
 	b := newBuild(t, combinations[0])
-	b.compile("fire.o", "fire.c")
-	b.compile("define.o", "define.c")
+	b.compiled()
 	b.manifest("old.json", "define.o")
 	b.compile("define.o", "define.c", "-DSDT_DISABLE")
 	b.manifest("new.json", "define.o")

@@ -17,7 +17,7 @@ func (b *build) lostNotes(manifest string) {
 		dead, "missing-note silent fire app___start", "missing-note silent main app___start",
 		"missing-note silent stop app___stop", "missing-note silent unused app___start",
 	}
-	for _, f := range append(b.finds(lost, "--manifest", manifest, "silent"), b.finds(lost, "--require-notes", "silent")...) {
+	for _, f := range append(b.finds(lost, "--manifest", "m.json", "silent"), b.finds(lost, "--require-notes", "silent")...) {
 		if f.Line == 0 {
 			b.Errorf("%+v", f)
 		}
@@ -28,14 +28,13 @@ func (b *build) lostNotes(manifest string) {
 // argument more than its definition.
 func TestMixedNotes(t *testing.T) {
 	b := newBuild(t, combinations[0])
-	b.compile("fire.o", "fire.c")
-	b.compile("define.o", "define.c")
+	b.compiled()
 	b.write("three.c", threeArguments)
 	b.compile("three.o", "three.c", "-USDT_CALLS")
 	b.convert("--stapsdt", "define.o", "three.o")
 	b.convert("fire.o")
-	b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-		b.link(l, "prog", objects("fire.o", "define.o", "three.o")...)
+	b.eachLinker(func(b *build, l toolchains.Linker) {
+		b.link(l, "prog", "fire.o", "define.o", "three.o")
 		b.finds([]string{
 			"argument-mismatch prog three app___start",
 			"missing-note prog fire app___start", "missing-note prog main app___start", "missing-note prog unused app___start",

@@ -27,8 +27,8 @@ func TestNoteSites(t *testing.T) {
 		require := []string{"--require", "shop:::sold", "--require", "shop::*sell*:order-placed", "--require", "dead"}
 		b.clean(append(require, "sell.o", "main.o")...)
 		b.finds([]string{"missing-probe   shop:::so", "missing-probe   shop::dead:sold"}, "--require", "shop:::so", "--require", "shop::dead:sold", "sell.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			all := objects("sell.o", "main.o")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			all := []string{"sell.o", "main.o"}
 			for _, mode := range []string{"-pie", "-no-pie", "-static", "-shared"} {
 				b.link(l, "prog", append(all, mode)...)
 				b.clean(append(require, "--require=shop:prog::sold", "prog")...)
@@ -60,11 +60,11 @@ func keepsUnused(l toolchains.Linker, m *toolchains.Machine) bool {
 func TestNotesOfDroppedFunctions(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.sells("-ffunction-sections")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			if l.Family == "gold" {
 				return // which refuses notes of dropped functions
 			}
-			b.link(l, "prog", append(objects("sell.o", "main.o"), "-Wl,--gc-sections")...)
+			b.link(l, "prog", "sell.o", "main.o", "-Wl,--gc-sections")
 			b.clean("--require=shop:::sold", "prog")
 			want := []string{}
 			if !b.defines("prog", "dead") {
@@ -87,11 +87,11 @@ func TestNoteInOtherCode(t *testing.T) {
 			b.run(b.machine.Tool("as"), "-o", name+".o", name+".s")
 		}
 		b.compile("main.o", "main.c")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			if l.Family == "bfd" || l.Family == "gold" {
 				return // one keeps the section for its note, the other refuses the link
 			}
-			b.link(l, "prog", append(objects("main.o", "pad.o", "dead.o"), "-pie", "-Wl,--gc-sections")...)
+			b.link(l, "prog", "main.o", "pad.o", "dead.o", "-pie", "-Wl,--gc-sections")
 			want := []string{"unknown-site prog pad app:::sold"}
 			if b.machine.Relaxes { // whose assemblers have a symbol at each site, and so 0 is left
 				want = []string{}
@@ -105,8 +105,8 @@ func TestNoteInOtherCode(t *testing.T) {
 func TestBrokenNoteSites(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		b.sells()
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", append(objects("sell.o", "main.o"), "-no-pie")...)
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "sell.o", "main.o", "-no-pie")
 			at := b.siteOf("prog", "shop:::sold")
 			for _, code := range [][]byte{b.code().trap, b.code().call} {
 				b.overwrite("prog", at, code)
@@ -167,33 +167,32 @@ func TestManifestOfNotes(t *testing.T) {
 		b.checkNotes("m.json")
 		b.clean("--manifest", "m.json", "sell.o", "main.o")
 		b.compile("lost.o", "sell.c", "-I.", "-ffunction-sections", "-DNO_PROBES")
-		manifest := b.path("m.json")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("sell.o", "main.o")...)
-			b.clean("--manifest", manifest, "prog")
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "sell.o", "main.o")
+			b.clean("--manifest", "m.json", "prog")
 			if l.Family != "mold" { // -r fails an assertion there, of weak symbols that are hidden
-				b.link(l, "all.o", append(objects("sell.o", "main.o"), "-r", "-nostdlib")...)
-				b.clean("--manifest", manifest, "all.o")
+				b.link(l, "all.o", "sell.o", "main.o", "-r", "-nostdlib")
+				b.clean("--manifest", "m.json", "all.o")
 			}
 			if l.Family != "gold" {
-				b.link(l, "prog", append(objects("sell.o", "main.o"), "-Wl,--gc-sections")...)
+				b.link(l, "prog", "sell.o", "main.o", "-Wl,--gc-sections")
 				want := []string{}
 				if !b.defines("prog", "dead") {
 					want = append(want, "dropped-site sell.o dead shop___dead")
 				}
-				b.finds(want, "--manifest", manifest, "prog")
+				b.finds(want, "--manifest", "m.json", "prog")
 			}
-			b.link(l, "prog", objects("lost.o", "main.o")...)
-			for _, f := range b.finds([]string{"lost-site prog sell shop___sold"}, "--manifest", manifest, "prog") {
+			b.link(l, "prog", "lost.o", "main.o")
+			for _, f := range b.finds([]string{"lost-site prog sell shop___sold"}, "--manifest", "m.json", "prog") {
 				if !strings.HasPrefix(f.Message, "the call of sell.o at .text.sell+0x") || !strings.HasSuffix(f.Message, " has no note") ||
 					f.Function != "sell" || !strings.HasSuffix(f.Source, "/sell.c") || f.Line != 11 {
 					b.Errorf("%+v", f)
 				}
 			}
-			b.link(l, "prog", objects("sell.o", "main.o")...)
+			b.link(l, "prog", "sell.o", "main.o")
 			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog")
 			b.finds([]string{"lost-site prog dead shop___dead", "lost-site prog sell shop___order__placed", "lost-site prog sell shop___sold"},
-				"--manifest", manifest, "--allow=dead-guard", "prog")
+				"--manifest", "m.json", "--allow=dead-guard", "prog")
 		})
 	})
 }
@@ -226,8 +225,7 @@ func (b *build) checkNotes(name string) {
 // A site that has a record and a note is one, known by its record.
 func TestNotesOfRecords(t *testing.T) {
 	eachToolchain(t, func(b *build) {
-		b.compile("fire.o", "fire.c")
-		b.compile("define.o", "define.c")
+		b.compiled()
 		b.convert("--stapsdt", "fire.o", "define.o")
 		b.write("m.json", b.output(converter, "inspect", "--json", "fire.o", "define.o"))
 		if m := b.output("cat", "m.json"); strings.Contains(m, `"note"`) || strings.Count(m, `"noted": true`) != 4 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -95,12 +96,11 @@ func (r *recipe) passes(steps []string, why ...string) {
 // number of arguments, or its note is lost.
 func TestRecipes(t *testing.T) {
 	tools.Need(t, "cmake", "make", "cc")
-	page := disk.Read(t, tools.Root("docs", "check.md"))
-	r := &recipe{t, t.TempDir(), string(page)}
+	r := &recipe{t, t.TempDir(), string(disk.Read(t, tools.Root("docs", "check.md")))}
 	for _, name := range []string{"bin/sdtconvert", "libexec/ld"} {
 		path := filepath.Join(r.directory, name)
-		disk.Must(t, os.Mkdir(filepath.Dir(path), 0o777))
-		disk.Must(t, os.Symlink(converter, path))
+		expect.OK(t, os.Mkdir(filepath.Dir(path), 0o777))
+		expect.OK(t, os.Symlink(converter, path))
 	}
 	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
 	r.write("CMakeLists.txt", project)

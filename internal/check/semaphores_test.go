@@ -34,8 +34,8 @@ func (b *build) programs(names []string, flags []string, test func(b *build, l t
 	b.Helper()
 	b.write("main.c", "int main(void) { return 0; }\n")
 	b.compile("main.o", "main.c")
-	b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-		b.link(l, "prog", append(objects(append(names, "main.o")...), flags...)...)
+	b.eachLinker(func(b *build, l toolchains.Linker) {
+		b.link(l, "prog", append(append(names, "main.o"), flags...)...)
 		test(b, l)
 	})
 }
@@ -96,10 +96,7 @@ func TestSemaphorePlace(t *testing.T) {
 				b.write("fill.c", "__attribute__((section(\".data.rel.ro\"), used)) char *fill[4096] = { (char *)fill };\n")
 				b.compile("fill.o", "fill.c")
 				b.programs([]string{"one.o", "fill.o"}, []string{"-Wl,-z,relro,-z,now", "-pie"}, func(b *build, l toolchains.Linker) {
-					found := b.finds([]string{c.want + " prog  app:::hit"}, "--allow=early-semaphore", "prog")
-					if len(found) == 1 && !strings.Contains(found[0].Message, c.message) {
-						b.Errorf("%+v", found)
-					}
+					b.message(b.finds([]string{c.want + " prog  app:::hit"}, "--allow=early-semaphore", "prog"), c.message)
 				})
 			})
 		})
@@ -120,10 +117,7 @@ func TestSemaphoreMismatch(t *testing.T) {
 		})
 		b.theirs("one.o", "one", "-DSEMAPHORES=1")
 		b.theirs("two.o", "two", "-DSEMAPHORES=1", "-Dapp_hit_semaphore=other_semaphore")
-		found := b.finds([]string{"semaphore-mismatch two.o two app:::hit"}, "one.o", "two.o")
-		if len(found) == 1 && !strings.Contains(found[0].Message, "other_semaphore, and that of one at ") {
-			b.Errorf("%+v", found)
-		}
+		b.message(b.finds([]string{"semaphore-mismatch two.o two app:::hit"}, "one.o", "two.o"), "other_semaphore, and that of one at ")
 	})
 }
 
@@ -177,8 +171,7 @@ func (b *build) alone(probe, message string) {
 // none.
 func TestTests(t *testing.T) {
 	eachToolchain(t, func(b *build) {
-		b.compile("fire.o", "fire.c")
-		b.compile("define.o", "define.c")
+		b.compiled()
 		b.write("more.c", `
 #include "program.h"
 SDT_PROBE_DECLARE(app, , , start);
@@ -188,9 +181,9 @@ C int more(int n) { return SDT_PROBE_ENABLED(app, , , start) ? n : 0; }
 		b.compile("more.o", "more.c", "-DSDT_CALLS", "-DSDT_NO_SEMAPHORES")
 		b.convert("--stapsdt", "fire.o", "define.o")
 		b.clean("fire.o", "define.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
+		b.eachLinker(func(b *build, l toolchains.Linker) {
 			for _, mode := range []string{"-pie", "-no-pie", "-shared"} {
-				b.link(l, "prog", append(objects("fire.o", "define.o"), mode)...)
+				b.link(l, "prog", "fire.o", "define.o", mode)
 				b.clean("prog")
 				b.run(b.machine.Tool("strip"), "prog")
 				b.clean("--allow=unanchored-site", "prog")
@@ -198,17 +191,14 @@ C int more(int n) { return SDT_PROBE_ENABLED(app, , , start) ? n : 0; }
 			if !l.Can(toolchains.GroupsWithR) {
 				return
 			}
-			b.link(l, "all.o", append(objects("fire.o", "define.o"), "-r", "-nostdlib")...)
+			b.link(l, "all.o", "fire.o", "define.o", "-r", "-nostdlib")
 			b.clean("all.o")
 		})
 		b.convert("more.o")
 		b.finds([]string{"dead-guard more.o more app___start"}, "--allow=mixed-flags", "fire.o", "define.o", "more.o")
-		b.linked(func(b *build, l toolchains.Linker, objects func(...string) []string) {
-			b.link(l, "prog", objects("fire.o", "define.o", "more.o")...)
-			found := b.finds([]string{"dead-guard prog more app___start"}, "prog")
-			if len(found) == 1 && !strings.Contains(found[0].Message, "never true, and the notes of the probe name app_start_semaphore;") {
-				b.Errorf("%+v", found)
-			}
+		b.eachLinker(func(b *build, l toolchains.Linker) {
+			b.link(l, "prog", "fire.o", "define.o", "more.o")
+			b.message(b.finds([]string{"dead-guard prog more app___start"}, "prog"), "never true, and the notes of the probe name app_start_semaphore;")
 		})
 	})
 }

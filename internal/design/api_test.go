@@ -13,7 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // compiled imports packages as the compiler has left them.
@@ -38,11 +38,7 @@ func TestNoPublicSignatureNamesAnInternalType(t *testing.T) {
 			continue
 		}
 		public++
-		checked, err := im.Import(p.ImportPath)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range hiddenTypes(checked) {
+		for _, found := range hiddenTypes(expect.Value(im.Import(p.ImportPath))(t)) {
 			t.Errorf("%s: %s", p.ImportPath, found)
 		}
 	}
@@ -82,23 +78,15 @@ func G(Generic[[]filetype.Type])                {}
 func Unexported() hidden                        { panic(0) }
 `
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := (&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(parser.ParseFile(fset, "p.go", source, 0))(t)
+	p := expect.Value((&types.Config{Importer: compiled(t)}).Check("p", fset, []*ast.File{file}, nil))(t)
 	const named = " names sdtconvert/internal/filetype.Type"
 	want := []string{
 		"Alias" + named, "C" + named, "Embedded.Type" + named, "F" + named, "Face.M" + named,
 		"Fields.A" + named, "Fields.B" + named, "G" + named, "Generic" + named,
 		"Inherits.F" + named, "Inherits.Promoted" + named, "Right.M" + named, "Unexported names p.hidden", "V" + named,
 	}
-	if diff := cmp.Diff(want, hiddenTypes(p)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, hiddenTypes(p))
 }
 
 // hiddenTypes lists what of a package's exported API names a type that those who

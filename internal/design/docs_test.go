@@ -4,11 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // pages returns the documents in Markdown, by their paths from the module's directory.
@@ -16,10 +16,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/results/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root(), pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := expect.Value(filepath.Glob(filepath.Join(root(), pattern)))(t)
 		all = append(all, found...)
 	}
 	if len(all) < 15 {
@@ -52,11 +49,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
 		text := disk.Read(t, page)
-		directory, err := filepath.Rel(root(), filepath.Dir(page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range named(string(text), directory) {
+		for _, path := range named(string(text), expect.Value(filepath.Rel(root(), filepath.Dir(page)))(t)) {
 			count++
 			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {
 				t.Errorf("%s: %v", page, err)
@@ -68,20 +61,10 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-func TestNamesAreFound(t *testing.T) {
-	const text = "`internal/a/b.go`, `internal/c/...`, `testdata/x`, `arch`, `cmd/...`, `scripts/bench --quick`,\n" +
-		"[one](d.md), [two](../e.md#part), [three](https://example.org/f), [four](#part)"
-	want := []string{"internal/a/b.go", "internal/c", "arch", "cmd", "docs/d.md", "e.md"}
-	if got := named(text, "docs"); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
 func TestPackagesAreDescribed(t *testing.T) {
-	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
-	_, table, _ := strings.Cut(string(text), "\n## Packages\n")
+	_, table, _ := strings.Cut(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))), "\n## Packages\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	described := map[string]bool{}
 	for line := range strings.Lines(table) {

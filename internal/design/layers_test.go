@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // layers are the rows of a table, the uppermost first: patterns of packages as
@@ -92,8 +91,7 @@ func (l layers) check(packages []pkg) (wrong []string) {
 }
 
 func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
-	text := disk.Read(t, filepath.Join(root(), "docs", "design.md"))
-	table := readLayers(string(text))
+	table := readLayers(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))))
 	if len(table) < 5 {
 		t.Fatalf("got a table of %d rows", len(table))
 	}
@@ -127,9 +125,7 @@ func TestImportsOfHigherLayersAreFound(t *testing.T) {
 		"c is not in the table",
 		"gone is in the table, and there is no such package",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // The command has flags and prints. What knows ELF is below it.

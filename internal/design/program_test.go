@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -25,9 +25,7 @@ func outside(t *testing.T) string {
 	copyFile(t, filepath.Join("testdata", "program", "main.go"), filepath.Join(dir, "main.go"))
 	copyFile(t, filepath.Join(root(), "go.sum"), filepath.Join(dir, "go.sum"))
 	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root())
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, filepath.Join(dir, "go.mod"), mod)
 	program := filepath.Join(dir, "program")
 	cmd := exec.Command("go", "build", "-o", program, ".")
 	cmd.Dir = dir
@@ -40,13 +38,7 @@ func outside(t *testing.T) string {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, to, disk.Read(t, from))
 }
 
 // sdtconvert builds the command.
@@ -91,9 +83,7 @@ func TestProgramOfAnotherModule(t *testing.T) {
 			} else if ourErr != nil {
 				t.Fatal(ourErr)
 			}
-			if diff := cmp.Diff(sites(t, listed), printed); diff != "" {
-				t.Errorf("sites: %s", diff)
-			}
+			expect.Equal(t, sites(t, listed), printed, "sites")
 			converted, err := os.ReadFile(theirs)
 			if (err == nil) != (c.outcome == "converted") || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
@@ -101,10 +91,7 @@ func TestProgramOfAnotherModule(t *testing.T) {
 			if c.outcome != "converted" {
 				return
 			}
-			want, err := os.ReadFile(ours)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := disk.Read(t, ours)
 			if !bytes.Equal(converted, want) {
 				t.Error("the object differs from that of sdtconvert")
 			}
@@ -123,9 +110,7 @@ func checkRefusals(t *testing.T, got, want string) {
 		t.Error("got no reason")
 	}
 	for line := range strings.Lines(got) {
-		if !strings.Contains(want, strings.TrimSpace(line)) {
-			t.Errorf("got %q, and of sdtconvert %q", line, want)
-		}
+		expect.Contains(t, want, strings.TrimSpace(line))
 	}
 }
 
@@ -152,9 +137,7 @@ func sites(t *testing.T, listed string) string {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(listed), &manifest); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(listed), &manifest))
 	var b strings.Builder
 	for _, o := range manifest.Objects {
 		for _, s := range o.Sites {

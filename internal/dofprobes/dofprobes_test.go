@@ -3,15 +3,13 @@ package dofprobes
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 )
 
@@ -46,9 +44,7 @@ func sample(t testing.TB, r dof.Relocation, addr uint64) []byte {
 		}},
 		{Name: "bank_", Probes: []dof.Probe{{Name: "paid", Functions: []dof.Function{{Name: "pay", Symbol: "pay", Enabled: []uint32{5}}}}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, f := range fixups {
 		to := map[string]uint64{"place": 0x1000, "$dtrace1.replace": 0x2000, "pay": 0x3000}[f.Symbol]
 		if r == dof.Relative {
@@ -77,12 +73,8 @@ func TestRead(t *testing.T) {
 		data := append(first, make([]byte, -len(first)&7)...)
 		data = append(data, sample(t, r, addr+uint64(len(data)))...)
 		got, _, err := readAll(fake{addr: addr, data: data}, addr, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(append(want, want...), got); diff != "" {
-			t.Error(diff)
-		}
+		expect.OK(t, err)
+		expect.Equal(t, append(want, want...), got)
 	}
 }
 
@@ -102,9 +94,7 @@ func TestFaults(t *testing.T) {
 	} {
 		data := damage(append([]byte(nil), whole...))
 		_, _, err := readAll(fake{data: data}, 0, data)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Error(t, err, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,9 +25,7 @@ func productTables(t *testing.T) map[string][][]string {
 		if os.IsNotExist(err) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		all[directory] = lines
 	}
 	return all
@@ -67,10 +66,7 @@ func sumUp(t *testing.T, tables map[string][][]string) string {
 		sum := make([]int, len(product.Columns))
 		for _, line := range tables[directory] {
 			for i := 2; i < len(line); i++ {
-				n, err := strconv.Atoi(line[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := expect.Value(strconv.Atoi(line[i]))(t)
 				sum[i] += n
 				total[i] += n
 			}
@@ -89,14 +85,10 @@ func summary(name string, products int, sum []int) string {
 // TestProductsAreOfTests: the test of each line of a table is there.
 func TestProductsAreOfTests(t *testing.T) {
 	for directory, lines := range productTables(t) {
-		files, err := filepath.Glob(tools.Root(directory, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := expect.Value(filepath.Glob(tools.Root(directory, "*_test.go")))(t)
 		var source strings.Builder
 		for _, file := range files {
-			text := disk.Read(t, file)
-			source.Write(text)
+			source.Write(disk.Read(t, file))
 		}
 		for _, line := range lines {
 			name := regexp.MustCompile(`^\w+`).FindString(line[0])

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -26,9 +27,7 @@ func tested(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return all
 }
 
@@ -44,9 +43,7 @@ func TestMapIsComplete(t *testing.T) {
 			continue
 		}
 		for _, match := range directory.FindAllStringSubmatch(cells[1], -1) {
-			if _, err := os.Stat(tools.Root(match[1])); err != nil {
-				t.Error(err)
-			}
+			expect.Value(os.Stat(tools.Root(match[1])))(t)
 			delete(left, match[1])
 		}
 	}

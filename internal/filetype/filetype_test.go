@@ -1,12 +1,10 @@
 package filetype
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
-	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestRecognise(t *testing.T) {
@@ -40,33 +38,6 @@ func TestRecognise(t *testing.T) {
 		{"zeros", "\x00\x00\x00\x00", Unknown},
 		{"an archive's magic cut off", "!<arch>", Text},
 	} {
-		if got := Recognise([]byte(c.head)); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
-	}
-}
-
-func TestRecogniseCommittedFiles(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(objects.Directory(), "*"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no files: %v", err)
-	}
-	seen := map[Type]bool{}
-	for _, path := range paths {
-		data := disk.Read(t, path)
-		want := Text
-		switch {
-		case strings.HasSuffix(path, "-bitcode.o"):
-			want = Bitcode
-		case strings.HasSuffix(path, ".o"):
-			want = ELF
-		}
-		if got := Recognise(data[:min(len(data), HeadSize)]); got != want {
-			t.Errorf("%s: got %d, want %d", path, got, want)
-		}
-		seen[want] = true
-	}
-	if len(seen) != 3 {
-		t.Errorf("only %d types are among the files", len(seen))
+		expect.Equal(t, c.want, Recognise([]byte(c.head)), "%s", c.name)
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"testing"
 
 	"sdtconvert/internal/archive"
-	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -32,11 +31,7 @@ func contents(t testing.TB, src *input.Source) []byte {
 // openArchive opens an archive of these bytes.
 func openArchive(t testing.TB, data []byte) *input.Archive {
 	t.Helper()
-	a, err := open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return expect.Value(open(t, write(t, filepath.Join(t.TempDir(), "lib.a"), data)).Archive(input.Options{}))(t)
 }
 
 // ofSizes makes members of these sizes, each with bytes of its own.
@@ -63,9 +58,7 @@ func TestEachGoesThroughAFileOrItsMembers(t *testing.T) {
 			if src.Member == nil {
 				name = path
 			}
-			if src.Name != name {
-				t.Errorf("%s is called %s", name, src.Name)
-			}
+			expect.Equal(t, name, src.Name)
 			got = append(got, named(src.Name, contents(t, src)))
 			return nil
 		})
@@ -146,16 +139,12 @@ func TestMembersAreLent(t *testing.T) {
 		if err := src.Load(); err != nil {
 			return err
 		}
-		if src.Memory() != src.Size {
-			t.Errorf("%s has %d bytes of its own", src.Name, src.Memory())
-		}
+		expect.Equal(t, src.Size, src.Memory(), "%s: bytes of its own", src.Name)
 		loaded = append(loaded, src.Slice(0, src.Size))
 		again = append(again, src.Again())
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, f := range files {
 		if !bytes.Equal(loaded[i], f.Data) {
 			t.Fatalf("%s was loaded, and has other bytes by now", f.Name)
@@ -200,8 +189,7 @@ func TestCutOffArchives(t *testing.T) {
 		}
 	}
 	// And one that is cut off while it is open.
-	data := archives.Regular(ofSizes(20<<10, 100, 100)...)
-	path := write(t, filepath.Join(t.TempDir(), "lib.a"), data)
+	path := write(t, filepath.Join(t.TempDir(), "lib.a"), archives.Regular(ofSizes(20<<10, 100, 100)...))
 	err := input.Each(path, input.Options{}, func(*input.Source) error { return os.Truncate(path, 10<<10) })
 	if err == nil {
 		t.Error("an archive that is cut off is accepted")
@@ -212,7 +200,7 @@ func TestCutOffArchives(t *testing.T) {
 func thinDirectory(t *testing.T, archive []byte, files ...objects.File) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "directory")
-	disk.Must(t, os.Mkdir(directory, 0o777))
+	expect.OK(t, os.Mkdir(directory, 0o777))
 	for _, f := range files {
 		write(t, filepath.Join(directory, f.Name), f.Data)
 	}
@@ -235,9 +223,7 @@ func each(t *testing.T, path string, o input.Options) (got []string) {
 		got = append(got, strings.ReplaceAll(text, filepath.Dir(path)+string(filepath.Separator), ""))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return got
 }
 
@@ -261,7 +247,7 @@ func TestThinArchivesStayInTheirDirectory(t *testing.T) {
 	outside := named("../outside.txt", []byte("two"))
 	link := named("link.txt", []byte("two"))
 	path := thinDirectory(t, archives.Thin(a, outside, link), a, outside)
-	disk.Must(t, os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)))
+	expect.OK(t, os.Symlink("../outside.txt", filepath.Join(filepath.Dir(path), link.Name)))
 	got := each(t, path, input.Options{})
 	for i, name := range map[int]string{1: outside.Name, 2: link.Name} {
 		if !strings.HasPrefix(got[i], "thin.a("+name+"): "+archive.ErrOutside.Error()) || !strings.HasSuffix(got[i], "; --follow-thin takes it") {
@@ -285,25 +271,6 @@ func TestThinArchivesNameMembersOfOthers(t *testing.T) {
 	got := each(t, path, input.Options{})
 	wantLines(t, got[:3], "thin.a(inner.a(x.txt)): one", "thin.a(inner.a(y.txt)): three", "thin.a(inner.a(x.txt)): one")
 	for i, want := range map[int]string{3: "no member can begin there", 4: "thin.a(other.a): is a thin archive within a thin archive", 5: "open gone.a: no such file"} {
-		if !strings.Contains(got[i], want) {
-			t.Errorf("got %s, want %s", got[i], want)
-		}
-	}
-}
-
-func TestTypesAreKnownByTheFirstBytes(t *testing.T) {
-	directory := t.TempDir()
-	for want, data := range map[filetype.Type][]byte{
-		filetype.ELF: objects.Read(t, "calls.amd64-gcc12-O2.o"), filetype.Empty: nil, filetype.Text: []byte("int main;\n"),
-		filetype.Archive: archives.Regular(), filetype.ThinArchive: archives.Thin(),
-	} {
-		src := open(t, write(t, filepath.Join(directory, "file"), data)).Source()
-		got, err := src.Type()
-		if err != nil || got != want {
-			t.Errorf("%v is taken for %v: %v", want, got, err)
-		}
-		if is, err := src.IsArchive(); err != nil || is != (want == filetype.Archive || want == filetype.ThinArchive) {
-			t.Errorf("%v: is an archive is %v: %v", want, is, err)
-		}
+		expect.Contains(t, got[i], want)
 	}
 }

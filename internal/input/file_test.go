@@ -13,6 +13,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // sizes are around the bounds of what is read at once.
@@ -35,10 +36,7 @@ func write(t testing.TB, path string, data []byte) string {
 
 func open(t testing.TB, path string) *input.File {
 	t.Helper()
-	f, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(input.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -71,23 +69,13 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 	for _, size := range sizes {
 		data := numbered(size)
 		f := open(t, write(t, path, data))
-		if f.Size() != int64(size) {
-			t.Errorf("%d bytes are %d", size, f.Size())
-		}
-		if small := size <= 16<<10; f.Loaded() != small {
-			t.Errorf("%d bytes: loaded is %v", size, f.Loaded())
-		}
+		expect.Equal(t, int64(size), f.Size(), "%d bytes", size)
+		expect.Equal(t, size <= 16<<10, f.Loaded(), "%d bytes: loaded", size)
 		checkRead(t, f, data)
-		if err := f.Load(); err != nil {
-			t.Fatal(err)
-		}
-		if f.Loaded() != (size <= input.LoadMax) {
-			t.Errorf("%d bytes: loaded is %v after Load", size, f.Loaded())
-		}
+		expect.OK(t, f.Load())
+		expect.Equal(t, size <= input.LoadMax, f.Loaded(), "%d bytes: loaded after Load", size)
 		checkRead(t, f, data)
-		if err := f.Unchanged(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, f.Unchanged())
 	}
 }
 
@@ -153,9 +141,7 @@ func TestFileServesSeveralGoroutines(t *testing.T) {
 			}
 		})
 	}
-	if err := f.Load(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, f.Load())
 	wg.Wait()
 }
 
@@ -164,9 +150,7 @@ func TestClosedFile(t *testing.T) {
 	f := open(t, write(t, filepath.Join(t.TempDir(), "file"), data))
 	head := f.Slice(0, 100)
 	for range 2 {
-		if err := f.CloseFile(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.CloseFile())
 	}
 	b := make([]byte, 100)
 	if _, err := f.ReadAt(b, 0); err != nil || !bytes.Equal(b, data[:100]) || !bytes.Equal(head, data[:100]) {
@@ -184,9 +168,7 @@ func TestClosedFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.Close())
 	}
 	if _, err := f.ReadAt(b, 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v", err)
@@ -199,17 +181,17 @@ func TestClosedFile(t *testing.T) {
 // changes are what may happen to a file that is open.
 var changes = map[string]func(t *testing.T, path string){
 	"shorter": func(t *testing.T, path string) {
-		disk.Must(t, os.Truncate(path, 100<<10))
+		expect.OK(t, os.Truncate(path, 100<<10))
 	},
 	"longer": func(t *testing.T, path string) {
-		disk.Must(t, os.Truncate(path, 300<<10))
+		expect.OK(t, os.Truncate(path, 300<<10))
 	},
 	"another": func(t *testing.T, path string) {
 		write(t, path+".new", numbered(200<<10))
-		disk.Must(t, os.Rename(path+".new", path))
+		expect.OK(t, os.Rename(path+".new", path))
 	},
 	"of another time": func(t *testing.T, path string) {
-		disk.Must(t, os.Chtimes(path, time.Time{}, time.Unix(1_000_000_000, 1)))
+		expect.OK(t, os.Chtimes(path, time.Time{}, time.Unix(1_000_000_000, 1)))
 	},
 }
 
@@ -218,9 +200,7 @@ func TestChangedFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "file"), numbered(200<<10))
 			f := open(t, path)
-			if err := f.Unchanged(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, f.Unchanged())
 			change(t, path)
 			err := f.Unchanged()
 			if want := "convert " + path + ": " + input.ErrChanged.Error(); !errors.Is(err, input.ErrChanged) || err.Error() != want {
@@ -230,7 +210,7 @@ func TestChangedFile(t *testing.T) {
 	}
 	path := write(t, filepath.Join(t.TempDir(), "file"), numbered(100))
 	f := open(t, path)
-	disk.Must(t, os.Remove(path))
+	expect.OK(t, os.Remove(path))
 	if err := f.Unchanged(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

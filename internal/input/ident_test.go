@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -16,10 +17,7 @@ func ident(t *testing.T, data []byte) (input.Target, elf.Type, bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	disk.Write(t, path, data)
-	f, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(input.Open(path))(t)
 	defer f.Close()
 	return f.Source().Ident()
 }

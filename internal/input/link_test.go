@@ -3,12 +3,11 @@ package input_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/archives"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -41,9 +40,7 @@ func TestLinkIsForOneMachine(t *testing.T) {
 		t.Fatalf("got %q", errs)
 	}
 	for i, want := range wants {
-		if !strings.Contains(errs[i], want) {
-			t.Errorf("got %s, want %s", errs[i], want)
-		}
+		expect.Contains(t, errs[i], want)
 	}
 }
 
@@ -55,23 +52,17 @@ func TestDistinct(t *testing.T) {
 		write(t, at(name), []byte(name))
 	}
 	for link, to := range map[string]string{"c": "a", "d": "c", "e": "none", "sub": "."} {
-		disk.Must(t, os.Symlink(to, at(link)))
+		expect.OK(t, os.Symlink(to, at(link)))
 	}
-	disk.Must(t, os.Link(at("a"), at("hard")))
-	disk.Must(t, os.MkdirAll(at("other/sub"), 0o777))
+	expect.OK(t, os.Link(at("a"), at("hard")))
+	expect.OK(t, os.MkdirAll(at("other/sub"), 0o777))
 	write(t, at("other/a"), []byte("another"))
-	disk.Must(t, os.Symlink("other/sub", at("link")))
+	expect.OK(t, os.Symlink("other/sub", at("link")))
 	behind := directory + "/link/../a" // which is other/a
 	given := []string{behind, at("other/a"), at("a"), at("b"), at("./a"), at("c"), at("d"), at("sub/b"), at("hard"), at("e"), at("e"), at("gone/x"), at("gone/x")}
 	want := []string{behind, at("a"), at("b"), at("hard"), at("e"), at("gone/x")}
-	got, err := input.Distinct(given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantLines(t, got, want...)
+	wantLines(t, expect.Value(input.Distinct(given))(t), want...)
 	for other, same := range map[string]bool{"a": true, "c": true, "sub/a": true, "b": false, "hard": false, "gone": false} {
-		if is, err := input.SamePath(at("a"), at(other)); err != nil || is != same {
-			t.Errorf("a and %s: %v, %v", other, is, err)
-		}
+		expect.Equal(t, same, expect.Value(input.SamePath(at("a"), at(other)))(t), "a and %s", other)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 var (
@@ -49,9 +50,7 @@ func TestChoice(t *testing.T) {
 		ln, inputs := reading(test.words)
 		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc}
 		chosen, errs := choose(c, inputs)
-		if got := pathsOf(chosen.convert); got != test.convert {
-			t.Errorf("%s %s: converts %q, want %q", test.linker, test.words, got, test.convert)
-		}
+		expect.Equal(t, test.convert, pathsOf(chosen.convert), "%s %s: converts", test.linker, test.words)
 		if got := pathsOf(chosen.late); got != test.late || chosen.by != test.by {
 			t.Errorf("%s %s: generates %q by %d, want %q by %d", test.linker, test.words, got, chosen.by, test.late, test.by)
 		}

@@ -10,21 +10,18 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestRealLinker(t *testing.T) {
 	t.Chdir(t.TempDir())
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := expect.Value(os.Executable())(t)
 	for _, name := range []string{"bin/ld", "bin/ld.lld", "gcc/ld", "bin/plain"} {
-		disk.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
-		disk.Must(t, os.WriteFile(name, nil, 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		expect.OK(t, os.WriteFile(name, nil, 0o777))
 	}
-	disk.Must(t, os.Mkdir("wrap", 0o777))
-	disk.Must(t, os.Symlink(own, "wrap/ld"))
+	expect.OK(t, os.Mkdir("wrap", 0o777))
+	expect.OK(t, os.Symlink(own, "wrap/ld"))
 	for _, test := range []struct {
 		flag, name, environ string
 		want, err           string

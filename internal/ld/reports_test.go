@@ -16,7 +16,7 @@ import (
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/replace"
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestDropPrerequisite(t *testing.T) {
@@ -37,17 +37,11 @@ func TestDropPrerequisite(t *testing.T) {
 			d := newPrerequisiteDropper(&out, "/t/s.o")
 			for text := in; text != ""; {
 				n := min(size, len(text))
-				if _, err := io.WriteString(d, text[:n]); err != nil {
-					t.Fatal(err)
-				}
+				expect.Value(io.WriteString(d, text[:n]))(t)
 				text = text[n:]
 			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if out.String() != want {
-				t.Errorf("%q in pieces of %d: %q, want %q", in, size, out.String(), want)
-			}
+			expect.OK(t, d.Close())
+			expect.Equal(t, want, out.String(), "%q in pieces of %d", in, size)
 		}
 	}
 }
@@ -74,22 +68,16 @@ func TestRewrite(t *testing.T) {
 		{"across rule", strings.Repeat("x", maxHeld-3) + " /tmp/x1/stubs.o y", strings.Repeat("x", maxHeld-3) + " y", true},
 	} {
 		file := filepath.Join(t.TempDir(), "report")
-		disk.Must(t, os.WriteFile(file, []byte(c.text), 0o640))
+		expect.OK(t, os.WriteFile(file, []byte(c.text), 0o640))
 		before, _ := os.Stat(file)
-		if err := preparedFor().rewrite(&replace.Writer{}, file, c.makefile); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, preparedFor().rewrite(&replace.Writer{}, file, c.makefile))
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %.300q, want %.300q, %v", c.name, got, c.want, err)
 		}
 		after, _ := os.Stat(file)
-		if after.Mode() != before.Mode() {
-			t.Errorf("%s: mode %v, want %v", c.name, after.Mode(), before.Mode())
-		}
-		if same := os.SameFile(before, after); same != (c.text == c.want) {
-			t.Errorf("%s: is the same file: %v", c.name, same)
-		}
+		expect.Equal(t, before.Mode(), after.Mode(), "%s: mode", c.name)
+		expect.Equal(t, c.text == c.want, os.SameFile(before, after), "%s: is the same file", c.name)
 	}
 }
 
@@ -97,24 +85,17 @@ func TestRewrite(t *testing.T) {
 func TestMemoryOfRewrite(t *testing.T) {
 	const size = 64 << 20
 	file := filepath.Join(t.TempDir(), "out.map")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(os.Create(file))(t)
 	w, lines := bufio.NewWriter(f), 0
 	for n := 0; n < size; lines++ {
 		was, _ := w.WriteString(" .text          0x0000000000401000       0x12 /tmp/x1/w/a.o\n")
 		n += was
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Flush())
 	f.Close()
 	for _, makefile := range []bool{false, true} {
 		if peak := peakHeap(func() {
-			if err := preparedFor().rewrite(&replace.Writer{}, file, makefile); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, preparedFor().rewrite(&replace.Writer{}, file, makefile))
 		}); peak > 16<<20 {
 			t.Errorf("%d MB of memory for a report of %d MB", peak>>20, size>>20)
 		}

@@ -16,6 +16,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -104,10 +105,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 		if err != nil || out == nil {
 			continue
 		}
-		converted, err := objects.Assemble(out, file.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		converted := expect.Value(objects.Assemble(out, file.Data))(t)
 		count++
 		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
 			path := filepath.Join(dir, name)
@@ -174,7 +172,7 @@ func TestScannedOnce(t *testing.T) {
 func TestLibraryOfMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(name, object string) {
-		disk.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(name), 0o777))
 		disk.Write(t, name, objects.Read(t, object))
 	}
 	write("arm/libx.a", "calls.arm64-gcc12-O2.o")
@@ -189,8 +187,6 @@ func TestLibraryOfMachine(t *testing.T) {
 		"arm.o -Lintel -lx":         "intel/libx.a", // the linker is to complain
 	} {
 		files := findFiles(line.Parse(strings.Fields(words), line.GNURules)).files
-		if got := files[len(files)-1].path; got != want {
-			t.Errorf("%s: takes %s, want %s", words, got, want)
-		}
+		expect.Equal(t, want, files[len(files)-1].path, "%s: takes", words)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -17,19 +18,13 @@ import (
 // that it gets. T stands for the temporary directory, and W for the current one.
 func scriptSeen(t *testing.T, linker, script string, args ...string) string {
 	t.Helper()
-	temp, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	directory, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	temp := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
+	directory := expect.Value(os.Getwd())(t)
 	disk.Write(t, "the.ld", script)
 	show := "#!/bin/sh\nfor word; do case $word in\n*/scripts/*) sed -e 's|" + temp + "/sdtconvert-ld-[0-9]*|T|g' -e 's|" + directory + "|/W|g' \"$word\" ;;\nesac; done\n"
-	disk.Must(t, os.WriteFile(linker, []byte(show), 0o777))
+	expect.OK(t, os.WriteFile(linker, []byte(show), 0o777))
 	out := &bytes.Buffer{}
-	_, err = Run((&signals{}).process(temp, out), options("./"+linker), "ld", args)
+	_, err := Run((&signals{}).process(temp, out), options("./"+linker), "ld", args)
 	if err != nil {
 		return err.Error()
 	}
@@ -45,7 +40,7 @@ func TestCopiedScripts(t *testing.T) {
 	for name, data := range map[string][]byte{"a.o": probes, "sub/a.o": probes, "sub/x.o": plain, "x.o": plain} {
 		disk.Write(t, name, data)
 	}
-	disk.Must(t, os.Symlink("../the.ld", "sub/in.ld"))
+	expect.OK(t, os.Symlink("../the.ld", "sub/in.ld"))
 	const flag = "-shared a.o sub/a.o sub/x.o -T the.ld"
 	for _, c := range []struct{ linker, line, script, want string }{
 		{"ld.bfd", "x.o the.ld", "/* sub/a.o */ INPUT( sub/a.o ,\tx.o )\n", "/* sub/a.o */ INPUT( \"T/0/./sub/a.o\" ,\t\"./x.o\" )\n"},
@@ -67,8 +62,6 @@ func TestCopiedScripts(t *testing.T) {
 	} {
 
 		got := scriptSeen(t, c.linker, c.script, strings.Fields(c.line)...)
-		if got != c.want {
-			t.Errorf("%s %s: %s\nis %s\nwant %s", c.linker, c.line, c.script, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s %s: %s\nis", c.linker, c.line, c.script)
 	}
 }

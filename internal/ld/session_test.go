@@ -4,8 +4,6 @@ package ld
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +15,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
-	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/patch"
 )
 
@@ -44,22 +42,13 @@ func TestSignalWithoutLinker(t *testing.T) {
 	temp := t.TempDir()
 	sent := &signals{}
 	s := newSession(sent.process(temp, nil))
-	file, err := s.write("file", []byte("text"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.makePlaces([]string{"a/b.o"}); err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(s.write("file", []byte("text")))(t)
+	expect.Value(s.makePlaces([]string{"a/b.o"}))(t)
 	to := <-sent.to
 	to <- syscall.SIGPIPE // an error of a write, and nothing else
 	to <- syscall.SIGTERM
-	if status := <-sent.exited; status != 128+15 {
-		t.Errorf("exit status %d", status)
-	}
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is there: %v", file, err)
-	}
+	expect.Equal(t, 128+15, <-sent.exited, "exit status")
+	disk.Absent(t, file)
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -72,36 +61,6 @@ func TestSignalWithoutLinker(t *testing.T) {
 	case err := <-again:
 		t.Errorf("a directory was made, or not: %v", err)
 	case <-time.After(50 * time.Millisecond):
-	}
-}
-
-// While it runs, the linker gets the signal, and its end is that of the link.
-func TestSignalToLinker(t *testing.T) {
-	t.Chdir(t.TempDir())
-	temp := t.TempDir()
-	disk.Write(t, "a.o", objects.Read(t, "calls.amd64-gcc12-O2.o"))
-	disk.Must(t, os.WriteFile("linker", []byte("#!/bin/sh\necho reading $1\necho $$ >started\nexec sleep 60\n"), 0o777))
-	sent, out := &signals{}, &bytes.Buffer{}
-	p := sent.process(temp, out)
-	go func() {
-		for range 1000 {
-			if info, err := os.Stat("started"); err == nil && info.Size() > 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		to := <-sent.to
-		to <- syscall.SIGTERM
-	}()
-	status, err := Run(p, options("./linker"), "ld", []string{"a.o"})
-	if err != nil || status.Signal != os.Signal(syscall.SIGTERM) {
-		t.Errorf("%v, %v", status, err)
-	}
-	if out.String() != "reading a.o\n" {
-		t.Errorf("says %q", out)
-	}
-	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -119,7 +78,5 @@ func TestNoTemporaryDirectory(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "the directory for copies: ") || !strings.HasSuffix(err.Error(), "name another in TMPDIR") {
 		t.Error(err)
 	}
-	if err := s.remove(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, s.remove())
 }

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // The inputs of these tests are called after what is in them.
@@ -56,9 +57,7 @@ func TestPlaceOfAddedObject(t *testing.T) {
 		if at < len(ln.Args) {
 			before = ln.Args[at].Words[0]
 		}
-		if before != test.before {
-			t.Errorf("%s: goes before %s, want %s", test.words, before, test.before)
-		}
+		expect.Equal(t, test.before, before, "%s: goes before", test.words)
 	}
 }
 
@@ -68,9 +67,7 @@ func TestPlaceBehindGeneratedCode(t *testing.T) {
 		"gcc1.o plain.o gcc2.o archive.a":   3, // where the last of the objects was
 	} {
 		ln, inputs := reading(words)
-		if at := place(ln.Args, inputs.byArg, map[int][]string{0: {"code.o"}, 2: nil}); at != want {
-			t.Errorf("%s: goes before argument %d, want %d", words, at, want)
-		}
+		expect.Equal(t, want, place(ln.Args, inputs.byArg, map[int][]string{0: {"code.o"}, 2: nil}), "%s: the argument that it goes before", words)
 	}
 }
 
@@ -111,16 +108,12 @@ func TestGeneratedCodeStandsForAll(t *testing.T) {
 	ln, inputs := reading("plain.o gcc1.o object.o gcc2.o --start-lib gcc3.o --end-lib")
 	stand := substitutions{generated: replacements(ln, inputs.byArg, input.GCC, []string{"/t/1", "/t/2"})}
 	want := "plain.o /t/1 /t/2 object.o --start-lib gcc3.o --end-lib"
-	if got := strings.Join(stand.words(ln, inputs.byArg), " "); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, want, strings.Join(stand.words(ln, inputs.byArg), " "))
 }
 
 func TestWordsForGCCsPlugin(t *testing.T) {
 	ln, inputs := reading("-plugin p.so -plugin-opt=-fresolution=r -plugin-opt=-pass-through=-lc -m elf_x86_64 -o out plain.o gcc1.o -lc gcc2.o")
 	got := strings.Join(wordsGCC(ln, inputs.byArg, "/t"), " ")
 	want := "-r -o /t/code.o -plugin p.so -plugin-opt=-linker-output-known -plugin-opt=-fresolution=r -m elf_x86_64 gcc1.o gcc2.o"
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, want, got)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/locate"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/seeds"
 	"sdtconvert/linkerset"
@@ -21,9 +22,7 @@ func FuzzList(f *testing.F) {
 		Names:   patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Semaphores: true,
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := files.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, files.Write(data))
 		File(files.Path(), o, func(out *Listing) { checkListing(t, out) })
 	})
 }

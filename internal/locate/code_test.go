@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -25,8 +26,6 @@ func TestModuleName(t *testing.T) {
 		{".ko", elf.ELFOSABI_NONE, ".ko"},
 	} {
 		data[elf.EI_OSABI] = byte(test.osabi)
-		if got := moduleName(test.path, objects.Open(t, data)); got != test.want {
-			t.Errorf("%s of %v: %s, want %s", test.path, test.osabi, got, test.want)
-		}
+		expect.Equal(t, test.want, moduleName(test.path, objects.Open(t, data)), "%s of %v", test.path, test.osabi)
 	}
 }

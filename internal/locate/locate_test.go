@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,21 +25,14 @@ func refuse(t *testing.T) func(error) {
 
 func open(t *testing.T, path string, o Options) Space {
 	t.Helper()
-	s, err := OpenFile(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(OpenFile(path, o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func find(t *testing.T, s Space, text string) *Address {
 	t.Helper()
-	a, err := Find(s, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return expect.Value(Find(s, text))(t)
 }
 
 // The line is calls.c's own, as its compiler has noted it.
@@ -71,9 +65,7 @@ func TestFindWhatIsNowhere(t *testing.T) {
 		".text+fff0": path + ": .text+0xfff0: is not in code",
 	} {
 		a, err := Find(s, text)
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: error %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, fmt.Sprint(err), "%s", text)
 		if a == nil || a.Address != text || a.Function != "" || a.Known() {
 			t.Errorf("%s: %+v", text, a)
 		}
@@ -90,22 +82,14 @@ func TestFindInAProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes can be looked at on Linux only")
 	}
-	s, err := OpenProcess(os.Getpid(), Options{Warn: func(error) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(OpenProcess(os.Getpid(), Options{Warn: func(error) {}}))(t)
 	defer s.Close()
 	want := fmt.Sprintf("process %d: 0x1: is in no file that is loaded", os.Getpid())
-	if _, err := Find(s, "1"); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	expect.Equal(t, want, expect.Failure(Find(s, "1")))
 	var pc [1]uintptr
 	runtime.Callers(1, pc[:])
 	a := find(t, s, fmt.Sprintf("%#x", pc[0]))
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := expect.Value(os.Executable())(t)
 	if a.Object != self || a.FileOffset == "" || a.Base == "" {
 		t.Errorf("%+v, want one of %s", a, self)
 	}
@@ -125,7 +109,7 @@ func stripped(t *testing.T) (whole, image string) {
 	directory := t.TempDir()
 	path := func(name string) string { return filepath.Join(directory, name) }
 	disk.Write(t, path("program.c"), program)
-	disk.Must(t, os.Mkdir(path(".debug"), 0o777))
+	expect.OK(t, os.Mkdir(path(".debug"), 0o777))
 	debug := path(".debug/stripped.debug")
 	tools.Output(t, "gcc", "-g", "-O2", "-Wl,--build-id=none", "-o", path("whole"), path("program.c"))
 	tools.Output(t, "objcopy", "--only-keep-debug", path("whole"), debug)
@@ -158,10 +142,7 @@ func TestSeparateDebugFile(t *testing.T) {
 		}
 		want.Object = image
 		a, _ := json.Marshal(want)
-		b, err := json.Marshal(got)
-		if err != nil || string(a) != string(b) {
-			t.Errorf("got %s, want %s: %v", b, a, err)
-		}
+		expect.Equal(t, string(a), string(expect.Value(json.Marshal(got))(t)))
 	}
 }
 
@@ -179,16 +160,9 @@ func TestSeparateDebugFileIsFoundOnce(t *testing.T) {
 func TestForeignDebugFile(t *testing.T) {
 	whole, image := stripped(t)
 	debug := filepath.Join(filepath.Dir(image), ".debug", "stripped.debug")
-	file, err := os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString("x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(os.OpenFile(debug, os.O_WRONLY|os.O_APPEND, 0))(t)
+	expect.Value(file.WriteString("x"))(t)
+	expect.OK(t, file.Close())
 	var warnings []string
 	s := open(t, image, Options{Lines: true, Warn: func(err error) { warnings = append(warnings, err.Error()) }})
 	if a := find(t, s, address(t, whole, "hidden")); a.Source != "" || a.Function == "hidden" {
@@ -214,9 +188,7 @@ func TestInlines(t *testing.T) {
 	}
 	start := find(t, s, address(t, whole, "main"))
 	var n uint64
-	if _, err := fmt.Sscanf(start.Address, "%x", &n); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fmt.Sscanf(start.Address, "%x", &n))(t)
 	for off := range uint64(32) {
 		a, err := Find(s, fmt.Sprintf("%x", n+off))
 		if err != nil || a.Function != "main" {

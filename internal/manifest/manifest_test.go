@@ -12,6 +12,7 @@ import (
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
@@ -23,13 +24,8 @@ func described(t *testing.T) []*manifest.Object {
 	var all []*manifest.Object
 	files := objects.NewScratch(t)
 	for _, file := range objects.Committed(t, 1<<20) {
-		if err := files.Write(file.Data); err != nil {
-			t.Fatal(err)
-		}
-		in, err := input.Open(files.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, files.Write(file.Data))
+		in := expect.Value(input.Open(files.Path()))(t)
 		o := manifest.New(file.Name)
 		opts := patch.DefaultOptions()
 		object, err := in.Source().Relocatable(opts.Names)
@@ -52,17 +48,13 @@ func written(t *testing.T, all []*manifest.Object) []byte {
 	for _, o := range all {
 		w.Add(o)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return text.Bytes()
 }
 
 func read(t *testing.T, text []byte) (all []*manifest.Object) {
 	t.Helper()
-	if err := manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, manifest.Read(bytes.NewReader(text), func(o *manifest.Object) { all = append(all, o) }))
 	return all
 }
 
@@ -105,9 +97,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestManifestOfNothing(t *testing.T) {
 	text := written(t, nil)
-	if want := "{\n  \"version\": 1,\n  \"objects\": []\n}\n"; string(text) != want {
-		t.Errorf("got %q, want %q", text, want)
-	}
+	expect.Equal(t, "{\n  \"version\": 1,\n  \"objects\": []\n}\n", string(text))
 	if all := read(t, text); len(all) != 0 {
 		t.Errorf("%d objects", len(all))
 	}
@@ -123,9 +113,7 @@ func TestWhatIsNoManifest(t *testing.T) {
 		`{"version": 1, "objects":[{"file": "a.o", "sites": [{"old": "e"}]}]}`: "is not a manifest: encoding/hex: odd length hex string",
 	} {
 		err := manifest.Read(strings.NewReader(text), func(*manifest.Object) {})
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, fmt.Sprint(err), "%q", text)
 	}
 }
 
@@ -180,8 +168,6 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s", c.text)
 	}
 }

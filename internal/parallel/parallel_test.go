@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestEachTakesEachNumberOnce(t *testing.T) {
@@ -36,7 +37,5 @@ func TestResultsComeInOrderAndEarly(t *testing.T) {
 		}
 		next++
 	})
-	if next != n {
-		t.Errorf("%d of %d results came", next, n)
-	}
+	expect.Equal(t, n, next, "results")
 }

@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestPathsStayAsTheyAreWritten(t *testing.T) {
@@ -23,28 +24,23 @@ func TestPathsStayAsTheyAreWritten(t *testing.T) {
 		{paths.Directory("link/../a"), "link/.."},
 		{paths.Directory("link//a"), "link"},
 	} {
-		if c.got != filepath.FromSlash(c.want) {
-			t.Errorf("got %s, want %s", c.got, c.want)
-		}
+		expect.Equal(t, filepath.FromSlash(c.want), c.got)
 	}
 }
 
 // Each path leads to the file that the system opens.
 func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, name := range []string{"a", "other/a", "other/sub/a"} {
 		os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777)
 		disk.Write(t, filepath.Join(root, name), name)
 	}
 	for link, to := range map[string]string{"link": "other/sub", "file": "link/../a", "away": root} {
-		disk.Must(t, os.Symlink(to, filepath.Join(root, link)))
+		expect.OK(t, os.Symlink(to, filepath.Join(root, link)))
 	}
 	// The shell says in $PWD by which path it has come here.
 	t.Setenv("PWD", root+"/link")
-	disk.Must(t, os.Chdir(root+"/link"))
+	expect.OK(t, os.Chdir(root+"/link"))
 	t.Cleanup(func() { os.Chdir(root) })
 	for _, path := range []string{"a", "../a", "../../a", "../../link/../a", "../../file", "../../away/link/a", root + "/link/../a"} {
 		text := disk.Read(t, path)
@@ -56,9 +52,7 @@ func TestPathsLeadWhereTheSystemGoes(t *testing.T) {
 		if err != nil || !filepath.IsAbs(absolute) {
 			t.Errorf("%s: got %s, %v", path, absolute, err)
 		}
-		if got, err := os.ReadFile(absolute); err != nil || string(got) != string(text) {
-			t.Errorf("%s: %s leads to %s, %v", path, absolute, got, err)
-		}
+		expect.Equal(t, string(text), string(disk.Read(t, absolute)), "%s: %s", path, absolute)
 	}
 	if _, err := paths.Real("none"); !os.IsNotExist(err) {
 		t.Error(err)

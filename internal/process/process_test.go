@@ -6,19 +6,14 @@ import (
 	"testing"
 
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestEnvironment(t *testing.T) {
 	p := &process.Process{Environ: []string{"A=1", "AB=2", "TMPDIR=/there"}}
-	if got := p.Getenv("A"); got != "1" {
-		t.Errorf("A is %q", got)
-	}
-	if got := p.Getenv("B"); got != "" {
-		t.Errorf("B is %q", got)
-	}
-	if got := p.TempDir(); got != "/there" {
-		t.Errorf("temporary files go to %q", got)
-	}
+	expect.Equal(t, "1", p.Getenv("A"), "A")
+	expect.Equal(t, "", p.Getenv("B"), "B")
+	expect.Equal(t, "/there", p.TempDir(), "where temporary files go")
 	if got, want := p.EnvironWith("A", "3"), []string{"AB=2", "TMPDIR=/there", "A=3"}; !slices.Equal(got, want) {
 		t.Errorf("changed: %q, want %q", got, want)
 	}
@@ -33,9 +28,7 @@ func TestEndOfOthersProcess(t *testing.T) {
 	for status, want := range map[process.Status]int{
 		{}: 0, {Code: 7}: 7, {Signal: os.Interrupt}: 130, {Signal: os.Kill}: 137,
 	} {
-		if got := p.End(status); got != want {
-			t.Errorf("%v: exit status %d, want %d", status, got, want)
-		}
+		expect.Equal(t, want, p.End(status), "%v: exit status", status)
 	}
 	var died os.Signal
 	p.Kill = func(sig os.Signal) { died = sig }
@@ -49,14 +42,10 @@ func TestIgnoredSignalsAreNotWatched(t *testing.T) {
 	p := &process.Process{Notify: func(_ chan<- os.Signal, signals ...os.Signal) { watched = signals }}
 	both := []os.Signal{os.Interrupt, os.Kill}
 	p.Watch(func(os.Signal) {}, both...)
-	if !slices.Equal(watched, both) {
-		t.Errorf("watches %v", watched)
-	}
+	expect.Equal(t, both, watched, "watches")
 	p.Ignored = func(sig os.Signal) bool { return sig == os.Interrupt }
 	p.Watch(func(os.Signal) {}, both...)
-	if !slices.Equal(watched, both[1:]) {
-		t.Errorf("watches %v", watched)
-	}
+	expect.Equal(t, both[1:], watched, "watches")
 	watched = nil
 	p.Watch(func(os.Signal) {}, os.Interrupt) // Notify would take none for all
 	if watched != nil {

@@ -4,20 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestAttributes(t *testing.T) {
 	f, err := parse("#pragma D attributes Evolving/stable/Common provider p name\nprovider p { }; provider q { };\n" +
 		"#pragma D attributes Standard/Internal/ISA provider p args\n#pragma D attributes Private/Private/Unknown provider p name\n#pragma D attributes Obsolete/External/CPU provider p provider\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	private := Attribute{Name: 1, Data: 1}
 	want := []Attributes{{{2, 3, 1}, private, private, private, {7, 0, 4}}, {private, private, private, private, private}}
-	if diff := cmp.Diff(want, []Attributes{f.Providers[0].Attributes, f.Providers[1].Attributes}); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, []Attributes{f.Providers[0].Attributes, f.Providers[1].Attributes})
 }
 
 func TestMapping(t *testing.T) {
@@ -32,22 +28,15 @@ func TestMapping(t *testing.T) {
 		"(int i) : ()":                             {},
 		"()":                                       {},
 	} {
-		f, err := parse("provider p { probe x" + text + "; };")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, f.Providers[0].Probes[0].Mapping()); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
+		f := expect.Value(parse("provider p { probe x" + text + "; };"))(t)
+		expect.Equal(t, want, f.Providers[0].Probes[0].Mapping(), "%s", text)
 	}
 }
 
 func TestCheckDOF(t *testing.T) {
 	long := strings.Repeat("t", 128)
 	f, err := parse("provider p1 { probe x(int); }; provider q { probe y(" + long[1:] + "); probe z(int a) : (" + long + " a); };")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got []string
 	for _, err := range CheckDOF(f.Providers) {
 		got = append(got, err.Error())
@@ -56,7 +45,5 @@ func TestCheckDOF(t *testing.T) {
 		"x.d:1:10: the name of provider p1 ends in a digit, where DTrace puts the number of the process; choose another one",
 		"x.d:1:189: a type of probe z has 128 characters, and may have 127: " + long + "; give it a name with typedef",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }

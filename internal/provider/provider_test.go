@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/internal/provider/token"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -68,9 +69,7 @@ func TestFiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if diff := cmp.Diff(want[base], shapes(f.Providers)); diff != "" {
-			t.Errorf("%s: %s", base, diff)
-		}
+		expect.Equal(t, want[base], shapes(f.Providers), "%s", base)
 		if faults := Check(f.Providers, false); len(faults)+len(f.Warnings) > 0 {
 			t.Errorf("%s: %v, %v", base, faults, f.Warnings)
 		}
@@ -175,9 +174,7 @@ func TestFaults(t *testing.T) {
 		{"int x;\n#0 /* x", []string{"x.d:2:4: this comment does not end"}},
 		{"# 7 \"y.d\"\nprovider p { probe a(1); };", []string{"y.d:7:22: an argument has a type, and here is 1"}},
 	} {
-		if diff := cmp.Diff(c.want, told(c.text)); diff != "" {
-			t.Errorf("%q: %s", c.text, diff)
-		}
+		expect.Equal(t, c.want, told(c.text), "%q", c.text)
 	}
 }
 
@@ -239,8 +236,6 @@ func TestLargestFile(t *testing.T) {
 		if _, err := readFile(path); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%d bytes: %q, want %q", size, got, want)
-		}
+		expect.Equal(t, want, got, "%d bytes", size)
 	}
 }

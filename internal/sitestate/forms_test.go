@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -283,9 +284,5 @@ func assemble(t *testing.T, m *toolchains.Machine, text string) string {
 func openFile(t *testing.T, path string) (*elfreloc.Object, image.Image) {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o, im
+	return o, expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 }

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -141,10 +142,7 @@ func checkStates(t *testing.T, name, path string, names patch.Names, want string
 	r, going := sitestate.New(o, im, im, 0, names), 0
 	for i := range entries {
 		e := &entries[i]
-		got, err := r.StateOf(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(r.StateOf(e))(t)
 		state := sitestate.Disabled
 		if _, ok := im.Machine().Branch(sitestate.CodeAround(im, e.Site), e.Site.Offset); ok {
 			state = want

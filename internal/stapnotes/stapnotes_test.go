@@ -18,6 +18,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -61,15 +62,8 @@ func linked(t testing.TB, m *toolchains.Machine, l toolchains.Linker, mode strin
 // opened opens a file whose bytes are given.
 func opened(t testing.TB, name string, data []byte) (*elfreloc.Object, image.Image) {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o, im
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), name))(t)
+	return o, expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 }
 
 // notesOf reads the notes of a file, which have no fault.
@@ -133,14 +127,8 @@ func TestImages(t *testing.T) {
 func TestSystem(t *testing.T) {
 	tools.Need(t, "readelf")
 	for _, pattern := range []string{"/usr/bin/python3.1?", "/usr/bin/stap", "/usr/lib/*/libstdc++.so.6.*", "/usr/lib/postgresql/*/bin/postgres"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			if diff := cmp.Diff(readelf(t, path), shown(notesOf(t, path))); diff != "" {
-				t.Errorf("%s: %s", path, diff)
-			}
+		for _, path := range expect.Value(filepath.Glob(pattern))(t) {
+			expect.Equal(t, readelf(t, path), shown(notesOf(t, path)), "%s", path)
 		}
 	}
 }
@@ -160,9 +148,7 @@ func TestObjects(t *testing.T) {
 				if !n.Semaphore.Undefined || n.Semaphore.Symbol != "app_hit_semaphore" {
 					t.Errorf("%+v", n)
 				}
-				if s := o.Sections[n.Site.Section]; s.Name != ".text" {
-					t.Errorf("a site in %s", s.Name)
-				}
+				expect.Equal(t, ".text", o.Sections[n.Site.Section].Name, "where a site is")
 				want := regexp.MustCompile(fmt.Sprintf(`(?m) R_\S+ +[0-9a-f]+ \S+ \+ %x$`, n.Site.Offset))
 				if m == toolchains.I386 { // readelf shows no addends of SHT_REL
 					if code, err := o.Data(n.Site.Section); err != nil || code[n.Site.Offset] != 0x90 {
@@ -185,9 +171,7 @@ func TestObjects(t *testing.T) {
 			if len(all) != 3 || all[0].Semaphore.Undefined || all[0].Semaphore != all[1].Semaphore || !all[2].Semaphore.Null() {
 				t.Errorf("%+v", all)
 			}
-			if o := tools.OpenELF(t, out); o.Sections[all[0].Semaphore.Section].Name != ".probes" {
-				t.Errorf("%+v", all[0])
-			}
+			expect.Equal(t, ".probes", tools.OpenELF(t, out).Sections[all[0].Semaphore.Section].Name, "%+v", all[0])
 		})
 	}
 }
@@ -229,7 +213,7 @@ func TestPrelink(t *testing.T) {
 	m := toolchains.AMD64
 	before := linked(t, m, m.Linker("bfd"), "-pie", compiled(t, m, toolchains.GCC))
 	after := filepath.Join(t.TempDir(), "moved")
-	disk.Must(t, os.WriteFile(after, moved(t, disk.Read(t, before), 0x20), 0o777))
+	expect.OK(t, os.WriteFile(after, moved(t, disk.Read(t, before), 0x20), 0o777))
 	old, got := notesOf(t, before), notesOf(t, after)
 	probes := tools.Must(t, "gdb", "-nx", "-batch", "-ex", "info probes stap", after)
 	for i, n := range got {
@@ -297,7 +281,5 @@ func TestOverlap(t *testing.T) {
 	all := elfreloc.Section{Name: ".note.stapsdt", Type: elf.SHT_NOTE, Size: uint64(len(data)) - 8}
 	o.Sections = append(o.Sections, all, all)
 	_, _, err := stapnotes.Read(o, im)
-	if err == nil || !strings.Contains(err.Error(), "overlaps other notes in the file") {
-		t.Errorf("got %v", err)
-	}
+	expect.Error(t, err, "overlaps other notes in the file")
 }

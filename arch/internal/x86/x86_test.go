@@ -14,6 +14,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/i386"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // machine is one of the family, with what a jump to a symbol is in its objects.
@@ -49,10 +50,7 @@ func (m machine) asm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
 	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, m.bits)
-		if err != nil {
-			t.Fatalf("% x is not an instruction: %v", code, err)
-		}
+		inst := expect.Value(x86asm.Decode(code, m.bits))(t, "% x is not an instruction", code)
 		text := x86asm.GNUSyntax(inst, 0, nil)
 		if rel, ok := inst.Args[0].(x86asm.Rel); ok {
 			name, _, _ := strings.Cut(text, " ")
@@ -100,10 +98,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 				{arch.Enabled, false, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 				{arch.Enabled, true, "j" + c.inverse + " .+0x6; xor %eax,%eax; ret; int3"},
 			} {
-				got, err := m.Disable(site, k.kind, arch.Env{Armable: k.armable})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := expect.Value(m.Disable(site, k.kind, arch.Env{Armable: k.armable}))(t)
 				if asm := m.asm(t, got.New); asm != k.want || got.Record != 2 || got.Target != arch.TargetNone {
 					t.Errorf("j%s: %s with the record at %d, want %s", c.cc, asm, got.Record, k.want)
 				}
@@ -133,11 +128,7 @@ func (m machine) returns(distances ...int) (arch.Site, arch.Env) {
 
 func (m machine) mustDisable(t *testing.T, s arch.Site, k arch.Kind, env arch.Env) arch.Change {
 	t.Helper()
-	c, err := m.Disable(s, k, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return expect.Value(m.Disable(s, k, env))(t)
 }
 
 func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
@@ -148,9 +139,7 @@ func TestReturnThunkLeavesCallsAsTheyAre(t *testing.T) {
 					site := arch.Site{Form: arch.Call, Code: make([]byte, n)}
 					want := m.mustDisable(t, site, k, arch.Env{Armable: armable})
 					got := m.mustDisable(t, site, k, arch.Env{Armable: armable, ReturnThunk: true})
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Error(diff)
-					}
+					expect.Equal(t, want, got)
 				}
 			}
 		}
@@ -166,13 +155,9 @@ func TestReturnThunkMakesTheSameJumpsToBeArmed(t *testing.T) {
 			want := m.mustDisable(t, s, arch.Probe, env)
 			env.Armable = true
 			got := m.mustDisable(t, s, arch.Probe, env)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, got)
 			at := got.New[got.Record-s.Offset:]
-			if inst, err := x86asm.Decode(at, m.bits); err != nil || inst.Op != x86asm.JMP {
-				t.Errorf("% x is not a jump: %v, %v", at, inst, err)
-			}
+			expect.Equal(t, x86asm.JMP, expect.Value(x86asm.Decode(at, m.bits))(t).Op, "% x", at)
 		}
 	})
 }
@@ -200,15 +185,10 @@ func TestReturnThunkSendsConditionalTailsToTheNearestReturn(t *testing.T) {
 				{[]int{127 + k.behind}, 127 + k.behind}, {[]int{-30, 10, 100}, 10}, {[]int{-30, 122}, -30},
 			} {
 				site, env := m.returns(c.jumps...)
-				got, err := m.Disable(site, k.kind, env)
-				if err != nil {
-					t.Fatalf("%v away: %v", c.jumps, err)
-				}
+				got := expect.Value(m.Disable(site, k.kind, env))(t, "%v away", c.jumps)
 				want := bytes.Clone(k.new)
 				want[6+k.behind-1] = byte(c.want - k.behind)
-				if diff := cmp.Diff(arch.Change{Site: site, New: want, Record: 0x102}, got); diff != "" {
-					t.Errorf("%v away: %s", c.jumps, diff)
-				}
+				expect.Equal(t, arch.Change{Site: site, New: want, Record: 0x102}, got, "%v away", c.jumps)
 				back, ok := m.Disabled(arch.Text{Code: got.New, Start: 0x100}, 0x102, k.kind)
 				if diff := cmp.Diff(arch.Site{Offset: 0x100, Form: arch.CondTail, Code: want}, back); !ok || diff != "" {
 					t.Errorf("%v away, read back: %v %s", c.jumps, ok, diff)

@@ -7,16 +7,14 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // What --write-baseline writes --baseline reads, however long or odd names are.
 func TestBaselineOfAnyNames(t *testing.T) {
 	for _, name := range []string{"f", strings.Repeat("long", 100_000), " ", "a b", "#", "\u00a0", "a\u2028b", "\xff", "\r"} {
 		r := &Report{Findings: []check.Finding{{Rule: check.LiveCall, File: "a.o", Function: name, Probe: name, Ordinal: 1}}}
-		data, err := r.Baseline()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Value(r.Baseline())(t)
 		path := filepath.Join(t.TempDir(), "known")
 		disk.Write(t, path, data)
 		known, err := ReadBaseline(path)

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/seeds"
@@ -50,9 +51,7 @@ func checked(opts check.Options, names ...string) *Report {
 func checkChecked(t *testing.T, name string) {
 	t.Helper()
 	m := &check.Manifest{}
-	if err := m.Read(strings.NewReader(fuzzManifest)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Read(strings.NewReader(fuzzManifest)))
 	r := checked(check.Options{
 		Manifest: m, Require: []check.Requirement{{Text: "x", Match: func(check.Probe) bool { return false }}},
 	}, name)
@@ -69,9 +68,7 @@ func checkChecked(t *testing.T, name string) {
 		}
 	}
 	for _, f := range formats {
-		if err := f.format.Write(io.Discard, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.format.Write(io.Discard, r))
 	}
 }
 
@@ -111,8 +108,6 @@ func TestCheckOfBrokenFiles(t *testing.T) {
 
 func checkBytes(t *testing.T, files *objects.Scratch, data []byte) {
 	t.Helper()
-	if err := files.Write(data); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, files.Write(data))
 	checkChecked(t, files.Path())
 }

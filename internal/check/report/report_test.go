@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sdtconvert/internal/check"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -39,14 +40,8 @@ func validateSARIF(t *testing.T, data []byte) {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json")))(t)
+	v := expect.Value(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
 	if err := schema.Validate(v); err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
@@ -55,9 +50,7 @@ func validateSARIF(t *testing.T, data []byte) {
 func TestSARIF(t *testing.T) {
 	for _, r := range []*Report{sampleReport(), {}} {
 		var out bytes.Buffer
-		if err := (sarif{}).Write(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, (sarif{}).Write(&out, r))
 		validateSARIF(t, out.Bytes())
 	}
 	// What comes of real objects, with and without lines.
@@ -70,29 +63,20 @@ func TestSARIF(t *testing.T) {
 		t.Errorf("looked at %v: %v", r.Files, r.Errors)
 	}
 	var out bytes.Buffer
-	if err := (sarif{}).Write(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (sarif{}).Write(&out, r))
 	validateSARIF(t, out.Bytes())
 	var log sarifLog
-	if err := json.Unmarshal(out.Bytes(), &log); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(out.Bytes(), &log))
 	run := log.Runs[0]
 	if len(run.Results) < 3 {
 		t.Errorf("%d results", len(run.Results))
 	}
 	for _, result := range run.Results {
-		if run.Tool.Driver.Rules[result.RuleIndex].ID != result.RuleID {
-			t.Errorf("%+v", result)
-		}
+		expect.Equal(t, result.RuleID, run.Tool.Driver.Rules[result.RuleIndex].ID, "%+v", result)
 	}
 	// The validator is one: it does not take this.
 	c := jsonschema.NewCompiler()
-	schema, err := c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := expect.Value(c.Compile(filepath.Join("testdata", "sarif", "sarif-2.1.0-rtm.5.json")))(t)
 	v, _ := jsonschema.UnmarshalJSON(strings.NewReader(`{"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]}`))
 	if schema.Validate(v) == nil {
 		t.Error("a driver without a name is valid")
@@ -103,32 +87,22 @@ func TestSARIF(t *testing.T) {
 // the escapes.
 func TestGitHub(t *testing.T) {
 	var out bytes.Buffer
-	if err := (gitHub{}).Write(&out, sampleReport()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (gitHub{}).Write(&out, sampleReport()))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if want := len(check.Rules) + 3; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
 	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
-	if lines[0] != want {
-		t.Errorf("got  %s\nwant %s", lines[0], want)
-	}
-	if want := "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some"; lines[1] != want {
-		t.Errorf("got  %s\nwant %s", lines[1], want)
-	}
-	if want := "::error title=refused-call::no place"; lines[2] != want {
-		t.Errorf("got  %s\nwant %s", lines[2], want)
-	}
+	expect.Equal(t, want, lines[0])
+	expect.Equal(t, "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
+	expect.Equal(t, "::error title=refused-call::no place", lines[2])
 	if got := strings.Join(lines[len(lines)-3:], "\n"); got != `::error title=sdtconvert::c.o: is%0Aempty: 100%25
 ::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
 2 files checked, 1 could not be: 22 errors, 5 notes, 2 more in the baseline` {
 		t.Errorf("%s", got)
 	}
 	for i, rule := range check.Rules {
-		if strings.HasPrefix(lines[i], "::notice ") != (rule.Severity == check.Note) {
-			t.Errorf("%s", lines[i])
-		}
+		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
 	}
 }
 
@@ -138,9 +112,7 @@ func TestPaths(t *testing.T) {
 		"/src/here/a.c": "a.c", "/src/here/../b.c": "/src/here/../b.c", "/src/herewith/a.c": "/src/herewith/a.c",
 		"a/../b.c": "b.c", "/src/here/..a/c.c": "..a/c.c", "/": "/",
 	} {
-		if got := r.path(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Equal(t, want, r.path(name), "%s", name)
 	}
 }
 
@@ -151,15 +123,11 @@ func TestPathsOfCheckouts(t *testing.T) {
 	for name, want := range map[string]string{
 		"/repo/src/a.c": "src/a.c", "/repo/build/gen.c": "build/gen.c", "a.o": "build/a.o", "../lib/b.o": "lib/b.o", "/usr/include/c.h": "/usr/include/c.h",
 	} {
-		if got := r.checkedOut(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Equal(t, want, r.checkedOut(name), "%s", name)
 	}
 	r.Findings = []check.Finding{{Rule: check.LiveCall, File: "a.o", Source: "/repo/src/a.c", Line: 1}, {Rule: check.LiveCall, File: "a.o"}}
 	var forGitHub, forSARIF bytes.Buffer
-	if err := errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join((gitHub{}).Write(&forGitHub, r), (sarif{}).Write(&forSARIF, r)))
 	for _, file := range []string{"src/a.c", "build/a.o"} {
 		if !strings.Contains(forGitHub.String(), "file="+file+",") || !strings.Contains(forSARIF.String(), `"uri": "`+file+`"`) {
 			t.Errorf("no %s in\n%s%s", file, &forGitHub, &forSARIF)
@@ -174,12 +142,8 @@ func TestFindingsAreLines(t *testing.T) {
 		{Rule: check.LiveCall, File: name, Place: name, Function: name, Source: name, Line: 1, Probe: name, Message: name},
 	}}
 	var out bytes.Buffer
-	if err := (text{}).Write(&out, r); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(out.String(), "\n"); n != 3 {
-		t.Errorf("%d lines:\n%s", n, &out)
-	}
+	expect.OK(t, (text{}).Write(&out, r))
+	expect.Equal(t, 3, strings.Count(out.String(), "\n"), "lines of %s", &out)
 }
 
 // Whatever names are in a report, every format has as many lines as with others, and
@@ -196,9 +160,7 @@ func TestFormats(t *testing.T) {
 	}
 	write := func(f Format, r *Report) string {
 		var out bytes.Buffer
-		if err := f.Write(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.Write(&out, r))
 		return out.String()
 	}
 	const hostile = "x\n::error::y\r\n\x1b[31m\"'<%0A\xff"

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/debugfile"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,11 +25,7 @@ func run(t *testing.T, directory, name string, args ...string) {
 func open(t *testing.T, path string) *elfreloc.Object {
 	t.Helper()
 	data := disk.Read(t, path)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), path))(t)
 }
 
 // setup makes bin/image, stripped and with a link to image.debug, which it puts
@@ -36,12 +33,9 @@ func open(t *testing.T, path string) *elfreloc.Object {
 func setup(t *testing.T, flags ...string) (directory string) {
 	t.Helper()
 	tools.Need(t, "gcc", "objcopy", "strip")
-	directory, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	directory = expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	bin := filepath.Join(directory, "bin")
-	disk.Must(t, os.Mkdir(bin, 0o777))
+	expect.OK(t, os.Mkdir(bin, 0o777))
 	disk.Write(t, filepath.Join(bin, "a.c"), "int main(void) { return 0; }\n")
 	run(t, bin, "gcc", append([]string{"-o", "image", "a.c"}, flags...)...)
 	run(t, bin, "objcopy", "--only-keep-debug", "image", "image.debug")
@@ -52,8 +46,8 @@ func setup(t *testing.T, flags ...string) (directory string) {
 
 func move(t *testing.T, from, to string) {
 	t.Helper()
-	disk.Must(t, os.MkdirAll(filepath.Dir(to), 0o777))
-	disk.Must(t, os.Rename(from, to))
+	expect.OK(t, os.MkdirAll(filepath.Dir(to), 0o777))
+	expect.OK(t, os.Rename(from, to))
 }
 
 const noID, withID = "-Wl,--build-id=none", "-Wl,--build-id=0x0123456789abcdef"
@@ -72,19 +66,13 @@ func TestFind(t *testing.T) {
 			place := filepath.Join(directory, strings.Replace(c.place, "//", "/"+directory+"/", 1))
 			move(t, filepath.Join(directory, "bin", "image.debug"), place)
 			roots := []string{filepath.Join(directory, "empty"), filepath.Join(directory, "root")}
-			if got, err := find(open(t, image), image, roots); got != place || err != nil {
-				t.Errorf("got %q, %v, want %q", got, err, place)
-			}
+			expect.Equal(t, place, expect.Value(find(open(t, image), image, roots))(t))
 			// By the image's other name, the real one leads there too.
 			link := filepath.Join(directory, "link")
-			disk.Must(t, os.Symlink(image, link))
-			if got, err := find(open(t, image), link, roots); got != place || err != nil {
-				t.Errorf("by a symbolic link: got %q, %v, want %q", got, err, place)
-			}
-			disk.Must(t, os.Remove(place))
-			if got, err := find(open(t, image), image, roots); got != "" || err != nil {
-				t.Errorf("without it: got %q, %v", got, err)
-			}
+			expect.OK(t, os.Symlink(image, link))
+			expect.Equal(t, place, expect.Value(find(open(t, image), link, roots))(t), "by a symbolic link")
+			expect.OK(t, os.Remove(place))
+			expect.Equal(t, "", expect.Value(find(open(t, image), image, roots))(t), "without it")
 		})
 	}
 }
@@ -99,7 +87,7 @@ func TestShared(t *testing.T) {
 	if err != nil || first == nil || first.Name != image+".debug" {
 		t.Fatalf("%v, %v", first, err)
 	}
-	disk.Must(t, os.Remove(first.Name))
+	expect.OK(t, os.Remove(first.Name))
 	if again, err := shared.Object(); again != first || err != nil {
 		t.Errorf("then %v, %v", again, err)
 	}
@@ -107,9 +95,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("symbols %v, %v", syms, err)
 	}
 	for range 2 {
-		if err := shared.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, shared.Close())
 	}
 	if _, err := first.Data(len(first.Sections) - 1); err == nil {
 		t.Error("the file is open after Close")
@@ -152,8 +138,7 @@ func TestRefused(t *testing.T) {
 
 func add(text string) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		data := disk.Read(t, path)
-		write(string(data)+text)(t, path)
+		write(string(disk.Read(t, path))+text)(t, path)
 	}
 }
 
@@ -166,10 +151,8 @@ func write(text string) func(t *testing.T, path string) {
 // remake makes another thing of a path.
 func remake(what func(path string, mode uint32) error) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		disk.Must(t, os.Remove(path))
-		if err := what(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Remove(path))
+		expect.OK(t, what(path, 0o700))
 	}
 }
 
@@ -194,10 +177,7 @@ func TestHostileLinks(t *testing.T) {
 		link := make([]byte, len("image.debug"))
 		copy(link, name)
 		changed := bytes.Replace(data, []byte("image.debug"), link, 1)
-		o, err := elfreloc.Open(bytes.NewReader(changed), int64(len(changed)), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := expect.Value(elfreloc.Open(bytes.NewReader(changed), int64(len(changed)), "a"))(t)
 		got, err := find(o, image, nil)
 		if got != "" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, %v, want an error with %q", name, got, err, want)

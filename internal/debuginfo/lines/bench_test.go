@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -22,17 +23,11 @@ func BenchmarkImage(b *testing.B) {
 	const count = 1_000_000
 	for range b.N {
 		f, err := os.Open(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		info, err := f.Stat()
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		o, err := elfreloc.Open(f, info.Size(), name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		code := o.Sections[objects.Section(b, o, ".text")]
 		r := rand.New(rand.NewPCG(1, 2))
 		section := 0
@@ -45,9 +40,7 @@ func BenchmarkImage(b *testing.B) {
 			start = time.Now()
 		}
 		table, err := lines.New(o, machines.Lookup(o.ABI()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		lap("s/New")
 		known := 0
 		for range count {
@@ -61,9 +54,7 @@ func BenchmarkImage(b *testing.B) {
 			table.Inlines(section, code.Addr+r.Uint64N(code.Size))
 		}
 		lap("s/Minlines")
-		if err := table.Err(); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, table.Err())
 		f.Close()
 	}
 }

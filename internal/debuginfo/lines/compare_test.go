@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func compare(t *testing.T, b build, s *subject) {
@@ -99,19 +100,14 @@ func compareFunctions(t *testing.T, object, image *subject) {
 		}
 		for off := range f.Size {
 			got, want := object.frames(place{f.Section, f.Value + off}), image.frames(place{0, g.Value + off})
-			if got != want {
-				t.Errorf("%s: %s+%#x is\n%sin the image\n%s", filepath.Base(object.path), name, off, got, want)
-			}
+			expect.Equal(t, want, got, "%s: %s+%#x", filepath.Base(object.path), name, off)
 		}
 	}
 }
 
 func functions(t *testing.T, s *subject) map[string]elfreloc.Symbol {
 	t.Helper()
-	syms, err := s.o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(s.o.Symbols())(t)
 	found := make(map[string]elfreloc.Symbol)
 	for i := range syms.Len() {
 		if sym := syms.At(i); sym.Type == elf.STT_FUNC && sym.Defined() {

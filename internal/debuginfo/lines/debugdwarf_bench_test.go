@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // BenchmarkRows reads every line table of the image that LINES_IMAGE names, here
@@ -69,13 +70,9 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 		n := 0
 		for b.Loop() {
 			o, err := elfreloc.Open(bytes.NewReader(file), int64(len(file)), name)
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, err)
 			table, err := lines.New(o, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, err)
 			n = ours(table)
 		}
 		b.ReportMetric(float64(n), "found")
@@ -88,9 +85,7 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 			data := openDebugDWARF(b, file)
 			for r := data.Reader(); ; r.SkipChildren() {
 				unit, err := r.Next()
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.OK(b, err)
 				if unit == nil {
 					break
 				}
@@ -102,11 +97,8 @@ func compareReaders(b *testing.B, ours func(*lines.Table) int, theirs func(*test
 }
 
 func openDebugDWARF(b *testing.B, file []byte) *dwarf.Data {
-	f := disk.ELF(b, file)
-	data, err := f.DWARF()
-	if err != nil {
-		b.Fatal(err)
-	}
+	data, err := disk.ELF(b, file).DWARF()
+	expect.OK(b, err)
 	return data
 }
 

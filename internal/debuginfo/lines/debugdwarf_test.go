@@ -12,16 +12,14 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Go's own reader of DWARF says the same of every byte of code: its rows, all of
 // them, and the functions that were inlined there. It reads linked images only:
 // of an object debug/elf relocates every section from 0.
 func TestImagesAgreeWithDebugDWARF(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.elf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(filepath.Glob("testdata/*.elf"))(t)
 	if len(files) == 0 {
 		t.Fatal("no images")
 	}
@@ -33,11 +31,7 @@ func TestImagesAgreeWithDebugDWARF(t *testing.T) {
 func compareDebugDWARF(t *testing.T, image *subject) {
 	t.Helper()
 	f := disk.OpenELF(t, image.path)
-	data, err := f.DWARF()
-	if err != nil {
-		t.Fatal(err)
-	}
-	oracles := readUnits(t, data)
+	oracles := readUnits(t, expect.Value(f.DWARF())(t))
 	known, inlined := 0, 0
 	for _, s := range f.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 {
@@ -52,17 +46,13 @@ func compareDebugDWARF(t *testing.T, image *subject) {
 					}
 				}
 			}
-			if got := image.frames(place{0, address}); got != want {
-				t.Errorf("%#x is\n%swant\n%s", address, got, want)
-			}
+			expect.Equal(t, want, image.frames(place{0, address}), "%#x", address)
 			if known += min(depth, 1); depth > 1 {
 				inlined++
 			}
 		}
 	}
-	if err := image.table.Err(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, image.table.Err())
 	if known < 300 || inlined < 50 {
 		t.Errorf("debug/dwarf knows only %d addresses, %d of them of inlined functions", known, inlined)
 	}
@@ -86,10 +76,7 @@ func readUnits(t *testing.T, data *dwarf.Data) (all []*oracle) {
 	t.Helper()
 	r := data.Reader()
 	for {
-		unit, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		unit := expect.Value(r.Next())(t)
 		if unit == nil {
 			return all
 		}
@@ -128,10 +115,7 @@ func (o *oracle) readRows(t *testing.T, data *dwarf.Data, unit *dwarf.Entry) []*
 func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, files []*dwarf.LineFile, parent int) {
 	t.Helper()
 	for {
-		entry, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		entry := expect.Value(r.Next())(t)
 		if entry == nil || entry.Tag == 0 {
 			return
 		}
@@ -147,10 +131,7 @@ func (o *oracle) readScopes(t *testing.T, data *dwarf.Data, r *dwarf.Reader, fil
 
 func (o *oracle) addScope(t *testing.T, data *dwarf.Data, entry *dwarf.Entry, files []*dwarf.LineFile, parent int) int {
 	t.Helper()
-	ranges, err := data.Ranges(entry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranges := expect.Value(data.Ranges(entry))(t)
 	if len(ranges) == 0 {
 		return parent
 	}

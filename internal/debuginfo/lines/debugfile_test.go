@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -36,9 +37,7 @@ func same(t *testing.T, whole, other *subject) {
 	for section, places := range whole.instructions(t, "objdump") {
 		for _, p := range places {
 			want, got := whole.frames(p), other.frames(p)
-			if got != want {
-				t.Errorf("%s: %s+%#x is\n%swant\n%s", filepath.Base(other.path), section, p.offset, got, want)
-			}
+			expect.Equal(t, want, got, "%s: %s+%#x", filepath.Base(other.path), section, p.offset)
 			if got != "" {
 				known++
 			}
@@ -67,18 +66,14 @@ func TestSplitDWARF(t *testing.T) {
 				for i, p := range places {
 					if got := firstLine(image.frames(p)); got != " " {
 						known++
-						if got != firstLine(told[i]) {
-							t.Errorf("%#x is of%s, want%s", p.offset, got, firstLine(told[i]))
-						}
+						expect.Equal(t, firstLine(told[i]), got, "%#x", p.offset)
 					}
 				}
 			}
 			if known < 20 {
 				t.Errorf("only %d instructions have lines", known)
 			}
-			if err := image.table.Err(); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, image.table.Err())
 		})
 	}
 }
@@ -108,10 +103,7 @@ func TestDroppedFunctionsAnswerForNothing(t *testing.T) {
 // is.
 func TestNamesInAnotherFile(t *testing.T) {
 	tools.Need(t, "as", "ld")
-	source, err := filepath.Abs("testdata/alt.s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := expect.Value(filepath.Abs("testdata/alt.s"))(t)
 	directory := t.TempDir()
 	run(t, directory, "as", source, "-o", "alt.o")
 	run(t, directory, "ld", "-e", "f", "alt.o", "-o", "alt")
@@ -119,17 +111,11 @@ func TestNamesInAnotherFile(t *testing.T) {
 	start := image.o.Sections[objects.Section(t, image.o, ".text")].Addr
 	text := objects.Section(t, object.o, ".text")
 	for off, want := range []string{"alt.c:7", "alt.c:8", ""} {
-		if got := object.table.Lookup(text, uint64(off)); got != want {
-			t.Errorf("in the object %d is %q, want %q", off, got, want)
-		}
-		if got := image.table.Lookup(0, start+uint64(off)); got != want {
-			t.Errorf("in the image %d is %q, want %q", off, got, want)
-		}
+		expect.Equal(t, want, object.table.Lookup(text, uint64(off)), "in the object %d", off)
+		expect.Equal(t, want, image.table.Lookup(0, start+uint64(off)), "in the image %d", off)
 	}
 	if got, want := image.frames(place{0, start}), "?? alt.c:7\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if err := image.table.Err(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, image.table.Err())
 }

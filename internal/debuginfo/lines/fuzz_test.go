@@ -10,6 +10,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -45,9 +46,7 @@ func FuzzDWARF(f *testing.F) {
 			continue
 		}
 		o, err := elfreloc.Open(bytes.NewReader(file.Data), int64(len(file.Data)), file.Name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.OK(f, err)
 		found := make(map[string][]byte)
 		for i := range o.Sections {
 			if found[o.Sections[i].Name], err = o.Data(i); err != nil {
@@ -97,11 +96,7 @@ const imageCode = 1 << 16 // bytes of code at address 0
 func openDebug(t testing.TB, sections map[string][]byte) (*lines.Table, error) {
 	t.Helper()
 	data := image(t, sections)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lines.New(o, nil)
+	return lines.New(expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t), nil)
 }
 
 func image(t testing.TB, sections map[string][]byte) []byte {
@@ -133,9 +128,7 @@ func image(t testing.TB, sections map[string][]byte) []byte {
 	}
 	var b bytes.Buffer
 	for _, part := range []any{h, body.Bytes(), headers} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, binary.Write(&b, binary.LittleEndian, part))
 	}
 	return b.Bytes()
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // unit4 returns a unit of DWARF 4 with one entry.
@@ -62,9 +64,7 @@ func TestOverlappingTablesAreNotAllRead(t *testing.T) {
 		if err == nil {
 			err = table.Err()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
+		expect.Error(t, err, c.want, "%s: the error", c.name)
 	}
 }
 
@@ -105,9 +105,7 @@ func TestBrokenCompressionIsAnError(t *testing.T) {
 		_, err := openDebug(t, map[string][]byte{
 			"compressed:.debug_info": c.data, ".debug_abbrev": cuWithLines, ".debug_line": {0, 0, 0, 0},
 		})
-		if got := message(err); got != c.want {
-			t.Errorf("the error is\n%s, want\n%s", got, c.want)
-		}
+		expect.Equal(t, c.want, message(err), "the error")
 	}
 }
 
@@ -138,13 +136,9 @@ func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 		table, err := openDebug(t, map[string][]byte{
 			".debug_info": append(bytes.Clone(c.bad), good...), ".debug_abbrev": abbrevs, ".debug_line": line, ".debug_ranges": make([]byte, 8),
 		})
-		if got := strings.TrimPrefix(message(err), "a.o: debug information: "); got != c.want {
-			t.Errorf("the error is\n%s, want\n%s", got, c.want)
-		}
+		expect.Equal(t, c.want, strings.TrimPrefix(message(err), "a.o: debug information: "), "the error")
 		for address, want := range map[uint64]string{0xf: "", 0x10: "a.c:7", 0x13: "a.c:7", 0x14: ""} {
-			if got := table.Lookup(0, address); got != want {
-				t.Errorf("%#x is %q, want %q", address, got, want)
-			}
+			expect.Equal(t, want, table.Lookup(0, address), "%#x", address)
 		}
 	}
 }

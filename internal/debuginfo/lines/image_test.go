@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -76,10 +77,7 @@ func (b build) make(t *testing.T, directory string) (objects []string, image str
 		compiler = b.machine.CXX(b.compiler)[0]
 	}
 	tools.Need(t, append(b.machine.Tools("objdump", "addr2line"), compiler, "eu-addr2line", "llvm-addr2line-19")...)
-	sources, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := expect.Value(filepath.Abs("testdata"))(t)
 	suffix := ".c"
 	if b.cxx {
 		suffix = ".cc"

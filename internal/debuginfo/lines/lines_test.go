@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 )
@@ -27,27 +28,19 @@ func table(t *testing.T, data []byte) (*elfreloc.Object, *lines.Table, error) {
 
 func TestWithoutDebugInformationNothingIsKnown(t *testing.T) {
 	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := got.Lookup(objects.Section(t, o, ".text"), 0); s != "" {
-		t.Errorf("got %q", s)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, "", got.Lookup(objects.Section(t, o, ".text"), 0))
 }
 
 func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 	o, got, err := table(t, objects.Read(t, "calls.amd64-gcc12-g.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	text := objects.Section(t, o, ".text")
 	for _, c := range []struct {
 		section int
 		off     uint64
 	}{{objects.Section(t, o, ".data"), 0}, {objects.Section(t, o, ".debug_info"), 0}, {0, 0}} {
-		if s := got.Lookup(c.section, c.off); s != "" {
-			t.Errorf("section %d+%#x is %q", c.section, c.off, s)
-		}
+		expect.Equal(t, "", got.Lookup(c.section, c.off), "section %d+%#x", c.section, c.off)
 	}
 	if s := got.Lookup(text, 0); !strings.HasPrefix(s, "calls.c:") {
 		t.Errorf("the first instruction is of %q", s)
@@ -58,9 +51,7 @@ func TestOutsideOfCodeNothingIsKnown(t *testing.T) {
 func TestBrokenDebugInformationIsAnError(t *testing.T) {
 	data := objects.Read(t, "none.amd64-gcc12-g.o")
 	o, _, err := table(t, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	info := o.Sections[objects.Section(t, o, ".debug_info")]
 	failed := 0
 	for off := range info.Size {
@@ -93,23 +84,15 @@ func TestLinesAreThoseOfObjdump(t *testing.T) {
 		"calls.amd64-gcc12-g.o", "calls.amd64-clang19-g.o", "calls.arm64-gcc12-g.o", "calls.arm64-clang19-g.o",
 		"locals.loong64-clang19-g.o", "locals.riscv64-clang19-g.o", "locals.riscv64-clang14-g.o",
 	} {
-		out, err := exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(exec.Command(objdump, "-dl", "-j", ".text", filepath.Join(objects.Directory(), name)).Output())(t)
 		o, got, err := table(t, objects.Read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		text, current, n := objects.Section(t, o, ".text"), "", 0
 		for line := range strings.Lines(string(out)) {
 			if row, ok := strings.CutPrefix(line, "; "); ok && !strings.Contains(row, "():") {
 				current = filepath.Base(strings.TrimSpace(row))
 			} else if m := codeRow.FindStringSubmatch(line); m != nil && current != "" {
-				off, err := strconv.ParseUint(m[1], 16, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				off := expect.Value(strconv.ParseUint(m[1], 16, 64))(t)
 				s := filepath.Base(got.Lookup(text, off))
 				if s == "." {
 					continue // objdump repeats the line before for what has none

@@ -15,6 +15,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -41,14 +42,8 @@ type subject struct {
 func open(t testing.TB, path string) *subject {
 	t.Helper()
 	data := disk.Read(t, path)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := lines.New(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), filepath.Base(path)))(t)
+	table := expect.Value(lines.New(o, machines.Lookup(o.ABI())))(t)
 	return &subject{path, o, table}
 }
 
@@ -74,10 +69,7 @@ func (s *subject) instructions(t testing.TB, objdump string) map[string][]place 
 				index = objects.Section(t, s.o, section)
 			}
 		} else if m := instruction.FindStringSubmatch(line); m != nil {
-			offset, err := strconv.ParseUint(m[1], 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			offset := expect.Value(strconv.ParseUint(m[1], 16, 64))(t)
 			found[section] = append(found[section], place{index, offset})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -89,7 +90,7 @@ var members = []struct{ name, object string }{
 func newDirectory(t *testing.T) (directory string, names []string) {
 	t.Helper()
 	directory = t.TempDir()
-	disk.Must(t, os.Mkdir(filepath.Join(directory, "sub"), 0o777))
+	expect.OK(t, os.Mkdir(filepath.Join(directory, "sub"), 0o777))
 	for i, m := range members {
 		var data []byte
 		switch {
@@ -101,9 +102,9 @@ func newDirectory(t *testing.T) (directory string, names []string) {
 			data = []byte("odd")
 		}
 		path := filepath.Join(directory, m.name)
-		disk.Must(t, os.WriteFile(path, data, 0o640))
+		expect.OK(t, os.WriteFile(path, data, 0o640))
 		date := time.Unix(1_000_000_000+int64(i), 0)
-		disk.Must(t, os.Chtimes(path, date, date))
+		expect.OK(t, os.Chtimes(path, date, date))
 		names = append(names, m.name)
 	}
 	return directory, append(names, "calls.o")
@@ -117,8 +118,7 @@ func plain(t *testing.T) []byte {
 	text := ".globl f, a\nf: call u\nlocal: ret\n.weak w, wu\nw: ret\n.quad wu\n.comm common,4\n.data\n.type q,@gnu_unique_object\nq: .long 1\n.set a, 5\n"
 	disk.Write(t, source, text)
 	tools.Must(t, "as", "-o", object, source)
-	data := disk.Read(t, object)
-	return data
+	return disk.Read(t, object)
 }
 
 // run runs the program in a directory, which has to succeed without a word.
@@ -137,19 +137,15 @@ func convertFiles(t *testing.T, directory string, flags ...string) {
 			continue
 		}
 		path := filepath.Join(directory, m.name)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := expect.Value(os.Stat(path))(t)
 		run(t, directory, append(flags[:len(flags):len(flags)], m.name)...)
-		disk.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		expect.OK(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	}
 }
 
 func read(t *testing.T, directory, name string) []byte {
 	t.Helper()
-	data := disk.Read(t, filepath.Join(directory, name))
-	return data
+	return disk.Read(t, filepath.Join(directory, name))
 }
 
 func same(t *testing.T, directory, a, b string) {
@@ -221,7 +217,7 @@ func TestThinArchiveBecomesRegular(t *testing.T) {
 					t.Error("-o has changed a member")
 				}
 				for _, name := range names { // ar takes modes from files that llvm-ar does not look at
-					disk.Must(t, os.Chmod(filepath.Join(directory, name), 0o644))
+					expect.OK(t, os.Chmod(filepath.Join(directory, name), 0o644))
 				}
 				convertFiles(t, directory, flags...)
 				op := "qcsD"

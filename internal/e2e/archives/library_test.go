@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -53,7 +53,7 @@ func checkLibrary(t *testing.T, path, ar string, flags []string) {
 	t.Helper()
 	directory := t.TempDir()
 	objects := filepath.Join(directory, "objects")
-	disk.Must(t, os.Mkdir(objects, 0o777))
+	expect.OK(t, os.Mkdir(objects, 0o777))
 	tools.Must(t, converter, append(flags[:len(flags):len(flags)], "-o", filepath.Join(directory, "lib.a"), path)...)
 	names := strings.Fields(tools.Output(t, ar, "t", path))
 	for _, args := range [][]string{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -62,7 +63,7 @@ func newSequence(t *testing.T, s *shelf, seed uint64) *sequence {
 		*to = &twin{filepath.Join(directory, strconv.Itoa(i), "work")}
 		for _, name := range parts {
 			date := time.Unix(1_000_000_000, 0)
-			disk.Must(t, os.Chtimes(filepath.Join((*to).directory, name), date, date))
+			expect.OK(t, os.Chtimes(filepath.Join((*to).directory, name), date, date))
 		}
 	}
 	q.ars = [][]string{{"ar"}, {toolchains.LLVM("llvm-ar")}, {"ar", toolchains.LLVM("llvm-ar"), toolchains.OldLLVM("llvm-ar")}}[q.rand.IntN(3)]
@@ -218,7 +219,7 @@ func (q *sequence) convert(name string) {
 	}
 	q.conversions++
 	if aside {
-		disk.Must(q, os.Rename(filepath.Join(q.converted.directory, "aside.a"), filepath.Join(q.converted.directory, name)))
+		expect.OK(q, os.Rename(filepath.Join(q.converted.directory, "aside.a"), filepath.Join(q.converted.directory, name)))
 	}
 	q.sameMembers(name)
 }
@@ -232,8 +233,7 @@ func (q *sequence) isBroken() bool {
 }
 
 func (q *sequence) isThin(name string) bool {
-	data := disk.Read(q, filepath.Join(q.converted.directory, name))
-	return strings.HasPrefix(string(data), "!<thin>")
+	return strings.HasPrefix(string(disk.Read(q, filepath.Join(q.converted.directory, name))), "!<thin>")
 }
 
 // sameMembers compares the members with those that were converted before they were

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -75,7 +76,7 @@ func newShelf(t *testing.T) *shelf {
 	var all []string
 	for i, name := range parts {
 		path := filepath.Join(s.directory, "plain", "work", name)
-		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if name == "notes.txt" {
 			disk.Write(t, path, "no object\n")
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -36,7 +37,7 @@ func compileNops(t *testing.T, c compiler, flags ...string) program {
 func (p program) said(t *testing.T, n int) []string {
 	t.Helper()
 	dir := filepath.Join(p.dir, "said")
-	disk.Must(t, os.MkdirAll(dir, 0o777))
+	expect.OK(t, os.MkdirAll(dir, 0o777))
 	objects := []string{p.main}
 	for _, source := range []string{"nops.c", "nopscxx.cc", "nopscxx2.cc"} {
 		objects = append(objects, p.compile(t, dir, source, "-DSAY"))

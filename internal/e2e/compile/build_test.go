@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -74,9 +74,7 @@ func TestMake(t *testing.T) {
 	b.must("make", args...)
 	b.records("program")
 	b.same("guard.o", b.converted("guard.c", []string{"gcc", "-O2", "-Wall"}))
-	if out := b.must("make", args...); !strings.Contains(out, "up to date") {
-		t.Errorf("make again: %s", out)
-	}
+	expect.Contains(t, b.must("make", args...), "up to date", "make again")
 	if deps := b.read("guard.d"); !strings.HasPrefix(deps, "guard.o: guard.c head.h") {
 		t.Errorf("guard.d: %s", deps)
 	}
@@ -145,9 +143,7 @@ func TestCMake(t *testing.T) {
 			t.Errorf("%s: %s", object, names)
 		}
 	}
-	if out := b.must("cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
-		t.Errorf("ninja again: %s", out)
-	}
+	expect.Contains(t, b.must("cmake", "--build", "build"), "no work to do", "ninja again")
 }
 
 const mesonBuild = `
@@ -169,9 +165,7 @@ func TestMeson(t *testing.T) {
 	for _, directory := range []string{"environment", "native"} {
 		b.must("ninja", "-C", directory)
 		b.records(directory + "/program")
-		if out := b.must("ninja", "-C", directory); !strings.Contains(out, "no work to do") {
-			t.Errorf("ninja again: %s", out)
-		}
+		expect.Contains(t, b.must("ninja", "-C", directory), "no work to do", "ninja again")
 	}
 }
 
@@ -184,7 +178,7 @@ func TestLink(t *testing.T) {
 	b.write("main.c", program)
 	b.write("linker", "#!/bin/sh\necho \"$@\" >words\nexec ld \"$@\"\n")
 	wrapper := filepath.Join(t.TempDir(), "ld")
-	disk.Must(t, os.Symlink(converter, wrapper))
+	expect.OK(t, os.Symlink(converter, wrapper))
 	link := func(name string) {
 		linked := *b
 		linked.Env = []string{"SDTCONVERT_LD=" + b.path("linker")}
@@ -193,14 +187,10 @@ func TestLink(t *testing.T) {
 	}
 	b.must("gcc", "-c", "main.c", "guard.c", "probe.c")
 	link("late")
-	if !strings.Contains(b.read("words"), "/guard.o") {
-		t.Errorf("no copy is linked: %s", b.read("words"))
-	}
+	expect.Contains(t, b.read("words"), "/guard.o", "no copy is linked")
 	b.must(converter, "cc", "--", "gcc", "-c", "main.c", "guard.c", "probe.c")
 	link("early")
-	if words := b.read("words"); !strings.Contains(words, " main.o guard.o probe.o ") {
-		t.Errorf("a copy is linked: %s", words)
-	}
+	expect.Contains(t, b.read("words"), " main.o guard.o probe.o ", "a copy is linked")
 	if b.read("late") != b.read("early") {
 		t.Error("the programs are different")
 	}

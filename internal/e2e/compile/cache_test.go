@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -63,9 +64,7 @@ func TestCcache(t *testing.T) {
 		b.remove("probe.o")
 		b.settings(step.program, step.flags).must("ccache", "gcc", "-O2", "-c", "probe.c")
 		b.same("probe.o", step.want)
-		if n := calls(); n != step.calls {
-			t.Errorf("step %d: sdtconvert has run %d times, want %d", i, n, step.calls)
-		}
+		expect.Equal(t, step.calls, calls(), "step %d: runs of sdtconvert", i)
 	}
 }
 
@@ -89,9 +88,7 @@ func TestCcachePrototypes(t *testing.T) {
 		for hit := range 2 {
 			with.must("ccache", "gcc", "-c", "probe.c")
 			b.same("probe.o", want)
-			if n := calls(); n != 1-hit {
-				t.Errorf("%s: sdtconvert has run %d times, want %d", types, n, 1-hit)
-			}
+			expect.Equal(t, 1-hit, calls(), "%s: runs of sdtconvert", types)
 		}
 	}
 }
@@ -138,10 +135,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	t.Helper()
 	tools.Need(t, "gcc", "distcc", "distccd", "cp")
 	b = newBuild(t)
-	public, err := os.MkdirTemp("", "sdtconvert-distcc-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := expect.Value(os.MkdirTemp("", "sdtconvert-distcc-"))(t)
 	t.Cleanup(func() { os.RemoveAll(public) })
 	launcher = filepath.Join(public, "sdtconvert-cc")
 	b.must("cp", converter, launcher)
@@ -150,15 +144,10 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 	_, port, _ := strings.Cut(address, ":")
 	server := exec.Command("distccd", "--no-detach", "--daemon", "--allow", "127.0.0.1", "--listen", "127.0.0.1", "--port", port,
 		"--enable-tcp-insecure", "--log-stderr", "--log-level=info", "--jobs", "2")
-	out, err := os.Create(b.path("log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(os.Create(b.path("log")))(t)
 	defer out.Close()
 	server.Dir, server.Stderr, server.Env = b.Directory, out, append(os.Environ(), "TMPDIR="+public)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Signal(os.Interrupt)
 		server.Wait()
@@ -176,10 +165,7 @@ func distccBuild(t *testing.T) (b *build, launcher string, log func() string) {
 // freeAddress is where no server is now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -261,9 +247,7 @@ func TestSccache(t *testing.T) {
 		}
 	}
 	stats := b.must("sccache", "--show-stats")
-	if hits := statistic(stats, "Cache hits"); hits != "5" {
-		t.Errorf("%s hits, want 5: %s", hits, stats)
-	}
+	expect.Equal(t, "5", statistic(stats, "Cache hits"), "hits: %s", stats)
 }
 
 // statistic returns the number of a line.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -39,7 +40,7 @@ func newBuild(t *testing.T) *build {
 
 func newBuildIn(t *testing.T, directory string) *build {
 	t.Helper()
-	disk.Must(t, os.CopyFS(directory, os.DirFS(sources)))
+	expect.OK(t, os.CopyFS(directory, os.DirFS(sources)))
 	return &build{tools.Command{Directory: directory}, t}
 }
 
@@ -53,19 +54,18 @@ func (b *build) path(name string) string { return filepath.Join(b.Directory, nam
 
 func (b *build) read(name string) string {
 	b.t.Helper()
-	data := disk.Read(b.t, b.path(name))
-	return string(data)
+	return string(disk.Read(b.t, b.path(name)))
 }
 
 func (b *build) write(name, text string) {
 	b.t.Helper()
-	disk.Must(b.t, os.WriteFile(b.path(name), []byte(text), 0o777))
+	expect.OK(b.t, os.WriteFile(b.path(name), []byte(text), 0o777))
 }
 
 func (b *build) remove(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		disk.Must(b.t, os.RemoveAll(b.path(name)))
+		expect.OK(b.t, os.RemoveAll(b.path(name)))
 	}
 }
 
@@ -82,8 +82,7 @@ func (b *build) converted(source string, compiler []string, flags ...string) str
 	args := append(compiler[1:len(compiler):len(compiler)], "-c", source, "-o", object)
 	b.must(compiler[0], args...)
 	b.must(converter, append(flags, object)...)
-	data := disk.Read(b.t, object)
-	return string(data)
+	return string(disk.Read(b.t, object))
 }
 
 // same checks that an object of the build is the one that converted returns.

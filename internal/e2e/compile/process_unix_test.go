@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -33,15 +34,11 @@ func TestSignals(t *testing.T) {
 		cmd := exec.Command(converter, "cc", "--", "./slow", "-c", "probe.c", "-o", "probe.o")
 		var out bytes.Buffer
 		cmd.Dir, cmd.Stdout, cmd.Stderr = b.Directory, &out, &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Start())
 		for end := time.Now().Add(10 * time.Second); !b.exists("started") && time.Now().Before(end); {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, cmd.Process.Signal(sig))
 		tools.Died(t, cmd.Wait(), sig)
 		if out.String() != "compiling probe.c\n" || b.read("probe.o") != "unfinished\n" {
 			t.Errorf("%v: says %q, and leaves %q", sig, out.String(), b.read("probe.o"))
@@ -79,15 +76,9 @@ exit 7
 	for _, args := range [][]string{{"-c", "probe.c", "", "a b", "-o", "probe.o", "@none"}, {"-E", "probe.c"}} {
 		run := func(words ...string) (string, int) {
 			words = append(words, args...)
-			out, err := os.Create(b.path("out"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(os.Create(b.path("out")))(t)
 			defer out.Close()
-			five, err := os.Open(b.path("none.c"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			five := expect.Value(os.Open(b.path("none.c")))(t)
 			defer five.Close()
 			cmd := exec.Command(words[0], words[1:]...)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.Directory, five, out, out, []*os.File{nil, nil, five}

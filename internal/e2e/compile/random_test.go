@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -17,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -182,17 +183,12 @@ func (c *comparison) prepare(line *randomLine) {
 	if line.soon {
 		c.prepared = time.Now()
 	}
-	check := func(err error) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	check(os.RemoveAll(c.directory))
-	check(os.CopyFS(c.directory, os.DirFS(sources)))
+	expect.OK(c.t, os.RemoveAll(c.directory))
+	expect.OK(c.t, os.CopyFS(c.directory, os.DirFS(sources)))
 	for name, text := range line.files {
-		check(os.WriteFile(filepath.Join(c.directory, name), []byte(text), 0o666))
+		disk.Write(c.t, filepath.Join(c.directory, name), text)
 	}
-	check(filepath.WalkDir(c.directory, func(path string, _ fs.DirEntry, err error) error {
+	expect.OK(c.t, filepath.WalkDir(c.directory, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -204,16 +200,8 @@ func (c *comparison) prepare(line *randomLine) {
 var temporary = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/[-. \w]*(cc\w{6}|-\w{6})`)
 
 func (c *comparison) run(words []string, stdin string) *state {
-	cmd := exec.Command(words[0], words[1:]...)
-	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Stdin = c.directory, &stdout, &stderr, strings.NewReader(stdin)
-	err := cmd.Run()
-	if cmd.ProcessState == nil {
-		c.t.Fatal(err)
-	}
-	return &state{
-		stdout: stdout.String(), stderr: temporary.ReplaceAllString(stderr.String(), "/tmp/x"), status: cmd.ProcessState.ExitCode(),
-	}
+	ran := tools.Command{Directory: c.directory, Stdin: stdin}.Result(c.t, words[0], words[1:]...)
+	return &state{stdout: ran.Stdout, stderr: temporary.ReplaceAllString(ran.Stderr, "/tmp/x"), status: ran.Status}
 }
 
 func (c *comparison) files() map[string]string {
@@ -235,9 +223,7 @@ func (c *comparison) files() map[string]string {
 		files[path] = fmt.Sprint(info.Mode(), "\n", text)
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.OK(c.t, err)
 	return files
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -33,9 +34,7 @@ func TestKbuild(t *testing.T) {
 	twin.write(t, strings.Replace(makefile, "\n$(addprefix ", "\n# $(addprefix ", 1))
 
 	out := with.must(t, "modules")
-	if loud := regexp.MustCompile(`(?im)^.*(warning|error|skip).*$`).FindString(out); loud != "" {
-		t.Errorf("the build says %s", loud)
-	}
+	expect.Equal(t, "", regexp.MustCompile(`(?im)^.*(warning|error|skip).*$`).FindString(out), "the build says")
 	if out = twin.must(t, "modules", "KBUILD_MODPOST_WARN=1"); !strings.Contains(out, `"__dtrace_probe_post___price" [`) {
 		t.Errorf("modpost finds no stub in modules that are not converted:\n%s", out)
 	}
@@ -77,17 +76,13 @@ func (m modules) path(name string) string { return filepath.Join(m.directory, na
 
 func (m modules) read(t *testing.T, name string) string {
 	t.Helper()
-	data := disk.Read(t, m.path(name))
-	return string(data)
+	return string(disk.Read(t, m.path(name)))
 }
 
 func (m modules) write(t *testing.T, makefile string) {
 	t.Helper()
-	include, err := filepath.Abs("../../../include")
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk.Must(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
+	include := expect.Value(filepath.Abs("../../../include"))(t)
+	expect.OK(t, os.CopyFS(m.directory, os.DirFS("testdata/modules")))
 	// Without the directory's name in the debug information, the two have the same.
 	makefile += "ccflags-y := -I" + include + " -fdebug-prefix-map=" + m.directory + "=.\n"
 	disk.Write(t, m.path("Kbuild"), makefile)
@@ -102,11 +97,7 @@ func (m modules) try(target string, variables ...string) (string, error) {
 
 func (m modules) must(t *testing.T, target string, variables ...string) string {
 	t.Helper()
-	out, err := m.try(target, variables...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return expect.Value(m.try(target, variables...))(t)
 }
 
 var stub = regexp.MustCompile(`(__dtrace_\w+?)_(post|sender)___(\w+)`)
@@ -171,8 +162,7 @@ func section(t *testing.T, path, name string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "section")
 	tools.Must(t, "objcopy", "-O", "binary", "--only-section="+name, "--set-section-flags", name+"=alloc", path, out)
-	data := disk.Read(t, out)
-	return data
+	return disk.Read(t, out)
 }
 
 // checkIncremental builds again after nothing has changed, and after sources have.
@@ -190,7 +180,7 @@ func (m modules) checkIncremental(t *testing.T) {
 		old := m.times(t)
 		if step.touched != "" {
 			now := time.Now()
-			disk.Must(t, os.Chtimes(m.path(step.touched), now, now))
+			expect.OK(t, os.Chtimes(m.path(step.touched), now, now))
 		}
 		m.must(t, "modules")
 		var made []string
@@ -215,16 +205,8 @@ func (m modules) checkIncremental(t *testing.T) {
 func (m modules) times(t *testing.T) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
-	entries, err := os.ReadDir(m.directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[e.Name()] = info.ModTime()
+	for _, e := range expect.Value(os.ReadDir(m.directory))(t) {
+		times[e.Name()] = expect.Value(e.Info())(t).ModTime()
 	}
 	return times
 }
@@ -263,16 +245,14 @@ func (m modules) checkSigned(t *testing.T) {
 // checkFailure has the conversion fail.
 func (m modules) checkFailure(t *testing.T) {
 	failing := t.TempDir()
-	disk.Must(t, os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777))
+	expect.OK(t, os.WriteFile(failing+"/sdtconvert", []byte("#!/bin/sh\necho refused >&2\nexit 1\n"), 0o777))
 	t.Setenv("PATH", failing+":"+os.Getenv("PATH"))
 	for source, object := range map[string]string{"sender.c": "sender.o", "post_main.c": "post.o"} {
 		now := time.Now().Add(time.Minute)
-		disk.Must(t, os.Chtimes(m.path(source), now, now))
+		expect.OK(t, os.Chtimes(m.path(source), now, now))
 		if out, err := m.try("modules"); err == nil || !strings.Contains(out, "refused") {
 			t.Errorf("make goes on: %v\n%s", err, out)
 		}
-		if _, err := os.Stat(m.path(object)); err == nil {
-			t.Errorf("%s, which is not converted, is left", object)
-		}
+		disk.Absent(t, m.path(object))
 	}
 }

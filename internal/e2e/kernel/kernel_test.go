@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -44,11 +43,7 @@ func TestModules(t *testing.T) {
 
 func build(t *testing.T) string {
 	t.Helper()
-	tool, err := tools.Build(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tool
+	return expect.Value(tools.Build(t.TempDir()))(t)
 }
 
 func findModules(t *testing.T) []string {
@@ -163,15 +158,10 @@ func checkListing(t *testing.T, tool, module string, want []string) {
 	var got []string
 	for _, p := range list(t, tool, module) {
 		for _, s := range p.Sites {
-			at, err := strconv.ParseUint(s.Address, 0, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := expect.Value(strconv.ParseUint(s.Address, 0, 64))(t)
 			got = append(got, fmt.Sprintf("%s+%#x", s.Section, at-s.FunctionOffset))
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: functions with calls (-) and those listed (+): %s", module, diff)
-	}
+	expect.Equal(t, want, got, "%s: functions with calls (-) and those listed (+)", module)
 }

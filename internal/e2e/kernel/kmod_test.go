@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -62,12 +63,9 @@ func newKmod(t *testing.T, machine, version, ctf string) kmod {
 	root := t.TempDir()
 	directory := filepath.Join(root, "examples/freebsd-kmod")
 	for _, dir := range []string{"examples/freebsd-kmod", "include"} {
-		disk.Must(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
+		expect.OK(t, os.CopyFS(filepath.Join(root, dir), os.DirFS("../../../"+dir)))
 	}
-	mk, err := filepath.Abs("testdata/mk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mk := expect.Value(filepath.Abs("testdata/mk"))(t)
 	target := strings.Replace(machine, "amd64", "x86_64", 1) + "-unknown-freebsd14"
 	return kmod{directory, []string{"-C", directory, "-m", mk, "MACHINE_CPUARCH=" + machine, "MK_CTF=" + ctf,
 		"CTFCONVERT=echo is made: ", "CC=clang-" + version + " --target=" + target, "LD=ld.lld-" + version,
@@ -82,18 +80,13 @@ func (k kmod) path(name string) string { return filepath.Join(k.directory, name)
 
 func checkKmod(t *testing.T, k kmod, machine string) {
 	t.Helper()
-	if _, err := k.try("SDTCONVERT=", "coffee.o", "cup.o"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(k.try("SDTCONVERT=", "coffee.o", "cup.o"))(t)
 	calls := k.calls(t)
 	for _, object := range objects {
-		disk.Must(t, os.Remove(k.path(object)))
+		expect.OK(t, os.Remove(k.path(object)))
 	}
 	k.checkFailure(t)
-	out, err := k.try("-j4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(k.try("-j4"))(t)
 	if slices.Contains(k.bmake, "MK_CTF=yes") && strings.Count(out, "\nis made: coffee.o") != 1 {
 		t.Errorf("ctfconvert is not run: %s", out)
 	}
@@ -142,9 +135,7 @@ func (k kmod) checkModule(t *testing.T, machine string, calls []string) {
 	}
 	for set, n := range count {
 		address, size := onlySection(t, headers, "set_sdt_"+set+"_set")
-		if size != uint64(n*8) {
-			t.Errorf("set_sdt_%s_set has %d bytes, and there are %d sites", set, size, n)
-		}
+		expect.Equal(t, uint64(n*8), size, "the size of set_sdt_%s_set", set)
 		if machine != "amd64" {
 			symbols := tools.Output(t, toolchains.LLVM("llvm-readelf"), "--dyn-syms", "-W", k.path("coffee.ko"))
 			checkSymbol(t, symbols, "__start_set_sdt_"+set+"_set", address)
@@ -166,11 +157,7 @@ func onlySection(t *testing.T, headers, name string) (address, size uint64) {
 
 func number(t *testing.T, hex string) uint64 {
 	t.Helper()
-	n, err := strconv.ParseUint(hex, 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return expect.Value(strconv.ParseUint(hex, 16, 64))(t)
 }
 
 func checkSymbol(t *testing.T, symbols, name string, value uint64) {
@@ -187,9 +174,7 @@ func (k kmod) checkFailure(t *testing.T) {
 	if out, err := k.try("SDTCONVERT=false"); err == nil {
 		t.Errorf("make goes on: %s", out)
 	}
-	if _, err := os.Stat(k.path("coffee.o")); err == nil {
-		t.Error("an object that is not converted is left")
-	}
+	disk.Absent(t, k.path("coffee.o"))
 }
 
 // checkIncremental builds again after nothing has changed, and after a source has.
@@ -199,7 +184,7 @@ func (k kmod) checkIncremental(t *testing.T) {
 		t.Errorf("nothing has changed: %v\n%s", err, out)
 	}
 	later := time.Now().Add(time.Minute)
-	disk.Must(t, os.Chtimes(k.path("cup.c"), later, later))
+	expect.OK(t, os.Chtimes(k.path("cup.c"), later, later))
 	out, err := k.try()
 	if err != nil || strings.Contains(out, "-o coffee.o") || !strings.Contains(out, "--layout freebsd cup.o") {
 		t.Errorf("a source has changed: %v\n%s", err, out)

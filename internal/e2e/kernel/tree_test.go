@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -26,9 +25,7 @@ func newTree(t *testing.T, root string) (tree string, variables []string) {
 	}
 	before := snapshot(t, headers)
 	t.Cleanup(func() {
-		if diff := cmp.Diff(before, snapshot(t, headers)); diff != "" {
-			t.Errorf("the headers before (-) and after (+): %s", diff)
-		}
+		expect.Equal(t, before, snapshot(t, headers), "the headers before (-) and after (+)")
 	})
 	tree = filepath.Join(t.TempDir(), "tree")
 	script := exec.Command("../../../scripts/kernel-tree", tree)
@@ -57,9 +54,7 @@ func snapshot(t *testing.T, directories []string) map[string]string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	return files
 }
@@ -71,22 +66,15 @@ func TestTree(t *testing.T) {
 	root := t.TempDir()
 	headers := filepath.Join(root, "usr/src/linux-headers-6.12.0-amd64")
 	resolve := "tools/bpf/resolve_btfids/resolve_btfids"
-	disk.Must(t, os.MkdirAll(filepath.Join(headers, filepath.Dir(resolve)), 0o777))
+	expect.OK(t, os.MkdirAll(filepath.Join(headers, filepath.Dir(resolve)), 0o777))
 	for name, text := range map[string]string{
 		"Makefile": "KBUILD_OUTPUT=/usr/src/linux-headers-6.12.0-amd64\n", ".config": "", "vmlinux": "types\n", resolve: "",
 	} {
-		disk.Must(t, os.WriteFile(filepath.Join(headers, name), []byte(text), 0o777))
+		expect.OK(t, os.WriteFile(filepath.Join(headers, name), []byte(text), 0o777))
 	}
 	tree, variables := newTree(t, root)
-	if diff := cmp.Diff([]string{"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem"}, variables); diff != "" {
-		t.Errorf("variables for make: %s", diff)
-	}
+	expect.Equal(t, []string{"CONFIG_MODULE_SIG_KEY=certs/signing_key.pem"}, variables, "variables for make")
 	want := strings.TrimPrefix(headers, root) + "/vmlinux"
-	if got, err := os.Readlink(filepath.Join(tree, "vmlinux")); err != nil || got != want {
-		t.Errorf("vmlinux is a link to %q, want %q: %v", got, want, err)
-	}
-	got, err := os.ReadFile(filepath.Join(tree, "Makefile"))
-	if err != nil || string(got) != "KBUILD_OUTPUT="+tree+"\n" {
-		t.Errorf("the Makefile is %q: %v", got, err)
-	}
+	expect.Equal(t, want, expect.Value(os.Readlink(filepath.Join(tree, "vmlinux")))(t), "the link vmlinux")
+	expect.Equal(t, "KBUILD_OUTPUT="+tree+"\n", string(disk.Read(t, filepath.Join(tree, "Makefile"))), "the Makefile")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -85,8 +86,7 @@ func TestLanguages(t *testing.T) {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text := disk.Read(t, tools.Root("docs", "languages.md"))
-	return string(text)
+	return string(disk.Read(t, tools.Root("docs", "languages.md")))
 }
 
 // section is what the page shows for one language.
@@ -129,7 +129,7 @@ func (s *section) run(t *testing.T, steps string) {
 	directory := t.TempDir()
 	for name, text := range s.files {
 		path := filepath.Join(directory, name)
-		disk.Must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		disk.Write(t, path, text)
 	}
 	steps = strings.ReplaceAll(steps, installed, wrappers)
@@ -152,9 +152,7 @@ func rustIsOlder(t *testing.T, minor int) bool {
 	t.Helper()
 	out := tools.Output(t, "rustc", "--version")
 	var got int
-	if _, err := fmt.Sscanf(out, "rustc 1.%d.", &got); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
+	expect.Value(fmt.Sscanf(out, "rustc 1.%d.", &got))(t, "%q", out)
 	return got < minor
 }
 
@@ -165,9 +163,7 @@ func (s *section) check(t *testing.T, program string) {
 	}
 	list := tools.Must(t, converter, "list", "-v", program)
 	for _, want := range []string{" sent\n", " placed\n", "shop_placed_semaphore"} {
-		if !strings.Contains(list, want) {
-			t.Errorf("no %q in the list:\n%s", want, list)
-		}
+		expect.Contains(t, list, want)
 	}
 	for line := range strings.Lines(list) {
 		if strings.HasPrefix(line, "      site ") && !strings.Contains(line, "  disabled") {

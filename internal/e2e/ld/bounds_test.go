@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -38,13 +39,9 @@ func TestBounds(t *testing.T) {
 			symbols := tools.Must(t, "readelf", "-sW", "kernel")
 			for _, bound := range []string{"start", "stop"} {
 				name := " __" + bound + "_set_sdt_instances_set\n"
-				if got := strings.Contains(symbols, name); got != link.has {
-					t.Errorf("%v: has%s is %v, want %v\n%s", args, name, got, link.has, symbols)
-				}
+				expect.Equal(t, link.has, strings.Contains(symbols, name), "%v: has %s:\n%s", args, name, symbols)
 			}
-			if strings.Contains(symbols, "UND __s") {
-				t.Errorf("%v: a bound is undefined\n%s", args, symbols)
-			}
+			expect.Lacks(t, symbols, "UND __s", "%v: a bound is undefined", args)
 		}
 	})
 }

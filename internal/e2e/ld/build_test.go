@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,9 +25,9 @@ func TestClang(t *testing.T) {
 		enter(t, l.Path)
 		for _, clang := range []string{toolchains.OldLLVM("clang"), toolchains.LLVM("clang")} {
 			tools.Must(t, clang, "-O2", "--ld-path="+wrappers+"/ld."+l.Family, "-o", "program", "main.c", "sub/second.c")
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 			tools.Must(t, clang, "-O2", "-B"+wrappers, l.Use(), "-o", "program", "main.c", "sub/second.c")
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 		}
 	}
 }
@@ -52,11 +53,9 @@ func TestMake(t *testing.T) {
 		disk.Write(t, "Makefile", makefile)
 		args := []string{"-j8", "all", "LD=" + wrappers + "/ld", "LDFLAGS=" + flags, "SHARED=-shared"}
 		tools.Must(t, "make", args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		again := untouched(t, "program", "main.o", "sub/second.o")
-		if out := tools.Must(t, "make", args...); !strings.Contains(out, "Nothing to be done") {
-			t.Errorf("make again: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "make", args...), "Nothing to be done", "make again")
 		again()
 		for _, made := range []string{"libthird.so", "combined.o", "program"} {
 			if names := tools.Output(t, "nm", noPlugins, made); !strings.Contains(names, " sdt_app___") || strings.Contains(names, "__dtrace_probe") {
@@ -67,7 +66,7 @@ func TestMake(t *testing.T) {
 		if out := tools.Must(t, "make", args...); strings.Contains(out, "main.c") || !strings.Contains(out, "second.c") {
 			t.Errorf("make after a change: %s", out)
 		}
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }
 
@@ -77,9 +76,7 @@ func TestMakeWithCommand(t *testing.T) {
 	enter(t, linker("bfd").Path)
 	disk.Write(t, "Makefile", makefile)
 	tools.Must(t, "make", "combined.o", "LD="+converter+" ld --")
-	if names := tools.Output(t, "nm", noPlugins, "combined.o"); strings.Contains(names, "__dtrace_probe") {
-		t.Error(names)
-	}
+	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "combined.o"), "__dtrace_probe")
 }
 
 const cmakeLists = `
@@ -99,13 +96,11 @@ func TestCMake(t *testing.T) {
 		tools.Must(t, "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release")
 		os.Unsetenv("LDFLAGS") // it is remembered
 		tools.Must(t, "cmake", "--build", "build")
-		expect(t, "build/program", both)
+		checkOutput(t, "build/program", both)
 		if names := tools.Output(t, "nm", noPlugins, "build/libthird.so"); !strings.Contains(names, "sdt_app___third") {
 			t.Errorf("libthird.so: %s", names)
 		}
-		if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
-			t.Errorf("ninja again: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
 	})
 }
 
@@ -118,10 +113,8 @@ func TestNinjaInPlace(t *testing.T) {
 		"-DCMAKE_EXE_LINKER_FLAGS=-B"+wrappers, "-DCMAKE_SHARED_LINKER_FLAGS=-B"+wrappers)
 	t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 	tools.Must(t, "cmake", "--build", "build")
-	expect(t, "build/program", both)
-	if out := tools.Must(t, "cmake", "--build", "build"); !strings.Contains(out, "no work to do") {
-		t.Errorf("ninja again: %s", out)
-	}
+	checkOutput(t, "build/program", both)
+	expect.Contains(t, tools.Must(t, "cmake", "--build", "build"), "no work to do", "ninja again")
 	for _, object := range []string{"program.dir/main.c.o", "second.dir/sub/second.c.o"} {
 		if names := tools.Output(t, "nm", noPlugins, "build/CMakeFiles/"+object); strings.Contains(names, "__dtrace_probe") {
 			t.Errorf("%s is not converted: %s", object, names)
@@ -146,10 +139,8 @@ func TestMeson(t *testing.T) {
 		tools.Must(t, "meson", "setup", "build")
 		os.Unsetenv("LDFLAGS")
 		tools.Must(t, "ninja", "-C", "build")
-		expect(t, "build/program", both)
-		if out := tools.Must(t, "ninja", "-C", "build"); !strings.Contains(out, "no work to do") {
-			t.Errorf("ninja again: %s", out)
-		}
+		checkOutput(t, "build/program", both)
+		expect.Contains(t, tools.Must(t, "ninja", "-C", "build"), "no work to do", "ninja again")
 	})
 }
 
@@ -176,13 +167,13 @@ func TestGo(t *testing.T) {
 		for _, file := range []string{"main.c", "defined.c", "plain.c"} {
 			os.Remove(file)
 		}
-		disk.Must(t, os.Rename("sub/second.c", "second.c"))
+		expect.OK(t, os.Rename("sub/second.c", "second.c"))
 		// Each package with C in it is linked once by itself, to see what it lacks: so
 		// the compiler is told for all links, and not with -extldflags for the last.
 		t.Setenv("CGO_LDFLAGS", flags)
 		t.Setenv("CGO_ENABLED", "1")
 		tools.Must(t, "go", "build", "-o", "program", "-ldflags=-linkmode=external -extld=gcc", ".")
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }
 
@@ -204,9 +195,7 @@ func TestEnvironment(t *testing.T) {
 	eachFlags(t, func(t *testing.T, flags string) {
 		disk.Write(t, "conftest.c", "int main(void) { return 0; }\n")
 		args := append(strings.Fields(flags), "-o", "conftest", "conftest.c")
-		if out := tools.Must(t, "gcc", args...); out != "" {
-			t.Errorf("says %s", out)
-		}
+		expect.Equal(t, "", tools.Must(t, "gcc", args...), "says")
 		run(t, "conftest")
 		if out := tools.Must(t, "gcc", append(strings.Fields(flags), "-Wl,--version")...); !strings.Contains(out, "GNU") {
 			t.Errorf("--version: %s", out)

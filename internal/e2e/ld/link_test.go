@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,23 +26,17 @@ func TestObjects(t *testing.T) {
 			args = append(args, "-Wl,--cref")
 		}
 		gcc(t, l, args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		check()
 		for _, report := range []string{"program.map", "program.d"} {
 			text := read(t, report)
 			sayNothing(t, report, text)
-			if !strings.Contains(text, "sub/second.o") {
-				t.Errorf("%s does not name sub/second.o", report)
-			}
+			expect.Contains(t, text, "sub/second.o", "%s does not name sub/second.o", report)
 		}
-		if strings.Contains(read(t, "program.d"), "stubs") {
-			t.Error("make would look for what was added")
-		}
+		expect.Lacks(t, read(t, "program.d"), "stubs", "make would look for what was added")
 		// make takes the rule, and finds everything.
 		os.WriteFile("Makefile", []byte("include program.d\n"), 0o666)
-		if out := tools.Must(t, "make", "program"); !strings.Contains(out, "Nothing to be done") {
-			t.Errorf("make: %s", out)
-		}
+		expect.Contains(t, tools.Must(t, "make", "program"), "Nothing to be done", "make")
 	})
 }
 
@@ -64,9 +58,7 @@ func TestDependencyFile(t *testing.T) {
 		}
 		got := strings.TrimSpace(read(t, "out.d"))
 		tools.Must(t, l.Path, args...)
-		if want := strings.TrimSpace(read(t, "out.d")); got != want {
-			t.Errorf("is %s\nwithout: %s", got, want)
-		}
+		expect.Equal(t, strings.TrimSpace(read(t, "out.d")), got)
 	})
 }
 
@@ -75,7 +67,7 @@ func TestBackslashes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Need(t, "make", "ninja")
 		compile(t, "main.c", "sub/second.c", "plain.c")
-		disk.Must(t, os.Rename("sub/second.o", `sub/b\1.o`))
+		expect.OK(t, os.Rename("sub/second.o", `sub/b\1.o`))
 		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o 'sub/b\1.o' -Wl,--dependency-file=program.d`
 		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
 		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
@@ -84,13 +76,9 @@ func TestBackslashes(t *testing.T) {
 			tools.Must(t, builder.name)
 			text := read(t, "program.d")
 			sayNothing(t, "program.d", text)
-			if !strings.Contains(text, `sub/b\1.o`) {
-				t.Error(text)
-			}
-			expect(t, "program", both)
-			if out := tools.Must(t, builder.name); !strings.Contains(out, builder.idle) {
-				t.Errorf("%s: %s", builder.name, out)
-			}
+			expect.Contains(t, text, `sub/b\1.o`)
+			checkOutput(t, "program", both)
+			expect.Contains(t, tools.Must(t, builder.name), builder.idle, "%s", builder.name)
 			later := time.Now().Add(time.Minute)
 			os.Chtimes(`sub/b\1.o`, later, later)
 			if out := tools.Must(t, builder.name); strings.Contains(out, builder.idle) {
@@ -107,7 +95,7 @@ func TestBackslashes(t *testing.T) {
 func TestOutputIsInput(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		compile(t, "sub/second.c")
-		disk.Must(t, os.Link("sub/second.o", "linked.o"))
+		expect.OK(t, os.Link("sub/second.o", "linked.o"))
 		check := untouched(t, "sub/second.o", "linked.o")
 		for _, output := range []string{"sub/second.o", "linked.o"} {
 			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
@@ -128,7 +116,7 @@ func TestSameBytes(t *testing.T) {
 		for _, mode := range [][]string{{}, {"-r", "-nostdlib"}, {"-shared"}, {"-static"}, {"-Wl,--build-id=sha1", "-Wl,--gc-sections"}} {
 			var outputs []string
 			for _, directory := range []string{t.TempDir(), filepath.Join(t.TempDir(), "another", "much", "longer", "name")} {
-				disk.Must(t, os.MkdirAll(directory, 0o777))
+				expect.OK(t, os.MkdirAll(directory, 0o777))
 				t.Setenv("TMPDIR", directory)
 				args := append([]string{"-o", "out", "main.o", "libsecond.a"}, mode...)
 				if len(mode) > 0 && mode[0] == "-shared" {
@@ -184,21 +172,15 @@ func TestArchives(t *testing.T) {
 			got := strings.Join(strings.Fields(run(t, "program")), " ")
 			if c.want == "" { // the order is that of the group
 				for _, probe := range strings.Fields(both) {
-					if !strings.Contains(got, probe) {
-						t.Errorf("%s: prints %q", c.args, got)
-					}
+					expect.Contains(t, got, probe, "%s: prints", c.args)
 				}
 				continue
 			}
-			if got != c.want {
-				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
-			}
+			expect.Equal(t, c.want, got, "%s: prints", c.args)
 		}
 		text := read(t, "out.map")
 		sayNothing(t, "out.map", text)
-		if !strings.Contains(text, "sub/libsecond.a(second.o)") {
-			t.Error("out.map does not name the member")
-		}
+		expect.Contains(t, text, "sub/libsecond.a(second.o)", "out.map does not name the member")
 		check()
 	})
 }
@@ -220,7 +202,7 @@ func TestOtherMachine(t *testing.T) {
 		case stops != (err != nil) || stops != (l.Family == "lld"):
 			t.Errorf("%s; without: %v", out, plain)
 		case !stops:
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 		}
 	})
 }
@@ -242,16 +224,12 @@ func TestDefinitions(t *testing.T) {
 			{"main.o sub/second.o -L. -Wl,--as-needed -lshared -Wl,-rpath,$ORIGIN", own},
 		} {
 			gcc(t, l, append([]string{"-o", "program"}, strings.Fields(c.args)...)...)
-			if got := strings.Join(strings.Fields(run(t, "program")), " "); got != c.want {
-				t.Errorf("%s: prints %q, want %q", c.args, got, c.want)
-			}
+			expect.Equal(t, c.want, strings.Join(strings.Fields(run(t, "program")), " "), "%s: prints", c.args)
 		}
 		// Only the archive has probes.
 		tools.Must(t, "ar", "rcs", "liball.a", "main.o", "sub/second.o")
 		gcc(t, l, "-o", "program", "-Wl,--undefined=main", "-L.", "-lall")
-		if got := run(t, "program"); !strings.Contains(got, "main:app:start") {
-			t.Errorf("prints %q", got)
-		}
+		expect.Contains(t, run(t, "program"), "main:app:start", "prints")
 		if out, err := wrapped(l, "--no-stubs", "--", "-o", "none", "-e", "main", "sub/second.o"); err == nil || !strings.Contains(out, "sdt_app___second") {
 			t.Errorf("--no-stubs: %s, %v", out, err)
 		}
@@ -275,9 +253,7 @@ func TestMessages(t *testing.T) {
 			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
 			trace := read(t, "timed.json")
 			sayNothing(t, "timed.json", trace)
-			if !strings.Contains(trace, `"main.o"`) {
-				t.Error("timed.json does not name main.o")
-			}
+			expect.Contains(t, trace, `"main.o"`, "timed.json does not name main.o")
 		}
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)
@@ -312,6 +288,6 @@ func TestManyArguments(t *testing.T) {
 			args = append(args, "-L/no/such directory/number/"+strings.Repeat("x", i%7))
 		}
 		gcc(t, l, args...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 	})
 }

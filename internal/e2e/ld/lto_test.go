@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -47,15 +48,13 @@ func TestGCCLTO(t *testing.T) {
 			l2 = append(l2, "plain.o", "-flto")
 		}
 		gcc(t, l, l2...)
-		expect(t, "program", both)
+		checkOutput(t, "program", both)
 		// A definition of the build's own, in code that is late.
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "defined.c")
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "main.c")
 		if l.Can(toolchains.PluginWithR) {
 			gcc(t, l, "-O2", "-flto", "-o", "program", "main.o", "sub/second.o", "defined.o")
-			if out := run(t, "program"); !strings.Contains(out, "main:own:defined") {
-				t.Errorf("the definition: %s", out)
-			}
+			expect.Contains(t, run(t, "program"), "main:own:defined", "the definition")
 		}
 		// In an archive there is no way but one.
 		tools.Must(t, "gcc", "-O2", "-flto", "-c", "sub/second.c", "-o", "sub/second.o")

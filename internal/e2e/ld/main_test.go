@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -73,7 +74,7 @@ func eachLinker(t *testing.T, test func(t *testing.T, l toolchains.Linker)) {
 func enter(t *testing.T, linker string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	disk.Must(t, os.CopyFS(".", os.DirFS(files)))
+	expect.OK(t, os.CopyFS(".", os.DirFS(files)))
 	leftovers := t.TempDir()
 	t.Setenv("TMPDIR", leftovers)
 	t.Setenv("SDTCONVERT_LD", linker)
@@ -113,12 +114,10 @@ func run(t *testing.T, program string) string {
 	return tools.Must(t, program)
 }
 
-// expect compares what a program prints.
-func expect(t *testing.T, program, want string) {
+// checkOutput compares what a program prints.
+func checkOutput(t *testing.T, program, want string) {
 	t.Helper()
-	if got := strings.Join(strings.Fields(run(t, program)), " "); got != want {
-		t.Errorf("%s prints %q, want %q", program, got, want)
-	}
+	expect.Equal(t, want, strings.Join(strings.Fields(run(t, program)), " "), "%s prints", program)
 }
 
 // untouched checks that files are what they were when it was called.
@@ -127,11 +126,7 @@ func untouched(t *testing.T, names ...string) func() {
 	was := map[string]string{}
 	state := func(name string) string {
 		data := disk.Read(t, name)
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("%v %x", info.ModTime(), bytes.Clone(data))
+		return fmt.Sprintf("%v %x", expect.Value(os.Stat(name))(t).ModTime(), bytes.Clone(data))
 	}
 	for _, name := range names {
 		was[name] = state(name)

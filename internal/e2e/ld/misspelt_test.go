@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -25,15 +26,11 @@ int main(void) { SDT_PROBE1(shop, , , placed, 1); use(1); return 0; }
 		tools.Must(t, "gcc", "-O2", "-c", "-I"+tools.Root("include"), "shop.c", "use.c")
 		const found = "use.o: nothing defines sdt_shop___placde, and the link defines other probes of shop; correct the name or define the probe\n"
 		out := gcc(t, l, "-o", "program", "shop.o", "use.o")
-		if out != "sdtconvert: warning: "+found {
-			t.Errorf("says %q", out)
-		}
+		expect.Equal(t, "sdtconvert: warning: "+found, out, "says")
 		run(t, "program")
 		// What the first link added is not a definition in a source.
 		tools.Must(t, converter, "stubs", "-o", "stubs.o", "use.o")
-		if out := gcc(t, l, "-o", "program", "shop.o", "use.o", "stubs.o"); out != "" {
-			t.Errorf("says %q", out)
-		}
+		expect.Equal(t, "", gcc(t, l, "-o", "program", "shop.o", "use.o", "stubs.o"), "says")
 		tools.Must(t, "rm", "program")
 		t.Setenv("SDTCONVERT_FLAGS", "--no-undefined-probes")
 		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "program", "shop.o", "use.o")

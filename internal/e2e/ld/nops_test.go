@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -74,9 +73,7 @@ func checkNopsLTO(t *testing.T, compiler string, l toolchains.Linker, args []str
 	if !converts {
 		written = map[string]int{}
 	}
-	if diff := cmp.Diff(written, notes); diff != "" {
-		t.Errorf("converts: %v; written and notes: %s", converts, diff)
-	}
+	expect.Equal(t, written, notes, "converts: %v; written and notes", converts)
 	if info, err := os.Stat("program"); err != nil || info.Size() == 0 {
 		t.Error(err)
 	}
@@ -85,7 +82,5 @@ func checkNopsLTO(t *testing.T, compiler string, l toolchains.Linker, args []str
 			return
 		}
 	}
-	if out := tools.Must(t, "sh", "-c", "yes | head -n 3 | ./program"); out != "ready\n" {
-		t.Errorf("the program prints %q", out)
-	}
+	expect.Equal(t, "ready\n", tools.Must(t, "sh", "-c", "yes | head -n 3 | ./program"), "the program prints")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -27,12 +28,8 @@ exec sleep 60
 
 func program(t *testing.T, name, text string) string {
 	t.Helper()
-	disk.Must(t, os.WriteFile(name, []byte(text), 0o777))
-	path, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	expect.OK(t, os.WriteFile(name, []byte(text), 0o777))
+	return expect.Value(filepath.Abs(name))(t)
 }
 
 func waitFor(t *testing.T, file string) {
@@ -46,6 +43,18 @@ func waitFor(t *testing.T, file string) {
 	t.Fatalf("%s has not come", file)
 }
 
+// signalLinker links main.o, and sends the wrapper a signal while a slow linker runs.
+func signalLinker(t *testing.T, linker string, sig syscall.Signal) {
+	t.Helper()
+	cmd, out := exec.Command(converter, "ld", "--linker", program(t, linker, slow), "--", "main.o"), &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	expect.OK(t, cmd.Start())
+	waitFor(t, "started")
+	expect.OK(t, cmd.Process.Signal(sig))
+	tools.Died(t, cmd.Wait(), sig)
+	expect.Equal(t, "reading main.o\n", out.String(), "says")
+}
+
 // A signal ends the linker and, in the same way, the wrapper, and nothing stays.
 func TestSignals(t *testing.T) {
 	tools.Need(t, "gcc")
@@ -54,20 +63,7 @@ func TestSignals(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			enter(t, "none")
 			compile(t, "main.c")
-			cmd := exec.Command(converter, "ld", "--linker", program(t, "slow", slow), "--", "main.o")
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			waitFor(t, "started")
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			tools.Died(t, cmd.Wait(), sig)
-			if out.String() != "reading main.o\n" {
-				t.Errorf("says %q", out.String())
-			}
+			signalLinker(t, "slow", sig)
 		})
 	}
 }
@@ -90,9 +86,7 @@ func TestSignalsEarly(t *testing.T) {
 			cmd := exec.Command(converter, args...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, cmd.Start())
 			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 				if entries, _ := os.ReadDir(os.Getenv("TMPDIR")); len(entries) > 0 {
 					break
@@ -116,18 +110,7 @@ func TestSignalInFirstLink(t *testing.T) {
 	tools.Need(t, toolchains.LLVM("clang"))
 	enter(t, "none")
 	tools.Must(t, toolchains.LLVM("clang"), "-O2", "-flto", "-c", "main.c")
-	cmd := exec.Command(converter, "ld", "--linker", program(t, "slow-lld", slow), "--", "main.o")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "started")
-	cmd.Process.Signal(syscall.SIGTERM)
-	tools.Died(t, cmd.Wait(), syscall.SIGTERM)
-	if out.String() != "reading main.o\n" {
-		t.Errorf("says %q", out.String())
-	}
+	signalLinker(t, "slow-lld", syscall.SIGTERM)
 }
 
 // What a linker has written before it dies is complete.
@@ -157,9 +140,7 @@ func TestClosedOutput(t *testing.T) {
 	compile(t, "main.c")
 	yes := program(t, "talks", "#!/bin/sh\nexec yes \"$1\"\n")
 	out := tools.Must(t, "sh", "-c", "timeout 20 '"+converter+"' ld --linker '"+yes+"' -- main.o | head -n 3; ")
-	if out != "main.o\nmain.o\nmain.o\n" {
-		t.Errorf("%q", out)
-	}
+	expect.Equal(t, "main.o\nmain.o\nmain.o\n", out)
 }
 
 // What a linker leaves running does not delay the end.
@@ -186,9 +167,7 @@ func TestOrder(t *testing.T) {
 	talks := program(t, "talks", "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done\necho $1\n")
 	out := tools.Must(t, converter, "ld", "--linker", talks, "--", "main.o")
 	want := "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\no6\ne6\no7\ne7\no8\ne8\no9\ne9\nmain.o\n"
-	if out != want {
-		t.Errorf("%q", out)
-	}
+	expect.Equal(t, want, out)
 }
 
 // A copy of the program, which looks like another file, does not run itself for ever.
@@ -235,7 +214,5 @@ func TestFullDisk(t *testing.T) {
 	if entries, _ := os.ReadDir(small); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
 	}
-	if _, err := os.Stat("none"); err == nil {
-		t.Error("it was linked")
-	}
+	disk.Absent(t, "none")
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -104,10 +104,7 @@ func allCallers(t *testing.T) (callers []caller) {
 	tools.Need(t, "gcc", "ar", clang)
 	for _, l := range linkers {
 		tools.Need(t, l.Path)
-		path, err := exec.LookPath(l.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := expect.Value(exec.LookPath(l.Path))(t)
 		for _, compiler := range []string{"", "", "gcc", clang} {
 			callers = append(callers, caller{family: l.Family, path: path, compiler: compiler})
 		}
@@ -123,7 +120,7 @@ func plainLinkers(t *testing.T, callers []caller) string {
 		if i > 0 && callers[i-1].family == c.family {
 			continue
 		}
-		disk.Must(t, os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)))
+		expect.OK(t, os.Symlink(c.path, filepath.Join(directory, "ld."+c.family)))
 	}
 	return directory
 }

@@ -85,8 +85,7 @@ func (m *lineMaker) library() item {
 		for {
 			f := pick(m, m.inputs)
 			if base, ok := strings.CutPrefix(f.name, "lib"); ok {
-				all := append(m.searchedIn(f.directory), "-l"+strings.TrimSuffix(strings.TrimSuffix(base, ".a"), ".so"))
-				return all
+				return append(m.searchedIn(f.directory), "-l"+strings.TrimSuffix(strings.TrimSuffix(base, ".a"), ".so"))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -97,16 +98,13 @@ func (c *objectCache) path(name string) string { return filepath.Join(c.director
 // newTree makes a tree.
 func newTree(t *testing.T, c *objectCache) *tree {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	tr := &tree{root: root, main: []string{"main.o", "strong.o", "strong.o", "pull.o"}, libraries: []string{"m", "m", "a", "t", "n", "w", "q", "d", "fl", "tl", "r", ":libm.a", ":b.o", ":c.o", ":libt.a"}}
 	for _, d := range append(directories, "nest", "dso", "sys/own", "sys/x", "x/libq.a") {
-		disk.Must(t, os.MkdirAll(tr.path(d), 0o777))
+		expect.OK(t, os.MkdirAll(tr.path(d), 0o777))
 	}
 	for link, to := range treeLinks {
-		disk.Must(t, os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)))
+		expect.OK(t, os.Symlink(strings.ReplaceAll(to, "ROOT", root), tr.path(link)))
 	}
 	tr.addObjects(t, c)
 	tr.addArchives(t)
@@ -142,7 +140,7 @@ func (tr *tree) addObjects(t *testing.T, c *objectCache) {
 	for _, name := range []string{"stubs.o", "main.o", "strong.o", "pull.o", "wrap.o", "i386.o"} {
 		tr.copy(t, c, name, name)
 	}
-	disk.Must(t, os.Link(tr.path("b.o"), tr.path("other/hard.o")))
+	expect.OK(t, os.Link(tr.path("b.o"), tr.path("other/hard.o")))
 	for _, d := range []struct{ directory, name string }{{"", "libd1.so"}, {"x", "libd2.so"}} {
 		tr.copy(t, c, d.name, "dso/"+d.name)
 		tr.copy(t, c, d.name, d.directory+"/libd.so")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -38,7 +39,7 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		for _, line := range []string{"sub/second.o ./innocent.so", "./group.so", "./outer.so", "-Llib -lgroup", "-L lib -l:libgroup.so"} {
 			args := append(strings.Fields("-o program main.o"), strings.Fields(line)...)
 			gcc(t, l, append(args, "-Wl,-Map=program.map,--dependency-file=program.d")...)
-			expect(t, "program", both)
+			checkOutput(t, "program", both)
 			for _, report := range []string{"program.map", "program.d"} {
 				sayNothing(t, report, read(t, report))
 			}
@@ -51,10 +52,8 @@ func TestScriptsThatNameInputs(t *testing.T) {
 		check()
 		t.Setenv("SDTCONVERT_FLAGS", "--in-place")
 		gcc(t, l, "-o", "program", "main.o", "./group.so")
-		expect(t, "program", both)
-		if names := tools.Output(t, "nm", noPlugins, "sub/second.o"); strings.Contains(names, "__dtrace_probe") {
-			t.Errorf("not converted: %s", names)
-		}
+		checkOutput(t, "program", both)
+		expect.Lacks(t, tools.Output(t, "nm", noPlugins, "sub/second.o"), "__dtrace_probe", "not converted")
 	})
 }
 
@@ -109,20 +108,14 @@ func TestScriptsThatAreRefused(t *testing.T) {
 			if want := "sdtconvert: bad.lds: " + want + "; link with --in-place\n"; exitCode(err) != 1 || out != want {
 				t.Errorf("%s: %s, %v, want %s", pattern, out, err, want)
 			}
-			if _, err := os.Stat("none"); err == nil {
-				t.Error("it was linked")
-			}
+			disk.Absent(t, "none")
 		}
 	})
 }
 
 func abs(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Value(filepath.Abs(name))(t)
 }
 
 // The wrapper takes its flags from the environment, and steps aside.
@@ -132,9 +125,7 @@ func TestEnvironmentOfWrapper(t *testing.T) {
 	compile(t, "main.c", "sub/second.c")
 	t.Setenv("SDTCONVERT_FLAGS", `--layout relative --probe-object-prefix 'sdt_'`)
 	gcc(t, linker("bfd"), "-o", "program", "main.o", "sub/second.o")
-	if sections := tools.Output(t, "readelf", "-SW", "program"); !strings.Contains(sections, "sdt_instances_rel") {
-		t.Error(sections)
-	}
+	expect.Contains(t, tools.Output(t, "readelf", "-SW", "program"), "sdt_instances_rel")
 	for flags, want := range map[string]string{
 		"--nothing":     "sdtconvert: SDTCONVERT_FLAGS: unknown flag: --nothing",
 		"sub/second.o":  `sdtconvert: SDTCONVERT_FLAGS: "sub/second.o" is not a flag`,
@@ -163,9 +154,7 @@ func TestDirectoryOfMold(t *testing.T) {
 	if out, err := wrapped(linker("mold"), "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
 		t.Fatalf("%s, %v", out, err)
 	}
-	if names := tools.Output(t, "nm", noPlugins, "sub/lib.so"); strings.Contains(names, "__dtrace") {
-		t.Error(names)
-	}
+	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "sub/lib.so"), "__dtrace")
 	sayNothing(t, "lib.map", read(t, "sub/lib.map"))
 }
 
@@ -200,7 +189,7 @@ func TestNamesOfScriptsWithCommas(t *testing.T) {
 		if why := l.Cannot[toolchains.Scripts]; why != "" || l.Family == "gold" {
 			return // gold's grammar has no lists with commas
 		}
-		disk.Must(t, os.Mkdir("member", 0o777))
+		expect.OK(t, os.Mkdir("member", 0o777))
 		tools.Must(t, "cp", "main.o", "member/second.o")
 		tools.Must(t, "ar", "rcs", "libmember.a", "member/second.o")
 		for _, list := range []string{"second.o", "second.o, sub/second.o", "second.o,x", "x ,second.o", "a,second.o", "x , second.o"} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -40,7 +41,7 @@ func plantTree(t *testing.T) {
 	tools.Must(t, "ar", "rcs", "lib/libp.a", "sub/a.o", "sub/x.o")
 	tools.Must(t, "ar", "rcs", "sub/libq.a", "sub/in/b.o", "lib/c.o")
 	tools.Must(t, "ar", "rcsT", "sub/thin.a", "sub/in/x.o", "sub/b.o")
-	disk.Must(t, os.Symlink("sub/in", "link"))
+	expect.OK(t, os.Symlink("sub/in", "link"))
 }
 
 // order returns the functions of scriptTree in an image, each with its section, in the
@@ -78,9 +79,7 @@ const longestLink = 5 * time.Second
 func linkBoth(t *testing.T, l toolchains.Linker, what string, args ...string) (linked, refused bool) {
 	t.Helper()
 	path, err := exec.LookPath(l.Path) // linkers print the name that they are called by
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var got [2]string
 	var failed [2]error
 	var said [2]string
@@ -160,10 +159,7 @@ func some[T any](r *rand.Rand, most int, all ...T) (few []T) {
 // it includes.
 func TestCopiesOfScripts(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		here := expect.Value(os.Getwd())(t)
 		for name, text := range map[string]string{
 			"sub/probed.c": "void __dtrace_probe_app___p(int); void f_probed(int n) { __dtrace_probe_app___p(n); }\n",
 			"sub/x.c":      "int f_beside(void) { return 1; }\n",
@@ -187,10 +183,7 @@ func TestCopiesOfScripts(t *testing.T) {
 // Inputs that scripts name are those that the linker takes, wherever the script is.
 func TestRandomInputScripts(t *testing.T) {
 	compareScripts(t, 12, false, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		here := expect.Value(os.Getwd())(t)
 		name := func() string {
 			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
 				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
@@ -246,10 +239,7 @@ func TestRandomInputScripts(t *testing.T) {
 // Patterns choose of the copies what they choose of the originals, and nothing else.
 func TestRandomPatterns(t *testing.T) {
 	compareScripts(t, 12, true, func(r *rand.Rand, l toolchains.Linker) (string, []string) {
-		here, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
+		here := expect.Value(os.Getwd())(t)
 		file := func() string {
 			return oneOf(r, "a.o", "b.o", "*a.o", "*b.o", "*/b.o", "sub/b.o", "sub/*", "sub/*.o", "s?b/[ab].o", "[!s]*.o", "sub/in/*.o", "*in*", "*x.o", "./b.o",
 				"lib/libp.a:*", "lib/libp.a:a.o", "*libp.a:x.o", "lib*", "sub/libq.a:[bc].o", "*.a:*", ":*.o", "sub/thin.a:*", "*thin.a:*b.o", here+"/sub/b.o",

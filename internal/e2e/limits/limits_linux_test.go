@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -76,9 +77,7 @@ func measure(t *testing.T, directory string, args []string, most int64) cost {
 	var out output
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -t "$1"; shift; exec "$@"`, "sh", fmt.Sprint(mostWork), program}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = directory, &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	done := make(chan bool)
 	go guard(cmd.Process, 2*most, done)
 	err := cmd.Wait()
@@ -129,7 +128,7 @@ func (a *attack) run(t *testing.T, directory, command string, size int64) cost {
 	out := filepath.Join(directory, "out")
 	if info, err := os.Stat(out); err == nil {
 		c.printed += info.Size()
-		disk.Must(t, os.Remove(out))
+		expect.OK(t, os.Remove(out))
 	}
 	if c.memory > most {
 		t.Errorf("%s: %d MB of memory for a file of %d KB, want at most %d", command, c.memory/1e6, size/1e3, most/1e6)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -69,9 +70,7 @@ func TestArchives(t *testing.T) {
 					add = all.AddToWhole // an archive has no machine
 				}
 				add(c.String()+"/"+ld.Name+"/"+k.name, append(c.values(), ld.Name, k.name), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, ld.Path, c.machine.Tool("ar"))
+					c.parallel(t, ld.Path, c.machine.Tool("ar"))
 					k.check(t, c, ld)
 				})
 			}
@@ -84,9 +83,7 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	t.Helper()
 	p := compileProgram(t, c, pairs, false)
 	twin, err := modePIE.link(p, ld, nil, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, p.machine)
 	if slices.Contains(k.flags, "--stapsdt") {
 		want = withSemaphores(want)
@@ -95,10 +92,6 @@ func (k collected) check(t *testing.T, c compiler, ld toolchains.Linker) {
 	if k.whole {
 		objects = []string{p.probes, p.show, "-Wl,--whole-archive", objects[2], "-Wl,--no-whole-archive"}
 	}
-	got, err := modePIE.link(p, ld, nil, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sites := checkImage(t, p.machine, pairs, got.image, want)
-	checkRun(t, p.machine, got.exe, expected(t), openImage(t, got.image), sites)
+	got := expect.Value(modePIE.link(p, ld, nil, objects))(t)
+	got.check(t, p.machine, pairs, want)
 }

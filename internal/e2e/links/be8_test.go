@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -69,18 +70,14 @@ func (b bigEndian) check(image, want string, runs bool) {
 	b.Helper()
 	var records, kinds []string
 	for _, l := range list(b.T, image) {
-		if l.State != "disabled" {
-			b.Errorf("%s: %+v is not disabled", image, l)
-		}
+		expect.Equal(b, "disabled", l.State, "%s: %+v", image, l)
 		probe := "a"
 		if strings.HasPrefix(l.Kind, "isenabled") {
 			probe = "b"
 		}
 		records, kinds = append(records, fmt.Sprintf("%08s %s", strings.TrimPrefix(l.Address, "0x"), probe)), append(kinds, l.Kind)
 	}
-	if len(records) != 4 {
-		b.Errorf("%s: sites %q of kinds %q", image, records, kinds)
-	}
+	expect.Equal(b, 4, len(records), "%s: sites %q of kinds %q", image, records, kinds)
 	tools.Must(b.T, converter, "check", image)
 	if !runs {
 		return
@@ -94,7 +91,5 @@ func (b bigEndian) check(image, want string, runs bool) {
 			b.Errorf("%s: no record of %s in %q", image, r, got)
 		}
 	}
-	if n := strings.Count(got, "\n"); n != len(records) {
-		b.Errorf("%s: %d records", image, n)
-	}
+	expect.Equal(b, len(records), strings.Count(got, "\n"), "%s", image)
 }

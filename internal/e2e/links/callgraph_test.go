@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -29,13 +28,10 @@ func TestNotLoaded(t *testing.T) {
 				c.need(t)
 				tools.Need(t, ld.Path)
 				o := objects.Directory() + "/" + name
-				if _, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB")); err != nil {
-					t.Skipf("unconverted: %v", err)
-				}
+				_, err := link(amd64, ld, "twin", []string{"-pie"}, o, c.object(t, "callgraph.c", "-fPIC", "-DSTUB"))
+				unconverted(t, err)
 				got, err := link(amd64, ld, "converted", []string{"-pie"}, convert(t, o), c.object(t, "callgraph.c", "-fPIC"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				tools.Must(t, got)
 				checkNotLoaded(t, openImage(t, got))
 			})
@@ -63,9 +59,7 @@ func checkNotLoaded(t *testing.T, im *image) {
 			t.Errorf("%s: no %s", im.path, section)
 			continue
 		}
-		if got, err := s.Data(); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %s is % x (%v), not % x", im.path, section, got, err, want)
-		}
+		expect.Equal(t, want, expect.Value(s.Data())(t), "%s: %s", im.path, section)
 	}
 }
 
@@ -79,20 +73,12 @@ func TestCallGraph(t *testing.T) {
 		c := compiler{machine: of(m), cc: toolchains.Clang, flags: []string{"-O2", "-fPIC", toolchains.CallGraph}}
 		for _, ld := range c.machine.linkers {
 			t.Run(c.String()+"/"+ld.Name, func(t *testing.T) {
-				t.Parallel()
-				c.need(t)
-				tools.Need(t, ld.Path, toolchains.LLVM("llvm-readobj"))
+				c.parallel(t, ld.Path, toolchains.LLVM("llvm-readobj"))
 				p := compileProgram(t, c, pairs, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
-				if err != nil {
-					t.Skipf("unconverted: %v", err)
-				}
-				got, err := modePIE.link(p, ld, nil, p.converted(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				sites := checkImage(t, c.machine, pairs, got.image, twin.examine(t, c.machine))
-				checkRun(t, c.machine, got.exe, expected(t), openImage(t, got.image), sites)
+				unconverted(t, err)
+				got := expect.Value(modePIE.link(p, ld, nil, p.converted(t)))(t)
+				got.check(t, c.machine, pairs, twin.examine(t, c.machine))
 				checkCallGraph(t, callGraph(t, twin.image), callGraph(t, got.image))
 			})
 		}
@@ -115,9 +101,7 @@ func checkCallGraph(t *testing.T, twin, got []string) {
 	}
 	slices.Sort(twin)
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Compact(twin), slices.Compact(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, slices.Compact(twin), slices.Compact(got))
 }
 
 // callGraph returns what llvm-readobj reads: callers and callees, but for calls through

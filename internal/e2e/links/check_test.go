@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -34,10 +35,7 @@ func twinSites(t *testing.T, m *machine, im *image) []site {
 		if stub == nil {
 			continue
 		}
-		addr, err := strconv.ParseUint(match[1], 16, 64)
-		if err != nil {
-			t.Fatalf("%s: %q: %v", im.path, line, err)
-		}
+		addr := expect.Value(strconv.ParseUint(match[1], 16, 64))(t, "%s: %q", im.path, line)
 		s := site{kind: stub[1], id: stub[2], addr: addr}
 		im.locate(t, &s)
 		// The record names the return, behind the inverted branch.
@@ -115,17 +113,11 @@ func (im *image) target(t *testing.T, operands string) string {
 	t.Helper()
 	if match := viaGOT.FindStringSubmatch(operands); match != nil {
 		// Some linkers leave calls through the GOT as they are.
-		slot, err := strconv.ParseUint(match[1], 16, 64)
-		if err != nil {
-			t.Fatalf("%s: %q: %v", im.path, operands, err)
-		}
+		slot := expect.Value(strconv.ParseUint(match[1], 16, 64))(t, "%s: %q", im.path, operands)
 		return im.stubAt(t, slot)
 	}
 	if match := fromGOT.FindStringSubmatch(operands); match != nil {
-		from, err := strconv.ParseInt(match[1], 0, 64)
-		if err != nil {
-			t.Fatalf("%s: %q: %v", im.path, operands, err)
-		}
+		from := expect.Value(strconv.ParseInt(match[1], 0, 64))(t, "%s: %q", im.path, operands)
 		for _, s := range im.file.Sections { // mold counts from .got, others from .got.plt if there is one
 			if slot := s.Addr + uint64(from); strings.HasPrefix(s.Name, ".got") && im.inGOT(slot) {
 				if name := im.stubAt(t, slot); name != "" {
@@ -271,11 +263,7 @@ func checkNames(t *testing.T, im *image) {
 		if s.Type != elf.SHT_STRTAB {
 			continue
 		}
-		names, err := s.Data()
-		if err != nil {
-			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
-		}
-		for name := range bytes.SplitSeq(names, []byte{0}) {
+		for name := range bytes.SplitSeq(expect.Value(s.Data())(t, "%s: %s", im.path, s.Name), []byte{0}) {
 			if bytes.Contains(name, []byte("__dtrace_")) {
 				t.Errorf("%s: %s has %q", im.path, s.Name, name)
 			}

@@ -3,8 +3,6 @@ package links
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +11,8 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -57,9 +57,7 @@ func (c compiler) withoutCREL() compiler {
 // is no reason to pass it over.
 func crelTest(c compiler, test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Parallel()
-		c.need(t)
-		tools.Need(t, toolchains.LLVM("ld.lld"))
+		c.parallel(t, toolchains.LLVM("ld.lld"))
 		t.Cleanup(func() {
 			if t.Skipped() {
 				t.Error("the twin does not link or run")
@@ -180,11 +178,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 			object := c.object(t, "calls.c")
 			branches := 0
 			o := tools.OpenELF(t, object)
-			rels, err := o.RelocSections()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, rs := range rels {
+			for _, rs := range expect.Value(o.RelocSections())(t) {
 				err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 					switch elf.R_ARM(r.Type) {
 					case elf.R_ARM_CALL, elf.R_ARM_JUMP24, elf.R_ARM_THM_PC22, elf.R_ARM_THM_JUMP24:
@@ -195,9 +189,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 			}
 			before, err := os.ReadFile(object)
 			if err != nil || branches == 0 {
@@ -209,9 +201,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 				!strings.Contains(err.Error(), "got a relocation with an addend, which objects of the ABI do not have; compile without -Wa,--crel") {
 				t.Errorf("got %v", err)
 			}
-			if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("there is an output: %v", err)
-			}
+			disk.Absent(t, out)
 			if after, err := os.ReadFile(object); err != nil || !bytes.Equal(before, after) {
 				t.Errorf("the object has changed: %v", err)
 			}

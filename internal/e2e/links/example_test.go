@@ -2,9 +2,9 @@ package links
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -14,8 +14,6 @@ func TestCProgramExample(t *testing.T) {
 	out := tools.Must(t, "make", "-C", tools.Root("examples", "c-program"), "SDTCONVERT="+converter,
 		"BUILD="+filepath.Join(t.TempDir(), "build"), "CC=gcc", "CXX=g++", "check")
 	for _, want := range []string{"serve done\n", "queue_get get\n", "queue_close closed\n", "work expensive\n"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
+		expect.Contains(t, out, want)
 	}
 }

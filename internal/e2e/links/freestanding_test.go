@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -38,9 +39,7 @@ func TestFreestanding(t *testing.T) {
 				}
 				way := combination{c, l, lld, md}
 				t.Run(way.String(), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, lld.Path)
+					c.parallel(t, lld.Path)
 					checkFreestanding(t, way)
 				})
 			}
@@ -72,10 +71,7 @@ func linkFreestanding(t *testing.T, c combination, objects []string) string {
 	t.Helper()
 	m := c.compiler.machine
 	if c.mode.name == "-r" {
-		merged, err := merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		merged := expect.Value(merge(c.linker, []string{"-m", m.Emulation}, objects[:2]...))(t)
 		objects = append([]string{merged}, objects[2:]...)
 	}
 	clang := m.CC(toolchains.Clang)

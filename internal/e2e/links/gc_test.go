@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -39,8 +40,7 @@ func TestGC(t *testing.T) {
 		crossCompiler(s390x, toolchains.Clang, "-O2", "-ffunction-sections"),
 	}, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
+			c.compiler.parallel(t)
 			checkGC(t, c)
 		})
 	}
@@ -54,16 +54,11 @@ func checkGC(t *testing.T, c combination) {
 	gc := []string{"-Wl,--gc-sections"}
 	twin := func(flags []string) []site {
 		l, err := c.mode.link(p, c.linker, flags, p.twin())
-		if err != nil {
-			t.Skipf("unconverted: %v", err)
-		}
+		unconverted(t, err)
 		return l.examine(t, m)
 	}
 	every, live := twin(nil), twin(gc)
-	got, err := c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(c.mode.link(p, c.linker, gc, p.converted(t, c.layout.flags()...)))(t)
 	im := openImage(t, got.image)
 	sites := im.records(t, c.layout)
 	checkCode(t, m, im, sites)
@@ -88,9 +83,7 @@ func checkDead(t *testing.T, ld toolchains.Linker, im *image, sites, live []site
 	}
 	recorded := slices.ContainsFunc(sites, isDead)
 	kept := slices.ContainsFunc(im.symbols, symbolIs(dead))
-	if recorded != kept {
-		t.Errorf("%s is kept: %t, its records are kept: %t", dead, kept, recorded)
-	}
+	expect.Equal(t, kept, recorded, "%s is kept", dead)
 	if ld.Family == "lld" && kept {
 		t.Errorf("%s keeps %s", ld.Name, dead)
 	}
@@ -107,9 +100,7 @@ func TestICF(t *testing.T) {
 		for _, ld := range amd64.linkers {
 			for _, gc := range []string{"-Wl,--no-gc-sections", "-Wl,--gc-sections"} {
 				all.Add(c.String()+"/"+ld.Name+"/"+gc, append(c.values(), ld.Name, gc), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
-					tools.Need(t, ld.Path)
+					c.parallel(t, ld.Path)
 					checkICF(t, c, ld, gc)
 				})
 			}
@@ -121,19 +112,13 @@ func TestICF(t *testing.T) {
 func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	p := compileProgram(t, c, pairs, false)
 	icf := []string{"-Wl,--icf=all", gc}
-	if _, err := modePIE.link(p, ld, icf, p.twin()); err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	_, err := modePIE.link(p, ld, icf, p.twin())
+	unconverted(t, err)
 	// The stubs themselves fold, so only the twin without folding knows names.
 	twin, err := modePIE.link(p, ld, []string{gc}, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, amd64)
-	got, err := modePIE.link(p, ld, icf, p.converted(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(modePIE.link(p, ld, icf, p.converted(t)))(t)
 	im := openImage(t, got.image)
 	sites := im.records(t, pairs)
 	if missing, _ := differences(amd64, sites, want); missing != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,8 +29,7 @@ func TestBreakpoints(t *testing.T) {
 		crossCompiler(s390x, toolchains.Clang, "-Os"),
 	) {
 		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.need(t)
+			c.parallel(t)
 			checkBreakpoints(t, c)
 		})
 	}
@@ -41,14 +41,8 @@ func checkBreakpoints(t *testing.T, c compiler) {
 		mode = modeStatic // gdb need not find the libraries
 	}
 	p := compileProgram(t, c, pairs, false)
-	twin, err := mode.link(p, bfd, nil, p.twin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := mode.link(p, bfd, nil, p.converted(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	twin := expect.Value(mode.link(p, bfd, nil, p.twin()))(t)
+	got := expect.Value(mode.link(p, bfd, nil, p.converted(t)))(t)
 	want := map[string]int{}
 	stubs := map[uint64]string{}
 	im := openImage(t, twin.image)

@@ -7,6 +7,9 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // image is a linked program or library, as debug/elf sees it.
@@ -28,15 +31,9 @@ type word struct {
 
 func openImage(t *testing.T, path string) *image {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	t.Cleanup(func() { f.Close() })
+	f := disk.OpenELF(t, path)
 	im := &image{path: path, file: f, dynamic: map[uint64]word{}, thumb: map[uint64]bool{}}
-	if im.symbols, err = f.Symbols(); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	im.symbols = expect.Value(f.Symbols())(t, "%s", path)
 	im.relocate(t)
 	im.followDescriptors(t)
 	for _, s := range im.symbols {
@@ -73,10 +70,7 @@ func (im *image) relocate(t *testing.T) {
 		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
-		data, err := s.Data()
-		if err != nil {
-			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
-		}
+		data := expect.Value(s.Data())(t, "%s: %s", im.path, s.Name)
 		size := im.wordSize()
 		n := 2 * size
 		if s.Type == elf.SHT_RELA {
@@ -128,9 +122,7 @@ func (im *image) bytes(t *testing.T, addr uint64, n int) []byte {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr+uint64(n) <= p.Vaddr+p.Memsz {
 			b := make([]byte, n)
 			if addr+uint64(n) <= p.Vaddr+p.Filesz {
-				if _, err := p.ReadAt(b, int64(addr-p.Vaddr)); err != nil {
-					t.Fatalf("%s: %#x: %v", im.path, addr, err)
-				}
+				expect.Value(p.ReadAt(b, int64(addr-p.Vaddr)))(t, "%s: %#x", im.path, addr)
 			}
 			return b
 		}
@@ -202,9 +194,7 @@ func (im *image) bounds(t *testing.T, name string) (start, end uint64) {
 		if s.Name != name {
 			continue
 		}
-		if end != 0 {
-			t.Errorf("%s: two sections %s", im.path, name)
-		}
+		expect.Equal(t, 0, end, "%s: two sections %s", im.path, name)
 		start, end = s.Addr, s.Addr+s.Size
 	}
 	for _, s := range im.symbols {
@@ -240,9 +230,7 @@ func (im *image) records(t *testing.T, l layout) []site {
 	for _, kind := range kinds {
 		start, end := im.bounds(t, l.section[kind])
 		size := l.size(im)
-		if (end-start)%size != 0 {
-			t.Errorf("%s: %s has %d bytes, not a multiple of %d", im.path, l.section[kind], end-start, size)
-		}
+		expect.Equal(t, 0, (end-start)%size, "%s: bytes of %s behind the last whole record", im.path, l.section[kind])
 		for ; start < end; start += size {
 			probe, at := l.read(t, im, start)
 			if at.symbol != "" {

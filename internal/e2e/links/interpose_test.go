@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -32,23 +33,11 @@ func TestInterposed(t *testing.T) {
 
 func checkInterposed(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	p := compileProgram(t, c, l, true)
-	got, err := modeShared.link(p, ld, nil, p.converted(t, l.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(modeShared.link(p, ld, nil, p.converted(t, l.flags()...)))(t)
 	other := c.object(t, "interpose.c")
-	lib, err := link(amd64, ld, "libinterpose.so", []string{"-shared"}, other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := run(amd64, got.exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	interposed, err := run(amd64, got.exe, lib)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := expect.Value(link(amd64, ld, "libinterpose.so", []string{"-shared"}, other))(t)
+	plain := expect.Value(run(amd64, got.exe))(t)
+	interposed := expect.Value(run(amd64, got.exe, lib))(t)
 	if plain.stdout == interposed.stdout {
 		t.Errorf("%s: nothing was interposed", filepath.Base(lib))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 )
 
@@ -91,9 +92,7 @@ func readRelative(t *testing.T, im *image, addr uint64) (probe, site word) {
 func readPointer(t *testing.T, im *image, addr uint64) (probe, site word) {
 	t.Helper()
 	p := im.word(t, addr)
-	if p.symbol != "" {
-		t.Errorf("%s: the pointer at %#x is to a symbol, %s", im.path, addr, p.symbol)
-	}
+	expect.Equal(t, "", p.symbol, "%s: the pointer at %#x is to a symbol", im.path, addr)
 	return readPair(t, im, p.value)
 }
 

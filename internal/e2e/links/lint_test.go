@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
@@ -123,7 +124,5 @@ func TestLintAccepted(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(out); err != nil {
-		t.Error(err)
-	}
+	expect.Value(os.Stat(out))(t)
 }

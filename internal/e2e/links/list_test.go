@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -69,9 +68,7 @@ func checkListing(t *testing.T, im *image, sites []site) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: records (-) and listing (+): %s", im.path, diff)
-	}
+	expect.Equal(t, want, got, "%s: records (-) and listing (+)", im.path)
 }
 
 func providerAndName(id string) string {
@@ -87,10 +84,7 @@ func TestInlinesAreThoseOfAddr2line(t *testing.T) {
 	c.need(t)
 	tools.Need(t, "addr2line")
 	p := compileProgram(t, c, pairs, false)
-	image, err := modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	image := expect.Value(modePIE.link(p, c.machine.Linker("bfd"), nil, p.converted(t)))(t)
 	chains := 0
 	for _, site := range openImage(t, image.image).records(t, pairs) {
 		address := fmt.Sprintf("%#x", site.addr)
@@ -134,9 +128,7 @@ func checkFrames(t *testing.T, address string, got, want []string) {
 			_, frames[i], _ = strings.Cut(frames[i], "\t")
 		}
 	}
-	if diff := cmp.Diff(pairs, frames); diff != "" {
-		t.Errorf("%s: %s", address, diff)
-	}
+	expect.Equal(t, pairs, frames, "%s", address)
 }
 
 var clone = regexp.MustCompile(`( \[clone [^]]*\]|\.cold|\.constprop\.\d+|\.part\.\d+|\.isra\.\d+)+`)

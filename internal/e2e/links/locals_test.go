@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -80,9 +81,7 @@ func checkLocals(t *testing.T, im *image, gcc bool) {
 		}
 	}
 	// gcc's names leave open whose object it is, so all take the file's first.
-	if want := map[bool]int{true: 1, false: 2}[gcc]; shared != want {
-		t.Errorf("calls of sdt___shared in two functions have %d objects, not %d", shared, want)
-	}
+	expect.Equal(t, map[bool]int{true: 1, false: 2}[gcc], shared, "objects for the calls of sdt___shared in two functions")
 }
 
 // localName returns the name of the local object at an address, without the number

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -131,9 +132,7 @@ func manySites(t *testing.T, exe string) []string {
 		if fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "[")); len(fields) > 6 &&
 			(fields[1] == "sdt_instances_set" || fields[1] == "sdt_isenabled_set") {
 			var n int
-			if _, err := fmt.Sscanf(fields[5], "%x", &n); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(fmt.Sscanf(fields[5], "%x", &n))(t)
 			size += n
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -59,6 +60,21 @@ func (md mode) link(p program, ld toolchains.Linker, flags []string, objects []s
 	return linked{lib, exe}, err
 }
 
+// check compares the image and a run of it with the sites of the twin.
+func (l linked) check(t *testing.T, m *machine, records layout, want []site) {
+	t.Helper()
+	sites := checkImage(t, m, records, l.image, want)
+	checkRun(t, m, l.exe, expected(t), openImage(t, l.image), sites)
+}
+
+// unconverted skips a test whose twin is not linked, or does not run.
+func unconverted(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Skipf("unconverted: %v", err)
+	}
+}
+
 // twins remembers what is known of unconverted images.
 var twins sync.Map // path -> *twin
 
@@ -79,9 +95,7 @@ func (l linked) examine(t *testing.T, m *machine) []site {
 		if o, tw.err = run(m, l.exe); tw.err != nil {
 			return
 		}
-		if want := expected(t); o.stdout != want {
-			t.Errorf("the unconverted %s prints\n%s\nnot\n%s", l.exe, o.stdout, want)
-		}
+		expect.Equal(t, expected(t), o.stdout, "the unconverted %s prints", l.exe)
 		tw.sites = twinSites(t, m, openImage(t, l.image))
 	})
 	if tw.err != nil {
@@ -117,16 +131,10 @@ func (c combination) check(t *testing.T) {
 	tools.Need(t, c.linker.Path)
 	p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 	twin, err := c.mode.link(p, c.linker, nil, p.twin())
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	want := twin.examine(t, m)
-	got, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sites := checkImage(t, c.comparable(), c.layout, got.image, want)
-	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+	got := expect.Value(c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...)))(t)
+	got.check(t, c.comparable(), c.layout, want)
 }
 
 // comparable returns the machine, exact if sites are where the twin's calls are. Of
@@ -145,8 +153,7 @@ func runCombinations(t *testing.T, all []combination) {
 	tests := product.New(combinationDimensions...)
 	for _, c := range all {
 		tests.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
+			c.compiler.parallel(t)
 			c.check(t)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -22,15 +23,9 @@ func TestDropRelocations(t *testing.T) {
 				tools.Need(t, ld.Path)
 				p := compileProgram(t, c, l, false)
 				twin, err := modePIE.link(p, ld, nil, p.twin())
-				if err != nil {
-					t.Skipf("unconverted: %v", err)
-				}
-				got, err := modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...))
-				if err != nil {
-					t.Fatal(err)
-				}
-				sites := checkImage(t, amd64, l, got.image, twin.examine(t, amd64))
-				checkRun(t, amd64, got.exe, expected(t), openImage(t, got.image), sites)
+				unconverted(t, err)
+				got := expect.Value(modePIE.link(p, ld, nil, p.converted(t, append(l.flags(), "--drop-relocations")...)))(t)
+				got.check(t, amd64, l, twin.examine(t, amd64))
 			})
 		}
 	}
@@ -45,10 +40,7 @@ func TestNoRecords(t *testing.T) {
 			c.need(t)
 			tools.Need(t, ld.Path)
 			p := compileProgram(t, c, pairs, false)
-			got, err := modePIE.link(p, ld, nil, p.converted(t, "--no-records"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(modePIE.link(p, ld, nil, p.converted(t, "--no-records")))(t)
 			im := openImage(t, got.image)
 			for _, s := range im.file.Sections {
 				if strings.HasPrefix(s.Name, "sdt_") {
@@ -71,10 +63,7 @@ func TestFentry(t *testing.T) {
 				tools.Need(t, ld.Path)
 				c := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 				o := convert(t, filepath.Join(sources, object), "--symbol", "__fentry__")
-				exe, err := link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				exe := expect.Value(link(amd64, ld, "fentry", []string{"-pie"}, o, c.object(t, "fentry.c")))(t)
 				tools.Must(t, exe)
 				var functions []string
 				im := openImage(t, exe)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 )
 
@@ -37,10 +38,7 @@ func (im *image) throughTOC(t *testing.T, operands string) string {
 	if im.file.Machine != elf.EM_PPC64 || match == nil || im.file.Section(".dynsym") == nil {
 		return ""
 	}
-	to, err := strconv.ParseUint(match[1], 16, 64)
-	if err != nil {
-		t.Fatalf("%s: %q: %v", im.path, operands, err)
-	}
+	to := expect.Value(strconv.ParseUint(match[1], 16, 64))(t, "%s: %q", im.path, operands)
 	if to == 0 {
 		return "" // what is weak, and nowhere
 	}
@@ -64,19 +62,13 @@ func (im *image) throughTOC(t *testing.T, operands string) string {
 // slots returns the names of what the loader puts into the slots of calls.
 func (im *image) slots(t *testing.T) map[uint64]string {
 	t.Helper()
-	names, err := im.file.DynamicSymbols()
-	if err != nil {
-		t.Fatalf("%s: %v", im.path, err)
-	}
+	names := expect.Value(im.file.DynamicSymbols())(t, "%s", im.path)
 	slots := map[uint64]string{}
 	for _, s := range im.file.Sections {
 		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
-		data, err := s.Data()
-		if err != nil {
-			t.Fatalf("%s: %s: %v", im.path, s.Name, err)
-		}
+		data := expect.Value(s.Data())(t, "%s: %s", im.path, s.Name)
 		for ; len(data) >= 24; data = data[24:] {
 			if info := im.number(data[8:16]); elf.R_PPC64(uint32(info)) == elf.R_PPC64_JMP_SLOT && info>>32 != 0 {
 				slots[im.number(data[:8])] = names[info>>32-1].Name

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -39,11 +38,7 @@ func startServer(t *testing.T, flags ...string) server {
 	s := server{pid: strconv.Itoa(p.Process.Pid), library: library}
 	for _, line := range p.Until(t, "ready") {
 		_, at, _ := strings.Cut(line, " ")
-		site, err := strconv.ParseUint(at, 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.sites = append(s.sites, site)
+		s.sites = append(s.sites, expect.Value(strconv.ParseUint(at, 0, 64))(t))
 	}
 	slices.Sort(s.sites)
 	return s
@@ -55,26 +50,18 @@ func (s server) check(t *testing.T, all []listed) {
 	var got []uint64
 	names := map[string]string{}
 	for _, l := range all {
-		site, err := strconv.ParseUint(l.Address, 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, site)
+		got = append(got, expect.Value(strconv.ParseUint(l.Address, 0, 64))(t))
 		names[l.Name] = l.Provider + ":" + l.Module + ":" + l.Function + " " + l.State
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(s.sites, got); diff != "" {
-		t.Errorf("sites: %s", diff)
-	}
+	expect.Equal(t, s.sites, got, "sites")
 	want := map[string]string{
 		"start":   "server:server:main disabled",
 		"request": "served:libserved.so:serve disabled",
 		"idle":    "served:libserved.so:served_idle disabled",
 	}
 	names["request"] = strings.Replace(names["request"], "served_loop", "serve", 1) // where it was inlined
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, names)
 }
 
 func TestListOfProcess(t *testing.T) {
@@ -88,14 +75,12 @@ func TestListOfProcess(t *testing.T) {
 
 func TestListOfProcessWhoseLibraryIsGone(t *testing.T) {
 	s := startServer(t)
-	disk.Must(t, os.Remove(s.library))
+	expect.OK(t, os.Remove(s.library))
 	out, err := exec.Command(converter, "list", "--pid", s.pid).Output()
 	if err != nil && os.Geteuid() == 0 {
 		t.Fatal(err) // root may read what is mapped
 	}
-	if !strings.Contains(string(out), " start\n") {
-		t.Errorf("got\n%s", out)
-	}
+	expect.Contains(t, string(out), " start\n")
 	if os.Geteuid() == 0 && !strings.Contains(string(out), " idle\n") {
 		t.Errorf("got\n%s", out)
 	}
@@ -108,24 +93,14 @@ func TestListShowsArmedSites(t *testing.T) {
 	for _, l := range list(t, "--pid", s.pid, "-n", "idle") {
 		idle = l
 	}
-	at, err := strconv.ParseInt(idle.Address, 0, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := expect.Value(strconv.ParseInt(idle.Address, 0, 64))(t)
 	for _, code := range []string{"\xcc", "\xe8\x01\x02\x03\x04"} { // a breakpoint, and a call as Linux makes of it
-		memory, err := os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := memory.WriteAt([]byte(code), at); err != nil {
-			t.Fatal(err)
-		}
+		memory := expect.Value(os.OpenFile("/proc/"+s.pid+"/mem", os.O_WRONLY, 0))(t)
+		expect.Value(memory.WriteAt([]byte(code), at))(t)
 		memory.Close()
 		want := idle
 		want.State = "armed"
-		if diff := cmp.Diff([]listed{want}, list(t, "--pid", s.pid, "-n", "idle")); diff != "" {
-			t.Errorf("% x: %s", code, diff)
-		}
+		expect.Equal(t, []listed{want}, list(t, "--pid", s.pid, "-n", "idle"), "% x", code)
 	}
 }
 
@@ -146,10 +121,7 @@ func TestResolveInProcess(t *testing.T) {
 	}
 	cmd := exec.Command(converter, "resolve", "--pid", s.pid)
 	cmd.Stdin = strings.NewReader(stdin.String())
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(cmd.Output())(t)
 	var got []string
 	for line := range strings.Lines(string(out)) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -160,9 +132,7 @@ func TestResolveInProcess(t *testing.T) {
 		got = append(got, function+" "+columns[5])
 		checkPlace(t, columns)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // checkPlace sees to it that the file holds a disabled site at the offset that

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -116,20 +117,14 @@ var shown = regexp.MustCompile(`(?m)^record (\w+) (\S+) (\S+) (0x[0-9a-f]+)$`)
 // expected returns what the test program prints.
 func expected(t *testing.T) string {
 	t.Helper()
-	text := disk.Read(t, filepath.Join(sources, "program.expect"))
-	return string(text)
+	return string(disk.Read(t, filepath.Join(sources, "program.expect")))
 }
 
 // linkAndRun links a program that has to run, and opens it.
 func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, flags []string, objects ...string) *image {
 	t.Helper()
-	exe, err := link(m, ld, base, flags, objects...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run(m, exe); err != nil {
-		t.Error(err)
-	}
+	exe := expect.Value(link(m, ld, base, flags, objects...))(t)
+	expect.Value(run(m, exe))(t)
 	return openImage(t, exe)
 }
 
@@ -137,13 +132,8 @@ func linkAndRun(t *testing.T, m *machine, ld toolchains.Linker, base string, fla
 // those of the images on disk.
 func checkRun(t *testing.T, m *machine, path, want string, im *image, sites []site) {
 	t.Helper()
-	o, err := run(m, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.stdout != want {
-		t.Errorf("%s prints\n%s\nnot\n%s", path, o.stdout, want)
-	}
+	o := expect.Value(run(m, path))(t)
+	expect.Equal(t, want, o.stdout, "%s prints", path)
 	var records []string
 	for _, s := range sites {
 		records = append(records, fmt.Sprintf("%s %s %#x", s.kind, s.id, s.addr-im.header(t)))

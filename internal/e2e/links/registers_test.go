@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -72,27 +73,16 @@ func compareRegisters(t *testing.T, o string, ld toolchains.Linker, flags []stri
 	t.Helper()
 	plain := compiler{machine: amd64, cc: toolchains.GCC, flags: []string{"-O2", "-fPIC"}}
 	twin, err := link(amd64, ld, "twin", flags, o, plain.object(t, "registersmain.c", "-DSTUBS"))
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	said := tools.Must(t, twin)
-	got, err := link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := tools.Must(t, got); out != results(said) {
-		t.Errorf("%v: converted it prints\n%s\nnot\n%s", options, out, results(said))
-	}
+	got := expect.Value(link(amd64, ld, "converted", flags, convert(t, o, options...), plain.object(t, "registersmain.c")))(t)
+	expect.Equal(t, results(said), tools.Must(t, got), "%v: converted it prints", options)
 	im := openImage(t, got)
 	records := im.records(t, pairs)
-	if want := strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"); len(records) != want {
-		t.Errorf("%v: %d records, and %d calls", options, len(records), want)
-	}
+	expect.Equal(t, strings.Count(tools.Must(t, "readelf", "-rW", o), "__dtrace_"), len(records), "%v: records", options)
 	checkReturns(t, openImage(t, twin), said, records)
 	for _, l := range list(t, got) {
-		if l.State != "disabled" {
-			t.Errorf("%v: %+v", options, l)
-		}
+		expect.Equal(t, "disabled", l.State, "%v: %+v", options, l)
 	}
 }
 
@@ -132,11 +122,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 		t.Fatal("the twin calls no stub")
 	}
 	for _, m := range hits {
-		off, err := strconv.ParseUint(m[3], 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := twin.header(t) + off
+		to := twin.header(t) + expect.Value(strconv.ParseUint(m[3], 0, 64))(t)
 		names, _ := twin.around(to - 1)
 		if slices.Contains(names, "main") {
 			continue // from a tail call

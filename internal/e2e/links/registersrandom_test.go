@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -228,16 +229,12 @@ func compareRandom(t *testing.T, o string, stapsdt bool) bool {
 	driver(twin, o, plain.object(t, "registersmain.c", "-DSTUBS", "-DRANDOM"))
 	driver(got, options[1], plain.object(t, "registersmain.c", "-DRANDOM"))
 	said := tools.Must(t, twin)
-	if out := tools.Must(t, got); out != results(said) {
-		t.Errorf("converted it prints\n%s\nnot\n%s", out, results(said))
-	}
+	expect.Equal(t, results(said), tools.Must(t, got), "converted it prints")
 	if !strings.Contains(tools.Must(t, "readelf", "-rW", o), " __dtrace_") {
 		return true // where nothing is called, there is nothing to list
 	}
 	for _, l := range list(t, got) {
-		if l.State != "disabled" {
-			t.Errorf("%+v", l)
-		}
+		expect.Equal(t, "disabled", l.State, "%+v", l)
 	}
 	if !stapsdt { // with which tests are at the loads of their helpers
 		checkReturns(t, openImage(t, twin), said, openImage(t, got).records(t, pairs))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -40,26 +41,18 @@ func (g merging) twin(t *testing.T) []site {
 	t.Helper()
 	p := g.program
 	objects, err := g.objects(t, p.probed, p.probes, p.idle, p.stubs)
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	l, err := g.mode.link(p, g.final, nil, objects)
-	if err != nil {
-		t.Skipf("unconverted: %v", err)
-	}
+	unconverted(t, err)
 	return l.examine(t, p.machine)
 }
 
 // check links objects that are the converted program's and compares.
 func (g merging) check(t *testing.T, l layout, want []site, objects []string) {
 	t.Helper()
-	got, err := g.mode.link(g.program, g.final, nil, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(g.mode.link(g.program, g.final, nil, objects))(t)
 	m := g.program.machine
-	sites := checkImage(t, m, l, got.image, want)
-	checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+	got.check(t, m, l, want)
 }
 
 // mergings makes all pairs of a machine's linkers. mold 1.10's -r of COMDAT
@@ -132,16 +125,10 @@ func checkMergeBothWays(t *testing.T, g merging, l layout) {
 	want := g.twin(t)
 	p := g.program
 	first := convertAll(t, p.probed, l.flags()...)
-	objects, err := g.objects(t, first, p.probes, p.show)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := expect.Value(g.objects(t, first, p.probes, p.show))(t)
 	g.check(t, l, want, objects)
 
-	objects, err = g.objects(t, p.probed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects = expect.Value(g.objects(t, p.probed))(t)
 	g.check(t, l, want, append(convertAll(t, objects, l.flags()...), p.probes, p.show))
 }
 
@@ -157,8 +144,7 @@ func TestConvertAgain(t *testing.T) {
 					continue
 				}
 				all.Add(c.String()+"/"+l.name+"/"+ld.Name, append(c.values(), l.name, ld.Name), func(t *testing.T) {
-					t.Parallel()
-					c.need(t)
+					c.parallel(t)
 					convertAgain(t, c, l, ld)
 				})
 			}
@@ -176,11 +162,7 @@ func convertAgain(t *testing.T, c compiler, l layout, ld toolchains.Linker) {
 	for i := 0; i < len(mixed); i += 2 {
 		mixed[i] = convert(t, mixed[i], l.flags()...)
 	}
-	objects, err := g.objects(t, mixed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := convertAll(t, objects, l.flags()...)
+	again := convertAll(t, expect.Value(g.objects(t, mixed))(t), l.flags()...)
 	g.check(t, l, want, append(slices.Clone(again), p.probes, p.show))
 	for i, o := range convertAll(t, again, l.flags()...) {
 		sameFile(t, o, again[i])

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -86,13 +87,8 @@ func TestManySections(t *testing.T) {
 // checkExtended looks for a table of extended section indexes, and for faults.
 func checkExtended(t *testing.T, object string, want bool) {
 	t.Helper()
-	out, err := exec.Command("readelf", "-hSsrW", object).CombinedOutput()
-	if err != nil {
-		t.Fatalf("readelf %s: %v", object, err)
-	}
-	if has := strings.Contains(string(out), ".symtab_shndx"); has != want {
-		t.Errorf("%s has a .symtab_shndx: %t, not %t", filepath.Base(object), has, want)
-	}
+	out := expect.Value(exec.Command("readelf", "-hSsrW", object).CombinedOutput())(t, "readelf %s", object)
+	expect.Equal(t, want, strings.Contains(string(out), ".symtab_shndx"), "%s has a .symtab_shndx", filepath.Base(object))
 	for line := range strings.Lines(string(out)) {
 		if findsFault(line) {
 			t.Errorf("readelf says %q", line)
@@ -107,13 +103,8 @@ func linkMany(t *testing.T, before, after string) {
 		t.Run(ld.Name, func(t *testing.T) {
 			tools.Need(t, ld.Path)
 			twin, err := link(amd64, ld, "many", []string{"-pie"}, before, stub)
-			if err != nil {
-				t.Skipf("unconverted: %v", err)
-			}
-			got, err := link(amd64, ld, "many", []string{"-pie"}, after, probe)
-			if err != nil {
-				t.Fatal(err)
-			}
+			unconverted(t, err)
+			got := expect.Value(link(amd64, ld, "many", []string{"-pie"}, after, probe))(t)
 			checkImage(t, amd64, pairs, got, twinSites(t, amd64, openImage(t, twin)))
 			tools.Must(t, got)
 		})

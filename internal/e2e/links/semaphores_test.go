@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -61,10 +62,7 @@ var semaphoreOf = regexp.MustCompile(`Name: item\n.*Semaphore: (0x[0-9a-f]+)`)
 func checkSemaphore(t *testing.T, path string, notes int) {
 	t.Helper()
 	f := disk.OpenELF(t, path)
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	syms = slices.DeleteFunc(syms, func(s elf.Symbol) bool { return s.Name != "shop_item_semaphore" })
 	if len(syms) != 1 {
 		t.Fatalf("%s has %d semaphores", path, len(syms))
@@ -74,13 +72,9 @@ func checkSemaphore(t *testing.T, path string, notes int) {
 		t.Errorf("%s: the semaphore is at %#x, .probes is %+v", path, syms[0].Value, sec)
 	}
 	named := semaphoreOf.FindAllStringSubmatch(tools.Must(t, "readelf", "-nW", path), -1)
-	if len(named) != notes {
-		t.Errorf("%s has %d notes, want %d", path, len(named), notes)
-	}
+	expect.Equal(t, notes, len(named), "notes of %s", path)
 	for _, m := range named {
-		if at, err := strconv.ParseUint(m[1], 0, 64); err != nil || at != syms[0].Value {
-			t.Errorf("%s: a note names a semaphore at %s, want %#x", path, m[1], syms[0].Value)
-		}
+		expect.Equal(t, syms[0].Value, expect.Value(strconv.ParseUint(m[1], 0, 64))(t), "%s: a note names a semaphore", path)
 	}
 	at := fmt.Sprintf("%#x", syms[0].Value)
 	checkLoads(t, path, func(s *listjson.Semaphore) bool { return s.Address == at })
@@ -136,9 +130,7 @@ func TestSemaphores(t *testing.T) {
 						continue
 					}
 					all.Add(strings.Join([]string{c.String(), ld.Name, md.name, how}, "/"), append(c.values(), ld.Name, md.name, how), func(t *testing.T) {
-						t.Parallel()
-						c.need(t)
-						tools.Need(t, ld.Path)
+						c.parallel(t, ld.Path)
 						checkTests(t, c, ld, md, how)
 					})
 				}
@@ -162,10 +154,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 	var flags []string
 	switch how {
 	case "-r":
-		merged, err := merge(ld, []string{"-m", m.Emulation}, objects...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		merged := expect.Value(merge(ld, []string{"-m", m.Emulation}, objects...))(t)
 		objects = []string{merged}
 	case "--gc-sections":
 		flags = []string{"-Wl,--gc-sections"}
@@ -178,13 +167,7 @@ func checkTests(t *testing.T, c compiler, ld toolchains.Linker, md mode, how str
 		}
 		t.Fatal(err)
 	}
-	o, err := run(m, got.exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := wantTests(); o.stdout != want {
-		t.Errorf("prints\n%s\nnot\n%s", o.stdout, want)
-	}
+	expect.Equal(t, wantTests(), expect.Value(run(m, got.exe))(t).stdout, "prints")
 	checkSemaphore(t, got.image, 3)
 }
 
@@ -215,9 +198,7 @@ func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
 			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
 			return err
 		})
-		if got := tools.Must(t, emulator, path); got != "right\nright\nright\n" {
-			t.Errorf("%s: the program prints %s", ld, got)
-		}
+		expect.Equal(t, "right\nright\nright\n", tools.Must(t, emulator, path), "%s: the program prints", ld)
 		checkSemaphore(t, path, 1)
 	}
 }

@@ -7,20 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // assembledSites returns the records of objects that stay as they are.
 func assembledSites(t *testing.T, c compiler, objects []string, flags ...string) string {
 	t.Helper()
-	args := append(append([]string{"sites", "--asm"}, flags...), objects...)
-	source := files.Must(t, "sites.s", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
-	return c.compile(t, source)
+	return c.compile(t, generate(t, "sites.s", slices.Concat([]string{"sites", "--asm"}, flags, objects)...))
 }
 
 // nameable are flags that leave every static function and every cold part in a
@@ -60,23 +55,14 @@ func TestSites(t *testing.T) {
 	all := product.New(combinationDimensions...)
 	for _, c := range siteCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-			if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
-				t.Skipf("unconverted, with other stubs: %v", err)
-			}
-			converted, err := c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, err := c.mode.link(p, c.linker, nil, p.twin())
+			unconverted(t, err)
+			converted := expect.Value(c.mode.link(p, c.linker, nil, p.converted(t, c.layout.flags()...)))(t)
 			sites := assembledSites(t, c.compiler, p.probed, c.layout.flags()...)
 			objects := append(slices.Clone(p.probed), p.show, p.probes, p.stubs, sites)
-			got, err := c.mode.link(p, c.linker, nil, objects)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(c.mode.link(p, c.linker, nil, objects))(t)
 			im := openImage(t, got.image)
 			records := im.records(t, c.layout)
 			checkRun(t, c.compiler.machine, got.exe, expected(t), im, records)
@@ -116,9 +102,7 @@ func whoCalls(t *testing.T, image, state string) []string {
 		if kind != "isenabled" {
 			kind = "probe"
 		}
-		if l.State != state {
-			t.Errorf("%s: %+v is not %s", image, l, state)
-		}
+		expect.Equal(t, state, l.State, "%s: %+v", image, l)
 		all = append(all, strings.Join([]string{l.Function, l.Provider, l.Name, kind}, " "))
 	}
 	slices.Sort(all)

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -91,7 +90,5 @@ func checkStatics(t *testing.T, im *image, l layout) {
 		got = append(got, fmt.Sprintf("%s: %s", shortStatic(s.function), shortStatic(names[i])))
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(wantStatics, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, wantStatics, got)
 }

@@ -2,7 +2,6 @@ package links
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -18,24 +19,15 @@ import (
 )
 
 // makeStubs makes the object that a link of objects needs.
-func makeStubs(t *testing.T, objects []string, flags ...string) string {
+func makeStubs(t *testing.T, objects []string) string {
 	t.Helper()
-	args := append(append([]string{"stubs"}, flags...), objects...)
-	return files.Must(t, "stubs.o", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
+	return generate(t, "stubs.o", append([]string{"stubs"}, objects...)...)
 }
 
 // assembledStubs makes the same object by way of its source.
-func assembledStubs(t *testing.T, c compiler, objects []string, flags ...string) string {
+func assembledStubs(t *testing.T, c compiler, objects []string) string {
 	t.Helper()
-	args := append(append([]string{"stubs", "--asm"}, flags...), objects...)
-	source := files.Must(t, "stubs.s", args, func(out string) error {
-		_, err := tools.Try(converter, append(args[:len(args):len(args)], "-o", out)...)
-		return err
-	})
-	return c.compile(t, source)
+	return c.compile(t, generate(t, "stubs.s", append([]string{"stubs", "--asm"}, objects...)...))
 }
 
 // stubCombinations returns the ways in which made objects are linked.
@@ -57,9 +49,7 @@ func TestStubs(t *testing.T) {
 	all := product.New(combinationDimensions...)
 	for _, c := range stubCombinations() {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			p := compileProgram(t, c.compiler, c.layout, c.mode.library)
 			twin, err := c.mode.link(p, c.linker, nil, p.twin())
 			if err != nil {
@@ -70,14 +60,9 @@ func TestStubs(t *testing.T) {
 				c.checkUnconverted(t, p)
 			})
 			t.Run("converted", func(t *testing.T) {
-				m := c.compiler.machine
 				objects := convertAll(t, p.probed, c.layout.flags()...)
-				got, err := c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				sites := checkImage(t, c.comparable(), c.layout, got.image, want)
-				checkRun(t, m, got.exe, expected(t), openImage(t, got.image), sites)
+				got := expect.Value(c.mode.link(p, c.linker, nil, append(objects, p.show, makeStubs(t, objects))))(t)
+				got.check(t, c.comparable(), c.layout, want)
 			})
 		})
 	}
@@ -92,17 +77,8 @@ func (c combination) checkUnconverted(t *testing.T, p program) {
 		ways = append(ways, makeStubs(t, p.probed))
 	}
 	for _, stubs := range ways {
-		got, err := c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := run(m, got.exe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.stdout != expected(t) {
-			t.Errorf("%s prints\n%s", got.exe, o.stdout)
-		}
+		got := expect.Value(c.mode.link(p, c.linker, nil, append(slices.Clone(p.probed), p.idle, stubs)))(t)
+		expect.Equal(t, expected(t), expect.Value(run(m, got.exe))(t).stdout, "%s prints", got.exe)
 		im := openImage(t, got.image)
 		for _, s := range im.symbols {
 			if stubName.MatchString(s.Name) && elf.ST_BIND(s.Info) != elf.STB_LOCAL && elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN {
@@ -124,13 +100,10 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 		[]layout{pairs}, []mode{modePIE, modeShared}) {
 		for _, first := range []bool{false, true} {
 			all.Add(c.String()+map[bool]string{true: "/stubs first"}[first], append(c.values(), strconv.FormatBool(first)), func(t *testing.T) {
-				t.Parallel()
-				c.compiler.need(t)
-				tools.Need(t, c.linker.Path)
+				c.compiler.parallel(t, c.linker.Path)
 				p := compileProgram(t, c.compiler, c.layout, c.mode.library)
-				if _, err := c.mode.link(p, c.linker, nil, p.twin()); err != nil {
-					t.Skipf("unconverted, with other stubs: %v", err)
-				}
+				_, err := c.mode.link(p, c.linker, nil, p.twin())
+				unconverted(t, err)
 				objects := convertAll(t, p.probed)
 				some := c.compiler.object(t, "some.c")
 				stubs := makeStubs(t, objects)
@@ -138,11 +111,7 @@ func TestStubsLeaveRealDefinitions(t *testing.T) {
 				if first {
 					order = append([]string{stubs}, append(objects, p.show, some)...)
 				}
-				got, err := c.mode.link(p, c.linker, nil, order)
-				if err != nil {
-					t.Fatal(err)
-				}
-				checkSome(t, got.image)
+				checkSome(t, expect.Value(c.mode.link(p, c.linker, nil, order))(t).image)
 			})
 		}
 	}
@@ -189,10 +158,7 @@ func TestStubsOfKnownDefinitions(t *testing.T) {
 	if got := names(t, makeStubs(t, append(slices.Clone(p.probed), p.probes, p.stubs))); len(got) > 0 {
 		t.Errorf("with everything: %q", got)
 	}
-	lib, err := link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := expect.Value(link(amd64, amd64.Linker("bfd"), "libprobes.so", []string{"-shared"}, p.probes))(t)
 	for _, name := range names(t, makeStubs(t, append(slices.Clone(p.probed), lib))) {
 		if !strings.HasPrefix(name, "__dtrace_") {
 			t.Errorf("with a library: %s", name)
@@ -311,16 +277,12 @@ func TestStubsKeepPromises(t *testing.T) {
 		{crossCompiler(s390x, toolchains.Clang, "-O2"), lld, []string{"-Wl,--fatal-warnings"}},
 	} {
 		t.Run(c.compiler.String()+"/"+c.linker.Name, func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			calls := c.compiler.object(t, "calls.c")
 			for _, objects := range [][]string{{calls}, {convert(t, calls)}} {
 				for _, stubs := range []string{makeStubs(t, objects), assembledStubs(t, c.compiler, objects)} {
 					flags := append([]string{"-shared", "-nostdlib"}, c.flags...)
-					if _, err := link(c.compiler.machine, c.linker, "lib.so", flags, append(objects, stubs)...); err != nil {
-						t.Error(err)
-					}
+					expect.Value(link(c.compiler.machine, c.linker, "lib.so", flags, append(objects, stubs)...))(t)
 				}
 			}
 		})
@@ -341,9 +303,7 @@ func TestStubsLint(t *testing.T) {
 		o := row[3]
 		out := filepath.Join(t.TempDir(), "stubs.o")
 		if _, err := tools.Try(converter, "stubs", "-o", out, o); err != nil {
-			if _, err := os.Stat(out); err == nil {
-				t.Errorf("%s: an output in spite of an error", o)
-			}
+			disk.Absent(t, out)
 			continue
 		}
 		made++
@@ -367,9 +327,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 	for _, c := range every([]compiler{amd64Compiler(toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(loong64, toolchains.GCC, "-O2", "-ffunction-sections"), crossCompiler(riscv64, toolchains.Clang, "-O2", "-ffunction-sections")},
 		[]layout{pairs}, []mode{modePIE}) {
 		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			// What reads no records does not keep them: this looks for another layout's.
 			p := compileProgram(t, c.compiler, relative32, false)
 			objects := append(convertAll(t, p.probed), convert(t, c.compiler.object(t, "dead.c")))
@@ -377,10 +335,7 @@ func TestStubsGoWithTheirRecords(t *testing.T) {
 			if all := names(t, stubs); !slices.Contains(all, "sdt_dead___only") || !slices.Contains(all, "sdt_provider_dead") {
 				t.Fatalf("%q", all)
 			}
-			got, err := c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(c.mode.link(p, c.linker, []string{"-Wl,--gc-sections"}, append(objects, p.show, stubs)))(t)
 			im := openImage(t, got.image)
 			// mold keeps every section that is named like a C identifier.
 			keeps := c.linker.Name == "mold"

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -45,16 +44,10 @@ func TestTCPListing(t *testing.T) {
 	all.Singly = true // TestSites and TestForeign have the pairs
 	for _, c := range every(compilers, layouts, []mode{modeExe, modePIE}) {
 		all.Add(c.String(), c.values(), func(t *testing.T) {
-			t.Parallel()
-			c.compiler.need(t)
-			tools.Need(t, c.linker.Path)
+			c.compiler.parallel(t, c.linker.Path)
 			object := convert(t, c.compiler.object(t, "tcp.c"), c.layout.flags()...)
 			checkTCP(t, object)
-			image, err := link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkTCP(t, image)
+			checkTCP(t, expect.Value(link(c.compiler.machine, c.linker, "tcp", c.mode.flags, object))(t))
 		})
 	}
 	all.Run(t)
@@ -64,15 +57,11 @@ func checkTCP(t *testing.T, image string) {
 	t.Helper()
 	var got []string
 	for _, l := range list(t, image) {
-		if l.Provider != "tcp" {
-			t.Errorf("%s: provider %q", image, l.Provider)
-		}
+		expect.Equal(t, "tcp", l.Provider, "%s: provider", image)
 		got = append(got, l.Function+" "+l.Name)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(tcpListing, slices.Compact(got)); diff != "" {
-		t.Errorf("%s: %s", image, diff)
-	}
+	expect.Equal(t, tcpListing, slices.Compact(got), "%s", image)
 	for _, want := range []string{"args[0]  struct tcpcb * -> csinfo_t *", "args[1]  struct mbuf * -> pktinfo_t *"} {
 		if out := tools.Must(t, converter, "list", "-v", "-n", "receive", image); strings.Count(out, want) != 1 {
 			t.Errorf("%s: not once %q in\n%s", image, want, out)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -120,9 +121,7 @@ func TestThumbTestsAreNoConditionalBranches(t *testing.T) {
 func (c compiler) compileRandom(t *testing.T, source string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "random.c")
-	if err := os.WriteFile(path, []byte(source), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, source)
 	object := strings.TrimSuffix(path, ".c") + ".o"
 	args := c.machine.CC(c.cc)
 	tools.Must(t, args[0], append(append(args[1:len(args):len(args)], c.flags...), "-c", path, "-o", object)...)
@@ -141,15 +140,8 @@ type thumbTest struct {
 func thumbTests(t *testing.T, object string) (all []thumbTest) {
 	t.Helper()
 	o := tools.OpenELF(t, object)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rs := range rels {
+	syms := expect.Value(o.Symbols())(t)
+	for _, rs := range expect.Value(o.RelocSections())(t) {
 		if o.Sections[rs.Target].Flags&elf.SHF_EXECINSTR == 0 {
 			continue
 		}
@@ -168,9 +160,7 @@ func thumbTests(t *testing.T, object string) (all []thumbTest) {
 			all = append(all, test)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	return all
 }

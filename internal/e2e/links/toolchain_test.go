@@ -131,6 +131,14 @@ func (c compiler) need(t *testing.T) {
 	tools.Need(t, c.machine.CC(c.cc)[0], c.machine.CXX(c.cc)[0])
 }
 
+// parallel is need for a test that runs beside others, and takes more tools.
+func (c compiler) parallel(t *testing.T, more ...string) {
+	t.Helper()
+	t.Parallel()
+	c.need(t)
+	tools.Need(t, more...)
+}
+
 // object compiles a source of testdata/objs or of this package's testdata.
 func (c compiler) object(t *testing.T, source string, flags ...string) string {
 	t.Helper()
@@ -157,13 +165,19 @@ func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 	})
 }
 
+// generate runs the program, which writes a file, once for all tests that give it these words.
+func generate(t *testing.T, base string, words ...string) string {
+	t.Helper()
+	return files.Must(t, base, append([]string{"generate"}, words...), func(out string) error {
+		_, err := tools.Try(converter, append(words[:len(words):len(words)], "-o", out)...)
+		return err
+	})
+}
+
 // convert converts a copy of an object.
 func convert(t *testing.T, object string, flags ...string) string {
 	t.Helper()
-	return files.Must(t, filepath.Base(object), append([]string{"convert", object}, flags...), func(out string) error {
-		_, err := tools.Try(converter, append(flags[:len(flags):len(flags)], "-o", out, object)...)
-		return err
-	})
+	return generate(t, filepath.Base(object), append(flags[:len(flags):len(flags)], object)...)
 }
 
 func convertAll(t *testing.T, objects []string, flags ...string) []string {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -30,35 +29,19 @@ func TestDebianPackage(t *testing.T) {
 	if !same(t, deb, again) || filepath.Dir(deb) != first {
 		t.Errorf("%s and %s are not the same", deb, again)
 	}
-	if out := tools.Must(t, "lintian", "--fail-on=warning,error", "--allow-root", deb); out != "" {
-		t.Errorf("lintian: %s", out)
-	}
+	expect.Equal(t, "", tools.Must(t, "lintian", "--fail-on=warning,error", "--allow-root", deb), "lintian")
 
 	root := t.TempDir()
 	before := system(t, root)
 	dpkg(t, root, "--install", deb)
-	want := []string{
-		"-rwxr-xr-x bin/sdtconvert",
-		"-rw-r--r-- include/sdt.h",
-		"-rw-r--r-- include/sdt_forms.h",
-		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
-		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
-		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
-		"Lrwxrwxrwx libexec/sdtconvert/ld",
-		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
-		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
-		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
-		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
-		"Lrwxrwxrwx libexec/sdtconvert/sdtconvert-cc",
-		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
+	want := append(installed(""),
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
-		"-rw-r--r-- share/fish/vendor_completions.d/sdtconvert.fish",
+		"-rw-r--r-- share/doc/sdtconvert/README.md",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
-	}
-	want = append(want, "-rw-r--r-- share/doc/sdtconvert/README.md")
+	)
 	for _, directory := range []string{"docs/", "docs/results/"} {
 		guides, err := filepath.Glob(tools.Root(directory + "*.md"))
 		if err != nil || len(guides) == 0 {
@@ -71,15 +54,11 @@ func TestDebianPackage(t *testing.T) {
 	got := files(t, root+"/usr")
 	slices.SortFunc(want, byPath)
 	slices.SortFunc(got, byPath)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("to be installed (-) and installed (+): %s", diff)
-	}
+	expect.Equal(t, want, got, "to be installed (-) and installed (+)")
 	dpkg(t, root, "--verify", "sdtconvert")
 	use(t, root)
 	dpkg(t, root, "--purge", "sdtconvert")
-	if diff := cmp.Diff(before, entries(t, root)); diff != "" {
-		t.Errorf("before the installation (-) and after the removal (+): %s", diff)
-	}
+	expect.Equal(t, before, entries(t, root), "before the installation (-) and after the removal (+)")
 }
 
 // TestForeignPackage builds for another machine.
@@ -89,9 +68,7 @@ func TestForeignPackage(t *testing.T) {
 	for _, arch := range product.Some(t.Name(), []string{"i386", "armhf"}, 1) {
 		machine, directory := machines[arch], t.TempDir()
 		deb := strings.TrimSpace(run(t, directory, "debian-package", []string{hardlyCompressed, "ARCH=" + arch, "VERSION=1.2"}))
-		if want := directory + "/sdtconvert_1.2_" + arch + ".deb"; deb != want {
-			t.Errorf("the package is %s, not %s", deb, want)
-		}
+		expect.Equal(t, directory+"/sdtconvert_1.2_"+arch+".deb", deb, "the package")
 		tools.Must(t, "dpkg-deb", "--extract", deb, directory)
 		if out := tools.Must(t, "readelf", "-h", directory+"/usr/bin/sdtconvert"); !strings.Contains(out, machine) {
 			t.Errorf("the program of %s is for another machine:\n%s", arch, out)
@@ -107,15 +84,14 @@ func byPath(a, b string) int {
 func same(t *testing.T, a, b string) bool {
 	t.Helper()
 	first := disk.Read(t, a)
-	second := disk.Read(t, b)
-	return bytes.Equal(first, second)
+	return bytes.Equal(first, disk.Read(t, b))
 }
 
 // system makes the files that dpkg wants of a system, and lists its directories.
 func system(t *testing.T, root string) []string {
 	t.Helper()
 	for _, directory := range []string{"info", "updates", "triggers"} {
-		disk.Must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777))
+		expect.OK(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o777))
 	}
 	disk.Write(t, filepath.Join(root, "var/lib/dpkg/status"), "")
 	return entries(t, root)
@@ -125,11 +101,7 @@ func system(t *testing.T, root string) []string {
 func entries(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
-	found, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range found {
+	for _, e := range expect.Value(os.ReadDir(root))(t) {
 		names = append(names, e.Name())
 	}
 	return names
@@ -146,9 +118,7 @@ func dpkg(t *testing.T, root string, args ...string) {
 	if !slices.Contains(filepath.SplitList(os.Getenv("PATH")), "/sbin") {
 		t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	}
-	if out := tools.Must(t, command[0], command[1:]...); strings.Contains(out, "warning") {
-		t.Errorf("dpkg %q: %s", args, out)
-	}
+	expect.Lacks(t, tools.Must(t, command[0], command[1:]...), "warning", "dpkg %q", args)
 }
 
 // use converts what is compiled with the installed header, by the installed program. Root
@@ -164,12 +134,10 @@ func use(t *testing.T, root string) {
 	if os.Getuid() == 0 && runtime.GOOS == "linux" {
 		command = []string{"chroot", root, "/usr/bin/sdtconvert", "-v", "/probe.o"}
 	}
-	if out := tools.Must(t, command[0], command[1:]...); !strings.Contains(out, "main+") {
-		t.Errorf("nothing is converted: %s", out)
-	}
+	expect.Contains(t, tools.Must(t, command[0], command[1:]...), "main+", "nothing is converted")
 	tools.Must(t, "gcc", "-o", root+"/probe", object)
 	tools.Must(t, root+"/probe")
 	for _, made := range []string{source, object, root + "/probe"} {
-		disk.Must(t, os.Remove(made))
+		expect.OK(t, os.Remove(made))
 	}
 }

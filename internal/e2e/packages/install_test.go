@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -44,10 +43,33 @@ func files(t *testing.T, directory string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
+}
+
+// installed returns the files that are installed below a prefix, whatever installs them, with
+// their permissions.
+func installed(prefix string) (all []string) {
+	for _, file := range []string{
+		"-rwxr-xr-x bin/sdtconvert",
+		"-rw-r--r-- include/sdt.h",
+		"-rw-r--r-- include/sdt_forms.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt.h",
+		"-rw-r--r-- include/sdtconvert/freebsd/sys/sdt_stubs.h",
+		"Lrwxrwxrwx libexec/sdtconvert/bin/dtrace",
+		"Lrwxrwxrwx libexec/sdtconvert/ld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.bfd",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.gold",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.lld",
+		"Lrwxrwxrwx libexec/sdtconvert/ld.mold",
+		"Lrwxrwxrwx libexec/sdtconvert/sdtconvert-cc",
+		"-rw-r--r-- share/bash-completion/completions/sdtconvert",
+		"-rw-r--r-- share/fish/vendor_completions.d/sdtconvert.fish",
+	} {
+		mode, path, _ := strings.Cut(file, " ")
+		all = append(all, mode+" "+filepath.Join(prefix, path))
+	}
+	return all
 }
 
 // TestInstall installs to where DESTDIR and PREFIX say, whatever the directory that
@@ -70,27 +92,9 @@ func TestInstall(t *testing.T) {
 				variables = append(variables, name+"="+strings.Replace(value, "%s", directory, 1))
 			}
 			out := run(t, directory, "install", variables)
-			want := []string{
-				"-rwxr-xr-x " + c.want + "/bin/sdtconvert",
-				"-rw-r--r-- " + c.want + "/include/sdt.h",
-				"-rw-r--r-- " + c.want + "/include/sdt_forms.h",
-				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt.h",
-				"-rw-r--r-- " + c.want + "/include/sdtconvert/freebsd/sys/sdt_stubs.h",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/bin/dtrace",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.bfd",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.gold",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.lld",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/ld.mold",
-				"Lrwxrwxrwx " + c.want + "/libexec/sdtconvert/sdtconvert-cc",
-				"-rw-r--r-- " + c.want + "/share/bash-completion/completions/sdtconvert",
-				"-rw-r--r-- " + c.want + "/share/fish/vendor_completions.d/sdtconvert.fish",
-				"-rw-r--r-- " + c.want + "/share/man/man1/sdtconvert.1",
-				"-rw-r--r-- " + c.want + "/share/zsh/site-functions/_sdtconvert",
-			}
-			if diff := cmp.Diff(want, files(t, directory)); diff != "" {
-				t.Errorf("to be installed (-) and installed (+): %s", diff)
-			}
+			want := append(installed(c.want),
+				"-rw-r--r-- "+c.want+"/share/man/man1/sdtconvert.1", "-rw-r--r-- "+c.want+"/share/zsh/site-functions/_sdtconvert")
+			expect.Equal(t, want, files(t, directory), "to be installed (-) and installed (+)")
 			for _, file := range want {
 				_, path, _ := strings.Cut(file, " ")
 				if !strings.Contains(out, "/"+path+" -> ") && !strings.Contains(out, "/"+path+"\n") {
@@ -114,9 +118,7 @@ func complete(t *testing.T, target string) {
 		COMP_TYPE=9 __start_sdtconvert
 		echo "${COMPREPLY[@]}"`
 	t.Setenv("PATH", filepath.Join(target, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if out := tools.Must(t, "bash", "-c", script, target); strings.TrimSpace(out) != "list" {
-		t.Errorf("bash completes li to %q", out)
-	}
+	expect.Equal(t, "list", strings.TrimSpace(tools.Must(t, "bash", "-c", script, target)), "bash completes li")
 }
 
 // uninstall removes what is installed, and nothing else.
@@ -128,13 +130,9 @@ func uninstall(t *testing.T, directory, target string, variables []string) {
 	if left := files(t, directory); len(left) != 1 || !strings.HasSuffix(left[0], "/other") {
 		t.Errorf("not removed: %q", left)
 	}
-	disk.Must(t, os.Remove(other))
-	if out := run(t, directory, "install", variables, "--uninstall"); out != "" {
-		t.Errorf("removed twice: %s", out)
-	}
-	if _, err := os.Stat(filepath.Join(target, "libexec/sdtconvert")); !os.IsNotExist(err) {
-		t.Errorf("an empty directory is left: %v", err)
-	}
+	expect.OK(t, os.Remove(other))
+	expect.Equal(t, "", run(t, directory, "install", variables, "--uninstall"), "removed twice")
+	disk.Absent(t, filepath.Join(target, "libexec/sdtconvert"))
 }
 
 // TestInstallHelp asks for help, and gives arguments that there are not.

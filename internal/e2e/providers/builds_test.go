@@ -9,9 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -25,7 +23,7 @@ func newBuild(t *testing.T) build {
 	t.Helper()
 	tools.Need(t, "gcc")
 	bin := filepath.Join(t.TempDir(), "dtrace")
-	disk.Must(t, os.Symlink(converter, bin))
+	expect.OK(t, os.Symlink(converter, bin))
 	return build{tools.Command{Directory: t.TempDir()}, bin}
 }
 
@@ -34,17 +32,25 @@ func (b build) write(t *testing.T, name, text string) { write(t, b.Directory, na
 // holds compares the files of the directory.
 func (b build) holds(t *testing.T, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(b.Directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Value(os.ReadDir(b.Directory))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("to be there (-) and there (+): %s", diff)
-	}
+	expect.Equal(t, want, got, "to be there (-) and there (+)")
+}
+
+// program makes a program of a provider file and of a source that begins with its header, with
+// the object of -G.
+func (b build) program(t *testing.T, provider, source string, flags ...string) (exe string) {
+	t.Helper()
+	b.write(t, "p.d", provider)
+	b.write(t, "p.c", "#include \"p.h\"\n"+source)
+	b.Must(t, b.dtrace, "-h", "-s", "p.d")
+	b.Must(t, "gcc", append([]string{"-O2", "-c", "p.c", "-o", "main.o"}, flags...)...)
+	b.Must(t, b.dtrace, "-G", "-s", "p.d", "main.o")
+	b.Must(t, "gcc", append([]string{"main.o", "p.o", "-ldl", "-o", "prog"}, flags...)...)
+	return filepath.Join(b.Directory, "prog")
 }
 
 // What configure scripts ask of a dtrace before they use it.
@@ -58,9 +64,7 @@ func TestDetection(t *testing.T) {
 	b.Must(t, "gcc", "-c", "one.c", "-o", "one_main.o")
 	before := b.Output(t, "sha256sum", "one_main.o")
 	b.Must(t, b.dtrace, "-G", "-s", "one.d", "one_main.o")
-	if after := b.Output(t, "sha256sum", "one_main.o"); after != before {
-		t.Error("the object has changed")
-	}
+	expect.Equal(t, before, b.Output(t, "sha256sum", "one_main.o"), "the object has changed")
 	b.Must(t, "gcc", "one_main.o", "one.o", "-o", "a.out")
 	b.Must(t, "./a.out")
 	b.write(t, "empty.d", "")
@@ -72,29 +76,21 @@ func TestDetection(t *testing.T) {
 // Names as other headers have them: those of the peers' test suites.
 func TestNames(t *testing.T) {
 	b := newBuild(t)
-	b.write(t, "prov.d", "provider test_prov {\n\tprobe zero();\n\tprobe one(uintptr_t);\n\tprobe u_nder(char *);\n\tprobe d__ash(int, int);\n"+
-		"\tprobe entry();\n\tprobe __entry();\n\tprobe foo__entry();\n\tprobe return();\n\tprobe __return();\n\tprobe foo__return();\n};\n")
-	b.write(t, "test.c", `#include "prov.h"
+	exe := b.program(t, "provider test_prov {\n\tprobe zero();\n\tprobe one(uintptr_t);\n\tprobe u_nder(char *);\n\tprobe d__ash(int, int);\n"+
+		"\tprobe entry();\n\tprobe __entry();\n\tprobe foo__entry();\n\tprobe return();\n\tprobe __return();\n\tprobe foo__return();\n};\n", `
 int main(void)
 {
 	TEST_PROV_ZERO(); TEST_PROV_ONE(1); TEST_PROV_U_NDER("hi there"); TEST_PROV_D_ASH(8, 9);
 	TEST_PROV_ENTRY(); TEST_PROV__ENTRY(); TEST_PROV_FOO_ENTRY(); TEST_PROV_RETURN(); TEST_PROV__RETURN(); TEST_PROV_FOO_RETURN();
 	return TEST_PROV_D_ASH_ENABLED();
 }
-`)
-	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
-	b.Must(t, "gcc", "-Wall", "-Wextra", "-Werror", "-c", "test.c")
-	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	b.Must(t, "gcc", "test.o", "prov.o", "-o", "test")
-	b.Must(t, "./test")
-	got := forms(t, filepath.Join(b.Directory, "test"))
+`, "-Wall", "-Wextra", "-Werror")
+	b.Must(t, exe)
 	want := []string{
 		"test_prov __entry", "test_prov __return", "test_prov d__ash -4@ -4@", "test_prov entry", "test_prov foo__entry",
 		"test_prov foo__return", "test_prov one -4@", "test_prov return", "test_prov u_nder 8@", "test_prov zero",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, forms(t, exe))
 }
 
 // make builds twice, and the second time nothing: no object is newer than the program.
@@ -110,11 +106,9 @@ func TestMake(t *testing.T) {
 	b.Must(t, "./test")
 	before := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h")
 	b.Must(t, b.dtrace, "-G", "-s", "prov.d", "test.o")
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "prov.h")))
 	b.Must(t, b.dtrace, "-h", "-s", "prov.d")
-	if after := b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"); after != before {
-		t.Errorf("made again, they are others: %s%s", before, after)
-	}
+	expect.Equal(t, before, b.Output(t, "sha256sum", "prov.o", "test.o", "prov.h"), "made again")
 	b.holds(t, "Makefile", "prov.d", "prov.h", "prov.o", "test", "test.c", "test.o")
 }
 
@@ -161,9 +155,7 @@ func TestCounts(t *testing.T) {
 		counts[strings.Count(form, "8@")]++
 	}
 	for n := range 13 {
-		if want := (2000 - n + 12) / 13; counts[n] != want {
-			t.Errorf("%d probes of %d arguments, want %d", counts[n], n, want)
-		}
+		expect.Equal(t, (2000-n+12)/13, counts[n], "probes of %d arguments", n)
 	}
 }
 
@@ -176,15 +168,10 @@ func TestClasses(t *testing.T) {
 	b.Must(t, "as", "--64", "a.s", "-o", "a64.o")
 	for object, class := range map[string]string{"a32.o": "ELF32", "a64.o": "ELF64"} {
 		b.Must(t, b.dtrace, "-G", "-s", "p.d", object)
-		if out := b.Output(t, "readelf", "-hW", "p.o"); !strings.Contains(out, class) {
-			t.Errorf("%s: %s", object, out)
-		}
+		expect.Contains(t, b.Output(t, "readelf", "-hW", "p.o"), class, "%s", object)
 	}
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.o")))
-	out, err := b.Try(b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
-	if err == nil || !strings.Contains(out, "they are not of one link") {
-		t.Errorf("%v: %s", err, out)
-	}
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.o")))
+	b.Refuses(t, "they are not of one link", b.dtrace, "-G", "-s", "p.d", "a32.o", "a64.o")
 	b.Must(t, "ar", "rcs", "lib.a", "a32.o")
 	b.Must(t, b.dtrace, "-G", "-s", "p.d", "-o", "q.o", "lib.a")
 	b.holds(t, "a.s", "a32.o", "a64.o", "lib.a", "p.d", "q.o")
@@ -202,7 +189,7 @@ func TestSystemHeaders(t *testing.T) {
 		}
 	}
 	b.Env = []string{"CPP=no-such-program"}
-	disk.Must(t, os.Remove(filepath.Join(b.Directory, "p.h")))
+	expect.OK(t, os.Remove(filepath.Join(b.Directory, "p.h")))
 	out, err := b.Try(b.dtrace, "-h", "-C", "-DMINE", "-s", "p.d")
 	if err == nil || !strings.Contains(out, `p.d: -C: no-such-program -E: exec: "no-such-program": executable file not found in $PATH; install it, or name another one with CC, CPP or -x cpppath`) {
 		t.Errorf("%v: %s", err, out)
@@ -262,9 +249,7 @@ func TestStubs(t *testing.T) {
 	b.Must(t, "./a.out")
 	list := b.Output(t, converter, "list", "a.out")
 	for _, want := range []string{"order-placed", "sent", "empty", "wide", "only-tested"} {
-		if !strings.Contains(list, want+"\n") {
-			t.Errorf("%s is missing: %s", want, list)
-		}
+		expect.Contains(t, list, want+"\n", "%s is missing", want)
 	}
 	if got := forms(t, filepath.Join(b.Directory, "a.out")); len(got) != 8 {
 		t.Errorf("%q", got)

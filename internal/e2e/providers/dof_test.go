@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -30,7 +32,7 @@ type dofTarget struct {
 func dofTargets() map[string]*dofTarget {
 	lld := toolchains.ARM64.Linker("lld")
 	return map[string]*dofTarget{
-		"freebsd-amd64": {"x86_64-unknown-freebsd14.0", slurp.FreeBSD, true, toolchains.AMD64.Linkers()},
+		"freebsd-amd64": {dofTriplet, slurp.FreeBSD, true, toolchains.AMD64.Linkers()},
 		"freebsd-arm64": {"aarch64-unknown-freebsd14.0", slurp.FreeBSD, false, []toolchains.Linker{lld}},
 		"illumos-amd64": {"x86_64-pc-solaris2.11", slurp.Illumos, true, []toolchains.Linker{toolchains.AMD64.Linker("bfd")}},
 	}
@@ -125,21 +127,12 @@ func dofSites(f *slurp.File) (sites []string) {
 // readDOF reads the format of an object or an image as a kernel does.
 func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File, *elf.Section) {
 	t.Helper()
-	data := disk.Read(t, path)
-	f := disk.ELF(t, data)
+	f := disk.ELF(t, disk.Read(t, path))
 	sec := f.Section(".SUNW_dof")
 	if sec == nil || sec.Type != 0x6ffffff4 || sec.Flags&elf.SHF_ALLOC == 0 {
 		t.Fatalf("%s: %+v", path, sec)
 	}
-	raw, err := sec.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := slurp.Read(raw, k)
-	if err != nil {
-		t.Fatalf("%s: the kernel refuses it: %v", path, err)
-	}
-	return file, f, sec
+	return expect.Value(slurp.Read(expect.Value(sec.Data())(t), k))(t, "%s: the kernel refuses it", path), f, sec
 }
 
 // checkImage checks that each site in a linked image's DOF is in the function that it
@@ -147,13 +140,8 @@ func readDOF(t *testing.T, path string, k slurp.Kernel) (*slurp.File, *elf.File,
 func checkImage(t *testing.T, image string, target *dofTarget, want []string) {
 	t.Helper()
 	file, f, sec := readDOF(t, image, target.kernel)
-	if diff := cmp.Diff(want, dofSites(file)); diff != "" {
-		t.Error(diff)
-	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, want, dofSites(file))
+	syms := expect.Value(f.Symbols())(t)
 	checkListDOF(t, image, f.Machine, file, sec.Addr)
 	at := map[string]bool{}
 	for _, s := range syms {
@@ -185,9 +173,7 @@ func codeAt(t *testing.T, f *elf.File, addr uint64, n int) []byte {
 	b := make([]byte, n)
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
-			if _, err := p.ReadAt(b, int64(addr-p.Vaddr)); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(p.ReadAt(b, int64(addr-p.Vaddr)))(t)
 			return b
 		}
 	}
@@ -201,11 +187,7 @@ func bytesOf(t *testing.T, paths ...string) map[string]string {
 	all := map[string]string{}
 	for _, path := range paths {
 		data := disk.Read(t, path)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[filepath.Base(path)] = fmt.Sprint(info.ModTime().UnixNano(), string(data))
+		all[filepath.Base(path)] = fmt.Sprint(expect.Value(os.Stat(path))(t).ModTime().UnixNano(), string(data))
 	}
 	return all
 }
@@ -235,12 +217,12 @@ func TestDOFLinks(t *testing.T) {
 					t.Errorf("%s is as it was, or has another time", name)
 				}
 			}
-			disk.Must(t, os.Remove(provider))
+			expect.OK(t, os.Remove(provider))
 			tools.Must(t, converter, args...)
 			if again, err := os.ReadFile(provider); err != nil || !bytes.Equal(again, made) {
 				t.Errorf("the second object differs: %v", err)
 			}
-			if diff := cmp.Diff(first, bytesOf(t, objects...)); diff != "" {
+			if !maps.Equal(first, bytesOf(t, objects...)) {
 				t.Error("the second -G changes an object")
 			}
 			checkTold(t, provider, target)
@@ -302,9 +284,7 @@ func checkTold(t *testing.T, object string, target *dofTarget) {
 		}
 	}
 	osABI := map[bool]elf.OSABI{true: elf.ELFOSABI_FREEBSD, false: elf.ELFOSABI_NONE}[target.kernel == slurp.FreeBSD]
-	if f.OSABI != osABI {
-		t.Errorf("the object is of %v", f.OSABI)
-	}
+	expect.Equal(t, osABI, f.OSABI, "the object's system")
 }
 
 // gcc's objects of Linux, as if for illumos: gdb reads the sites, switches a test on, and
@@ -319,22 +299,15 @@ func TestDOFGDB(t *testing.T) {
 	tools.Must(t, converter, slices.Concat([]string{"provider", "-q", "-G", "--target", triplet, "-s", source(t, "dof/shop.d"), "-o", provider}, objects)...)
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
-	quiet := tools.Output(t, prog)
-	if quiet != "192 7 9\n" {
-		t.Errorf("the program prints %q", quiet)
-	}
+	expect.Equal(t, "192 7 9\n", tools.Output(t, prog), "the program prints")
 	script := write(t, directory, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
 		"break -probe-dtrace shop:empty\ncommands\nsilent\nprintf \"> empty\\n\"\ncontinue\nend\ncontinue\n")
 	out := tools.Must(t, "gdb", "-nx", "-batch", "-x", script, prog)
 	for _, want := range []string{"> 0 milk 2", "> 8 milk 2", "90192 7 9"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%s is missing: %s", want, out)
-		}
+		expect.Contains(t, out, want)
 	}
-	if got := strings.Count(out, "> empty"); got != 3 {
-		t.Errorf("%d times empty, want 3: %s", got, out)
-	}
+	expect.Equal(t, 3, strings.Count(out, "> empty"), "times empty: %s", out)
 	// What gdb shows once is a probe and its tests.
 	listed := regexp.MustCompile(`(?m)^dtrace +(\S+) +(\S+) +(0x[0-9a-f]+) (no|yes|always)`).FindAllStringSubmatch(out, -1)
 	states := map[string][]string{}
@@ -351,7 +324,7 @@ func TestDOFGDB(t *testing.T) {
 func TestDrti(t *testing.T) {
 	tools.Need(t, "gcc", "g++", "ld.bfd")
 	directory := t.TempDir()
-	const triplet = "x86_64-unknown-freebsd14.0"
+	const triplet = dofTriplet
 	objects := dofObjects(t, directory, []string{"gcc"}, []string{"g++"}, triplet)
 	drti := filepath.Join(directory, "drti.o")
 	tools.Must(t, "gcc", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DDRTI_FREEBSD", "-c", "-o", drti, tools.Root("examples", "drti", "drti.c"))
@@ -380,11 +353,7 @@ func TestDrti(t *testing.T) {
 			want = "add 0xc0587a03 '" + c.modules[1-i] + "' 1 DOF\n" + want
 		}
 		got := tools.Command{Env: []string{"DTRACE_DOF_INIT_DEVNAME=/dev/null"}}.Output(t, prog)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", c.args, diff)
-		}
-		if got := (tools.Command{Env: []string{"DTRACE_DOF_INIT_DISABLE=1"}}).Output(t, prog); got != "192 7 9\n" {
-			t.Errorf("%q, disabled: %q", c.args, got)
-		}
+		expect.Equal(t, want, got, "%q", c.args)
+		expect.Equal(t, "192 7 9\n", (tools.Command{Env: []string{"DTRACE_DOF_INIT_DISABLE=1"}}).Output(t, prog), "%q, disabled", c.args)
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
+// dofTriplet is FreeBSD on amd64.
 const dofTriplet = "x86_64-unknown-freebsd14.0"
 
 var clang = toolchains.Clang.Name
@@ -67,9 +66,7 @@ func TestDOFOfOtherObjects(t *testing.T) {
 			b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", name+".o")
 		}
 		want := []string{"a1.o a1", "a1.o a1", "a1.o a1"}
-		if diff := cmp.Diff(want, b.lostSites(t, "a1.o", "a2.o", "p.o")); diff != "" {
-			t.Errorf("%q: %s", stubs, diff)
-		}
+		expect.Equal(t, want, b.lostSites(t, "a1.o", "a2.o", "p.o"), "%q", stubs)
 		for _, file := range []string{"a1.o", "a2.o"} {
 			out := b.Must(t, converter, "inspect", file)
 			if strings.Count(out, "disabled") != 3 || strings.Count(out, "dtrace  -G: $dtrace") != 3 {
@@ -82,16 +79,12 @@ func TestDOFOfOtherObjects(t *testing.T) {
 		links := func(want []string) {
 			for _, linker := range toolchains.AMD64.Linkers() {
 				b.Must(t, linker.Path, "-shared", "-z", "notext", "--unresolved-symbols=ignore-all", "-o", "l.so", "a1.o", "a2.o", "p.o")
-				if diff := cmp.Diff(want, b.lostSites(t, "l.so")); diff != "" {
-					t.Errorf("%s: %s", linker.Name, diff)
-				}
+				expect.Equal(t, want, b.lostSites(t, "l.so"), "%s", linker.Name)
 			}
 		}
 		links([]string{"l.so a1"})
 		b.Must(t, "ld", "-r", "-o", "r.o", "a1.o", "a2.o", "p.o")
-		if diff := cmp.Diff([]string{"r.o a1", "r.o a1", "r.o a1"}, b.lostSites(t, "r.o")); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, []string{"r.o a1", "r.o a1", "r.o a1"}, b.lostSites(t, "r.o"))
 		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "a1.o", "a2.o")
 		if lost := b.lostSites(t, "a1.o", "a2.o", "p.o"); lost != nil {
 			t.Errorf("%q", lost)
@@ -108,9 +101,7 @@ func TestDOFOfARM64Tests(t *testing.T) {
 	if lost := b.lostSites(t, "a.o", "p.o"); lost != nil {
 		t.Errorf("%q", lost)
 	}
-	if diff := cmp.Diff([]string{"a.o fires"}, b.lostSites(t, "a.o")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"a.o fires"}, b.lostSites(t, "a.o"))
 }
 
 // Two objects of one name and content in two directories are two: in one run of -G and in
@@ -120,7 +111,7 @@ func TestDOFOfTwoDirectories(t *testing.T) {
 	for range 2 {
 		b := dofBuild(t)
 		for _, directory := range []string{"x", "y"} {
-			disk.Must(t, os.Mkdir(filepath.Join(b.Directory, directory), 0o777))
+			expect.OK(t, os.Mkdir(filepath.Join(b.Directory, directory), 0o777))
 			b.compileDOF(t, directory+"/a.o", "__attribute__((constructor)) static void f(void) { SHOP_PLACED(1); }\n")
 		}
 		b.Must(t, b.dtrace, "-w", "-G", "-s", "p.d", "-o", "p.o", "x/a.o", filepath.Join(b.Directory, "y/a.o"))

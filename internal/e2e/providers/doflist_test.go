@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/slurp"
 	"sdtconvert/internal/testkit/toolchains"
@@ -39,9 +38,7 @@ func checkListDOF(t *testing.T, image string, m elf.Machine, file *slurp.File, a
 	tools.Must(t, strip, "--strip-all", "-o", stripped, image)
 	for path, want := range map[string][]string{image: want, stripped: wantStripped} {
 		slices.Sort(want)
-		if diff := cmp.Diff(want, listedDOF(t, path)); diff != "" {
-			t.Errorf("%s: %s", filepath.Base(path), diff)
-		}
+		expect.Equal(t, want, listedDOF(t, path), "%s", filepath.Base(path))
 	}
 }
 
@@ -53,9 +50,7 @@ func listedDOF(t *testing.T, image string) (sites []string) {
 			t.Errorf("%s: arguments %v, want %s", p.Name, p.Arguments, want)
 		}
 		for _, s := range p.Sites {
-			if s.State != "disabled" {
-				t.Errorf("%s at %s is %s", p.Name, s.Address, s.State)
-			}
+			expect.Equal(t, "disabled", s.State, "%s at %s", p.Name, s.Address)
 			enabled := ""
 			if strings.HasPrefix(s.Kind, "isenabled") {
 				enabled = " enabled"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -87,9 +87,7 @@ var semaphoreLine = regexp.MustCompile(`Semaphore: 0x([0-9a-f]+)`)
 func checkProgram(t *testing.T, exe string, sites int) {
 	t.Helper()
 	notes := tools.Output(t, "readelf", "-nW", exe)
-	if got := strings.Count(notes, "Provider: shop"); got != sites {
-		t.Errorf("%d notes, want %d", got, sites)
-	}
+	expect.Equal(t, sites, strings.Count(notes, "Provider: shop"))
 	symbols := map[string]string{} // by address
 	for line := range strings.Lines(tools.Output(t, "nm", exe)) {
 		if f := strings.Fields(line); len(f) == 3 && strings.HasSuffix(f[2], "_semaphore") {
@@ -98,9 +96,7 @@ func checkProgram(t *testing.T, exe string, sites int) {
 	}
 	names := regexp.MustCompile(`Name: (\w+)`).FindAllStringSubmatch(notes, -1)
 	for i, m := range semaphoreLine.FindAllStringSubmatch(notes, -1) {
-		if want := "shop_" + names[i][1] + "_semaphore"; symbols[m[1]] != want {
-			t.Errorf("the semaphore at %s is %q, want %s", m[1], symbols[m[1]], want)
-		}
+		expect.Equal(t, "shop_"+names[i][1]+"_semaphore", symbols[m[1]], "the semaphore at %s", m[1])
 	}
 	segments := tools.Output(t, "readelf", "-lW", exe)
 	if !regexp.MustCompile(`GNU_STACK.* RW `).MatchString(segments) {
@@ -117,9 +113,7 @@ func TestLinks(t *testing.T) {
 	tools.Need(t, "readelf", "nm")
 	eachLink(t, nil, func(t *testing.T, exe string) {
 		checkProgram(t, exe, 8)
-		if out := tools.Output(t, exe); out != "3 rounds\n" {
-			t.Errorf("untraced it prints %q", out)
-		}
+		expect.Equal(t, "3 rounds\n", tools.Output(t, exe), "untraced it prints")
 	})
 }
 
@@ -138,17 +132,13 @@ func TestForeign(t *testing.T) {
 				tools.Must(t, cc[0], slices.Concat(cc[1:], []string{"-O2", "-I" + directory, "-c", source(t, "shop.c"), "-o", object})...)
 				before := tools.Output(t, "sha256sum", object)
 				tools.Must(t, converter, "provider", "-G", "-s", source(t, "shop.d"), "-o", made, object)
-				if after := tools.Output(t, "sha256sum", object); after != before {
-					t.Error("the object has changed")
-				}
+				expect.Equal(t, before, tools.Output(t, "sha256sum", object), "the object has changed")
 				tools.Must(t, cc[0], slices.Concat(cc[1:], m.LinkFlags, []string{object, made, "-o", exe})...)
 				checkProgram(t, exe, 8)
 				checkList(t, exe)
 				checkAnchored(t, object, exe)
 				run := m.Command(exe)
-				if out := tools.Output(t, run[0], run[1:]...); out != "3 rounds\n" {
-					t.Errorf("it prints %q", out)
-				}
+				expect.Equal(t, "3 rounds\n", tools.Output(t, run[0], run[1:]...), "it prints")
 			})
 		}
 	}
@@ -196,7 +186,7 @@ func TestMachines(t *testing.T) {
 	tools.Need(t, "readelf")
 	directory := t.TempDir()
 	write(t, directory, "p.d", "provider p { probe a(); };")
-	disk.Must(t, os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")))
+	expect.OK(t, os.Symlink(converter, filepath.Join(directory, "aarch64-linux-gnu-dtrace")))
 	for _, c := range []struct {
 		env     []string
 		command []string
@@ -215,8 +205,6 @@ func TestMachines(t *testing.T) {
 		}
 		tools.Command{Directory: directory, Env: c.env}.Must(t, c.command[0], append(c.command[1:], "-G", "-s", "p.d")...)
 		header := tools.Output(t, "readelf", "-hW", filepath.Join(directory, "p.o"))
-		if !strings.Contains(header, c.want+"\n") {
-			t.Errorf("%q %q: %s", c.env, c.command, header)
-		}
+		expect.Contains(t, header, c.want+"\n", "%q %q", c.env, c.command)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -30,11 +31,7 @@ func write(t *testing.T, directory, name, text string) string {
 // source returns a file of testdata.
 func source(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Value(filepath.Abs(filepath.Join("testdata", name)))(t)
 }
 
 // directoryWith makes a directory with the header of the program's provider.

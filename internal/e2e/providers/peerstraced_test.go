@@ -2,12 +2,10 @@ package providers
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -70,13 +68,7 @@ int main(void) { P_ENTRY(); P__ENTRY(); P_FOO_ENTRY(); P_RETURN(); P__RETURN(); 
 // make makes the program of a peer in a directory, with the object of its provider.
 func (p *peer) make(t *testing.T, b build) (exe string) {
 	t.Helper()
-	b.write(t, "p.d", "provider p { "+p.probes+" };\n")
-	b.write(t, "p.c", "#include \"p.h\"\n#include <stdio.h>\n"+p.source+"\n")
-	b.Must(t, b.dtrace, "-h", "-s", "p.d")
-	b.Must(t, "gcc", append([]string{"-O2", "-c", "p.c", "-o", "main.o"}, p.flags...)...)
-	b.Must(t, b.dtrace, "-G", "-s", "p.d", "main.o")
-	b.Must(t, "gcc", append([]string{"main.o", "p.o", "-ldl", "-o", "prog"}, p.flags...)...)
-	return filepath.Join(b.Directory, "prog")
+	return b.program(t, "provider p { "+p.probes+" };\n", "#include <stdio.h>\n"+p.source+"\n", p.flags...)
 }
 
 // countEach returns a script of bpftrace that counts the probes of a file by their names.
@@ -106,9 +98,7 @@ func TestPeers(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			exe := p.make(t, newBuild(t))
-			if out := tools.Output(t, exe); out != p.untraced {
-				t.Errorf("untraced it prints %q", out)
-			}
+			expect.Equal(t, p.untraced, tools.Output(t, exe), "untraced it prints")
 			var names []string
 			for i, word := range strings.Fields(p.counts) {
 				if i%2 == 0 {
@@ -156,7 +146,5 @@ int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); r
 		}
 	}
 	want := []string{"place 10 10 4 20 30 40 50 60 70 80 90", "most 12 10 4 20 30 40 50 60 70 80 90 100 14", "none 0"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -46,12 +47,8 @@ int main(int n, char **v)
 }`}
 	exe := p.make(t, newBuild(t))
 	end := trace(t, countEach(exe, "go"))
-	if out := tools.Output(t, exe); out != "0 failed\n" {
-		t.Errorf("it prints %q", out)
-	}
-	if out := end(); counts(out) != "go 4" {
-		t.Errorf("got %s", out)
-	}
+	expect.Equal(t, "0 failed\n", tools.Output(t, exe), "it prints")
+	expect.Equal(t, "go 4", counts(end()))
 }
 
 // The test of a probe is true until the last of two tracers ends. The kernel counts the
@@ -80,13 +77,9 @@ int main(int n, char **v)
 	prog.Until(t, "traced")
 	semaphoreBecomes(t, prog, "1")
 	for left := 1; left >= 0; left-- {
-		if _, err := prog.Stdin.Write([]byte("go\n")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(prog.Stdin.Write([]byte("go\n")))(t)
 		prog.Until(t, "fired")
-		if out := end[left](); counts(out) != []string{"go 2", "go 1"}[left] {
-			t.Errorf("got %s", out)
-		}
+		expect.Equal(t, []string{"go 2", "go 1"}[left], counts(end[left]()))
 		semaphoreBecomes(t, prog, []string{"0", "1"}[left])
 	}
 	prog.Stdin.Close()
@@ -134,10 +127,6 @@ int main(int n, char **v)
 	b.Must(t, "gcc", "-O2", "-fPIC", "-shared", "lib.c", "p.o", "-o", "lib.so")
 	lib := filepath.Join(b.Directory, "lib.so")
 	end := trace(t, countEach(lib, "go"))
-	if out := tools.Output(t, exe, lib); out != "fired 3 times\n" {
-		t.Errorf("it prints %q", out)
-	}
-	if out := end(); counts(out) != "go 3" {
-		t.Errorf("got %s", out)
-	}
+	expect.Equal(t, "fired 3 times\n", tools.Output(t, exe, lib), "it prints")
+	expect.Equal(t, "go 3", counts(end()))
 }

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -185,9 +184,7 @@ func (c *comparison) compareDeclared(t *testing.T) {
 	slices.SortStableFunc(want, func(a, b made) int { return slices.Index(order, a.Provider) - slices.Index(order, b.Provider) })
 	got := slices.Clone(c.header)
 	slices.SortStableFunc(got, func(a, b made) int { return slices.Index(order, a.Provider) - slices.Index(order, b.Provider) })
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what is declared and what is made: %s", diff)
-	}
+	expect.Equal(t, want, got, "what is declared and what is made")
 }
 
 // compareObject compares the semaphores of the object with the probes of the header.
@@ -198,19 +195,12 @@ func (c *comparison) compareObject(t *testing.T) {
 		want = append(want, m.Provider+"_"+m.Name+"_semaphore")
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, c.semaphores(t)); diff != "" {
-		t.Errorf("the semaphores of the header and of the object: %s", diff)
-	}
+	expect.Equal(t, want, c.semaphores(t), "the semaphores of the header and of the object")
 }
 
 func (c *comparison) semaphores(t *testing.T) (names []string) {
 	t.Helper()
-	f := disk.ELF(t, []byte(c.read(t, c.file+".ours.o")))
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range syms {
+	for _, s := range expect.Value(disk.ELF(t, []byte(c.read(t, c.file+".ours.o"))).Symbols())(t) {
 		if elf.ST_TYPE(s.Info) == elf.STT_OBJECT {
 			names = append(names, s.Name)
 		}
@@ -231,9 +221,7 @@ func (c *comparison) theirs(t *testing.T) {
 	for i, m := range names {
 		theirs[m[1]+":::"+m[2]] = list(args[i][1])
 	}
-	if len(theirs) != len(c.header) {
-		t.Errorf("%d probes, and SystemTap has %d: %v, %v", len(c.header), len(theirs), c.header, theirs)
-	}
+	expect.Equal(t, len(c.header), len(theirs), "SystemTap has %v", theirs)
 	for _, m := range c.header {
 		key := m.Provider + ":::" + m.Name
 		their, ok := theirs[key]
@@ -255,7 +243,5 @@ func (c *comparison) theirs(t *testing.T) {
 		guards = append(guards, m[1])
 	}
 	slices.Sort(guards)
-	if diff := cmp.Diff(guards, c.semaphores(t)); diff != "" {
-		t.Errorf("SystemTap's semaphores and those of the object: %s", diff)
-	}
+	expect.Equal(t, guards, c.semaphores(t), "SystemTap's semaphores and those of the object")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,9 +25,7 @@ func TestBPFTrace(t *testing.T) {
 	eachLink(t, []string{"plain", "lto"}, func(t *testing.T, exe string) {
 		out := tools.Must(t, "bpftrace", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe+" 3 milk")
 		for _, want := range counted {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s is missing: %s", want, out)
-			}
+			expect.Contains(t, out, want)
 		}
 	})
 }
@@ -39,9 +38,7 @@ func TestGDB(t *testing.T) {
 			"break -probe-stap shop:sent\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\nrun 2 milk\n")
 		out := tools.Must(t, "gdb", "-nx", "-batch", "-x", commands, exe)
 		for _, want := range []string{"> 40 milk 2", "> 41 milk 2"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s is missing: %s", want, out)
-			}
+			expect.Contains(t, out, want)
 		}
 		if got := len(regexp.MustCompile(`(?m)^sent is traced$`).FindAllString(out, -1)); got != 2 || strings.Contains(out, "only__tested is traced") {
 			t.Errorf("the test of a traced probe is true %d times of 2: %s", got, out)

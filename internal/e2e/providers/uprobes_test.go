@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -17,9 +18,7 @@ func trace(t *testing.T, script string) (end func() string) {
 	tracer.Until(t, ready)
 	return func() string {
 		t.Helper()
-		if err := tracer.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, tracer.Process.Signal(os.Interrupt))
 		var out strings.Builder
 		for line := range tracer.Lines() {
 			out.WriteString(line + "\n")

@@ -21,7 +21,7 @@ var members = []string{"comdat.amd64-gcc12-O2.o", "calls.amd64-gcc12-O2.o"}
 func collect(t *testing.T, directory, operation string) string {
 	t.Helper()
 	for _, name := range members {
-		write(t, filepath.Join(directory, name), objects.Read(t, name))
+		disk.Write(t, filepath.Join(directory, name), objects.Read(t, name))
 	}
 	cmd := exec.Command("ar", append([]string{operation, "lib.a"}, members...)...)
 	cmd.Dir = directory

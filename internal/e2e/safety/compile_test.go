@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // An object that the compiler has written without permission to read it is not left as it is
@@ -16,7 +16,7 @@ func TestUnreadableObject(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	disk.Must(t, os.Chmod(directory, 0o777))
+	expect.OK(t, os.Chmod(directory, 0o777))
 	object := filepath.Join(directory, "out.o")
 	asNobody(t, "cc", "--", "sh", "-c", "cat "+path+" >"+object+"; chmod 0 "+object, "-o", object).failed(t, "out.o: permission denied")
 	wantOnly(t, directory, "a.o")
@@ -29,7 +29,7 @@ func TestObjectInReadOnlyDirectory(t *testing.T) {
 	directory := openDirectory(t)
 	path := s.place(t, directory)
 	for name, mode := range map[string]os.FileMode{path: 0o666, directory: 0o555} {
-		disk.Must(t, os.Chmod(name, mode))
+		expect.OK(t, os.Chmod(name, mode))
 	}
 	defer os.Chmod(directory, 0o755)
 	o := asNobody(t, "cc", "--", "sh", "-c", "touch "+path, "-o", path)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -120,11 +121,7 @@ func untilSeen(t *testing.T, s sample, seen map[string]bool, needed []string, ch
 
 // clean empties a directory, of the temporary file of a killed run for one.
 func clean(t *testing.T, directory string) {
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
+	for _, e := range expect.Value(os.ReadDir(directory))(t) {
 		os.RemoveAll(filepath.Join(directory, e.Name()))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -24,12 +25,10 @@ import (
 func TestUnchangedFileIsNotTouched(t *testing.T) {
 	for _, name := range []string{"none.amd64-gcc12-O2.o", "none.arm64-clang19-O2.o"} {
 		path := filepath.Join(t.TempDir(), name)
-		write(t, path, objects.Read(t, name))
-		was := identify(t, path)
+		disk.Write(t, path, objects.Read(t, name))
+		unchanged := identified(t, path)
 		run(t, path).ok(t)
-		if now := identify(t, path); now != was {
-			t.Errorf("%s was %+v and is %+v", name, was, now)
-		}
+		unchanged()
 	}
 }
 
@@ -37,15 +36,13 @@ func TestUnchangedFileIsNotTouched(t *testing.T) {
 func TestRefusedLongFileIsNotTouched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")
 	old := withLongSection(t, "address.amd64-gcc12-code.o")
-	write(t, path, old)
-	was := identify(t, path)
+	disk.Write(t, path, old)
+	unchanged := identified(t, path)
 	if o := run(t, path); o.status != 1 || !strings.Contains(o.stderr, "address") {
 		t.Errorf("got %+v, want status 1 and a word on the address", o)
 	}
 	wantBytes(t, path, old)
-	if now := identify(t, path); now != was {
-		t.Errorf("the file was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantOnly(t, filepath.Dir(path), "a.o")
 }
 
@@ -53,23 +50,19 @@ func TestSecondRunDoesNotTouchTheFile(t *testing.T) {
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
 	run(t, path).ok(t)
-	was := identify(t, path)
+	unchanged := identified(t, path)
 	run(t, path).ok(t)
-	if now := identify(t, path); now != was {
-		t.Errorf("the file was %+v and is %+v", was, now)
-	}
+	unchanged()
 }
 
 func TestModeIsKept(t *testing.T) {
 	s := smallSample(t)
 	for _, mode := range []os.FileMode{0o400, 0o600, 0o640, 0o664, 0o755, 0o777} {
 		path := s.place(t, t.TempDir())
-		disk.Must(t, os.Chmod(path, mode))
+		expect.OK(t, os.Chmod(path, mode))
 		run(t, path).ok(t)
 		wantBytes(t, path, s.new)
-		if got := identify(t, path).mode; got != mode {
-			t.Errorf("mode is %v, want %v", got, mode)
-		}
+		expect.Equal(t, mode, identify(t, path).mode, "mode")
 	}
 }
 
@@ -79,12 +72,9 @@ func TestOwnerIsKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	disk.Must(t, os.Chown(path, 1234, 4321))
+	expect.OK(t, os.Chown(path, 1234, 4321))
 	run(t, path).ok(t)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Value(os.Stat(path))(t)
 	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
 		t.Errorf("owner is %d:%d, want 1234:4321", st.Uid, st.Gid)
 	}
@@ -99,14 +89,12 @@ func TestSetuidIsDroppedWhereTheOwnerCannotBeKept(t *testing.T) {
 	}
 	s := smallSample(t)
 	path := s.place(t, t.TempDir())
-	disk.Must(t, os.Chown(path, 1234, 4321))
-	disk.Must(t, os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid))
+	expect.OK(t, os.Chown(path, 1234, 4321))
+	expect.OK(t, os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid))
 	o, _ := traced(t, "fchown:error=EPERM", path)
 	o.ok(t)
 	wantBytes(t, path, s.new)
-	if got := identify(t, path).mode; got != 0o755 {
-		t.Errorf("mode is %v, want %v", got, os.FileMode(0o755))
-	}
+	expect.Equal(t, 0o755, identify(t, path).mode, "mode")
 }
 
 func TestFileNamedTwiceIsConvertedOnce(t *testing.T) {
@@ -129,12 +117,10 @@ func TestSymbolicLinkStays(t *testing.T) {
 	s := smallSample(t)
 	directory, other := t.TempDir(), t.TempDir()
 	path, link := s.place(t, other), filepath.Join(directory, "link.o")
-	disk.Must(t, os.Symlink(path, link))
-	was := identify(t, link)
+	expect.OK(t, os.Symlink(path, link))
+	unchanged := identified(t, link)
 	run(t, link, path).ok(t)
-	if now := identify(t, link); now != was {
-		t.Errorf("the link was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantBytes(t, path, s.new)
 	wantOnly(t, directory, "link.o")
 	wantOnly(t, other, "a.o")
@@ -144,7 +130,7 @@ func TestHardLinksAreFilesOfTheirOwn(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	disk.Must(t, os.Link(path, link))
+	expect.OK(t, os.Link(path, link))
 	run(t, path).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.old)
@@ -157,7 +143,7 @@ func TestHardLinksNamedTogether(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "b.o")
-	disk.Must(t, os.Link(path, link))
+	expect.OK(t, os.Link(path, link))
 	run(t, path, link).ok(t)
 	wantBytes(t, path, s.new)
 	wantBytes(t, link, s.new)
@@ -188,8 +174,8 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	s := smallSample(t)
 	directory := t.TempDir()
 	path, link := s.place(t, directory), filepath.Join(directory, "out")
-	disk.Must(t, os.Symlink("/proc/self/fd/1", link))
-	was := identify(t, link)
+	expect.OK(t, os.Symlink("/proc/self/fd/1", link))
+	unchanged := identified(t, link)
 	o := run(t, "-o", link, path)
 	if o.status != 0 || o.stderr != "" || o.stdout != string(s.new) {
 		t.Errorf("got status %d, %q and %d bytes, want the %d of the result", o.status, o.stderr, len(o.stdout), len(s.new))
@@ -197,9 +183,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 	if o := run(t, "stubs", "-o", link, path); o.status != 0 || !strings.HasPrefix(o.stdout, elf.ELFMAG) {
 		t.Errorf("stubs: got status %d, %q and %d bytes, want an object", o.status, o.stderr, len(o.stdout))
 	}
-	if now := identify(t, link); now != was {
-		t.Errorf("the link was %+v and is %+v", was, now)
-	}
+	unchanged()
 	wantOnly(t, directory, "a.o", "out")
 }
 
@@ -207,9 +191,7 @@ func TestOutputToPipe(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := t.TempDir()
 		path, pipe := s.place(t, directory), filepath.Join(directory, "pipe")
-		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 		got := make(chan []byte, 1)
 		go func() {
 			f, err := os.Open(pipe)
@@ -241,9 +223,7 @@ func TestOutputIntoMissingDirectory(t *testing.T) {
 
 func TestInputThatIsAPipeIsRefused(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.o")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	runCommand(t, exec.CommandContext(ctx, program, pipe)).failed(t, ": not a regular file")
@@ -263,7 +243,7 @@ func asNobody(t *testing.T, args ...string) outcome {
 func openDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
-	disk.Must(t, os.Chmod(filepath.Dir(directory), 0o755))
+	expect.OK(t, os.Chmod(filepath.Dir(directory), 0o755))
 	return directory
 }
 
@@ -271,7 +251,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	disk.Must(t, os.Chmod(directory, 0o555))
+	expect.OK(t, os.Chmod(directory, 0o555))
 	defer os.Chmod(directory, 0o755)
 	asNobody(t, path).failed(t, "sdtconvert: "+path+": cannot create a file in "+directory+": permission denied; write the result elsewhere with -o or --output-dir")
 	wantBytes(t, path, s.old)
@@ -282,9 +262,9 @@ func TestUnreadableFile(t *testing.T) {
 	s := smallSample(t)
 	directory := openDirectory(t)
 	path := s.place(t, directory)
-	disk.Must(t, os.Chmod(path, 0))
+	expect.OK(t, os.Chmod(path, 0))
 	asNobody(t, path).failed(t, "a.o: permission denied")
-	disk.Must(t, os.Chmod(path, 0o600))
+	expect.OK(t, os.Chmod(path, 0o600))
 	wantBytes(t, path, s.old)
 	wantOnly(t, directory, "a.o")
 }
@@ -300,9 +280,7 @@ func mountFull(t *testing.T, size int) string {
 		t.Skipf("cannot mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(directory, 0); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, syscall.Unmount(directory, 0))
 	})
 	return directory
 }
@@ -311,12 +289,10 @@ func TestFullDisk(t *testing.T) {
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := mountFull(t, len(s.old)+len(s.new)/2)
 		path := s.place(t, directory)
-		was := identify(t, path)
+		unchanged := identified(t, path)
 		run(t, path).failed(t, path+": no space left on device") // and not an unknown name
 		wantBytes(t, path, s.old)
-		if now := identify(t, path); now != was {
-			t.Errorf("the file was %+v and is %+v", was, now)
-		}
+		unchanged()
 		wantOnly(t, directory, "a.o")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -99,7 +100,7 @@ type sample struct{ old, new []byte }
 func newSample(t *testing.T, old []byte) sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.o")
-	write(t, path, old)
+	disk.Write(t, path, old)
 	run(t, path).ok(t)
 	s := sample{old, disk.Read(t, path)}
 	if bytes.Equal(s.old, s.new) {
@@ -115,24 +116,9 @@ func smallSample(t *testing.T) sample { return newSample(t, objects.Read(t, obje
 func largeSample(t *testing.T) sample {
 	t.Helper()
 	data := objects.Read(t, object)
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), object))(t).Edit())(t)
 	e.AddSection(elfreloc.NewSection{Name: ".debug_large", Type: 1, Align: 1, Data: bytes.Repeat([]byte("0123456789abcdef"), 512<<10)})
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	large, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newSample(t, large)
+	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Save())(t), data))(t))
 }
 
 // draftedSample has a long section before its tables, of which a copy is begun
@@ -148,8 +134,8 @@ func withLongSection(t *testing.T, name string) []byte {
 	tools.Need(t, "objcopy")
 	directory := t.TempDir()
 	in, data, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "data"), filepath.Join(directory, "out.o")
-	write(t, in, objects.Read(t, name))
-	write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
+	disk.Write(t, in, objects.Read(t, name))
+	disk.Write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
 	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
@@ -161,13 +147,8 @@ func withLongSection(t *testing.T, name string) []byte {
 func (s sample) place(t *testing.T, directory string) string {
 	t.Helper()
 	path := filepath.Join(directory, "a.o")
-	write(t, path, s.old)
+	disk.Write(t, path, s.old)
 	return path
-}
-
-func write(t *testing.T, path string, data []byte) {
-	t.Helper()
-	disk.Must(t, os.WriteFile(path, data, 0o644))
 }
 
 func wantBytes(t *testing.T, path string, want []byte) {
@@ -180,10 +161,7 @@ func wantBytes(t *testing.T, path string, want []byte) {
 // wantOnly demands that a directory holds the named files and no other.
 func wantOnly(t *testing.T, directory string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Value(os.ReadDir(directory))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -202,11 +180,20 @@ type identity struct {
 
 func identify(t *testing.T, path string) identity {
 	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Value(os.Lstat(path))(t)
 	return identity{info.Sys().(*syscall.Stat_t).Ino, info.ModTime(), info.Mode()}
+}
+
+// identified returns what fails a test if a file is another by then.
+func identified(t *testing.T, path string) (unchanged func()) {
+	t.Helper()
+	was := identify(t, path)
+	return func() {
+		t.Helper()
+		if now := identify(t, path); now != was {
+			t.Errorf("%s was %+v and is %+v", path, was, now)
+		}
+	}
 }
 
 // directories are places on file systems of different kinds.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -108,7 +109,7 @@ func TestFileRemovedUnderWay(t *testing.T) {
 		os.WriteFile(path, s.old, 0o644)
 		time.Sleep(time.Duration(rand.Intn(2000)) * time.Microsecond)
 	})
-	write(t, path, s.old)
+	disk.Write(t, path, s.old)
 	run(t, path).ok(t)
 	wantOnly(t, directory, "a.o")
 }
@@ -141,7 +142,7 @@ func fill(t *testing.T, directory string, s sample, n int) []string {
 	paths := make([]string, n)
 	for i := range paths {
 		paths[i] = filepath.Join(directory, fmt.Sprintf("%04d.o", i))
-		write(t, paths[i], s.old)
+		disk.Write(t, paths[i], s.old)
 	}
 	return paths
 }
@@ -209,9 +210,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, sig syscall.Signal, after time.Durat
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	time.Sleep(after)
 	cmd.Process.Signal(sig) // an error when it has ended already
 	cmd.Wait()

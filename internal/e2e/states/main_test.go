@@ -2,9 +2,7 @@ package states
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
@@ -38,34 +36,14 @@ func (f directory) write(name, text string) {
 // must runs a command in the directory.
 func (f directory) must(command ...string) {
 	f.Helper()
-	tools.Command{Directory: f.path}.Must(f.T, command[0], command[1:]...)
-}
-
-// result is what a run of the program prints, and its exit status.
-type result struct {
-	stdout, stderr string
-	status         int
+	tools.Command{Directory: f.path}.Must(f, command[0], command[1:]...)
 }
 
 // run runs the program in the directory.
-func (f directory) run(args ...string) result {
+func (f directory) run(args ...string) tools.Result {
 	f.Helper()
-	var stdout, stderr strings.Builder
-	cmd := exec.Command(converter, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = f.path, &stdout, &stderr
-	err := cmd.Run()
-	if cmd.ProcessState == nil {
-		f.Fatal(err)
-	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return tools.Command{Directory: f.path}.Result(f, converter, args...)
 }
 
 // convert runs the program, which must not fail.
-func (f directory) convert(args ...string) result {
-	f.Helper()
-	r := f.run(args...)
-	if r.status != 0 {
-		f.Fatalf("%q: status %d\n%s%s", args, r.status, r.stdout, r.stderr)
-	}
-	return r
-}
+func (f directory) convert(args ...string) { f.must(append([]string{converter}, args...)...) }

@@ -47,8 +47,8 @@ func (f directory) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags,
 	}
 	what := strings.Join(append(flags, l.Name, filepath.Base(order[0])), " ")
 	again := f.run("merged.o")
-	if again.status != 1 || !strings.Contains(again.stderr, "the object was converted before with another --section") {
-		f.Errorf("%s: status %d, %q", what, again.status, again.stderr)
+	if again.Status != 1 || !strings.Contains(again.Stderr, "the object was converted before with another --section") {
+		f.Errorf("%s: status %d, %q", what, again.Status, again.Stderr)
 	}
 	prefix := "sdt_"
 	var asked []string
@@ -62,12 +62,12 @@ func (f directory) checkMixed(m *toolchains.Machine, l toolchains.Linker, flags,
 		"app___first: no file of the link defines " + prefix + "app___first [undefined-probe]",
 		"app___second: calls __dtrace_probe_app___second; convert the object before it is linked [live-call]",
 	} {
-		if check.status != 1 || !strings.Contains(check.stdout, want) {
-			f.Errorf("%s: check has no %q: %s%s", what, want, check.stdout, check.stderr)
+		if check.Status != 1 || !strings.Contains(check.Stdout, want) {
+			f.Errorf("%s: check has no %q: %s%s", what, want, check.Stdout, check.Stderr)
 		}
 	}
-	if list := f.run(append([]string{"list", "merged.o"}, asked...)...); !strings.Contains(list.stderr, "other_set") {
-		f.Errorf("%s: list: status %d, %q", what, list.status, list.stderr)
+	if list := f.run(append([]string{"list", "merged.o"}, asked...)...); !strings.Contains(list.Stderr, "other_set") {
+		f.Errorf("%s: list: status %d, %q", what, list.Status, list.Stderr)
 	}
 }
 
@@ -86,11 +86,11 @@ func TestRecordsOfTwoSections(t *testing.T) {
 	f.must("gcc", "-o", "program", "main.c", "first.o", "second.o", "probes.o")
 	f.must("ld", "-r", "-o", "merged.o", "first.o", "second.o")
 	for _, files := range [][]string{{"first.o", "second.o", "probes.o"}, {"merged.o", "probes.o"}, {"program"}} {
-		if got := f.run(append([]string{"check"}, files...)...); got.status != 1 || !strings.Contains(got.stdout, "[mixed-layout]") || strings.Contains(got.stdout, "[undefined-probe]") {
-			t.Errorf("%q: status %d, %s%s", files, got.status, got.stdout, got.stderr)
+		if got := f.run(append([]string{"check"}, files...)...); got.Status != 1 || !strings.Contains(got.Stdout, "[mixed-layout]") || strings.Contains(got.Stdout, "[undefined-probe]") {
+			t.Errorf("%q: status %d, %s%s", files, got.Status, got.Stdout, got.Stderr)
 		}
 	}
-	if got := f.run("list", "program"); !strings.Contains(got.stderr, "warning: program: holds records of layout pairs in the section other_set too, which are not listed; see --section") {
-		t.Errorf("list: %s%s", got.stdout, got.stderr)
+	if got := f.run("list", "program"); !strings.Contains(got.Stderr, "warning: program: holds records of layout pairs in the section other_set too, which are not listed; see --section") {
+		t.Errorf("list: %s%s", got.Stdout, got.Stderr)
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -76,9 +75,7 @@ func TestCustomNames(t *testing.T) {
 				t.Fatalf("%d and %d answers", len(want), len(got))
 			}
 			for i := range want {
-				if diff := cmp.Diff(want[i].text, asUsual(flags, got[i].text)); diff != "" {
-					t.Errorf("%s: %s", want[i].command, diff)
-				}
+				expect.Equal(t, want[i].text, asUsual(flags, got[i].text), "%s", want[i].command)
 			}
 		})
 	}
@@ -97,7 +94,7 @@ func (n naming) answers(t *testing.T, flags []string) (all []answer) {
 	ask := func(args ...string) {
 		r := f.run(args...)
 		command := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return slices.Contains(names, arg) })
-		text := strings.Join([]string{string(rune('0' + r.status)), r.stdout, r.stderr}, "\n")
+		text := strings.Join([]string{string(rune('0' + r.Status)), r.Stdout, r.Stderr}, "\n")
 		all = append(all, answer{strings.Join(command, " "), strings.ReplaceAll(text, f.path, "DIR")})
 	}
 	with := func(command string, more []string, files ...string) []string {

@@ -62,7 +62,7 @@ func (f directory) sitesOf(file string) map[string]site {
 	f.Helper()
 	got := f.run("list", "--json", file)
 	all := map[string]site{}
-	for _, p := range listjson.Probes(f, got.stdout) {
+	for _, p := range listjson.Probes(f, got.Stdout) {
 		for _, s := range p.Sites {
 			all[s.Address] = site{s, p.Provider, p.Name}
 		}
@@ -211,8 +211,8 @@ func (f directory) rulesOf(file string) map[string]bool {
 	f.Helper()
 	got := f.run("check", "--format=json", file)
 	var out struct{ Findings []struct{ Rule string } }
-	if err := json.Unmarshal([]byte(got.stdout), &out); err != nil {
-		f.Fatalf("%s: %v\n%s%s", file, err, got.stdout, got.stderr)
+	if err := json.Unmarshal([]byte(got.Stdout), &out); err != nil {
+		f.Fatalf("%s: %v\n%s%s", file, err, got.Stdout, got.Stderr)
 	}
 	rules := map[string]bool{}
 	for _, finding := range out.Findings {
@@ -245,8 +245,8 @@ func (f directory) checkResolve(what string, sites map[string]site) {
 	for address, s := range sites {
 		got := f.run("resolve", "--json", "out", address)
 		var out struct{ Addresses []listjson.Site }
-		if err := json.Unmarshal([]byte(got.stdout), &out); err != nil || len(out.Addresses) != 1 {
-			f.Fatalf("%s: %v\n%s%s", what, err, got.stdout, got.stderr)
+		if err := json.Unmarshal([]byte(got.Stdout), &out); err != nil || len(out.Addresses) != 1 {
+			f.Fatalf("%s: %v\n%s%s", what, err, got.Stdout, got.Stderr)
 		}
 		r := out.Addresses[0]
 		if (r.Function != s.Function && s.Function != "-") || r.FunctionOffset != s.FunctionOffset || r.Unsized != s.Unsized || r.NoSymbol != s.NoSymbol || r.Source != s.Source {

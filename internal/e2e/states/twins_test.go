@@ -57,12 +57,12 @@ func TestLiveTailCalls(t *testing.T) {
 func (f directory) checkTail(flags []string, file, state, rule string) {
 	f.Helper()
 	list := f.run(append([]string{"list", "-v", file}, flags...)...)
-	if !strings.Contains(list.stdout, "  tail  "+state+"\n") || (list.status == 1) != (state == "unknown") {
-		f.Errorf("list %s %q: status %d, want %s\n%s%s", file, flags, list.status, state, list.stdout, list.stderr)
+	if !strings.Contains(list.Stdout, "  tail  "+state+"\n") || (list.Status == 1) != (state == "unknown") {
+		f.Errorf("list %s %q: status %d, want %s\n%s%s", file, flags, list.Status, state, list.Stdout, list.Stderr)
 	}
 	check := f.run(append([]string{"check", file}, flags...)...)
-	if check.status != 1 || strings.Count(check.stdout, "error: ") != 1 || !strings.Contains(check.stdout, "["+rule+"]") {
-		f.Errorf("check %s %q: status %d, want one error, %s\n%s%s", file, flags, check.status, rule, check.stdout, check.stderr)
+	if check.Status != 1 || strings.Count(check.Stdout, "error: ") != 1 || !strings.Contains(check.Stdout, "["+rule+"]") {
+		f.Errorf("check %s %q: status %d, want one error, %s\n%s%s", file, flags, check.Status, rule, check.Stdout, check.Stderr)
 	}
 }
 
@@ -89,13 +89,13 @@ func TestProbesWithoutAName(t *testing.T) {
 	f.must("gcc", "-O2", "-c", "in.c")
 	f.convert("--probe-object-prefix=zz_", "in.o")
 	for _, args := range [][]string{{"list", "-v", "in.o"}, {"list", "--json", "in.o"}, {"check", "in.o"}, {"inspect", "in.o"}} {
-		if got := f.run(args...); strings.Contains(got.stdout+got.stderr, "sdt:") || strings.Contains(got.stdout, `"provider": "sdt"`) {
-			t.Errorf("%q: %s%s", args, got.stdout, got.stderr)
+		if got := f.run(args...); strings.Contains(got.Stdout+got.Stderr, "sdt:") || strings.Contains(got.Stdout, `"provider": "sdt"`) {
+			t.Errorf("%q: %s%s", args, got.Stdout, got.Stderr)
 		}
 	}
 	list := f.run("list", "in.o")
-	if !strings.Contains(list.stdout, "          -              in.o                                 f -\n") ||
-		list.stderr != "sdtconvert: warning: in.o: the probe object zz_app___hit does not begin with sdt_; see --probe-object-prefix\n" {
-		t.Errorf("list: %s%s", list.stdout, list.stderr)
+	if !strings.Contains(list.Stdout, "          -              in.o                                 f -\n") ||
+		list.Stderr != "sdtconvert: warning: in.o: the probe object zz_app___hit does not begin with sdt_; see --probe-object-prefix\n" {
+		t.Errorf("list: %s%s", list.Stdout, list.Stderr)
 	}
 }

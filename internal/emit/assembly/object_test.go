@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -24,36 +25,17 @@ func (m implicit) Traits() *arch.Traits {
 // Where relocations have no addends, the fields have them.
 func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
-	like, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	like := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t)
 	for _, m := range []arch.Machine{machines.Lookup(like.ABI()), implicit{machines.Lookup(like.ABI())}} {
-		empty, err := like.Empty("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := NewObject(empty, m, "f")
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := expect.Value(NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
 		a.Section(Section{Name: ".data.a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: 8})
 		a.Zero(8)
 		a.Label(".Lhere")
 		a.Word(".Lhere", 16)
 		a.Word("other", -1)
-		out, err := a.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := elfreloc.Open(bytes.NewReader(out), int64(len(out)), "f.o")
-		if err != nil {
-			t.Fatal(err)
-		}
-		im, err := image.Open(o, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(a.Bytes())(t)
+		o := expect.Value(elfreloc.Open(bytes.NewReader(out), int64(len(out)), "f.o"))(t)
+		im := expect.Value(image.Open(o, m))(t)
 		for i := range o.Sections {
 			s := &o.Sections[i]
 			if wrong := map[bool]elf.SectionType{true: elf.SHT_REL, false: elf.SHT_RELA}[m.Traits().Rela]; s.Type == wrong {
@@ -62,9 +44,7 @@ func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 			if s.Name != ".data.a" {
 				continue
 			}
-			if r, err := im.Word(image.Addr{Section: i, Offset: 8}); err != nil || r.Addr != (image.Addr{Section: i, Offset: 24}) {
-				t.Errorf("the first word refers to %+v, %v", r, err)
-			}
+			expect.Equal(t, image.Addr{Section: i, Offset: 24}, expect.Value(im.Word(image.Addr{Section: i, Offset: 8}))(t).Addr, "the first word")
 			if r, err := im.Word(image.Addr{Section: i, Offset: 16}); err != nil || r.Symbol != "other" || int64(r.Addr.Offset) != -1 {
 				t.Errorf("the second word refers to %+v, %v", r, err)
 			}

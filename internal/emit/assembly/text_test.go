@@ -2,10 +2,13 @@ package assembly
 
 import (
 	"debug/elf"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func source(write func(*Text)) (string, error) {
@@ -53,7 +56,5 @@ func TestTextDefinesOnce(t *testing.T) {
 		a.Symbol(Symbol{Name: "a", Bind: elf.STB_WEAK})
 		a.Symbol(Symbol{Name: "a", Bind: elf.STB_WEAK})
 	})
-	if err == nil || err.Error() != `two definitions of "a" are needed in one object` {
-		t.Error(err)
-	}
+	expect.Equal(t, `two definitions of "a" are needed in one object`, fmt.Sprint(err))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 )
 
@@ -56,18 +57,13 @@ func TestKernelsReadIt(t *testing.T) {
 		for i, x := range fixups {
 			f.Order.PutUint64(data[x.Offset:], uint64(i)<<33+5)
 		}
-		got, err := slurp.Read(data, slurp.FreeBSD)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
 		diff := cmp.Diff(&slurp.File{Version: 2, LP64: f.LP64, Probes: want(f.Relocation == Relative, fixups, func(i int) uint64 { return uint64(i)<<33 + 5 })}, got)
 		if diff != "" {
 			t.Error(f, diff)
 		}
 		for i, x := range fixups {
-			if got.Probes[i].Symbol != x.Symbol {
-				t.Errorf("fixup %d is of %s, and the kernel is told %s", i, x.Symbol, got.Probes[i].Symbol)
-			}
+			expect.Equal(t, x.Symbol, got.Probes[i].Symbol, "fixup %d", i)
 		}
 		if _, err := slurp.Read(data, slurp.Illumos); (err == nil) != (f.Relocation == SetX) {
 			t.Errorf("%v on illumos: %v", f, err)
@@ -79,30 +75,19 @@ func TestKernelsReadIt(t *testing.T) {
 func TestVersion(t *testing.T) {
 	p := shop()[1:]
 	data, _, err := Write(Format{binary.LittleEndian, true, SetX}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f, err := slurp.Read(data, slurp.Illumos); err != nil || f.Version != 1 {
-		t.Errorf("%+v, %v", f, err)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, 1, expect.Value(slurp.Read(data, slurp.Illumos))(t).Version)
 }
 
 // The bytes themselves, so that nothing changes them unseen.
 func TestBytes(t *testing.T) {
 	data, _, err := Write(Format{binary.LittleEndian, true, Relative}, shop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	path := filepath.Join("testdata", "shop.dof")
 	if os.Getenv("UPDATE") != "" {
-		if err := errors.Join(os.MkdirAll("testdata", 0o777), os.WriteFile(path, data, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(os.MkdirAll("testdata", 0o777), os.WriteFile(path, data, 0o666)))
 	}
-	old := disk.Read(t, path)
-	if diff := cmp.Diff(old, data); diff != "" {
-		t.Errorf("%s (UPDATE=1 writes it): %s", path, diff)
-	}
+	expect.Equal(t, disk.Read(t, path), data, "%s (UPDATE=1 writes it)", path)
 }
 
 func TestNoRoom(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -71,14 +72,9 @@ func TestBaseInGroups(t *testing.T) {
 // A function of another instruction set than the usual one names nothing but itself.
 func TestBaseOfAnotherInstructionSet(t *testing.T) {
 	data := objects.Read(t, "existing.thumb-clang19-O2.o")
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "thumb.o"))(t)
 	l := New(patch.DefaultOptions())
-	if err := l.Add(o, machines.Lookup(o.ABI())); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.Add(o, machines.Lookup(o.ABI())))
 	_, errs := l.Source()
 	const want = `thumb.o: .text+0x4: in existing_user+0x4: a site of "sdt_existing___probe" that no other object can name: what is named by "existing_user" is not of the usual instruction set; compile for that, or convert the object`
 	if len(errs) != 4 || errs[0].Error() != want {

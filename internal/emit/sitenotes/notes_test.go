@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 )
 
@@ -40,9 +39,7 @@ func TestNotes(t *testing.T) {
 				n.String("ab")
 			})
 		}
-		if diff := cmp.Diff(c.want+c.want, hex.EncodeToString(n.data)); diff != "" {
-			t.Errorf("%v, %v: %s", c.class, c.order, diff)
-		}
+		expect.Equal(t, c.want+c.want, hex.EncodeToString(n.data), "%v, %v", c.class, c.order)
 		for i, f := range n.fields {
 			size := uint64(len(c.want) / 2)
 			if want := (field{uint64(i/2)*size + c.fields[i%2], to}); f != want {

@@ -7,6 +7,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func machine(m elf.Machine) arch.Machine {
@@ -36,13 +37,9 @@ func TestTypesByTheirNames(t *testing.T) {
 		{"vnode_t", "8@%rdi"},
 		{"", "8@%rdi"},
 	} {
-		if got := Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}); got != c.want {
-			t.Errorf("%q: got %s, want %s", c.name, got, c.want)
-		}
+		expect.Equal(t, c.want, Operands(amd64, arch.Call, elf.ELFDATA2LSB, []Type{Native(c.name, amd64)}), "%q", c.name)
 	}
-	if got := Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}); got != "1@x0 -4@x1" {
-		t.Errorf("arm64: got %s", got)
-	}
+	expect.Equal(t, "1@x0 -4@x1", Operands(arm64, arch.Call, elf.ELFDATA2LSB, []Type{Native("char", arm64), Native("int", arm64)}), "arm64")
 }
 
 func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
@@ -59,9 +56,7 @@ func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
 	if got, want := Operands(m, arch.Call, elf.ELFDATA2LSB, types), "4@%edi 4@%esi"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Operands(m, arch.Call, elf.ELFDATA2LSB, nil); got != "" {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, "", Operands(m, arch.Call, elf.ELFDATA2LSB, nil))
 }
 
 func make9(size int) []Type {
@@ -87,13 +82,9 @@ func TestTypesOfADataModel(t *testing.T) {
 		"long": {4, true}, "unsigned long int": {4, false}, "u_long": {4, false}, "long long": {8, true}, "int64_t": {8, true},
 		"size_t": {4, false}, "time_t": {4, true}, "char *": {4, false}, "vnode_t": {4, false}, "char": {1, false}, "short": {2, true},
 	} {
-		if got := Native(name, m); got != want {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
-		}
+		expect.Equal(t, want, Native(name, m), "%s", name)
 	}
-	if got := ArgumentType("long long", m); got != (Type{4, true}) {
-		t.Errorf("got %+v of a number that is passed as a word", got)
-	}
+	expect.Equal(t, (Type{4, true}), ArgumentType("long long", m))
 	if got := Words(m); len(got) != 6 || got[0] != (Type{Size: 4}) {
 		t.Errorf("got %+v", got)
 	}

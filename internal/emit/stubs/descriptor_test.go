@@ -7,36 +7,23 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/emit/stubs"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
 // What is called is the code, and what has the name its descriptor: of the address of the
 // code, the pointer to the table of contents, which no symbol stands for, and a word more.
 func TestStubsStandForTheirDescriptors(t *testing.T) {
-	o, err := open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(open(objects.Read(t, "calls.ppc64-gcc12-O2.o"), "a.o"))(t)
 	n := stubs.New(options())
-	if err := n.Add(o, machines.Lookup(o.ABI())); err != nil {
-		t.Fatal(err)
-	}
-	made, err := n.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := disk.ELF(t, made)
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, n.Add(o, machines.Lookup(o.ABI())))
+	f := disk.ELF(t, expect.Value(n.Object())(t))
+	syms := expect.Value(f.Symbols())(t)
 	entries := map[uint64]bool{}
 	for _, s := range syms {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
 			entries[s.Value] = true
-			if name := f.Sections[s.Section].Name; name != ".opd" {
-				t.Errorf("%s is in %s", s.Name, name)
-			}
+			expect.Equal(t, ".opd", f.Sections[s.Section].Name, "the section of %s", s.Name)
 		}
 	}
 	opd, rela := f.Section(".opd"), f.Section(".rela.opd")

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -40,14 +41,7 @@ func need(files ...objects.File) (*stubs.Need, error) {
 
 func objectOf(t *testing.T, files ...objects.File) objects.File {
 	t.Helper()
-	n, err := need(files...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := n.Object()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(expect.Value(need(files...))(t).Object())(t)
 	return objects.File{Name: "stubs.o", Data: data}
 }
 
@@ -55,28 +49,16 @@ func objectOf(t *testing.T, files ...objects.File) objects.File {
 // listings.
 func probes(t *testing.T, file objects.File) map[string]linkerset.Probe {
 	t.Helper()
-	o, err := open(file.Data, file.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(open(file.Data, file.Name))(t)
+	im := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
 	reader := linkerset.NewProbes(im, "sdt_")
-	arrays, err := im.Arrays("set_sdt_probes_set")
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := expect.Value(im.Arrays("set_sdt_probes_set"))(t)
 	all := map[string]linkerset.Probe{}
 	for _, a := range arrays {
 		if a.Size != 8 || !a.Writable {
 			t.Errorf("%s: %+v", file.Name, a)
 		}
-		ref, err := im.Word(a.Start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ref := expect.Value(im.Word(a.Start))(t)
 		p, err := reader.Lookup(ref)
 		if err != nil || ref.Undefined {
 			t.Errorf("%s: %+v, %v", file.Name, ref, err)
@@ -129,13 +111,8 @@ func TestMade(t *testing.T) {
 		{objectOf(t, objectOf(t, calls)), true},
 		{calls, false},
 	} {
-		o, err := open(c.file.Data, c.file.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if made, err := stubs.IsGenerated(o); err != nil || made != c.want {
-			t.Errorf("%s: %v, %v", c.file.Name, made, err)
-		}
+		o := expect.Value(open(c.file.Data, c.file.Name))(t)
+		expect.Equal(t, c.want, expect.Value(stubs.IsGenerated(o))(t), "%s", c.file.Name)
 	}
 }
 
@@ -159,13 +136,8 @@ func check(t *testing.T, file objects.File) (made bool) {
 	if again, err := n.Object(); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("%s: %v, not the same bytes again", file.Name, err)
 	}
-	o, err := open(data, "stubs.o")
-	if err != nil {
-		t.Fatalf("%s: %v", file.Name, err)
-	}
-	if ours, err := stubs.IsGenerated(o); err != nil || !ours {
-		t.Errorf("%s: it is not recognised: %v", file.Name, err)
-	}
+	o := expect.Value(open(data, "stubs.o"))(t, "%s", file.Name)
+	expect.Equal(t, true, expect.Value(stubs.IsGenerated(o))(t), "%s: is generated", file.Name)
 	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {
 		t.Errorf("%s: %v", file.Name, err)
 	}

@@ -4,16 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFunctionsAreThereOnceAndFit(t *testing.T) {
 	long := strings.Repeat("f", 200)
 	names, at := functions([]Probe{{Function: "main"}, {Function: "place"}, {Function: "main"}, {Function: long}, {Function: ""}})
-	if want := "\x00main\x00place\x00" + long[:127] + "\x00"; string(names) != want {
-		t.Errorf("got %q, want %q", names, want)
-	}
-	if diff := cmp.Diff([]int64{1, 6, 1, 12, 0}, at); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "\x00main\x00place\x00"+long[:127]+"\x00", string(names))
+	expect.Equal(t, []int64{1, 6, 1, 12, 0}, at)
 }

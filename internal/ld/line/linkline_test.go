@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // inputs shows what a line's inputs are, and how they are read.
@@ -71,12 +70,8 @@ func TestInputs(t *testing.T) {
 		{"-l", ""},
 	} {
 		l := Parse(strings.Fields(c.line), GNURules)
-		if got := inputs(l); got != c.want {
-			t.Errorf("%s: %s, want %s", c.line, got, c.want)
-		}
-		if got := strings.Join(wordsOf(l.Args), " "); got != c.line {
-			t.Errorf("%s: is %s afterwards", c.line, got)
-		}
+		expect.Equal(t, c.want, inputs(l), "%s", c.line)
+		expect.Equal(t, c.line, strings.Join(wordsOf(l.Args), " "))
 	}
 }
 
@@ -87,9 +82,7 @@ func TestLine(t *testing.T) {
 		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
 		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
 	}
-	if diff := cmp.Diff(want, l); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, l)
 	if Parse([]string{"--version", "-v", "-o", "a.o"}, GNURules).HasInputs() {
 		t.Error("nothing is an input")
 	}
@@ -99,9 +92,7 @@ func FuzzJoin(f *testing.F) {
 	f.Add("a b", `'"\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		words := []string{a, b, c}
-		if got := Split(Join(words)); !slices.Equal(got, words) {
-			t.Errorf("%q: %q", words, got)
-		}
+		expect.Equal(t, words, Split(Join(words)))
 	})
 }
 
@@ -120,9 +111,7 @@ func TestExpand(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := Expand([]string{"@self"}); err == nil || err.Error() != "response file self includes itself, or too much" {
-		t.Error(err)
-	}
+	expect.Equal(t, "response file self includes itself, or too much", expect.Failure(Expand([]string{"@self"})))
 	// Two at each level: too many long before it is too deep.
 	write("twice", "@twice @twice")
 	if _, err := Expand([]string{"@twice"}); err == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // summary returns what a script says of files, as words.
@@ -71,9 +73,7 @@ func TestParseScript(t *testing.T) {
 		{Output, "a,b.o(.x) *(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "a,b.o .x|-c.o,|-d.o|-,e.o|-f.o|* .x-", GNU},
 		{Output, "*(EXCLUDE_FILE(c.o, d.o ,e.o , f.o) .x) }", "-c.o|-d.o|-e.o|-f.o|* .x-", LLD},
 	} {
-		if got := summary(c.dialect.ParseScript(c.text, c.within)); got != c.want {
-			t.Errorf("%q: %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.want, summary(c.dialect.ParseScript(c.text, c.within)), "%q", c.text)
 	}
 }
 
@@ -113,14 +113,10 @@ func TestSelects(t *testing.T) {
 		text, excludes := strings.CutPrefix(c.pattern, "-")
 		p := Pattern{Name: Name{Text: strings.Trim(text, `"`), Quoted: text[0] == '"'}, Excludes: excludes}
 		f := File{Name: c.name, Given: c.name, Archive: c.member != "", Member: c.member}
-		if got := c.dialect.Selects(p, f); got != c.want {
-			t.Errorf("%d: %s, %s(%s): %v", c.dialect, c.pattern, c.name, c.member, got)
-		}
+		expect.Equal(t, c.want, c.dialect.Selects(p, f), "%d: %s, %s(%s)", c.dialect, c.pattern, c.name, c.member)
 	}
 	for pattern, want := range map[string]bool{"*": false, "[ab].o": false, "[!a-z]": false, "[": true, "[]a]": true, "[[:alpha:]]": true, "[^]]": true, "a[b]c[": true} {
-		if Obscure(pattern) != want {
-			t.Errorf("%s: %v", pattern, !want)
-		}
+		expect.Equal(t, want, Obscure(pattern), "%s", pattern)
 	}
 }
 
@@ -129,9 +125,7 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, within := range []Context{TopLevel, Sections, Output} {
 			for _, p := range GNU.ParseScript(text, within).Patterns {
-				if p.Text != strings.Trim(text[p.Start:p.End], `"`) {
-					t.Errorf("%q is at %q", p.Text, text[p.Start:p.End])
-				}
+				expect.Equal(t, strings.Trim(text[p.Start:p.End], `"`), p.Text)
 				for _, s := range p.Sections {
 					if s.At < p.End || s.At > len(text) || s.List > s.At {
 						t.Errorf("%q: sections %+v", text, s)

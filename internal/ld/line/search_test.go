@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,14 +29,11 @@ func TestSearchOfLinkers(t *testing.T) {
 		tools.Must(t, "ar", "rcs", directory+"/libq.a", "a.o")
 	}
 	os.MkdirAll("other/sub", 0o777)
-	disk.Must(t, os.Symlink("other/sub", "link"))
+	expect.OK(t, os.Symlink("other/sub", "link"))
 	families := map[string]Rules{"bfd": GNURules, "gold": GoldRules, "lld": LLDRules, "mold": MoldRules}
 	for _, l := range toolchains.AMD64.Newest() {
 		tools.Need(t, l.Path)
-		path, err := exec.LookPath(l.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := expect.Value(exec.LookPath(l.Path))(t)
 		rules, ok := families[l.Family]
 		if !ok {
 			t.Fatalf("no rules of %s", l.Family)
@@ -60,9 +58,7 @@ func TestSearchOfLinkers(t *testing.T) {
 			if found := ln.Candidates(&ln.Args[len(ln.Args)-1]); len(found) > 0 {
 				got = libraryIn(t, found[0])
 			}
-			if got != want {
-				t.Errorf("%s %s: takes the library of %s, and for us of %s", l.Family, words, want, got)
-			}
+			expect.Equal(t, want, got, "%s %s: the library", l.Family, words)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -92,9 +93,7 @@ func check(t *testing.T, linker, name string) (told bool) {
 			files = append(files, arg.Value)
 		}
 	}
-	if got := strings.Join(files, " "); got != want {
-		t.Errorf("%s a.o b.o: inputs are %s, and for us %s", name, want, got)
-	}
+	expect.Equal(t, want, strings.Join(files, " "), "%s a.o b.o: inputs", name)
 	return true
 }
 

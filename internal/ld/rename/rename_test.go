@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func names() *Names {
@@ -29,14 +31,10 @@ func TestPieces(t *testing.T) {
 		w := names().Writer(&out)
 		for text := before; text != ""; {
 			n := min(size, len(text))
-			if _, err := w.Write([]byte(text[:n])); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(w.Write([]byte(text[:n])))(t)
 			text = text[n:]
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.Close())
 		if out.String() != want {
 			t.Fatalf("in pieces of %d: %q, want %q", size, out.String(), want)
 		}
@@ -50,17 +48,13 @@ func TestPrompt(t *testing.T) {
 	for _, text := range []string{"progress ", "50 % ", "/usr/lib "} {
 		w.Write([]byte(text))
 	}
-	if out.String() != "progress 50 % /usr/lib " {
-		t.Errorf("%q", out.String())
-	}
+	expect.Equal(t, "progress 50 % /usr/lib ", out.String())
 }
 
 func TestSpelled(t *testing.T) {
 	escape := func(s string) string { return strings.ReplaceAll(s, " ", `\ `) }
 	escaped := names().Respell(escape, escape)
-	if got := string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))); got != `out: lib\ p.a` {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, `out: lib\ p.a`, string(escaped.Bytes([]byte(`out: /tmp/x1/w/lib\ p.a`))))
 }
 
 func FuzzPieces(f *testing.F) {

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/preprocess"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -24,11 +25,7 @@ func read(t *testing.T, path string) []*provider.Provider {
 		cc := &preprocess.Options{Process: &process.Process{Stderr: os.Stderr, Environ: os.Environ()}, Target: preprocess.Target{HasSystem: true}}
 		preprocessed = cc.File
 	}
-	f, err := provider.Read(path, preprocessed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f.Providers
+	return expect.Value(provider.Read(path, preprocessed))(t).Providers
 }
 
 var remark = regexp.MustCompile(`(?s)/\*.*?\*/`)
@@ -43,12 +40,8 @@ func TestLines(t *testing.T) {
 		providers := read(t, path)
 		for _, form := range []Form{Notes, Shared, Stubs, Calls} {
 			text := string(Write("some/probes.h.tmp", providers, form))
-			if again := Write("other/probes.h.tmp", providers, form); string(again) != text {
-				t.Errorf("%s: other bytes in another directory", path)
-			}
-			if !strings.Contains(text, "\n#define _PROBES_H_TMP\n") {
-				t.Errorf("%s: no guard", path)
-			}
+			expect.Equal(t, text, string(Write("other/probes.h.tmp", providers, form)), "%s: in another directory", path)
+			expect.Contains(t, text, "\n#define _PROBES_H_TMP\n", "%s: no guard", path)
 			for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
 				checkLine(t, path, strings.TrimSuffix(line, "\n"), providers)
 			}
@@ -56,9 +49,7 @@ func TestLines(t *testing.T) {
 				for _, probe := range p.Probes {
 					for macro, n := range map[string]int{provider.Macro(p.Name, probe.Name): len(probe.Args), provider.MacroEnabled(p.Name, probe.Name): 0} {
 						want := fmt.Sprintf("\n#define %s(%s) \\\n", macro, each(n, ", ", numbered("arg")))
-						if strings.Count(text, want) != 1 {
-							t.Errorf("%s: %q is not there once", path, want)
-						}
+						expect.Equal(t, 1, strings.Count(text, want), "%s: times that %q is there", path, want)
 					}
 				}
 			}
@@ -93,9 +84,7 @@ func TestGuards(t *testing.T) {
 		t.Errorf("%s, %s", a, b)
 	}
 	for path, want := range map[string]string{"a/x-y.z.h": "_X_Y_Z_H", "tclDTrace.h": "_TCLDTRACE_H", "7.h": "_7_H"} {
-		if got := guardName(path); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
+		expect.Equal(t, want, guardName(path), "%s", path)
 	}
 }
 
@@ -103,9 +92,7 @@ func TestGuards(t *testing.T) {
 func TestMacrosAreComplete(t *testing.T) {
 	text := macros()
 	for n := range provider.MaxArgs + 1 {
-		if got := strings.Count(text, fmt.Sprintf("#define _sdtp_probe_%d(", n)); got != 2 {
-			t.Errorf("%d arguments: %d macros", n, got)
-		}
+		expect.Equal(t, 2, strings.Count(text, fmt.Sprintf("#define _sdtp_probe_%d(", n)), "%d arguments", n)
 	}
 	if strings.Count(text, "#if") != strings.Count(text, "#endif") {
 		t.Error("conditions do not end")

@@ -3,12 +3,14 @@ package object
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -26,9 +28,7 @@ func assembled(t *testing.T, text string) string {
 func freebsd(t *testing.T) *Target {
 	t.Helper()
 	target := &Target{System: FreeBSD}
-	if err := target.Name("x86_64-unknown-freebsd", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.Name("x86_64-unknown-freebsd", nil))
 	return target
 }
 
@@ -40,22 +40,12 @@ func one() []dof.Provider {
 // registers is the format.
 func TestDrtiIsPartOfTheObject(t *testing.T) {
 	d := DOF{Providers: one()}
-	if err := d.OpenDrti(assembled(t, ".globl shown, kept\n.hidden kept\nshown: call kept\ncall other\nkept: lea __SUNW_dof(%rip), %rax\nret\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.OpenDrti(assembled(t, ".globl shown, kept\n.hidden kept\nshown: call kept\ncall other\nkept: lea __SUNW_dof(%rip), %rax\nret\n")))
 	target := freebsd(t)
-	if err := target.CheckDOF(d); err != nil {
-		t.Fatal(err)
-	}
-	data, err := target.WriteDOF(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.CheckDOF(d))
+	data := expect.Value(target.WriteDOF(d))(t)
 	f := disk.ELF(t, data)
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	got := map[string]string{}
 	for _, s := range syms {
 		if s.Name != "" && s.Section != elf.SHN_ABS {
@@ -63,12 +53,10 @@ func TestDrtiIsPartOfTheObject(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"shown": "GLOBAL .text", "kept": "LOCAL .text", "__SUNW_dof": "LOCAL .SUNW_dof", "other": "GLOBAL ", "$dtrace1.f": "GLOBAL "} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+		expect.Equal(t, want, got[name], "%s", name)
 	}
 	// Nothing but what drti holds itself if there is nothing to register.
-	if data, err = target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {
+	if data, err := target.WriteDOF(DOF{Drti: d.Drti}); err != nil || bytes.Contains(data, []byte("shown")) {
 		t.Errorf("without providers: %v", err)
 	}
 }
@@ -81,21 +69,13 @@ func TestUselessDrti(t *testing.T) {
 		arm64: "is not an object of EM_X86_64, ELFCLASS64",
 	} {
 		d := DOF{}
-		if err := d.OpenDrti(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := freebsd(t).CheckDOF(d); err == nil || err.Error() != path+": "+want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.OK(t, d.OpenDrti(path))
+		expect.Equal(t, path+": "+want, fmt.Sprint(freebsd(t).CheckDOF(d)))
 	}
 	d := DOF{}
-	if err := d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.OpenDrti(assembled(t, "lea ___SUNW_dof(%rip), %rax\n")))
 	d.Lazy = true
-	if err := freebsd(t).CheckDOF(d); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, freebsd(t).CheckDOF(d))
 }
 
 func TestSystems(t *testing.T) {
@@ -103,9 +83,7 @@ func TestSystems(t *testing.T) {
 		"linux": Linux, "": Linux, "x86_64-linux-gnu": Linux, "freebsd": FreeBSD, "aarch64-unknown-freebsd14.0": FreeBSD,
 		"x86_64-pc-solaris2.11": Illumos, "illumos": Illumos, "x86_64-unknown-illumos": Illumos,
 	} {
-		if got, err := ParseSystem(name); got != want || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		expect.Equal(t, want, expect.Value(ParseSystem(name))(t), "%s", name)
 	}
 	if _, err := ParseSystem("x86_64-apple-darwin"); err == nil || err.Error() != "x86_64-apple-darwin: has no form of probes that is known here; --target names a system that has" {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -24,10 +25,7 @@ func providers() []*provider.Provider {
 
 func write(t *testing.T, target *Target, all []*provider.Provider, shared bool) *elf.File {
 	t.Helper()
-	data, err := target.Write(all, shared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(target.Write(all, shared))(t)
 	again, err := target.Write(all, shared)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("%v, or other bytes", err)
@@ -42,9 +40,7 @@ func check(t *testing.T, f *elf.File, visibility elf.SymVis) {
 	if probes == nil || probes.Addralign != 4096 || probes.Flags != elf.SHF_ALLOC|elf.SHF_WRITE || probes.Size != 12 || probes.Type != elf.SHT_PROGBITS {
 		t.Fatalf("%+v", probes)
 	}
-	if data, err := probes.Data(); err != nil || !bytes.Equal(data, make([]byte, 12)) {
-		t.Errorf("% x, %v", data, err)
-	}
+	expect.Equal(t, make([]byte, 12), expect.Value(probes.Data())(t))
 	if s := f.Section(".note.GNU-stack"); s == nil || s.Flags != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -53,10 +49,7 @@ func check(t *testing.T, f *elf.File, visibility elf.SymVis) {
 			t.Errorf("%s has code", s.Name)
 		}
 	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	want := map[string]uint64{"shop_order__placed_semaphore": 0, "shop_sent_semaphore": 4, "Bank_paid_semaphore": 8}
 	for _, s := range syms {
 		if elf.ST_BIND(s.Info) == elf.STB_LOCAL {
@@ -82,9 +75,7 @@ func TestOfTargets(t *testing.T) {
 			t.Fatal(name)
 		}
 		target := &Target{}
-		if err := target.Name(name+"-unknown-linux-gnu", nil); err != nil {
-			t.Fatal(name, err)
-		}
+		expect.OK(t, target.Name(name+"-unknown-linux-gnu", nil))
 		f := write(t, target, providers(), false)
 		if f.Machine != abi.Machine || f.Class != abi.Class || f.Data != abi.Data || f.Type != elf.ET_REL {
 			t.Errorf("%s: %+v", name, f.FileHeader)
@@ -114,17 +105,13 @@ func TestNames(t *testing.T) {
 		} else {
 			got = target.empty.Machine.String()
 		}
-		if got != c.want {
-			t.Errorf("%s %s: %s, want %s", c.name, c.flags, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s %s", c.name, c.flags)
 	}
 }
 
 func TestNothingToDefine(t *testing.T) {
 	target := &Target{}
-	if err := target.Name("amd64", nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, target.Name("amd64", nil))
 	f := write(t, target, nil, false)
 	if f.Section(".probes") != nil {
 		t.Error("semaphores of no probe")
@@ -155,13 +142,9 @@ func TestOfObjects(t *testing.T) {
 		disk.Write(t, text, "# a.lo - a libtool object file\n")
 		target := &Target{}
 		for _, path := range []string{text, file(t, name, nil)} {
-			if err := target.Add(path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, target.Add(path))
 		}
-		if abi := target.empty.ABI(); abi != want {
-			t.Errorf("%s: %+v", name, abi)
-		}
+		expect.Equal(t, want, target.empty.ABI(), "%s", name)
 		check(t, write(t, target, providers(), false), elf.STV_HIDDEN)
 	}
 }
@@ -190,8 +173,6 @@ func TestRefused(t *testing.T) {
 				break
 			}
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %s", c.paths, err, c.want)
-		}
+		expect.Error(t, err, c.want, "%q", c.paths)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -16,39 +17,25 @@ func TestIsOwn(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(directory, "x.o")
 		disk.Write(t, path, data)
-		if got := IsOwn(path); got != want {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		expect.Equal(t, want, IsOwn(path), "%s", what)
 		return path
 	}
 	for _, system := range []System{Linux, FreeBSD, Illumos} {
 		target := &Target{System: system}
-		if err := target.Name("x86_64", nil); err != nil {
-			t.Fatal(err)
-		}
-		semaphores, err := target.Write(providers(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, target.Name("x86_64", nil))
+		semaphores := expect.Value(target.Write(providers(), false))(t)
 		check("semaphores", semaphores, true)
 		withCode := DOF{Providers: one()}
-		if err := withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, withCode.OpenDrti(assembled(t, ".file \"drti.c\"\nlea __SUNW_dof(%rip), %rax\n")))
 		for _, d := range []DOF{{}, {Providers: one()}, {Providers: one(), Lazy: true}, withCode} {
-			data, err := target.WriteDOF(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(system.String(), data, true)
+			check(system.String(), expect.Value(target.WriteDOF(d))(t), true)
 		}
 		tools.Need(t, "ld")
 		path := check("semaphores", semaphores, true)
 		for _, with := range []string{"\tnop\n", "\t.data\n\t.long 1\n\t.file \"a.c\"\n"} {
 			joined := filepath.Join(directory, "joined.o")
 			tools.Must(t, "ld", "-r", "-o", joined, path, assembled(t, with))
-			data := disk.Read(t, joined)
-			check("linked with another", data, false)
+			check("linked with another", disk.Read(t, joined), false)
 		}
 	}
 	check("compiled", objects.Read(t, "calls.amd64-gcc12-O2.o"), false)

@@ -17,6 +17,7 @@ import (
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -28,7 +29,7 @@ func program(t *testing.T, text string) string {
 	t.Helper()
 	tools.Need(t, "sh")
 	path := filepath.Join(t.TempDir(), "compiler")
-	disk.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777))
+	expect.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o777))
 	return path
 }
 
@@ -106,13 +107,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: took %v", script, took)
 		}
 	}
-	text := disk.Read(t, child)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := expect.Value(strconv.Atoi(strings.TrimSpace(string(disk.Read(t, child)))))(t)
 	for range 100 {
-		if err = syscall.Kill(pid, 0); err != nil || zombie(pid) {
+		if err := syscall.Kill(pid, 0); err != nil || zombie(pid) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -129,11 +126,7 @@ func zombie(pid int) bool {
 // probes returns the names of the probes in what was preprocessed.
 func probes(t *testing.T, text string) (names []string) {
 	t.Helper()
-	f, err := provider.Parse(provider.NewLines("p.d", text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range f.Providers {
+	for _, p := range expect.Value(provider.Parse(provider.NewLines("p.d", text)))(t).Providers {
 		for _, probe := range p.Probes {
 			names = append(names, probe.Name)
 		}
@@ -212,9 +205,7 @@ func TestTargets(t *testing.T) {
 		} else {
 			got = strings.Join(probes(t, text), " ")
 		}
-		if got != c.want {
-			t.Errorf("%s for %s: %q, want %q", c.cc, c.triplet, got, c.want)
-		}
+		expect.Equal(t, c.want, got, "%s for %s", c.cc, c.triplet)
 		if stderr.Len() > 0 && !strings.Contains(c.want, "exit status") {
 			t.Errorf("%s for %s: says %q", c.cc, c.triplet, stderr)
 		}

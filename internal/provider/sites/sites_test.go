@@ -10,6 +10,7 @@ import (
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
 )
@@ -84,9 +85,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", c.stubs, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, shape(s)); diff != "" {
-			t.Errorf("%q: %s", c.stubs, diff)
-		}
+		expect.Equal(t, c.want, shape(s), "%q", c.stubs)
 	}
 }
 
@@ -109,13 +108,9 @@ func TestWeakFunctions(t *testing.T) {
 	s := New([]*provider.Provider{probes("p", "x")}, patch.DOF{})
 	one, two, other := object(t, "weak:__dtrace_p___x"), object(t, "weak:__dtrace_p___x"), object(t, "weakfar:__dtrace_p___x")
 	for _, path := range []string{one, two} {
-		if err := s.Add(path); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Add(path))
 	}
-	if diff := cmp.Diff([]string{"p:x weak+"}, shape(s)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"p:x weak+"}, shape(s))
 	want := "function weak has its sites of probe x elsewhere than in " + one + ", and linkers keep one of the two; compile both with the same flags"
 	if err := s.Add(other); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
@@ -126,9 +121,7 @@ func TestWeakFunctions(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	name := "f" + strings.Repeat("x", 200)
 	s := New([]*provider.Provider{probes("p", "x")}, patch.DOF{})
-	if err := s.Add(object(t, name+":__dtrace_p___x")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Add(object(t, name+":__dtrace_p___x")))
 	f := s.Providers(128)[0].Probes[0].Functions[0]
 	if diff := cmp.Diff(dof.Function{Name: name[:127], Symbol: f.Symbol, Offsets: []uint32{0}}, f); diff != "" || !strings.HasSuffix(f.Symbol, name) {
 		t.Error(diff)

@@ -2,8 +2,9 @@ package token
 
 import (
 	"fmt"
-	"slices"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func read(s *Scanner) (all []string) {
@@ -35,9 +36,7 @@ func TestNext(t *testing.T) {
 		{"#if A \\\n B\r\nx", []string{"1:1 4 if A   B\r", "3:1 0 x"}},
 		{"a\\\nb", []string{"1:1 0 a", "2:1 0 b"}},
 	} {
-		if got := read(New("f", c.text)); !slices.Equal(got, c.want) {
-			t.Errorf("%q:\ngot  %q\nwant %q", c.text, got, c.want)
-		}
+		expect.Equal(t, c.want, read(New("f", c.text)), "%q", c.text)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // odd are names of tests with characters that mean something to a regular expression, to
@@ -68,10 +70,7 @@ func TestCommandRunsOneTest(t *testing.T) {
 	if len(lines) != len(odd) || strings.Count(out, "with number=") != (len(odd)+1)/2 {
 		t.Fatalf("%d of %d tests say how to run them:\n%s", len(lines), len(odd), out)
 	}
-	directory, err := filepath.Abs("../../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	directory := expect.Value(filepath.Abs("../../../docs"))(t)
 	for i, line := range lines {
 		whole, prefix := i%2 == 0, "go test "
 		if whole {
@@ -151,8 +150,6 @@ func TestReport(t *testing.T) {
 		t.Setenv("SDTCONVERT_SUITE", c.suite)
 		t.Setenv("SDTCONVERT_TESTS", c.all)
 		got := strings.ReplaceAll(strings.Replace(Command(c.name, false), "-race ", "", 1), "sdtconvert/internal/testkit/alone", "PACKAGE")
-		if got != c.want {
-			t.Errorf("got  %s\nwant %s", got, c.want)
-		}
+		expect.Equal(t, c.want, got)
 	}
 }

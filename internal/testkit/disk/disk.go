@@ -6,35 +6,34 @@ import (
 	"debug/elf"
 	"os"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Write writes a file, and replaces one that is there.
 func Write[Data string | []byte](t testing.TB, path string, data Data) {
 	t.Helper()
-	Must(t, os.WriteFile(path, []byte(data), 0o666))
+	expect.OK(t, os.WriteFile(path, []byte(data), 0o666))
 }
 
 // Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	Must(t, err)
-	return data
+	return expect.Value(os.ReadFile(path))(t)
 }
 
-// Must ends a test for an error, as that of os.Mkdir or os.Symlink.
-func Must(t testing.TB, err error) {
+// Absent fails a test, which goes on, if there is a file.
+func Absent(t testing.TB, path string) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is there, %v", path, err)
 	}
 }
 
 // OpenELF opens an ELF file with debug/elf until the test ends.
 func OpenELF(t testing.TB, path string) *elf.File {
 	t.Helper()
-	f, err := elf.Open(path)
-	Must(t, err)
+	f := expect.Value(elf.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -42,7 +41,5 @@ func OpenELF(t testing.TB, path string) *elf.File {
 // ELF reads the bytes of an ELF file with debug/elf.
 func ELF(t testing.TB, data []byte) *elf.File {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	Must(t, err)
-	return f
+	return expect.Value(elf.NewFile(bytes.NewReader(data)))(t)
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"debug/elf"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFetch(t *testing.T) {
@@ -37,9 +39,7 @@ func TestFetch(t *testing.T) {
 		{elf.EM_RISCV, "1@-8(sp)", "-8(%sp):u8"},
 		{elf.EM_S390, "1@167(%r15)", "+167(%r15):u8"},
 	} {
-		if got, err := fetch(c.machine, c.operand); err != nil || got != c.want {
-			t.Errorf("%v %s: got %s, %v, want %s", c.machine, c.operand, got, err, c.want)
-		}
+		expect.Equal(t, c.want, expect.Value(fetch(c.machine, c.operand))(t), "%v %s", c.machine, c.operand)
 	}
 	for _, bad := range []string{"", "%rdi", "x@%rdi"} {
 		if got, err := fetch(elf.EM_X86_64, bad); err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -44,10 +45,7 @@ func Committed(t testing.TB, limit int64) []File {
 // than limit bytes. There are none where Go is installed without its sources.
 func Foreign(t testing.TB, limit int64) []File {
 	t.Helper()
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expect.Value(exec.Command("go", "env", "GOROOT").Output())(t)
 	directory := filepath.Join(strings.TrimSpace(string(root)), "src", "debug", "elf", "testdata")
 	if _, err := os.Stat(directory); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -64,10 +62,7 @@ func Paths(t testing.TB) []string {
 // matching returns the paths that match a pattern, of which there has to be one.
 func matching(t testing.TB, pattern string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := expect.Value(filepath.Glob(pattern))(t)
 	if len(paths) == 0 {
 		t.Fatalf("no file matches %s", pattern)
 	}
@@ -91,10 +86,7 @@ func readAll(t testing.TB, pattern string, limit int64) []File {
 	t.Helper()
 	var files []File
 	for _, name := range matching(t, pattern) {
-		data, err := readFile(name, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Value(readFile(name, limit))(t)
 		if int64(len(data)) < limit {
 			files = append(files, File{filepath.Base(name), data})
 		}
@@ -122,11 +114,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 // Open opens bytes as an object that is called a.o.
 func Open(t testing.TB, data []byte) *elfreloc.Object {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t)
 }
 
 // Section returns the index of the first section of a name.
@@ -144,15 +132,7 @@ func Section(t testing.TB, o *elfreloc.Object, name string) int {
 // Save makes the bytes of an edited object, of which in are the old ones.
 func Save(t testing.TB, e *elfreloc.Edit, in []byte) []byte {
 	t.Helper()
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := Assemble(out, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return expect.Value(Assemble(expect.Value(e.Save())(t), in))(t)
 }
 
 // Assemble makes the bytes of an output, as package replace writes them.

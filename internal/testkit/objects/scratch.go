@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Scratch is a file for objects that tests make up, so many of them that each is
@@ -13,10 +15,7 @@ type Scratch struct{ file *os.File }
 // NewScratch makes a file that goes with the test.
 func NewScratch(t testing.TB) *Scratch {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "scratch.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "scratch.o")))(t)
 	t.Cleanup(func() { file.Close() })
 	return &Scratch{file}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // OfEachMachine are small committed objects of each machine, one of them with groups, two
@@ -28,10 +29,7 @@ var OfEachMachine = []string{
 // Tables lists the byte ranges of a sound object's tables.
 func Tables(t testing.TB, data []byte) [][2]int {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tables.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "tables.o"))(t)
 	// The file's header with e_shoff in it, and the size of a section's.
 	header, shoff, section := 52, 32, 40
 	at := int(o.Encoding.Order.Uint32(data[shoff:]))

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // TestCover makes random products, with holes, and looks at each pair by itself.
@@ -110,13 +112,9 @@ func TestSome(t *testing.T) {
 		for _, v := range chosen {
 			seen[v], once[v] = true, true
 		}
-		if len(chosen) != len(once) {
-			t.Errorf("%v has one twice", chosen)
-		}
+		expect.Equal(t, len(once), len(chosen), "different ones of %v", chosen)
 	}
-	if len(seen) != len(list) {
-		t.Errorf("only %v are chosen", seen)
-	}
+	expect.Equal(t, len(list), len(seen), "ones that are chosen")
 }
 
 // TestLine counts the pairs and triples of a small product by hand.
@@ -132,16 +130,12 @@ func TestLine(t *testing.T) {
 	// rows of amd64, which are all of those with `bfd exe` and `lld pie`, but one of `bfd pie`
 	// and `lld exe` each, of which arm has the only ones.
 	want := "TestLine | machine:2, linker:3, mode:3 | 8 | 5 | 2 | 1 | 14 | 14 | 7 | 5"
-	if got := strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.Equal(t, want, strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "))
 	// Without its pairs a usual run needs bfd, which `arm bfd shared` is, and amd64, lld, pie
 	// and exe, for which two rows do.
 	p.Singly = true
 	want = "TestLine | machine:2, linker:3, mode:3 | 8 | 3 | 2 | 1 | 14 | 9 | 7 | 3"
-	if got := strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.Equal(t, want, strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "))
 	if got, want := p.describe(1), "machine=amd64, linker=bfd, mode=exe"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/alone"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 )
 
@@ -57,9 +58,7 @@ func (p *Tests) compare(t *testing.T, usual, short []bool) {
 	i := slices.IndexFunc(lines, func(l []string) bool { return l[0] == line[0] })
 	switch {
 	case Write():
-		if err := writeTable(path, lines, i, line); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, writeTable(path, lines, i, line))
 	case i < 0:
 		t.Errorf("%s has no line of %s; write it: SDTCONVERT_PRODUCTS=write %s", Table, line[0], alone.Command(t.Name(), false))
 	case !slices.Equal(lines[i], line):

@@ -58,7 +58,6 @@ func addImages(f *testing.F, object []byte) {
 		} else if err != nil {
 			continue // of another machine
 		}
-		data := disk.Read(f, out)
-		f.Add(data)
+		f.Add(disk.Read(f, out))
 	}
 }

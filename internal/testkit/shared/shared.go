@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Files are the files in a directory, which has to be set before the first is made.
@@ -49,11 +51,7 @@ func (f *Files) Make(base string, words []string, build func(out string) error) 
 // Must is Make for what has to succeed.
 func (f *Files) Must(t testing.TB, base string, words []string, build func(out string) error) string {
 	t.Helper()
-	path, err := f.Make(base, words, build)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Value(f.Make(base, words, build))(t)
 }
 
 // Driver is tools.Driver for all tests of a package.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestFilesAreMadeOnce(t *testing.T) {
@@ -25,9 +27,7 @@ func TestFilesAreMadeOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if made != 1 {
-		t.Errorf("made %d times", made)
-	}
+	expect.Equal(t, 1, made, "times made")
 	fault := errors.New("fault")
 	for _, words := range [][]string{{"x"}, {"xy"}, {"x", "y", ""}} {
 		if _, err := f.Make("a", words, func(string) error { return fault }); err != fault {
@@ -41,13 +41,8 @@ func TestFilesAreMadeOnce(t *testing.T) {
 
 func TestDriver(t *testing.T) {
 	f := Files{Directory: t.TempDir()}
-	directory, err := f.Driver("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(directory+"ld", "-c", "echo linked").Output(); err != nil || string(out) != "linked\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	directory := expect.Value(f.Driver("sh"))(t)
+	expect.Equal(t, "linked\n", string(expect.Value(exec.Command(directory+"ld", "-c", "echo linked").Output())(t)))
 	if _, err := f.Driver("no-such-linker"); err == nil {
 		t.Error("a linker that is missing is not a failure")
 	}

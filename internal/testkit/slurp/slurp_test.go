@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/slurp"
 )
 
@@ -18,9 +19,7 @@ func good(t testing.TB) []byte {
 			Functions: []dof.Function{{Name: "f", Symbol: "f", Offsets: []uint32{7}, Enabled: []uint32{9}}},
 		}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return data
 }
 
@@ -65,9 +64,7 @@ func TestRefused(t *testing.T) {
 		"section 0 is not of type 10 and": func(b []byte) { b[at(b, relhdr)+4] = 0 },
 	} {
 		data := good(t)
-		if _, err := slurp.Read(data, slurp.FreeBSD); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(slurp.Read(data, slurp.FreeBSD))(t)
 		spoil(data)
 		if _, err := slurp.Read(data, slurp.FreeBSD); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // WaitForGDB starts a program under the emulator, which waits for gdb at a socket. The
@@ -16,9 +18,7 @@ func (m *Machine) WaitForGDB(t testing.TB, program, input string) (socket string
 	socket = filepath.Join(t.TempDir(), "gdb")
 	cmd := exec.Command(m.QEMU, "-g", socket, program)
 	cmd.Stdin = strings.NewReader(input)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -41,12 +40,8 @@ func TestTableHasTheMachinesOfArch(t *testing.T) {
 			continue
 		}
 		delete(left, m.Name)
-		if m.Relaxes != a.Traits().Relaxes {
-			t.Errorf("%s: Relaxes is %v", m.Name, m.Relaxes)
-		}
-		if m.Native() != (m.QEMU == "") {
-			t.Errorf("%s: the emulator is %q", m.Name, m.QEMU)
-		}
+		expect.Equal(t, a.Traits().Relaxes, m.Relaxes, "%s: Relaxes", m.Name)
+		expect.Equal(t, m.QEMU == "", m.Native(), "%s: the emulator is %q", m.Name, m.QEMU)
 	}
 	for name := range left {
 		t.Errorf("%s is in arch/machines, and has no line in the table of toolchains", name)
@@ -139,9 +134,7 @@ func checkDistances(t *testing.T, m *toolchains.Machine, l toolchains.Linker) {
 	cc := m.CC(m.Compilers()[0])
 	tools.Must(t, cc[0], append(cc[1:], "-c", "-fvisibility=hidden", "-o", object, source)...)
 	out, err := tools.Try(l.Path, "-m", m.Emulation, "-shared", "-o", filepath.Join(directory, "a.so"), object)
-	if l.Can(toolchains.Distances) != (err == nil) {
-		t.Errorf("%s links distances for %s: %v (%q), %s", l.Name, m.Name, err, l.Cannot[toolchains.Distances], out)
-	}
+	expect.Equal(t, err == nil, l.Can(toolchains.Distances), "%s links distances for %s: %v (%q), %s", l.Name, m.Name, err, l.Cannot[toolchains.Distances], out)
 }
 
 // Features that the table denies linkers they have not: what is tested without them
@@ -173,9 +166,7 @@ func TestLinkersHaveNotWhatTheyAreSaidNotToHave(t *testing.T) {
 			if err == nil && feature == toolchains.PluginWithR {
 				err = hasMain(out)
 			}
-			if l.Can(feature) != (err == nil) {
-				t.Errorf("%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
-			}
+			expect.Equal(t, err == nil, l.Can(feature), "%s: %q (%q): %v, %s", l.Name, command, l.Cannot[feature], err, said)
 		}
 	}
 }
@@ -237,10 +228,7 @@ func TestPackagesHaveTheirTools(t *testing.T) {
 	args, want := []string{"--search"}, map[string]bool{}
 	for tool, pkg := range named() {
 		tools.Need(t, tool)
-		path, err := exec.LookPath(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := expect.Value(exec.LookPath(tool))(t)
 		args = append(args, path)
 		want[pkg+": "+path] = true
 	}
@@ -257,10 +245,7 @@ func TestRecipesUseTheTable(t *testing.T) {
 	if toolchains.Debian != toolchains.Suites[0] {
 		t.Skip("they are made in " + toolchains.Suites[0].Name)
 	}
-	f, err := os.Open(tools.Root("testdata", "objs", "recipes.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(os.Open(tools.Root("testdata", "objs", "recipes.tsv")))(t)
 	defer f.Close()
 	commands := map[string]bool{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -297,21 +282,5 @@ func TestVersionsAreInTheTableAlone(t *testing.T) {
 	})
 	if err != nil || files == 0 {
 		t.Fatal(files, err)
-	}
-}
-
-func TestCommands(t *testing.T) {
-	for _, c := range []struct{ got, want []string }{
-		{toolchains.AMD64.CC(toolchains.Clang), []string{"clang-" + toolchains.Debian.LLVM}},
-		{toolchains.AMD64.CXX(toolchains.NamedGCC), []string{"g++-" + toolchains.Debian.GCC}},
-		{toolchains.ARM64.CC(toolchains.NamedGCC), []string{"aarch64-linux-gnu-gcc-" + toolchains.Debian.GCC}},
-		{toolchains.ARM64.CXX(toolchains.OldClang), []string{"clang++-" + toolchains.Debian.OldLLVM, "--target=aarch64-linux-gnu"}},
-		{toolchains.AMD64.Command("a", "b"), []string{"a", "b"}},
-		{toolchains.ARM64.Command("a", "b"), []string{toolchains.QEMU("aarch64"), "-L", "/usr/aarch64-linux-gnu", "a", "b"}},
-		{[]string{toolchains.ARM64.Linker("bfd").Path, toolchains.ARM64.Linker("mold").Path}, []string{"aarch64-linux-gnu-ld.bfd", "mold"}},
-	} {
-		if diff := cmp.Diff(c.want, c.got); diff != "" {
-			t.Error(diff)
-		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Program is a program of others that runs beside a test.
@@ -31,17 +33,9 @@ func Start(t testing.TB, program string, args ...string) *Program {
 // StartCommand is Start of a command that was prepared.
 func StartCommand(t testing.TB, cmd *exec.Cmd) *Program {
 	t.Helper()
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := expect.Value(cmd.StdinPipe())(t)
+	stdout := expect.Value(cmd.StdoutPipe())(t)
+	expect.OK(t, cmd.Start())
 	watchdog := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	p := &Program{Cmd: cmd, Stdin: stdin, lines: bufio.NewScanner(stdout)}
 	t.Cleanup(func() {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Root returns a path in the project's directory, from wherever tests run.
@@ -93,10 +94,16 @@ func (c Command) Try(name string, args ...string) (string, error) {
 func (c Command) Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
+	return expect.Value(c.Try(name, args...))(t)
+}
+
+// Refuses is Try for what has to fail, with a text that has a part.
+func (c Command) Refuses(t testing.TB, part, name string, args ...string) string {
+	t.Helper()
+	remember(t, name)
 	out, err := c.Try(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Error(t, err, "")
+	expect.Contains(t, out, part, "%s %s", name, strings.Join(args, " "))
 	return out
 }
 
@@ -106,9 +113,7 @@ func (c Command) Output(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	remember(t, name)
 	stdout, _, err := c.Apart(name, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return stdout
 }
 
@@ -118,6 +123,26 @@ func (c Command) Apart(name string, args ...string) (stdout, stderr string, err 
 	var out, messages bytes.Buffer
 	err = c.run(&out, &messages, name, args)
 	return out.String(), messages.String(), explain(err, name, args, messages.String())
+}
+
+// Result is how a command ended: what it wrote, and its exit status, -1 if a signal ended it.
+type Result struct {
+	Stdout, Stderr string
+	Status         int
+}
+
+// Result runs a command, whatever its exit status is.
+func (c Command) Result(t testing.TB, name string, args ...string) Result {
+	t.Helper()
+	remember(t, name)
+	var stdout, stderr strings.Builder
+	err := c.run(&stdout, &stderr, name, args)
+	exit := (*exec.ExitError)(nil)
+	if errors.As(err, &exit) {
+		return Result{stdout.String(), stderr.String(), exit.ExitCode()}
+	}
+	expect.OK(t, err)
+	return Result{stdout.String(), stderr.String(), 0}
 }
 
 func (c Command) run(stdout, stderr io.Writer, name string, args []string) error {
@@ -149,12 +174,17 @@ func explain(err error, name string, args []string, out string) error {
 	return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, Shortened(out))
 }
 
-// Try, Must and Output are those of the zero Command.
+// Try, Must, Refuses and Output are those of the zero Command.
 func Try(name string, args ...string) (string, error) { return Command{}.Try(name, args...) }
 
 func Must(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	return Command{}.Must(t, name, args...)
+}
+
+func Refuses(t testing.TB, part, name string, args ...string) string {
+	t.Helper()
+	return Command{}.Refuses(t, part, name, args...)
 }
 
 func Output(t testing.TB, name string, args ...string) string {
@@ -228,32 +258,16 @@ func Build(directory string) (string, error) {
 func Driver(t testing.TB, linker string) string {
 	t.Helper()
 	remember(t, linker)
-	path, err := exec.LookPath(linker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := expect.Value(exec.LookPath(linker))(t)
 	directory := t.TempDir()
-	if err := os.Symlink(path, filepath.Join(directory, "ld")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(path, filepath.Join(directory, "ld")))
 	return directory + "/"
 }
 
 // OpenELF opens a file until the test ends.
 func OpenELF(t testing.TB, path string) *elfreloc.Object {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := elfreloc.Open(f, info.Size(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return expect.Value(elfreloc.Open(f, expect.Value(f.Stat())(t).Size(), path))(t)
 }

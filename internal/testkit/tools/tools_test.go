@@ -2,10 +2,11 @@ package tools
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // fake is a test that ends when it is told to.
@@ -22,6 +23,7 @@ func (f *fake) Cleanup(c func())               { f.cleanups = append(f.cleanups,
 func (f *fake) Logf(format string, a ...any)   { f.log += fmt.Sprintf(format, a...) }
 func (f *fake) Fatalf(format string, a ...any) { f.Fatal(fmt.Sprintf(format, a...)) }
 func (f *fake) Fatal(...any)                   { f.failed = true }
+func (f *fake) Error(...any)                   { f.failed = true }
 
 func (f *fake) end() {
 	for _, c := range f.cleanups {
@@ -56,27 +58,24 @@ func TestFailuresNameVersions(t *testing.T) {
 	}
 }
 
-func TestRootIsTheProject(t *testing.T) {
-	if text, err := os.ReadFile(Root("go.mod")); err != nil || !strings.HasPrefix(string(text), "module sdtconvert\n") {
-		t.Errorf("%s, %v", text, err)
-	}
-}
-
 func TestCommand(t *testing.T) {
 	directory := t.TempDir()
 	c := Command{Directory: directory, Env: []string{"OF=env"}, Stdin: "in\n"}
 	if got, want := c.Output(t, "sh", "-c", "pwd; echo $OF; cat; echo err >&2"), directory+"\nenv\nin\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := c.Must(t, "sh", "-c", "echo err >&2"); got != "err\n" {
-		t.Errorf("got %q", got)
-	}
+	expect.Equal(t, "err\n", c.Must(t, "sh", "-c", "echo err >&2"))
 	if out, err := c.Try("sh", "-c", "echo out; exit 3"); err == nil || out != "out\n" || !strings.Contains(err.Error(), "exit status 3\nout\n") {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if got := (Command{AnyStatus: true}).Output(t, "sh", "-c", "echo out; exit 3"); got != "out\n" {
-		t.Errorf("got %q", got)
+	if out := Refuses(t, "out", "sh", "-c", "echo out; exit 3"); out != "out\n" {
+		t.Errorf("got %q", out)
 	}
+	f := &fake{TB: t}
+	if Refuses(f, "out", "echo", "out"); !f.failed {
+		t.Error("a command that succeeds refuses nothing")
+	}
+	expect.Equal(t, "out\n", (Command{AnyStatus: true}).Output(t, "sh", "-c", "echo out; exit 3"))
 }
 
 func TestStart(t *testing.T) {
@@ -86,14 +85,10 @@ func TestStart(t *testing.T) {
 	}
 	fmt.Fprintln(p.Stdin, "a line")
 	for line := range p.Lines() {
-		if line != "got a line" {
-			t.Errorf("got %q", line)
-		}
+		expect.Equal(t, "got a line", line)
 	}
 	for range 2 {
-		if err := p.End(); err == nil || err.Error() != "exit status 3" {
-			t.Errorf("got %v", err)
-		}
+		expect.Equal(t, "exit status 3", fmt.Sprint(p.End()))
 	}
 	f := &fake{TB: t}
 	short := Start(f, "echo", "other")

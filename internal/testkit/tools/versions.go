@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/alone"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // used are the tools of each test that runs.
@@ -73,9 +74,7 @@ func versions(tools []string) string {
 // nor what sdtconvert is built of. All functions of this package that run tools call it.
 func DependOnTree(t testing.TB) {
 	t.Helper()
-	if err := openTree(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, openTree())
 }
 
 var openTree = sync.OnceValue(func() error {
