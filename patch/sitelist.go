@@ -1,0 +1,166 @@
+package patch
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+
+	"sdtconvert/arch"
+)
+
+// Site is a reference with its disabled form.
+type Site struct {
+	Reference
+	Change arch.Change
+	// Operands say where the arguments of a marked nop are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
+	// Shared reports that the relocation is that of another site, too: a stub's address was
+	// loaded once for both.
+	Shared bool
+}
+
+// Sites are the sites of a plan, sorted by section and offset. Most need little of what
+// a Site may say, and an object may have hundreds of thousands.
+type Sites struct {
+	calls *Calls
+	all   []site
+	code  []byte     // of all sites, before and after
+	more  []moreSite // of those that have more
+}
+
+// site is a Site.
+type site struct {
+	offset uint64 // Change.Site.Offset
+	code   uint64 // where its bytes are in Sites.code: before, and behind them after
+	call   uint32 // index in Sites.calls
+	more   uint32 // index in Sites.more, plus 1; 0 for nothing
+	record int32  // Change.Record, from offset
+	length uint16 // of its bytes
+	form   arch.Form
+	flags  uint8
+}
+
+const (
+	siteGOT = 1 << iota
+	siteRegister
+	siteShared
+)
+
+// moreSite is what few sites have.
+type moreSite struct {
+	target   arch.Target
+	reloc    arch.Reloc
+	low      *arch.Reloc
+	operands string
+}
+
+// newSites makes an empty list with room for a site of each reference.
+func newSites(calls *Calls) Sites {
+	const usual = 5 // bytes of a site
+	return Sites{calls: calls, all: make([]site, 0, calls.Len()), code: make([]byte, 0, 2*usual*calls.Len())}
+}
+
+// Len returns how many sites there are.
+func (s *Sites) Len() int { return len(s.all) }
+
+// At returns site i.
+func (s *Sites) At(i int) Site {
+	of := &s.all[i]
+	is := Site{Reference: s.calls.At(int(of.call)), Shared: of.flags&siteShared != 0}
+	c := &is.Change
+	c.Site = arch.Site{Offset: of.offset, Form: of.form, GOT: of.flags&siteGOT != 0, Register: of.flags&siteRegister != 0}
+	c.Site.Code, c.New = s.bytes(of)
+	c.Record = of.recorded()
+	if of.more > 0 {
+		more := &s.more[of.more-1]
+		c.Target, c.Reloc, c.Low, is.Operands = more.target, more.reloc, more.low, more.operands
+	}
+	return is
+}
+
+// All returns all sites, in order.
+func (s *Sites) All() iter.Seq[Site] {
+	return func(yield func(Site) bool) {
+		for i := range s.all {
+			if !yield(s.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// bytes returns the bytes of a site before and after.
+func (s *Sites) bytes(of *site) (before, after []byte) {
+	middle := of.code + uint64(of.length)
+	end := middle + uint64(of.length)
+	return s.code[of.code:middle:middle], s.code[middle:end:end]
+}
+
+func (of *site) recorded() uint64 { return of.offset + uint64(int64(of.record)) }
+
+// add adds a site of the reference of an index. The bytes of the site are copied.
+func (s *Sites) add(call int, shared bool, c *arch.Change, operands string) {
+	of := site{
+		offset: c.Site.Offset, code: uint64(len(s.code)), call: uint32(call), record: int32(c.Record - c.Site.Offset),
+		length: uint16(len(c.Site.Code)), form: c.Site.Form,
+	}
+	of.set(siteGOT, c.Site.GOT)
+	of.set(siteRegister, c.Site.Register)
+	of.set(siteShared, shared)
+	s.code = append(append(s.code, c.Site.Code...), c.New...)
+	if more := (moreSite{c.Target, c.Reloc, c.Low, operands}); more != (moreSite{}) {
+		s.more = append(s.more, more)
+		of.more = uint32(len(s.more))
+	}
+	s.all = append(s.all, of)
+}
+
+func (of *site) set(flag uint8, set bool) {
+	if set {
+		of.flags |= flag
+	}
+}
+
+// call returns the reference of a site as the list keeps it.
+func (s *Sites) call(of *site) *call { return &s.calls.all[of.call] }
+
+// target returns the section of a site.
+func (s *Sites) target(i int) int { return s.calls.target(s.call(&s.all[i])) }
+
+// kind returns the kind of a site.
+func (s *Sites) kind(i int) arch.Kind { return s.calls.stubs[s.call(&s.all[i]).stub].Kind }
+
+// sort brings the sites of a plan in order, and refuses those that share bytes with the one
+// before.
+func (p *Plan) sort() {
+	s := &p.Sites
+	sortStable(s.all, func(a, b *site) int {
+		return cmp.Or(cmp.Compare(s.calls.target(s.call(a)), s.calls.target(s.call(b))), cmp.Compare(a.offset, b.offset))
+	})
+	all, kept := s.all, s.all[:0]
+	for i := range all {
+		if n := len(kept); n > 0 && s.overlap(&kept[n-1], &all[i]) {
+			last, ref := &kept[n-1], s.calls.At(int(all[i].call))
+			p.refuse(&ref, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.offset, s.calls.stubs[s.call(last).stub].Name))
+			continue
+		}
+		kept = append(kept, all[i])
+	}
+	s.all = kept
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
+		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
+	})
+}
+
+// isUsual reports whether the one relocation of a site is its own, and not needed once it is
+// disabled.
+func (s *Sites) isUsual(i int) bool {
+	of := &s.all[i]
+	return of.flags&(siteRegister|siteShared) == 0 && s.call(of).paired == 0 && (of.more == 0 || s.more[of.more-1].target == arch.TargetNone)
+}
+
+// overlap reports whether a site shares bytes with one before it.
+func (s *Sites) overlap(before, of *site) bool {
+	return s.calls.target(s.call(before)) == s.calls.target(s.call(of)) && of.offset < before.offset+uint64(before.length)
+}
