@@ -259,8 +259,16 @@ func (o *Object) stringTable(sec int) (string, error) {
 	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
 		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
 	}
-	b, err := o.Data(sec)
-	return string(b), err
+	const small = 64 << 10 // bytes, of which two copies do not matter
+	if o.Sections[sec].Size <= small {
+		b, err := o.Data(sec)
+		return string(b), err
+	}
+	r := o.Reader(sec)
+	var table strings.Builder
+	table.Grow(int(r.Size()))
+	_, err := io.Copy(&table, r)
+	return table.String(), err
 }
 
 // maxName bounds the length of a name in bytes. In a hostile table without a

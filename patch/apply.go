@@ -117,10 +117,10 @@ func (a *applier) section(from, to int) error {
 		before, after := sites.bytes(s)
 		return elfreloc.Patch{Offset: s.offset, Old: before, New: after}
 	})
-	n := neutral{sites: sites, none: a.m.Traits().None}
+	n := &neutral{sites: sites, none: a.m.Traits().None, of: sites.among(from, to, a.isUsual)}
 	for kind := range arch.Kinds {
-		of := sitesOf(sites, kind, from, to)
-		if len(of) == 0 {
+		of := sites.among(from, to, func(i int) bool { return sites.kind(i) == kind })
+		if of.len == 0 {
 			continue
 		}
 		records, err := a.records(kind, of)
@@ -128,53 +128,31 @@ func (a *applier) section(from, to int) error {
 			return err
 		}
 		if !a.p.Options.NoRecords {
-			n.keep[kind] = a.p.Options.Layout.Add(a.e, a.m, *rs, kind, len(of), records.at)
+			n.keep[kind] = a.p.Options.Layout.Add(a.e, a.m, *rs, kind, of.len, records.at)
 		}
 		if a.notes != nil && kind == arch.Probe {
 			if err := a.note(of, records); err != nil {
 				return err
 			}
 		}
-		if err := a.disable(&n, kind, of); err != nil {
-			return err
+		for i := range of.len {
+			if a.isUsual(of.at(i)) {
+				continue
+			}
+			s := sites.At(of.at(i))
+			if err := a.release(&s, n.keep[kind].Ref(i)); err != nil {
+				return err
+			}
 		}
 	}
-	n.sort()
-	a.e.SetEachRelocation(*rs, len(n.of), n.at)
+	a.e.SetEachRelocation(*rs, n.of.len, n.at)
 	return nil
 }
 
-// sitesOf returns those of a kind, from an index up to another.
-func sitesOf(sites *Sites, kind arch.Kind, from, to int) (of []int32) {
-	for i := from; i < to; i++ {
-		if sites.kind(i) != kind {
-			continue
-		}
-		if of == nil {
-			of = make([]int32, 0, to-i) // mostly these are all
-		}
-		of = append(of, int32(i))
-	}
-	return of
-}
-
-// disable turns the relocations of sites, all of one kind, into references to their
-// records that change no bytes.
-func (a *applier) disable(n *neutral, kind arch.Kind, sites []int32) error {
-	if n.of == nil && !a.p.Options.DropRelocations {
-		n.of = make([]neutralSite, 0, len(sites))
-	}
-	for i, number := range sites {
-		if !a.p.Options.DropRelocations && a.p.Sites.isUsual(int(number)) {
-			n.of = append(n.of, neutralSite{number, int32(i)})
-			continue
-		}
-		s := a.p.Sites.At(int(number))
-		if err := a.release(&s, n.keep[kind].Ref(i)); err != nil {
-			return err
-		}
-	}
-	return nil
+// isUsual reports whether a site has a relocation of its own alone, which is not needed
+// once the site is disabled, and stays.
+func (a *applier) isUsual(i int) bool {
+	return !a.p.Options.DropRelocations && a.p.Sites.needsNoRelocation(i)
 }
 
 // neutral makes the relocations of the usual sites of a section, which refer to records
@@ -183,20 +161,13 @@ type neutral struct {
 	sites *Sites
 	none  uint32 // the type of relocation that does so
 	keep  [arch.Kinds]linkerset.KeepAlive
-	of    []neutralSite
-}
-
-// neutralSite is the index of a site, and that of its record among those of its kind.
-type neutralSite struct{ site, record int32 }
-
-// sort sorts the sites. There may be two kinds.
-func (n *neutral) sort() {
-	sortStable(n.of, func(a, b *neutralSite) int { return int(a.site) - int(b.site) })
+	of    some
 }
 
 func (n *neutral) at(i int) elfreloc.RelocationEntry {
-	number := int(n.of[i].site)
-	call, keep := n.sites.call(&n.sites.all[number]), n.keep[n.sites.kind(number)].Ref(int(n.of[i].record))
+	index := n.of.at(i)
+	s := &n.sites.all[index]
+	call, keep := n.sites.call(s), n.keep[n.sites.kind(index)].Ref(int(s.number))
 	return elfreloc.RelocationEntry{Index: call.index, Relocation: elfreloc.Relocation{Offset: call.offset, Type: n.none, Sym: keep.Sym, Addend: keep.Addend}}
 }
 
@@ -287,25 +258,25 @@ func (a *applier) label(section int, off uint64) uint32 {
 // records are those of sites of one kind and one section.
 type records struct {
 	sites  *Sites
-	of     []int32
-	probes []uint32 // indexes in the finder's refs; nil if there are to be no records
+	of     some
 	finder *probeFinder
-	text   uint32 // symbol of the section
-	labels uint32 // the first symbol of a site, where records need such; the others follow
+	locals []uint32 // where in finder.refs the local probe objects are, by record; nil if there are none
+	text   uint32   // symbol of the section
+	labels uint32   // the first symbol of a site, where records need such; the others follow
 }
 
 // records returns the records of sites, as far as anything will tell of them: without
 // records of probes, notes have the sites alone.
-func (a *applier) records(kind arch.Kind, sites []int32) (*records, error) {
+func (a *applier) records(kind arch.Kind, sites some) (*records, error) {
 	r := &records{sites: &a.p.Sites, of: sites, finder: a.probes}
 	noRecords := a.p.Options.NoRecords
 	if noRecords && (a.notes == nil || kind != arch.Probe) {
 		return r, nil
 	}
-	section := a.p.Sites.target(int(sites[0]))
+	section := a.p.Sites.target(sites.at(0))
 	if a.m.Traits().Relaxes {
-		for i, number := range sites {
-			if sym := a.label(section, a.p.Sites.all[number].recorded()); i == 0 {
+		for i := range sites.len {
+			if sym := a.label(section, a.p.Sites.all[sites.at(i)].recorded()); i == 0 {
 				r.labels = sym
 			}
 		}
@@ -315,11 +286,16 @@ func (a *applier) records(kind arch.Kind, sites []int32) (*records, error) {
 	if noRecords {
 		return r, nil
 	}
-	r.probes = make([]uint32, len(sites))
-	for i, number := range sites {
-		var err error
-		if r.probes[i], err = a.probes.probe(int(number)); err != nil {
+	for i := range sites.len {
+		at, local, err := a.probes.probe(sites.at(i))
+		if err != nil {
 			return nil, err
+		}
+		if local && r.locals == nil {
+			r.locals = make([]uint32, sites.len)
+		}
+		if local {
+			r.locals[i] = at
 		}
 	}
 	return r, nil
@@ -327,7 +303,12 @@ func (a *applier) records(kind arch.Kind, sites []int32) (*records, error) {
 
 // at returns record i.
 func (r *records) at(i int) linkerset.Record {
-	return linkerset.Record{Probe: r.finder.refs[r.probes[i]], Site: r.site(i)}
+	s := &r.sites.all[r.of.at(i)]
+	at := r.finder.global[r.sites.call(s).stub]
+	if at == 0 {
+		at = r.locals[i]
+	}
+	return linkerset.Record{Probe: r.finder.refs[at], Site: r.site(i)}
 }
 
 // site returns what record i says of its site.
@@ -335,5 +316,5 @@ func (r *records) site(i int) linkerset.Ref {
 	if r.labels > 0 {
 		return linkerset.Ref{Sym: r.labels + uint32(i)}
 	}
-	return linkerset.Ref{Sym: r.text, Addend: int64(r.sites.all[r.of[i]].recorded())}
+	return linkerset.Ref{Sym: r.text, Addend: int64(r.sites.all[r.of.at(i)].recorded())}
 }

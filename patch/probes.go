@@ -24,9 +24,9 @@ type probeFinder struct {
 	objects *probeobjects.Objects
 	free    map[string]uint32   // the first undefined stub of each probe object
 	slots   map[string]uint32   // global probe objects that records use
-	refs    []linkerset.Ref     // what records name
-	global  []uint32            // where the global probe objects of stubs are in refs, plus 1; 0 if not yet known
-	locals  map[localKey]uint32 // where local ones are
+	refs    []linkerset.Ref     // what records name; the first is not used
+	global  []uint32            // by stub: where in refs its global probe object is, 0 if unknown or local
+	locals  map[localKey]uint32 // where in refs local ones are
 }
 
 type localKey struct {
@@ -41,7 +41,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		p: p, e: e, objects: objects, slots: map[string]uint32{},
-		free: map[string]uint32{}, global: make([]uint32, len(p.Scan.Stubs)), locals: map[localKey]uint32{},
+		free: map[string]uint32{}, refs: make([]linkerset.Ref, 1), global: make([]uint32, len(p.Scan.Stubs)), locals: map[localKey]uint32{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.name(s)]; !taken && !s.Defined {
@@ -70,16 +70,18 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
 
-// probe returns where in refs there is what the record of a site names, given the site's index.
-func (f *probeFinder) probe(site int) (uint32, error) {
+// probe returns where in refs there is what the record of a site names, given the site's
+// index, and whether that is a local probe object.
+func (f *probeFinder) probe(site int) (at uint32, local bool, err error) {
 	stub := f.p.Sites.call(&f.p.Sites.all[site]).stub
 	if at := f.global[stub]; at > 0 {
-		return at - 1, nil
+		return at, false, nil
 	}
 	name := f.name(f.p.Scan.Stubs[stub])
 	if f.objects.HasLocal(name) {
 		s := f.p.Sites.At(site)
-		return f.local(&s, name)
+		at, err = f.local(&s, name)
+		return at, true, err
 	}
 	sym, ok := f.slots[name]
 	if !ok {
@@ -89,9 +91,9 @@ func (f *probeFinder) probe(site int) (uint32, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	at := f.add(linkerset.Ref{Sym: sym})
-	f.global[stub] = at + 1
-	return at, nil
+	at = f.add(linkerset.Ref{Sym: sym})
+	f.global[stub] = at
+	return at, false, nil
 }
 
 // add adds a Ref to refs, and returns where.

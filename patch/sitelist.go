@@ -35,16 +35,18 @@ type site struct {
 	code   uint64 // where its bytes are in Sites.code: before, and behind them after
 	call   uint32 // index in Sites.calls
 	more   uint32 // index in Sites.more, plus 1; 0 for nothing
-	record int32  // Change.Record, from offset
-	length uint16 // of its bytes
-	form   arch.Form
-	flags  uint8
+	number uint32 // among the sites of its section and kind, once the sites are sorted
+	record int16  // Change.Record, from offset
+	length uint8  // of its bytes
+	flags  uint8  // and its form
 }
 
+// What is in site.flags.
 const (
-	siteGOT = 1 << iota
-	siteRegister
-	siteShared
+	siteForm     = 0x0f // the form
+	siteGOT      = 0x10
+	siteRegister = 0x20
+	siteShared   = 0x40
 )
 
 // moreSite is what few sites have.
@@ -69,7 +71,7 @@ func (s *Sites) At(i int) Site {
 	of := &s.all[i]
 	is := Site{Reference: s.calls.At(int(of.call)), Shared: of.flags&siteShared != 0}
 	c := &is.Change
-	c.Site = arch.Site{Offset: of.offset, Form: of.form, GOT: of.flags&siteGOT != 0, Register: of.flags&siteRegister != 0}
+	c.Site = arch.Site{Offset: of.offset, Form: of.form(), GOT: of.flags&siteGOT != 0, Register: of.flags&siteRegister != 0}
 	c.Site.Code, c.New = s.bytes(of)
 	c.Record = of.recorded()
 	if of.more > 0 {
@@ -99,11 +101,16 @@ func (s *Sites) bytes(of *site) (before, after []byte) {
 
 func (of *site) recorded() uint64 { return of.offset + uint64(int64(of.record)) }
 
+func (of *site) form() arch.Form { return arch.Form(of.flags & siteForm) }
+
 // add adds a site of the reference of an index. The bytes of the site are copied.
 func (s *Sites) add(call int, shared bool, c *arch.Change, operands string) {
 	of := site{
-		offset: c.Site.Offset, code: uint64(len(s.code)), call: uint32(call), record: int32(c.Record - c.Site.Offset),
-		length: uint16(len(c.Site.Code)), form: c.Site.Form,
+		offset: c.Site.Offset, code: uint64(len(s.code)), call: uint32(call), record: int16(c.Record - c.Site.Offset),
+		length: uint8(len(c.Site.Code)), flags: uint8(c.Site.Form),
+	}
+	if int(of.length) != len(c.Site.Code) || of.recorded() != c.Record {
+		panic("patch: a site that no machine has")
 	}
 	of.set(siteGOT, c.Site.GOT)
 	of.set(siteRegister, c.Site.Register)
@@ -148,16 +155,61 @@ func (p *Plan) sort() {
 		kept = append(kept, all[i])
 	}
 	s.all = kept
+	s.count()
 	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 }
 
-// isUsual reports whether the one relocation of a site is its own, and not needed once it is
-// disabled.
-func (s *Sites) isUsual(i int) bool {
+// needsNoRelocation reports whether the one relocation of a site is its own, and not needed
+// once it is disabled.
+func (s *Sites) needsNoRelocation(i int) bool {
 	of := &s.all[i]
 	return of.flags&(siteRegister|siteShared) == 0 && s.call(of).paired == 0 && (of.more == 0 || s.more[of.more-1].target == arch.TargetNone)
+}
+
+// count numbers the sites.
+func (s *Sites) count() {
+	var numbers [arch.Kinds]uint32
+	for i := range s.all {
+		if i > 0 && s.target(i) != s.target(i-1) {
+			numbers = [arch.Kinds]uint32{}
+		}
+		kind := s.kind(i)
+		s.all[i].number = numbers[kind]
+		numbers[kind]++
+	}
+}
+
+// some are some of a list of sites.
+type some struct {
+	from, len int
+	indexes   []int32 // nil for all of them, from the one of an index on
+}
+
+// among returns those of the sites, from an index up to another, that are wanted.
+func (s *Sites) among(from, to int, wanted func(i int) bool) some {
+	for i := from; i < to; i++ {
+		if wanted(i) {
+			continue
+		}
+		indexes := make([]int32, 0, to-from)
+		for i := from; i < to; i++ {
+			if wanted(i) {
+				indexes = append(indexes, int32(i))
+			}
+		}
+		return some{len: len(indexes), indexes: indexes}
+	}
+	return some{from: from, len: to - from}
+}
+
+// at returns the index of one of them.
+func (s some) at(i int) int {
+	if s.indexes == nil {
+		return s.from + i
+	}
+	return int(s.indexes[i])
 }
 
 // overlap reports whether a site shares bytes with one before it.

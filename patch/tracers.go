@@ -111,12 +111,12 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 
 // note writes the notes of the probe calls of one section, and has the section keep them
 // alive.
-func (a *applier) note(sites []int32, records *records) error {
-	first := a.p.Sites.At(int(sites[0]))
+func (a *applier) note(sites some, records *records) error {
+	first := a.p.Sites.At(sites.at(0))
 	rs := first.Relocs
-	calls := make([]tracers.Site, len(sites))
-	for i, number := range sites {
-		s := a.p.Sites.At(int(number))
+	calls := make([]tracers.Site, sites.len)
+	for i := range calls {
+		s := a.p.Sites.At(sites.at(i))
 		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		calls[i] = tracers.Site{
 			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: records.site(i), Semaphore: sym,
