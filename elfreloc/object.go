@@ -307,7 +307,7 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.bytesInto(nil, s.Offset+off, n)
+	b, err := o.readBlock(new([]byte), s.Offset+off, n)
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
@@ -354,20 +354,22 @@ type Memory interface {
 // read reads n bytes at offset off of the file, which the caller has checked
 // to lie within it. They are not to be modified.
 func (o *Object) read(off, n int64) ([]byte, error) {
-	return o.bytesInto(nil, uint64(off), uint64(n))
+	return o.readBlock(new([]byte), uint64(off), uint64(n))
 }
 
-// bytesInto is read for streams: it may put the bytes where the last were.
-func (o *Object) bytesInto(last []byte, off, n uint64) ([]byte, error) {
+// readBlock is read for streams: it puts the bytes into a buffer, which grows, unless the
+// reader holds them. What the reader holds is not in the buffer, and is never overwritten.
+func (o *Object) readBlock(buffer *[]byte, off, n uint64) ([]byte, error) {
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(off), int64(n)); b != nil {
 			return b[:n:n], nil
 		}
 	}
-	if uint64(cap(last)) < n {
-		last = make([]byte, n)
+	if uint64(cap(*buffer)) < n {
+		*buffer = make([]byte, n)
 	}
-	return last[:n], o.readInto(last[:n], int64(off))
+	b := (*buffer)[:n]
+	return b, o.readInto(b, int64(off))
 }
 
 func (o *Object) readInto(b []byte, off int64) error {

@@ -105,9 +105,9 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	var c chain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
-	var buf []byte
+	var buf, buffer []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		if buf, err = o.bytesInto(buf, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
+		if buf, err = o.readBlock(&buffer, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
 			return err
 		}
 		first := int(done) / size
