@@ -116,8 +116,11 @@ func (c *Calls) haveType(typ uint32) bool {
 
 // sort sorts the references.
 func (c *Calls) sort() {
-	sortStable(c.all, func(a, b *call) int {
-		return cmp.Or(cmp.Compare(c.target(a), c.target(b)), cmp.Compare(a.offset, b.offset))
+	sortStable(c.all, func(a, b call) int {
+		if order := cmp.Compare(c.target(&a), c.target(&b)); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.offset, b.offset)
 	})
 }
 

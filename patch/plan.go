@@ -118,13 +118,9 @@ func (p *Plan) sumUp() {
 }
 
 // sortStable sorts stably what is mostly in order already: compilers write relocations so.
-// To compare large entries, as these are, takes little but to copy them.
-func sortStable[T any](all []T, compare func(a, b *T) int) {
-	for i := 1; i < len(all); i++ {
-		if compare(&all[i-1], &all[i]) > 0 {
-			slices.SortStableFunc(all, func(a, b T) int { return compare(&a, &b) })
-			return
-		}
+func sortStable[T any](all []T, compare func(a, b T) int) {
+	if !slices.IsSortedFunc(all, compare) {
+		slices.SortStableFunc(all, compare)
 	}
 }
 

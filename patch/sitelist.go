@@ -142,8 +142,11 @@ func (s *Sites) kind(i int) arch.Kind { return s.calls.stubs[s.call(&s.all[i]).s
 // before.
 func (p *Plan) sort() {
 	s := &p.Sites
-	sortStable(s.all, func(a, b *site) int {
-		return cmp.Or(cmp.Compare(s.calls.target(s.call(a)), s.calls.target(s.call(b))), cmp.Compare(a.offset, b.offset))
+	sortStable(s.all, func(a, b site) int {
+		if order := cmp.Compare(s.calls.target(s.call(&a)), s.calls.target(s.call(&b))); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.offset, b.offset)
 	})
 	all, kept := s.all, s.all[:0]
 	for i := range all {
@@ -156,7 +159,7 @@ func (p *Plan) sort() {
 	}
 	s.all = kept
 	s.count()
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
 	})
 }
