@@ -2,6 +2,7 @@ package patch
 
 import (
 	"debug/elf"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -117,7 +118,7 @@ func (a *applier) section(from, to int) error {
 		before, after := sites.bytes(s)
 		return elfreloc.Patch{Offset: s.offset, Old: before, New: after}
 	})
-	n := &neutral{sites: sites, none: a.m.Traits().None, of: sites.among(from, to, a.isUsual)}
+	var keep [arch.Kinds]linkerset.KeepAlive
 	for kind := range arch.Kinds {
 		of := sites.among(from, to, func(i int) bool { return sites.kind(i) == kind })
 		if of.len == 0 {
@@ -128,7 +129,7 @@ func (a *applier) section(from, to int) error {
 			return err
 		}
 		if !a.p.Options.NoRecords {
-			n.keep[kind] = a.p.Options.Layout.Add(a.e, a.m, *rs, kind, of.len, records.at)
+			keep[kind] = a.p.Options.Layout.Add(a.e, a.m, *rs, kind, of.len, records.at)
 		}
 		if a.notes != nil && kind == arch.Probe {
 			if err := a.note(of, records); err != nil {
@@ -140,13 +141,30 @@ func (a *applier) section(from, to int) error {
 				continue
 			}
 			s := sites.At(of.at(i))
-			if err := a.release(&s, n.keep[kind].Ref(i)); err != nil {
+			if err := a.release(&s, keep[kind].Ref(i)); err != nil {
 				return err
 			}
 		}
 	}
-	a.e.SetEachRelocation(*rs, n.of.len, n.at)
+	a.neutraliseUsual(from, to, keep)
 	return nil
+}
+
+// neutraliseUsual makes the relocations of the usual sites of a section refer to their
+// records. They may be in several sections of relocations.
+func (a *applier) neutraliseUsual(from, to int, keep [arch.Kinds]linkerset.KeepAlive) {
+	sites := &a.p.Sites
+	var done []uint32
+	for i := from; i < to; i++ {
+		rel := sites.call(&sites.all[i]).rel
+		if slices.Contains(done, rel) {
+			continue
+		}
+		done = append(done, rel)
+		n := &neutral{sites: sites, none: a.m.Traits().None, keep: keep}
+		n.of = sites.among(from, to, func(i int) bool { return sites.call(&sites.all[i]).rel == rel && a.isUsual(i) })
+		a.e.SetEachRelocation(sites.calls.rels[rel], n.of.len, n.at)
+	}
 }
 
 // isUsual reports whether a site has a relocation of its own alone, which is not needed
@@ -155,8 +173,7 @@ func (a *applier) isUsual(i int) bool {
 	return !a.p.Options.DropRelocations && a.p.Sites.needsNoRelocation(i)
 }
 
-// neutral makes the relocations of the usual sites of a section, which refer to records
-// and change no bytes.
+// neutral makes relocations of usual sites, which refer to records and change no bytes.
 type neutral struct {
 	sites *Sites
 	none  uint32 // the type of relocation that does so
