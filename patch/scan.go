@@ -153,8 +153,9 @@ func (s *Scan) findReferences(rel uint32, numbers map[uint32]uint32, wanted []bo
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
 		var stub *Stub
-		if wanted[r.Sym] {
-			stub = s.Stubs[numbers[r.Sym]]
+		number, ok := numbers[r.Sym]
+		if ok {
+			stub = s.Stubs[number]
 		}
 		if err := s.limits.reference(s.Object, rs, stub); err != nil {
 			return err
@@ -179,7 +180,7 @@ func (s *Scan) findReferences(rel uint32, numbers map[uint32]uint32, wanted []bo
 			left := min(uint64(rs.Len-i), target.Size/leastSize+2-references) // at most this many more
 			s.Calls.grow(left, references, uint64(i+1))
 		}
-		s.Calls.add(rel, numbers[r.Sym], i, r)
+		s.Calls.add(rel, number, i, r)
 		return nil
 	})
 }

@@ -143,17 +143,14 @@ const OperandsSection = tracers.OperandsSection
 // readOperands finds the operands of calls that are marks.
 func (s *Scan) readOperands() (tracers.Operands, error) {
 	none := s.Machine.Traits().None
-	var found tracers.Operands
+	if !s.Calls.haveType(none) {
+		return nil, nil
+	}
+	found := tracers.Operands{}
 	for c := range s.Calls.All() {
 		if c.Reloc.Type == none {
-			if found == nil {
-				found = tracers.Operands{}
-			}
 			found[c.place()] = nil
 		}
-	}
-	if found == nil {
-		return nil, nil
 	}
 	return found, found.Find(s.Object, s.Machine)
 }
