@@ -68,14 +68,13 @@ func (o *Object) eachCREL(rs RelocSection, count int, wanted []bool, f func(i in
 	var c chain
 	d := crelDecoder{crelHeader: h, wide: o.Encoding.Word() == 8, entry: Relocation{Implicit: !h.rela}}
 	sec := &o.Sections[rs.Index]
-	var buf, left []byte // left is what is not decoded yet of buf
-	at := h.size         // where left begins
+	var buffer, left []byte // left is what was read and is not decoded yet
+	at := h.size            // where left begins
 	for i := range h.count {
 		if len(left) < maxCREL && uint64(len(left)) < sec.Size-at {
-			if buf, err = o.bytesInto(buf, sec.Offset+at, min(sec.Size-at, BlockSize)); err != nil {
+			if left, err = o.readBlock(&buffer, sec.Offset+at, min(sec.Size-at, BlockSize)); err != nil {
 				return err
 			}
-			left = buf
 		}
 		n := d.next(left)
 		if n == 0 {

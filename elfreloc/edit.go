@@ -2,6 +2,7 @@ package elfreloc
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -20,7 +21,7 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  [][]Patch         // by section
+	patches  []list[Patch]     // by section
 	appended map[int][]byte    // by section
 	relocs   []*relocEdit      // by relocation section, nil where nothing changes
 	members  map[int][]int     // new members by group section
@@ -43,8 +44,8 @@ type Patch struct {
 
 type relocEdit struct {
 	section RelocSection
-	set     []RelocationEntry // sorted by Save
-	deleted []int             // sorted by Save
+	set     list[RelocationEntry]
+	deleted []int // sorted by Save
 	added   []Relocation
 }
 
@@ -59,6 +60,7 @@ type newSection struct {
 	data   []byte
 	relocs []byte // entries of a relocation section, with symbols as the Edit has them
 	rela   bool
+	table  *Table // in the place of both, or nil
 }
 
 // NewSection is what AddSection needs to know.
@@ -69,6 +71,7 @@ type NewSection struct {
 	Align   uint64          // bytes, a power of two; 0 and 1 both mean none
 	Entsize uint64          // bytes; 0 if the section is not a table
 	Data    []byte          // may still be filled in, but not resized, until Save
+	Table   *Table          // in the place of Data and AddRelocation, or nil
 	Relocs  bool            // whether a relocation section goes with it
 	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
 	GroupOf int             // the section whose group it joins, or that group, 0 for none
@@ -92,7 +95,7 @@ func (o *Object) Edit() (*Edit, error) {
 	}
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
-		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
+		patches: make([]list[Patch], len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
@@ -108,7 +111,7 @@ func (e *Edit) Object() *Object { return e.o }
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
 	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
-		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
+		slices.ContainsFunc(e.patches, func(l list[Patch]) bool { return !l.empty() }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
 
@@ -120,26 +123,29 @@ func (e *Edit) Patch(sec int, patches ...Patch) {
 			panic("elfreloc: a patch that changes the length")
 		}
 	}
-	e.patches[sec] = joined(e.patches[sec], patches)
+	e.patches[sec].add(patches)
 }
 
-// checkPatches sorts a section's patches and refuses those that overlap.
-func (e *Edit) checkPatches(sec int) ([]Patch, error) {
-	ps := e.patches[sec]
-	slices.SortFunc(ps, func(a, b Patch) int {
+// PatchEach is Patch for n patches that at makes: when the Edit is saved and while the
+// output is written, more than once and by several goroutines.
+func (e *Edit) PatchEach(sec, n int, at func(i int) Patch) { e.patches[sec].addRun(run[Patch]{n, at}) }
+
+// sortPatches returns a section's patches in order, and refuses those that overlap.
+func (e *Edit) sortPatches(sec int) (run[Patch], error) {
+	ps := e.patches[sec].sorted(func(a, b Patch) int {
 		if a.Offset != b.Offset {
-			if a.Offset < b.Offset {
-				return -1
-			}
-			return 1
+			return cmp.Compare(a.Offset, b.Offset)
 		}
 		return bytes.Compare(a.New, b.New)
 	})
-	for i := 1; i < len(ps); i++ {
-		if prev := ps[i-1]; ps[i].Offset < prev.Offset+uint64(len(prev.Old)) {
-			return nil, e.o.OffsetError(sec, ps[i].Offset, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
-				len(ps[i].Old), len(prev.Old), prev.Offset))
+	var prev Patch
+	for i := range ps.len {
+		p := ps.at(i)
+		if i > 0 && p.Offset < prev.Offset+uint64(len(prev.Old)) {
+			return ps, e.o.OffsetError(sec, p.Offset, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
+				len(p.Old), len(prev.Old), prev.Offset))
 		}
+		prev = p
 	}
 	return ps, nil
 }
@@ -165,17 +171,16 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 // The slice is the Edit's from now on.
 func (e *Edit) SetRelocations(rs RelocSection, entries ...RelocationEntry) {
 	if len(entries) > 0 {
-		re := e.relocEdit(rs)
-		re.set = joined(re.set, entries)
+		e.relocEdit(rs).set.add(entries)
 	}
 }
 
-// joined appends what an Edit is given to what it has.
-func joined[T any](have, more []T) []T {
-	if have == nil {
-		return more
+// SetEachRelocation is SetRelocations for n entries that at makes: when the Edit is saved
+// and while the output is written, more than once and by several goroutines.
+func (e *Edit) SetEachRelocation(rs RelocSection, n int, at func(i int) RelocationEntry) {
+	if n > 0 {
+		e.relocEdit(rs).set.addRun(run[RelocationEntry]{n, at})
 	}
-	return append(have, more...)
 }
 
 // DeleteRelocation removes entry i of a relocation section.
@@ -267,7 +272,7 @@ func (e *Edit) AddGroup(signature uint32) int {
 // returns its index. Both are members of the group of n.GroupOf (gABI, "Section Groups").
 func (e *Edit) AddSection(n NewSection) int {
 	index := len(e.o.Sections) + len(e.sections)
-	s := newSection{data: n.Data, Section: Section{
+	s := newSection{data: n.Data, table: n.Table, Section: Section{
 		Name: n.Name, Type: n.Type, Flags: n.Flags, Align: n.Align, Entsize: n.Entsize, Size: uint64(len(n.Data)),
 		Link: uint32(n.Link),
 	}}
@@ -281,13 +286,10 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
-	rel := newSection{rela: n.Rela, Section: Section{
+	rel := newSection{rela: n.Rela, table: n.Table, Section: Section{
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
-	if n.Entsize != 0 { // most tables are of addresses
-		rel.relocs = make([]byte, 0, len(n.Data)/e.o.Encoding.Word()*int(rel.Entsize))
-	}
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
 	}

@@ -28,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Section types that debug/elf has no name for.
@@ -248,41 +247,6 @@ func (o *Object) findTables() error {
 	return nil
 }
 
-// stringTable reads a whole string table.
-func (o *Object) stringTable(sec int) (string, error) {
-	if sec == o.shstrndx && o.names != "" {
-		return o.names, nil
-	}
-	if o.symbols != nil && o.symtab != 0 && sec == int(o.Sections[o.symtab].Link) {
-		return o.symbols.strings, nil
-	}
-	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
-		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
-	}
-	b, err := o.Data(sec)
-	return string(b), err
-}
-
-// maxName bounds the length of a name in bytes. In a hostile table without a
-// NUL, looking for the end of each of many names would take for ever.
-const maxName = 1 << 20
-
-// stringAt returns the NUL-terminated string at off of a string table.
-func stringAt(table string, off uint32) (string, error) {
-	if uint64(off) >= uint64(len(table)) {
-		if off == 0 {
-			return "", nil
-		}
-		return "", fmt.Errorf("string offset %#x is beyond the table's end at %#x", off, len(table))
-	}
-	s := table[off:]
-	n := strings.IndexByte(s[:min(len(s), maxName)], 0)
-	if n < 0 {
-		return "", fmt.Errorf("string at offset %#x has no end", off)
-	}
-	return s[:n], nil
-}
-
 // Data reads a whole section, which is empty for SHT_NOBITS. The bytes are not to
 // be modified; they are good for as long as the object's reader (see Memory).
 func (o *Object) Data(sec int) ([]byte, error) {
@@ -299,7 +263,7 @@ func (o *Object) Bytes(sec int, off, n uint64) ([]byte, error) {
 	if n == 0 || !s.InFile() {
 		return nil, nil
 	}
-	b, err := o.bytesInto(nil, s.Offset+off, n)
+	b, err := o.readBlock(new([]byte), s.Offset+off, n)
 	if err != nil {
 		return nil, o.OffsetError(sec, off, errors.Unwrap(err))
 	}
@@ -346,20 +310,22 @@ type Memory interface {
 // read reads n bytes at offset off of the file, which the caller has checked
 // to lie within it. They are not to be modified.
 func (o *Object) read(off, n int64) ([]byte, error) {
-	return o.bytesInto(nil, uint64(off), uint64(n))
+	return o.readBlock(new([]byte), uint64(off), uint64(n))
 }
 
-// bytesInto is read for streams: it may put the bytes where the last were.
-func (o *Object) bytesInto(last []byte, off, n uint64) ([]byte, error) {
+// readBlock is read for streams: it puts the bytes into a buffer, which grows, unless the
+// reader holds them. What the reader holds is not in the buffer, and is never overwritten.
+func (o *Object) readBlock(buffer *[]byte, off, n uint64) ([]byte, error) {
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(off), int64(n)); b != nil {
 			return b[:n:n], nil
 		}
 	}
-	if uint64(cap(last)) < n {
-		last = make([]byte, n)
+	if uint64(cap(*buffer)) < n {
+		*buffer = make([]byte, n)
 	}
-	return last[:n], o.readInto(last[:n], int64(off))
+	b := (*buffer)[:n]
+	return b, o.readInto(b, int64(off))
 }
 
 func (o *Object) readInto(b []byte, off int64) error {

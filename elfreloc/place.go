@@ -190,11 +190,13 @@ func (s *saver) table(sec int) (*stringTable, error) {
 	return t, nil
 }
 
-func (s *saver) add(sec Section, data []byte) int {
-	index := len(s.sections)
-	s.sections, s.content = append(s.sections, sec), append(s.content, nil)
-	s.setData(index, data)
-	return index
+func (s *saver) add(sec Section, data []byte) {
+	s.addExtent(sec, Extent{Data: data, Len: int64(len(data))})
+}
+
+func (s *saver) addExtent(sec Section, x Extent) {
+	sec.Size = uint64(x.Len)
+	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{x})
 }
 
 func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {

@@ -28,7 +28,7 @@ func (o *Object) RelocSections() ([]RelocSection, error) {
 	if o.rels != nil {
 		return o.rels, nil
 	}
-	rels := []RelocSection{}
+	rels := make([]RelocSection, 0, len(o.Sections)/2) // mostly enough
 	for i := range o.Sections {
 		if !o.Sections[i].isRelocs() || int(o.Sections[i].Link) != o.symtab {
 			continue
@@ -105,9 +105,9 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 	var c chain
 	l, size := o.Encoding, o.Encoding.relocSize(rs.Rela)
 	sec := &o.Sections[rs.Index]
-	var buf []byte
+	var buf, buffer []byte
 	for done := uint64(0); done < sec.Size; done += uint64(len(buf)) {
-		if buf, err = o.bytesInto(buf, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
+		if buf, err = o.readBlock(&buffer, sec.Offset+done, min(sec.Size-done, BlockSize)); err != nil {
 			return err
 		}
 		first := int(done) / size
@@ -131,6 +131,24 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 		}
 	}
 	return nil
+}
+
+// FirstRelocations returns the first entries of a relocation section, at most n; none of
+// SHT_CREL. It reads no symbols, so entries may name some that do not exist.
+func (o *Object) FirstRelocations(rs RelocSection, n int) ([]Relocation, error) {
+	if o.Sections[rs.Index].Type == shtCREL {
+		return nil, nil
+	}
+	size := o.Encoding.relocSize(rs.Rela)
+	b, err := o.Bytes(rs.Index, 0, uint64(min(n, rs.Len)*size))
+	if err != nil {
+		return nil, err
+	}
+	var first []Relocation
+	for ; len(b) >= size; b = b[size:] {
+		first = append(first, o.Encoding.getReloc(b, rs.Rela))
+	}
+	return first, nil
 }
 
 // chain tells which entries follow one against a wanted symbol at its offset.

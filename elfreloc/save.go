@@ -1,11 +1,10 @@
 package elfreloc
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 )
 
 // saver turns one Edit into one Output.
@@ -51,12 +50,19 @@ func (e *Edit) Save() (*Output, error) {
 func (s *saver) addSections() {
 	s.sections = make([]Section, 0, len(s.o.Sections)+len(s.e.sections)+1) // and perhaps .symtab_shndx
 	s.sections = append(s.sections, s.o.Sections...)
-	for _, n := range s.e.sections {
-		if n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA {
+	for i, n := range s.e.sections {
+		isRelocs := n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA
+		switch {
+		case n.table != nil && isRelocs:
+			s.addExtent(n.Section, s.relocations(n.table, s.e.sections[i-1].Entsize, n.rela))
+			continue
+		case n.table != nil:
+			s.addExtent(n.Section, n.table.entries(n.Entsize))
+			continue
+		case isRelocs:
 			n.data = n.relocs
 			s.renumberNew(n.data, n.rela)
-		}
-		if n.Type == elf.SHT_GROUP {
+		case n.Type == elf.SHT_GROUP:
 			n.Info = s.numbers.final[n.Info]
 			n.data = s.appendMembers(n.data, s.e.members[len(s.sections)])
 		}
@@ -135,17 +141,17 @@ func (s *saver) appendMembers(data []byte, members []int) []byte {
 // appended to it.
 func (s *saver) writePatches() error {
 	for i := range s.o.Sections {
-		patches, err := s.e.checkPatches(i)
+		patches, err := s.e.sortPatches(i)
 		if err != nil {
 			return err
 		}
 		appended := s.e.appended[i]
-		if len(patches)+len(appended) == 0 {
+		if patches.len+len(appended) == 0 {
 			continue
 		}
 		sec := &s.sections[i]
-		if len(patches) > 0 && !sec.InFile() {
-			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
+		if patches.len > 0 && !sec.InFile() {
+			return s.o.OffsetError(i, patches.at(0).Offset, fmt.Errorf("a change to a section without contents"))
 		}
 		s.content[i] = []Extent{
 			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
@@ -158,13 +164,15 @@ func (s *saver) writePatches() error {
 
 // overlay writes patches into blocks of a section, after it has seen that the
 // old bytes are what they were when the patch was planned.
-func (s *saver) overlay(sec int, patches []Patch) func(int64, []byte) error {
+func (s *saver) overlay(sec int, patches run[Patch]) func(int64, []byte) error {
 	return func(at int64, block []byte) error {
 		start, end := uint64(at), uint64(at)+uint64(len(block))
-		first, _ := slices.BinarySearchFunc(patches, start, func(p Patch, start uint64) int {
-			return cmp.Compare(p.Offset+uint64(len(p.Old)), start+1)
+		first := sort.Search(patches.len, func(i int) bool {
+			p := patches.at(i)
+			return p.Offset+uint64(len(p.Old)) > start
 		})
-		for _, p := range patches[first:] {
+		for i := first; i < patches.len; i++ {
+			p := patches.at(i)
 			if p.Offset >= end {
 				break
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"slices"
+	"sort"
 )
 
 // writeRelocations queues every relocation section that is edited, or that may
@@ -22,7 +23,7 @@ func (s *saver) writeRelocations() error {
 			err = s.writeCREL(rs, re)
 		case re == nil:
 			sec := &s.sections[rs.Index]
-			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
+			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, run[RelocationEntry]{})}
 			s.content[rs.Index] = extents[i : i+1]
 		default:
 			err = s.writeRelocSection(rs, re)
@@ -53,9 +54,8 @@ func (s *saver) writeRelocSection(rs RelocSection, re *relocEdit) error {
 	for _, r := range re.added {
 		added = s.appendReloc(added, r, rs.Rela)
 	}
-	re.sort()
 	s.content[rs.Index] = []Extent{
-		{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.set)},
+		{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, re.sortedSet())},
 		{Data: added, Len: int64(len(added))},
 	}
 	sec.Size += uint64(len(added))
@@ -89,15 +89,17 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 // eachEdited calls f for each entry that a section will have, with symbols as the Edit
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
-	re.sort()
-	deleted, set := re.deleted, re.set
+	slices.Sort(re.deleted)
+	deleted, set, next := re.deleted, re.sortedSet(), 0
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
 		if len(deleted) > 0 && deleted[0] == i {
 			deleted = deleted[1:]
 			return nil
 		}
-		if len(set) > 0 && set[0].Index == i {
-			r, set = set[0].Relocation, set[1:]
+		if next < set.len {
+			if x := set.at(next); x.Index == i {
+				r, next = x.Relocation, next+1
+			}
 		}
 		f(r)
 		return nil
@@ -108,15 +110,15 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 	return err
 }
 
-func (re *relocEdit) sort() {
-	slices.SortFunc(re.set, func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
-	slices.Sort(re.deleted)
+// sortedSet returns the entries that are set, by index.
+func (re *relocEdit) sortedSet() run[RelocationEntry] {
+	return re.set.sorted(func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, set []RelocationEntry) func(int64, []byte) error {
+func (s *saver) rewriteRelocs(rs RelocSection, set run[RelocationEntry]) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
 	moved := s.numbers.moved || s.dropsRefs(rs)
@@ -136,8 +138,9 @@ func (s *saver) rewriteRelocs(rs RelocSection, set []RelocationEntry) func(int64
 				}
 			}
 		}
-		from, _ := slices.BinarySearchFunc(set, first, func(x RelocationEntry, first int) int { return cmp.Compare(x.Index, first) })
-		for _, x := range set[from:] {
+		from := sort.Search(set.len, func(i int) bool { return set.at(i).Index >= first })
+		for i := from; i < set.len; i++ {
+			x := set.at(i)
 			if x.Index >= first+count {
 				break
 			}

@@ -2,8 +2,54 @@ package elfreloc
 
 import (
 	"debug/elf"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 )
+
+// stringTable reads a whole string table.
+func (o *Object) stringTable(sec int) (string, error) {
+	if sec == o.shstrndx && o.names != "" {
+		return o.names, nil
+	}
+	if o.symbols != nil && o.symtab != 0 && sec == int(o.Sections[o.symtab].Link) {
+		return o.symbols.strings, nil
+	}
+	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
+		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
+	}
+	const small = 64 << 10 // bytes, of which two copies do not matter
+	if o.Sections[sec].Size <= small {
+		b, err := o.Data(sec)
+		return string(b), err
+	}
+	r := o.Reader(sec)
+	var table strings.Builder
+	table.Grow(int(r.Size()))
+	_, err := io.Copy(&table, r)
+	return table.String(), err
+}
+
+// maxName bounds the length of a name in bytes. In a hostile table without a
+// NUL, looking for the end of each of many names would take for ever.
+const maxName = 1 << 20
+
+// stringAt returns the NUL-terminated string at off of a string table.
+func stringAt(table string, off uint32) (string, error) {
+	if uint64(off) >= uint64(len(table)) {
+		if off == 0 {
+			return "", nil
+		}
+		return "", fmt.Errorf("string offset %#x is beyond the table's end at %#x", off, len(table))
+	}
+	s := table[off:]
+	n := strings.IndexByte(s[:min(len(s), maxName)], 0)
+	if n < 0 {
+		return "", fmt.Errorf("string at offset %#x has no end", off)
+	}
+	return s[:n], nil
+}
 
 // stringTable is a string table that is about to change. Strings are appended;
 // a symbol that gets a shorter name has it written over the old one, so that

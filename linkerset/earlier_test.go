@@ -1,7 +1,9 @@
 package linkerset_test
 
 import (
+	"debug/elf"
 	"fmt"
+	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/objects"
@@ -71,5 +73,30 @@ func TestKeptAlive(t *testing.T) {
 				t.Errorf("dropped %v: section %s is kept alive: %v", drop, o.Sections[i].Name, kept[i])
 			}
 		}
+	}
+}
+
+// Records in sections of other names are found in the objects of each machine.
+func TestRecordsOfOtherNamesAreFound(t *testing.T) {
+	machines := map[string]int{}
+	for _, file := range objects.Committed(t, 1<<20) {
+		if !strings.HasPrefix(string(file.Data), elf.ELFMAG) || !strings.HasPrefix(file.Name, "calls.") && !strings.HasPrefix(file.Name, "forms.") {
+			continue
+		}
+		for _, l := range everyLayout(t) {
+			after, plan := convert(t, file.Data, l, false)
+			if plan == nil || l.Name == "" {
+				continue
+			}
+			o, m := open(t, after)
+			found, err := linkerset.ForeignLayouts(o, m, nil, []string{"sdt_"})
+			if err != nil || len(found) != 1 || found[0] != l {
+				t.Errorf("%s: found %v, %v, want %v", file.Name, found, err, l)
+			}
+			machines[m.Traits().Name]++
+		}
+	}
+	if len(machines) < 9 {
+		t.Errorf("objects of %v", machines)
 	}
 }

@@ -52,7 +52,7 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 			continue
 		}
 		if o.Type == elf.ET_REL {
-			if may, err := relocatedAsRecords(o, i); err != nil {
+			if may, err := relocatedAsRecords(o, m, i); err != nil {
 				return nil, err
 			} else if !may {
 				continue
@@ -92,28 +92,67 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 }
 
 // relocatedAsRecords reports whether an object's section has as many relocations as records
-// of its size have fields. Most sections that hold none need not be read any further.
-func relocatedAsRecords(o *elfreloc.Object, sec int) (bool, error) {
+// of its size have fields, and the first of them is one of records. Most sections that hold
+// none need not be read any further, nor symbols.
+func relocatedAsRecords(o *elfreloc.Object, m arch.Machine, sec int) (bool, error) {
 	rels, err := o.RelocSections()
 	if err != nil {
 		return false, err
 	}
-	relocations := 0
-	for _, rs := range rels {
+	relocations, begin := 0, -1
+	for i, rs := range rels {
 		if rs.Target == sec {
 			relocations += rs.Len
+			if begin < 0 {
+				begin = i
+			}
 		}
 	}
-	return enoughFor(&o.Sections[sec], o.Encoding.Word(), relocations), nil
+	word := o.Encoding.Word()
+	enough := slices.DeleteFunc(Formats(), func(f Format) bool { return !f.enough(&o.Sections[sec], word, relocations) })
+	if begin < 0 || len(enough) == 0 {
+		return false, nil
+	}
+	first, err := o.FirstRelocations(rels[begin], firstRelocations)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(enough, func(f Format) bool { return f.mayBegin(m, word, first) }), nil
 }
 
-// enoughFor reports whether so many relocations are enough for the fields of records that a
+// enough reports whether so many relocations are enough for the fields of records that a
 // section may hold.
-func enoughFor(sec *elfreloc.Section, word, relocations int) bool {
-	return slices.ContainsFunc(Formats(), func(f Format) bool {
-		record := formats[f].record
-		return f.fits(sec, word) && uint64(relocations) >= sec.Size/uint64(sizeOf(record, word))*uint64(len(record))
-	})
+func (f Format) enough(sec *elfreloc.Section, word, relocations int) bool {
+	record := formats[f].record
+	return f.fits(sec, word) && uint64(relocations) >= sec.Size/uint64(sizeOf(record, word))*uint64(len(record))
+}
+
+// firstRelocations is how many are looked at: more than there are at one place.
+const firstRelocations = 8
+
+// mayBegin reports whether a section of records may have relocations that begin with the
+// given ones: whether those at the place of the first one, if a field is there, make it what
+// it is in a record. Others may be behind them.
+func (f Format) mayBegin(m arch.Machine, word int, first []elfreloc.Relocation) bool {
+	if len(first) == 0 || len(first) == firstRelocations && first[firstRelocations-1].Offset == first[0].Offset {
+		return true
+	}
+	t := m.Traits()
+	off := first[0].Offset % uint64(sizeOf(formats[f].record, word))
+	for _, field := range formats[f].record {
+		if off == 0 {
+			return slices.ContainsFunc(first, func(r elfreloc.Relocation) bool {
+				distance := slices.Contains(t.AlsoRelative, r.Type) || slices.ContainsFunc(t.Relative, func(rel arch.RelativeReloc) bool { return rel.Type == r.Type })
+				return r.Offset == first[0].Offset && (r.Type == t.None || field.Distance && distance || !field.Distance && r.Type == t.Word)
+			})
+		}
+		if size := uint64(field.Size(word)); off < size {
+			break
+		} else {
+			off -= size
+		}
+	}
+	return true
 }
 
 // fits reports whether a section has a name, flags and a size of records in a format.

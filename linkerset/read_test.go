@@ -24,7 +24,7 @@ type site struct {
 
 func planned(p *patch.Plan) []site {
 	var out []site
-	for _, s := range p.Sites {
+	for s := range p.Sites.All() {
 		out = append(out, site{kindName(s.Stub.Kind == 0), p.Scan.Object.Sections[s.Relocs.Target].Name, s.Change.Record})
 	}
 	return out
@@ -74,7 +74,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := plan.Sites[i].Stub.ID; probe.ID != want {
+				if want := plan.Sites.At(i).Stub.ID; probe.ID != want {
 					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, probe.ID, want)
 				}
 			}

@@ -159,8 +159,7 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 	if err != nil {
 		return err
 	}
-	for i := range p.Sites {
-		s := &p.Sites[i]
+	for s := range p.Sites.All() {
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}

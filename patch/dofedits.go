@@ -55,8 +55,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		return nil, nil, err
 	}
 	none := m.Traits().None
-	for i := range p.Sites {
-		site := &p.Sites[i]
+	for site := range p.Sites.All() {
 		if site.Reloc.Type != none {
 			continue
 		}
@@ -79,7 +78,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 // that is not for DOF: they call no stub.
 func (p *Plan) editedByDTrace() (map[image.Addr]bool, error) {
 	none := p.Scan.Machine.Traits().None
-	if p.Options.DOF != nil || !slices.ContainsFunc(p.Scan.Calls, func(r Reference) bool { return r.Reloc.Type == none }) {
+	if p.Options.DOF != nil || !p.Scan.Calls.haveType(none) {
 		return nil, nil
 	}
 	edits, _, err := DOFEdits(p.Scan.Object)

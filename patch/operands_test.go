@@ -30,8 +30,7 @@ func TestOperandsOfMarkedNops(t *testing.T) {
 	} {
 		plan := planOf(t, name, defaults())
 		var got []string
-		for i := range plan.Sites {
-			s := &plan.Sites[i]
+		for s := range plan.Sites.All() {
 			got = append(got, s.Operands)
 			if s.Change.Site.Form != arch.Nop || !bytes.Equal(s.Change.New, s.Change.Site.Code) {
 				t.Errorf("%s: %+v", name, s.Change)
@@ -110,8 +109,8 @@ func TestNopsWithoutOperandsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(plan.Sites) != 0 || len(plan.Refused) != 3 {
-		t.Errorf("%d sites, %d refusals", len(plan.Sites), len(plan.Refused))
+	if plan.Sites.Len() != 0 || len(plan.Refused) != 3 {
+		t.Errorf("%d sites, %d refusals", plan.Sites.Len(), len(plan.Refused))
 	}
 	if out, err := plan.Save(); err == nil || out != nil {
 		t.Errorf("got %v, %v", out, err)
@@ -125,7 +124,7 @@ func TestEntriesOfNoSiteArePassedOver(t *testing.T) {
 	want := planOf(t, "nops.amd64-gcc12-O2.o", defaults())
 	clear(relocs[8:24]) // R_X86_64_NONE
 	plan, err := patch.Examine(objects.Open(t, n.data), defaults())
-	if err != nil || len(plan.Refused) != 1 || len(plan.Sites) != len(want.Sites)-1 {
+	if err != nil || len(plan.Refused) != 1 || plan.Sites.Len() != want.Sites.Len()-1 {
 		t.Errorf("got %v, %+v", err, plan)
 	}
 }

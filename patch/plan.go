@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   []Site // sorted by section and offset
+	Sites   Sites
 	Loads   []Load // of the addresses that sites call through registers, sorted so too
 	// Refused is what keeps the plan from being applied: references from data, then those
 	// from code. Of many, the last says how many more there are.
@@ -26,7 +25,6 @@ type Plan struct {
 
 	semaphores *tracers.Semaphores           // nil for none
 	thunks     map[int][]arch.Reloc          // what returns has found, by relocation section
-	code       []byte                        // what keep has kept
 	flow       arch.Flow                     // for calls away from their relocations, once it is needed
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
@@ -54,7 +52,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if len(s.Calls)+len(s.Refused) == 0 && !named {
+	if s.Calls.Len()+len(s.Refused) == 0 && !named {
 		return p, nil
 	}
 	if s.Machine == nil {
@@ -69,8 +67,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
-	p.Sites = make([]Site, 0, len(s.Calls))
-	p.code = make([]byte, 0, len(s.Calls)*usualSite)
+	p.Sites = newSites(&s.Calls)
 	maps, err := s.mappings()
 	if err != nil {
 		return nil, err
@@ -89,9 +86,10 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	p.edited = len(edited) > 0
-	for i := range s.Calls {
-		if ref := &s.Calls[i]; !edited[ref.place()] {
-			if err := p.addCall(ref, text, found); err != nil {
+	var ref Reference // one for all: there may be hundreds of thousands
+	for i := range s.Calls.Len() {
+		if ref = s.Calls.At(i); !edited[ref.place()] {
+			if err := p.addCall(i, &ref, text, found); err != nil {
 				return nil, err
 			}
 		}
@@ -103,10 +101,10 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 // UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
 // machine that is not known: where the stubs are referred to, and no more.
 func UnsupportedPlan(s *Scan) *Plan {
-	p := &Plan{Scan: s}
-	for i := range s.Calls {
-		ref := &s.Calls[i]
-		p.Sites = append(p.Sites, Site{Reference: ref, Change: arch.Change{Site: arch.Site{Offset: ref.Reloc.Offset}}})
+	p := &Plan{Scan: s, Sites: newSites(&s.Calls)}
+	for i := range s.Calls.Len() {
+		offset := s.Calls.At(i).Reloc.Offset
+		p.Sites.add(i, false, &arch.Change{Site: arch.Site{Offset: offset}, Record: offset}, "")
 	}
 	return p
 }
@@ -119,37 +117,10 @@ func (p *Plan) sumUp() {
 	}
 }
 
-// sort brings the sites in order, and refuses those that share bytes with the one before.
-func (p *Plan) sort() {
-	sortStable(p.Sites, func(a, b *Site) int {
-		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
-	})
-	sites := p.Sites[:0]
-	for _, s := range p.Sites {
-		if n := len(sites); n > 0 {
-			last := &sites[n-1]
-			old := &last.Change.Site
-			if last.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < old.Offset+uint64(len(old.Code)) {
-				p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", old.Offset, last.Stub.Name))
-				continue
-			}
-		}
-		sites = append(sites, s)
-	}
-	p.Sites = sites
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b *Refusal) int {
-		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
-	})
-}
-
 // sortStable sorts stably what is mostly in order already: compilers write relocations so.
-// To compare large entries, as these are, takes little but to copy them.
-func sortStable[T any](all []T, compare func(a, b *T) int) {
-	for i := 1; i < len(all); i++ {
-		if compare(&all[i-1], &all[i]) > 0 {
-			slices.SortStableFunc(all, func(a, b T) int { return compare(&a, &b) })
-			return
-		}
+func sortStable[T any](all []T, compare func(a, b T) int) {
+	if !slices.IsSortedFunc(all, compare) {
+		slices.SortStableFunc(all, compare)
 	}
 }
 

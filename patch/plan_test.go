@@ -77,11 +77,11 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 
 func TestPlanIsSortedAndComplete(t *testing.T) {
 	p := planOf(t, "calls.amd64-gcc12-O2.o", defaults())
-	if len(p.Sites) != len(p.Scan.Calls) || len(p.Refused) != 0 || len(p.Errors()) != 0 {
-		t.Fatalf("%d sites, %d calls, refused %v", len(p.Sites), len(p.Scan.Calls), p.Errors())
+	if p.Sites.Len() != p.Scan.Calls.Len() || len(p.Refused) != 0 || len(p.Errors()) != 0 {
+		t.Fatalf("%d sites, %d calls, refused %v", p.Sites.Len(), p.Scan.Calls.Len(), p.Errors())
 	}
-	for i := 1; i < len(p.Sites); i++ {
-		a, b := p.Sites[i-1], p.Sites[i]
+	for i := 1; i < p.Sites.Len(); i++ {
+		a, b := p.Sites.At(i-1), p.Sites.At(i)
 		if a.Relocs.Target > b.Relocs.Target || a.Relocs.Target == b.Relocs.Target && a.Change.Site.Offset >= b.Change.Site.Offset {
 			t.Errorf("site %d comes before site %d", i, i-1)
 		}

@@ -22,10 +22,11 @@ type probeFinder struct {
 	p       *Plan
 	e       *elfreloc.Edit
 	objects *probeobjects.Objects
-	free    map[string]uint32           // the first undefined stub of each probe object
-	known   map[*Stub]uint32            // the global probe objects of stubs
-	slots   map[string]uint32           // global probe objects that records use
-	refs    map[localKey]*linkerset.Ref // answers for local probes
+	free    map[string]uint32   // the first undefined stub of each probe object
+	slots   map[string]uint32   // global probe objects that records use
+	refs    []linkerset.Ref     // what records name; the first is not used
+	global  []uint32            // by stub: where in refs its global probe object is, 0 if unknown or local
+	locals  map[localKey]uint32 // where in refs local ones are
 }
 
 type localKey struct {
@@ -40,7 +41,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		p: p, e: e, objects: objects, slots: map[string]uint32{},
-		free: map[string]uint32{}, known: map[*Stub]uint32{}, refs: map[localKey]*linkerset.Ref{},
+		free: map[string]uint32{}, refs: make([]linkerset.Ref, 1), global: make([]uint32, len(p.Scan.Stubs)), locals: map[localKey]uint32{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.name(s)]; !taken && !s.Defined {
@@ -69,14 +70,18 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
 
-// probe returns what a site's record names.
-func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
-	if sym, ok := f.known[s.Stub]; ok {
-		return linkerset.Ref{Sym: sym}, nil
+// probe returns where in refs there is what the record of a site names, given the site's
+// index, and whether that is a local probe object.
+func (f *probeFinder) probe(site int) (at uint32, local bool, err error) {
+	stub := f.p.Sites.call(&f.p.Sites.all[site]).stub
+	if at := f.global[stub]; at > 0 {
+		return at, false, nil
 	}
-	name := f.name(s.Stub)
+	name := f.name(f.p.Scan.Stubs[stub])
 	if f.objects.HasLocal(name) {
-		return f.local(s, name)
+		s := f.p.Sites.At(site)
+		at, err = f.local(&s, name)
+		return at, true, err
 	}
 	sym, ok := f.slots[name]
 	if !ok {
@@ -86,8 +91,15 @@ func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	f.known[s.Stub] = sym
-	return linkerset.Ref{Sym: sym}, nil
+	at = f.add(linkerset.Ref{Sym: sym})
+	f.global[stub] = at
+	return at, false, nil
+}
+
+// add adds a Ref to refs, and returns where.
+func (f *probeFinder) add(ref linkerset.Ref) uint32 {
+	f.refs = append(f.refs, ref)
+	return uint32(len(f.refs) - 1)
 }
 
 // takeSlot makes the symbol of a probe object, in the slot of its first stub
@@ -104,24 +116,24 @@ func (f *probeFinder) takeSlot(name string) uint32 {
 
 // local chooses among the local probe objects of one name: that of the site's
 // own function, else the first of the same source file.
-func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
+func (f *probeFinder) local(s *Site, name string) (uint32, error) {
 	functions, err := f.p.Scan.Functions()
 	if err != nil {
-		return linkerset.Ref{}, err
+		return 0, err
 	}
 	function, _ := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset)
 	key := localKey{name, function.Symbol}
-	if ref := f.refs[key]; ref != nil {
-		return *ref, nil
+	if at, ok := f.locals[key]; ok {
+		return at, nil
 	}
 	symbol, global, ok := f.objects.Local(name, function)
 	if !ok {
-		return linkerset.Ref{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
+		return 0, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
 			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
 	}
 	syms, err := f.p.Scan.Object.Symbols()
 	if err != nil {
-		return linkerset.Ref{}, err
+		return 0, err
 	}
 	object := syms.At(symbol)
 	ref := linkerset.Ref{Sym: uint32(symbol)}
@@ -130,8 +142,9 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
 	} else {
 		ref = linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
 	}
-	f.refs[key] = &ref
-	return ref, nil
+	at := f.add(ref)
+	f.locals[key] = at
+	return at, nil
 }
 
 // hide makes a probe object hidden where records hold distances, which cannot

@@ -36,20 +36,6 @@ type Stub struct {
 	Defined bool   // in this object, which keeps it
 }
 
-// Reference is a relocation against a stub in a section that is loaded. The place is
-// Reloc.Offset of section Relocs.Target.
-type Reference struct {
-	Relocs *elfreloc.RelocSection
-	Index  int                   // of the relocation in Relocs
-	Reloc  elfreloc.Relocation   // the relocation itself
-	Paired []elfreloc.Relocation // the relocations behind it, at the same offset
-	Stub   *Stub
-}
-
-func (r *Reference) place() image.Addr {
-	return image.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
-}
-
 // Refusal is a reference that cannot be converted.
 type Refusal struct {
 	Reference
@@ -62,9 +48,9 @@ type Scan struct {
 	Machine arch.Machine // nil for one that is not known
 	Names   Names        // of stubs
 	Stubs   []*Stub      // in the order of their symbols
-	Calls   []Reference  // from code, sorted by section and offset
-	Refused []Refusal    // from other sections that are loaded
-	Guards  []Guard      // in the order of their symbols
+	Calls   Calls
+	Refused []Refusal // from other sections that are loaded
+	Guards  []Guard   // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
@@ -86,7 +72,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
 		return s, err
 	}
-	byIndex, wanted, err := s.index()
+	numbers, wanted, err := s.index()
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +85,13 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Calls = Calls{rels: rels, stubs: s.Stubs}
 	for i := range rels {
-		if err := s.findReferences(&rels[i], byIndex, wanted); err != nil {
+		if err := s.findReferences(uint32(i), numbers, wanted); err != nil {
 			return nil, err
 		}
 	}
-	sortStable(s.Calls, func(a, b *Reference) int {
-		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
-	})
+	s.Calls.sort()
 	return s, nil
 }
 
@@ -142,71 +127,62 @@ func (s *Scan) findStubs(m *matcher) error {
 	return nil
 }
 
-// index finds the stub of a symbol index.
-func (s *Scan) index() (byIndex map[uint32]*Stub, wanted []bool, err error) {
+// index finds the number of a stub, in Stubs, by its symbol.
+func (s *Scan) index() (numbers map[uint32]uint32, wanted []bool, err error) {
 	syms, err := s.Object.Symbols()
 	if err != nil {
 		return nil, nil, err
 	}
-	byIndex, wanted = make(map[uint32]*Stub, len(s.Stubs)), make([]bool, syms.Len())
-	for _, stub := range s.Stubs {
-		byIndex[stub.Symbol], wanted[stub.Symbol] = stub, true
+	numbers, wanted = make(map[uint32]uint32, len(s.Stubs)), make([]bool, syms.Len())
+	for i, stub := range s.Stubs {
+		numbers[stub.Symbol], wanted[stub.Symbol] = uint32(i), true
 	}
-	return byIndex, wanted, nil
+	return numbers, wanted, nil
 }
 
 // fixAddress is what to do about a reference other than a call.
 const fixAddress = "do not take the stub's address"
 
-// usualCalls is how many calls there is room for at first.
-const usualCalls = 32
-
-func (s *Scan) findReferences(rs *elfreloc.RelocSection, byIndex map[uint32]*Stub, wanted []bool) error {
+// findReferences finds those among the relocations of a section, given its index in Calls.
+func (s *Scan) findReferences(rel uint32, numbers map[uint32]uint32, wanted []bool) error {
+	rs := &s.Calls.rels[rel]
 	target := &s.Object.Sections[rs.Target]
 	code, references, data := target.Executable(), uint64(0), error(nil)
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
-		stub := byIndex[r.Sym]
+		var stub *Stub
+		number, ok := numbers[r.Sym]
+		if ok {
+			stub = s.Stubs[number]
+		}
 		if err := s.limits.reference(s.Object, rs, stub); err != nil {
 			return err
 		}
 		if stub == nil {
 			if code { // and at the same place as the last call
-				last := &s.Calls[len(s.Calls)-1]
-				last.Paired = append(last.Paired, r)
+				s.Calls.pair(r)
 			}
 			return nil
 		}
 		if references++; references > target.Size/leastSize+1 {
 			return s.Object.SectionError(rs.Index, fmt.Errorf("more than %d references to stubs in %d bytes", references-1, target.Size))
 		}
-		ref := Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}
 		if !code {
 			if data == nil { // all references from a section share it
 				data = arch.RefuseAddress(s.fixData(target), "a reference from data")
 			}
-			s.Refused = append(s.Refused, Refusal{ref, data})
+			s.Refused = append(s.Refused, Refusal{Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}, data})
 			return nil
 		}
-		if len(s.Calls) == cap(s.Calls) {
+		if s.Calls.full() {
 			left := min(uint64(rs.Len-i), target.Size/leastSize+2-references) // at most this many more
-			s.growCalls(left, references, uint64(i+1))
+			s.Calls.grow(left, references, uint64(i+1))
 		}
-		s.Calls = append(s.Calls, ref)
+		s.Calls.add(rel, number, i, r)
 		return nil
 	})
-}
-
-// growCalls makes room for the calls among the relocations that are left in a section,
-// where so many of those read were calls. A few say nothing about the others.
-func (s *Scan) growCalls(left, calls, read uint64) {
-	expected := uint64(usualCalls)
-	if calls > usualCalls {
-		expected += left * calls / read * 9 / 8
-	}
-	s.Calls = slices.Grow(s.Calls, int(min(left, expected)))
 }
 
 // fixData returns what to do about a reference from a section of data.
@@ -235,8 +211,8 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	}
 	maps := map[int]*[]arch.Mapping{}
 	last := 0 // the section of the last call, and then of the last symbol
-	for i := range s.Calls {
-		if target := s.Calls[i].Relocs.Target; target != last {
+	for ref := range s.Calls.All() {
+		if target := ref.Relocs.Target; target != last {
 			maps[target], last = new([]arch.Mapping), target
 		}
 	}

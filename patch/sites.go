@@ -11,45 +11,42 @@ import (
 	"sdtconvert/patch/internal/tracers"
 )
 
-// Site is a reference with its disabled form.
-type Site struct {
-	*Reference
-	Change arch.Change
-	// Operands say where the arguments of a marked nop are, as notes have them; "" for
-	// all other forms, whose arguments are where a call has them.
-	Operands string
-	// Shared reports that the relocation is that of another site, too: a stub's address was
-	// loaded once for both.
-	Shared bool
+// decoded is a site as Decode or Follow has found it, or what is wrong with it.
+type decoded struct {
+	arch.Site
+	err    error
+	call   int // index of its reference
+	shared bool
 }
 
-// addSite plans one site of a reference: what Decode has found, or an error.
-func (p *Plan) addSite(s Site, site arch.Site, err error, t arch.Text, found tracers.Operands) error {
+// addSite plans one site of a reference.
+func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Operands) error {
+	err := d.err
 	if err != nil && !isRefusal(err) {
 		return err
 	}
-	ref := s.Reference
-	if err == nil && t.Encoding(site.Offset) == arch.Data {
+	if err == nil && t.Encoding(d.Offset) == arch.Data {
 		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
 	}
 	if err == nil {
 		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
 	}
+	var change arch.Change
 	if err == nil {
-		site.Code = p.keep(site.Code) // and let go of the window
-		s.Change, err = p.disable(ref, site, t)
+		change, err = p.disable(ref, d.Site, t)
 		if err != nil && !isRefusal(err) {
 			return err
 		}
 	}
-	if err == nil && site.Form == arch.Nop {
-		s.Operands, err = found.Lookup(ref.place())
+	operands := ""
+	if err == nil && d.Form == arch.Nop {
+		operands, err = found.Lookup(ref.place())
 	}
 	if err != nil {
 		p.refuse(ref, err)
 		return nil
 	}
-	p.Sites = append(p.Sites, s)
+	p.Sites.add(d.call, d.shared, &change, operands)
 	return nil
 }
 
@@ -92,16 +89,6 @@ func refusal(r *arch.Refusal) error {
 
 // isRefusal distinguishes a refusal from an error of the object.
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
-
-// usualSite is a length in bytes that few sites exceed.
-const usualSite = 8
-
-// keep copies bytes to where those of all sites are.
-func (p *Plan) keep(code []byte) []byte {
-	at := len(p.code)
-	p.code = append(p.code, code...)
-	return p.code[at:len(p.code):len(p.code)]
-}
 
 // returns finds the relocations against the return thunk in a section.
 func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {

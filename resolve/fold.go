@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 // language but Go allows a dot there.
 
 // numbered are the words that a number follows: f.isra.0.
-var numbered = map[string]bool{
-	"part": true, "isra": true, "constprop": true, "lto_priv": true, "cold": true, // gcc
-	"llvm": true, "__uniq": true, "__part": true, // clang, which has cold.N too
+var numbered = []string{
+	"part", "isra", "constprop", "lto_priv", "cold", // gcc
+	"llvm", "__uniq", "__part", // clang, which has cold.N too
 }
 
 // fold returns the name that a function has in its source. golang tells that the
@@ -43,7 +44,7 @@ func trimClones(name string, golang bool) string {
 		}
 		word := name[:dot]
 		before := strings.LastIndexByte(word, '.')
-		if before <= 0 || !isNumber(name[dot+1:]) || !numbered[word[before+1:]] {
+		if before <= 0 || !isNumber(name[dot+1:]) || !slices.Contains(numbered, word[before+1:]) {
 			break
 		}
 		name = word[:before]

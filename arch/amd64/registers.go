@@ -277,11 +277,11 @@ func (in *instruction) changes() uint16 {
 	if in.jump >= 0 || in.leaves {
 		return 1 << 1 // rcx, which loop counts
 	}
-	if in.implicit(allRegs) && implicit[in.Op] == nil {
+	if in.implicit(allRegs) && implicit(in.Op) == nil {
 		return allRegs
 	}
 	var set uint16
-	for _, r := range implicit[in.Op] {
+	for _, r := range implicit(in.Op) {
 		set |= 1 << r
 	}
 	for i, a := range in.Args {
@@ -301,15 +301,22 @@ func ends(op x86asm.Op) bool {
 	return false
 }
 
-// implicit are instructions with the registers that they have besides their operands.
-var implicit = map[x86asm.Op][]reg{
-	x86asm.CBW: {0}, x86asm.CWDE: {0}, x86asm.CDQE: {0}, // rax
-	x86asm.CWD: {0, 2}, x86asm.CDQ: {0, 2}, x86asm.CQO: {0, 2}, // rax and rdx
-	x86asm.IMUL: {0, 2}, x86asm.MUL: {0, 2}, x86asm.IDIV: {0, 2}, x86asm.DIV: {0, 2},
-	x86asm.LEAVE:   {4, 5}, // rsp and rbp
-	x86asm.CMPXCHG: {0},
-	x86asm.STOSB:   {0, 1, 7}, x86asm.STOSD: {0, 1, 7}, x86asm.STOSQ: {0, 1, 7}, // rax, rcx and rdi
-	x86asm.MOVSB: {1, 6, 7}, x86asm.MOVSQ: {1, 6, 7}, // rcx, rsi and rdi
+// implicit returns the registers that an instruction has besides its operands, nil if they
+// are not known.
+func implicit(op x86asm.Op) []reg {
+	switch op {
+	case x86asm.CBW, x86asm.CWDE, x86asm.CDQE, x86asm.CMPXCHG:
+		return []reg{0} // rax
+	case x86asm.CWD, x86asm.CDQ, x86asm.CQO, x86asm.IMUL, x86asm.MUL, x86asm.IDIV, x86asm.DIV:
+		return []reg{0, 2} // rax and rdx
+	case x86asm.LEAVE:
+		return []reg{4, 5} // rsp and rbp
+	case x86asm.STOSB, x86asm.STOSD, x86asm.STOSQ:
+		return []reg{0, 1, 7} // rax, rcx and rdi
+	case x86asm.MOVSB, x86asm.MOVSQ:
+		return []reg{1, 6, 7} // rcx, rsi and rdi
+	}
+	return nil
 }
 
 // implicit reports whether an instruction may have one of some registers that is not among
@@ -318,8 +325,8 @@ func (in *instruction) implicit(some uint16) bool {
 	if slices.Contains(explicit, in.Op) || in.Op == x86asm.IMUL && in.Args[1] != nil || in.isVector() {
 		return false
 	}
-	regs, ok := implicit[in.Op]
-	return !ok || slices.ContainsFunc(regs, func(r reg) bool { return some>>r&1 != 0 })
+	regs := implicit(in.Op)
+	return regs == nil || slices.ContainsFunc(regs, func(r reg) bool { return some>>r&1 != 0 })
 }
 
 // isVector reports whether an instruction is one of SSE, without other general registers

@@ -145,7 +145,7 @@ func (o order) readThumb(b []byte) uint32 {
 }
 
 // names are what debug/elf calls otherwise than readelf, or does not know.
-var names = map[uint32]string{
+var names = [...]string{
 	4:  "R_ARM_LDR_PC_G0",
 	10: "R_ARM_THM_CALL",
 	12: "R_ARM_BREL_ADJ",
@@ -156,8 +156,8 @@ var names = map[uint32]string{
 }
 
 func (Machine) RelocName(typ uint32) string {
-	if name := names[typ]; name != "" {
-		return name
+	if typ < uint32(len(names)) && names[typ] != "" {
+		return names[typ]
 	}
 	return elf.R_ARM(typ).String()
 }

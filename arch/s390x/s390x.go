@@ -65,7 +65,7 @@ var traits = arch.Traits{
 func (Machine) Traits() *arch.Traits { return &traits }
 
 // names are what debug/elf calls otherwise than the ABI, or does not know.
-var names = map[uint32]string{
+var names = [...]string{
 	13: "R_390_GOTOFF32",
 	34: "R_390_PLTOFF16",
 	35: "R_390_PLTOFF32",
@@ -78,8 +78,8 @@ var names = map[uint32]string{
 }
 
 func (Machine) RelocName(typ uint32) string {
-	if name := names[typ]; name != "" {
-		return name
+	if typ < uint32(len(names)) && names[typ] != "" {
+		return names[typ]
 	}
 	return elf.R_390(typ).String()
 }

@@ -3,15 +3,18 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
 // saveTime has the process collect garbage rarely for as long as little is in use: a file
 // leaves little behind, and the process soon ends. Once much is in use, garbage is
-// collected as often as memory wants it, since a multiple of much is too much.
+// collected as often as memory wants it, since a multiple of much is too much. Nothing is
+// set before the first collection: that would take longer than to convert a small object.
 func saveTime() {
-	debug.SetGCPercent(garbageFor(0))
-	afterCollection(func() { debug.SetGCPercent(garbageFor(inUse())) })
+	garbage := 100 // as the runtime begins
+	afterCollection(func() {
+		garbage = garbageFor(inUse(garbage))
+		debug.SetGCPercent(garbage)
+	})
 }
 
 // garbageFor is how much garbage there may be before it is collected, in percent of the
@@ -26,11 +29,13 @@ func garbageFor(used uint64) int {
 	return 50
 }
 
-// inUse is how many bytes of the heap the last collection has left.
-func inUse() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// inUse is about how many bytes of the heap the last collection has left, with so much
+// garbage until the next one, in percent. Package runtime/metrics knows it to the byte, but
+// takes a twentieth of what a small object takes to get ready.
+func inUse(garbage int) uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.NextGC * 100 / uint64(100+garbage)
 }
 
 // afterCollection calls f after each collection of garbage.

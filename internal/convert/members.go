@@ -87,7 +87,9 @@ func (m *member) weight() int64 {
 	const base, old = 4 << 10, 2
 	n := base + m.src.Memory()
 	for i := range m.output.Extents {
-		n += (1 + old) * int64(len(m.output.Extents[i].Data))
+		if x := &m.output.Extents[i]; x.Data != nil || x.From != nil {
+			n += (1 + old) * x.Len
+		}
 	}
 	return n
 }

@@ -150,7 +150,7 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 // tell writes the lines about an object that changes.
 func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if c.DryRun {
-		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(len(plan.Sites), "site"))
+		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(plan.Sites.Len(), "site"))
 	}
 	if !c.Verbose {
 		return nil
@@ -179,8 +179,7 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		return err
 	}
 	o := p.Scan.Object
-	for i := range p.Sites {
-		s := &p.Sites[i]
+	for s := range p.Sites.All() {
 		site := &s.Change.Site
 		place := functions.Place(s.Relocs.Target, site.Offset)
 		if place == "" {

@@ -187,8 +187,8 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 // scan is nil if there was none, or from an earlier one.
 func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
 	if scan != nil {
-		for i := range scan.Calls {
-			p.records[scan.Calls[i].Stub.Kind] = true
+		for ref := range scan.Calls.All() {
+			p.records[ref.Stub.Kind] = true
 		}
 	}
 	for i := range obj.Sections {

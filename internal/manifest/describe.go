@@ -63,9 +63,9 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 
 // plan lists the sites of a plan.
 func (m *Object) plan(plan *patch.Plan, omitted map[*patch.Stub]string) {
-	for i := range plan.Sites {
-		site := planned(plan, &plan.Sites[i])
-		site.OmittedArgs = omitted[plan.Sites[i].Stub]
+	for s := range plan.Sites.All() {
+		site := planned(plan, &s)
+		site.OmittedArgs = omitted[s.Stub]
 		m.Sites = append(m.Sites, site)
 	}
 	for i := range plan.Refused {

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/image"
@@ -118,7 +119,7 @@ func isThunk(im image.Image, at image.Addr) bool {
 func isHelper(im image.Image, at image.Addr) bool {
 	m := im.Machine()
 	mark := m.Traits().HelperMark.Code
-	for _, s := range helpers {
+	for _, s := range helpers() {
 		code := m.Stub(s)
 		length := 0
 		for _, insn := range code {
@@ -137,7 +138,7 @@ func isHelper(im image.Image, at image.Addr) bool {
 }
 
 // helpers are those that conversions make.
-var helpers = func() (all []arch.Stub) {
+var helpers = sync.OnceValue(func() (all []arch.Stub) {
 	for _, semaphore := range []string{"", "semaphore"} {
 		for _, thunk := range []string{"", "thunk"} {
 			for _, pad := range []bool{false, true} {
@@ -146,7 +147,7 @@ var helpers = func() (all []arch.Stub) {
 		}
 	}
 	return all
-}()
+})
 
 // setsResult reports whether code is that of a helper, but for what a linker has filled in.
 func setsResult(helper []arch.Insn, code []byte) bool {

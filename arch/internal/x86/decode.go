@@ -36,7 +36,9 @@ func (m *Mode) DecodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 }
 
 // DecodeNop recognises a marked NOP: what Disable makes of a direct call, armable or not.
-func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) { return m.mark.Decode(t, r) }
+func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+	return m.disabled().mark.Decode(t, r)
+}
 
 // checkAddend compares a relocation's addend, which may be in the field at the end of code.
 func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {

@@ -17,9 +17,9 @@ func (m *Mode) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	if env.ReturnThunk && s.Form != arch.Call {
 		return m.disableThunk(s, k, env)
 	}
-	forms := &m.plain[k]
+	forms := &m.disabled().plain[k]
 	if env.Armable {
-		forms = &m.armable[k]
+		forms = &m.disabled().armable[k]
 	}
 	for _, code := range forms[s.Form] {
 		if len(code) != len(s.Code) {

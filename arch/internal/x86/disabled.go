@@ -13,7 +13,7 @@ func (m *Mode) Disabled(t arch.Text, record uint64, k arch.Kind) (arch.Site, boo
 	if b := t.At(record-CondSkip, longLen); record >= CondSkip && b != nil && m.isCondTail(b, k) {
 		return arch.Site{Offset: record - CondSkip, Form: arch.CondTail, Code: b}, true
 	}
-	for _, forms := range []*family{&m.plain[k], &m.armable[k]} {
+	for _, forms := range []*family{&m.disabled().plain[k], &m.disabled().armable[k]} {
 		if site, ok := forms.find(t, record); ok {
 			return site, true
 		}
@@ -68,7 +68,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 func (m *Mode) isCondTail(code []byte, k arch.Kind) bool {
 	code = bytes.Clone(code)
 	code[0] &= 0xf0
-	if bytes.Equal(code, m.plain[k][arch.CondTail][0]) || bytes.Equal(code, m.armable[k][arch.CondTail][0]) {
+	if d := m.disabled(); bytes.Equal(code, d.plain[k][arch.CondTail][0]) || bytes.Equal(code, d.armable[k][arch.CondTail][0]) {
 		return true
 	}
 	want := condThunk[k]

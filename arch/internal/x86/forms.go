@@ -2,9 +2,11 @@ package x86
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/arch/internal/forms"
 )
 
 // longest is the length of the longest site that has a form here.
@@ -31,8 +33,9 @@ var condThunk = [...][]byte{
 // NOP of 5 bytes, which forked children do not survive. FreeBSD's kernel steps over one
 // byte at its own breakpoints, and its fbt provider owns every c3. Is-enabled tests have no
 // notes, so nothing arms them.
-func (m *Mode) makeForms() {
-	probe, test, armable := &m.plain[arch.Probe], &m.plain[arch.Enabled], &m.armable[arch.Probe]
+func (m *Mode) makeForms() *disabledForms {
+	d := &disabledForms{}
+	probe, test, armable := &d.plain[arch.Probe], &d.plain[arch.Enabled], &d.armable[arch.Probe]
 	for n := m.Shortest; n <= longest; n++ {
 		probe.add(arch.Call, m.Nops[n])                               // nop
 		probe.add(arch.Tail, pad(n, OpRet))                           // ret; int3 x (n-1)
@@ -46,13 +49,27 @@ func (m *Mode) makeForms() {
 	probe.add(arch.CondTail, slices.Concat([]byte{0x70, 0x01, 0xc3}, m.Nops[3])) // jcc over; ret; over: nop
 	test.add(arch.CondTail, []byte{0x70, 0x04, 0x31, 0xc0, 0xc3, 0xcc})          // jcc over; xor %eax,%eax; ret; int3; over:
 	armable.add(arch.CondTail, []byte{0x70, 0x02, 0x90, 0xc3, 0x66, 0x90})       // jcc over; nop; ret; over: xchg %ax,%ax
-	m.armable[arch.Enabled] = m.plain[arch.Enabled]
+	d.armable[arch.Enabled] = d.plain[arch.Enabled]
+	nop := m.Nops[branchLen]
+	d.mark = forms.Mark{
+		Nops: [][]byte{nop, armable.length(arch.Call, branchLen)}, Align: 1,
+		Want: "a nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
+	}
+	return d
 }
 
 func (f *family) add(form arch.Form, code []byte) { f[form] = append(f[form], slices.Clip(code)) }
 
+// length returns a form of a length.
+func (f *family) length(form arch.Form, n int) []byte {
+	i := slices.IndexFunc(f[form], func(code []byte) bool { return len(code) == n })
+	return f[form][i]
+}
+
 // armableNop returns the armable form of a direct call.
-func (m *Mode) armableNop() []byte { return m.armable[arch.Probe][arch.Call][branchLen-m.Shortest] }
+func (m *Mode) armableNop() []byte {
+	return m.disabled().armable[arch.Probe].length(arch.Call, branchLen)
+}
 
 // pad fills code up to a length with int3.
 func pad(length int, code ...byte) []byte {

@@ -5,7 +5,7 @@
 package x86
 
 import (
-	"fmt"
+	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
@@ -70,19 +70,20 @@ type Mode struct {
 
 	LandingPad arch.Insn // where indirect branches have to land
 
-	plain, armable [arch.Kinds]family
-	mark           forms.Mark
+	disabled func() *disabledForms
 }
 
-// New completes a mode by its disabled forms.
+// New completes a mode by its disabled forms. They are made when they are needed: most
+// runs of the program convert objects of one machine.
 func New(m Mode) *Mode {
-	m.makeForms()
-	nop := m.Nops[branchLen]
-	m.mark = forms.Mark{
-		Nops: [][]byte{nop, m.armableNop()}, Align: 1,
-		Want: "a nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
-	}
+	m.disabled = sync.OnceValue(m.makeForms)
 	return &m
+}
+
+// disabledForms are the disabled forms of a mode.
+type disabledForms struct {
+	plain, armable [arch.Kinds]family
+	mark           forms.Mark
 }
 
 // address returns a sum of addresses and distances: addresses of 32 bits wrap around.

@@ -5,28 +5,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/arch"
 )
 
 // integers are the type names of C and of systems' headers that are not made of
-// C's own words.
-var integers = map[string]Type{
-	"int8_t": {1, true}, "int16_t": {2, true}, "int32_t": {4, true}, "int64_t": {8, true},
-	"uint8_t": {1, false}, "uint16_t": {2, false}, "uint32_t": {4, false}, "uint64_t": {8, false},
-	"u_int8_t": {1, false}, "u_int16_t": {2, false}, "u_int32_t": {4, false}, "u_int64_t": {8, false},
-	"__s8": {1, true}, "__s16": {2, true}, "__s32": {4, true}, "__s64": {8, true},
-	"__u8": {1, false}, "__u16": {2, false}, "__u32": {4, false}, "__u64": {8, false},
-	"s8": {1, true}, "s16": {2, true}, "s32": {4, true}, "s64": {8, true},
-	"u8": {1, false}, "u16": {2, false}, "u32": {4, false}, "u64": {8, false},
-	"u_char": {1, false}, "u_short": {2, false}, "u_int": {4, false}, "u_long": {long, false},
-	"uchar": {1, false}, "ushort": {2, false}, "uint": {4, false}, "ulong": {long, false},
-	"_Bool": {1, false}, "bool": {1, false}, "boolean_t": {4, false},
-	"size_t": {pointer, false}, "ssize_t": {pointer, true}, "ptrdiff_t": {pointer, true},
-	"intptr_t": {pointer, true}, "uintptr_t": {pointer, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
-	"off_t": {long, true}, "time_t": {long, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
-	"caddr_t": {pointer, false}, "register_t": {pointer, true}, "va_list": {pointer, false},
-}
+// C's own words. They are made when they are asked for: most runs have no use for them.
+var integers = sync.OnceValue(func() map[string]Type {
+	return map[string]Type{
+		"int8_t": {1, true}, "int16_t": {2, true}, "int32_t": {4, true}, "int64_t": {8, true},
+		"uint8_t": {1, false}, "uint16_t": {2, false}, "uint32_t": {4, false}, "uint64_t": {8, false},
+		"u_int8_t": {1, false}, "u_int16_t": {2, false}, "u_int32_t": {4, false}, "u_int64_t": {8, false},
+		"__s8": {1, true}, "__s16": {2, true}, "__s32": {4, true}, "__s64": {8, true},
+		"__u8": {1, false}, "__u16": {2, false}, "__u32": {4, false}, "__u64": {8, false},
+		"s8": {1, true}, "s16": {2, true}, "s32": {4, true}, "s64": {8, true},
+		"u8": {1, false}, "u16": {2, false}, "u32": {4, false}, "u64": {8, false},
+		"u_char": {1, false}, "u_short": {2, false}, "u_int": {4, false}, "u_long": {long, false},
+		"uchar": {1, false}, "ushort": {2, false}, "uint": {4, false}, "ulong": {long, false},
+		"_Bool": {1, false}, "bool": {1, false}, "boolean_t": {4, false},
+		"size_t": {pointer, false}, "ssize_t": {pointer, true}, "ptrdiff_t": {pointer, true},
+		"intptr_t": {pointer, true}, "uintptr_t": {pointer, false}, "intmax_t": {8, true}, "uintmax_t": {8, false},
+		"off_t": {long, true}, "time_t": {long, true}, "pid_t": {4, true}, "uid_t": {4, false}, "gid_t": {4, false},
+		"caddr_t": {pointer, false}, "register_t": {pointer, true}, "va_list": {pointer, false},
+	}
+})
 
 // Sizes that are the machine's to choose.
 const (
@@ -82,7 +85,7 @@ func parseType(text string) (cType, bool) {
 	if fields[0] == "enum" {
 		return cType{Type: Type{Size: 4}}, 2 <= len(fields) && len(fields) <= 3
 	}
-	if t, ok := integers[fields[0]]; ok {
+	if t, ok := integers()[fields[0]]; ok {
 		return cType{Type: t}, len(fields) <= 2
 	}
 	count := map[string]int{}

@@ -270,8 +270,8 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 			n.addProbe(objects.Name(s), s.ID, o.Name)
 		}
 	}
-	for i := range scan.Calls {
-		add(scan.Calls[i].Stub)
+	for ref := range scan.Calls.All() {
+		add(ref.Stub)
 	}
 	for i := range scan.Refused {
 		add(scan.Refused[i].Stub)

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/internal/provider"
 	"sdtconvert/internal/provider/object"
@@ -62,7 +63,9 @@ func (o *Options) undefine(words []string) (flags []string, ok bool) {
 }
 
 // undefWarning is what -Wundef says of a condition.
-var undefWarning = regexp.MustCompile(`(?m)^([^\n]+?): [^\n]*"(\w+)"[^\n]*\[-Wundef\]$`)
+var undefWarning = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^([^\n]+?): [^\n]*"(\w+)"[^\n]*\[-Wundef\]$`)
+})
 
 // checkForeign finds the macros in text and in what the compiler has said that are tested,
 // and that only a compiler for the target knows.
@@ -79,7 +82,7 @@ func (o *Options) checkForeign(path, text, said string) error {
 			}
 		}
 	}
-	for _, m := range undefWarning.FindAllStringSubmatch(said, -1) {
+	for _, m := range undefWarning().FindAllStringSubmatch(said, -1) {
 		place := m[1]
 		if strings.HasPrefix(place, "<") { // the command line, whose macro the file tests
 			place = path
@@ -127,7 +130,7 @@ func (m *messages) Write(p []byte) (int, error) {
 func (m *messages) passOn(w io.Writer) {
 	dropped := false
 	for line := range strings.Lines(m.String()) {
-		dropped = undefWarning.MatchString(line) || dropped && strings.Contains(line, ": note: ")
+		dropped = undefWarning().MatchString(line) || dropped && strings.Contains(line, ": note: ")
 		if !dropped {
 			io.WriteString(w, line)
 		}

@@ -90,9 +90,9 @@ func (s *Set) add(o *elfreloc.Object) error {
 		return err
 	}
 	faults := plan.Errors()
-	for i := range plan.Scan.Calls {
-		if stub := plan.Scan.Calls[i].Stub; s.probe(stub) == nil {
-			faults = append(faults, s.unknown(plan, &plan.Scan.Calls[i]))
+	for ref := range plan.Scan.Calls.All() {
+		if s.probe(ref.Stub) == nil {
+			faults = append(faults, s.unknown(plan, &ref))
 		}
 	}
 	if len(faults) > 0 {
@@ -102,7 +102,7 @@ func (s *Set) add(o *elfreloc.Object) error {
 	if err != nil {
 		return err
 	}
-	if len(found) < len(plan.Sites) {
+	if len(found) < plan.Sites.Len() {
 		s.Untold = append(s.Untold, o.Name)
 	}
 	return s.merge(o.Name, found)

@@ -1,0 +1,72 @@
+package convert
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+// withCalls returns a committed object with so many more calls of its first stub, one behind
+// the other.
+func withCalls(t *testing.T, name string, n int) []byte {
+	t.Helper()
+	data := objects.Read(t, name)
+	o := objects.Open(t, data)
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub := 1
+	for !patch.DefaultNames().IsStub(syms.Name(stub)) {
+		stub++
+	}
+	e, err := o.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := slices.IndexFunc(o.Sections, func(s elfreloc.Section) bool { return s.Name == ".text" })
+	at := e.Append(text, bytes.Repeat([]byte{0xe8, 0, 0, 0, 0}, n))
+	for i := range n {
+		r := elfreloc.Relocation{Offset: at + uint64(5*i) + 1, Sym: uint32(stub), Type: uint32(elf.R_X86_64_PLT32), Addend: -4}
+		if err := e.AddRelocation(text, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return objects.Save(t, e, data)
+}
+
+// A site takes 80 to 150 bytes until the object is written, besides the file itself. All
+// that is allocated counts, garbage too.
+func TestMemoryOfASite(t *testing.T) {
+	const most, sites = 200, 50_000
+	s := newScratch(t)
+	if err := s.Write(withCalls(t, "calls.amd64-clang19-O2.o", sites)); err != nil {
+		t.Fatal(err)
+	}
+	in, err := input.OpenLoaded(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	made := New(Options{Patch: patch.DefaultOptions()}, nil).source(in.Source(), nil)
+	if made.err != nil || made.output == nil {
+		t.Fatalf("got %+v", made)
+	}
+	if err := made.output.Write(io.Discard, in); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / sites; each > most {
+		t.Errorf("%d bytes for each of %d sites, want at most %d", each, sites, most)
+	}
+}

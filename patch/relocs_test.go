@@ -1,0 +1,94 @@
+package patch_test
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/patch"
+)
+
+// The relocations of a section of code may be in two sections. Each site is disabled with
+// its own.
+func TestTwoSectionsOfRelocations(t *testing.T) {
+	data := objects.Read(t, "calls.amd64-clang19-O2.o")
+	o := objects.Open(t, data)
+	rels, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := rels[0]
+	var entries []byte
+	e, err := o.Edit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.EachRelocation(text, func(i int, r elfreloc.Relocation) error {
+		if i%2 == 0 { // every other relocation moves to the new section, and leaves one that does nothing
+			for _, v := range []uint64{r.Offset, uint64(r.Sym)<<32 | uint64(r.Type), uint64(r.Addend)} {
+				entries = binary.LittleEndian.AppendUint64(entries, v)
+			}
+			e.SetRelocations(text, elfreloc.RelocationEntry{Index: i})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	symtab := int(o.Sections[text.Index].Link)
+	added := e.AddSection(elfreloc.NewSection{Name: ".rela.more", Type: elf.SHT_PROGBITS, Entsize: 24, Align: 8, Data: entries, Link: symtab})
+	data = objects.Save(t, e, data)
+	header := data[binary.LittleEndian.Uint64(data[40:])+uint64(64*added):]
+	binary.LittleEndian.PutUint32(header[4:], uint32(elf.SHT_RELA))
+	binary.LittleEndian.PutUint32(header[44:], uint32(text.Target))
+
+	got, want := codeRelocs(t, data), codeRelocs(t, objects.Read(t, "calls.amd64-clang19-O2.o"))
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Error(diff)
+	}
+}
+
+// codeRelocs returns the relocations of code of an object that is converted, but for those that
+// do nothing, in order.
+func codeRelocs(t *testing.T, data []byte) (all []string) {
+	t.Helper()
+	out, err := patch.Convert(objects.Open(t, data), defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := objects.Assemble(out, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := objects.Open(t, result)
+	syms, err := o.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rels, err := o.RelocSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rs := range rels {
+		if !o.Sections[rs.Target].Executable() {
+			continue
+		}
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if elf.R_X86_64(r.Type) != elf.R_X86_64_NONE {
+				all = append(all, fmt.Sprintf("%s+%#x %v %s%+d", o.Sections[rs.Target].Name, r.Offset, elf.R_X86_64(r.Type), syms.Name(int(r.Sym)), r.Addend))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
