@@ -209,9 +209,9 @@ func (c *cases) begin(key, value string) error {
 		return addLine(&c.taken, value)
 	case "form":
 		form, kind, _ := strings.Cut(value, " = ")
-		k := slices.Index(kindNames[:], kind)
-		if k < 0 {
-			return fmt.Errorf("unknown kind %q", kind)
+		k, err := kindNamed(kind)
+		if err != nil {
+			return err
 		}
 		re, err := regexp.Compile("^(" + strings.ReplaceAll(form, " ", "") + ")$")
 		c.forms[k] = append(c.forms[k], re)
@@ -313,25 +313,33 @@ func (s *siteCase) add(c *cases, key, value string) (err error) {
 	return err
 }
 
-func (d *disabledCase) begin(value string) error {
-	for i, word := range strings.Fields(value) {
-		switch {
-		case i == 0 && word == "probe":
-		case i == 0 && word == "enabled":
-			d.kind = arch.Enabled
-		case i > 0 && word == thunk:
+// kindNamed returns the kind of one of kindNames.
+func kindNamed(name string) (arch.Kind, error) {
+	k := slices.Index(kindNames[:], name)
+	if k < 0 {
+		return 0, fmt.Errorf("unknown kind %q", name)
+	}
+	return arch.Kind(k), nil
+}
+
+func (d *disabledCase) begin(value string) (err error) {
+	kind, options, _ := strings.Cut(value, " ")
+	for _, word := range strings.Fields(options) {
+		switch word {
+		case thunk:
 			d.env.ReturnThunk = true
-		case i > 0 && word == "armable":
+		case "armable":
 			d.env.Armable = true
-		case i > 0 && word == "semaphore2":
+		case "semaphore2":
 			d.env.Semaphore = 2
-		case i > 0 && word == "semaphore4":
+		case "semaphore4":
 			d.env.Semaphore = 4
 		default:
 			return errUnknown
 		}
 	}
-	return nil
+	d.kind, err = kindNamed(kind)
+	return err
 }
 
 func (d *disabledCase) add(c *cases, key, value string) (err error) {
@@ -362,23 +370,22 @@ func (d *disabledCase) add(c *cases, key, value string) (err error) {
 	return err
 }
 
-func (s *stubCase) begin(value string) error {
-	for i, word := range strings.Fields(value) {
-		switch {
-		case i == 0 && word == "probe":
-		case i == 0 && word == "enabled":
-			s.stub.Kind = arch.Enabled
-		case i > 0 && word == "landing-pad":
+func (s *stubCase) begin(value string) (err error) {
+	kind, options, _ := strings.Cut(value, " ")
+	for _, word := range strings.Fields(options) {
+		switch word {
+		case "landing-pad":
 			s.stub.LandingPad = true
-		case i > 0 && word == thunk:
+		case thunk:
 			s.stub.Thunk = thunk
-		case i > 0 && word == semaphore:
+		case semaphore:
 			s.stub.Semaphore, s.stub.Self = semaphore, self
 		default:
 			return errUnknown
 		}
 	}
-	return nil
+	s.stub.Kind, err = kindNamed(kind)
+	return err
 }
 
 // addLine reads code, and behind = what is wanted of it.
