@@ -26,7 +26,7 @@
 #else
 #define NOPS_NOP "nop"
 #endif
-#define NOPS_OPERAND "nor"
+#define NOPS_OPERAND "nr" /* gcc would put a number into memory that has a local label */
 #elif defined __loongarch__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nr"
