@@ -79,7 +79,7 @@ struct sdt_argtype {
 
 /*
  * Which forms tracepoints and is-enabled tests have. SDT_NOPS_ is how many arguments a
- * tracepoint may have that is a NOP; with more it is a call. i386 and arm have registers
+ * tracepoint may have that is a NOP; with more it is a call. i386 and Thumb have registers
  * for one more than that wherever a tracepoint may stand. The NOP of Thumb-1 is
  * shorter than a call, so tracepoints are calls there.
  */
@@ -87,10 +87,8 @@ struct sdt_argtype {
     (defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__loongarch__) ||		\
     defined(__powerpc64__) || defined(__riscv) || defined(__s390x__))))
 #if defined(SDT_CALLS) || defined(SDT_DISABLE) || (defined(__thumb__) && !defined(__thumb2__))
-#elif defined(__i386__)
+#elif defined(__i386__) || defined(__arm__)
 #define SDT_NOPS_ 4
-#elif defined(__arm__)
-#define SDT_NOPS_ 6
 #else
 #define SDT_NOPS_ 8
 #endif
@@ -261,25 +259,22 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_WORDS_3_(a, b, c) (SDT_W_(a), SDT_W_(b), SDT_W_(c))
 #define SDT_WORDS_4_(a, b, c, d) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d))
 #endif
-#if SDT_NOPS_ >= 6
+#if SDT_NOPS_ >= 8
 #define SDT_SITE_5_ SDT_NOP_SITE_
 #define SDT_SITE_6_ SDT_NOP_SITE_
-#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
-#define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
-#else
-#define SDT_SITE_5_ SDT_CALL_SITE_
-#define SDT_SITE_6_ SDT_CALL_SITE_
-#define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
-#define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
-#endif
-#if SDT_NOPS_ >= 8
 #define SDT_SITE_7_ SDT_NOP_SITE_
 #define SDT_SITE_8_ SDT_NOP_SITE_
+#define SDT_WORDS_5_(a, b, c, d, e) SDT_WORDS_3_(a, b, c) SDT_LET_(3, d) SDT_LET_(4, e)
+#define SDT_WORDS_6_(a, b, c, d, e, f) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f)
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g)
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) SDT_WORDS_5_(a, b, c, d, e) SDT_LET_(5, f) SDT_LET_(6, g) SDT_LET_(7, h)
 #else
+#define SDT_SITE_5_ SDT_CALL_SITE_
+#define SDT_SITE_6_ SDT_CALL_SITE_
 #define SDT_SITE_7_ SDT_CALL_SITE_
 #define SDT_SITE_8_ SDT_CALL_SITE_
+#define SDT_WORDS_5_(a, b, c, d, e) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e))
+#define SDT_WORDS_6_(a, b, c, d, e, f) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f))
 #define SDT_WORDS_7_(a, b, c, d, e, f, g) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g))
 #define SDT_WORDS_8_(a, b, c, d, e, f, g, h) (SDT_W_(a), SDT_W_(b), SDT_W_(c), SDT_W_(d), SDT_W_(e), SDT_W_(f), SDT_W_(g), SDT_W_(h))
 #endif
@@ -400,7 +395,12 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_STRING_6_ SDT_STRING_5_ " %n10@" SDT_PLACE_(11)
 #define SDT_STRING_7_ SDT_STRING_6_ " %n12@" SDT_PLACE_(13)
 #define SDT_STRING_8_ SDT_STRING_7_ " %n14@" SDT_PLACE_(15)
-#define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), "nr"(v)
+#define SDT_OPERAND_(v) "n"(SDT_NEGATED_(v)), SDT_IN_(v)
+#if defined(__thumb__) /* r0 to r7: gdb reads no others, which have names */
+#define SDT_IN_(v) "nl"(v)
+#else
+#define SDT_IN_(v) "nr"(v)
+#endif
 #define SDT_OPERANDS_0_
 #define SDT_OPERANDS_1_ SDT_OPERAND_(sdt_0_),
 #define SDT_OPERANDS_2_ SDT_OPERANDS_1_ SDT_OPERAND_(sdt_1_),

@@ -58,8 +58,11 @@ func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 	file := filepath.Join(t.TempDir(), "script.gdb")
 	disk.Write(t, file, gdbScript+script)
 	out, err := tools.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
-	if err != nil || strings.Contains(out, "ptrace: ") {
-		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, out))
+	if strings.Contains(out, "ptrace: ") {
+		tools.Unavailable(t, "gdb may not run programs: "+out)
+	}
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, out)
 	}
 	var lines []string
 	for _, m := range reported.FindAllStringSubmatch(out, -1) {

@@ -99,8 +99,11 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	file := filepath.Join(t.TempDir(), "script.gdb")
 	disk.Write(t, file, script.String())
 	out, err := tools.Try(gdb, "-nx", "-batch", "-x", file, exe)
-	if err != nil || strings.Contains(out, "ptrace: ") {
-		tools.Unavailable(t, fmt.Sprintf("gdb cannot run programs: %v\n%s", err, tools.Shortened(out)))
+	if strings.Contains(out, "ptrace: ") {
+		tools.Unavailable(t, "gdb may not run programs: "+tools.Shortened(out))
+	}
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, tools.Shortened(out))
 	}
 	if !strings.Contains(out, "exited normally") {
 		t.Fatalf("gdb: %s", tools.Shortened(out))

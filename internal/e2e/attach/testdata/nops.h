@@ -23,10 +23,11 @@
 #elif defined __arm__
 #ifdef __thumb__
 #define NOPS_NOP "nop.w"
+#define NOPS_OPERAND "nl"
 #else
 #define NOPS_NOP "nop"
-#endif
 #define NOPS_OPERAND "nr" /* gcc would put a number into memory that has a local label */
+#endif
 #elif defined __loongarch__
 #define NOPS_NOP "nop"
 #define NOPS_OPERAND "nr"
