@@ -177,6 +177,7 @@ func (f *linkFlags) validateLinker() error {
 
 // link runs the real linker, and returns its exit status, or does not return.
 func (p *program) link(f *linkFlags, name string, args []string) int {
+	saveTimeFromStart()
 	status, err := ld.Run(p.Process, ld.Options{
 		Convert: f.conversion(0), Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff, InPlace: f.inPlace, NoStubs: f.noStubs,
 		NoUndefinedProbes: f.noUndefined,
