@@ -213,10 +213,20 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e != nil {
 		return t.function(e, section), true
 	}
-	if e := t.unwound().find(section, off); e != nil {
+	if e := t.unwound().find(section, off); e != nil && !t.endsBySymbol(e) {
 		return unnamed(e, section), true
 	}
 	return Function{}, false
+}
+
+// endsBySymbol reports whether a symbol tells where the function of an unwind table's entry
+// ends, and the entry does not: what is after that is another function, or none.
+func (t *Table) endsBySymbol(e *entry) bool {
+	if !e.frame().endsUnknown() {
+		return false
+	}
+	symbol := t.named.at(e.code(), e.start)
+	return symbol != nil && symbol.size > 0
 }
 
 // unsized is Lookup where all that is found is a symbol without a size. Unwind tables tell
