@@ -282,8 +282,8 @@ type records struct {
 	labels uint32   // the first symbol of a site, where records need such; the others follow
 }
 
-// records returns the records of sites, as far as anything will tell of them: without
-// records of probes, notes have the sites alone.
+// records returns the records of sites. With Options.NoRecords, they name no probes: only notes
+// need them then, and of them only their sites.
 func (a *applier) records(kind arch.Kind, sites some) (*records, error) {
 	r := &records{sites: &a.p.Sites, of: sites, finder: a.probes}
 	noRecords := a.p.Options.NoRecords

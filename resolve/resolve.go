@@ -213,27 +213,31 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 	if e != nil {
 		return t.function(e, section), true
 	}
-	if e := t.unwound().find(section, off); e != nil && !t.endsBySymbol(e) {
+	if e := t.findUnwound(section, off); e != nil {
 		return unnamed(e, section), true
 	}
 	return Function{}, false
 }
 
-// endsBySymbol reports whether a symbol tells where the function of an unwind table's entry
-// ends, and the entry does not: what is after that is another function, or none.
-func (t *Table) endsBySymbol(e *entry) bool {
-	if !e.frame().endsUnknown() {
-		return false
+// findUnwound returns the unwind table's entry for an address that no symbol with a size
+// holds, nil for none. If the entry does not say where its function ends, and a symbol at its
+// start does, the function has ended before the address.
+func (t *Table) findUnwound(section int, off uint64) *entry {
+	e := t.unwound().find(section, off)
+	if e == nil || !e.frame().endsUnknown() {
+		return e
 	}
-	symbol := t.named.at(e.code(), e.start)
-	return symbol != nil && symbol.size > 0
+	if symbol := t.named.at(e.code(), e.start); symbol != nil && symbol.size > 0 {
+		return nil
+	}
+	return e
 }
 
 // unsized is Lookup where all that is found is a symbol without a size. Unwind tables tell
 // whether its function reaches as far as the address.
 func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 	f, unwound := t.function(e, section), t.unwound()
-	u := unwound.find(section, off)
+	u := t.findUnwound(section, off)
 	if u == nil || u.start < e.start && (!e.typeless() || u.frame().endsUnknown()) { // whose functions have other entries
 		f.Unsized = true
 		if unwound.at(e.code(), e.start) != nil || unwound.len() > 0 && unwound.after(e.code(), e.start) <= off {

@@ -73,7 +73,7 @@ func (o order) traits() arch.Traits {
 			// Those of 8 bytes are in two registers.
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
 			Stack:     &arch.Stack{Operand: "[sp, #%d]", Aligned: true},
-			Rename:    named, // clang writes r11 and r12; perf and libbpf read fp and ip alone
+			Rename:    named, // clang writes r11 and r12; Linux's uprobes know fp and ip alone
 		},
 		CharUnsigned: true,
 		Breakpoints: [][]byte{
