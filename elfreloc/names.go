@@ -83,6 +83,35 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 	return false, nil
 }
 
+// containsAny searches once for what all needles begin with: those of stubs have that in
+// common, and few names have it.
 func containsAny(b []byte, needles [][]byte) bool {
-	return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
+	begin := commonPrefix(needles)
+	if len(begin) < 4 {
+		return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
+	}
+	for at := bytes.Index(b, begin); at >= 0; at = bytes.Index(b, begin) {
+		b = b[at:]
+		if slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.HasPrefix(b, needle) }) {
+			return true
+		}
+		b = b[1:]
+	}
+	return false
+}
+
+// commonPrefix returns what all strings begin with.
+func commonPrefix(strings [][]byte) []byte {
+	if len(strings) == 0 {
+		return nil
+	}
+	common := strings[0]
+	for _, s := range strings[1:] {
+		n := 0
+		for n < min(len(s), len(common)) && s[n] == common[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return common
 }

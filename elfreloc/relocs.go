@@ -144,7 +144,7 @@ func (o *Object) FirstRelocations(rs RelocSection, n int) ([]Relocation, error) 
 	if err != nil {
 		return nil, err
 	}
-	var first []Relocation
+	first := make([]Relocation, 0, n)
 	for ; len(b) >= size; b = b[size:] {
 		first = append(first, o.Encoding.getReloc(b, rs.Rela))
 	}

@@ -31,7 +31,7 @@ func (e *Edit) Save() (*Output, error) {
 	if len(e.o.Sections) == 0 {
 		return nil, e.o.errorf("a relocatable object without sections")
 	}
-	s := &saver{e: e, o: e.o, numbers: e.number(), content: make([][]Extent, len(e.o.Sections)), strings: map[int]*stringTable{}}
+	s := &saver{e: e, o: e.o, numbers: e.number(), content: make([][]Extent, len(e.o.Sections), len(e.o.Sections)+len(e.sections)+1), strings: map[int]*stringTable{}}
 	if s.numbers.moved {
 		if err := e.checkUsers(); err != nil {
 			return nil, err

@@ -127,8 +127,9 @@ func (l Layout) IsRecordSection(sec *elfreloc.Section) (arch.Kind, bool) {
 
 // All lists the layouts that derive from a name, the wanted one first.
 func (l Layout) All() []Layout {
-	all := []Layout{l}
-	for _, f := range Formats() {
+	formats := Formats()
+	all := append(make([]Layout, 0, 2*len(formats)), l) // with room for those of Candidates
+	for _, f := range formats {
 		if f != l.Format {
 			all = append(all, Layout{f, l.Name})
 		}

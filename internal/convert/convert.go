@@ -48,15 +48,19 @@ type Options struct {
 type Converter struct {
 	Options
 	writer     *replace.Writer
-	memberJobs int   // members of an archive that are worked on at once
-	keep       int64 // see keptMembers
+	needles    [][]byte // of Patch.Names
+	memberJobs int      // members of an archive that are worked on at once
+	keep       int64    // see keptMembers
 	hint       preloadHint
 	reserved   sync.Once
 }
 
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
-	c := &Converter{Options: o, writer: w, memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers}
+	c := &Converter{
+		Options: o, writer: w, needles: o.Patch.Names.Needles(),
+		memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers,
+	}
 	if o.Files >= manyFiles {
 		c.reserve()
 	}

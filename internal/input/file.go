@@ -62,6 +62,9 @@ const arenaSize = 96 << 10
 // none.
 const maxSpans = 128
 
+// usualSpans is how many parts of most files are read.
+const usualSpans = 4
+
 // arenas are those that are no longer used.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
@@ -77,7 +80,7 @@ func open(path string, most int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{rawFile: raw, Path: path, Info: info}
+	f := &File{rawFile: raw, Path: path, Info: info, held: make([]span, 0, usualSpans)}
 	n := info.Size()
 	if n > most {
 		n = headSize

@@ -123,10 +123,11 @@ func checkType(o *elfreloc.Object) error {
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
 }
 
-// MentionsStub reports whether some name in an object is that of a stub. An object
-// without one need not be looked at any further; the source of another is loaded.
-func (o *Object) MentionsStub(names patch.Names) (bool, error) {
-	found, err := o.NamesContain(names.Needles())
+// MentionsStub reports whether some name in an object is that of a stub, of which needles
+// are patch.Names.Needles. An object without one need not be looked at any further; the
+// source of another is loaded.
+func (o *Object) MentionsStub(needles [][]byte) (bool, error) {
+	found, err := o.NamesContain(needles)
 	if err != nil || !found {
 		return false, err
 	}

@@ -48,7 +48,7 @@ func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error
 // wouldBe finds what a conversion would do, were there no earlier records. The plan is
 // nil where no stub is mentioned.
 func wouldBe(o *input.Object, opts patch.Options) (*patch.Scan, *patch.Plan, error) {
-	mentioned, err := o.MentionsStub(opts.Names)
+	mentioned, err := o.MentionsStub(opts.Names.Needles())
 	if err != nil {
 		return nil, nil, err
 	}
