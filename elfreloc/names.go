@@ -29,7 +29,7 @@ func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 	if table == "" {
 		return o.Contains(sec, needles)
 	}
-	return slices.ContainsFunc(needles, func(n []byte) bool { return strings.Contains(table, string(n)) }), nil
+	return containsAny(table, needles, strings.Index), nil
 }
 
 // CheckOverlap refuses an object whose sections overlap in the file, as no
@@ -47,7 +47,7 @@ func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
 	}
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(s.Offset), int64(s.Size)); b != nil {
-			return containsAny(b, needles), nil
+			return containsAny(b, needles, bytes.Index), nil
 		}
 	}
 	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), needles)
@@ -71,7 +71,7 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 		if got, err := r.ReadAt(b, off); got < len(b) {
 			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
 		}
-		if containsAny(b, needles) {
+		if containsAny(b, needles, bytes.Index) {
 			return true, nil
 		}
 		if int64(len(b)) == n {
@@ -83,35 +83,40 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 	return false, nil
 }
 
-// containsAny searches once for what all needles begin with: those of stubs have that in
-// common, and few names have it.
-func containsAny(b []byte, needles [][]byte) bool {
-	begin := commonPrefix(needles)
-	if len(begin) < 4 {
-		return slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.Contains(b, needle) })
-	}
-	for at := bytes.Index(b, begin); at >= 0; at = bytes.Index(b, begin) {
-		b = b[at:]
-		if slices.ContainsFunc(needles, func(needle []byte) bool { return bytes.HasPrefix(b, needle) }) {
-			return true
+// containsAny reports whether any of the needles occurs in a text. It searches once for what
+// needles that follow each other begin with: those of stubs have that in common, and few
+// names have it.
+func containsAny[T string | []byte](text T, needles [][]byte, index func(text, begin T) int) bool {
+	for len(needles) > 0 {
+		begin, n := alike(needles)
+		rest := text
+		for at := index(rest, T(begin)); at >= 0; at = index(rest, T(begin)) {
+			rest = rest[at:]
+			if slices.ContainsFunc(needles[:n], func(needle []byte) bool {
+				return len(needle) <= len(rest) && string(rest[:len(needle)]) == string(needle)
+			}) {
+				return true
+			}
+			rest = rest[1:]
 		}
-		b = b[1:]
+		needles = needles[n:]
 	}
 	return false
 }
 
-// commonPrefix returns what all strings begin with.
-func commonPrefix(strings [][]byte) []byte {
-	if len(strings) == 0 {
-		return nil
-	}
-	common := strings[0]
-	for _, s := range strings[1:] {
-		n := 0
-		for n < min(len(s), len(common)) && s[n] == common[n] {
-			n++
+// alike returns how many of the first needles begin alike, and with what.
+func alike(needles [][]byte) (begin []byte, n int) {
+	const least = 4 // bytes; fewer are found too often
+	begin = needles[0]
+	for n = 1; n < len(needles); n++ {
+		next, common := needles[n], 0
+		for common < min(len(begin), len(next)) && begin[common] == next[common] {
+			common++
 		}
-		common = common[:n]
+		if common < least {
+			break
+		}
+		begin = begin[:common]
 	}
-	return common
+	return begin, n
 }
