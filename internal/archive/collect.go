@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,22 +11,22 @@ import (
 )
 
 // Collection is a regular archive that is made of a thin one and the files that are
-// its members.
+// its members. It is laid out as an Edit is.
 type Collection struct {
 	edit    *Edit // of the thin archive, for its index
 	members []collected
 	names   strings.Builder // of members, in the table of long names
+	layout  layout          // of the members; its size is theirs
 }
 
-type collected struct {
-	old    int64 // offset of the header in the thin archive
-	new    int64 // and in the collection, from the first member on
-	header []byte
-	output *elfreloc.Output
-}
+// collected is a member: the offsets of its header in the thin archive, and behind the
+// tables of the collection.
+type collected struct{ old, new int64 }
 
 // Collect starts to make a regular archive of a thin one.
-func (a *Archive) Collect() *Collection { return &Collection{edit: a.Edit()} }
+func (a *Archive) Collect() *Collection {
+	return &Collection{edit: a.Edit(), layout: layout{a: a}}
+}
 
 // Add adds a member, in the order of the thin archive, under the name that it is to
 // have. The extents of its output name bytes of no input but their own (From). What
@@ -48,28 +49,55 @@ func (c *Collection) Add(m *Member, name string, change Change) error {
 		return a.errorf(m.Header, "there is no room for its name")
 	}
 	copy(header[:nameEnd], fmt.Sprintf("%-*s", nameEnd, field))
-	new := collected{old: m.Header, header: header, output: change.Output}
-	if n := len(c.members); n > 0 {
-		new.new = c.members[n-1].end()
+	c.members = append(c.members, collected{old: m.Header, new: c.layout.size})
+	c.layout.data(header)
+	for _, x := range change.Output.Extents {
+		c.layout.emit(x)
 	}
-	c.members = append(c.members, new)
+	c.layout.even()
 	if !slices.Equal(change.Before, change.After) {
-		c.edit.Replace(m, change)
+		c.edit.note(m, change)
 	}
 	return nil
 }
 
-// end returns where the next header stands.
-func (m *collected) end() int64 {
-	end := m.new + headerSize + m.output.Size
-	return end + end&1
+// Gap is how long Begin's extents are if the index keeps its length, and each member the
+// name of its file.
+func (c *Collection) Gap() int64 {
+	a := c.edit.a
+	names := int64(0)
+	for m, err := range a.Members() {
+		if err != nil {
+			break // whoever reads the members meets it
+		}
+		if n := int64(len(filepath.Base(m.Name)) + len("/")); n > nameEnd {
+			names += n + int64(len("\n"))
+		}
+	}
+	index := int64(0)
+	if a.index != nil {
+		index = a.index.end - a.index.start
+	}
+	return c.tables(index, names)
 }
 
-// Save lays the archive out.
-func (c *Collection) Save() (*elfreloc.Output, error) {
-	w := &layout{e: c.edit}
+// tables returns how long the tables are: an index and names of so many bytes.
+func (c *Collection) tables(index, names int64) int64 {
+	n := int64(len(magic))
+	if c.edit.a.index != nil {
+		n += headerSize + index + index&1
+	}
+	if names > 0 {
+		n += headerSize + names + names&1
+	}
+	return n
+}
+
+// Begin lays out what the archive begins with: its tables. The members have been added.
+func (c *Collection) Begin() ([]elfreloc.Extent, error) {
+	w := &layout{a: c.edit.a}
 	w.data([]byte(magic))
-	if a := c.edit.a; a.index != nil {
+	if c.edit.a.index != nil {
 		if err := c.writeIndex(w); err != nil {
 			return nil, err
 		}
@@ -79,16 +107,18 @@ func (c *Collection) Save() (*elfreloc.Output, error) {
 		w.data([]byte(c.names.String()))
 		w.even()
 	}
-	for i := range c.members {
-		m := &c.members[i]
-		w.data(m.header)
-		for _, x := range m.output.Extents {
-			w.emit(x)
-		}
-		w.even()
-	}
-	return &w.out, nil
+	return w.extents, nil
 }
+
+// Take returns what follows what was returned before, up to the last member that was added.
+func (c *Collection) Take() []elfreloc.Extent {
+	extents := c.layout.extents
+	c.layout.extents = nil
+	return extents
+}
+
+// End returns what follows the last member: nothing.
+func (c *Collection) End() []elfreloc.Extent { return c.Take() }
 
 // namesHeader returns the header of the table of long names: only its size is filled in.
 func (c *Collection) namesHeader() string {
@@ -119,11 +149,7 @@ func (c *Collection) writeIndex(w *layout) error {
 
 // place returns where the headers are, behind an index of so many bytes.
 func (c *Collection) place(entries []entry, size int64) error {
-	first := int64(len(magic)) + headerSize + size
-	first += first & 1
-	if n := int64(c.names.Len()); n > 0 {
-		first += headerSize + n + n&1
-	}
+	first := c.tables(size, int64(c.names.Len()))
 	for i := range entries {
 		x := &entries[i]
 		k, found := slices.BinarySearchFunc(c.members, x.header, func(m collected, at uint64) int { return cmp.Compare(uint64(m.old), at) })

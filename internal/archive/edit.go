@@ -9,11 +9,14 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Edit collects the members of an archive that change. The archive does not change
-// before someone writes what Save lays out.
+// Edit collects the members of an archive that change, and lays the new archive out. The
+// archive does not change before someone writes what is laid out: all at once (Save), or
+// while changes are still to come (Take), but for what the archive begins with, which all
+// changes have a say in (Begin).
 type Edit struct {
 	a       *Archive
 	changes []change // in the order of the file
+	layout  layout   // of what is behind the index
 }
 
 // Change is what becomes of a member.
@@ -31,58 +34,101 @@ type Change struct {
 	Anew bool
 }
 
+// change is what is kept of a Change.
 type change struct {
 	*Member
-	Change
+	size          int64 // of the new contents, bytes
+	before, after []string
+	anew          bool
 }
 
 // Edit starts to collect changes.
-func (a *Archive) Edit() *Edit { return &Edit{a: a} }
+func (a *Archive) Edit() *Edit {
+	e := &Edit{a: a}
+	e.layout = layout{a: a, at: e.Gap(), size: e.Gap()}
+	return e
+}
 
 // Replace gives a member new contents. Members are replaced in the order of the
 // file, each once.
-func (e *Edit) Replace(m *Member, c Change) {
+func (e *Edit) Replace(m *Member, c Change) error {
+	if e.a.coff {
+		return fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
+	}
+	e.note(m, c)
+	return e.layout.member(m, c.Output)
+}
+
+// note takes in a change of which only the index is to know.
+func (e *Edit) note(m *Member, c Change) {
 	if n := len(e.changes); n > 0 && e.changes[n-1].Header >= m.Header {
 		panic("archive: members are replaced out of order")
 	}
-	e.changes = append(e.changes, change{m, c})
+	e.changes = append(e.changes, change{m, c.Output.Size, c.Before, c.After, c.Anew})
 }
 
 // Changed reports whether any member was replaced.
 func (e *Edit) Changed() bool { return len(e.changes) > 0 }
 
+// Gap is how long Begin's extents are if the index keeps its length.
+func (e *Edit) Gap() int64 {
+	if e.a.index == nil {
+		return 0
+	}
+	return min(e.a.index.end+e.a.index.end&1, e.a.size)
+}
+
+// Begin lays out what the archive begins with: the index, and what is before it. The
+// members have been replaced.
+func (e *Edit) Begin() ([]elfreloc.Extent, error) {
+	if e.a.index == nil {
+		return nil, nil
+	}
+	w := &layout{a: e.a}
+	err := w.writeIndex(e)
+	return w.extents, err
+}
+
+// Take returns what follows what was returned before, up to the last member that was
+// replaced.
+func (e *Edit) Take() []elfreloc.Extent {
+	extents := e.layout.extents
+	e.layout.extents = nil
+	return extents
+}
+
+// End returns what follows, up to the end of the archive.
+func (e *Edit) End() []elfreloc.Extent {
+	e.layout.copy(e.a.size)
+	return e.Take()
+}
+
 // Save lays the new archive out. Members keep their order, and all that headers
 // say of them but for the size.
 func (e *Edit) Save() (*elfreloc.Output, error) {
-	if e.a.coff {
-		return nil, fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
+	begin, err := e.Begin()
+	if err != nil {
+		return nil, err
 	}
-	w := &layout{e: e}
-	if e.a.index != nil {
-		if err := w.writeIndex(); err != nil {
-			return nil, err
-		}
+	out := &elfreloc.Output{Extents: append(begin, e.End()...)}
+	for _, x := range out.Extents {
+		out.Size += x.Len
 	}
-	for i := range e.changes {
-		if err := w.member(&e.changes[i]); err != nil {
-			return nil, err
-		}
-	}
-	w.copy(e.a.size)
-	return &w.out, nil
+	return out, nil
 }
 
-// layout is a new archive while it is laid out.
+// layout is a part of a new archive while it is laid out.
 type layout struct {
-	e   *Edit
-	out elfreloc.Output
-	at  int64 // offset in the old archive of what is to be copied next
+	a       *Archive
+	extents []elfreloc.Extent
+	size    int64 // of these and of what is before them, if the index keeps its length
+	at      int64 // offset in the old archive of what is to be copied next
 }
 
 func (w *layout) emit(x elfreloc.Extent) {
 	if x.Len > 0 {
-		w.out.Extents = append(w.out.Extents, x)
-		w.out.Size += x.Len
+		w.extents = append(w.extents, x)
+		w.size += x.Len
 	}
 }
 
@@ -90,7 +136,7 @@ func (w *layout) data(b []byte) { w.emit(elfreloc.Extent{Data: b, Len: int64(len
 
 // even pads a member to where the next header may stand.
 func (w *layout) even() {
-	if w.out.Size&1 != 0 {
+	if w.size&1 != 0 {
 		w.data([]byte{'\n'})
 	}
 }
@@ -105,12 +151,12 @@ func (w *layout) copy(to int64) {
 // contents: a name of BSD.
 func (w *layout) header(off, contents, size int64) error {
 	w.copy(off)
-	b, err := w.e.a.read(off, contents-off)
+	b, err := w.a.read(off, contents-off)
 	if err != nil {
 		return err
 	}
 	size += contents - off - headerSize
-	if err := w.e.a.setSize(b, off, size); err != nil {
+	if err := w.a.setSize(b, off, size); err != nil {
 		return err
 	}
 	w.data(b)
@@ -128,17 +174,17 @@ func (a *Archive) setSize(header []byte, off, size int64) error {
 }
 
 // member lays out a member that changes.
-func (w *layout) member(c *change) error {
-	if err := w.header(c.Header, c.Start, c.Output.Size); err != nil {
+func (w *layout) member(m *Member, out *elfreloc.Output) error {
+	if err := w.header(m.Header, m.Start, out.Size); err != nil {
 		return err
 	}
-	w.at = c.Next
-	if w.e.a.Thin {
+	w.at = m.Next
+	if w.a.Thin {
 		return nil
 	}
-	for _, x := range c.Output.Extents {
+	for _, x := range out.Extents {
 		if x.Data == nil && x.From == nil {
-			x.Src += c.Start
+			x.Src += m.Start
 		}
 		w.emit(x)
 	}
@@ -151,25 +197,24 @@ func (e *Edit) grows(c *change) int64 {
 	if e.a.Thin {
 		return 0
 	}
-	end := c.Start + c.Output.Size
+	end := c.Start + c.size
 	return end + end&1 - c.Next
 }
 
 // writeIndex lays the index out. How long it is has a say in where the members are.
-func (w *layout) writeIndex() error {
-	t, data, err := w.e.newIndex(w.e.shift)
+func (w *layout) writeIndex(e *Edit) error {
+	t, data, err := e.newIndex(e.shift)
 	if err != nil {
 		return err
 	}
 	if err := w.header(t.header, t.start, int64(len(data))); err != nil {
 		return err
 	}
-	if t.wide && !w.e.a.index.wide {
-		copy(w.out.Extents[len(w.out.Extents)-1].Data[:nameEnd], wideName)
+	if t.wide && !w.a.index.wide {
+		copy(w.extents[len(w.extents)-1].Data[:nameEnd], wideName)
 	}
 	w.data(data)
 	w.even()
-	w.at = min(t.end+t.end&1, w.e.a.size)
 	return nil
 }
 

@@ -80,7 +80,9 @@ func replaceAt(data string, which int, text string) (string, int, error) {
 		}
 		if at == which {
 			e := a.Edit()
-			e.Replace(m, Change{Output: textOutput(text), After: []string{"new"}})
+			if err := e.Replace(m, Change{Output: textOutput(text), After: []string{"new"}}); err != nil {
+				return "", -1, err
+			}
 			result, err := saved(e, data)
 			return result, at, err
 		}

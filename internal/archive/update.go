@@ -38,7 +38,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 		}
 		u.before(e.changes, x.header)
 		u.add(c)
-		if !c.Anew && !slices.Contains(c.Before, x.name) { // for an unknown reason, so it stays
+		if !c.anew && !slices.Contains(c.before, x.name) { // for an unknown reason, so it stays
 			u.entries = append(u.entries, x)
 		}
 	}
@@ -47,7 +47,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 }
 
 // renames reports whether a change may be one of symbols.
-func (c *change) renames() bool { return c.Anew || !slices.Equal(c.Before, c.After) }
+func (c *change) renames() bool { return c.anew || !slices.Equal(c.before, c.after) }
 
 // updater makes the new list of symbols.
 type updater struct {
@@ -72,12 +72,12 @@ func (u *updater) add(c *change) {
 		return
 	}
 	u.done[c] = true
-	defined := make(map[string]bool, len(c.Before))
-	for _, name := range c.Before {
+	defined := make(map[string]bool, len(c.before))
+	for _, name := range c.before {
 		defined[name] = true
 	}
-	for _, name := range c.After {
-		if c.Anew || u.listed[c][name] || !defined[name] {
+	for _, name := range c.after {
+		if c.anew || u.listed[c][name] || !defined[name] {
 			u.entries = append(u.entries, entry{name, uint64(c.Header)})
 		}
 	}
@@ -86,7 +86,7 @@ func (u *updater) add(c *change) {
 // shift moves the offsets to where members will be, for an index of so many bytes.
 func (e *Edit) shift(entries []entry, size int64) error {
 	x := e.a.index
-	first := x.start + size + (x.start+size)&1 - min(x.end+x.end&1, e.a.size)
+	first := x.start + size + (x.start+size)&1 - e.Gap()
 	grows := first
 	ends := make([]int64, len(e.changes)) // by how much all up to each grow
 	for i := range e.changes {

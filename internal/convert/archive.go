@@ -3,7 +3,9 @@ package convert
 import (
 	"bytes"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/replace"
 )
 
 // archive converts the members of an archive. If any of them cannot be converted,
@@ -33,22 +35,87 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 	}
 	e := a.Edit()
 	var lines bytes.Buffer
-	kept := int64(0)
+	s := c.stream(a.File, target, e)
+	defer s.discard()
 	err := c.members(a, r, func(m *member) error {
 		if m.output == nil {
 			return nil
 		}
 		lines.Write(m.lines.Bytes())
-		if w := m.weight(); kept+w <= c.keep {
-			kept += w
-		} else {
-			m.change.Output = c.reconvertMember(m.src, m.output.Size).output()
+		if err := e.Replace(m.src.Member, m.change); err != nil {
+			return err
 		}
-		e.Replace(m.src.Member, m.change)
+		s.add(e.Take())
 		return nil
-	})
-	if err != nil {
+	}, s.wait)
+	switch {
+	case err != nil:
+		return err
+	case !e.Changed():
+		return c.write(a.File, target, nil, nil)
+	}
+	if err := s.finish(); err != nil {
 		return err
 	}
-	return c.replace(a, target, e, &lines, r)
+	r.written(lines.Bytes())
+	return nil
 }
+
+// layout is a new archive that is laid out member by member, with its beginning last.
+type layout interface {
+	Gap() int64
+	Begin() ([]elfreloc.Extent, error)
+	End() []elfreloc.Extent
+}
+
+// stream is a new archive that is written while it is laid out, from the first member that
+// is added on. A dry run writes nothing.
+type stream struct {
+	*Converter
+	layout
+	in     *input.File
+	target string
+	file   *replace.Stream // nil before the first member
+	err    error           // that keeps it from being made
+}
+
+func (c *Converter) stream(in *input.File, target string, l layout) *stream {
+	return &stream{Converter: c, layout: l, in: in, target: target}
+}
+
+// add adds what follows. An error is wait's.
+func (s *stream) add(extents []elfreloc.Extent) {
+	if s.DryRun || s.err != nil {
+		return
+	}
+	if s.file == nil {
+		if s.file, s.err = s.writer.Stream(s.target, s.in, s.Gap()); s.err != nil {
+			return
+		}
+	}
+	s.file.Add(extents)
+}
+
+// wait returns once all that was added is written, or could not be.
+func (s *stream) wait() error {
+	err := s.err
+	if s.file != nil {
+		err = s.file.Wait()
+	}
+	return s.unwritten(err, s.in, s.target)
+}
+
+// finish writes the rest of the archive.
+func (s *stream) finish() error {
+	begin, err := s.Begin()
+	if err != nil || s.DryRun {
+		return err
+	}
+	s.add(s.End())
+	if err := s.wait(); err != nil {
+		return err
+	}
+	return s.unwritten(s.file.Finish(begin, s.options(s.in, s.target, nil)), s.in, s.target)
+}
+
+func (s *stream) discard() { s.file.Discard() }

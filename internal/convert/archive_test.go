@@ -13,6 +13,7 @@ import (
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -22,74 +23,50 @@ func named(t testing.TB, name, object string) objects.File {
 	return objects.File{Name: name, Data: objects.Read(t, object)}
 }
 
-// converterOf is one that works as the command does without flags.
-func converterOf(keep int64) *Converter {
-	c := New(Options{Patch: patch.DefaultOptions(), Jobs: 2}, &replace.Writer{})
-	c.keep = keep
-	return c
+// converter is one that works as the command does without flags.
+func converter() *Converter {
+	return New(Options{Patch: patch.DefaultOptions(), Jobs: 2}, &replace.Writer{})
 }
 
-// What is not kept in memory until it is written is the same when it is converted
-// again.
-func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
-	files := []objects.File{
-		named(t, "calls.o", "calls.amd64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
-		named(t, "a_name_of_more_than_15.o", "comdat.amd64-gcc12-g.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
-	}
-	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
-	directory := t.TempDir()
-	path := filepath.Join(directory, "lib.a")
-	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	var results [][]byte
-	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
-		target := filepath.Join(directory, fmt.Sprint(keep))
-		if r := converterOf(keep).File(path, target); r.Failed {
-			t.Fatal(r.Messages.String())
-		}
-		data, err := os.ReadFile(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		results = append(results, data)
-	}
-	for _, data := range results[1:] {
-		if !bytes.Equal(data, results[0]) {
-			t.Error("the results differ")
-		}
-	}
-}
-
-// A member of an archive is converted as an object is.
+// A member of an archive is converted as an object is, also where its conversion adds
+// symbols to the index, which then does not fit its place.
 func TestMembersAreConvertedAsObjects(t *testing.T) {
-	directory := t.TempDir()
-	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
-	path := filepath.Join(directory, "lib.a")
-	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	c := converterOf(keptMembers)
-	if r := c.File(path, path); r.Failed {
-		t.Fatal(r.Messages.String())
-	}
-	for i, f := range files {
-		name := filepath.Join(directory, f.Name)
-		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
-			t.Fatal(err)
+	for _, stapsdt := range []bool{false, true} {
+		directory := t.TempDir()
+		files := []objects.File{
+			{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)},
+			named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "plain.txt", "calls.c"),
+			named(t, "a_name_of_more_than_15.o", "comdat.amd64-clang19-O2.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 		}
-		if r := c.File(name, name); r.Failed {
-			t.Fatal(r.Messages.String())
+		path, target := filepath.Join(directory, "lib.a"), filepath.Join(directory, "converted.a")
+		expect.OK(t, os.WriteFile(path, archives.Regular(files...), 0o666))
+		c := converter()
+		c.Patch.Stapsdt = stapsdt
+		for _, to := range []string{target, path} {
+			if r := c.File(path, to); r.Failed {
+				t.Fatal(r.Messages.String())
+			}
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+		for i, f := range files {
+			name := filepath.Join(directory, f.Name)
+			if filepath.Ext(name) != ".o" {
+				continue
+			}
+			expect.OK(t, os.WriteFile(name, f.Data, 0o666))
+			if r := c.File(name, name); r.Failed {
+				t.Fatal(r.Messages.String())
+			}
+			files[i].Data = expect.Value(os.ReadFile(name))(t)
 		}
-		files[i].Data = data
-	}
-	got, err := os.ReadFile(path)
-	if want := archives.Regular(files...); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v: the archive differs from that of converted members", err)
+		want := archives.Regular(files...)
+		for _, to := range []string{target, path} {
+			if got := expect.Value(os.ReadFile(to))(t); !bytes.Equal(got, want) {
+				t.Errorf("with notes is %v: %s differs from an archive of converted members", stapsdt, to)
+			}
+		}
+		if beside := expect.Value(filepath.Glob(filepath.Join(directory, ".*")))(t); len(beside) > 0 {
+			t.Errorf("left %v", beside)
+		}
 	}
 }
 
@@ -106,7 +83,7 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r := converterOf(keptMembers).File(path, path)
+		r := converter().File(path, path)
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%s: %v, the archive has changed", what, err)
 		}
@@ -142,7 +119,7 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := converterOf(keptMembers).File(path, path)
+	r := converter().File(path, path)
 	if text := r.Messages.String(); !r.Failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
 		t.Errorf("failed is %v, and the message %q", r.Failed, text)
 	}
@@ -164,7 +141,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := converterOf(keptMembers)
+	c := converter()
 	c.Patch.Stapsdt = true
 	in, err := input.Open(path)
 	if err != nil {
@@ -176,7 +153,7 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := newThinChanges(c, l)
-	if err := c.members(l, &Result{path: path}, changes.note); err != nil {
+	if err := c.members(l, &Result{path: path}, changes.note, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if r := c.File(member, member); r.Failed {
@@ -219,7 +196,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := converterOf(keptMembers)
+	c := converter()
 	parallel.InOrder(len(paths), len(paths), func(i int) *Result { return c.File(paths[i], paths[i]) }, func(_ int, r *Result) {
 		if r.Failed {
 			t.Error(r.Messages.String())
@@ -269,7 +246,7 @@ func FuzzArchive(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		c := converterOf(int64(flags) << 4)
+		c := converter()
 		c.Patch = fuzzOptions(flags)
 		r := c.File(path, path)
 		got, err := os.ReadFile(path)

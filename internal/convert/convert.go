@@ -3,7 +3,8 @@
 //
 // What is to become of a source is decided in memory: a source is opened as an object,
 // a plan is made of the object, and an output of the plan. Only then is anything
-// written, by package replace. An archive is decided on with all its members.
+// written, by package replace. The members of an archive are written as they come, and the
+// new archive takes the place of the old one once all of them are.
 package convert
 
 import (
@@ -50,7 +51,6 @@ type Converter struct {
 	writer     *replace.Writer
 	needles    [][]byte // of Patch.Names
 	memberJobs int      // members of an archive that are worked on at once
-	keep       int64    // see keptMembers
 	hint       preloadHint
 	reserved   sync.Once
 }
@@ -59,7 +59,7 @@ type Converter struct {
 func New(o Options, w *replace.Writer) *Converter {
 	c := &Converter{
 		Options: o, writer: w, needles: o.Patch.Names.Needles(),
-		memberJobs: max(1, o.Jobs/max(1, o.Files)), keep: keptMembers,
+		memberJobs: max(1, o.Jobs/max(1, o.Files)),
 	}
 	if o.Files >= manyFiles {
 		c.reserve()

@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -21,25 +21,25 @@ type member struct {
 	change archive.Change // of a regular archive, where there is an output
 }
 
-// members converts all members in memory, one batch after the other, and hands on those
-// that can be converted in their order, until one cannot. That is errMember.
-func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error) error {
+// members converts all members in memory, and hands those that can be converted to work
+// in their order, until one cannot. That is errMember. Before what is made of members is
+// gone, end is called, for those behind such a one too.
+func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error, end func() error) error {
 	failed := false
 	err := a.Batches(func(batch []*input.Source) error {
-		members := make([]member, len(batch))
-		parallel.Each(len(batch), c.memberJobs, func(i int) { members[i] = c.member(a, batch[i]) })
-		for i := range members {
-			m := &members[i]
+		var changed error
+		parallel.InOrder(len(batch), c.memberJobs, func(i int) *member { return c.member(a, batch[i]) }, func(_ int, m *member) {
 			if m.err == nil && !failed {
 				m.err = work(m)
 			}
 			if errors.Is(m.err, input.ErrChanged) {
-				return m.err
+				changed = m.err
+				return
 			}
 			failed = failed || m.err != nil
 			r.member(m.conversion)
-		}
-		return nil
+		})
+		return cmp.Or(changed, end())
 	})
 	if err == nil && failed {
 		err = errMember
@@ -48,8 +48,8 @@ func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) er
 }
 
 // member converts a member in memory.
-func (c *Converter) member(a *input.Archive, src *input.Source) member {
-	m := member{conversion: c.source(src, nil), src: src}
+func (c *Converter) member(a *input.Archive, src *input.Source) *member {
+	m := &member{conversion: c.source(src, nil), src: src}
 	if m.err == nil && m.output != nil && !a.Thin {
 		m.change, m.err = change(a, m.src, m.object, m.output)
 	}
@@ -74,38 +74,4 @@ func change(a *input.Archive, src *input.Source, o *input.Object, out *elfreloc.
 		change.Before, change.After = nil, nil
 	}
 	return change, err
-}
-
-// keptMembers bounds what is kept in memory of an archive until it is written, in
-// bytes. Members beyond that are converted a second time, when they
-// are written.
-const keptMembers = 16 << 20
-
-// weight returns how much memory a converted member takes, in bytes: that in which it was
-// loaded, its new tables, and what they were made of.
-func (m *member) weight() int64 {
-	const base, old = 4 << 10, 2
-	n := base + m.src.Memory()
-	for i := range m.output.Extents {
-		if x := &m.output.Extents[i]; x.Data != nil || x.From != nil {
-			n += (1 + old) * x.Len
-		}
-	}
-	return n
-}
-
-// replace writes an archive whose members are decided on.
-func (c *Converter) replace(a *input.Archive, target string, e *archive.Edit, lines *bytes.Buffer, r *Result) error {
-	var out *elfreloc.Output
-	if e.Changed() {
-		var err error
-		if out, err = e.Save(); err != nil {
-			return err
-		}
-	}
-	if err := c.write(a.File, target, out, nil); err != nil {
-		return err
-	}
-	r.written(lines.Bytes())
-	return nil
 }

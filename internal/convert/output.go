@@ -49,9 +49,16 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 	if out == nil || c.DryRun {
 		return nil
 	}
-	err := c.writer.File(target, in, out, replace.Options{
-		Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path,
-	})
+	return c.unwritten(c.writer.File(target, in, out, c.options(in, target, draft)), in, target)
+}
+
+// options say how what becomes of a file is written.
+func (c *Converter) options(in *input.File, target string, draft *replace.Draft) replace.Options {
+	return replace.Options{Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path}
+}
+
+// unwritten adds to an error in writing a file what to do about it.
+func (c *Converter) unwritten(err error, in *input.File, target string) error {
 	if replace.IsReadOnly(err) && target == in.Path && c.Elsewhere {
 		return fmt.Errorf("%w; write the result elsewhere with -o or --output-dir", err)
 	}

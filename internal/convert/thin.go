@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
@@ -26,7 +28,7 @@ func (c *Converter) thin(a *input.Archive, r *Result) error {
 	err := c.members(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
 		return t.note(m)
-	})
+	}, func() error { return nil })
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,22 @@ func (c *Converter) thin(a *input.Archive, r *Result) error {
 		}
 		r.converted()
 	}
-	return errors.Join(err, c.replace(a, a.File.Path, e, &lines, r))
+	return errors.Join(err, c.update(a, e, &lines, r))
+}
+
+// update writes the headers and the index of a thin archive, if they change.
+func (c *Converter) update(a *input.Archive, e *archive.Edit, lines *bytes.Buffer, r *Result) error {
+	if e.Changed() {
+		out, err := e.Save()
+		if err != nil {
+			return err
+		}
+		if err := c.write(a.File, a.File.Path, out, nil); err != nil {
+			return err
+		}
+	}
+	r.written(lines.Bytes())
+	return nil
 }
 
 // thinChanges are the members of a thin archive that change, or have done so since
@@ -100,12 +117,14 @@ func (t *thinChanges) copyUnchanged(src *input.Source, o *input.Object) (change 
 func (t *thinChanges) rehearse() error {
 	e := t.a.Edit()
 	for i := range t.members {
-		e.Replace(t.members[i].Member, t.members[i].planned)
+		if err := e.Replace(t.members[i].Member, t.members[i].planned); err != nil {
+			return err
+		}
 	}
 	if !e.Changed() {
 		return nil
 	}
-	_, err := e.Save()
+	_, err := e.Begin()
 	return err
 }
 
@@ -122,7 +141,9 @@ func (t *thinChanges) write(e *archive.Edit) (converted int, err error) {
 			}
 			converted++
 		}
-		e.Replace(m.Member, change)
+		if err := e.Replace(m.Member, change); err != nil {
+			return converted, err
+		}
 	}
 	return converted, nil
 }
@@ -174,32 +195,62 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 	var lines bytes.Buffer
 	to := a.Collect()
+	s := c.stream(a.File, target, to)
+	defer s.discard()
 	err := c.members(a, r, func(m *member) error {
 		lines.Write(m.lines.Bytes())
 		name := filepath.Base(m.src.Member.Name)
 		if m.src.Inner != nil {
 			name = m.src.Inner.Name
 		}
-		if m.output == nil {
-			return to.Add(m.src.Member, name, archive.Change{Output: c.reconvertFile(m.src, m.src.Size, false).output()})
-		}
-		made, err := change(a, m.src, m.object, m.output)
+		made, err := collected(a, m)
 		if err != nil {
 			return err
 		}
-		made.Output = c.reconvertFile(m.src, m.output.Size, true).output()
-		return to.Add(m.src.Member, name, made)
-	})
+		if err := to.Add(m.src.Member, name, made); err != nil {
+			return err
+		}
+		s.add(to.Take())
+		if s.wait() != nil {
+			return nil // the members end with it
+		}
+		return m.src.File.Unchanged()
+	}, s.wait)
 	if err != nil {
 		return err
 	}
-	out, err := to.Save()
-	if err != nil {
-		return err
-	}
-	if err := c.write(a.File, target, out, nil); err != nil {
+	if err := s.finish(); err != nil {
 		return err
 	}
 	r.written(lines.Bytes())
 	return nil
+}
+
+// collected returns what a member of a thin archive becomes inside of a regular one.
+func collected(a *input.Archive, m *member) (made archive.Change, err error) {
+	if m.output == nil {
+		made.Output = &elfreloc.Output{Size: m.src.Size, Extents: []elfreloc.Extent{{Len: m.src.Size}}}
+	} else if made, err = change(a, m.src, m.object, m.output); err != nil {
+		return made, err
+	}
+	extents := slices.Clone(made.Output.Extents)
+	for i := range extents {
+		if x := &extents[i]; x.Data == nil && x.From == nil {
+			x.From = namedReader{m.src}
+		}
+	}
+	made.Output = &elfreloc.Output{Size: made.Output.Size, Extents: extents}
+	return made, nil
+}
+
+// namedReader reads a source, and names it where it has become shorter.
+type namedReader struct{ *input.Source }
+
+// ReadAt implements io.ReaderAt.
+func (r namedReader) ReadAt(b []byte, off int64) (int, error) {
+	n, err := r.Source.ReadAt(b, off)
+	if n < len(b) && errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: %w", r.Name, input.ErrChanged)
+	}
+	return n, err
 }

@@ -31,14 +31,6 @@ type Source struct {
 // Source returns all of a file.
 func (f *File) Source() *Source { return &Source{Name: f.Path, Size: f.Size(), File: f} }
 
-// Again returns the same source without anything that is good for its turn only.
-func (s *Source) Again() *Source { return s.In(s.File) }
-
-// In returns the same source of the same file, which was opened again.
-func (s *Source) In(f *File) *Source {
-	return &Source{Name: s.Name, Size: s.Size, File: f, Start: s.Start, Member: s.Member, Inner: s.Inner}
-}
-
 // Err returns what keeps the source from being read, as does a member of a thin archive
 // that is not there.
 func (s *Source) Err() error { return s.err }
@@ -123,9 +115,6 @@ func (s *Source) Load() error {
 	s.memory, s.lent = memory, false
 	return nil
 }
-
-// Memory returns how many bytes of memory of its own a source has.
-func (s *Source) Memory() int64 { return int64(len(s.memory)) }
 
 // readFull reads the beginning of a source, or all of it.
 func (s *Source) readFull(b []byte) error {

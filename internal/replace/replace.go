@@ -73,12 +73,17 @@ func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Optio
 	return temp.named(temp.become(target, in, out, o), target)
 }
 
-// become writes the file and puts it in the place of target.
+// become writes the file, and puts it in the place of target.
 func (t *temporary) become(target string, in *input.File, out *elfreloc.Output, o Options) error {
 	if err := write(t.file, in, out, o.Draft, o.Workers); err != nil {
 		return err
 	}
-	if err := t.adopt(in, o.KeepTime); err != nil {
+	return t.takePlace(target, in, o.KeepTime)
+}
+
+// takePlace puts the file, which is written, in the place of target.
+func (t *temporary) takePlace(target string, in *input.File, keepTime bool) error {
+	if err := t.adopt(in, keepTime); err != nil {
 		return err
 	}
 	if err := in.Unchanged(); err != nil {

@@ -188,7 +188,7 @@ func TestOutputToLinkOfDescriptor(t *testing.T) {
 }
 
 func TestOutputToPipe(t *testing.T) {
-	for _, s := range []sample{smallSample(t), largeSample(t)} {
+	for _, s := range []sample{smallSample(t), largeSample(t), archiveSample(t)} {
 		directory := t.TempDir()
 		path, pipe := s.place(t, directory), filepath.Join(directory, "pipe")
 		expect.OK(t, syscall.Mkfifo(pipe, 0o600))
