@@ -41,7 +41,10 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan, plan.CheckEarlier()
+	if err := plan.CheckEarlier(); err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // Save carries a plan out: the result is what is to be written in place of the

@@ -67,10 +67,13 @@ type Scan struct {
 func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	s := &Scan{Object: o, Machine: m, Names: n, limits: newLimits(o)}
 	if err := s.findGuards(n.Guards); err != nil {
-		return s, err
+		return nil, err
 	}
-	if err := s.findStubs(newMatcher(n)); err != nil || len(s.Stubs) == 0 {
-		return s, err
+	if err := s.findStubs(newMatcher(n)); err != nil {
+		return nil, err
+	}
+	if len(s.Stubs) == 0 {
+		return s, nil
 	}
 	numbers, wanted, err := s.index()
 	if err != nil {
