@@ -27,6 +27,9 @@ func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 		table = o.names
 	}
 	if table == "" {
+		if err := o.checkStringTable(sec); sec != 0 && err != nil {
+			return false, err
+		}
 		return o.Contains(sec, needles)
 	}
 	return containsAny(table, needles, strings.Index), nil

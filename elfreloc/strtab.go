@@ -16,8 +16,8 @@ func (o *Object) stringTable(sec int) (string, error) {
 	if o.symbols != nil && o.symtab != 0 && sec == int(o.Sections[o.symtab].Link) {
 		return o.symbols.strings, nil
 	}
-	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
-		return "", o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
+	if err := o.checkStringTable(sec); err != nil {
+		return "", err
 	}
 	const small = 64 << 10 // bytes, of which two copies do not matter
 	if o.Sections[sec].Size <= small {
@@ -29,6 +29,14 @@ func (o *Object) stringTable(sec int) (string, error) {
 	table.Grow(int(r.Size()))
 	_, err := io.Copy(&table, r)
 	return table.String(), err
+}
+
+// checkStringTable refuses a section that is no string table.
+func (o *Object) checkStringTable(sec int) error {
+	if t := o.Sections[sec].Type; t != elf.SHT_STRTAB {
+		return o.SectionError(sec, fmt.Errorf("a %v is used as a string table", t))
+	}
+	return nil
 }
 
 // maxName bounds the length of a name in bytes. In a hostile table without a
