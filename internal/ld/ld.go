@@ -151,13 +151,8 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := findFiles(ln)
 	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
-	var more []named
-	for _, s := range scripts {
-		more = append(more, reader.scripted(s)...)
-	}
-	inputs := scan.all(files, more)
+	inputs := scan.whole(scripts)
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

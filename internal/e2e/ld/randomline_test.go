@@ -102,7 +102,7 @@ func (m *lineMaker) library() item {
 
 // flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
-	switch m.IntN(11) {
+	switch m.IntN(13) {
 	case 0:
 		return item{"-Bstatic"}
 	case 1:
@@ -123,6 +123,10 @@ func (m *lineMaker) flag() item {
 		return item{"-u", "which"}
 	case 9:
 		return item{"--allow-multiple-definition"}
+	case 10:
+		return item{"-static"}
+	case 11:
+		return item{pick(m, []string{"-dn", "-dy", "-non_shared", "-call_shared"})}
 	}
 	return item{"--no-as-needed"}
 }
@@ -131,7 +135,7 @@ func (m *lineMaker) flag() item {
 func (m *lineMaker) some(n int) []item {
 	var all []item
 	for range n {
-		switch m.IntN(16) {
+		switch m.IntN(17) {
 		case 0:
 			all = m.grouped(all, "--start-group", "--end-group")
 		case 1:
@@ -150,6 +154,8 @@ func (m *lineMaker) some(n int) []item {
 		case 9, 10, 11:
 			all = append(all, m.library())
 		case 12:
+			all = append(all, m.binary())
+		case 13:
 			if len(all) > 0 { // the same once more
 				all = append(all, pick(m, all))
 			}
@@ -158,6 +164,19 @@ func (m *lineMaker) some(n int) []item {
 		}
 	}
 	return all
+}
+
+// binary returns a file that is linked as it is, which may be an object. What is behind
+// --pop-state is so only to some linkers.
+func (m *lineMaker) binary() item {
+	back := "--format=elf"
+	if m.family == "bfd" {
+		back = "--format=default"
+	}
+	if m.one(2) {
+		return item{"--format=binary", m.input()[0], back}
+	}
+	return item{"--push-state", "--format=binary", m.input()[0], "--pop-state", m.input()[0], back}
 }
 
 func (m *lineMaker) grouped(all []item, begin, end string) []item {

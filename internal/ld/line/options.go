@@ -64,7 +64,7 @@ func wordsOnce(text string) func() map[string]bool {
 var shortNames = map[string]string{
 	"b": "format", "c": "mri-script", "C": "directory", "l": "library", "L": "library-path", "o": "output", "R": "just-symbols",
 	"T": "script", "dT": "default-script", "i": "relocatable", "r": "relocatable", "Ur": "relocatable",
-	"dn": "Bstatic", "non_shared": "Bstatic", "static": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
+	"dn": "Bstatic", "non_shared": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
 }
 
 // flag takes a word that begins with a dash apart. name is the long name where
