@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -105,6 +106,27 @@ func TestOutputIsInput(t *testing.T) {
 		}
 		check()
 	})
+}
+
+// Where a flag gives inputs other names, copies would not be meant, or the other not converted.
+func TestRemappedInputs(t *testing.T) {
+	l := linker("lld")
+	tools.Need(t, "gcc", l.Path)
+	enter(t, l.Path)
+	compile(t, "sub/second.c", "plain.c")
+	disk.Write(t, "remaps", "# comment\nnone.o=none.o\nplain.o=sub/second.o\r\n")
+	for words, refused := range map[string]bool{
+		"--remap-inputs=sub/second.o=plain.o sub/second.o": true,
+		"--remap-inputs=plain.o=sub/second.o plain.o":      true,
+		"--remap-inputs-file=remaps plain.o":               true,
+		"--remap-inputs=none.o=plain.o plain.o":            false,
+		"--remap-inputs-file=none -o out.so sub/second.o":  true,
+	} {
+		out, err := wrapped(l, append([]string{"--", "-shared", "-o", "out.so"}, strings.Fields(words)...)...)
+		if got := strings.Contains(out, "the link holds probes, and copies of inputs have other names"); got != refused || got != (err != nil) {
+			t.Errorf("%s: %s, %v", words, out, err)
+		}
+	}
 }
 
 // The same inputs make the same bytes, whatever the temporary directory is called.
