@@ -258,6 +258,14 @@ func TestDefinitions(t *testing.T) {
 	})
 }
 
+// reportsOf are flags that have a linker write names of inputs to a file.
+var reportsOf = map[string][]string{
+	"bfd":  {"-Map=a.map writes a.map", "-Map=. writes reported.map", "-Map=% writes reported.map", "-Map=my-%.txt writes my-reported.txt", "--Map=m% writes mreported.map"},
+	"gold": {"-Map=a.map writes a.map", "--print-symbol-counts=counts writes counts"},
+	"lld":  {"--time-trace=timed.json writes timed.json", "-Map=a.map writes a.map", "-Map=% writes %", "--print-archive-stats=stats writes stats"},
+	"mold": {"-Map=a.map writes a.map"},
+}
+
 // What a linker says is about the files of the build, and its exit status is passed on.
 func TestMessages(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
@@ -271,11 +279,17 @@ func TestMessages(t *testing.T) {
 			t.Errorf("exit status %v, want %v", err, wantErr)
 		}
 		sayNothing(t, "the output", out)
-		if l.Family == "lld" {
-			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
-			trace := read(t, "timed.json")
-			sayNothing(t, "timed.json", trace)
-			expect.Contains(t, trace, `"main.o"`, "timed.json does not name main.o")
+		tools.Must(t, "ar", "rcs", "libmain.a", "main.o")
+		for _, report := range reportsOf[l.Family] {
+			flag, file, _ := strings.Cut(report, " writes ")
+			args := []string{"--", "-shared", "-o", "reported", flag, "--undefined=main", "libmain.a"}
+			if strings.Contains(flag, "time-trace") {
+				args = append(args, "--time-trace-granularity=0")
+			}
+			wrapped(l, args...)
+			text := read(t, file)
+			sayNothing(t, file, text)
+			expect.Contains(t, text, "libmain.a", "%s does not name libmain.a", file)
 		}
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)

@@ -66,7 +66,9 @@ type Report struct {
 }
 
 // reports are the flags that name them.
-var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true}
+var reports = map[string]bool{
+	"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true, "print-archive-stats": true, "print-symbol-counts": true,
+}
 
 // Parse reads the words behind a linker's name. Response files are expanded.
 func Parse(args []string, rules Rules) *Line {
