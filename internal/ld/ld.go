@@ -16,7 +16,7 @@
 //	copies.go      reads what all inputs say of probes, for notes
 //	               (a "part" each), and converts inputs to copies,
 //	               each at its "place", or in place                 converted
-//	remap.go       refuses copies that a flag has other names for
+//	unread.go      refuses flags by which copies are not read
 //	scriptcopy.go  copies scripts, with the names of the copies
 //	generate.go    has the linker generate late code, and converts
 //	               that                                             generated
@@ -160,6 +160,9 @@ func (l *link) prepare() (*prepared, error) {
 	}
 	done, err := l.convertInputs(ln, chosen.convert, inputs.inputs)
 	if err != nil {
+		return nil, err
+	}
+	if err := scan.checkJustSymbols(); err != nil {
 		return nil, err
 	}
 	if err := scan.checkRemaps(len(done.copies)+len(chosen.late) > 0); err != nil {

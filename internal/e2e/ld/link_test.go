@@ -129,6 +129,21 @@ func TestRemappedInputs(t *testing.T) {
 	}
 }
 
+// GNU ld and gold link objects of what is to have symbols alone.
+func TestJustSymbols(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "main.c", "sub/second.c")
+		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+		disk.Write(t, "second.ld", "INPUT(sub/second.o)\n")
+		for name, refused := range map[string]bool{"libsecond.a": true, "second.ld": true, "sub/second.o": false} {
+			out, err := wrapped(l, "--", "-r", "-o", "out.o", "main.o", "--just-symbols="+name)
+			if got := strings.Contains(out, name+": the linker links objects of what --just-symbols names"); got != refused || got && exitCode(err) != 1 {
+				t.Errorf("%s: %s, %v", name, out, err)
+			}
+		}
+	})
+}
+
 // The same inputs make the same bytes, whatever the temporary directory is called.
 func TestSameBytes(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {

@@ -25,6 +25,7 @@ const randomLinks = 120
 // mayRefuse is what the wrapper says where it refuses a link that the linker takes.
 var mayRefuse = []string{
 	"name one in full",
+	"of what --just-symbols names",
 	"name those archives on the line",
 }
 
@@ -266,7 +267,7 @@ func (d *comparison) agree() bool {
 
 // responseFile is a name that mold writes, and that the wrapper's mold does not get: of the
 // test's, or of gcc's.
-var responseFile = regexp.MustCompile(`(sp ace/)?\bwords:?\s|\S*/cc\w{6}:?\s`)
+var responseFile = regexp.MustCompile(`(sp ace/|inner\.)?\bwords:?\s|\S*/cc\w{6}:?\s`)
 
 // tellsLess reports whether the dependency file may be another: the copy of a thin archive
 // has its members inside, a library that was skipped is not named, and lld writes a

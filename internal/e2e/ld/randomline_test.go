@@ -102,7 +102,7 @@ func (m *lineMaker) library() item {
 
 // flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
-	switch m.IntN(13) {
+	switch m.IntN(16) {
 	case 0:
 		return item{"-Bstatic"}
 	case 1:
@@ -126,6 +126,12 @@ func (m *lineMaker) flag() item {
 	case 10:
 		return item{"-static"}
 	case 11:
+		return item{"--just-symbols=" + m.input()[0]}
+	case 12:
+		return item{"-nostdlib"}
+	case 13:
+		return item{pick(m, []string{"-R", "--just-symbols"}), m.input()[0]}
+	case 14:
 		return item{pick(m, []string{"-dn", "-dy", "-non_shared", "-call_shared"})}
 	}
 	return item{"--no-as-needed"}
@@ -137,6 +143,10 @@ func (m *lineMaker) some(n int) []item {
 	for range n {
 		switch m.IntN(17) {
 		case 0:
+			if m.one(2) {
+				all = m.grouped(all, "-(", "-)")
+				continue
+			}
 			all = m.grouped(all, "--start-group", "--end-group")
 		case 1:
 			all = m.grouped(all, "--whole-archive", "--no-whole-archive")
@@ -233,6 +243,11 @@ func (m *lineMaker) respond(items []item) []item {
 		}
 	}
 	name := pick(m, []string{"words", "link/../words", "sp ace/words"})
+	if m.family != "mold" && m.one(4) { // which does not read one in another
+		m.responses["inner.words"] = text.String()
+		text.Reset()
+		text.WriteString(m.quote("@inner.words"))
+	}
 	m.responses[name] = text.String()
 	rest := append([]item{{"@" + name}}, items[to:]...)
 	return append(items[:from:from], rest...)

@@ -189,10 +189,11 @@ func (tr *tree) addScripts(t *testing.T) {
 		"x/libs.so":       "/* GNU ld script */ GROUP ( link/../c.o AS_NEEDED ( -lm ) )\n",
 		"other/sub/in.ld": "INPUT ( -la ../b.o )\n",
 		"x/sub/libw.so":   "OUTPUT_FORMAT(elf32-i386)\nGROUP ( b.o )\n",
-		"sp ace/libw.so":  "OUTPUT_FORMAT(\"elf64-x86-64\", \"elf64-x86-64\", \"elf64-x86-64\")\nGROUP ( b.o )\n",
+		"sp ace/libd.so":  "OUTPUT_FORMAT(\"elf64-x86-64\", \"elf64-x86-64\", \"elf64-x86-64\")\nGROUP ( b.o )\n",
+		"dir.ld":          "SEARCH_DIR ( x/sub )\n",
 		"lat.ld":          "/* \xa9 */ INPUT ( x/c.o )\n",
 	} {
 		disk.Write(t, tr.path(name), text)
 	}
-	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}, {"", "lat.ld"}, {"sp ace", "libw.so"}}...)
+	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}, {"", "lat.ld"}, {"", "dir.ld"}, {"sp ace", "libd.so"}}...)
 }

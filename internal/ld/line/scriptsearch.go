@@ -32,8 +32,11 @@ func (d Dialect) Place(script string, flag bool, state State) ScriptPlace {
 		return place
 	}
 	place.First = script[:strings.LastIndexByte(script, '/')+1]
-	if d == GNU && place.First == "" {
+	switch {
+	case d == GNU && place.First == "":
 		place.First = "./" // which it shows
+	case d == GNU:
+		place.First = strings.TrimRight(place.First, "/") + "/" // it shows one
 	}
 	return place
 }

@@ -8,6 +8,28 @@ import (
 	"sdtconvert/internal/ld/line"
 )
 
+// Flags of which the linker reads files that hold probes, and of which it would not read copies.
+
+// checkJustSymbols refuses archives and scripts with probes of which --just-symbols asks for
+// symbols alone: GNU ld and gold link the objects. Of an object they take its symbols.
+func (s *scanner) checkJustSymbols() error {
+	for i := range s.line.Args {
+		arg := &s.line.Args[i]
+		if arg.Name != "just-symbols" {
+			continue
+		}
+		in := s.input(named{path: arg.Value, file: s.line.InDirectory(arg.Value)})
+		probed := in.isArchive() && in.probes
+		for _, file := range s.reader.scripted(in.text) {
+			probed = probed || s.input(file).probes
+		}
+		if probed {
+			return fmt.Errorf("%s: the linker links objects of what --just-symbols names, and some hold probes; name them as inputs", in.path)
+		}
+	}
+	return nil
+}
+
 // checkRemaps refuses a link with --remap-inputs that holds probes: the linker compares names
 // with those of its inputs, and copies have others. replaced is whether there will be copies.
 func (s *scanner) checkRemaps(replaced bool) error {
