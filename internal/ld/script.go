@@ -118,6 +118,9 @@ func (s *script) each(f func(*script)) {
 // scripted returns the files that a script has the linker read, or may have it read.
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
+		if s.place.Foreign {
+			return
+		}
 		for _, name := range s.text.Inputs {
 			found := r.line.ScriptInput(r.dialect, s.place, name)
 			if found.File != "" {

@@ -120,7 +120,7 @@ func (p *parser) arg(args []string) int {
 func (p *parser) change(name, value string) {
 	switch name {
 	case "format":
-		p.state.Foreign = value != "default" && !strings.HasPrefix(value, "elf")
+		p.state.Foreign = isForeign(value)
 	case "static":
 		if p.line.Rules.StaticIsGlobal {
 			p.line.Static = true
@@ -148,6 +148,9 @@ func (p *parser) change(name, value string) {
 		}
 	}
 }
+
+// isForeign reports whether a format is no ELF.
+func isForeign(format string) bool { return format != "default" && !strings.HasPrefix(format, "elf") }
 
 // keep notes what an argument says of the whole link.
 func (l *Line) keep(at int, name, value string) {

@@ -49,6 +49,7 @@ type Script struct {
 	Includes    []Include
 	Directories []string // of SEARCH_DIR
 	Formats     []string // of OUTPUT_FORMAT
+	Foreign     string   // the format of a TARGET that is no ELF, or ""
 	Patterns    []Pattern
 	Words       []string // everything else that is not understood, each once
 }
@@ -137,6 +138,10 @@ func (p *scriptParser) topLevel() {
 			if p.take("(") && !p.atEnd() && !p.is(")") {
 				p.script.Directories = append(p.script.Directories, p.next().Text)
 				p.take(")")
+			}
+		case "TARGET":
+			if p.take("(") && isForeign(p.word.Text) {
+				p.script.Foreign = p.word.Text
 			}
 		case "OUTPUT_FORMAT":
 			if p.take("(") {
