@@ -15,9 +15,9 @@ import (
 var (
 	longValues = wordsOnce(`
 		architecture assert audit auxiliary call-graph-ordering-file chroot compress-debug-sections
-		ctf-share-types default-script defsym depaudit dependency-file directory dT dynamic-linker
+		ctf-share-types debug default-script defsym depaudit dependency-file directory dT dynamic-linker
 		dynamic-list entry error-handling-script error-limit exclude-libs export-dynamic-symbol
-		export-dynamic-symbol-list filter fini format fuse-ld hash-bucket-empty-fraction hash-size
+		export-dynamic-symbol-list filter fini flto-partition format fuse-ld hash-bucket-empty-fraction hash-size
 		hash-style icf-iterations ignore-unresolved-symbol image-base in-implib incremental-base
 		incremental-patch init just-symbols keep-unique library library-path load-pass-plugin
 		lto-known-safe-vtables Map max-cache-size mllvm mri-script oformat opt-remarks-filename
