@@ -256,7 +256,7 @@ func TestRandomInputScripts(t *testing.T) {
 		}
 		args = append(args, "-L.", "-Lsub", "-Llib", oneOf(r, "--whole-archive", "--no-whole-archive"), oneOf(r, "-Bstatic", "-Bdynamic"))
 		args = append(args, some(r, 2, "one.ld", "./one.ld", "sub/one.ld", here+"/sub/one.ld", "link/two.ld", "root/usr/lib/one.ld", "-lscript")...)
-		args = append(args, oneOf(r, nil, []string{"-lr"}, []string{"-ls"})...)
+		args = append(args, oneOf(r, nil, nil, []string{"-lr"}, []string{"-ls"})...)
 		if r.IntN(3) == 0 && l.Family != "gold" {
 			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
 		}
