@@ -84,11 +84,15 @@ func (e *Edit) freeSlots(n numbering, old int) []uint32 {
 }
 
 // checkUsers refuses an object with a section that uses symbol indexes in a
-// way that this package does not know, before they change.
-func (e *Edit) checkUsers() error {
+// way that this package does not know, before they change. Those of relocations and groups
+// are of the only symbol table to lld and mold, whatever table their section names.
+func (e *Edit) checkUsers(moved bool) error {
 	for i := range e.o.Sections {
 		s := &e.o.Sections[i]
-		if int(s.Link) != e.o.symtab || i == 0 {
+		if int(s.Link) != e.o.symtab && s.Size > 0 && (s.isRelocs() || s.Type == elf.SHT_GROUP) {
+			return e.o.SectionError(i, fmt.Errorf("its symbols are of section %d, and the symbol table is section %d", s.Link, e.o.symtab))
+		}
+		if int(s.Link) != e.o.symtab || i == 0 || !moved {
 			continue
 		}
 		switch s.Type {

@@ -234,6 +234,8 @@ func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {
 	wantSaveError(t, m, "a.o: .llvm_addrsig+0x1: no symbol index")
 	m.extra = []imageSection{{name: ".llvm_addrsig", typ: 0x6fff4c03, data: []byte{0x80}, usesSymtab: true}}
 	wantSaveError(t, m, "a.o: .llvm_addrsig+0x0: no symbol index")
+	m.extra = []imageSection{{name: ".rela.odd", typ: elf.SHT_RELA, data: make([]byte, 24), info: imageText}}
+	wantSaveError(t, m, "a.o: .rela.odd: its symbols are of section 0, and the symbol table is section 4")
 }
 
 func wantSaveError(t *testing.T, m *image, want string) {

@@ -22,8 +22,9 @@ type saver struct {
 // Save lays the new file out. It reads the tables that change, and leaves the
 // rest to the writer of the extents. It is called once, and the Edit is of no use
 // afterwards. Errors are of type *Error: an object with program headers, or without
-// sections; changes that overlap; symbols that have to move although some section
-// of unknown type names them by index; sizes that the format cannot hold.
+// sections; changes that overlap; relocations that do not use the symbol table; symbols that
+// have to move although some section of unknown type names them by index; sizes that the
+// format cannot hold.
 func (e *Edit) Save() (*Output, error) {
 	if e.o.phnum != 0 {
 		return nil, e.o.errorf("a relocatable object with program headers")
@@ -31,11 +32,12 @@ func (e *Edit) Save() (*Output, error) {
 	if len(e.o.Sections) == 0 {
 		return nil, e.o.errorf("a relocatable object without sections")
 	}
-	s := &saver{e: e, o: e.o, numbers: e.number(), content: make([][]Extent, len(e.o.Sections), len(e.o.Sections)+len(e.sections)+1), strings: map[int]*stringTable{}}
-	if s.numbers.moved {
-		if err := e.checkUsers(); err != nil {
-			return nil, err
-		}
+	s := &saver{
+		e: e, o: e.o, numbers: e.number(), strings: map[int]*stringTable{},
+		content: make([][]Extent, len(e.o.Sections), len(e.o.Sections)+len(e.sections)+1),
+	}
+	if err := e.checkUsers(s.numbers.moved); err != nil {
+		return nil, err
 	}
 	s.addSections()
 	for _, step := range []func() error{s.writeSymbols, s.nameSections, s.writeGroups, s.writeRelocations, s.writePatches, s.layOut} {

@@ -32,7 +32,7 @@ var textualPaths = map[string]string{
 	"internal/ld/reports.go: lldName Clean":                "lld cleans the paths that it prints",
 	"internal/ld/reports.go: spellings Clean":              "lld cleans the paths that it prints",
 	"internal/ld/line/scriptsearch.go: scriptInputs Clean": "mold opens the cleaned path",
-	"internal/ld/line/rules.go: searched Clean":            "mold searches the cleaned directory",
+	"internal/ld/line/rules.go: normal Clean":              "mold searches the cleaned directory",
 	"internal/ld/linker.go: is EvalSymlinks":               "its last component alone is used",
 	"internal/ld/temp.go: keyOf Clean":                     "no symbolic link is in the temporary directory",
 	"internal/ld/temp.go: newTempDirectory EvalSymlinks":   "the directory is new, and no other program knows its name",

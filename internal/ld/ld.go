@@ -16,6 +16,7 @@
 //	copies.go      reads what all inputs say of probes, for notes
 //	               (a "part" each), and converts inputs to copies,
 //	               each at its "place", or in place                 converted
+//	unread.go      refuses flags by which copies are not read
 //	scriptcopy.go  copies scripts, with the names of the copies
 //	generate.go    has the linker generate late code, and converts
 //	               that                                             generated
@@ -151,19 +152,20 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := findFiles(ln)
 	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
-	var more []named
-	for _, s := range scripts {
-		more = append(more, reader.scripted(s)...)
-	}
-	inputs := scan.all(files, more)
+	inputs := scan.whole(scripts)
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	done, err := l.convertInputs(ln, chosen.convert, inputs.inputs)
 	if err != nil {
+		return nil, err
+	}
+	if err := scan.checkJustSymbols(); err != nil {
+		return nil, err
+	}
+	if err := scan.checkRemaps(len(done.copies)+len(chosen.late) > 0); err != nil {
 		return nil, err
 	}
 	if err := l.copyScripts(scan, scripts, inputs, chosen.late, &done); err != nil {

@@ -3,6 +3,7 @@ package ld
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -28,7 +29,11 @@ func output(ln *line.Line) string {
 // their copies.
 func rewriteReports(files *replace.Writer, link *prepared) error {
 	for _, report := range link.Reports {
-		file := link.InDirectory(report.Path)
+		path := report.Path
+		if link.Rules.Dialect == line.GNU && !report.Makefile {
+			path = withOutput(path, output(link.Line))
+		}
+		file := link.InDirectory(path)
 		info, err := os.Stat(file)
 		if err == nil && info.IsDir() && !report.Makefile { // GNU ld: a directory for the map
 			file = paths.Join(file, filepath.Base(output(link.Line))+".map")
@@ -42,6 +47,15 @@ func rewriteReports(files *replace.Writer, link *prepared) error {
 		}
 	}
 	return nil
+}
+
+// withOutput replaces what stands for the output in GNU ld's name of a map.
+func withOutput(path, output string) string {
+	before, after, ok := strings.Cut(path, "%")
+	if !ok {
+		return path
+	}
+	return before + output + cmp.Or(after, ".map")
 }
 
 // maxHeld bounds the memory that a report of any size is read with, in bytes, together

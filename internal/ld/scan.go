@@ -52,15 +52,48 @@ type scanner struct {
 	any     [][]byte // and without which it has to do with no probe
 	jobs    int
 	reader  scriptReader
-	static  map[string]bool // scripts whose -l are archives, by path
+	states  map[string]line.State // how scripts are read, by path
+	known   map[string]bool       // scripts whose directories are in the line's, by path
 }
 
 func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
-	return &scanner{reader: reader, static: map[string]bool{}, line: reader.line, options: o, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+	return &scanner{reader: reader, states: map[string]line.State{}, known: map[string]bool{}, line: reader.line, options: o, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames returns the beginnings of the names of stubs and of probe objects.
 func anyNames(o patch.Options) [][]byte { return append(o.Names.Needles(), []byte(o.ProbePrefix)) }
+
+// whole looks at the files of a line and of its scripts: again, if a script among them has
+// libraries searched in more directories.
+func (s *scanner) whole(flags []*script) scanned {
+	for {
+		var more []named
+		for _, text := range flags {
+			for _, file := range s.reader.scripted(text) {
+				s.read(file.path, text.place.State)
+				more = append(more, file)
+			}
+		}
+		inputs := s.all(findFiles(s.line), more)
+		if !s.searchMore(inputs.inputs) {
+			return inputs
+		}
+	}
+}
+
+// searchMore takes in the directories of scripts, and reports whether there are more now.
+func (s *scanner) searchMore(inputs []*linkInput) (more bool) {
+	for _, in := range inputs {
+		if in.text == nil || s.known[in.path] {
+			continue
+		}
+		s.known[in.path] = true
+		in.text.each(func(included *script) {
+			more = s.line.SearchIn(included.text.Directories, in.text.place.At, false) || more
+		})
+	}
+	return more
+}
 
 // all looks at the files of a line and then at others, and behind either at those that
 // scripts among them name.
@@ -68,7 +101,7 @@ func (s *scanner) all(files found, more []named) scanned {
 	result := scanned{byArg: make(map[int]*linkInput, len(files.byArg))}
 	known := make(map[string]*linkInput, len(files.files))
 	for i, path := range files.byArg {
-		s.static[path] = s.static[path] || s.line.Args[i].Static
+		s.read(path, s.line.Args[i].State)
 	}
 	for _, batch := range [][]named{files.files, more} {
 		for len(batch) > 0 {
@@ -90,6 +123,12 @@ func (s *scanner) all(files found, more []named) scanned {
 		result.byArg[i] = known[path]
 	}
 	return result
+}
+
+// read notes how a script is read that an argument leads to. Several arguments may lead to one.
+func (s *scanner) read(path string, state line.State) {
+	was := s.states[path]
+	s.states[path] = line.State{Static: was.Static || state.Static, At: max(was.At, state.At)}
 }
 
 // neighbours is how many inputs share a part.
@@ -122,7 +161,7 @@ func (s *scanner) included(inputs []*linkInput) (files []named) {
 			continue
 		}
 		for _, file := range s.reader.scripted(in.text) {
-			s.static[file.path] = s.static[file.path] || in.text.place.Static
+			s.read(file.path, in.text.place.State)
 			files = append(files, file)
 		}
 	}
@@ -158,8 +197,8 @@ func (s *scanner) scan(in *linkInput, p *part) {
 		in.names, in.probes, in.err = s.mentions(src.Mentions)
 	case filetype.ThinArchive:
 		in.err = s.thin(in, f)
-	case filetype.Text:
-		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.static[in.path]))
+	case filetype.Text, filetype.Unknown: // a script may be in any encoding
+		in.text, in.err = s.reader.tree(f, in.path, s.reader.dialect.Place(in.path, false, s.states[in.path]))
 	}
 }
 

@@ -42,7 +42,7 @@ func (r scriptReader) flags() (all []*script, err error) {
 		if arg.Name != "script" && arg.Name != "default-script" && arg.Name != "mri-script" {
 			continue
 		}
-		path, file := r.line.ScriptFile(arg.Value)
+		path, file := r.line.ScriptFile(arg.Value, i)
 		if file == "" {
 			continue
 		}
@@ -50,15 +50,14 @@ func (r scriptReader) flags() (all []*script, err error) {
 		if err != nil {
 			continue
 		}
-		s, err := r.tree(f, path, r.dialect.Place(path, true, arg.Static))
+		s, err := r.tree(f, path, r.dialect.Place(path, true, arg.State))
 		f.Close()
 		if err != nil {
 			return nil, err
 		}
 		s.value = arg.Value
 		all = append(all, s)
-		// Later -l look there too.
-		s.each(func(s *script) { r.line.Path = append(r.line.Path, s.text.Directories...) })
+		s.each(func(s *script) { r.line.SearchIn(s.text.Directories, i, true) })
 	}
 	return all, nil
 }
@@ -88,7 +87,7 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 		return s, nil
 	}
 	for i, include := range s.text.Includes {
-		path, file := r.line.ScriptFile(include.Text)
+		path, file := r.line.ScriptFile(include.Text, place.At)
 		if file == "" {
 			continue
 		}
@@ -119,6 +118,9 @@ func (s *script) each(f func(*script)) {
 // scripted returns the files that a script has the linker read, or may have it read.
 func (r scriptReader) scripted(root *script) (files []named) {
 	root.each(func(s *script) {
+		if s.place.Foreign {
+			return
+		}
 		for _, name := range s.text.Inputs {
 			found := r.line.ScriptInput(r.dialect, s.place, name)
 			if found.File != "" {

@@ -66,10 +66,27 @@ func (l *link) copyScripts(scan *scanner, flags []*script, inputs scanned, late 
 	if len(done.copies) == 0 && len(late) == 0 {
 		return nil
 	}
+	if err := checkFormats(roots); err != nil {
+		return err
+	}
 	if err := c.settle(roots); err != nil {
 		return err
 	}
 	return c.write(flags, roots, inputs.inputs)
+}
+
+// checkFormats refuses scripts that have inputs read in another format than ELF, which are not
+// to be converted. Linkers do not agree which inputs those are.
+func checkFormats(roots []*script) error {
+	var errs []error
+	for _, root := range roots {
+		root.each(func(s *script) {
+			if s.text.Foreign != "" {
+				errs = append(errs, fmt.Errorf("%s: TARGET(%s) is of files that are not told from those with probes; name them in the line behind --format", s.path, s.text.Foreign))
+			}
+		})
+	}
+	return errors.Join(errs...)
 }
 
 // checkWords refuses scripts that name files with probes in ways that are not understood.
@@ -188,6 +205,9 @@ func (c *scriptCopier) hasProbes(path string) bool {
 
 // inputName returns what a script is to call an input.
 func (c *scriptCopier) inputName(s *script, word line.Name) (string, error) {
+	if s.place.Foreign {
+		return word.Text, nil
+	}
 	name, found := word.Text, c.line.ScriptInput(c.dialect, s.place, word)
 	_, moved := c.moved[s.base]
 	if found.File == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -104,6 +105,42 @@ func TestOutputIsInput(t *testing.T) {
 			}
 		}
 		check()
+	})
+}
+
+// Where a flag gives inputs other names, copies would not be meant, or the other not converted.
+func TestRemappedInputs(t *testing.T) {
+	l := linker("lld")
+	tools.Need(t, "gcc", l.Path)
+	enter(t, l.Path)
+	compile(t, "sub/second.c", "plain.c")
+	disk.Write(t, "remaps", "# comment\nnone.o=none.o\nplain.o=sub/second.o\r\n")
+	for words, refused := range map[string]bool{
+		"--remap-inputs=sub/second.o=plain.o sub/second.o": true,
+		"--remap-inputs=plain.o=sub/second.o plain.o":      true,
+		"--remap-inputs-file=remaps plain.o":               true,
+		"--remap-inputs=none.o=plain.o plain.o":            false,
+		"--remap-inputs-file=none -o out.so sub/second.o":  true,
+	} {
+		out, err := wrapped(l, append([]string{"--", "-shared", "-o", "out.so"}, strings.Fields(words)...)...)
+		if got := strings.Contains(out, "the link holds probes, and copies of inputs have other names"); got != refused || got != (err != nil) {
+			t.Errorf("%s: %s, %v", words, out, err)
+		}
+	}
+}
+
+// GNU ld and gold link objects of what is to have symbols alone.
+func TestJustSymbols(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		compile(t, "main.c", "sub/second.c")
+		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+		disk.Write(t, "second.ld", "INPUT(sub/second.o)\n")
+		for name, refused := range map[string]bool{"libsecond.a": true, "second.ld": true, "sub/second.o": false} {
+			out, err := wrapped(l, "--", "-r", "-o", "out.o", "main.o", "--just-symbols="+name)
+			if got := strings.Contains(out, name+": the linker links objects of what --just-symbols names"); got != refused || got && exitCode(err) != 1 {
+				t.Errorf("%s: %s, %v", name, out, err)
+			}
+		}
 	})
 }
 
@@ -236,6 +273,14 @@ func TestDefinitions(t *testing.T) {
 	})
 }
 
+// reportsOf are flags that have a linker write names of inputs to a file.
+var reportsOf = map[string][]string{
+	"bfd":  {"-Map=a.map writes a.map", "-Map=. writes reported.map", "-Map=% writes reported.map", "-Map=my-%.txt writes my-reported.txt", "--Map=m% writes mreported.map"},
+	"gold": {"-Map=a.map writes a.map", "--print-symbol-counts=counts writes counts"},
+	"lld":  {"--time-trace=timed.json writes timed.json", "-Map=a.map writes a.map", "-Map=% writes %", "--print-archive-stats=stats writes stats"},
+	"mold": {"-Map=a.map writes a.map"},
+}
+
 // What a linker says is about the files of the build, and its exit status is passed on.
 func TestMessages(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
@@ -249,11 +294,17 @@ func TestMessages(t *testing.T) {
 			t.Errorf("exit status %v, want %v", err, wantErr)
 		}
 		sayNothing(t, "the output", out)
-		if l.Family == "lld" {
-			wrapped(l, "--", "-shared", "-o", "timed", "--time-trace=timed.json", "--time-trace-granularity=0", "main.o")
-			trace := read(t, "timed.json")
-			sayNothing(t, "timed.json", trace)
-			expect.Contains(t, trace, `"main.o"`, "timed.json does not name main.o")
+		tools.Must(t, "ar", "rcs", "libmain.a", "main.o")
+		for _, report := range reportsOf[l.Family] {
+			flag, file, _ := strings.Cut(report, " writes ")
+			args := []string{"--", "-shared", "-o", "reported", flag, "--undefined=main", "libmain.a"}
+			if strings.Contains(flag, "time-trace") {
+				args = append(args, "--time-trace-granularity=0")
+			}
+			wrapped(l, args...)
+			text := read(t, file)
+			sayNothing(t, file, text)
+			expect.Contains(t, text, "libmain.a", "%s does not name libmain.a", file)
 		}
 		if undefined := regexp.MustCompile(`main\.o`); !undefined.MatchString(want) || !undefined.MatchString(out) {
 			t.Errorf("says %s, and without %s", out, want)

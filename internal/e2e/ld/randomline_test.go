@@ -102,7 +102,7 @@ func (m *lineMaker) library() item {
 
 // flag returns a random flag that changes what is linked, or how.
 func (m *lineMaker) flag() item {
-	switch m.IntN(11) {
+	switch m.IntN(16) {
 	case 0:
 		return item{"-Bstatic"}
 	case 1:
@@ -123,6 +123,16 @@ func (m *lineMaker) flag() item {
 		return item{"-u", "which"}
 	case 9:
 		return item{"--allow-multiple-definition"}
+	case 10:
+		return item{"-static"}
+	case 11:
+		return item{"--just-symbols=" + m.input()[0]}
+	case 12:
+		return item{"-nostdlib"}
+	case 13:
+		return item{pick(m, []string{"-R", "--just-symbols"}), m.input()[0]}
+	case 14:
+		return item{pick(m, []string{"-dn", "-dy", "-non_shared", "-call_shared"})}
 	}
 	return item{"--no-as-needed"}
 }
@@ -131,8 +141,12 @@ func (m *lineMaker) flag() item {
 func (m *lineMaker) some(n int) []item {
 	var all []item
 	for range n {
-		switch m.IntN(16) {
+		switch m.IntN(17) {
 		case 0:
+			if m.one(2) {
+				all = m.grouped(all, "-(", "-)")
+				continue
+			}
 			all = m.grouped(all, "--start-group", "--end-group")
 		case 1:
 			all = m.grouped(all, "--whole-archive", "--no-whole-archive")
@@ -150,6 +164,8 @@ func (m *lineMaker) some(n int) []item {
 		case 9, 10, 11:
 			all = append(all, m.library())
 		case 12:
+			all = append(all, m.binary())
+		case 13:
 			if len(all) > 0 { // the same once more
 				all = append(all, pick(m, all))
 			}
@@ -158,6 +174,19 @@ func (m *lineMaker) some(n int) []item {
 		}
 	}
 	return all
+}
+
+// binary returns a file that is linked as it is, which may be an object. What is behind
+// --pop-state is so only to some linkers.
+func (m *lineMaker) binary() item {
+	back := "--format=elf"
+	if m.family == "bfd" {
+		back = "--format=default"
+	}
+	if m.one(2) {
+		return item{"--format=binary", m.input()[0], back}
+	}
+	return item{"--push-state", "--format=binary", m.input()[0], "--pop-state", m.input()[0], back}
 }
 
 func (m *lineMaker) grouped(all []item, begin, end string) []item {
@@ -214,6 +243,11 @@ func (m *lineMaker) respond(items []item) []item {
 		}
 	}
 	name := pick(m, []string{"words", "link/../words", "sp ace/words"})
+	if m.family != "mold" && m.one(4) { // which does not read one in another
+		m.responses["inner.words"] = text.String()
+		text.Reset()
+		text.WriteString(m.quote("@inner.words"))
+	}
 	m.responses[name] = text.String()
 	rest := append([]item{{"@" + name}}, items[to:]...)
 	return append(items[:from:from], rest...)

@@ -168,13 +168,16 @@ func (tr *tree) addArchives(t *testing.T) {
 	ar("rcsT", "nest/libn.a", "x/libm.a", "c.o")
 	ar("rcsT", "libn.a", "ls/../libm.a", "link/b.o")
 	ar("qcs", "other/libmix.a", "b.o", "x/b.o", "other/c.o")
+	ar("rcs", "libd.a", "x/c.o") // beside a shared one
+	ar("rcS", "x/sub/libi.a", "other/b.o", "x/b.o")
+	ar("rcST", "other/libi.a", "x/c.o", "sp ace/b.o") // as kernels are linked
 	ar("rcs", "x/libw.a", "i386.o")
 	ar("rcs", "other/libw.a", "x/c.o", "sp ace/c.o")
 	ar("rcs", "other/libq.a", "x/b.o")
 	ar("rcs", "sys/own/libr.a", "x/b.o", "other/c.o")
 	ar("rcs", "sys/x/libm.a", "sp ace/b.o")
 	tr.inputs = append(tr.inputs, []spelled{{"x", "libt.a"}, {"other", "libt.a"}, {"x/sub", "libt.a"}, {"", "libn.a"}, {"other", "libmix.a"},
-		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}}...)
+		{"", "libfl.a"}, {"other", "libfl.a"}, {"", "libtl.a"}, {"other", "libw.a"}, {"", "libd.a"}, {"x/sub", "libi.a"}, {"other", "libi.a"}}...)
 }
 
 // addScripts makes linker scripts that name other files.
@@ -185,8 +188,12 @@ func (tr *tree) addScripts(t *testing.T) {
 		"other/in.ld":     "INPUT ( b.o )\n",
 		"x/libs.so":       "/* GNU ld script */ GROUP ( link/../c.o AS_NEEDED ( -lm ) )\n",
 		"other/sub/in.ld": "INPUT ( -la ../b.o )\n",
+		"x/sub/libw.so":   "OUTPUT_FORMAT(elf32-i386)\nGROUP ( b.o )\n",
+		"sp ace/libd.so":  "OUTPUT_FORMAT(\"elf64-x86-64\", \"elf64-x86-64\", \"elf64-x86-64\")\nGROUP ( b.o )\n",
+		"dir.ld":          "SEARCH_DIR ( x/sub )\n",
+		"lat.ld":          "/* \xa9 */ INPUT ( x/c.o )\n",
 	} {
 		disk.Write(t, tr.path(name), text)
 	}
-	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}}...)
+	tr.inputs = append(tr.inputs, []spelled{{"", "in.ld"}, {"other", "in.ld"}, {"x", "libs.so"}, {"other/sub", "in.ld"}, {"", "lat.ld"}, {"", "dir.ld"}, {"sp ace", "libd.so"}}...)
 }

@@ -1,6 +1,7 @@
 package ld
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -110,7 +111,31 @@ func TestScriptsThatAreRefused(t *testing.T) {
 			}
 			disk.Absent(t, "none")
 		}
+		os.WriteFile("target.ld", []byte("TARGET(binary) INPUT(plain.o)\n"), 0o666)
+		out, err := wrapped(l, "--", "-shared", "-o", "none", "second.o", "target.ld")
+		if exitCode(err) != 1 || !strings.HasPrefix(out, "sdtconvert: target.ld: TARGET(binary) is of files that") {
+			t.Errorf("%s, %v", out, err)
+		}
+		os.WriteFile("target.ld", []byte("TARGET(elf64-x86-64) INPUT(plain.o)\n"), 0o666)
+		if out, err := wrapped(l, "--", "-shared", "-o", "out.so", "second.o", "target.ld"); strings.Contains(out, "sdtconvert:") {
+			t.Errorf("%s, %v", out, err)
+		}
 	})
+}
+
+// A script that -T names has what it names read in the format before it.
+func TestFormatOfScripts(t *testing.T) {
+	l := linker("bfd")
+	tools.Need(t, "gcc", l.Path)
+	enter(t, l.Path)
+	compile(t, "sub/second.c", "plain.c")
+	os.WriteFile("binary.ld", []byte("INPUT(sub/second.o)\n"), 0o666)
+	args := []string{"-r", "-o", "out.o", "-b", "binary", "-T", "binary.ld", "-b", "elf64-x86-64", "plain.o"}
+	tools.Must(t, l.Path, args...)
+	want := disk.Read(t, "out.o")
+	if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil || !bytes.Equal(disk.Read(t, "out.o"), want) {
+		t.Errorf("another output: %s, %v", out, err)
+	}
 }
 
 func abs(t *testing.T, name string) string {

@@ -41,6 +41,10 @@ func plantTree(t *testing.T) {
 	tools.Must(t, "ar", "rcs", "lib/libp.a", "sub/a.o", "sub/x.o")
 	tools.Must(t, "ar", "rcs", "sub/libq.a", "sub/in/b.o", "lib/c.o")
 	tools.Must(t, "ar", "rcsT", "sub/thin.a", "sub/in/x.o", "sub/b.o")
+	tools.Must(t, "ar", "rcs", "sub/in/libr.a", "a.o")
+	tools.Must(t, "ar", "rcs", "root/usr/lib/libr.a", "sub/a b.o")
+	tools.Must(t, "ar", "rcs", "lib/libs.a", "lib/a.o")
+	tools.Must(t, "ar", "rcs", "sub/in/libs.a", "sub/b.o")
 	expect.OK(t, os.Symlink("sub/in", "link"))
 }
 
@@ -103,6 +107,9 @@ func linkBoth(t *testing.T, l toolchains.Linker, what string, args ...string) (l
 	sayNothing(t, "the output", said[1])
 	if text, err := os.ReadFile("out.map"); err == nil {
 		sayNothing(t, "the map of "+what, string(text))
+	}
+	if failed[1] == nil && strings.Contains(tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe_") {
+		t.Errorf("%s\n%s\n%s: stubs are left", what, strings.Join(args, " "), l.Name)
 	}
 	if failed[0] == nil && failed[1] != nil && (strings.Contains(said[1], "link with --in-place") || strings.Contains(said[1], "name one in full")) {
 		return true, true
@@ -169,14 +176,28 @@ func TestCopiesOfScripts(t *testing.T) {
 			"full.ld":      "INPUT(" + here + "/x.o)\n",
 			"sub/one.ld":   "INPUT(probed.o)\nINCLUDE \"inc.ld\"\n",
 			"inc.ld":       "INPUT(x.o)\n",
+			"dir.ld":       "SEARCH_DIR(sub)\n",
+			"i386/liby.so": "OUTPUT_FORMAT(elf32-i386)\nINPUT(x.o)\n",
+			"latin.ld":     "/* \xe9 */ INPUT(sub/probed.o)\n",
 		} {
+			os.MkdirAll(filepath.Dir(name), 0o777)
 			disk.Write(t, name, text)
 		}
 		compile(t, "sub/probed.c", "sub/x.c", "x.c", "plain.c")
 		args := []string{"-shared", "-m", "elf_x86_64", "-o", "out.so", "-Map=out.map", "plain.o"}
+		tools.Must(t, "ar", "rcs", "sub/liby.a", "sub/probed.o")
+		tools.Must(t, "ar", "rcs", "liby.a", "x.o")
 		linkBoth(t, l, "a path that the system root has not", append(args, "--sysroot=sub", "sub/root.ld")...)
 		linkBoth(t, l, "such a path in a script that is included", append(args, "--sysroot=sub", "sub/more.ld")...)
 		linkBoth(t, l, "a name in a script that is included", append(args, "sub/one.ld")...)
+		args = append(args, "--whole-archive")
+		linkBoth(t, l, "a directory of an input", append(args, "dir.ld", "-ly")...)
+		linkBoth(t, l, "a directory of an input that comes too late", append(args, "-ly", "dir.ld")...)
+		linkBoth(t, l, "a directory before those of -L", append(args, "-T", "dir.ld", "-L.", "-ly")...)
+		linkBoth(t, l, "a directory that is not searched", append(args, "-nostdlib", "-T", "dir.ld", "-ly")...)
+		linkBoth(t, l, "a script for another machine", append(args, "-Li386", "-Lsub", "-ly")...)
+		linkBoth(t, l, "a script for another machine alone", append(args, "-Li386", "-ly")...)
+		linkBoth(t, l, "a script that is no UTF-8", append(args, "latin.ld")...)
 	})
 }
 
@@ -186,9 +207,9 @@ func TestRandomInputScripts(t *testing.T) {
 		here := expect.Value(os.Getwd())(t)
 		name := func() string {
 			if l.Family == "gold" && r.IntN(3) > 0 { // where a name with a slash is looked for next to the script only
-				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
+				return oneOf(r, "a.o", "b.o", "c.o", "x.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", here+"/sub/b.o", here+"/lib/../a.o")
 			}
-			return oneOf(r, append(scriptTree, "a.o", "b.o", "c.o", "./a.o", "link/b.o", "-lp", "-lq", "-l:a.o", "-lscript",
+			return oneOf(r, append(scriptTree, "a.o", "b.o", "c.o", "./a.o", "link/b.o", "-lp", "-lq", "-lr", "-ls", "-l:a.o", "-lscript",
 				here+"/sub/b.o", here+"/lib/../a.o")...)
 		}
 		rooted := r.IntN(2) == 0
@@ -216,6 +237,9 @@ func TestRandomInputScripts(t *testing.T) {
 			if l.Family != "mold" && l.Family != "gold" && r.IntN(4) == 0 && !strings.HasSuffix(script, "inc.ld") {
 				text += "\nINCLUDE " + oneOf(r, "inc.ld", `"inc.ld"`, "lib/inc.ld")
 			}
+			if l.Family != "mold" && r.IntN(3) == 0 {
+				text = "SEARCH_DIR(" + oneOf(r, "sub/in", "link", `"lib"`, "=/usr/lib", "root/usr/lib", here+"/sub/in") + ")\n" + text
+			}
 			disk.Write(t, script, text+"\n")
 			what = append(what, script+": "+text)
 		}
@@ -223,12 +247,16 @@ func TestRandomInputScripts(t *testing.T) {
 		if rooted {
 			args = append(args, "--sysroot="+oneOf(r, "root", here+"/root"))
 		}
+		if r.IntN(3) == 0 && l.Family != "gold" {
+			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
+		}
 		args = append(args, some(r, 3, "-Llib", "-Lsub", "-Llink", "-L"+here+"/lib")...)
 		if rooted && l.Family != "gold" { // which takes -L=/DIR for -L/DIR
 			args = append(args, "-L=/usr/lib")
 		}
 		args = append(args, "-L.", "-Lsub", "-Llib", oneOf(r, "--whole-archive", "--no-whole-archive"), oneOf(r, "-Bstatic", "-Bdynamic"))
 		args = append(args, some(r, 2, "one.ld", "./one.ld", "sub/one.ld", here+"/sub/one.ld", "link/two.ld", "root/usr/lib/one.ld", "-lscript")...)
+		args = append(args, oneOf(r, nil, nil, []string{"-lr"}, []string{"-ls"})...)
 		if r.IntN(3) == 0 && l.Family != "gold" {
 			args = append(args, "-T", oneOf(r, "t.ld", "sub/in/t.ld", "root/usr/lib/t.ld"))
 		}

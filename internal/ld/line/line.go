@@ -26,6 +26,14 @@ type State struct {
 	Static  bool // -l finds archives only
 	Foreign bool // a format other than ELF is asked for
 	Lazy    bool // between --start-lib and --end-lib: as if it was in an archive
+	At      int  // the argument that leads to it
+}
+
+// Directory is one in which libraries are searched.
+type Directory struct {
+	Name string // as given
+	At   int    // the argument that leads to it
+	Late bool   // what arguments before that name is not searched there
 }
 
 // Arg is an argument: one word, or a flag and the word that is its value.
@@ -44,7 +52,8 @@ type Line struct {
 	Output      string // "" for a.out
 	Directory   string // that mold changes to before anything else, or ""
 	Sysroot     string
-	Path        []string // that libraries are searched in, as given
+	Static      bool // each -l finds archives only
+	Path        []Directory
 	Rules       Rules    // of the linker that reads it
 	Scripts     []string // that -T, --default-script and --mri-script name
 	Reports     []Report
@@ -57,7 +66,9 @@ type Report struct {
 }
 
 // reports are the flags that name them.
-var reports = map[string]bool{"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true}
+var reports = map[string]bool{
+	"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true, "print-archive-stats": true, "print-symbol-counts": true,
+}
 
 // Parse reads the words behind a linker's name. Response files are expanded.
 func Parse(args []string, rules Rules) *Line {
@@ -78,6 +89,7 @@ type parser struct {
 // arg reads an argument, and returns how many words it has.
 func (p *parser) arg(args []string) int {
 	word := args[0]
+	p.state.At = len(p.line.Args)
 	if len(word) < 2 || word[0] != '-' {
 		// A lone dash is an input to none of the four.
 		kind := Input
@@ -99,7 +111,7 @@ func (p *parser) arg(args []string) int {
 	p.line.Args = append(p.line.Args, arg)
 	p.change(name, value)
 	if name != "sysroot" || !p.line.Rules.OneWordSysroot || strings.HasPrefix(word, "--sysroot=") {
-		p.line.keep(name, value)
+		p.line.keep(p.state.At, name, value)
 	}
 	return n
 }
@@ -108,7 +120,13 @@ func (p *parser) arg(args []string) int {
 func (p *parser) change(name, value string) {
 	switch name {
 	case "format":
-		p.state.Foreign = value != "default" && !strings.HasPrefix(value, "elf")
+		p.state.Foreign = isForeign(value)
+	case "static":
+		if p.line.Rules.StaticIsGlobal {
+			p.line.Static = true
+			break
+		}
+		p.state.Static = true
 	case "Bstatic":
 		p.state.Static = true
 	case "Bdynamic":
@@ -121,15 +139,21 @@ func (p *parser) change(name, value string) {
 		p.saved = append(p.saved, p.state)
 	case "pop-state":
 		if n := len(p.saved); n > 0 {
-			// The format and --start-lib are not part of what is saved.
+			// --start-lib is not part of what is saved.
 			p.state.Static = p.saved[n-1].Static
+			if p.line.Rules.SavesFormat {
+				p.state.Foreign = p.saved[n-1].Foreign
+			}
 			p.saved = p.saved[:n-1]
 		}
 	}
 }
 
-// keep notes what is said of the whole link.
-func (l *Line) keep(name, value string) {
+// isForeign reports whether a format is no ELF.
+func isForeign(format string) bool { return format != "default" && !strings.HasPrefix(format, "elf") }
+
+// keep notes what an argument says of the whole link.
+func (l *Line) keep(at int, name, value string) {
 	switch {
 	case name == "relocatable":
 		l.Relocatable = true
@@ -140,7 +164,7 @@ func (l *Line) keep(name, value string) {
 	case name == "sysroot":
 		l.Sysroot = value
 	case name == "library-path":
-		l.Path = append(l.Path, value)
+		l.Path = append(l.Path, Directory{Name: value, At: at})
 	case name == "script" || name == "default-script" || name == "mri-script":
 		l.Scripts = append(l.Scripts, value)
 	case reports[name] && value != "":

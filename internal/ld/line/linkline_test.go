@@ -79,7 +79,7 @@ func TestLine(t *testing.T) {
 	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), GNURules)
 	l.Args = nil
 	want := &Line{
-		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
+		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []Directory{{Name: "one"}, {Name: "two", At: 1}, {Name: "three", At: 2}, {Name: "=four", At: 3}},
 		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
 	}
 	expect.Equal(t, want, l)

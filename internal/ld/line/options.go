@@ -15,9 +15,9 @@ import (
 var (
 	longValues = wordsOnce(`
 		architecture assert audit auxiliary call-graph-ordering-file chroot compress-debug-sections
-		ctf-share-types default-script defsym depaudit dependency-file directory dT dynamic-linker
+		ctf-share-types debug default-script defsym depaudit dependency-file directory dT dynamic-linker
 		dynamic-list entry error-handling-script error-limit exclude-libs export-dynamic-symbol
-		export-dynamic-symbol-list filter fini format fuse-ld hash-bucket-empty-fraction hash-size
+		export-dynamic-symbol-list filter fini flto-partition format fuse-ld hash-bucket-empty-fraction hash-size
 		hash-style icf-iterations ignore-unresolved-symbol image-base in-implib incremental-base
 		incremental-patch init just-symbols keep-unique library library-path load-pass-plugin
 		lto-known-safe-vtables Map max-cache-size mllvm mri-script oformat opt-remarks-filename
@@ -64,7 +64,7 @@ func wordsOnce(text string) func() map[string]bool {
 var shortNames = map[string]string{
 	"b": "format", "c": "mri-script", "C": "directory", "l": "library", "L": "library-path", "o": "output", "R": "just-symbols",
 	"T": "script", "dT": "default-script", "i": "relocatable", "r": "relocatable", "Ur": "relocatable",
-	"dn": "Bstatic", "non_shared": "Bstatic", "static": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
+	"dn": "Bstatic", "non_shared": "Bstatic", "dy": "Bdynamic", "call_shared": "Bdynamic",
 }
 
 // flag takes a word that begins with a dash apart. name is the long name where

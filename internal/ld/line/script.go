@@ -48,6 +48,8 @@ type Script struct {
 	Inputs      []Name // that INPUT, GROUP and STARTUP name, with -l
 	Includes    []Include
 	Directories []string // of SEARCH_DIR
+	Formats     []string // of OUTPUT_FORMAT
+	Foreign     string   // the format of a TARGET that is no ELF, or ""
 	Patterns    []Pattern
 	Words       []string // everything else that is not understood, each once
 }
@@ -137,6 +139,14 @@ func (p *scriptParser) topLevel() {
 				p.script.Directories = append(p.script.Directories, p.next().Text)
 				p.take(")")
 			}
+		case "TARGET":
+			if p.take("(") && isForeign(p.word.Text) {
+				p.script.Foreign = p.word.Text
+			}
+		case "OUTPUT_FORMAT":
+			if p.take("(") {
+				p.formats()
+			}
 		case "SECTIONS", "OVERWRITE_SECTIONS":
 			if p.take("{") {
 				p.wild = true
@@ -173,6 +183,15 @@ func (p *scriptParser) inputs() {
 		case word.Text == "," || word.Text == "AS_NEEDED":
 		default:
 			p.script.Inputs = append(p.script.Inputs, word)
+		}
+	}
+}
+
+// formats takes the rest of a list of formats.
+func (p *scriptParser) formats() {
+	for !p.atEnd() && !p.take(")") {
+		if name := strings.Trim(p.next().Text, ","); name != "" {
+			p.script.Formats = append(p.script.Formats, name)
 		}
 	}
 }

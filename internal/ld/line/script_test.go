@@ -20,6 +20,9 @@ func summary(s *Script) string {
 	for _, f := range s.Directories {
 		all = append(all, "directory "+f)
 	}
+	for _, f := range s.Formats {
+		all = append(all, "format "+f)
+	}
 	for _, p := range s.Patterns {
 		text := s.Text[p.Start:p.End]
 		if p.Excludes {
@@ -50,7 +53,8 @@ func TestParseScript(t *testing.T) {
 		dialect    Dialect
 	}{
 		{TopLevel, "/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\nGROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( /lib64/ld.so ) )\n",
-			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|OUTPUT_FORMAT|(|elf64-x86-64|)", GNU},
+			"input /lib/libc.so.6|input /usr/lib/libc_nonshared.a|input /lib64/ld.so|format elf64-x86-64", GNU},
+		{TopLevel, `OUTPUT_FORMAT("elf32-littlearm", elf32-bigarm , "elf32-littlearm") INPUT(a.o)`, "input a.o|format elf32-littlearm|format elf32-bigarm|format elf32-littlearm", GNU},
 		{TopLevel, `INPUT(-lm "a b.o")STARTUP(crt0.o) INCLUDE more.lds SEARCH_DIR("x y")`, "input -lm|input a b.o|input crt0.o|include 0 more.lds|directory x y", GNU},
 		{TopLevel, "SECTIONS{.text:{*(EXCLUDE_FILE(*first.o lib[a-z].a:b.o) .text)}}", "-*first.o|-lib[a-z].a:b.o|* .text-", GNU},
 		{TopLevel, "SECTIONS { . = 0x100 + b.o(x); .a ALIGN(4) : AT(b.o) { . = b.o(.x); x=b.o(.x); KEEP(*(.a .b)) \"b c.o\"(.text) b.o } > RAM AT> ROM :p =0x90 INCLUDE more }",

@@ -15,8 +15,8 @@ type ScriptPlace struct {
 	Script string
 	// First is the directory that its relative names are looked up in first, with a slash at
 	// the end, or "". Which it is depends on the linker.
-	First  string
-	Static bool // libraries are archives
+	First string
+	State // of what leads to it: libraries may be archives only
 }
 
 // Place is from where names are looked up in a script that a flag names, or that is an
@@ -26,14 +26,17 @@ type ScriptPlace struct {
 //     includes, and not next to one that -T names.
 //   - gold does next to a script of either kind, and lld next to that which has the name.
 //   - mold 1.10 does not, and mold 2.37 does, with ".." removed as text.
-func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
-	place := ScriptPlace{Script: script, Static: static}
+func (d Dialect) Place(script string, flag bool, state State) ScriptPlace {
+	place := ScriptPlace{Script: script, State: state}
 	if d == GNU && flag {
 		return place
 	}
 	place.First = script[:strings.LastIndexByte(script, '/')+1]
-	if d == GNU && place.First == "" {
+	switch {
+	case d == GNU && place.First == "":
 		place.First = "./" // which it shows
+	case d == GNU:
+		place.First = strings.TrimRight(place.First, "/") + "/" // it shows one
 	}
 	return place
 }
@@ -41,7 +44,7 @@ func (d Dialect) Place(script string, flag, static bool) ScriptPlace {
 // Included is from where names are looked up in a script that one includes. As was seen, lld
 // has absolute names below the system root if the including script is there.
 func (d Dialect) Included(by ScriptPlace, script string) ScriptPlace {
-	place := d.Place(script, false, by.Static)
+	place := d.Place(script, false, by.State)
 	switch d {
 	case GNU:
 		place.First = by.First
@@ -69,7 +72,7 @@ func (l *Line) ScriptInput(d Dialect, place ScriptPlace, word Name) (found Scrip
 		if d == Gold && strings.HasPrefix(library, ":") {
 			return ScriptInput{} // it knows that on its line only
 		}
-		for _, file := range l.Candidates(&Arg{Kind: Library, Value: library, State: State{Static: place.Static}}) {
+		for _, file := range l.Candidates(&Arg{Kind: Library, Value: library, State: place.State}) {
 			return ScriptInput{Path: file, File: file}
 		}
 		return ScriptInput{}
@@ -131,7 +134,7 @@ func (l *Line) scriptInputs(d Dialect, place ScriptPlace, name string) (files, m
 	if d == Gold && strings.Contains(name, "/") {
 		return files, maybe // it looks for names in lists of what is in directories
 	}
-	for _, directory := range l.searched() {
+	for _, directory := range l.searched(place.At) {
 		files = append(files, directory+"/"+name)
 	}
 	return files, maybe
@@ -146,12 +149,12 @@ func (l *Line) AbsoluteInput(place ScriptPlace, name string) string {
 	return name
 }
 
-// ScriptFile finds a script that a flag or another script names: as the linker opens it,
-// and where it is. Both are "" if there is none.
-func (l *Line) ScriptFile(name string) (path, file string) {
+// ScriptFile finds a script that an argument, or another script that one leads to, names: as
+// the linker opens it, and where it is. Both are "" if there is none.
+func (l *Line) ScriptFile(name string, at int) (path, file string) {
 	files := []string{l.inSysroot(name)}
 	if !filepath.IsAbs(files[0]) {
-		for _, directory := range l.searched() {
+		for _, directory := range l.searched(at) {
 			files = append(files, directory+"/"+name)
 		}
 	}

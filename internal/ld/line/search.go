@@ -13,24 +13,34 @@ import (
 // itself are not searched.
 func (l *Line) Candidates(arg *Arg) []string {
 	var names []string
-	if exact, ok := strings.CutPrefix(arg.Value, ":"); ok {
-		if l.Rules.Dialect == Gold && strings.Contains(exact, "/") {
-			return nil // it looks names up in listings of directories
-		}
+	exact, ok := strings.CutPrefix(arg.Value, ":")
+	switch {
+	case l.Rules.Dialect == Gold && filepath.IsAbs(exact):
+		return files([]string{exact})
+	case l.Rules.Dialect == Gold && strings.Contains(exact, "/"):
+		return nil // it looks names up in listings of directories
+	case ok:
 		names = []string{exact}
-	} else {
-		if !arg.Static {
+	default:
+		if !arg.Static && !l.Static {
 			names = append(names, "lib"+arg.Value+".so")
 		}
 		names = append(names, "lib"+arg.Value+".a")
 	}
-	var found []string
-	for _, directory := range l.directories() {
+	var all []string
+	for _, directory := range l.directories(arg.At) {
 		for _, name := range names {
-			file := directory + "/" + name // as linkers show it
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-				found = append(found, file)
-			}
+			all = append(all, directory+"/"+name) // as linkers show it
+		}
+	}
+	return files(all)
+}
+
+// files returns those of some paths that lead to a regular file.
+func files(all []string) (found []string) {
+	for _, path := range all {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			found = append(found, path)
 		}
 	}
 	return found

@@ -21,7 +21,8 @@ var searched = []string{"sys/zz", "zz", "=/zz", "$SYSROOT/zz", "syszz", "x/zz", 
 // Each linker takes the library that its rules say.
 func TestSearchOfLinkers(t *testing.T) {
 	tools.Need(t, "gcc", "ar")
-	t.Chdir(t.TempDir())
+	here := t.TempDir()
+	t.Chdir(here)
 	for i, directory := range searched {
 		os.MkdirAll(directory, 0o777)
 		disk.Write(t, "a.c", fmt.Appendf(nil, "int variable_of_%d;", i))
@@ -43,7 +44,9 @@ func TestSearchOfLinkers(t *testing.T) {
 			"--sysroot=sys -L=/zz", "--sysroot=sys/ -L=/zz", "--sysroot=sys -L=zz", "--sysroot=sys/ -L=zz", "--sysroot=sys -L$SYSROOT/zz",
 			"--sysroot=sys -L=/../zz", "--sysroot=sys -L=/x/../zz", "--sysroot=x --sysroot=sys -L=/zz", "-L=/zz --sysroot=sys", "-L=/zz --sysroot sys", "-sysroot=sys -L=/zz",
 			"--sysroot=link/.. -L=/zz", "--sysroot=link/.. -L=/../zz", "-Lnone -Lzz -Lx/zz", "-Lx -l:zz/libq.a", "-Lx -l:./zz/libq.a", "-Lzz -l:libq.a",
+			"-Lx -l:HERE/zz/libq.a", "-Lx -lHERE/zz/libq.a", "-Lx -l/zz/libq.a",
 		} {
+			words = strings.ReplaceAll(words, "HERE", here)
 			args := append([]string{"-m", "elf_x86_64", "-r", "--whole-archive", "-o", "out.o"}, strings.Fields(words)...)
 			if !strings.Contains(words, "-l") {
 				args = append(args, "-lq")
