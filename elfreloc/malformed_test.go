@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -200,10 +201,7 @@ func TestAMemberOfTwoGroups(t *testing.T) {
 func TestProgramHeadersAreNotRewritten(t *testing.T) {
 	b := sound().bytes()
 	b[56] = 1 // e_phnum
-	e, err := objects.Open(t, b).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = e.Save()
+	e := expect.Value(objects.Open(t, b).Edit())(t)
+	_, err := e.Save()
 	wantFault(t, err, "a.o: a relocatable object with program headers")
 }

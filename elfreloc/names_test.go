@@ -11,17 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
 // stringTable returns the bytes of a section.
 func stringTable(t *testing.T, f *elf.File, name string) string {
 	t.Helper()
-	data, err := f.Section(name).Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(expect.Value(f.Section(name).Data())(t))
 }
 
 func rename(i uint32, name string) func(*elfreloc.Edit) {
@@ -65,12 +63,8 @@ func TestNamesReuseTheirTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := &image{syms: named(elf.STB_GLOBAL, c.syms...), strtab: c.strtab, relocs: []uint32{1}}
 			f, _ := edited(t, m.bytes(), c.change)
-			if diff := cmp.Diff(c.want, stringTable(t, f, ".strtab")); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(append([]string{""}, c.table...), symbolNames(t, f)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, stringTable(t, f, ".strtab"))
+			expect.Equal(t, append([]string{""}, c.table...), symbolNames(t, f))
 		})
 	}
 }
@@ -100,9 +94,7 @@ func TestNamesOfSectionsInTheSameTable(t *testing.T) {
 			if strings.Contains(table, "stub_function") != (c.symbol != "stub_function") {
 				t.Errorf("the table is %q", table)
 			}
-			if diff := cmp.Diff([]string{"", "new"}, symbolNames(t, f)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{"", "new"}, symbolNames(t, f))
 		})
 	}
 }
@@ -128,10 +120,7 @@ func TestNamesStayForAnUnknownUserOfTheirTable(t *testing.T) {
 	m.extra = []imageSection{{name: ".user", typ: elf.SHT_PROGBITS, data: []byte{1}}}
 	data := m.bytes()
 	// The link of section 3, .user, becomes that of .symtab's names.
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	table := len(data) - 64*len(f.Sections)
 	data[table+3*64+40] = byte(f.Section(".symtab").Link)
 	g, _ := edited(t, data, rename(1, "new"))
@@ -220,18 +209,9 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 	data := m.bytes()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := objects.Open(t, data).Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
+	want := expect.Value(f.Symbols())(t)
+	syms := expect.Value(objects.Open(t, data).Symbols())(t)
 	var beginWithX, wantX []string
 	for i, s := range want {
 		if got := syms.At(i + 1).Name; got != s.Name || syms.Name(i+1) != s.Name {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -19,10 +20,7 @@ import (
 // by the section's name in brackets.
 func symbolNames(t testing.TB, f *elf.File) []string {
 	t.Helper()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	names := []string{""}
 	for _, s := range syms {
 		if s.Name == "" && elf.ST_TYPE(s.Info) == elf.STT_SECTION {
@@ -38,10 +36,7 @@ func relocNames(t testing.TB, f *elf.File) []string {
 	t.Helper()
 	names := symbolNames(t, f)
 	rela := f.Section(".rela.text")
-	data, err := rela.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(rela.Data())(t)
 	var out []string
 	for ; len(data) >= 24; data = data[24:] {
 		out = append(out, names[binary.LittleEndian.Uint64(data[8:])>>32])
@@ -129,12 +124,8 @@ func TestRenumbering(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := edited(t, twoAndFour().bytes(), c.change)
-			if diff := cmp.Diff(c.table, strings.Join(symbolNames(t, f), " ")); diff != "" {
-				t.Error("table: ", diff)
-			}
-			if diff := cmp.Diff(c.relocs, strings.Join(relocNames(t, f), " ")); diff != "" {
-				t.Error("relocations: ", diff)
-			}
+			expect.Equal(t, c.table, strings.Join(symbolNames(t, f), " "), "table")
+			expect.Equal(t, c.relocs, strings.Join(relocNames(t, f), " "), "relocations")
 			if got := f.Section(".symtab").Info; got != c.firstGlobal {
 				t.Errorf("first global is %d, want %d", got, c.firstGlobal)
 			}
@@ -238,10 +229,7 @@ func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {
 
 func wantSaveError(t *testing.T, m *image, want string) {
 	t.Helper()
-	e, err := objects.Open(t, m.bytes()).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, m.bytes()).Edit())(t)
 	e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
 	if out, err := e.Save(); err == nil || err.Error() != want || out != nil {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -55,9 +56,7 @@ func TestRecordSize(t *testing.T) {
 		word   int
 		want   int
 	}{{"pairs", 8, 16}, {"pairs", 4, 8}, {"relative", 8, 8}, {"relative", 4, 8}, {"freebsd", 8, 8}, {"freebsd", 4, 4}} {
-		if got := parse(t, c.format, "").Size(c.word); got != c.want {
-			t.Errorf("%s of words of %d bytes: %d, want %d", c.format, c.word, got, c.want)
-		}
+		expect.Equal(t, c.want, parse(t, c.format, "").Size(c.word), "%s of words of %d bytes", c.format, c.word)
 	}
 }
 
@@ -162,9 +161,7 @@ sdt_isenabled_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
 `},
 	} {
 		t.Run(c.object+" "+c.format+" "+c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, "\n"+recordSections(t, c.object, parse(t, c.format, c.name))); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, "\n"+recordSections(t, c.object, parse(t, c.format, c.name)))
 		})
 	}
 }
