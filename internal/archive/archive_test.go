@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -214,10 +215,7 @@ func TestReplace(t *testing.T) {
 	} {
 		data := build(name, form)
 		for _, text := range []string{"", "b", "bbb", "a longer text", "an even longer one"} {
-			got, err := replaced(data, "b.o", text, []string{"fb"}, []string{"aa", "fb"})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			got := expect.Value(replaced(data, "b.o", text, []string{"fb"}, []string{"aa", "fb"}))(t, "%s", name)
 			members, symbols, err := contents(got)
 			if diff := cmp.Diff([]string{"a.o: aaa", "b.o: " + text, "c.o: ccc"}, members); err != nil || diff != "" {
 				t.Errorf("%s: %v %s", name, err, diff)
@@ -226,9 +224,7 @@ func TestReplace(t *testing.T) {
 			if name == "__.SYMDEF SORTED" {
 				want = []string{"aa in b.o", "fa in a.o", "fb in b.o", "fc in c.o"}
 			}
-			if diff := cmp.Diff(want, symbols); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			expect.Equal(t, want, symbols, "%s", name)
 			if strings.Count(got, headerText("b.o/", int64(len(text)))) != 1 || !strings.HasSuffix(got, file("c.o/", "ccc")) {
 				t.Errorf("%s: got %q", name, got)
 			}
@@ -292,10 +288,7 @@ func TestIndexGrowsWide(t *testing.T) {
 	second := int64(len(magic)) + headerSize + int64(len(systemV(4, entry{"f", 0}, entry{"g", 0}))) + headerSize + size
 	index := file("/", systemV(4, entry{"f", uint64(second - headerSize - size)}, entry{"g", uint64(second)}))
 	s := sparse{0: magic + index + headerText("big.o/", size), second: file("g.o/", "gg")}
-	a, err := Open(s, second+62, "lib.a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(Open(s, second+62, "lib.a"))(t)
 	e := a.Edit()
 	for m, err := range a.Members() {
 		if err != nil {
@@ -306,19 +299,10 @@ func TestIndexGrowsWide(t *testing.T) {
 			e.Replace(m, Change{Output: out})
 		}
 	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(e.Save())(t)
 	grown := int64(len(file("/", systemV(8, entry{"f", 0}, entry{"g", 0})))-len(index)) + 300
-	b, err := Open(out.Reader(s), out.Size, "lib.a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := b.readIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(Open(out.Reader(s), out.Size, "lib.a"))(t)
+	table := expect.Value(b.readIndex())(t)
 	want := []entry{{"f", uint64(second - headerSize - size + grown - 300)}, {"g", uint64(second + grown)}}
 	if diff := cmp.Diff(want, table.entries, cmp.AllowUnexported(entry{})); diff != "" || !b.index.wide {
 		t.Error(diff)
@@ -335,10 +319,7 @@ func TestIndexGrowsWide(t *testing.T) {
 
 // A size that does not fit its ten digits is refused.
 func TestHugeMember(t *testing.T) {
-	a, err := open(magic + file("a.o/", "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(open(magic + file("a.o/", "a")))(t)
 	e := a.Edit()
 	for m := range a.Members() {
 		e.Replace(m, Change{Output: &elfreloc.Output{Size: 10_000_000_000}})

@@ -13,6 +13,8 @@ import (
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -39,19 +41,14 @@ func TestArchivesAreTheSameWhateverIsKept(t *testing.T) {
 	files = append(files, objects.File{Name: "large.txt", Data: bytes.Repeat([]byte("large\n"), input.LoadMax/6+1)})
 	directory := t.TempDir()
 	path := filepath.Join(directory, "lib.a")
-	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, archives.Regular(files...))
 	var results [][]byte
 	for _, keep := range []int64{keptMembers, 10 << 10, 0} {
 		target := filepath.Join(directory, fmt.Sprint(keep))
 		if r := converterOf(keep).File(path, target); r.Failed {
 			t.Fatal(r.Messages.String())
 		}
-		data, err := os.ReadFile(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, target)
 		results = append(results, data)
 	}
 	for _, data := range results[1:] {
@@ -66,25 +63,18 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 	directory := t.TempDir()
 	files := []objects.File{named(t, "calls.o", "calls.arm64-gcc12-O2.o"), named(t, "comdat.o", "comdat.amd64-clang19-O2.o")}
 	path := filepath.Join(directory, "lib.a")
-	if err := os.WriteFile(path, archives.Regular(files...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, path, archives.Regular(files...))
 	c := converterOf(keptMembers)
 	if r := c.File(path, path); r.Failed {
 		t.Fatal(r.Messages.String())
 	}
 	for i, f := range files {
 		name := filepath.Join(directory, f.Name)
-		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, f.Data)
 		if r := c.File(name, name); r.Failed {
 			t.Fatal(r.Messages.String())
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := disk.Read(t, name)
 		files[i].Data = data
 	}
 	got, err := os.ReadFile(path)
@@ -103,9 +93,7 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lib.a")
 	check := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		r := converterOf(keptMembers).File(path, path)
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%s: %v, the archive has changed", what, err)
@@ -138,9 +126,7 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 	thin := archives.Thin(f)
 	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
 	for name, data := range map[string][]byte{member: f.Data, path: thin} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, data)
 	}
 	r := converterOf(keptMembers).File(path, path)
 	if text := r.Messages.String(); !r.Failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
@@ -160,43 +146,26 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
 	member, path := filepath.Join(directory, f.Name), filepath.Join(directory, "thin.a")
 	for name, data := range map[string][]byte{member: f.Data, path: archives.Thin(f)} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, data)
 	}
 	c := converterOf(keptMembers)
 	c.Patch.Stapsdt = true
-	in, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(input.Open(path))(t)
 	defer in.Close()
-	l, err := in.Archive(input.Options{FollowThin: false})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(in.Archive(input.Options{FollowThin: false}))(t)
 	changes := newThinChanges(c, l)
-	if err := c.members(l, &Result{path: path}, changes.note); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.members(l, &Result{path: path}, changes.note))
 	if r := c.File(member, member); r.Failed {
 		t.Fatal(r.Messages.String())
 	}
 	e := l.Edit()
-	if _, err := changes.write(e); err != nil {
-		t.Fatal(err)
-	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(changes.write(e))(t)
+	out := expect.Value(e.Save())(t)
 	got := make([]byte, out.Size)
-	if _, err := out.Reader(in).ReadAt(got, 0); err != nil {
-		t.Fatal(err)
-	}
-	f.Data, err = os.ReadFile(member)
-	if want := archives.Thin(f); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v: got\n%q, want\n%q", err, got, want)
+	expect.Value(out.Reader(in).ReadAt(got, 0))(t)
+	f.Data = disk.Read(t, member)
+	if want := archives.Thin(f); !bytes.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }
 
@@ -215,9 +184,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		files = append(files, objects.File{Name: filepath.Base(paths[i]), Data: thin})
 	}
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(directory, f.Name), f.Data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(directory, f.Name), f.Data)
 	}
 	c := converterOf(keptMembers)
 	parallel.InOrder(len(paths), len(paths), func(i int) *Result { return c.File(paths[i], paths[i]) }, func(_ int, r *Result) {
@@ -227,10 +194,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 	})
 	files = files[:64]
 	for i := range files {
-		var err error
-		if files[i].Data, err = os.ReadFile(filepath.Join(directory, files[i].Name)); err != nil {
-			t.Fatal(err)
-		}
+		files[i].Data = disk.Read(t, filepath.Join(directory, files[i].Name))
 	}
 	for _, path := range paths {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, archives.Thin(files...)) {
@@ -265,17 +229,12 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		for _, file := range []objects.File{{Name: "lib.a", Data: data}, beside} {
-			if err := os.WriteFile(filepath.Join(directory, file.Name), file.Data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, filepath.Join(directory, file.Name), file.Data)
 		}
 		c := converterOf(int64(flags) << 4)
 		c.Patch = fuzzOptions(flags)
 		r := c.File(path, path)
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := disk.Read(t, path)
 		if r.Failed {
 			if !bytes.Equal(got, data) {
 				t.Fatalf("%s has changed the archive", r.Messages.String())
@@ -295,12 +254,9 @@ func FuzzArchive(f *testing.F) {
 // checkMembers demands that no member that is an object has an undefined stub.
 func checkMembers(t *testing.T, path string) {
 	t.Helper()
-	in, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(input.Open(path))(t)
 	defer in.Close()
-	err = in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
+	expect.OK(t, in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
 		opts := patch.DefaultOptions()
 		s, err := src.Relocatable(opts.Names)
 		if err != nil {
@@ -310,8 +266,5 @@ func checkMembers(t *testing.T, path string) {
 			wantNoStubs(t, s, opts)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
