@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -41,11 +42,7 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 	p.main = c.compile(t, p.dir, "guards_main.c", defines...)
 	use := "-B" + linker(t, ld)
 	link := func(name string, flags []string, objects ...string) string {
-		out, err := p.image(t, name, append(flags, use), objects...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return p.image(t, name, append(flags, use), objects...)
 	}
 	probed := p.convert(t, flags...)
 	switch mode {
@@ -124,9 +121,7 @@ func TestGuardsFromTheStart(t *testing.T) {
 		if strings.Contains(out, "ptrace: ") {
 			tools.Unavailable(t, "gdb may not run programs: "+out)
 		}
-		if err != nil {
-			t.Fatalf("gdb: %v\n%s", err, out)
-		}
+		expect.OK(t, err)
 		if hits := reported.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
 			t.Errorf("gdb has %d hits: %s", len(hits), out)
 		}

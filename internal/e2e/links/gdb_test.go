@@ -102,9 +102,7 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	if strings.Contains(out, "ptrace: ") {
 		tools.Unavailable(t, "gdb may not run programs: "+tools.Shortened(out))
 	}
-	if err != nil {
-		t.Fatalf("gdb: %v\n%s", err, tools.Shortened(out))
-	}
+	expect.OK(t, err)
 	if !strings.Contains(out, "exited normally") {
 		t.Fatalf("gdb: %s", tools.Shortened(out))
 	}
