@@ -19,9 +19,7 @@ func TestPatchesAreWritten(t *testing.T) {
 	})
 	want := make([]byte, 64)
 	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
-	if got, err := f.Section(".text").Data(); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("got % x, %v", got, err)
-	}
+	expect.Equal(t, want, expect.Value(f.Section(".text").Data())(t))
 }
 
 func TestPatchesThatOverlapAreAnError(t *testing.T) {
@@ -77,10 +75,7 @@ func TestAppendGrowsASection(t *testing.T) {
 			t.Errorf("appended at %d and %d", a, b)
 		}
 	})
-	got, err := f.Section(".text").Data()
-	if err != nil || !bytes.Equal(got, append(make([]byte, 64), 1, 2, 3)) {
-		t.Errorf("got % x, %v", got, err)
-	}
+	expect.Equal(t, append(make([]byte, 64), 1, 2, 3), expect.Value(f.Section(".text").Data())(t))
 	expect.Equal(t, []string{"", "l1", "l2", "g3", "g4", "g5", "g6"}, relocNames(t, f), "what stands behind it")
 }
 
@@ -103,10 +98,8 @@ func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
 		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, GroupOf: imageText})
 		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
 	})
-	group, err := f.Section(".group").Data()
-	if err != nil || !bytes.Equal(group, []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}) {
-		t.Errorf("group: % x, %v", group, err)
-	}
+	group := []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}
+	expect.Equal(t, group, expect.Value(f.Section(".group").Data())(t))
 	for name, want := range map[string]elf.SectionFlag{
 		"in": elf.SHF_ALLOC | elf.SHF_GROUP, ".relain": elf.SHF_GROUP | elf.SHF_INFO_LINK, "out": elf.SHF_ALLOC,
 	} {

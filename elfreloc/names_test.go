@@ -135,9 +135,8 @@ func TestNamesContainSearchesSymbolNamesAlone(t *testing.T) {
 		m.extra = []imageSection{{name: ".elsewhere", typ: elf.SHT_PROGBITS, data: []byte("hidden_stub\x00")}}
 		o := objects.Open(t, m.bytes())
 		for needle, want := range map[string]bool{"_stub_": true, "a_stub": true, "hidden": false, "zzz": false} {
-			if got, err := o.NamesContain([][]byte{[]byte("nothing"), []byte(needle)}); err != nil || got != want {
-				t.Errorf("%q: got %v, %v, want %v", needle, got, err, want)
-			}
+			got := expect.Value(o.NamesContain([][]byte{[]byte("nothing"), []byte(needle)}))(t)
+			expect.Equal(t, want, got, "%q", needle)
 		}
 	}
 }
@@ -152,16 +151,14 @@ func TestStreamContainsAcrossItsBuffer(t *testing.T) {
 			data := make([]byte, size)
 			copy(data[at:], needle)
 			for name, want := range map[string]bool{needle: true, "needles": false} {
-				got, err := elfreloc.StreamContains(bytes.NewReader(data), 0, int64(size), [][]byte{[]byte("x"), []byte(name)})
-				if err != nil || got != want {
-					t.Errorf("%q at %d of %d bytes: got %v, %v", name, at, size, got, err)
-				}
+				needles := [][]byte{[]byte("x"), []byte(name)}
+				got := expect.Value(elfreloc.StreamContains(bytes.NewReader(data), 0, int64(size), needles))(t)
+				expect.Equal(t, want, got, "%q at %d of %d bytes", name, at, size)
 			}
 		}
 	}
-	if _, err := elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}); err == nil || err.Error() != "read at offset 0x0: EOF" {
-		t.Errorf("reading beyond the end: %v", err)
-	}
+	beyond := expect.Failure(elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}))
+	expect.Equal(t, "read at offset 0x0: EOF", beyond)
 }
 
 // Needles that begin alike are found as package bytes finds each by itself.

@@ -1,7 +1,6 @@
 package elfreloc_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -126,9 +125,7 @@ func TestRenumbering(t *testing.T) {
 			f, _ := edited(t, twoAndFour().bytes(), c.change)
 			expect.Equal(t, c.table, strings.Join(symbolNames(t, f), " "), "table")
 			expect.Equal(t, c.relocs, strings.Join(relocNames(t, f), " "), "relocations")
-			if got := f.Section(".symtab").Info; got != c.firstGlobal {
-				t.Errorf("first global is %d, want %d", got, c.firstGlobal)
-			}
+			expect.Equal(t, c.firstGlobal, f.Section(".symtab").Info, "first global")
 		})
 	}
 }
@@ -209,12 +206,8 @@ func TestRenumberingReachesOtherTables(t *testing.T) {
 	})
 	// g3 has moved to slot 5, g5 is gone.
 	addrsig := f.Section(".llvm_addrsig")
-	if got := result[addrsig.Offset:][:addrsig.Size]; !bytes.Equal(got, []byte{5, 4, 1}) {
-		t.Errorf("address-significance table is % x", got)
-	}
-	if got := f.Section(".group").Info; got != 5 {
-		t.Errorf("signature is symbol %d, want 5", got)
-	}
+	expect.Equal(t, []byte{5, 4, 1}, result[addrsig.Offset:][:addrsig.Size], "address-significance table")
+	expect.Equal(t, 5, f.Section(".group").Info, "signature")
 }
 
 func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {

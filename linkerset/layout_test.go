@@ -44,9 +44,7 @@ func TestParseLayoutErrors(t *testing.T) {
 		{"relative", "a b", `section name "a b"` + identifier},
 		{"pairs", "a\n", `section name "a\n"` + identifier},
 	} {
-		if _, err := linkerset.ParseLayout(c.format, c.name); err == nil || err.Error() != c.want {
-			t.Errorf("%q %q: got %v, want %s", c.format, c.name, err, c.want)
-		}
+		expect.Equal(t, c.want, expect.Failure(linkerset.ParseLayout(c.format, c.name)), "%q %q", c.format, c.name)
 	}
 }
 

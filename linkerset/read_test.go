@@ -2,6 +2,7 @@ package linkerset_test
 
 import (
 	"debug/elf"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -142,9 +143,7 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 			if len(faults) == 1 && got == nil {
 				got = faults[0]
 			}
-			if got == nil || got.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", got, c.want)
-			}
+			expect.Equal(t, c.want, fmt.Sprint(got))
 		})
 	}
 }
@@ -159,6 +158,5 @@ func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, 
 			change(e, rs.Target, rs)
 		}
 	}
-	result := objects.Save(t, e, data)
-	return result
+	return objects.Save(t, e, data)
 }

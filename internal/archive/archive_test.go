@@ -179,9 +179,8 @@ func TestFaults(t *testing.T) {
 		{"name offset", magic + bsdFile("__.SYMDEF", "\x08\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00a\x00"),
 			"lib.a: member at offset 0x8: the symbol index has a name at offset 5 of 2 bytes; run ranlib"},
 	} {
-		if _, _, err := contents(c.data); err == nil || err.Error() != c.want {
-			t.Errorf("%s: got %v, want %s", c.what, err, c.want)
-		}
+		_, _, err := contents(c.data)
+		expect.Equal(t, c.want, fmt.Sprint(err), "%s", c.what)
 	}
 }
 
@@ -189,9 +188,8 @@ func TestFaults(t *testing.T) {
 // of the archive.
 func TestSharedNamesAreBounded(t *testing.T) {
 	data := magic + file("//", strings.Repeat("x", 16000)+"/\n") + strings.Repeat(headerText("/0", 0), 5000)
-	if _, _, err := contents(data); err == nil || !strings.Contains(err.Error(), "share long names") {
-		t.Errorf("got %v", err)
-	}
+	_, _, err := contents(data)
+	expect.Error(t, err, "share long names")
 }
 
 // An edit moves the offsets of the index, whatever its form, and keeps all that a
@@ -258,14 +256,10 @@ func TestWrongIndexIsRefused(t *testing.T) {
 		0: "where no member is", 5: "where no member is", 1 << 31: "where no member is", 100: "within another member",
 	} {
 		data := magic + file("/", systemV(4, entry{"f", offset})) + tail
-		if _, err := replaced(data, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%#x: got %v, want %s", offset, err, want)
-		}
+		expect.Contains(t, expect.Failure(replaced(data, "a.o", "longer", nil, nil)), want, "%#x", offset)
 	}
 	for _, tables := range []string{file("/", systemV(4)) + file("/", ""), file("/<XFGHASHMAP>/", systemV(4, entry{"f", 154}))} {
-		if _, err := replaced(magic+tables+tail, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), "Windows") {
-			t.Errorf("%q: got %v", tables, err)
-		}
+		expect.Contains(t, expect.Failure(replaced(magic+tables+tail, "a.o", "longer", nil, nil)), "Windows", "%q", tables)
 	}
 }
 
@@ -324,7 +318,5 @@ func TestHugeMember(t *testing.T) {
 	for m := range a.Members() {
 		e.Replace(m, Change{Output: &elfreloc.Output{Size: 10_000_000_000}})
 	}
-	if _, err := e.Save(); err == nil || !strings.Contains(err.Error(), "a header has room for") {
-		t.Errorf("got %v", err)
-	}
+	expect.Contains(t, expect.Failure(e.Save()), "a header has room for")
 }

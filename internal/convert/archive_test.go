@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,9 +76,8 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 		data := disk.Read(t, name)
 		files[i].Data = data
 	}
-	got, err := os.ReadFile(path)
-	if want := archives.Regular(files...); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v: the archive differs from that of converted members", err)
+	if !bytes.Equal(disk.Read(t, path), archives.Regular(files...)) {
+		t.Error("the archive differs from that of converted members")
 	}
 }
 
@@ -95,8 +93,8 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 		t.Helper()
 		disk.Write(t, path, data)
 		r := converterOf(keptMembers).File(path, path)
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
-			t.Fatalf("%s: %v, the archive has changed", what, err)
+		if !bytes.Equal(disk.Read(t, path), data) {
+			t.Fatalf("%s: the archive has changed", what)
 		}
 		if text := r.Messages.String(); !r.Failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
 			t.Fatalf("%s: failed is %v, and the message %q", what, r.Failed, text)
@@ -133,8 +131,8 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 		t.Errorf("failed is %v, and the message %q", r.Failed, text)
 	}
 	for name, want := range map[string][]byte{member: f.Data, path: thin} {
-		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s has changed: %v", name, err)
+		if !bytes.Equal(disk.Read(t, name), want) {
+			t.Errorf("%s has changed", name)
 		}
 	}
 }
@@ -197,8 +195,8 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		files[i].Data = disk.Read(t, filepath.Join(directory, files[i].Name))
 	}
 	for _, path := range paths {
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, archives.Thin(files...)) {
-			t.Errorf("%v: %s is not that of converted members", err, path)
+		if !bytes.Equal(disk.Read(t, path), archives.Thin(files...)) {
+			t.Errorf("%s is not that of converted members", path)
 		}
 	}
 }
@@ -244,8 +242,8 @@ func FuzzArchive(f *testing.F) {
 		if r := c.File(path, path); r.Failed {
 			t.Fatalf("the output cannot be converted again: %s", r.Messages.String())
 		}
-		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, got) {
-			t.Fatalf("a second conversion changes the output: %v", err)
+		if !bytes.Equal(disk.Read(t, path), got) {
+			t.Fatal("a second conversion changes the output")
 		}
 		checkMembers(t, path)
 	})

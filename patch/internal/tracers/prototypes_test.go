@@ -57,10 +57,7 @@ func TestPrototypesThatMakeNoSense(t *testing.T) {
 		"f(int)\nf(long)": `p.h:2: "f" is declared in line 1 already`,
 		"f(int) g(int)":   `p.h:1: parentheses do not match`,
 	} {
-		_, err := ReadPrototypes(strings.NewReader(text), "p.h")
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, expect.Failure(ReadPrototypes(strings.NewReader(text), "p.h")), "%q", text)
 	}
 }
 
