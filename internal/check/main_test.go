@@ -28,10 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestImportedStub|TestSemaphore`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestImportedStub|TestSemaphore`, &converter, nil)
 }
 
 // toolchain compiles for one machine.
