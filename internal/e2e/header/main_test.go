@@ -27,10 +27,7 @@ func TestMain(m *testing.M) {
 // file is called base.
 func output(t *testing.T, base string, command ...string) string {
 	t.Helper()
-	return files.Must(t, base, command, func(out string) error {
-		_, err := tools.Try(command[0], append(slices.Clone(command[1:]), "-o", out)...)
-		return err
-	})
+	return expect.Value(files.Run(base, command[0], command[1:]...))(t)
 }
 
 // sortedLines returns the lines of a text that are not empty.
