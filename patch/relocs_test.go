@@ -54,21 +54,12 @@ func codeRelocs(t *testing.T, data []byte) (all []string) {
 	result := expect.Value(objects.Assemble(out, data))(t)
 	o := objects.Open(t, result)
 	syms := expect.Value(o.Symbols())(t)
-	rels := expect.Value(o.RelocSections())(t)
-	for _, rs := range rels {
-		if !o.Sections[rs.Target].Executable() {
-			continue
+	expect.OK(t, o.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if typ := elf.R_X86_64(r.Type); typ != elf.R_X86_64_NONE {
+			all = append(all, fmt.Sprintf("%s+%#x %v %s%+d", o.Sections[target].Name, r.Offset, typ, syms.Name(int(r.Sym)), r.Addend))
 		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if elf.R_X86_64(r.Type) != elf.R_X86_64_NONE {
-				all = append(all, fmt.Sprintf("%s+%#x %v %s%+d", o.Sections[rs.Target].Name, r.Offset, elf.R_X86_64(r.Type), syms.Name(int(r.Sym)), r.Addend))
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		return nil
+	}))
 	slices.Sort(all)
 	return all
 }
