@@ -130,17 +130,6 @@ func TestRenumbering(t *testing.T) {
 	}
 }
 
-func TestRenumberingWithoutGlobals(t *testing.T) {
-	m := &image{syms: named(elf.STB_LOCAL, "l1"), relocs: []uint32{1}}
-	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-		e.SectionSymbol(imageText)
-		e.AddSymbol(elfreloc.Symbol{Name: "g", Bind: elf.STB_GLOBAL})
-	})
-	if got := strings.Join(symbolNames(t, f), " "); got != " l1 [.text] g" || f.Section(".symtab").Info != 3 {
-		t.Errorf("got %q, first global %d", got, f.Section(".symtab").Info)
-	}
-}
-
 // Whatever changes come together, no relocation loses its symbol and locals
 // come before globals.
 func TestRenumberingAtRandom(t *testing.T) {

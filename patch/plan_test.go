@@ -49,36 +49,6 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 	return f, probes
 }
 
-func TestPlanIsSortedAndComplete(t *testing.T) {
-	p := planOf(t, "calls.amd64-gcc12-O2.o", defaults())
-	if p.Sites.Len() != p.Scan.Calls.Len() || len(p.Refused) != 0 || len(p.Errors()) != 0 {
-		t.Fatalf("%d sites, %d calls, refused %v", p.Sites.Len(), p.Scan.Calls.Len(), p.Errors())
-	}
-	for i := 1; i < p.Sites.Len(); i++ {
-		a, b := p.Sites.At(i-1), p.Sites.At(i)
-		if a.Relocs.Target > b.Relocs.Target || a.Relocs.Target == b.Relocs.Target && a.Change.Site.Offset >= b.Change.Site.Offset {
-			t.Errorf("site %d comes before site %d", i, i-1)
-		}
-	}
-}
-
-// All that stands in the way is reported at once.
-func TestPlanReportsEveryRefusal(t *testing.T) {
-	p := planOf(t, "address.arm64-clang19-code.o", defaults())
-	var got []string
-	for _, err := range p.Errors() {
-		where, _, _ := strings.Cut(err.Error(), ": got ")
-		got = append(got, where)
-	}
-	want := []string{
-		`a.o: .text+0x24: in address_give+0x0: R_AARCH64_ADR_GOT_PAGE against "__dtrace_probe_address___taken"`,
-		`a.o: .text+0x28: in address_give+0x4: R_AARCH64_ADR_GOT_PAGE against "__dtrace_isenabled_address___taken"`,
-		`a.o: .text+0x2c: in address_give+0x8: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_probe_address___taken"`,
-		`a.o: .text+0x30: in address_give+0xc: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_isenabled_address___taken"`,
-	}
-	expect.Equal(t, want, got)
-}
-
 func TestAPlanWithRefusalsIsNotApplied(t *testing.T) {
 	p := planOf(t, "address.arm64-clang19-code.o", defaults())
 	e := expect.Value(p.Scan.Object.Edit())(t)
