@@ -97,6 +97,15 @@ func eachToolchain(t *testing.T, test func(b *build)) {
 	}
 }
 
+// eachNamed runs a test with the toolchains that a text is for.
+func eachNamed(t *testing.T, texts map[string]string, test func(b *build, text string)) {
+	for _, tc := range combinations {
+		if text, ok := texts[tc.name]; ok {
+			t.Run(tc.name, func(t *testing.T) { test(newBuild(t, tc), text) })
+		}
+	}
+}
+
 func newBuild(t *testing.T, tc toolchain) *build {
 	t.Helper()
 	tools.Need(t, append(tc.machine.Tools("gcc", "g++"), tc.compiler()[0], toolchains.LLVM("llvm-objcopy"))...)
