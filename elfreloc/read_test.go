@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"math"
 	"strings"
 	"testing"
 
@@ -19,10 +18,7 @@ import (
 // eachCommitted runs a check on each committed ELF object, beside debug/elf's
 // view of it.
 func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f *elf.File)) {
-	for _, file := range objects.Committed(t, math.MaxInt64) {
-		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
-			continue
-		}
+	for _, file := range objects.ELF(t, "") {
 		t.Run(file.Name, func(t *testing.T) {
 			f := disk.ELF(t, file.Data)
 			check(t, objects.Open(t, file.Data), f)
@@ -142,10 +138,7 @@ func typeName(s *elf.Section) string {
 // An edit that moves symbols keeps what each relocation says, whatever the
 // class, the byte order and the kind of relocations.
 func TestRelocationsOfEveryObjectSurviveAMove(t *testing.T) {
-	for _, file := range objects.Committed(t, math.MaxInt64) {
-		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
-			continue
-		}
+	for _, file := range objects.ELF(t, "") {
 		before := objects.Open(t, file.Data)
 		_, result := edited(t, file.Data, func(e *elfreloc.Edit) {
 			for range 3 {

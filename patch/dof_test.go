@@ -3,7 +3,6 @@ package patch_test
 import (
 	"bytes"
 	"debug/elf"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,17 +39,9 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 
 // An object that was converted for DOF has the same sites again, and stays as it is.
 func TestDOFIsFoundAgain(t *testing.T) {
-	paths, err := filepath.Glob("../testdata/objs/calls.*.o")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
 	converted := map[string]int{}
-	for _, path := range paths {
-		name := filepath.Base(path)
-		data := objects.Read(t, name)
-		if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
-			continue // bitcode
-		}
+	for _, file := range objects.ELF(t, "calls.") {
+		name, data := file.Name, file.Data
 		o := objects.Open(t, data)
 		m, ok := machines.Lookup(o.ABI()).(arch.DOFMachine)
 		out, err := convertBytes(t, data, forDOF())
