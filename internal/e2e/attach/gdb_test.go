@@ -13,14 +13,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// gdbScript stops at probes and prints their arguments as the twin's stubs do.
-const gdbScript = `set pagination off
-set confirm off
-set debuginfod enabled off
-set breakpoint pending on
-`
-
-// commands has gdb print the arguments of each probe, and go on.
+// commands has gdb print the arguments of each probe as the twin's stubs do, and go on.
 func commands() string {
 	var s strings.Builder
 	for i, b := range []struct{ probe, format, args string }{
@@ -54,13 +47,7 @@ var reported = regexp.MustCompile(`(?m)^> (.*)$`)
 // underGDB runs a program under gdb and returns what it has printed of probes.
 func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "script.gdb")
-	disk.Write(t, file, gdbScript+script)
-	out, err := tools.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
-	if strings.Contains(out, "ptrace: ") {
-		tools.Unavailable(t, "gdb may not run programs: "+out)
-	}
-	expect.OK(t, err)
+	out := tools.GDB(t, gdb, exe, script, more...)
 	var lines []string
 	for _, m := range reported.FindAllStringSubmatch(out, -1) {
 		lines = append(lines, m[1])
