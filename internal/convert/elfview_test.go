@@ -111,22 +111,6 @@ func stubID(name string) string {
 	return ""
 }
 
-// stubCalls counts the relocations of code that name a stub.
-func (v *view) stubCalls() int {
-	n := 0
-	for i, s := range v.Sections {
-		if !isRelocSection(s) || !v.executable(int(s.Info)) {
-			continue
-		}
-		for _, r := range v.relocs(i) {
-			if stubID(r.Sym.Name) != "" {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // groupMembers returns the words of a section group behind its flags.
 func (v *view) groupMembers(sec int) []uint32 {
 	var out []uint32
