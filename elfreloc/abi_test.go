@@ -1,31 +1,23 @@
 package elfreloc_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
 // emptyLike makes the empty object of an image's ABI, with changes.
 func emptyLike(t *testing.T, image []byte, change func(e *elfreloc.Edit)) (*elf.File, []byte) {
 	t.Helper()
-	empty, err := objects.Open(t, image).Empty("new.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := empty.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := expect.Value(objects.Open(t, image).Empty("new.o"))(t)
+	e := expect.Value(empty.Edit())(t)
 	change(e)
-	in, err := empty.ReadFile(0, empty.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(empty.ReadFile(0, empty.Size()))(t)
 	return saved(t, e, in)
 }
 
@@ -51,10 +43,7 @@ func anyABI() map[string][]byte {
 func TestEmptyHasTheABIOfItsModel(t *testing.T) {
 	for name, like := range anyABI() {
 		f, data := emptyLike(t, like, func(*elfreloc.Edit) {})
-		model, err := elf.NewFile(bytes.NewReader(like))
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := disk.ELF(t, like)
 		o := objects.Open(t, data)
 		if f.Machine != model.Machine || f.Class != model.Class || f.Data != model.Data || f.OSABI != model.OSABI || f.ABIVersion != 7 ||
 			f.Type != elf.ET_REL || o.Flags != 0x12345678 {
@@ -76,9 +65,7 @@ func TestEmptyTakesGroups(t *testing.T) {
 			if group != 4 || a != 5 || b != 7 {
 				t.Fatalf("%s: sections %d, %d and %d", name, group, a, b)
 			}
-			if err := e.AddRelocation(a, elfreloc.Relocation{Sym: e.SectionSymbol(b), Type: 1, Addend: 1}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, e.AddRelocation(a, elfreloc.Relocation{Sym: e.SectionSymbol(b), Type: 1, Addend: 1}))
 		})
 		o := objects.Open(t, data)
 		groups, err := o.Groups()

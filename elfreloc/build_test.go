@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -219,10 +221,7 @@ func (m *image) sectionHeader(b []byte, s imageSection, name uint32, off int, li
 // edited makes changes to an image, and opens the result with debug/elf.
 func edited(t testing.TB, data []byte, change func(e *elfreloc.Edit)) (*elf.File, []byte) {
 	t.Helper()
-	e, err := objects.Open(t, data).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, data).Edit())(t)
 	change(e)
 	return saved(t, e, data)
 }
@@ -231,11 +230,7 @@ func edited(t testing.TB, data []byte, change func(e *elfreloc.Edit)) (*elf.File
 func saved(t testing.TB, e *elfreloc.Edit, in []byte) (*elf.File, []byte) {
 	t.Helper()
 	result := objects.Save(t, e, in)
-	f, err := elf.NewFile(bytes.NewReader(result))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, result
+	return disk.ELF(t, result), result
 }
 
 // everyImage is one object in each class, byte order and kind of relocations: type 1

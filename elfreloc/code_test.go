@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 const (
@@ -62,14 +64,9 @@ func imageOf(t *testing.T, sections []Section, segments ...elf.Prog64) *Object {
 		Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: uint16(len(segments)),
 	}
 	for _, part := range []any{h, segments} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, binary.Write(&b, binary.LittleEndian, part))
 	}
-	o, err := Open(bytes.NewReader(b.Bytes()), int64(b.Len()), "image")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(Open(bytes.NewReader(b.Bytes()), int64(b.Len()), "image"))(t)
 	o.Sections = sections
 	return o
 }
@@ -77,10 +74,7 @@ func imageOf(t *testing.T, sections []Section, segments ...elf.Prog64) *Object {
 // checkCode compares the ranges, and what Find says of them and around them.
 func checkCode(t *testing.T, o *Object, want Code) {
 	t.Helper()
-	got, err := o.Code()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(o.Code())(t)
 	if !slices.Equal(got, want) {
 		t.Fatalf("code is %x, want %x", got, want)
 	}

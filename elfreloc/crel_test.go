@@ -3,7 +3,6 @@ package elfreloc_test
 import (
 	"bytes"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -33,9 +34,7 @@ func TestCRELReadsAsItsTwin(t *testing.T) {
 		for i := range got {
 			got[i].Section = strings.Replace(got[i].Section, ".crel", ".rela", 1)
 		}
-		if diff := cmp.Diff(spellRelocs(t, objects.Open(t, objects.Read(t, rela))), got); diff != "" {
-			t.Errorf("%s: %s", crel, diff)
-		}
+		expect.Equal(t, spellRelocs(t, objects.Open(t, objects.Read(t, rela))), got, "%s", crel)
 	}
 }
 
@@ -48,19 +47,13 @@ func TestCRELIsWrittenAsClangWritesIt(t *testing.T) {
 		}
 		sections, entries := 0, 0
 		f2, _ := edited(t, objects.Read(t, t.Name()[strings.LastIndex(t.Name(), "/")+1:]), func(e *elfreloc.Edit) {
-			rels, err := e.Object().RelocSections()
-			if err != nil {
-				t.Fatal(err)
-			}
+			rels := expect.Value(e.Object().RelocSections())(t)
 			for _, rs := range rels {
-				err := e.Object().EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
+				expect.OK(t, e.Object().EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
 					e.SetRelocations(rs, elfreloc.RelocationEntry{Index: i, Relocation: r})
 					entries++
 					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))
 			}
 		})
 		for i, s := range f.Sections {
@@ -77,14 +70,8 @@ func TestCRELIsWrittenAsClangWritesIt(t *testing.T) {
 
 func wantSameSection(t *testing.T, was, now *elf.Section) {
 	t.Helper()
-	want, err := was.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := now.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Value(was.Data())(t)
+	got := expect.Value(now.Data())(t)
 	if !bytes.Equal(want, got) {
 		t.Errorf("%s:\ngot  % x\nwant % x", was.Name, got, want)
 	}
@@ -94,10 +81,7 @@ func wantSameSection(t *testing.T, was, now *elf.Section) {
 // .eh_frame, and this writer would.
 func TestCRELIsCopiedWhereNothingMoves(t *testing.T) {
 	data := objects.Read(t, "mixed.amd64-clang19-lld19.o")
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	after, _ := edited(t, data, func(e *elfreloc.Edit) {
 		for range 20 {
 			e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: 1})
@@ -140,14 +124,10 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 			for _, r := range []elfreloc.Relocation{
 				{Offset: 3, Sym: 0, Type: 0, Addend: -low - 1}, {Offset: 3, Sym: 1, Type: 1, Addend: 63}, {Offset: 3 + 127, Sym: 2, Type: 65, Addend: -1},
 			} {
-				if err := e.AddRelocation(imageText, change(r)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, e.AddRelocation(imageText, change(r)))
 			}
 		})
-		if diff := cmp.Diff(want, rawRelocs(f, f.Sections[2])); diff != "" {
-			t.Errorf("%v %v, %s: %s", m.class, m.order, f.Sections[2].Name, diff)
-		}
+		expect.Equal(t, want, rawRelocs(f, f.Sections[2]), "%v %v, %s", m.class, m.order, f.Sections[2].Name)
 	}
 }
 
@@ -159,20 +139,13 @@ func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
 			continue
 		}
 		_, after := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-			rels, err := e.Object().RelocSections()
-			if err != nil {
-				t.Fatal(err)
-			}
+			rels := expect.Value(e.Object().RelocSections())(t)
 			e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5}})
-			if err := e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}))
 			e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: imageText})
 		})
 		path := filepath.Join(t.TempDir(), "a.o")
-		if err := os.WriteFile(path, after, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, after)
 		want := [][]string{{"R_X86_64_64", "l1", "64"}, {"23", "R_X86_64_PLT32", "g2", "- 5"}, {"1", "R_X86_64_PC32", "l1", "3e8"}}
 		lines := strings.Split(strings.TrimSpace(tools.Output(t, toolchains.LLVM("llvm-readelf"), "-rW", path)), "\n")
 		if len(lines) != 2+len(want) {
@@ -200,12 +173,9 @@ func TestCRELIsReadInBlocks(t *testing.T) {
 		m.crel = append(m.crel, 1<<3|0b100, 0x7f) // the next byte, an addend that is less by 1
 	}
 	o := objects.Open(t, m.bytes())
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rels := expect.Value(o.RelocSections())(t)
 	next := elfreloc.Relocation{Sym: 1, Type: 2}
-	err = o.EachRelocation(rels[0], func(i int, r elfreloc.Relocation) error {
+	err := o.EachRelocation(rels[0], func(i int, r elfreloc.Relocation) error {
 		if r != next || uint64(i) != r.Offset {
 			t.Fatalf("entry %d is %+v, want %+v", i, r, next)
 		}

@@ -5,9 +5,8 @@ import (
 	"debug/elf"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -20,20 +19,15 @@ func TestPatchesAreWritten(t *testing.T) {
 	})
 	want := make([]byte, 64)
 	want[0], want[3], want[4], want[63] = 9, 1, 2, 7
-	if got, err := f.Section(".text").Data(); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("got % x, %v", got, err)
-	}
+	expect.Equal(t, want, expect.Value(f.Section(".text").Data())(t))
 }
 
 func TestPatchesThatOverlapAreAnError(t *testing.T) {
 	data := twoAndFour().bytes()
-	e, err := objects.Open(t, data).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, data).Edit())(t)
 	e.Patch(imageText, elfreloc.Patch{Offset: 6, Old: []byte{0, 0}, New: []byte{1, 1}})
 	e.Patch(imageText, elfreloc.Patch{Offset: 3, Old: make([]byte, 4), New: make([]byte, 4)})
-	_, err = e.Save()
+	_, err := e.Save()
 	wantFault(t, err, "a.o: .text+0x6: two changes to the same bytes: 2 bytes here and 4 bytes at 0x3")
 }
 
@@ -41,16 +35,10 @@ func TestPatchesThatOverlapAreAnError(t *testing.T) {
 // when the patch was planned.
 func TestPatchesWantTheOldBytes(t *testing.T) {
 	data := twoAndFour().bytes()
-	e, err := objects.Open(t, data).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, data).Edit())(t)
 	e.Patch(imageText, elfreloc.Patch{Offset: 8, Old: []byte{0, 0x55}, New: []byte{1, 1}})
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = objects.Assemble(out, data)
+	out := expect.Value(e.Save())(t)
+	_, err := objects.Assemble(out, data)
 	wantFault(t, err, "a.o: .text+0x9: got byte 0x00, want 0x55: the file was changed while it was read")
 }
 
@@ -60,37 +48,24 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	e, err := objects.Open(t, twoAndFour().bytes()).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
 	e.Patch(imageText, elfreloc.Patch{Offset: 0, Old: []byte{0}, New: nil})
 }
 
 func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
 	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
-		rels, err := e.Object().RelocSections()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rels := expect.Value(e.Object().RelocSections())(t)
 		e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1}})
 		e.DeleteRelocation(rels[0], 2)
 		e.DeleteRelocation(rels[0], 4)
 		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
-		if err := e.AddRelocation(imageText, elfreloc.Relocation{Offset: 56, Sym: sym, Type: 1}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 56, Sym: sym, Type: 1}))
 	})
-	if diff := cmp.Diff([]string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"", "g6", "g3", "g5", "g6", "new"}, relocNames(t, f))
 }
 
 func TestAddRelocationWantsARelocationSection(t *testing.T) {
-	e, err := objects.Open(t, twoAndFour().bytes()).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, twoAndFour().bytes()).Edit())(t)
 	wantFault(t, e.AddRelocation(3, elfreloc.Relocation{}), "a.o: .symtab: has no relocation section")
 }
 
@@ -100,13 +75,8 @@ func TestAppendGrowsASection(t *testing.T) {
 			t.Errorf("appended at %d and %d", a, b)
 		}
 	})
-	got, err := f.Section(".text").Data()
-	if err != nil || !bytes.Equal(got, append(make([]byte, 64), 1, 2, 3)) {
-		t.Errorf("got % x, %v", got, err)
-	}
-	if diff := cmp.Diff([]string{"", "l1", "l2", "g3", "g4", "g5", "g6"}, relocNames(t, f)); diff != "" {
-		t.Error("what stands behind it: ", diff)
-	}
+	expect.Equal(t, append(make([]byte, 64), 1, 2, 3), expect.Value(f.Section(".text").Data())(t))
+	expect.Equal(t, []string{"", "l1", "l2", "g3", "g4", "g5", "g6"}, relocNames(t, f), "what stands behind it")
 }
 
 func TestAnEditWithoutChangesGivesTheSameBytes(t *testing.T) {
@@ -128,10 +98,8 @@ func TestNewSectionsJoinTheGroupOfTheirText(t *testing.T) {
 		e.AddSection(elfreloc.NewSection{Name: "in", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}, Relocs: true, Rela: true, GroupOf: imageText})
 		e.AddSection(elfreloc.NewSection{Name: "out", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: []byte{1}})
 	})
-	group, err := f.Section(".group").Data()
-	if err != nil || !bytes.Equal(group, []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}) {
-		t.Errorf("group: % x, %v", group, err)
-	}
+	group := []byte{1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0}
+	expect.Equal(t, group, expect.Value(f.Section(".group").Data())(t))
 	for name, want := range map[string]elf.SectionFlag{
 		"in": elf.SHF_ALLOC | elf.SHF_GROUP, ".relain": elf.SHF_GROUP | elf.SHF_INFO_LINK, "out": elf.SHF_ALLOC,
 	} {
@@ -149,17 +117,14 @@ func TestNewSectionsInEveryClassAndOrder(t *testing.T) {
 	for _, m := range everyImage() {
 		f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
 			sec := e.AddSection(elfreloc.NewSection{Name: "new", Type: elf.SHT_PROGBITS, Align: 4, Data: make([]byte, 8), Relocs: true, Rela: !m.rel})
-			if err := e.AddRelocation(sec, elfreloc.Relocation{Offset: 4, Sym: e.SectionSymbol(sec), Type: 2, Addend: -3}); err != nil {
-				t.Fatal(err)
-			}
+			r := elfreloc.Relocation{Offset: 4, Sym: e.SectionSymbol(sec), Type: 2, Addend: -3}
+			expect.OK(t, e.AddRelocation(sec, r))
 		})
 		name := map[bool]string{true: ".relnew", false: ".relanew"}[m.rel]
 		want := elfreloc.Relocation{Offset: 4, Sym: 2, Type: 2, Addend: -3}
 		if m.rel {
 			want.Addend, want.Implicit = 0, true
 		}
-		if diff := cmp.Diff([]elfreloc.Relocation{want}, rawRelocs(f, f.Section(name))); diff != "" {
-			t.Errorf("%v %v: %s", f.Class, f.ByteOrder, diff)
-		}
+		expect.Equal(t, []elfreloc.Relocation{want}, rawRelocs(f, f.Section(name)), "%v %v", f.Class, f.ByteOrder)
 	}
 }

@@ -28,24 +28,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tables, err := o.RelocSections()
+	err = o.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if s := symbols.At(int(r.Sym)); !s.Defined() {
+			fmt.Printf("%s+%#x: %s%+d\n", o.Sections[target].Name, r.Offset, s.Name, r.Addend)
+		}
+		return nil
+	})
 	if err != nil {
 		log.Fatal(err)
-	}
-	for _, rs := range tables {
-		target := &o.Sections[rs.Target]
-		if !target.Executable() {
-			continue
-		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if s := symbols.At(int(r.Sym)); !s.Defined() {
-				fmt.Printf("%s+%#x: %s%+d\n", target.Name, r.Offset, s.Name, r.Addend)
-			}
-			return nil
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
 	}
 	// Output:
 	// .text+0x4: __dtrace_isenabled_small___call-4

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -53,10 +54,7 @@ func readAndExtend(t *testing.T, data []byte) *extended {
 	if !ok {
 		return nil
 	}
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatalf("the parts can be read, and an edit fails: %v", err)
-	}
+	e := expect.Value(o.Edit())(t, "the parts can be read, and an edit fails")
 	addRecords(t, e)
 	out, err := e.Save()
 	if (out != nil) == (err != nil) {
@@ -162,9 +160,7 @@ func addRecords(t *testing.T, e *elfreloc.Edit) {
 			Data: make([]byte, 16), Relocs: true, Rela: true, GroupOf: i,
 		})
 		for off := range uint64(2) {
-			if err := e.AddRelocation(records, elfreloc.Relocation{Offset: 8 * off, Sym: sym, Type: 1}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, e.AddRelocation(records, elfreloc.Relocation{Offset: 8 * off, Sym: sym, Type: 1}))
 		}
 	}
 }
@@ -176,17 +172,9 @@ func (x *extended) check(t *testing.T, data []byte) {
 	if err != nil {
 		t.Fatalf("the output cannot be read: %v", err)
 	}
-	was, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, err := n.Symbols()
-	if err != nil {
-		t.Fatalf("the output's symbols: %v", err)
-	}
-	if err := readRelocations(n); err != nil {
-		t.Fatalf("the output's relocations: %v", err)
-	}
+	was := expect.Value(o.Symbols())(t)
+	now := expect.Value(n.Symbols())(t, "the output's symbols")
+	expect.OK(t, readRelocations(n), "the output's relocations")
 	if now.Len() < was.Len() || len(n.Sections) < len(o.Sections) {
 		t.Fatalf("%d symbols and %d sections, want at least %d and %d", now.Len(), len(n.Sections), was.Len(), len(o.Sections))
 	}
@@ -206,20 +194,12 @@ func (x *extended) check(t *testing.T, data []byte) {
 	if err != nil || slices.ContainsFunc(f.Sections, func(s *elf.Section) bool { return s.Flags&elf.SHF_COMPRESSED != 0 }) {
 		return // debug/elf is stricter, and reads contents that are compressed
 	}
-	if _, err := elf.NewFile(bytes.NewReader(result)); err != nil {
-		t.Fatalf("debug/elf reads the input and not the output: %v", err)
-	}
+	expect.Value(elf.NewFile(bytes.NewReader(result)))(t, "debug/elf reads the input and not the output")
 }
 
 func wantSameData(t *testing.T, o, n *elfreloc.Object, sec int) {
-	was, err := o.Data(sec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, err := n.Data(sec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	was := expect.Value(o.Data(sec))(t)
+	now := expect.Value(n.Data(sec))(t)
 	if !bytes.Equal(was, now) {
 		t.Fatalf("the contents of section %d have changed", sec)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // holding is a file of which a part is in memory: what is read of it at once before an
@@ -48,14 +49,8 @@ func TestHeldBytesAreNotOverwritten(t *testing.T) {
 		file := m.bytes()
 		for until := range int64(blocks) {
 			in := &holding{bytes.NewReader(file), (until + 1) * elfreloc.BlockSize * 3 / 2, map[int64][]byte{}}
-			o, err := elfreloc.Open(in, int64(len(file)), "a.o")
-			if err != nil {
-				t.Fatal(err)
-			}
-			rels, err := o.RelocSections()
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := expect.Value(elfreloc.Open(in, int64(len(file)), "a.o"))(t)
+			rels := expect.Value(o.RelocSections())(t)
 			read := 0
 			if err := o.EachRelocation(rels[0], func(int, elfreloc.Relocation) error { read++; return nil }); err != nil || read != rels[0].Len {
 				t.Fatalf("%d of %d relocations, %v", read, rels[0].Len, err)

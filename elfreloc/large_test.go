@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -44,14 +45,8 @@ func TestGrowthBeyondTheReservedSectionIndexes(t *testing.T) {
 	if f.Sections[extended.Link].Type != elf.SHT_SYMTAB {
 		t.Errorf("it is of section %d", extended.Link)
 	}
-	indexes, err := extended.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	indexes := expect.Value(extended.Data())(t)
+	syms := expect.Value(f.Symbols())(t)
 	if len(indexes) != 4*(len(syms)+1) {
 		t.Fatalf("%d bytes for %d symbols", len(indexes), len(syms)+1)
 	}
@@ -67,10 +62,7 @@ func TestGrowthBeyondTheReservedSectionIndexes(t *testing.T) {
 // readGrown reads what was written, and adds to it once more.
 func readGrown(t *testing.T, grown []byte, section int) {
 	o := objects.Open(t, grown)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
 	if s := syms.At(2); s.Section != section || s.Type != elf.STT_SECTION {
 		t.Errorf("symbol 2 is %+v, want the symbol of section %#x", s, section)
 	}
@@ -88,10 +80,7 @@ func readGrown(t *testing.T, grown []byte, section int) {
 	if n != 1 {
 		t.Errorf("%d extended section index tables", n)
 	}
-	syms, err = objects.Open(t, again).Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms = expect.Value(objects.Open(t, again).Symbols())(t)
 	if a, b := syms.At(2).Section, syms.At(3).Section; a != section || b != section+2 {
 		t.Errorf("symbols 2 and 3 are of sections %#x and %#x", a, b)
 	}

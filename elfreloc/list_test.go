@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -37,14 +38,8 @@ func TestRunsAreAsItems(t *testing.T) {
 			data := m.bytes()
 			made := func(runs bool) []byte {
 				o := objects.Open(t, data)
-				e, err := o.Edit()
-				if err != nil {
-					t.Fatal(err)
-				}
-				rels, err := o.RelocSections()
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := expect.Value(o.Edit())(t)
+				rels := expect.Value(o.RelocSections())(t)
 				rs := rels[0]
 				var patches []elfreloc.Patch
 				for at := uint64(0); at+3 < o.Sections[imageText].Size; at += 3 {
@@ -77,10 +72,7 @@ func TestTableIsAsItsBytes(t *testing.T) {
 		data := m.bytes()
 		made := func(table bool) (*elfreloc.Output, []byte) {
 			o := objects.Open(t, data)
-			e, err := o.Edit()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := expect.Value(o.Edit())(t)
 			entry := func(i int, b []byte, relocs []elfreloc.Relocation) {
 				if m.rel {
 					o.Encoding.Order.PutUint32(b[4:], uint32(i))
@@ -100,22 +92,14 @@ func TestTableIsAsItsBytes(t *testing.T) {
 				relocs := make([]elfreloc.Relocation, 3)
 				entry(i, n.Data[i*entsize:(i+1)*entsize], relocs)
 				for _, r := range relocs {
-					if err := e.AddRelocation(sec, r); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, e.AddRelocation(sec, r))
 				}
 			}
 			for range 2 { // whose places the globals leave
 				e.AddSymbol(elfreloc.Symbol{Name: "local", Bind: elf.STB_LOCAL})
 			}
-			out, err := e.Save()
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := objects.Assemble(out, data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(e.Save())(t)
+			result := expect.Value(objects.Assemble(out, data))(t)
 			return out, result
 		}
 		_, want := made(false)
@@ -147,10 +131,7 @@ func TestSymbolsOfALongTable(t *testing.T) {
 			e.SetSymbol(renamed, s)
 			e.RemoveSymbol(removed, 0)
 		})
-		syms, err := f.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		syms := expect.Value(f.Symbols())(t)
 		seen := map[uint64]int{}
 		for i, s := range syms {
 			if want := map[uint64]string{1 << 20: "new", renamed: "renamed"}[s.Value]; s.Name != want {

@@ -11,17 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
 // stringTable returns the bytes of a section.
 func stringTable(t *testing.T, f *elf.File, name string) string {
 	t.Helper()
-	data, err := f.Section(name).Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(expect.Value(f.Section(name).Data())(t))
 }
 
 func rename(i uint32, name string) func(*elfreloc.Edit) {
@@ -65,12 +63,8 @@ func TestNamesReuseTheirTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := &image{syms: named(elf.STB_GLOBAL, c.syms...), strtab: c.strtab, relocs: []uint32{1}}
 			f, _ := edited(t, m.bytes(), c.change)
-			if diff := cmp.Diff(c.want, stringTable(t, f, ".strtab")); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(append([]string{""}, c.table...), symbolNames(t, f)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, stringTable(t, f, ".strtab"))
+			expect.Equal(t, append([]string{""}, c.table...), symbolNames(t, f))
 		})
 	}
 }
@@ -100,9 +94,7 @@ func TestNamesOfSectionsInTheSameTable(t *testing.T) {
 			if strings.Contains(table, "stub_function") != (c.symbol != "stub_function") {
 				t.Errorf("the table is %q", table)
 			}
-			if diff := cmp.Diff([]string{"", "new"}, symbolNames(t, f)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{"", "new"}, symbolNames(t, f))
 		})
 	}
 }
@@ -128,10 +120,7 @@ func TestNamesStayForAnUnknownUserOfTheirTable(t *testing.T) {
 	m.extra = []imageSection{{name: ".user", typ: elf.SHT_PROGBITS, data: []byte{1}}}
 	data := m.bytes()
 	// The link of section 3, .user, becomes that of .symtab's names.
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
 	table := len(data) - 64*len(f.Sections)
 	data[table+3*64+40] = byte(f.Section(".symtab").Link)
 	g, _ := edited(t, data, rename(1, "new"))
@@ -146,9 +135,8 @@ func TestNamesContainSearchesSymbolNamesAlone(t *testing.T) {
 		m.extra = []imageSection{{name: ".elsewhere", typ: elf.SHT_PROGBITS, data: []byte("hidden_stub\x00")}}
 		o := objects.Open(t, m.bytes())
 		for needle, want := range map[string]bool{"_stub_": true, "a_stub": true, "hidden": false, "zzz": false} {
-			if got, err := o.NamesContain([][]byte{[]byte("nothing"), []byte(needle)}); err != nil || got != want {
-				t.Errorf("%q: got %v, %v, want %v", needle, got, err, want)
-			}
+			got := expect.Value(o.NamesContain([][]byte{[]byte("nothing"), []byte(needle)}))(t)
+			expect.Equal(t, want, got, "%q", needle)
 		}
 	}
 }
@@ -163,16 +151,14 @@ func TestStreamContainsAcrossItsBuffer(t *testing.T) {
 			data := make([]byte, size)
 			copy(data[at:], needle)
 			for name, want := range map[string]bool{needle: true, "needles": false} {
-				got, err := elfreloc.StreamContains(bytes.NewReader(data), 0, int64(size), [][]byte{[]byte("x"), []byte(name)})
-				if err != nil || got != want {
-					t.Errorf("%q at %d of %d bytes: got %v, %v", name, at, size, got, err)
-				}
+				needles := [][]byte{[]byte("x"), []byte(name)}
+				got := expect.Value(elfreloc.StreamContains(bytes.NewReader(data), 0, int64(size), needles))(t)
+				expect.Equal(t, want, got, "%q at %d of %d bytes", name, at, size)
 			}
 		}
 	}
-	if _, err := elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}); err == nil || err.Error() != "read at offset 0x0: EOF" {
-		t.Errorf("reading beyond the end: %v", err)
-	}
+	beyond := expect.Failure(elfreloc.StreamContains(bytes.NewReader(nil), 0, 10, [][]byte{{1}}))
+	expect.Equal(t, "read at offset 0x0: EOF", beyond)
 }
 
 // Needles that begin alike are found as package bytes finds each by itself.
@@ -220,18 +206,9 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 	data := m.bytes()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := objects.Open(t, data).Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
+	want := expect.Value(f.Symbols())(t)
+	syms := expect.Value(objects.Open(t, data).Symbols())(t)
 	var beginWithX, wantX []string
 	for i, s := range want {
 		if got := syms.At(i + 1).Name; got != s.Name || syms.Name(i+1) != s.Name {

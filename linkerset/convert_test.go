@@ -8,6 +8,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -15,11 +16,7 @@ import (
 
 func parse(t testing.TB, format, name string) linkerset.Layout {
 	t.Helper()
-	l, err := linkerset.ParseLayout(format, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return expect.Value(linkerset.ParseLayout(format, name))(t)
 }
 
 // every layout, with the section names of its own and with given ones.
@@ -52,10 +49,7 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 	if err != nil || len(plan.Refused) > 0 || plan.Sites.Len() == 0 {
 		return nil, nil
 	}
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(o.Edit())(t)
 	if err := plan.Apply(e); err != nil {
 		return nil, nil // several local probe objects of one name
 	}
@@ -67,19 +61,13 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 // a line each. Symbols of sections are shown by their names in brackets.
 func spell(t testing.TB, f *elf.File, s *elf.Section) []string {
 	t.Helper()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	var lines []string
 	for _, rel := range f.Sections {
 		if rel.Type != elf.SHT_RELA || f.Sections[rel.Info] != s {
 			continue
 		}
-		data, err := rel.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Value(rel.Data())(t)
 		for ; len(data) >= 24; data = data[24:] {
 			info := f.ByteOrder.Uint64(data[8:])
 			sym := syms[info>>32-1]

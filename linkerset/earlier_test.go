@@ -1,11 +1,10 @@
 package linkerset_test
 
 import (
-	"debug/elf"
 	"fmt"
-	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -64,10 +63,7 @@ func TestKeptAlive(t *testing.T) {
 		l := parse(t, "pairs", "")
 		after, _ := convert(t, objects.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
 		o, m := open(t, after)
-		kept, err := linkerset.KeepAliveTargets(o, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := expect.Value(linkerset.KeepAliveTargets(o, m))(t)
 		for i := range o.Sections {
 			if _, ok := l.IsRecordSection(&o.Sections[i]); kept[i] != (ok && !drop) {
 				t.Errorf("dropped %v: section %s is kept alive: %v", drop, o.Sections[i].Name, kept[i])
@@ -79,10 +75,7 @@ func TestKeptAlive(t *testing.T) {
 // Records in sections of other names are found in the objects of each machine.
 func TestRecordsOfOtherNamesAreFound(t *testing.T) {
 	machines := map[string]int{}
-	for _, file := range objects.Committed(t, 1<<20) {
-		if !strings.HasPrefix(string(file.Data), elf.ELFMAG) || !strings.HasPrefix(file.Name, "calls.") && !strings.HasPrefix(file.Name, "forms.") {
-			continue
-		}
+	for _, file := range objects.ELF(t, "calls.", "forms.") {
 		for _, l := range everyLayout(t) {
 			after, plan := convert(t, file.Data, l, false)
 			if plan == nil || l.Name == "" {

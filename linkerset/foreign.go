@@ -241,26 +241,14 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 	if err != nil {
 		return nil, err
 	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		return nil, err
-	}
 	none := m.Traits().None
-	for _, rs := range rels {
-		if !o.Sections[rs.Target].Executable() {
-			continue
-		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if r.Type == none && r.Sym != 0 {
-				if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
-					kept[s.Section] = true
-				}
+	err = o.EachRelocationOf((*elfreloc.Section).Executable, func(_ int, r elfreloc.Relocation) error {
+		if r.Type == none && r.Sym != 0 {
+			if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
+				kept[s.Section] = true
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return kept, nil
+		return nil
+	})
+	return kept, err
 }

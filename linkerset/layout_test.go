@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 )
@@ -43,9 +44,7 @@ func TestParseLayoutErrors(t *testing.T) {
 		{"relative", "a b", `section name "a b"` + identifier},
 		{"pairs", "a\n", `section name "a\n"` + identifier},
 	} {
-		if _, err := linkerset.ParseLayout(c.format, c.name); err == nil || err.Error() != c.want {
-			t.Errorf("%q %q: got %v, want %s", c.format, c.name, err, c.want)
-		}
+		expect.Equal(t, c.want, expect.Failure(linkerset.ParseLayout(c.format, c.name)), "%q %q", c.format, c.name)
 	}
 }
 
@@ -55,9 +54,7 @@ func TestRecordSize(t *testing.T) {
 		word   int
 		want   int
 	}{{"pairs", 8, 16}, {"pairs", 4, 8}, {"relative", 8, 8}, {"relative", 4, 8}, {"freebsd", 8, 8}, {"freebsd", 4, 4}} {
-		if got := parse(t, c.format, "").Size(c.word); got != c.want {
-			t.Errorf("%s of words of %d bytes: %d, want %d", c.format, c.word, got, c.want)
-		}
+		expect.Equal(t, c.want, parse(t, c.format, "").Size(c.word), "%s of words of %d bytes", c.format, c.word)
 	}
 }
 
@@ -118,35 +115,18 @@ sdt_instances SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
 set_sdt_isenabled_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 8 size 8
   0x0 R_X86_64_64 [sdt_instances]+0
 `},
-		{"gotload.amd64-gcc12-noplt.o", "freebsd", "mine", `
-mine_structs SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 48
-  0x0 R_X86_64_64 sdt_gotload___loop+0
-  0x8 R_X86_64_64 [.text]+39
-  0x10 R_X86_64_64 sdt_gotload___loop+0
-  0x18 R_X86_64_64 [.text]+48
-  0x20 R_X86_64_64 sdt_gotload___loop+0
-  0x28 R_X86_64_64 [.text]+71
-set_mine SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 8 size 24
-  0x0 R_X86_64_64 [mine_structs]+0
-  0x8 R_X86_64_64 [mine_structs]+16
-  0x10 R_X86_64_64 [mine_structs]+32
+		{"large.arm64-gcc12-large.o", "freebsd", "mine", `
 mine_structs SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
-  0x0 R_X86_64_64 sdt_gotload___loop+0
-  0x8 R_X86_64_64 [.text]+54
+  0x0 R_AARCH64_ABS64 sdt_large___call+0
+  0x8 R_AARCH64_ABS64 [.text]+16
+set_mine SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 8 size 8
+  0x0 R_AARCH64_ABS64 [mine_structs]+0
+mine_structs SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
+  0x0 R_AARCH64_ABS64 sdt_large___call+0
+  0x8 R_AARCH64_ABS64 [.text]+36
 set_mine_isenabled SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 8 size 8
-  0x0 R_X86_64_64 [mine_structs]+0
-`},
-		{"gotload.amd64-gcc12-noplt.o", "pairs", "mine", `
-mine SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 48
-  0x0 R_X86_64_64 sdt_gotload___loop+0
-  0x8 R_X86_64_64 [.text]+39
-  0x10 R_X86_64_64 sdt_gotload___loop+0
-  0x18 R_X86_64_64 [.text]+48
-  0x20 R_X86_64_64 sdt_gotload___loop+0
-  0x28 R_X86_64_64 [.text]+71
-mine_isenabled SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
-  0x0 R_X86_64_64 sdt_gotload___loop+0
-  0x8 R_X86_64_64 [.text]+54
+  0x0 R_AARCH64_ABS64 [mine_structs]+0
+.text.__sdt_return_0 SHT_PROGBITS SHF_ALLOC+SHF_EXECINSTR align 4 entry 0 size 12
 `},
 		{"existing.amd64-gcc12-static.o", "pairs", "", `
 sdt_instances_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 48
@@ -162,9 +142,7 @@ sdt_isenabled_set SHT_PROGBITS SHF_WRITE+SHF_ALLOC align 8 entry 16 size 16
 `},
 	} {
 		t.Run(c.object+" "+c.format+" "+c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, "\n"+recordSections(t, c.object, parse(t, c.format, c.name))); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, "\n"+recordSections(t, c.object, parse(t, c.format, c.name)))
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
 )
 
@@ -28,9 +29,7 @@ func TestSymbolOfProbeObject(t *testing.T) {
 		{"sdt_app___hit", []string{"__stop_sdt_isenabled_set", "sdt_app___hit"}},
 		{"f.sdt_app___hit", []string{"__start_sdt_isenabled_set", "__stop_sdt_isenabled_set", "f.sdt_app___hit"}},
 	} {
-		got, err := linkerset.NewProbes(named{names: c.names}, "sdt_").Symbol(image.Ref{})
-		if err != nil || got != c.want {
-			t.Errorf("%q: %q, %v, want %q", c.names, got, err, c.want)
-		}
+		got := expect.Value(linkerset.NewProbes(named{names: c.names}, "sdt_").Symbol(image.Ref{}))(t)
+		expect.Equal(t, c.want, got, "%q", c.names)
 	}
 }

@@ -2,15 +2,13 @@ package linkerset_test
 
 import (
 	"debug/elf"
-	"math"
-	"strings"
+	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -40,10 +38,7 @@ func kindName(probe bool) string {
 // read reads records that have no faults.
 func read(t *testing.T, l linkerset.Layout, o *elfreloc.Object, m arch.Machine) ([]linkerset.Entry, *linkerset.Probes) {
 	t.Helper()
-	im, err := image.Open(o, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := expect.Value(image.Open(o, m))(t)
 	entries, faults, err := l.Read(im)
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
@@ -55,10 +50,7 @@ func read(t *testing.T, l linkerset.Layout, o *elfreloc.Object, m arch.Machine) 
 func TestReadFindsWhatAddWrote(t *testing.T) {
 	for _, l := range everyLayout(t) {
 		n := 0
-		for _, file := range objects.Committed(t, math.MaxInt64) {
-			if !strings.HasPrefix(string(file.Data), elf.ELFMAG) {
-				continue
-			}
+		for _, file := range objects.ELF(t, "") {
 			after, plan := convert(t, file.Data, l, false)
 			if plan == nil {
 				continue
@@ -70,17 +62,12 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			var got []site
 			for i, e := range entries {
 				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Site.Section].Name, e.Site.Offset})
-				probe, err := probes.Lookup(e.Probe)
-				if err != nil {
-					t.Fatal(err)
-				}
+				probe := expect.Value(probes.Lookup(e.Probe))(t)
 				if want := plan.Sites.At(i).Stub.ID; probe.ID != want {
 					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, probe.ID, want)
 				}
 			}
-			if diff := cmp.Diff(planned(plan), got); diff != "" {
-				t.Errorf("%s in %s: %s", file.Name, l.Format, diff)
-			}
+			expect.Equal(t, planned(plan), got, "%s in %s", file.Name, l.Format)
 		}
 		if n == 0 {
 			t.Fatal("no object was converted")
@@ -92,10 +79,7 @@ func TestRecordsOfGroupedTextJoinItsGroup(t *testing.T) {
 	for _, l := range everyLayout(t) {
 		after, _ := convert(t, objects.Read(t, "comdat.amd64-gcc12-O2.o"), l, false)
 		o, m := open(t, after)
-		groups, err := o.Groups()
-		if err != nil {
-			t.Fatal(err)
-		}
+		groups := expect.Value(o.Groups())(t)
 		entries, _ := read(t, l, o, m)
 		grouped := 0
 		for _, e := range entries {
@@ -149,17 +133,12 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, m := open(t, changedRecords(t, after, c.change))
-			im, err := image.Open(o, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := expect.Value(image.Open(o, m))(t)
 			_, faults, got := l.Read(im)
 			if len(faults) == 1 && got == nil {
 				got = faults[0]
 			}
-			if got == nil || got.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", got, c.want)
-			}
+			expect.Equal(t, c.want, fmt.Sprint(got))
 		})
 	}
 }
@@ -167,19 +146,12 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, elfreloc.RelocSection)) []byte {
 	t.Helper()
 	o, _ := open(t, data)
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(o.Edit())(t)
+	rels := expect.Value(o.RelocSections())(t)
 	for _, rs := range rels {
 		if o.Sections[rs.Target].Name == "sdt_instances_set" {
 			change(e, rs.Target, rs)
 		}
 	}
-	result := objects.Save(t, e, data)
-	return result
+	return objects.Save(t, e, data)
 }

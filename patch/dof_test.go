@@ -3,7 +3,6 @@ package patch_test
 import (
 	"bytes"
 	"debug/elf"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +11,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -29,9 +30,7 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 	if err != nil || len(plan.Refused) > 0 {
 		t.Fatal(err, plan.Errors())
 	}
-	if sites, err = plan.DOFSites(); err != nil {
-		t.Fatal(err)
-	}
+	sites = expect.Value(plan.DOFSites())(t)
 	for i := range sites {
 		sites[i].Stub = &patch.Stub{Name: sites[i].Stub.Name, Kind: sites[i].Stub.Kind}
 	}
@@ -40,17 +39,9 @@ func told(t *testing.T, data []byte) (sites []patch.DOFSite) {
 
 // An object that was converted for DOF has the same sites again, and stays as it is.
 func TestDOFIsFoundAgain(t *testing.T) {
-	paths, err := filepath.Glob("../testdata/objs/calls.*.o")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
 	converted := map[string]int{}
-	for _, path := range paths {
-		name := filepath.Base(path)
-		data := objects.Read(t, name)
-		if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
-			continue // bitcode
-		}
+	for _, file := range objects.ELF(t, "calls.") {
+		name, data := file.Name, file.Data
 		o := objects.Open(t, data)
 		m, ok := machines.Lookup(o.ABI()).(arch.DOFMachine)
 		out, err := convertBytes(t, data, forDOF())
@@ -122,14 +113,8 @@ func checkEdits(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
 // checkAliases compares the aliases with the functions that they stand for.
 func checkAliases(t *testing.T, name string, data []byte, sites []patch.DOFSite) {
 	t.Helper()
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := disk.ELF(t, data)
+	syms := expect.Value(f.Symbols())(t)
 	byName := map[string]elf.Symbol{}
 	for _, s := range syms {
 		byName[s.Name] = s
@@ -156,14 +141,8 @@ func TestDOFAliases(t *testing.T) {
 	}
 	alias := func(source string) (string, elf.SymBind) {
 		data := assemble(t, source)
-		out, err := convertBytes(t, data, forDOF())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := elf.NewFile(bytes.NewReader(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := expect.Value(convertBytes(t, data, forDOF()))(t)
+		f := disk.ELF(t, out)
 		syms, _ := f.Symbols()
 		for _, s := range syms {
 			if strings.HasPrefix(s.Name, "$dtrace") {
@@ -226,10 +205,7 @@ func FuzzDOF(f *testing.F) {
 		if err != nil {
 			return // the file is not what its headers say
 		}
-		again, err := elfreloc.Open(bytes.NewReader(converted), int64(len(converted)), "a.o")
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := objects.Open(t, converted)
 		if edits, marks, err := patch.DOFEdits(again); err == nil && len(marks) == 0 && len(edits) < len(before) {
 			t.Fatalf("%d sites are found as edited, of %d", len(edits), len(before))
 		}

@@ -7,7 +7,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
-	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -16,19 +16,9 @@ import (
 func planWith(t *testing.T, name, old, new string) *patch.Plan {
 	t.Helper()
 	data := bytes.ReplaceAll(objects.Read(t, name), []byte(old), []byte(new))
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	scan, err := patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames())
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := patch.NewPlan(scan, defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	o := objects.Open(t, data)
+	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames()))(t)
+	return expect.Value(patch.NewPlan(scan, defaults()))(t)
 }
 
 // What mapping symbols call data is not code, even where a machine would take it.

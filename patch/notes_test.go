@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -32,10 +33,7 @@ func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
 	data := assemble(t, "\t.text\nf:\tnop\n\tcall __dtrace_probe_shop___sale\n\tcall __dtrace_probe_shop___refund\n\tret\n"+
 		"\t.section .debug_info,\"\",@progbits\n\t.long 0x100\n\t.section .debug_abbrev,\"\",@progbits\n\t.byte 0\n")
 	o := objects.Open(t, data)
-	plan, err := patch.Examine(o, withNotes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := expect.Value(patch.Examine(o, withNotes()))(t)
 	leaveOut := func() {
 		if out, err := plan.OmittedArgs(); err != nil || len(out) > 0 {
 			t.Errorf("left out: %v, %v", out, err)
@@ -45,13 +43,7 @@ func TestBrokenDebugInformationIsAWarningOfApply(t *testing.T) {
 	if len(plan.Warnings) > 0 {
 		t.Errorf("before Apply: %v", plan.Warnings)
 	}
-	e, err := o.Edit()
-	if err == nil {
-		err = plan.Apply(e)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, plan.Apply(expect.Value(o.Edit())(t)))
 	leaveOut()
 	if len(plan.Warnings) != 1 || !strings.HasPrefix(plan.Warnings[0].Error(), "a.o: debug information: .debug_info+0x0: ") {
 		t.Errorf("after Apply: %v", plan.Warnings)

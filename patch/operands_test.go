@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -105,10 +106,7 @@ func stubOf(n nopsObject) uint32 {
 func TestNopsWithoutOperandsAreRefused(t *testing.T) {
 	n := readNops(t)
 	n.data[n.header] ^= 1 // another name
-	plan, err := patch.Examine(objects.Open(t, n.data), defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := expect.Value(patch.Examine(objects.Open(t, n.data), defaults()))(t)
 	if plan.Sites.Len() != 0 || len(plan.Refused) != 3 {
 		t.Errorf("%d sites, %d refusals", plan.Sites.Len(), len(plan.Refused))
 	}
@@ -135,8 +133,5 @@ func TestMarkedTestsAreRefused(t *testing.T) {
 	at := bytes.Index(n.data, []byte("__dtrace_probe_nops___none\x00"))
 	copy(n.data[at:], "__dtrace_isenabled_s___non")
 	_, err := patch.Convert(objects.Open(t, n.data), defaults())
-	const want = `got an isenabled-nop; call the stub of an is-enabled test`
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	expect.Error(t, err, "got an isenabled-nop; call the stub of an is-enabled test")
 }

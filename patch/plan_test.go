@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch/machines"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -23,44 +23,18 @@ func planOf(t *testing.T, name string, opts patch.Options) *patch.Plan {
 	t.Helper()
 	data := objects.Read(t, name)
 	o := objects.Open(t, data)
-	scan, err := patch.Find(o, machines.Lookup(o.ABI()), opts.Names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := patch.NewPlan(scan, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	scan := expect.Value(patch.Find(o, machines.Lookup(o.ABI()), opts.Names))(t)
+	return expect.Value(patch.NewPlan(scan, opts))(t)
 }
 
 // apply converts an object, and returns what debug/elf sees of it.
 func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) {
 	t.Helper()
 	plan := planOf(t, name, opts)
-	e, err := plan.Scan.Object.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Apply(e); err != nil {
-		t.Fatal(err)
-	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, objects.Read(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(result))
-	if err != nil {
-		t.Fatal(err)
-	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(plan.Scan.Object.Edit())(t)
+	expect.OK(t, plan.Apply(e))
+	f := disk.ELF(t, objects.Save(t, e, objects.Read(t, name)))
+	syms := expect.Value(f.Symbols())(t)
 	var probes []string
 	for _, s := range syms {
 		if strings.HasPrefix(s.Name, "sdt_") || strings.HasPrefix(s.Name, "__dtrace_") {
@@ -75,44 +49,9 @@ func apply(t *testing.T, name string, opts patch.Options) (*elf.File, []string) 
 	return f, probes
 }
 
-func TestPlanIsSortedAndComplete(t *testing.T) {
-	p := planOf(t, "calls.amd64-gcc12-O2.o", defaults())
-	if p.Sites.Len() != p.Scan.Calls.Len() || len(p.Refused) != 0 || len(p.Errors()) != 0 {
-		t.Fatalf("%d sites, %d calls, refused %v", p.Sites.Len(), p.Scan.Calls.Len(), p.Errors())
-	}
-	for i := 1; i < p.Sites.Len(); i++ {
-		a, b := p.Sites.At(i-1), p.Sites.At(i)
-		if a.Relocs.Target > b.Relocs.Target || a.Relocs.Target == b.Relocs.Target && a.Change.Site.Offset >= b.Change.Site.Offset {
-			t.Errorf("site %d comes before site %d", i, i-1)
-		}
-	}
-}
-
-// All that stands in the way is reported at once.
-func TestPlanReportsEveryRefusal(t *testing.T) {
-	p := planOf(t, "address.arm64-clang19-code.o", defaults())
-	var got []string
-	for _, err := range p.Errors() {
-		where, _, _ := strings.Cut(err.Error(), ": got ")
-		got = append(got, where)
-	}
-	want := []string{
-		`a.o: .text+0x24: in address_give+0x0: R_AARCH64_ADR_GOT_PAGE against "__dtrace_probe_address___taken"`,
-		`a.o: .text+0x28: in address_give+0x4: R_AARCH64_ADR_GOT_PAGE against "__dtrace_isenabled_address___taken"`,
-		`a.o: .text+0x2c: in address_give+0x8: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_probe_address___taken"`,
-		`a.o: .text+0x30: in address_give+0xc: R_AARCH64_LD64_GOT_LO12_NC against "__dtrace_isenabled_address___taken"`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestAPlanWithRefusalsIsNotApplied(t *testing.T) {
 	p := planOf(t, "address.arm64-clang19-code.o", defaults())
-	e, err := p.Scan.Object.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(p.Scan.Object.Edit())(t)
 	defer func() {
 		if recover() == nil || e.Changed() {
 			t.Error("the plan was applied")
@@ -144,9 +83,7 @@ func TestProbeObjectsTakeThePlaceOfStubs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, got := apply(t, c.object, c.opts)
-			if diff := cmp.Diff(c.want, sorted(got)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, sorted(got))
 		})
 	}
 }
@@ -163,9 +100,7 @@ func TestZeroOptionsAreTheDefaults(t *testing.T) {
 			t.Fatalf("%+v: converted to %v, %v", opts, out, err)
 		}
 		var converted bytes.Buffer
-		if err := out.Write(&converted, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, out.Write(&converted, bytes.NewReader(data)))
 		return converted.Bytes()
 	}
 	want := convert(patch.DefaultOptions())

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -19,17 +20,11 @@ import (
 func TestTwoSectionsOfRelocations(t *testing.T) {
 	data := objects.Read(t, "calls.amd64-clang19-O2.o")
 	o := objects.Open(t, data)
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rels := expect.Value(o.RelocSections())(t)
 	text := rels[0]
 	var entries []byte
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = o.EachRelocation(text, func(i int, r elfreloc.Relocation) error {
+	e := expect.Value(o.Edit())(t)
+	expect.OK(t, o.EachRelocation(text, func(i int, r elfreloc.Relocation) error {
 		if i%2 == 0 { // every other relocation moves to the new section, and leaves one that does nothing
 			for _, v := range []uint64{r.Offset, uint64(r.Sym)<<32 | uint64(r.Type), uint64(r.Addend)} {
 				entries = binary.LittleEndian.AppendUint64(entries, v)
@@ -37,10 +32,7 @@ func TestTwoSectionsOfRelocations(t *testing.T) {
 			e.SetRelocations(text, elfreloc.RelocationEntry{Index: i})
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	symtab := int(o.Sections[text.Index].Link)
 	added := e.AddSection(elfreloc.NewSection{Name: ".rela.more", Type: elf.SHT_PROGBITS, Entsize: 24, Align: 8, Data: entries, Link: symtab})
 	data = objects.Save(t, e, data)
@@ -58,37 +50,16 @@ func TestTwoSectionsOfRelocations(t *testing.T) {
 // do nothing, in order.
 func codeRelocs(t *testing.T, data []byte) (all []string) {
 	t.Helper()
-	out, err := patch.Convert(objects.Open(t, data), defaults())
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(patch.Convert(objects.Open(t, data), defaults()))(t)
+	result := expect.Value(objects.Assemble(out, data))(t)
 	o := objects.Open(t, result)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rels, err := o.RelocSections()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rs := range rels {
-		if !o.Sections[rs.Target].Executable() {
-			continue
+	syms := expect.Value(o.Symbols())(t)
+	expect.OK(t, o.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if typ := elf.R_X86_64(r.Type); typ != elf.R_X86_64_NONE {
+			all = append(all, fmt.Sprintf("%s+%#x %v %s%+d", o.Sections[target].Name, r.Offset, typ, syms.Name(int(r.Sym)), r.Addend))
 		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if elf.R_X86_64(r.Type) != elf.R_X86_64_NONE {
-				all = append(all, fmt.Sprintf("%s+%#x %v %s%+d", o.Sections[rs.Target].Name, r.Offset, elf.R_X86_64(r.Type), syms.Name(int(r.Sym)), r.Addend))
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		return nil
+	}))
 	slices.Sort(all)
 	return all
 }

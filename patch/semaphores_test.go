@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/patch"
@@ -29,15 +30,9 @@ func assemble(t *testing.T, text string) []byte {
 	t.Helper()
 	tools.Need(t, "as")
 	source := filepath.Join(t.TempDir(), "a.s")
-	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, source, text)
 	tools.Must(t, "as", "--64", "-o", source+".o", source)
-	data, err := os.ReadFile(source + ".o")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return disk.Read(t, source+".o")
 }
 
 // convertBytes converts an object; nil is one that stays as it is.
@@ -47,10 +42,7 @@ func convertBytes(t *testing.T, data []byte, opts patch.Options) ([]byte, error)
 	if err != nil || out == nil {
 		return nil, err
 	}
-	result, err := objects.Assemble(out, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := expect.Value(objects.Assemble(out, data))(t)
 	return result, nil
 }
 
@@ -75,10 +67,7 @@ var (
 // section", with * for defined ones.
 func symbolsOf(t *testing.T, f *elf.File, part string) string {
 	t.Helper()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(f.Symbols())(t)
 	var all []string
 	for _, s := range syms {
 		if !strings.Contains(s.Name, part) {
@@ -125,17 +114,9 @@ func TestSemaphores(t *testing.T) {
 			if c.all {
 				opts.Semaphores = patch.All
 			}
-			data, err := convertBytes(t, assemble(t, c.text), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := elf.NewFile(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := symbolsOf(t, f, "_semaphore"); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			data := expect.Value(convertBytes(t, assemble(t, c.text), opts))(t)
+			f := disk.ELF(t, data)
+			expect.Equal(t, c.want, symbolsOf(t, f, "_semaphore"))
 			code, err := f.Section(".text").Data()
 			if err != nil || c.code != "" && fmt.Sprintf("% x", code[:6]) != c.code {
 				t.Errorf("got % x, %v, want %s", code, err, c.code)
@@ -160,20 +141,11 @@ func TestSemaphoresOfSeveralGroupsLink(t *testing.T) {
 		"the other way round":       strings.ReplaceAll(guard, "__dtrace_semaphore_shop___item", clash) + other,
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := convertBytes(t, assemble(t, text), withNotes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := expect.Value(convertBytes(t, assemble(t, text), withNotes()))(t)
 			object := filepath.Join(t.TempDir(), "a.o")
-			if err := os.WriteFile(object, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, object, data)
 			tools.Must(t, "ld", "-shared", "-o", object+".so", object)
-			f, err := elf.Open(object + ".so")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
+			f := disk.OpenELF(t, object+".so")
 			if got := symbolsOf(t, f, "_semaphore"); strings.Contains(got, "\n") || !strings.HasSuffix(got, "_semaphore STB_LOCAL STV_DEFAULT .probes") {
 				t.Errorf("linked, the semaphore is %s", got)
 			}
@@ -218,10 +190,7 @@ func TestTestsTellWhetherThereAreNotes(t *testing.T) {
 		"GOT":  "\t.text\nf:\n\tcall *__dtrace_isenabled_shop___item@GOTPCREL(%rip)\n",
 	} {
 		for _, first := range []patch.Options{defaults(), withNotes()} {
-			data, err := convertBytes(t, assemble(t, text), first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := expect.Value(convertBytes(t, assemble(t, text), first))(t)
 			for _, second := range []patch.Options{defaults(), withNotes()} {
 				o := objects.Open(t, data)
 				_, err := second.CheckEarlier(o, machineOf(o))

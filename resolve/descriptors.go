@@ -53,25 +53,13 @@ func (d *descriptors) readObject(absolute uint32) error {
 	if err != nil {
 		return err
 	}
-	rels, err := d.o.RelocSections()
-	if err != nil {
-		return err
-	}
-	for _, rs := range rels {
-		if rs.Target != d.index {
-			continue
+	own := func(sec *elfreloc.Section) bool { return sec == &d.o.Sections[d.index] }
+	return d.o.EachRelocationOf(own, func(_ int, r elfreloc.Relocation) error {
+		if s := syms.At(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
+			d.patched[r.Offset] = target{s.Section, s.Value + uint64(r.Addend)}
 		}
-		err := d.o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if s := syms.At(int(r.Sym)); r.Type == absolute && s.Defined() && r.Offset < uint64(len(d.data)) {
-				d.patched[r.Offset] = target{s.Section, s.Value + uint64(r.Addend)}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // readImage reads the relocations that the loader will apply.

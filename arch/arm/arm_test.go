@@ -8,9 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 var kinds = []arch.Kind{arch.Probe, arch.Enabled}
@@ -49,11 +48,7 @@ var sites = []struct {
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return expect.Value(hex.DecodeString(s))(t)
 }
 
 // Big-endian code has the same forms, and little-endian code of BE8 is read as any other.
@@ -72,15 +67,11 @@ func TestByteOrders(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				if diff := cmp.Diff(want, same); diff != "" {
-					t.Errorf("%s: BE8: %s", s.code, diff)
-				}
+				expect.Equal(t, want, same, "%s: BE8", s.code)
 				for _, form := range []*[]byte{&got.New, &got.Site.Code} {
 					*form = swapped(*form, s.set)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s: big-endian: %s", s.code, diff)
-				}
+				expect.Equal(t, want, got, "%s: big-endian", s.code)
 				found, ok := Machine{big}.Disabled(arch.Text{Code: swapped(got.New, s.set)}, want.Record, k)
 				if ok != (want.Target == arch.TargetNone || k == arch.Enabled) {
 					t.Errorf("%s is read back as %+v, %v", s.code, found, ok)
@@ -108,14 +99,9 @@ func TestTailCallsInITBlocks(t *testing.T) {
 			text := arch.Text{Code: bytes.Repeat([]byte{0}, 20)}
 			text.Code = append(text.Code, site...)
 			copy(text.Code[20-back:], unhex(t, it))
-			s, err := Machine{}.Decode(text, []arch.Reloc{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := Machine{}.Disable(s, arch.Enabled, arch.Env{Text: text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			relocs := []arch.Reloc{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}}
+			s := expect.Value(Machine{}.Decode(text, relocs))(t)
+			c := expect.Value(Machine{}.Disable(s, arch.Enabled, arch.Env{Text: text}))(t)
 			if helper := c.Target == arch.TargetHelper; helper != (in && back <= itReach) {
 				t.Errorf("%s %d bytes before: goes to the helper: %v", it, back, helper)
 			}

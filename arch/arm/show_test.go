@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/arch/arm/armasm"
+
+	"sdtconvert/internal/testkit/expect"
 )
 
 // What is shown of A32 is what the decoder of golang.org/x/arch reads, with every condition;
@@ -18,10 +19,7 @@ func TestDisassembleA32(t *testing.T) {
 		for cond := range uint32(never) {
 			var code [insnLen]byte
 			binary.LittleEndian.PutUint32(code[:], insn&anyCondition|cond<<28)
-			inst, err := armasm.Decode(code[:], armasm.ModeARM)
-			if err != nil {
-				t.Fatalf("% x: %v", code, err)
-			}
+			inst := expect.Value(armasm.Decode(code[:], armasm.ModeARM))(t, "% x", code)
 			want := armasm.GNUSyntax(inst)
 			if rel, ok := inst.Args[0].(armasm.PCRel); ok {
 				name, _, _ := strings.Cut(want, " ")
@@ -39,7 +37,5 @@ func TestDisassembleA32(t *testing.T) {
 
 func TestDisassembleBigEndian(t *testing.T) {
 	got := Machine{big}.Disassemble(unhex(t, "e12fff1e"+"f3af8000"+"200047704770"), 0)
-	if diff := cmp.Diff([]string{"bx lr", "nop.w", "movs r0, #0", "bx lr", "bx lr"}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"bx lr", "nop.w", "movs r0, #0", "bx lr", "bx lr"}, got)
 }

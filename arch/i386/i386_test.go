@@ -11,6 +11,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // decodeAsm shows code as the decoder of golang.org/x/arch reads it, with jumps
@@ -19,10 +20,7 @@ func decodeAsm(t *testing.T, code []byte) string {
 	t.Helper()
 	var out []string
 	for len(code) > 0 {
-		inst, err := x86asm.Decode(code, 32)
-		if err != nil {
-			t.Fatalf("% x is not an instruction: %v", code, err)
-		}
+		inst := expect.Value(x86asm.Decode(code, 32))(t, "% x is not an instruction", code)
 		text := x86asm.GNUSyntax(inst, 0, nil)
 		if rel, ok := inst.Args[0].(x86asm.Rel); ok {
 			name, _, _ := strings.Cut(text, " ")
@@ -102,9 +100,7 @@ func TestHelperFindsItself(t *testing.T) {
 		for _, i := range (Machine{}).Stub(arch.Stub{Kind: arch.Enabled, Thunk: thunk, Semaphore: "semaphore"}) {
 			code = append(code, i.Code...)
 		}
-		if got := decodeAsm(t, code); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		expect.Equal(t, want, decodeAsm(t, code))
 		to, _ := Machine{}.Branch(arch.Text{Code: code}, 0)
 		if rest := decodeAsm(t, code[to:]); !strings.HasPrefix(rest, "mov (%esp),%eax; ") {
 			t.Errorf("the call goes to %s", rest)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 		text = before + fmt.Sprintf(begin, name) + made + end + "\n" + after
 	}
 	if *update && text != string(data) {
-		expect.OK(t, os.WriteFile(path, []byte(text), 0o666))
+		disk.Write(t, path, text)
 	}
 }
 
@@ -262,9 +261,7 @@ func TestFlagsAreDeclared(t *testing.T) {
 		c.define(newProgram(nil), f)
 		f.VisitAll(func(flag *pflag.Flag) { defined = append(defined, flag.Name) })
 		slices.Sort(declared)
-		if diff := gocmp.Diff(declared, defined); diff != "" {
-			t.Errorf("%s: flags that are declared (-) and defined (+): %s", c.name, diff)
-		}
+		expect.Equal(t, declared, defined, "%s: flags that are declared (-) and defined (+)", c.name)
 	}
 }
 

@@ -181,9 +181,8 @@ func TestFaults(t *testing.T) {
 		{"name offset", magic + bsdFile("__.SYMDEF", "\x08\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00a\x00"),
 			"lib.a: member at offset 0x8: the symbol index has a name at offset 5 of 2 bytes; run ranlib"},
 	} {
-		if _, _, err := contents(c.data); err == nil || err.Error() != c.want {
-			t.Errorf("%s: got %v, want %s", c.what, err, c.want)
-		}
+		_, _, err := contents(c.data)
+		expect.Equal(t, c.want, fmt.Sprint(err), "%s", c.what)
 	}
 }
 
@@ -191,9 +190,8 @@ func TestFaults(t *testing.T) {
 // of the archive.
 func TestSharedNamesAreBounded(t *testing.T) {
 	data := magic + file("//", strings.Repeat("x", 16000)+"/\n") + strings.Repeat(headerText("/0", 0), 5000)
-	if _, _, err := contents(data); err == nil || !strings.Contains(err.Error(), "share long names") {
-		t.Errorf("got %v", err)
-	}
+	_, _, err := contents(data)
+	expect.Error(t, err, "share long names")
 }
 
 // An edit moves the offsets of the index, whatever its form, and keeps all that a
@@ -217,10 +215,7 @@ func TestReplace(t *testing.T) {
 	} {
 		data := build(name, form)
 		for _, text := range []string{"", "b", "bbb", "a longer text", "an even longer one"} {
-			got, err := replaced(data, "b.o", text, []string{"fb"}, []string{"aa", "fb"})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			got := expect.Value(replaced(data, "b.o", text, []string{"fb"}, []string{"aa", "fb"}))(t, "%s", name)
 			members, symbols, err := contents(got)
 			if diff := cmp.Diff([]string{"a.o: aaa", "b.o: " + text, "c.o: ccc"}, members); err != nil || diff != "" {
 				t.Errorf("%s: %v %s", name, err, diff)
@@ -229,9 +224,7 @@ func TestReplace(t *testing.T) {
 			if name == "__.SYMDEF SORTED" {
 				want = []string{"aa in b.o", "fa in a.o", "fb in b.o", "fc in c.o"}
 			}
-			if diff := cmp.Diff(want, symbols); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			expect.Equal(t, want, symbols, "%s", name)
 			if strings.Count(got, headerText("b.o/", int64(len(text)))) != 1 || !strings.HasSuffix(got, file("c.o/", "ccc")) {
 				t.Errorf("%s: got %q", name, got)
 			}
@@ -265,14 +258,10 @@ func TestWrongIndexIsRefused(t *testing.T) {
 		0: "where no member is", 5: "where no member is", 1 << 31: "where no member is", 100: "within another member",
 	} {
 		data := magic + file("/", systemV(4, entry{"f", offset})) + tail
-		if _, err := replaced(data, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%#x: got %v, want %s", offset, err, want)
-		}
+		expect.Contains(t, expect.Failure(replaced(data, "a.o", "longer", nil, nil)), want, "%#x", offset)
 	}
 	for _, tables := range []string{file("/", systemV(4)) + file("/", ""), file("/<XFGHASHMAP>/", systemV(4, entry{"f", 154}))} {
-		if _, err := replaced(magic+tables+tail, "a.o", "longer", nil, nil); err == nil || !strings.Contains(err.Error(), "Windows") {
-			t.Errorf("%q: got %v", tables, err)
-		}
+		expect.Contains(t, expect.Failure(replaced(magic+tables+tail, "a.o", "longer", nil, nil)), "Windows", "%q", tables)
 	}
 }
 
@@ -295,10 +284,7 @@ func TestIndexGrowsWide(t *testing.T) {
 	second := int64(len(magic)) + headerSize + int64(len(systemV(4, entry{"f", 0}, entry{"g", 0}))) + headerSize + size
 	index := file("/", systemV(4, entry{"f", uint64(second - headerSize - size)}, entry{"g", uint64(second)}))
 	s := sparse{0: magic + index + headerText("big.o/", size), second: file("g.o/", "gg")}
-	a, err := Open(s, second+62, "lib.a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(Open(s, second+62, "lib.a"))(t)
 	e := a.Edit()
 	for m, err := range a.Members() {
 		if err != nil {
@@ -306,24 +292,13 @@ func TestIndexGrowsWide(t *testing.T) {
 		}
 		if m.Name == "big.o" {
 			out := &elfreloc.Output{Size: size + 300, Extents: []elfreloc.Extent{{Len: size}, {Data: make([]byte, 300), Len: 300}}}
-			if err := e.Replace(m, Change{Output: out}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, e.Replace(m, Change{Output: out}))
 		}
 	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(e.Save())(t)
 	grown := int64(len(file("/", systemV(8, entry{"f", 0}, entry{"g", 0})))-len(index)) + 300
-	b, err := Open(out.Reader(s), out.Size, "lib.a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := b.readIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(Open(out.Reader(s), out.Size, "lib.a"))(t)
+	table := expect.Value(b.readIndex())(t)
 	want := []entry{{"f", uint64(second - headerSize - size + grown - 300)}, {"g", uint64(second + grown)}}
 	if diff := cmp.Diff(want, table.entries, cmp.AllowUnexported(entry{})); diff != "" || !b.index.wide {
 		t.Error(diff)
@@ -340,10 +315,7 @@ func TestIndexGrowsWide(t *testing.T) {
 
 // A size that does not fit its ten digits is refused.
 func TestHugeMember(t *testing.T) {
-	a, err := open(magic + file("a.o/", "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(open(magic + file("a.o/", "a")))(t)
 	e := a.Edit()
 	for m := range a.Members() {
 		expect.Error(t, e.Replace(m, Change{Output: &elfreloc.Output{Size: 10_000_000_000}}), "a header has room for")

@@ -66,31 +66,14 @@ func (c *fileChecker) dofEdits() error {
 
 // dofFunctions notes the functions that the DOF of an object refers to.
 func (c *fileChecker) dofFunctions() error {
-	for i := range c.Sections {
-		if c.Sections[i].Name != dof.SectionName {
-			continue
-		}
-		relocs, err := c.RelocSections()
-		if err != nil {
-			return err
-		}
+	isDOF := func(sec *elfreloc.Section) bool { return sec.Name == dof.SectionName }
+	return c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
 		syms, err := c.Symbols()
-		if err != nil {
-			return err
+		if err == nil {
+			c.link.dof.tell(syms.Name(int(r.Sym)))
 		}
-		for _, rs := range relocs {
-			if rs.Target != i {
-				continue
-			}
-			if err := c.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-				c.link.dof.tell(syms.Name(int(r.Sym)))
-				return nil
-			}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (d *dofLink) tell(symbol string) {

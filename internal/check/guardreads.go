@@ -62,23 +62,15 @@ func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) error {
 	if len(symbols) == 0 {
 		return nil
 	}
-	rels, err := c.RelocSections()
+	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
+	err := c.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
+			first[r.Sym] = image.Addr{Section: target, Offset: r.Offset}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	none, first := c.Machine.Traits().None, map[uint32]image.Addr{}
-	for _, rs := range rels {
-		if !c.Sections[rs.Target].Executable() {
-			continue
-		}
-		if err := c.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if _, known := first[r.Sym]; !known && r.Type != none && symbols[r.Sym] != nil {
-				first[r.Sym] = image.Addr{Section: rs.Target, Offset: r.Offset}
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
 	}
 	for _, sym := range slices.Sorted(maps.Keys(first)) {
 		if err := c.readAt(symbols[sym], first[sym]); err != nil {

@@ -28,10 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestImportedStub|TestSemaphore`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestClean|TestLive|TestDead|TestMixed|TestMissing|TestDuplicate|TestChanged|TestRemoved|TestDropped|TestImportedStub|TestSemaphore`, &converter, nil)
 }
 
 // toolchain compiles for one machine.
@@ -97,6 +94,15 @@ func eachToolchain(t *testing.T, test func(b *build)) {
 			t.Parallel()
 			test(newBuild(t, tc))
 		})
+	}
+}
+
+// eachNamed runs a test with the toolchains that a text is for.
+func eachNamed(t *testing.T, texts map[string]string, test func(b *build, text string)) {
+	for _, tc := range combinations {
+		if text, ok := texts[tc.name]; ok {
+			t.Run(tc.name, func(t *testing.T) { test(newBuild(t, tc), text) })
+		}
 	}
 }
 

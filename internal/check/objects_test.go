@@ -79,7 +79,7 @@ func TestCallThroughRegister(t *testing.T) {
 
 // An instruction that calls a stub and has no disabled form.
 func TestRefusedCall(t *testing.T) {
-	for name, code := range map[string]string{
+	eachNamed(t, map[string]string{
 		"amd64-gcc-c":     "call __dtrace_probe_x+4",
 		"amd64-clang-cxx": "call __dtrace_probe_x+4",
 		"arm-gcc-c":       "bl __dtrace_probe_x+4",
@@ -90,19 +90,11 @@ func TestRefusedCall(t *testing.T) {
 		"ppc64le-gcc-c":   "bdnz __dtrace_probe_x",
 		"riscv64-gcc-c":   "jal __dtrace_probe_x",
 		"s390x-gcc-c":     "bras %r14, __dtrace_probe_x",
-	} {
-		for _, tc := range combinations {
-			if tc.name != name {
-				continue
-			}
-			t.Run(name, func(t *testing.T) {
-				b := newBuild(t, tc)
-				b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\t"+b.code().ret+"\n\t.size odd, .-odd\n")
-				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
-				b.finds([]string{"refused-call a.o odd x"}, "--allow=undefined-probe", "a.o")
-			})
-		}
-	}
+	}, func(b *build, code string) {
+		b.write("a.s", "\t.text\n\t.type odd, %function\nodd:\n\t"+code+"\n\t"+b.code().ret+"\n\t.size odd, .-odd\n")
+		b.run(append(b.compiler(), "-c", "-o", "a.o", "a.s")...)
+		b.finds([]string{"refused-call a.o odd x"}, "--allow=undefined-probe", "a.o")
+	})
 }
 
 func TestUndefinedProbe(t *testing.T) {
@@ -269,24 +261,19 @@ marked:
 
 // A nop that is marked is a call that is still to be converted.
 func TestMarkedNop(t *testing.T) {
-	for name, nop := range map[string]string{"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm-gcc-c": "nop", "arm64-gcc-cxx": "nop", "loong64-gcc-c": "nop", "ppc64-gcc-c": "nop", "ppc64le-gcc-c": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, ."} {
-		for _, tc := range combinations {
-			if tc.name != name {
-				continue
-			}
-			t.Run(name, func(t *testing.T) {
-				b := newBuild(t, tc)
-				b.write("a.s", strings.NewReplacer("\tnop\n", "\t"+nop+"\n", "\tret\n", "\t"+b.code().ret+"\n").Replace(markedNops))
-				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
-				b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
-				b.convert("a.o")
-				b.clean("--allow=undefined-probe", "a.o")
-				b.run(append(tc.compiler(), "-c", "-o", "a.o", "a.s")...)
-				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.sdt_operands", "a.o")
-				b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
-			})
-		}
-	}
+	eachNamed(t, map[string]string{
+		"amd64-gcc-c": ".byte 0x0f,0x1f,0x44,0x00,0x00", "arm-gcc-c": "nop", "arm64-gcc-cxx": "nop", "loong64-gcc-c": "nop",
+		"ppc64-gcc-c": "nop", "ppc64le-gcc-c": "nop", "riscv64-gcc-c": ".option norvc; nop; nop", "s390x-gcc-c": "brcl 0, .",
+	}, func(b *build, nop string) {
+		b.write("a.s", strings.NewReplacer("\tnop\n", "\t"+nop+"\n", "\tret\n", "\t"+b.code().ret+"\n").Replace(markedNops))
+		b.run(append(b.compiler(), "-c", "-o", "a.o", "a.s")...)
+		b.finds([]string{"live-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+		b.convert("a.o")
+		b.clean("--allow=undefined-probe", "a.o")
+		b.run(append(b.compiler(), "-c", "-o", "a.o", "a.s")...)
+		b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.sdt_operands", "a.o")
+		b.finds([]string{"refused-call a.o marked app___marked"}, "--allow=undefined-probe", "a.o")
+	})
 }
 
 // The names of probe objects may be behind those of all other symbols.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/replace"
 	"sdtconvert/internal/testkit/archives"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
@@ -39,7 +39,7 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 			named(t, "a_name_of_more_than_15.o", "comdat.amd64-clang19-O2.o"), named(t, "forms.o", "forms.amd64-gcc12-as.o"),
 		}
 		path, target := filepath.Join(directory, "lib.a"), filepath.Join(directory, "converted.a")
-		expect.OK(t, os.WriteFile(path, archives.Regular(files...), 0o666))
+		disk.Write(t, path, archives.Regular(files...))
 		c := converter()
 		c.Patch.Stapsdt = stapsdt
 		for _, to := range []string{target, path} {
@@ -52,15 +52,15 @@ func TestMembersAreConvertedAsObjects(t *testing.T) {
 			if filepath.Ext(name) != ".o" {
 				continue
 			}
-			expect.OK(t, os.WriteFile(name, f.Data, 0o666))
+			disk.Write(t, name, f.Data)
 			if r := c.File(name, name); r.Failed {
 				t.Fatal(r.Messages.String())
 			}
-			files[i].Data = expect.Value(os.ReadFile(name))(t)
+			files[i].Data = disk.Read(t, name)
 		}
 		want := archives.Regular(files...)
 		for _, to := range []string{target, path} {
-			if got := expect.Value(os.ReadFile(to))(t); !bytes.Equal(got, want) {
+			if !bytes.Equal(disk.Read(t, to), want) {
 				t.Errorf("with notes is %v: %s differs from an archive of converted members", stapsdt, to)
 			}
 		}
@@ -80,12 +80,10 @@ func TestBrokenArchivesAreLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lib.a")
 	check := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, data)
 		r := converter().File(path, path)
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, data) {
-			t.Fatalf("%s: %v, the archive has changed", what, err)
+		if !bytes.Equal(disk.Read(t, path), data) {
+			t.Fatalf("%s: the archive has changed", what)
 		}
 		if text := r.Messages.String(); !r.Failed || !strings.HasPrefix(text, "sdtconvert: "+path) || strings.Count(text, "\n") != 1 {
 			t.Fatalf("%s: failed is %v, and the message %q", what, r.Failed, text)
@@ -115,17 +113,15 @@ func TestThinArchivesThatCannotBeWritten(t *testing.T) {
 	thin := archives.Thin(f)
 	binary.BigEndian.PutUint32(thin[8+60+4:], 12) // the first offset of the index
 	for name, data := range map[string][]byte{member: f.Data, path: thin} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, data)
 	}
 	r := converter().File(path, path)
 	if text := r.Messages.String(); !r.Failed || !strings.Contains(text, "is at offset 0xc, where no member is; run ranlib") {
 		t.Errorf("failed is %v, and the message %q", r.Failed, text)
 	}
 	for name, want := range map[string][]byte{member: f.Data, path: thin} {
-		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s has changed: %v", name, err)
+		if !bytes.Equal(disk.Read(t, name), want) {
+			t.Errorf("%s has changed", name)
 		}
 	}
 }
@@ -137,43 +133,26 @@ func TestThinArchivesThatShareAMember(t *testing.T) {
 	f := named(t, "calls.o", "calls.amd64-gcc12-O2.o")
 	member, path := filepath.Join(directory, f.Name), filepath.Join(directory, "thin.a")
 	for name, data := range map[string][]byte{member: f.Data, path: archives.Thin(f)} {
-		if err := os.WriteFile(name, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, name, data)
 	}
 	c := converter()
 	c.Patch.Stapsdt = true
-	in, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(input.Open(path))(t)
 	defer in.Close()
-	l, err := in.Archive(input.Options{FollowThin: false})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(in.Archive(input.Options{FollowThin: false}))(t)
 	changes := newThinChanges(c, l)
-	if err := c.members(l, &Result{path: path}, changes.note, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.members(l, &Result{path: path}, changes.note, func() error { return nil }))
 	if r := c.File(member, member); r.Failed {
 		t.Fatal(r.Messages.String())
 	}
 	e := l.Edit()
-	if _, err := changes.write(e); err != nil {
-		t.Fatal(err)
-	}
-	out, err := e.Save()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(changes.write(e))(t)
+	out := expect.Value(e.Save())(t)
 	got := make([]byte, out.Size)
-	if _, err := out.Reader(in).ReadAt(got, 0); err != nil {
-		t.Fatal(err)
-	}
-	f.Data, err = os.ReadFile(member)
-	if want := archives.Thin(f); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v: got\n%q, want\n%q", err, got, want)
+	expect.Value(out.Reader(in).ReadAt(got, 0))(t)
+	f.Data = disk.Read(t, member)
+	if want := archives.Thin(f); !bytes.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }
 
@@ -192,9 +171,7 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 		files = append(files, objects.File{Name: filepath.Base(paths[i]), Data: thin})
 	}
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(directory, f.Name), f.Data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, filepath.Join(directory, f.Name), f.Data)
 	}
 	c := converter()
 	parallel.InOrder(len(paths), len(paths), func(i int) *Result { return c.File(paths[i], paths[i]) }, func(_ int, r *Result) {
@@ -204,14 +181,11 @@ func TestThinArchivesAtTheSameTime(t *testing.T) {
 	})
 	files = files[:64]
 	for i := range files {
-		var err error
-		if files[i].Data, err = os.ReadFile(filepath.Join(directory, files[i].Name)); err != nil {
-			t.Fatal(err)
-		}
+		files[i].Data = disk.Read(t, filepath.Join(directory, files[i].Name))
 	}
 	for _, path := range paths {
-		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, archives.Thin(files...)) {
-			t.Errorf("%v: %s is not that of converted members", err, path)
+		if !bytes.Equal(disk.Read(t, path), archives.Thin(files...)) {
+			t.Errorf("%s is not that of converted members", path)
 		}
 	}
 }
@@ -242,17 +216,12 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		for _, file := range []objects.File{{Name: "lib.a", Data: data}, beside} {
-			if err := os.WriteFile(filepath.Join(directory, file.Name), file.Data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			disk.Write(t, filepath.Join(directory, file.Name), file.Data)
 		}
 		c := converter()
 		c.Patch = fuzzOptions(flags)
 		r := c.File(path, path)
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := disk.Read(t, path)
 		if r.Failed {
 			if !bytes.Equal(got, data) {
 				t.Fatalf("%s has changed the archive", r.Messages.String())
@@ -262,8 +231,8 @@ func FuzzArchive(f *testing.F) {
 		if r := c.File(path, path); r.Failed {
 			t.Fatalf("the output cannot be converted again: %s", r.Messages.String())
 		}
-		if again, err := os.ReadFile(path); err != nil || !bytes.Equal(again, got) {
-			t.Fatalf("a second conversion changes the output: %v", err)
+		if !bytes.Equal(disk.Read(t, path), got) {
+			t.Fatal("a second conversion changes the output")
 		}
 		checkMembers(t, path)
 	})
@@ -272,12 +241,9 @@ func FuzzArchive(f *testing.F) {
 // checkMembers demands that no member that is an object has an undefined stub.
 func checkMembers(t *testing.T, path string) {
 	t.Helper()
-	in, err := input.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := expect.Value(input.Open(path))(t)
 	defer in.Close()
-	err = in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
+	expect.OK(t, in.Each(input.Options{FollowThin: false}, func(src *input.Source) error {
 		opts := patch.DefaultOptions()
 		s, err := src.Relocatable(opts.Names)
 		if err != nil {
@@ -287,8 +253,5 @@ func checkMembers(t *testing.T, path string) {
 			wantNoStubs(t, s, opts)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

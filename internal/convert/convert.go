@@ -132,7 +132,8 @@ func (c *Converter) object(src *input.Source, target string, r *Result) error {
 	var draft *replace.Draft
 	defer func() { draft.Discard() }()
 	made := c.source(src, func(o *input.Object) { draft = c.draft(o, target) })
-	r.take(made)
+	r.own = made.entry
+	r.add(made)
 	if made.err != nil {
 		return made.err
 	}

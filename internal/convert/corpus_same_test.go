@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -110,9 +111,7 @@ func (p *pair) checkSections() {
 		if isRelocSection(old) && p.sameRelocs(i) {
 			continue
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			p.Errorf("section %d, %s: %s", i, old.Name, diff)
-		}
+		expect.Equal(p, want, got, "section %d, %s", i, old.Name)
 		if old.Type == elf.SHT_SYMTAB && got.Info == 0 {
 			p.Errorf("section %d, %s: no first global symbol", i, old.Name)
 		}

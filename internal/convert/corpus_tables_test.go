@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/manifest"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
@@ -37,9 +38,7 @@ func (p *pair) checkAddrsig() {
 			continue
 		}
 		p.seen["addrsig"] = p.seen["addrsig"] || len(p.old.data[i]) > 0
-		if diff := cmp.Diff(withoutStubs(p.old.addrsig(p.T, i)), withoutStubs(p.new.addrsig(p.T, i))); diff != "" {
-			p.Errorf("%s: %s", s.Name, diff)
-		}
+		expect.Equal(p, withoutStubs(p.old.addrsig(p.T, i)), withoutStubs(p.new.addrsig(p.T, i)), "%s", s.Name)
 	}
 }
 
@@ -51,9 +50,7 @@ func (p *pair) checkGroups() {
 		}
 		p.seen["group"] = true
 		now := p.new.Sections[i]
-		if diff := cmp.Diff(p.old.symbol(s.Info), p.new.symbol(now.Info)); diff != "" {
-			p.Errorf("signature of group %d: %s", i, diff)
-		}
+		expect.Equal(p, p.old.symbol(s.Info), p.new.symbol(now.Info), "signature of group %d", i)
 		old, new := p.old.groupMembers(i), p.new.groupMembers(i)
 		if len(new) < len(old) || !cmp.Equal(old, new[:len(old)]) {
 			p.Errorf("members of group %d: %v, want %v and more", i, new, old)
@@ -91,10 +88,7 @@ func instructions(t *testing.T, tool string, paths ...string) [][]map[uint64]str
 				all[n] = append(all[n], map[uint64]string{})
 			}
 		} else if m := codeLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && !helper {
-			address, err := strconv.ParseUint(m[1], 16, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			address := expect.Value(strconv.ParseUint(m[1], 16, 64))(t)
 			all[n][len(all[n])-1][address] = symbolic.ReplaceAllString(m[2], "")
 		}
 	}
@@ -130,9 +124,7 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 				delete(before[i], address)
 				delete(after[i], address)
 			}
-			if diff := cmp.Diff(before[i], after[i]); diff != "" {
-				t.Errorf("section %d: %s", section, diff)
-			}
+			expect.Equal(t, before[i], after[i], "section %d", section)
 		}
 	}
 	chosen := someOfCorpus(t, "", "--stapsdt")

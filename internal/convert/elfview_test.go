@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -38,24 +39,15 @@ type viewSymbol struct {
 
 func viewFile(t *testing.T, path string) *view {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	raw := disk.Read(t, path)
+	f := expect.Value(elf.NewFile(bytes.NewReader(raw)))(t, "%s", path)
 	v := &view{File: f, data: make([][]byte, len(f.Sections))}
 	for i, s := range f.Sections {
 		if s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL {
 			v.data[i] = raw[s.Offset : s.Offset+s.FileSize]
 		}
 	}
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	syms := expect.Value(f.Symbols())(t, "%s", path)
 	v.syms = append([]elf.Symbol{{}}, syms...)
 	return v
 }
@@ -117,22 +109,6 @@ func stubID(name string) string {
 		}
 	}
 	return ""
-}
-
-// stubCalls counts the relocations of code that name a stub.
-func (v *view) stubCalls() int {
-	n := 0
-	for i, s := range v.Sections {
-		if !isRelocSection(s) || !v.executable(int(s.Info)) {
-			continue
-		}
-		for _, r := range v.relocs(i) {
-			if stubID(r.Sym.Name) != "" {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // groupMembers returns the words of a section group behind its flags.

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -65,10 +66,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 // subjectOf opens an object that is known to be sound.
 func subjectOf(t *testing.T, data []byte) *input.Object {
 	t.Helper()
-	o, err := elfreloc.Open(bytes.NewReader(data), int64(len(data)), "memory.o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "memory.o"))(t)
 	return &input.Object{Object: o, Machine: machines.Lookup(o.ABI())}
 }
 
@@ -84,10 +82,7 @@ func (s *scratch) checkRun(t *testing.T, data []byte, opts patch.Options, run *m
 		}
 		return
 	}
-	again, err := s.convert(run.data, opts)
-	if err != nil {
-		t.Fatalf("the output cannot be converted again: %v", err)
-	}
+	again := expect.Value(s.convert(run.data, opts))(t, "the output cannot be converted again")
 	if again.changed {
 		t.Fatalf("a second conversion changes the output: %d sites, %d bytes and then %d",
 			len(again.sites), len(run.data), len(again.data))
@@ -99,9 +94,7 @@ func (s *scratch) checkRun(t *testing.T, data []byte, opts patch.Options, run *m
 	if f, err := elf.NewFile(bytes.NewReader(data)); err != nil || claimsCompression(f) {
 		return // debug/elf is stricter, and reads contents that are compressed
 	}
-	if _, err := elf.NewFile(bytes.NewReader(run.data)); err != nil {
-		t.Fatalf("debug/elf reads the input and not the output: %v", err)
-	}
+	expect.Value(elf.NewFile(bytes.NewReader(run.data)))(t, "debug/elf reads the input and not the output")
 }
 
 func claimsCompression(f *elf.File) bool {
@@ -111,10 +104,7 @@ func claimsCompression(f *elf.File) bool {
 // wantNoStubs demands that no undefined stub is left.
 func wantNoStubs(t *testing.T, s *input.Object, opts patch.Options) {
 	t.Helper()
-	syms, err := s.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(s.Symbols())(t)
 	for i := 1; i < syms.Len(); i++ {
 		sym := syms.At(i)
 		if sym.Section != 0 || sym.Type != elf.STT_NOTYPE && sym.Type != elf.STT_FUNC && sym.Type != elf.STT_GNU_IFUNC {
@@ -166,11 +156,7 @@ func wantOnlySitesChanged(t *testing.T, run *memoryRun, before, after *input.Obj
 
 func sectionData(t *testing.T, s *input.Object, sec int) []byte {
 	t.Helper()
-	data, err := s.Data(sec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return expect.Value(s.Data(sec))(t)
 }
 
 // wantRecords demands a record for each site, and no other. Where the input
@@ -181,10 +167,7 @@ func wantRecords(t *testing.T, run *memoryRun, before, after *input.Object, opts
 	if err != nil {
 		return
 	}
-	entries, err := readRecords(after, opts.Layout)
-	if err != nil {
-		t.Fatalf("the records cannot be read: %v", err)
-	}
+	entries := expect.Value(readRecords(after, opts.Layout))(t, "the records cannot be read")
 	type record struct {
 		kind arch.Kind
 		text int

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/patch"
@@ -100,10 +101,7 @@ func TestNameOfWhichAStubIsTheTailIsKept(t *testing.T) {
 	if !symbolNames(t, data)[longer] {
 		t.Fatalf("no symbol %s to begin with", longer)
 	}
-	run, err := newScratch(t).convert(data, patch.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := expect.Value(newScratch(t).convert(data, patch.DefaultOptions()))(t)
 	if !symbolNames(t, run.data)[longer] {
 		t.Errorf("the symbol %s is gone", longer)
 	}
@@ -128,10 +126,7 @@ func joinStub(t *testing.T, data []byte) string {
 
 func symbolNames(t *testing.T, data []byte) map[string]bool {
 	t.Helper()
-	syms, err := subjectOf(t, data).Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(subjectOf(t, data).Symbols())(t)
 	names := map[string]bool{}
 	for i := range syms.Len() {
 		names[syms.Name(i)] = true
@@ -156,19 +151,13 @@ func headerAt(t *testing.T, data []byte, want func(typ elf.SectionType, size uin
 // What has no contents takes no room, wherever it claims to stand.
 func TestEmptySectionFarAwayTakesNoRoom(t *testing.T) {
 	original := objects.Read(t, "existing.amd64-gcc12-O2.o")
-	want, err := newScratch(t).convert(original, patch.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Value(newScratch(t).convert(original, patch.DefaultOptions()))(t)
 	for _, far := range []uint64{1 << 30, 1 << 62, 1 << 63} {
 		data := bytes.Clone(original)
 		h := headerAt(t, data, func(typ elf.SectionType, _ uint64) bool { return typ == elf.SHT_NOBITS })
 		binary.LittleEndian.PutUint64(h[24:], far)
 		binary.LittleEndian.PutUint64(h[48:], far)
-		run, err := newScratch(t).convert(data, patch.DefaultOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := expect.Value(newScratch(t).convert(data, patch.DefaultOptions()))(t)
 		if len(run.data) > len(want.data)+16 {
 			t.Errorf("an empty section at %#x: %d bytes, want about %d", far, len(run.data), len(want.data))
 		}
@@ -181,9 +170,6 @@ func TestSectionZeroOfAnotherTypeIsAnError(t *testing.T) {
 	binary.LittleEndian.PutUint32(null[4:], uint32(elf.SHT_GROUP))
 	binary.LittleEndian.PutUint64(null[32:], 1<<40)
 	files := newScratch(t)
-	_, err := files.convert(data, patch.DefaultOptions())
 	want := files.Path() + ": section 0 is of type SHT_GROUP, want SHT_NULL"
-	if err == nil || err.Error() != want {
-		t.Errorf("got error %v, want %s", err, want)
-	}
+	expect.Equal(t, want, expect.Failure(files.convert(data, patch.DefaultOptions())))
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -30,9 +29,7 @@ func TestWhatIsNotLoadedNamesNoStub(t *testing.T) {
 					forgotten++
 				}
 			}
-			if diff := cmp.Diff(want, after.relocs(i)); diff != "" {
-				t.Errorf("%s: %s", s.Name, diff)
-			}
+			expect.Equal(t, want, after.relocs(i), "%s", s.Name)
 		}
 	})
 	if forgotten < 6 && !testing.Short() {

@@ -2,12 +2,13 @@ package convert
 
 import (
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/replace"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 )
 
@@ -15,10 +16,7 @@ import (
 // nothing else.
 func TestMemoryIsReservedOnce(t *testing.T) {
 	small := objects.Read(t, "address.amd64-gcc12-code.o")
-	e, err := objects.Open(t, small).Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(objects.Open(t, small).Edit())(t)
 	e.AddSection(elfreloc.NewSection{Name: ".padding", Type: elf.SHT_PROGBITS, Data: make([]byte, largeObject)})
 	large := objects.Save(t, e, small)
 	for _, c := range []struct {
@@ -33,9 +31,7 @@ func TestMemoryIsReservedOnce(t *testing.T) {
 		{"large without probes", make([]byte, 2*largeObject), 2, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "a.o")
-		if err := os.WriteFile(path, c.data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		disk.Write(t, path, c.data)
 		calls := 0
 		converter := New(Options{Jobs: 1, Files: c.files, Reserve: func() { calls++ }}, &replace.Writer{})
 		for range 2 {

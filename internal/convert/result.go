@@ -39,12 +39,6 @@ func (r *Result) warn(err error) {
 	r.Warnings = append(r.Warnings, message.FileWarning{File: located.File, Text: strings.TrimPrefix(err.Error(), located.File+": ")})
 }
 
-// take takes in what became of the file in memory, but for its error.
-func (r *Result) take(made *conversion) {
-	r.own = made.entry
-	r.add(made)
-}
-
 // member takes in what became of a member, with its error.
 func (r *Result) member(made *conversion) {
 	r.add(made)
@@ -53,6 +47,7 @@ func (r *Result) member(made *conversion) {
 	}
 }
 
+// add takes in what became of a file or a member in memory, but for its error.
 func (r *Result) add(made *conversion) {
 	for _, err := range made.warnings {
 		r.warn(err)

@@ -10,6 +10,7 @@ import (
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
 )
@@ -20,25 +21,17 @@ func withCalls(t *testing.T, name string, n int) []byte {
 	t.Helper()
 	data := objects.Read(t, name)
 	o := objects.Open(t, data)
-	syms, err := o.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	syms := expect.Value(o.Symbols())(t)
 	stub := 1
 	for !patch.DefaultNames().IsStub(syms.Name(stub)) {
 		stub++
 	}
-	e, err := o.Edit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := expect.Value(o.Edit())(t)
 	text := slices.IndexFunc(o.Sections, func(s elfreloc.Section) bool { return s.Name == ".text" })
 	at := e.Append(text, bytes.Repeat([]byte{0xe8, 0, 0, 0, 0}, n))
 	for i := range n {
 		r := elfreloc.Relocation{Offset: at + uint64(5*i) + 1, Sym: uint32(stub), Type: uint32(elf.R_X86_64_PLT32), Addend: -4}
-		if err := e.AddRelocation(text, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.AddRelocation(text, r))
 	}
 	return objects.Save(t, e, data)
 }
@@ -48,13 +41,8 @@ func withCalls(t *testing.T, name string, n int) []byte {
 func TestMemoryOfASite(t *testing.T) {
 	const most, sites = 200, 50_000
 	s := newScratch(t)
-	if err := s.Write(withCalls(t, "calls.amd64-clang19-O2.o", sites)); err != nil {
-		t.Fatal(err)
-	}
-	in, err := input.OpenLoaded(s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Write(withCalls(t, "calls.amd64-clang19-O2.o", sites)))
+	in := expect.Value(input.OpenLoaded(s.Path()))(t)
 	defer in.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -62,9 +50,7 @@ func TestMemoryOfASite(t *testing.T) {
 	if made.err != nil || made.output == nil {
 		t.Fatalf("got %+v", made)
 	}
-	if err := made.output.Write(io.Discard, in); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, made.output.Write(io.Discard, in))
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / sites; each > most {
 		t.Errorf("%d bytes for each of %d sites, want at most %d", each, sites, most)

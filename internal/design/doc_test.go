@@ -6,20 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 const module = "sdtconvert"
-
-// root returns the module's directory.
-func root() string {
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..")
-}
 
 // pkg is what go list says of a package.
 type pkg struct {
@@ -32,16 +25,10 @@ type pkg struct {
 // list runs go list in the module.
 func list(t *testing.T, args ...string) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Export,Imports,GoFiles"}, args...)...)
-	cmd.Dir = root()
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %v: %s", cmd, err, &stderr)
-	}
+	args = append([]string{"list", "-json=ImportPath,Export,Imports,GoFiles"}, args...)
+	out := tools.Command{Directory: tools.Root()}.Output(t, "go", args...)
 	var all []pkg
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(strings.NewReader(out)); ; {
 		var p pkg
 		switch err := d.Decode(&p); {
 		case errors.Is(err, io.EOF):

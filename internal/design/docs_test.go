@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // pages returns the documents in Markdown, by their paths from the module's directory.
@@ -16,7 +17,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/results/*.md", "internal/e2e/*.md", "examples/*/*.md"} {
-		found := expect.Value(filepath.Glob(filepath.Join(root(), pattern)))(t)
+		found := expect.Value(filepath.Glob(tools.Root(pattern)))(t)
 		all = append(all, found...)
 	}
 	if len(all) < 15 {
@@ -49,9 +50,9 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	count := 0
 	for _, page := range pages(t) {
 		text := disk.Read(t, page)
-		for _, path := range named(string(text), expect.Value(filepath.Rel(root(), filepath.Dir(page)))(t)) {
+		for _, path := range named(string(text), expect.Value(filepath.Rel(tools.Root(), filepath.Dir(page)))(t)) {
 			count++
-			if _, err := os.Stat(filepath.Join(root(), path)); err != nil {
+			if _, err := os.Stat(tools.Root(path)); err != nil {
 				t.Errorf("%s: %v", page, err)
 			}
 		}
@@ -64,7 +65,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 // Each package that is part of the program or of its library has a row in the table
 // that says what it holds.
 func TestPackagesAreDescribed(t *testing.T) {
-	_, table, _ := strings.Cut(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))), "\n## Packages\n")
+	_, table, _ := strings.Cut(string(disk.Read(t, tools.Root("docs", "design.md"))), "\n## Packages\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	described := map[string]bool{}
 	for line := range strings.Lines(table) {

@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // kindConstants returns the names of the kinds of sites, in the order of arch/arch.go.
 func kindConstants(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "arch/arch.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(parser.ParseFile(token.NewFileSet(), "arch/arch.go", nil, parser.SkipObjectResolution))(t)
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.CONST {
@@ -61,7 +61,7 @@ func kindRows(table *ast.CompositeLit, inArch bool, kinds []string) (rows []stri
 // A table with a row for a kind of site has one for each: the compiler takes a missing one for
 // an empty row.
 func TestTablesHaveARowForEachKind(t *testing.T) {
-	t.Chdir(root())
+	t.Chdir(tools.Root())
 	kinds, tables := kindConstants(t), 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") {

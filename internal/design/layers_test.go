@@ -2,7 +2,6 @@ package design
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // layers are the rows of a table, the uppermost first: patterns of packages as
@@ -91,7 +91,7 @@ func (l layers) check(packages []pkg) (wrong []string) {
 }
 
 func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
-	table := readLayers(string(disk.Read(t, filepath.Join(root(), "docs", "design.md"))))
+	table := readLayers(string(disk.Read(t, tools.Root("docs", "design.md"))))
 	if len(table) < 5 {
 		t.Fatalf("got a table of %d rows", len(table))
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sdtconvert/internal/testkit/tools"
 )
 
 // textual are the functions of package filepath, and those of package path, that change a
@@ -81,7 +83,7 @@ func textualCalls(name string) (calls []string, err error) {
 
 // No path that is opened later is changed as text.
 func TestPathsAreNotChangedAsText(t *testing.T) {
-	t.Chdir(root())
+	t.Chdir(tools.Root())
 	found := map[string]bool{}
 	files := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // outside builds testdata/program in a module of its own, which has this module
@@ -23,16 +23,12 @@ func outside(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	copyFile(t, filepath.Join("testdata", "program", "main.go"), filepath.Join(dir, "main.go"))
-	copyFile(t, filepath.Join(root(), "go.sum"), filepath.Join(dir, "go.sum"))
-	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, root())
+	copyFile(t, tools.Root("go.sum"), filepath.Join(dir, "go.sum"))
+	mod := fmt.Sprintf("module outside\n\ngo 1.26\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", module, tools.Root())
 	disk.Write(t, filepath.Join(dir, "go.mod"), mod)
 	program := filepath.Join(dir, "program")
-	cmd := exec.Command("go", "build", "-o", program, ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, out)
-	}
+	command := tools.Command{Directory: dir, Env: []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off"}}
+	command.Must(t, "go", "build", "-o", program, ".")
 	return program
 }
 
@@ -41,21 +37,9 @@ func copyFile(t *testing.T, from, to string) {
 	disk.Write(t, to, disk.Read(t, from))
 }
 
-// sdtconvert builds the command.
-func sdtconvert(t *testing.T) string {
-	t.Helper()
-	command := filepath.Join(t.TempDir(), "sdtconvert")
-	cmd := exec.Command("go", "build", "-o", command, "./cmd/sdtconvert")
-	cmd.Dir = root()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, out)
-	}
-	return command
-}
-
 // A program that is not part of this module lists and converts as sdtconvert does.
 func TestProgramOfAnotherModule(t *testing.T) {
-	program, command := outside(t), sdtconvert(t)
+	program, command := outside(t), expect.Value(tools.Build(t.TempDir()))(t)
 	for _, c := range []struct {
 		object  string
 		outcome string // "converted", "unchanged" or "refused"
@@ -72,14 +56,14 @@ func TestProgramOfAnotherModule(t *testing.T) {
 			copyFile(t, filepath.Join(objects.Directory(), c.object), input)
 
 			ours, theirs := filepath.Join(dir, "ours.o"), filepath.Join(dir, "theirs.o")
-			listed, ourErr := run(exec.Command(command, "inspect", "--json", input))
-			_, convertErr := run(exec.Command(command, "convert", "-o", ours, input))
-			printed, err := run(exec.Command(program, input, theirs))
+			listed, _, ourErr := tools.Command{}.Apart(command, "inspect", "--json", input)
+			_, wantRefusals, convertErr := tools.Command{}.Apart(command, "convert", "-o", ours, input)
+			printed, refusals, err := tools.Command{}.Apart(program, input, theirs)
 			if refused := c.outcome == "refused"; refused != (err != nil) || refused != (convertErr != nil) {
 				t.Fatalf("%v, and sdtconvert: %v", err, convertErr)
 			}
 			if c.outcome == "refused" {
-				checkRefusals(t, err.Error(), convertErr.Error())
+				checkRefusals(t, refusals, wantRefusals)
 			} else if ourErr != nil {
 				t.Fatal(ourErr)
 			}
@@ -112,17 +96,6 @@ func checkRefusals(t *testing.T, got, want string) {
 	for line := range strings.Lines(got) {
 		expect.Contains(t, want, strings.TrimSpace(line))
 	}
-}
-
-// run runs a command; the error is what it says on its standard error.
-func run(cmd *exec.Cmd) (stdout string, err error) {
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		err = errors.New(errs.String())
-	}
-	return string(out), err
 }
 
 // sites prints what inspect has listed as the program does, which lists no refused

@@ -222,9 +222,7 @@ func each(t *testing.T, path string, o input.Options) (got []string) {
 
 func wantLines(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
-		t.Errorf("got\n%s\nwant\n%s", g, w)
-	}
+	expect.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))
 }
 
 func TestThinArchivesNameFiles(t *testing.T) {

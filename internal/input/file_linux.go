@@ -16,7 +16,7 @@ type rawFile int
 // O_NONBLOCK, which means nothing to a regular file.
 func openRaw(path string) (rawFile, fs.FileInfo, error) {
 	var fd int
-	err := retryInterrupted(func() (err error) {
+	err := Uninterrupted(func() (err error) {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		return err
 	})
@@ -35,7 +35,8 @@ func openRaw(path string) (rawFile, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-func retryInterrupted(call func() error) error {
+// Uninterrupted makes a system call again until no signal interrupts it.
+func Uninterrupted(call func() error) error {
 	for {
 		if err := call(); err != syscall.EINTR {
 			return err
@@ -67,7 +68,7 @@ func (f rawFile) ReadAt(b []byte, off int64) (int, error) {
 // Stat asks the system what the file is now.
 func (f rawFile) Stat() (fs.FileInfo, error) {
 	info := &fileInfo{}
-	err := retryInterrupted(func() error { return syscall.Fstat(int(f), &info.stat) })
+	err := Uninterrupted(func() error { return syscall.Fstat(int(f), &info.stat) })
 	return info, err
 }
 

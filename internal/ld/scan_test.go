@@ -151,9 +151,7 @@ func TestScannedOnce(t *testing.T) {
 	s := testScanner()
 	s.line, s.reader.line = ln, ln
 	all := s.all(findFiles(ln), []named{{"b.o", "b.o", "flag.ld"}, {"more.o", "more.o", "flag.ld"}})
-	if got, want := pathsOf(all.inputs), "c.o libx.so ./libx.so a.o nothing.o ./a.o ./inner.ld ./b.o b.o more.o"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, "c.o libx.so ./libx.so a.o nothing.o ./a.o ./inner.ld ./b.o b.o more.o", pathsOf(all.inputs))
 	scripts := map[string]string{}
 	for _, in := range all.inputs {
 		scripts[in.path] = in.script

@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"sdtconvert/internal/input"
 )
 
 // file is a new file that is open for reading and writing. An os.File is watched for
@@ -16,7 +18,7 @@ type file struct {
 // create creates a file that is not there yet.
 func create(path string, mode fs.FileMode) (*file, error) {
 	fd := 0
-	err := uninterrupted(func() (err error) {
+	err := input.Uninterrupted(func() (err error) {
 		fd, err = syscall.Open(path, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, uint32(mode.Perm()))
 		return err
 	})
@@ -26,17 +28,9 @@ func create(path string, mode fs.FileMode) (*file, error) {
 	return &file{fd, path}, nil
 }
 
-func uninterrupted(call func() error) error {
-	for {
-		if err := call(); err != syscall.EINTR {
-			return err
-		}
-	}
-}
-
 // do makes a system call, and returns its error with the name of the file.
 func (f *file) do(op string, call func() error) error {
-	if err := uninterrupted(call); err != nil {
+	if err := input.Uninterrupted(call); err != nil {
 		return &fs.PathError{Op: op, Path: f.name, Err: err}
 	}
 	return nil

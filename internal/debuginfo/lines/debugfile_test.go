@@ -114,8 +114,6 @@ func TestNamesInAnotherFile(t *testing.T) {
 		expect.Equal(t, want, object.table.Lookup(text, uint64(off)), "in the object %d", off)
 		expect.Equal(t, want, image.table.Lookup(0, start+uint64(off)), "in the image %d", off)
 	}
-	if got, want := image.frames(place{0, start}), "?? alt.c:7\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, "?? alt.c:7\n", image.frames(place{0, start}))
 	expect.OK(t, image.table.Err())
 }

@@ -96,7 +96,7 @@ const imageCode = 1 << 16 // bytes of code at address 0
 func openDebug(t testing.TB, sections map[string][]byte) (*lines.Table, error) {
 	t.Helper()
 	data := image(t, sections)
-	return lines.New(expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t), nil)
+	return lines.New(objects.Open(t, data), nil)
 }
 
 func image(t testing.TB, sections map[string][]byte) []byte {

@@ -21,10 +21,7 @@ import (
 var converter string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestConverted|TestThin`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestConverted|TestThin`, &converter, nil)
 }
 
 // maker is an archiver and how it is told to make an archive.

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -111,9 +110,7 @@ func TestBpftrace(t *testing.T) {
 				}
 				// Each processor has a buffer of its own.
 				want, got := slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, want, got)
 				if hits != len(want) {
 					t.Errorf("%d hits, and %d calls of the twin", hits, len(want))
 				}

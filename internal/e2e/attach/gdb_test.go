@@ -8,20 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
-// gdbScript stops at probes and prints their arguments as the twin's stubs do.
-const gdbScript = `set pagination off
-set confirm off
-set debuginfod enabled off
-set breakpoint pending on
-`
-
-// commands has gdb print the arguments of each probe, and go on.
+// commands has gdb print the arguments of each probe as the twin's stubs do, and go on.
 func commands() string {
 	var s strings.Builder
 	for i, b := range []struct{ probe, format, args string }{
@@ -55,15 +47,7 @@ var reported = regexp.MustCompile(`(?m)^> (.*)$`)
 // underGDB runs a program under gdb and returns what it has printed of probes.
 func underGDB(t *testing.T, gdb, script, exe string, more ...string) []string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "script.gdb")
-	disk.Write(t, file, gdbScript+script)
-	out, err := tools.Try(gdb, append(more, "-nx", "-batch", "-x", file, exe)...)
-	if strings.Contains(out, "ptrace: ") {
-		tools.Unavailable(t, "gdb may not run programs: "+out)
-	}
-	if err != nil {
-		t.Fatalf("gdb: %v\n%s", err, out)
-	}
+	out := tools.GDB(t, gdb, exe, script, more...)
 	var lines []string
 	for _, m := range reported.FindAllStringSubmatch(out, -1) {
 		lines = append(lines, m[1])
@@ -92,9 +76,7 @@ func (p program) underGDB(t *testing.T, want []string) {
 	for name, exe := range map[string]string{"pie": p.executable(t), "library": lib} {
 		t.Run(p.cc.Name+"/"+name, func(t *testing.T) {
 			script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + commands() + "continue\n"
-			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, underGDB(t, "gdb", script, exe))
 		})
 	}
 }
@@ -113,9 +95,7 @@ func TestGDBLists(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // TestGDBRemotely makes the arguments read in programs that are emulated.
@@ -125,17 +105,12 @@ func TestGDBRemotely(t *testing.T) {
 			t.Parallel()
 			tools.Need(t, "gdb-multiarch", c.machine.QEMU)
 			p := compileProgram(t, c, "-g")
-			exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			exe := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main, p.rest)...)
 			checkNotes(t, p.executable(t))
 			checkNotes(t, exe)
 			got := underGDB(t, "gdb-multiarch", "target remote "+c.machine.WaitForGDB(t, exe, "\n\n\n")+"\n"+commands()+"continue\n", exe)
 			want := p.twinUnder(t, 3, c.machine.QEMU)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, got)
 		})
 	}
 }

@@ -41,11 +41,7 @@ func linkGuards(t *testing.T, c compiler, ld toolchains.Linker, mode string, fla
 	p.main = c.compile(t, p.dir, "guards_main.c", defines...)
 	use := "-B" + linker(t, ld)
 	link := func(name string, flags []string, objects ...string) string {
-		out, err := p.image(t, name, append(flags, use), objects...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return p.image(t, name, append(flags, use), objects...)
 	}
 	probed := p.convert(t, flags...)
 	switch mode {
@@ -115,18 +111,9 @@ func TestGuardsFromTheStart(t *testing.T) {
 		}
 	})
 	someGuards(t, guardModes, func(t *testing.T, g guards) {
-		tools.Need(t, "gdb")
 		script := "break -probe-stap shop:item\ncommands\nsilent\nprintf \"> %d\\n\", (int)$_probe_arg0\ncontinue\nend\n" +
 			"run " + strings.Join(append([]string{strconv.Itoa(times)}, g.args...), " ") + "\n"
-		file := filepath.Join(t.TempDir(), "script.gdb")
-		disk.Write(t, file, gdbScript+script)
-		out, err := tools.Try("gdb", "-nx", "-batch", "-x", file, g.exe)
-		if strings.Contains(out, "ptrace: ") {
-			tools.Unavailable(t, "gdb may not run programs: "+out)
-		}
-		if err != nil {
-			t.Fatalf("gdb: %v\n%s", err, out)
-		}
+		out := tools.GDB(t, "gdb", g.exe, script)
 		if hits := reported.FindAllString(out, -1); len(hits) != times || !strings.Contains(out, want) {
 			t.Errorf("gdb has %d hits: %s", len(hits), out)
 		}
@@ -315,7 +302,7 @@ func TestGuardsUnderGDB(t *testing.T) {
 		tools.Need(t, "gdb")
 		a := g.start(t)
 		file := filepath.Join(t.TempDir(), "script.gdb")
-		disk.Write(t, file, gdbScript+fmt.Sprintf(gdbHits, times))
+		disk.Write(t, file, tools.GDBSettings+fmt.Sprintf(gdbHits, times))
 		out := make(chan string)
 		go func() {
 			text, err := tools.Try("gdb", "-nx", "-batch", "-p", strconv.Itoa(a.Process.Pid), "-x", file)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -51,14 +52,10 @@ func TestReadme(t *testing.T) {
 			tools.Need(t, "gdb")
 			script := "break -probe-stap shop:placed\ncommands\nsilent\n" +
 				"printf \"> %d %s\\n\", $_probe_arg0, (char *)$_probe_arg1\ncontinue\nend\nrun tea milk\n"
-			if diff := cmp.Diff(want, underGDB(t, "gdb", script, exe)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, underGDB(t, "gdb", script, exe))
 			// A breakpoint elsewhere is not a tracer.
 			script = "break main\nrun tea milk\n" + "printf \"> %d\\n\", *(unsigned short *)&shop_placed_semaphore\n"
-			if diff := cmp.Diff([]string{"0"}, underGDB(t, "gdb", script, exe)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{"0"}, underGDB(t, "gdb", script, exe))
 		})
 		t.Run(compiler+"/bpftrace", func(t *testing.T) {
 			t.Parallel()

@@ -1,15 +1,13 @@
 package attach
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -54,13 +52,9 @@ func TestLeftOut(t *testing.T) {
 			tools.Must(t, command[0], append(command[1:], "-O2", "-g", "-c", source, "-o", object)...)
 			inspected := found(`(?m)no note tells (.*)$`, tools.Must(t, converter, "inspect", object))
 			want := []string{"argument 1, a structure", "argument 1, a structure, and the one behind it", "argument 2, a floating-point number, and those behind it", "argument 2, an integer of 16 bytes"}
-			if diff := cmp.Diff(want, inspected); diff != "" {
-				t.Errorf("inspect: %s", diff)
-			}
+			expect.Equal(t, want, inspected, "inspect")
 			listed := found(`"left_out": "(.*)"`, tools.Must(t, converter, "inspect", "--json", object))
-			if diff := cmp.Diff(want, listed); diff != "" {
-				t.Errorf("inspect --json: %s", diff)
-			}
+			expect.Equal(t, want, listed, "inspect --json")
 			if out := tools.Must(t, converter, "-n", "-v", object); strings.Contains(out, "leave out") {
 				t.Errorf("without notes: %s", out)
 			}
@@ -69,9 +63,7 @@ func TestLeftOut(t *testing.T) {
 				"many: its notes leave out " + want[1], "mixed: its notes leave out " + want[0], "narrow: its notes leave out " + want[0],
 				"packed: its notes leave out " + want[0], "real: its notes leave out " + want[2], "wide: its notes leave out " + want[3],
 			}
-			if diff := cmp.Diff(want, told); diff != "" {
-				t.Errorf("-v: %s", diff)
-			}
+			expect.Equal(t, want, told, "-v")
 			first := map[string]string{"amd64": "-4@%edi", "arm64": "-4@x0", "loong64": "-4@$r4", "ppc64": "-4@3", "ppc64le": "-4@3", "riscv64": "-4@a0", "s390x": "-4@%r2"}[c.machine.Name]
 			second := map[string]string{"amd64": " 8@%rsi", "arm64": " 8@x1", "loong64": " 8@$r5", "ppc64": " 8@4", "ppc64le": " 8@4", "riscv64": " 8@a1", "s390x": " 8@%r3"}[c.machine.Name]
 			pair := map[string]string{"amd64": " 8@%rdx -1@%cl", "arm64": " 8@x2 1@x3", "loong64": " 8@$r6 -1@$r7", "ppc64": " 8@5 1@6", "ppc64le": " 8@5 1@6", "riscv64": " 8@a2 1@a3", "s390x": " 8@%r4 1@%r5"}[c.machine.Name]
@@ -115,17 +107,13 @@ func TestRegisterPairs(t *testing.T) {
 					command := c.machine.CC(c.cc)
 					tools.Need(t, command[0], "readelf")
 					source := filepath.Join(t.TempDir(), "pairs.c")
-					if err := os.WriteFile(source, []byte(registerPairs), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					disk.Write(t, source, registerPairs)
 					object := strings.TrimSuffix(source, "c") + "o"
 					flags, options := []string{"-O2", set, "-g"}, []string{"--stapsdt"}
 					if from == "--prototypes" {
 						prototypes := filepath.Join(filepath.Dir(source), "prototypes")
 						declarations := strings.Join(strings.SplitAfter(registerPairs, "\n")[1:6], "")
-						if err := os.WriteFile(prototypes, []byte(declarations), 0o666); err != nil {
-							t.Fatal(err)
-						}
+						disk.Write(t, prototypes, declarations)
 						flags, options = flags[:2], append(options, "--prototypes", prototypes)
 					}
 					tools.Must(t, command[0], append(append(command[1:], flags...), "-c", source, "-o", object)...)
@@ -137,9 +125,7 @@ func TestRegisterPairs(t *testing.T) {
 						"stack: its notes leave out argument 4, an integer of 8 bytes, in two registers, and the one behind it",
 						"third: its notes leave out argument 3, an integer of 8 bytes, in two registers",
 					}
-					if diff := cmp.Diff(want, told); diff != "" {
-						t.Errorf("-v: %s", diff)
-					}
+					expect.Equal(t, want, told, "-v")
 					checkArgs(t, notesOf(t, object), map[string]string{
 						"sdt:first": "", "sdt:second": "-4@r0", "sdt:third": "-4@r0 -4@r1", "sdt:stack": "-4@r0 -4@r1 -4@r2",
 						"sdt:behind": "-4@r0 -4@r1 -4@r2 -4@r3 -4@[sp, #0] -8@[sp, #8] -2@[sp, #16]",

@@ -2,16 +2,13 @@ package attach
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -41,18 +38,14 @@ func TestBpftraceLists(t *testing.T) {
 	tools.Need(t, "bpftrace")
 	exe := compileProgram(t, gcc, "-g").executable(t)
 	got := found(`(?m)^usdt:[^:]*:(.*)$`, tools.Must(t, "bpftrace", "-l", "usdt:"+exe+":*"))
-	if diff := cmp.Diff(probes("%s:%s"), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, probes("%s:%s"), got)
 }
 
 func TestTplistLists(t *testing.T) {
 	tools.Need(t, "tplist-bpfcc")
 	exe := compileProgram(t, gcc, "-g").executable(t)
 	got := found(`(?m)^\S* (\w+:\S+)$`, tools.Must(t, "tplist-bpfcc", "-l", exe))
-	if diff := cmp.Diff(probes("%s:%s"), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, probes("%s:%s"), got)
 }
 
 func TestPerfLists(t *testing.T) {
@@ -61,14 +54,12 @@ func TestPerfLists(t *testing.T) {
 	cache := t.TempDir()
 	tools.Must(t, "perf", "--buildid-dir", cache, "buildid-cache", "--add", exe)
 	got := found(`(?m)^\s*(sdt_\S+) `, tools.Must(t, "perf", "--buildid-dir", cache, "list", "sdt"))
-	if diff := cmp.Diff(probes("sdt_%s:%s"), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, probes("sdt_%s:%s"), got)
 }
 
 // stapList returns what stap lists of a program for a pattern of marks. It wants the
 // headers of some kernel, without which it does nothing.
-func stapList(t *testing.T, flag, exe, marks string) (string, error) {
+func stapList(t *testing.T, flag, exe, marks string) string {
 	t.Helper()
 	tools.Need(t, "stap")
 	headers, err := filepath.Glob("/lib/modules/*/build/.config")
@@ -76,22 +67,15 @@ func stapList(t *testing.T, flag, exe, marks string) (string, error) {
 		tools.Unavailable(t, "no headers of a kernel")
 	}
 	release := strings.Split(headers[0], "/")[3]
-	cmd := exec.Command("stap", "-r", release, flag, fmt.Sprintf("process(%q).%s", exe, marks))
-	cmd.Env = append(os.Environ(), "SYSTEMTAP_DIR="+t.TempDir())
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	stap := tools.Command{Env: []string{"SYSTEMTAP_DIR=" + t.TempDir()}}
+	return stap.Must(t, "stap", "-r", release, flag, fmt.Sprintf("process(%q).%s", exe, marks))
 }
 
 func TestStapLists(t *testing.T) {
 	exe := compileProgram(t, gcc, "-g").executable(t)
-	out, err := stapList(t, "-L", exe, `provider("*").mark("*")`)
-	if err != nil {
-		t.Fatalf("stap: %v\n%s", err, out)
-	}
+	out := stapList(t, "-L", exe, `provider("*").mark("*")`)
 	got := found(`(?m)\.(provider\("\w+"\)\.mark\("\S+"\))`, out)
-	if diff := cmp.Diff(probes(`provider("%s").mark("%s")`), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, probes(`provider("%s").mark("%s")`), got)
 	if want := `mark("done") $arg1:long $arg2:long $arg3:long $arg4:long`; !strings.Contains(out, want) {
 		t.Errorf("got\n%s, want %s", out, want)
 	}
@@ -101,9 +85,7 @@ func TestStapLists(t *testing.T) {
 func TestStapFinds(t *testing.T) {
 	exe := compileProgram(t, gcc, "-g").executable(t)
 	for _, name := range []string{"end__of__line", "end-of-line"} {
-		out, err := stapList(t, "-l", exe, fmt.Sprintf("mark(%q)", name))
-		if err != nil || !strings.Contains(out, `mark("end__of__line")`) {
-			t.Errorf("mark(%q): %v\n%s", name, err, out)
-		}
+		out := stapList(t, "-l", exe, fmt.Sprintf("mark(%q)", name))
+		expect.Contains(t, out, `mark("end__of__line")`, "mark(%q)", name)
 	}
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"os"
 	"testing"
 
 	"sdtconvert/internal/testkit/tools"
@@ -14,8 +13,5 @@ var (
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestLinks|TestNops$|TestNotesAlone|TestDTraceLinks`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestLinks|TestNops$|TestNotesAlone|TestDTraceLinks`, &converter, nil)
 }

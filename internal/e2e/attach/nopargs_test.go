@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -54,9 +53,7 @@ func TestNopsUnderGDB(t *testing.T) {
 				t.Parallel()
 				p := compileNops(t, c, append(strings.Fields(flags), "-g")...)
 				script := "break main\nrun <" + input + " >/dev/null\ndelete\n" + nopCommands() + "continue\n"
-				if diff := cmp.Diff(p.said(t, 3), underGDB(t, "gdb", script, p.nops(t))); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, p.said(t, 3), underGDB(t, "gdb", script, p.nops(t)))
 			})
 		}
 	}
@@ -77,14 +74,9 @@ func TestNopsUnderGDBRemotely(t *testing.T) {
 						how = append(how, "-mthumb")
 					}
 					p := compileNops(t, c, how...)
-					exe, err := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main)...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					exe := p.image(t, "program", []string{"-static"}, append(p.convert(t), p.main)...)
 					script := "target remote " + c.machine.WaitForGDB(t, exe, "\n\n\n") + "\n" + nopCommands() + "continue\n"
-					if diff := cmp.Diff(p.said(t, 3), underGDB(t, "gdb-multiarch", script, exe)); diff != "" {
-						t.Error(diff)
-					}
+					expect.Equal(t, p.said(t, 3), underGDB(t, "gdb-multiarch", script, exe))
 				})
 			}
 		}
@@ -95,11 +87,7 @@ func TestNopsUnderGDBRemotely(t *testing.T) {
 // nops links the converted program the usual way.
 func (p program) nops(t *testing.T) string {
 	t.Helper()
-	exe, err := p.image(t, "program", []string{"-pie"}, append(p.convert(t), p.main)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exe
+	return p.image(t, "program", []string{"-pie"}, append(p.convert(t), p.main)...)
 }
 
 // TestNopsUnderBpftrace is TestNopsUnderGDB with bpftrace.
@@ -129,9 +117,7 @@ func TestNopsUnderBpftrace(t *testing.T) {
 				}
 				// Each processor has a buffer of its own.
 				want, got := slices.Sorted(slices.Values(p.said(t, n))), slices.Sorted(slices.Values(got))
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, want, got)
 			})
 		}
 	}

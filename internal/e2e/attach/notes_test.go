@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -53,10 +54,7 @@ func recordsOf(t *testing.T, image string) []string {
 			if s.State != "disabled" {
 				t.Errorf("%+v is not disabled", s)
 			}
-			at, err := strconv.ParseUint(s.Address, 0, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := expect.Value(strconv.ParseUint(s.Address, 0, 64))(t)
 			all = append(all, note{provider: raw(p.Provider), name: raw(p.Name), location: at}.String())
 		}
 	}

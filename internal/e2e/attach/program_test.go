@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -104,7 +105,13 @@ func linker(t *testing.T, l toolchains.Linker) string {
 }
 
 // image links objects, with the flags of a mode, to an image of the given name.
-func (p program) image(t *testing.T, name string, flags []string, objects ...string) (string, error) {
+func (p program) image(t *testing.T, name string, flags []string, objects ...string) string {
+	t.Helper()
+	return expect.Value(p.tryImage(t, name, flags, objects...))(t)
+}
+
+// tryImage is image where the linker may fail.
+func (p program) tryImage(t *testing.T, name string, flags []string, objects ...string) (string, error) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), name)
 	_, err := tools.Try(p.driver(), append(append(append([]string{}, flags...), objects...), "-o", out)...)
@@ -114,24 +121,14 @@ func (p program) image(t *testing.T, name string, flags []string, objects ...str
 // executable links the converted program the usual way.
 func (p program) executable(t *testing.T, flags ...string) string {
 	t.Helper()
-	out, err := p.image(t, "program", []string{"-pie"}, append(p.convert(t, flags...), p.main, p.rest)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return p.image(t, "program", []string{"-pie"}, append(p.convert(t, flags...), p.main, p.rest)...)
 }
 
 // library links the converted probes to a shared library, and a program with it.
 func (p program) library(t *testing.T) (exe, lib string) {
 	t.Helper()
-	lib, err := p.image(t, "libprobed.so", []string{"-shared", "-Wl,-z,defs"}, append(p.convert(t), p.rest)...)
-	if err == nil {
-		exe, err = p.image(t, "program", []string{"-pie", "-Wl,-rpath," + filepath.Dir(lib)}, p.main, lib)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exe, lib
+	lib = p.image(t, "libprobed.so", []string{"-shared", "-Wl,-z,defs"}, append(p.convert(t), p.rest)...)
+	return p.image(t, "program", []string{"-pie", "-Wl,-rpath," + filepath.Dir(lib)}, p.main, lib), lib
 }
 
 // calls returns the lines that the twin's stubs print when the probes are run n
@@ -144,10 +141,7 @@ func (p program) calls(t *testing.T, n int) []string {
 // twinUnder is calls for a machine that is emulated.
 func (p program) twinUnder(t *testing.T, n int, emulator ...string) []string {
 	t.Helper()
-	twin, err := p.image(t, "twin", []string{"-static"}, append(append([]string{}, p.probed...), p.main, p.rest, p.stubs)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	twin := p.image(t, "twin", []string{"-static"}, append(append([]string{}, p.probed...), p.main, p.rest, p.stubs)...)
 	out := tools.Must(t, "sh", "-c", fmt.Sprintf("yes | head -n %d | %s %s", n, strings.Join(emulator, " "), twin))
 	return strings.Split(strings.TrimSpace(strings.TrimPrefix(out, "ready\n")), "\n")
 }

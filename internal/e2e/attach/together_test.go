@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -90,18 +89,14 @@ func TestNamesOfOtherFiles(t *testing.T) {
 				tools.Must(t, converter, args...)
 				out := filepath.Join(filepath.Dir(use), "program")
 				tools.Must(t, c.driver(), append(files, "-o", out)...)
-				if diff := cmp.Diff(want, named(t, out)); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, want, named(t, out))
 				checkNotes(t, out)
 			}
 			use, define, provider := compileApart(t, c)
 			archive := filepath.Join(filepath.Dir(use), "all.a")
 			tools.Must(t, c.machine.Tool("ar"), "rcs", archive, use, define, provider)
 			tools.Must(t, converter, "--stapsdt", archive)
-			if diff := cmp.Diff(want, named(t, archive)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, named(t, archive))
 			tools.Must(t, converter, "--stapsdt", use)
 			if alone := named(t, use); !strings.HasPrefix(alone[0], "sdt:icmp_kernel_unreach_pkt__receive ") {
 				t.Errorf("alone: %q", alone)

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/listjson"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/tools"
@@ -101,17 +100,13 @@ func TestListUnderBpftrace(t *testing.T) {
 				tools.NeedUprobes(t)
 				p := tools.Start(t, g.exe)
 				p.Until(t, "ready")
-				if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
-					t.Errorf("before: %s", diff)
-				}
+				expect.Equal(t, down, listProcess(t, p.Process.Pid), "before")
 				cmd := exec.Command("bpftrace", "-p", strconv.Itoa(p.Process.Pid), "-e",
 					fmt.Sprintf("BEGIN { printf(\"attached\\n\"); } usdt:%s:app:guarded { @ = count(); }", g.image))
 				cmd.Stderr = os.Stderr
 				tracer := tools.StartCommand(t, cmd)
 				tracer.Until(t, "attached")
-				if diff := cmp.Diff(up, listProcess(t, p.Process.Pid)); diff != "" {
-					t.Errorf("traced: %s", diff)
-				}
+				expect.Equal(t, up, listProcess(t, p.Process.Pid), "traced")
 				fmt.Fprint(p.Stdin, "xyz")
 				tracer.Process.Signal(os.Interrupt)
 				for range tracer.Lines() {
@@ -122,9 +117,7 @@ func TestListUnderBpftrace(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 					after = listProcess(t, p.Process.Pid)
 				}
-				if diff := cmp.Diff(down, after); diff != "" {
-					t.Errorf("after: %s", diff)
-				}
+				expect.Equal(t, down, after, "after")
 			})
 		}
 	}
@@ -143,12 +136,8 @@ func TestListUnderGdb(t *testing.T) {
 			tools.Must(t, "gdb", "-nx", "-batch", "-p", pid, "-ex", "set breakpoint always-inserted on", "-ex", "break -probe-stap app:guarded",
 				"-ex", fmt.Sprintf("shell %s list --json --pid %s >%s", converter, pid, during))
 			text := disk.Read(t, during)
-			if diff := cmp.Diff(up, listed(t, string(text))); diff != "" {
-				t.Errorf("traced: %s", diff)
-			}
-			if diff := cmp.Diff(down, listProcess(t, p.Process.Pid)); diff != "" {
-				t.Errorf("after: %s", diff)
-			}
+			expect.Equal(t, up, listed(t, string(text)), "traced")
+			expect.Equal(t, down, listProcess(t, p.Process.Pid), "after")
 		})
 	}
 }

@@ -13,18 +13,14 @@ import (
 var (
 	converter string // the program
 	launcher  string // it, under the name by which it runs a compiler
-	sources   string // of testdata
+	sources   = tools.Root("internal", "e2e", "compile", "testdata")
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestRandomCompilations|TestMake|TestSignals$`, func(directory, program string) (err error) {
-		converter, launcher = program, filepath.Join(directory, "sdtconvert-cc")
-		if err := os.Symlink(program, launcher); err != nil {
-			return err
-		}
-		sources, err = filepath.Abs("testdata")
-		return err
-	}))
+	tools.Main(m, `TestRandomCompilations|TestMake|TestSignals$`, &converter, func(directory string) error {
+		launcher = filepath.Join(directory, "sdtconvert-cc")
+		return os.Symlink(converter, launcher)
+	})
 }
 
 // build is a directory with the sources, and commands that run there.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -53,10 +54,7 @@ func TestFreeBSDKernelHeader(t *testing.T) {
 // that it refers to. Its probe objects are the kernel's.
 func kernelStubs(t *testing.T, compiler, version string, flags []string) []string {
 	t.Helper()
-	dir, err := filepath.Abs("testdata/freebsd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := expect.Value(filepath.Abs("testdata/freebsd"))(t)
 	include := tools.Root("include")
 	object := filepath.Join(t.TempDir(), "kernel.o")
 	args := append(slices.Clone(kernelFlags), flags...)
@@ -131,10 +129,7 @@ func TestFreeBSDProvider(t *testing.T) {
 // The records that FreeBSD 15 makes of its own tracepoints are listed as ours are, with
 // the function of each site: those of objects, of modules and of kernels.
 func TestFreeBSDTracepoints(t *testing.T) {
-	dir, err := filepath.Abs("testdata/freebsd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := expect.Value(filepath.Abs("testdata/freebsd"))(t)
 	// A function that the definition names stays.
 	const want = "net:one:func net:five:fire net:none:fire net:seven:fire net:two-words:fire sdt:inside:fire"
 	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
@@ -160,18 +155,13 @@ func TestFreeBSDTracepoints(t *testing.T) {
 // they are.
 func TestFreeBSDTracepointsBesideCalls(t *testing.T) {
 	tools.Need(t, "gcc", "ld", "cmp")
-	source, err := filepath.Abs("testdata/freebsd/kernel.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := expect.Value(filepath.Abs("testdata/freebsd/kernel.c"))(t)
 	dir := t.TempDir()
 	marked, calls, both := filepath.Join(dir, "marked.o"), filepath.Join(dir, "calls.o"), filepath.Join(dir, "both.o")
 	tools.Must(t, "gcc", append(slices.Clone(kernelFlags), "-DKDTRACE_HOOKS", "-fno-pic", "-mcmodel=kernel",
 		"-I"+filepath.Join(filepath.Dir(source), "15"), "-include", filepath.Join(filepath.Dir(source), "enabled.h"), "-c", "-o", marked, source)...)
 	text := "void __dtrace_probe_net___none(void);\nvoid again(void);\nvoid again(void) { __dtrace_probe_net___none(); again(); }\n"
-	if err := os.WriteFile(filepath.Join(dir, "calls.c"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	disk.Write(t, filepath.Join(dir, "calls.c"), text)
 	tools.Must(t, "gcc", "-O1", "-fno-pic", "-mcmodel=kernel", "-c", "-o", calls, filepath.Join(dir, "calls.c"))
 
 	tools.Must(t, converter, "--layout=freebsd", "-o", both, marked)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -90,10 +91,7 @@ func (w way) String() string {
 }
 
 func (w way) flags(t *testing.T) []string {
-	driver, err := files.Driver(w.linker.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	driver := expect.Value(files.Driver(w.linker.Path))(t)
 	flags := []string{"-B" + driver, w.mode}
 	if w.gc {
 		flags = append(flags, "-Wl,--gc-sections")

@@ -1,11 +1,11 @@
 package header
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/shared"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -17,20 +17,17 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, func(directory, program string) error {
-		files.Directory, converter = directory, program
+	tools.Main(m, `TestLink|TestOperands|TestRelocatable|TestSemaphores$`, &converter, func(directory string) error {
+		files.Directory = directory
 		return nil
-	}))
+	})
 }
 
 // output appends `-o <a file>` to a command and runs it, once for all tests. The
 // file is called base.
 func output(t *testing.T, base string, command ...string) string {
 	t.Helper()
-	return files.Must(t, base, command, func(out string) error {
-		_, err := tools.Try(command[0], append(slices.Clone(command[1:]), "-o", out)...)
-		return err
-	})
+	return expect.Value(files.Run(base, command[0], command[1:]...))(t)
 }
 
 // sortedLines returns the lines of a text that are not empty.
@@ -40,28 +37,8 @@ func sortedLines(text string) []string {
 	return lines
 }
 
-// checkLines compares sorted lines, and shows what differs.
+// checkLines compares lines in any order.
 func checkLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	for _, d := range difference(want, got) {
-		t.Errorf("%s: missing: %s", what, d)
-	}
-	for _, d := range difference(got, want) {
-		t.Errorf("%s: too much: %s", what, d)
-	}
-}
-
-// difference returns what is oftener in a than in b.
-func difference(a, b []string) []string {
-	count := map[string]int{}
-	for _, s := range b {
-		count[s]++
-	}
-	var d []string
-	for _, s := range a {
-		if count[s]--; count[s] < 0 {
-			d = append(d, s)
-		}
-	}
-	return d
+	expect.Equal(t, slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got)), "%s", what)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -193,10 +194,7 @@ func sdtOperands(t *testing.T, path string) []string {
 	if section == nil || section.Flags != excluded {
 		t.Fatalf("%s: .sdt_operands is %+v", path, section)
 	}
-	data, err := section.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(section.Data())(t)
 	word := 8
 	if f.Class == elf.ELFCLASS32 {
 		word = 4

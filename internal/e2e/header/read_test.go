@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
 	"sdtconvert/image"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 )
@@ -43,14 +44,8 @@ func TestRead(t *testing.T) {
 func readProbes(t *testing.T, path string) []string {
 	t.Helper()
 	o := tools.OpenELF(t, path)
-	im, err := image.Open(o, machines.Lookup(o.ABI()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	layout, err := linkerset.ParseLayout("pairs", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	im := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
+	layout := expect.Value(linkerset.ParseLayout("pairs", ""))(t)
 	entries, faults, err := layout.Read(im)
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
@@ -61,10 +56,7 @@ func readProbes(t *testing.T, path string) []string {
 		if e.Kind != arch.Probe {
 			continue
 		}
-		p, err := probes.Lookup(e.Probe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := expect.Value(probes.Lookup(e.Probe))(t)
 		var types []string
 		for _, a := range p.Args {
 			if a.Translated != "" {

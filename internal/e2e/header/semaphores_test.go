@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -68,10 +69,7 @@ func checkSection(t *testing.T, path string, names ...string) {
 	if section == nil || section.Addralign != 4096 || section.Addr%4096 != 0 {
 		t.Fatalf("%s: .probes is %+v", path, section)
 	}
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	symbols := expect.Value(f.Symbols())(t)
 	var found []string
 	for _, s := range symbols {
 		name, ok := strings.CutPrefix(s.Name, "__dtrace_semaphore_sem___")

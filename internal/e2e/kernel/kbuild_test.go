@@ -190,9 +190,7 @@ func (m modules) checkIncremental(t *testing.T) {
 			}
 		}
 		slices.Sort(made)
-		if diff := cmp.Diff(step.made, made); diff != "" {
-			t.Errorf("%q was touched: what was to be made (-) and what was (+): %s", step.touched, diff)
-		}
+		expect.Equal(t, step.made, made, "%q was touched: what was to be made (-) and what was (+)", step.touched)
 		for name, want := range before {
 			if m.read(t, name) != want {
 				t.Errorf("%q was touched: %s is another", step.touched, name)

@@ -22,18 +22,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestLanguages`, func(directory, program string) error {
-		converter, wrappers = program, filepath.Join(directory, "wrappers")
-		if err := os.Mkdir(wrappers, 0o777); err != nil {
-			return err
-		}
-		for _, name := range []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"} {
-			if err := os.Symlink(program, filepath.Join(wrappers, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	tools.Main(m, `TestLanguages`, &converter, func(directory string) error {
+		wrappers = filepath.Join(directory, "wrappers")
+		return tools.LinkAs(wrappers, converter, "ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold")
+	})
 }
 
 // installed is the directory of wrappers that the page names.

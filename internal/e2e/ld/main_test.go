@@ -19,30 +19,21 @@ import (
 var (
 	converter string // the program
 	wrappers  string // the directory in which it has the names of linkers
-	files     string // of testdata
+	files     = tools.Root("internal", "e2e", "ld", "testdata")
 )
 
 // noPlugins keeps nm from loading LLVM, which takes it longer than all else.
 const noPlugins = "--plugin="
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, func(directory, program string) (err error) {
-		converter, wrappers = program, filepath.Join(directory, "wrappers")
-		if err := os.Mkdir(wrappers, 0o777); err != nil {
-			return err
-		}
+	tools.Main(m, `TestObjects|TestEnvironment$|TestScriptsThatAreRefused|TestOutputIsInput|TestSignals$|TestRandom`, &converter, func(directory string) error {
+		wrappers = filepath.Join(directory, "wrappers")
 		names := []string{"ld"}
 		for _, l := range linkers {
 			names = append(names, "ld."+l.Family)
 		}
-		for _, name := range names {
-			if err := os.Symlink(program, filepath.Join(wrappers, name)); err != nil {
-				return err
-			}
-		}
-		files, err = filepath.Abs("testdata")
-		return err
-	}))
+		return tools.LinkAs(wrappers, converter, names...)
+	})
 }
 
 var linkers = toolchains.AMD64.Newest()

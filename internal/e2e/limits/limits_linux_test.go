@@ -23,10 +23,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestCosts`, func(_, path string) error {
-		program = path
-		return nil
-	}))
+	tools.Main(m, `TestCosts`, &program, nil)
 }
 
 // Sizes of files in bytes: each attack is made with the first size and with ten times it.

@@ -8,7 +8,6 @@ import (
 
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
-	"sdtconvert/internal/testkit/tools"
 )
 
 // relaxed has clang 19 write relocations by which linkers delete code, as gcc 14 does.
@@ -75,9 +74,7 @@ func linkFreestanding(t *testing.T, c combination, objects []string) string {
 		objects = append([]string{merged}, objects[2:]...)
 	}
 	clang := m.CC(toolchains.Clang)
-	args := slices.Concat(clang[1:], []string{"-nostdlib", "-B" + tools.Driver(t, c.linker.Path)}, c.mode.flags, m.LinkFlags, objects)
-	return files.Must(t, "program", append([]string{"freestanding", c.mode.name}, objects...), func(out string) error {
-		_, err := tools.Try(clang[0], append(args, "-o", out)...)
-		return err
-	})
+	driver := expect.Value(files.Driver(c.linker.Path))(t)
+	args := slices.Concat(clang[1:], []string{"-nostdlib", "-B" + driver}, c.mode.flags, m.LinkFlags, objects)
+	return expect.Value(files.Run("program", clang[0], args...))(t)
 }

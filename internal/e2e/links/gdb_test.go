@@ -2,13 +2,11 @@ package links
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
@@ -83,28 +81,18 @@ func hits(t *testing.T, m *machine, exe string, places map[uint64]string) map[ui
 	t.Helper()
 	gdb, stop, run := "gdb", "break", "run >/dev/null\n"
 	var script strings.Builder
-	script.WriteString("set pagination off\nset confirm off\nset debuginfod enabled off\n")
 	if !m.Native() {
 		// gdb takes a stop that QEMU reports for one of a software breakpoint before it.
 		gdb, stop, run = "gdb-multiarch", "hbreak", "continue\n"
 		fmt.Fprintf(&script, "target remote %s\n", m.WaitForGDB(t, exe, ""))
 	}
-	tools.Need(t, gdb)
 	numbers := map[int]uint64{}
 	for addr := range places {
 		numbers[len(numbers)+1] = addr
 		fmt.Fprintf(&script, "%s *%#x\nignore %d 1000000\n", stop, addr, len(numbers))
 	}
 	script.WriteString(run + "info breakpoints\n")
-	file := filepath.Join(t.TempDir(), "script.gdb")
-	disk.Write(t, file, script.String())
-	out, err := tools.Try(gdb, "-nx", "-batch", "-x", file, exe)
-	if strings.Contains(out, "ptrace: ") {
-		tools.Unavailable(t, "gdb may not run programs: "+tools.Shortened(out))
-	}
-	if err != nil {
-		t.Fatalf("gdb: %v\n%s", err, tools.Shortened(out))
-	}
+	out := tools.GDB(t, gdb, exe, script.String())
 	if !strings.Contains(out, "exited normally") {
 		t.Fatalf("gdb: %s", tools.Shortened(out))
 	}

@@ -1,7 +1,6 @@
 package links
 
 import (
-	"os"
 	"testing"
 
 	"sdtconvert/internal/testkit/objects"
@@ -16,8 +15,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestArchives|TestRegisters|TestLocals`, func(directory, program string) error {
-		files.Directory, converter = directory, program
+	tools.Main(m, `TestForeign|TestArm$|TestI386|TestMerge$|TestGC$|TestSemaphores|TestStubs$|TestArchives|TestRegisters|TestLocals`, &converter, func(directory string) error {
+		files.Directory = directory
 		return nil
-	}))
+	})
 }

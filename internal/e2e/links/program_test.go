@@ -66,21 +66,13 @@ func link(m *machine, ld toolchains.Linker, base string, flags []string, objects
 	if err != nil {
 		return "", err
 	}
-	args := slices.Concat([]string{"-B" + dir}, flags, m.LinkFlags, objects)
-	return files.Make(base, append([]string{"link", m.Name}, args...), func(out string) error {
-		driver := m.driver()
-		_, err := tools.Try(driver[0], slices.Concat(driver[1:], args, []string{"-o", out})...)
-		return err
-	})
+	driver := m.driver()
+	return files.Run(base, driver[0], slices.Concat(driver[1:], []string{"-B" + dir}, flags, m.LinkFlags, objects)...)
 }
 
 // merge links objects to one object, with -r.
 func merge(ld toolchains.Linker, flags []string, objects ...string) (string, error) {
-	args := append(append([]string{"-r"}, flags...), objects...)
-	return files.Make("merged.o", append([]string{ld.Path}, args...), func(out string) error {
-		_, err := tools.Try(ld.Path, append(args, "-o", out)...)
-		return err
-	})
+	return files.Run("merged.o", ld.Path, slices.Concat([]string{"-r"}, flags, objects)...)
 }
 
 // outcome is what a program printed, and the records that show.c showed.

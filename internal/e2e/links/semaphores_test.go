@@ -194,10 +194,7 @@ func TestSemaphoresOfBigEndianPrograms(t *testing.T) {
 	main := c.object(t, "bigendian.c")
 	tested := convert(t, c.object(t, "tested.c", "-DNAME=one", `-DSTRING="one"`), "--stapsdt")
 	for _, ld := range []string{arm64.Tool("ld"), toolchains.LLVM("ld.lld")} {
-		path := files.Must(t, "program", []string{"big-endian", ld, main, tested}, func(out string) error {
-			_, err := tools.Try(ld, "-EB", "-m", "aarch64linuxb", "-o", out, main, tested)
-			return err
-		})
+		path := expect.Value(files.Run("program", ld, "-EB", "-m", "aarch64linuxb", main, tested))(t)
 		expect.Equal(t, "right\nright\nright\n", tools.Must(t, emulator, path), "%s: the program prints", ld)
 		checkSemaphore(t, path, 1)
 	}

@@ -141,26 +141,16 @@ func thumbTests(t *testing.T, object string) (all []thumbTest) {
 	t.Helper()
 	o := tools.OpenELF(t, object)
 	syms := expect.Value(o.Symbols())(t)
-	for _, rs := range expect.Value(o.RelocSections())(t) {
-		if o.Sections[rs.Target].Flags&elf.SHF_EXECINSTR == 0 {
-			continue
-		}
-		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-			if syms.Name(int(r.Sym)) != "__dtrace_isenabled_thumb___one" {
-				return nil
-			}
-			test := thumbTest{typ: r.Type}
-			if r.Offset >= 2 {
-				b, err := o.Bytes(rs.Target, r.Offset-2, 2)
-				if err != nil {
-					return err
-				}
-				test.before = binary.LittleEndian.Uint16(b)
-			}
-			all = append(all, test)
+	expect.OK(t, o.EachRelocationOf((*elfreloc.Section).Executable, func(target int, r elfreloc.Relocation) error {
+		if syms.Name(int(r.Sym)) != "__dtrace_isenabled_thumb___one" {
 			return nil
-		})
-		expect.OK(t, err)
-	}
+		}
+		test := thumbTest{typ: r.Type}
+		if r.Offset >= 2 {
+			test.before = binary.LittleEndian.Uint16(expect.Value(o.Bytes(target, r.Offset-2, 2))(t))
+		}
+		all = append(all, test)
+		return nil
+	}))
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
@@ -156,22 +157,14 @@ func (c compiler) compile(t *testing.T, path string, flags ...string) string {
 	if filepath.Ext(path) == ".cc" {
 		args = c.machine.CXX(c.cc)
 	}
-	args = append(args, c.flags...)
-	args = append(append(args, flags...), "-c", path, "-o")
 	base := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".o"
-	return files.Must(t, base, args, func(out string) error {
-		_, err := tools.Try(args[0], append(args[1:len(args):len(args)], out)...)
-		return err
-	})
+	return expect.Value(files.Run(base, args[0], slices.Concat(args[1:], c.flags, flags, []string{"-c", path})...))(t)
 }
 
 // generate runs the program, which writes a file, once for all tests that give it these words.
 func generate(t *testing.T, base string, words ...string) string {
 	t.Helper()
-	return files.Must(t, base, append([]string{"generate"}, words...), func(out string) error {
-		_, err := tools.Try(converter, append(words[:len(words):len(words)], "-o", out)...)
-		return err
-	})
+	return expect.Value(files.Run(base, converter, words...))(t)
 }
 
 // convert converts a copy of an object.

@@ -300,10 +300,9 @@ func TestDOFGDB(t *testing.T) {
 	tools.Must(t, "gcc", slices.Concat([]string{"-no-pie", "-fuse-ld=bfd", "-o", prog, source(t, "dof/main.c")}, objects, []string{provider})...)
 	checkImage(t, prog, &dofTarget{kernel: slurp.Illumos}, want)
 	expect.Equal(t, "192 7 9\n", tools.Output(t, prog), "the program prints")
-	script := write(t, directory, "script.gdb", "set pagination off\nset debuginfod enabled off\ninfo probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
+	out := tools.GDB(t, "gdb", prog, "info probes dtrace\nbreak main\nrun\nenable probe shop wide\ninfo probes dtrace\n"+
 		"break -probe-dtrace shop:order-placed\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\n"+
 		"break -probe-dtrace shop:empty\ncommands\nsilent\nprintf \"> empty\\n\"\ncontinue\nend\ncontinue\n")
-	out := tools.Must(t, "gdb", "-nx", "-batch", "-x", script, prog)
 	for _, want := range []string{"> 0 milk 2", "> 8 milk 2", "90192 7 9"} {
 		expect.Contains(t, out, want)
 	}

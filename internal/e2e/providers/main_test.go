@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,10 +13,7 @@ var converter string
 
 func TestMain(m *testing.M) {
 	tools.MostlyWait()
-	os.Exit(tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestScripts$|TestNotesAreSystemTaps|TestDOFLinks|TestLinks`, &converter, nil)
 }
 
 // write writes a file of a directory.

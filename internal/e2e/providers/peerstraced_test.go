@@ -127,7 +127,6 @@ static __attribute__((noinline)) void all(int a, int b, int c, int d, int e, int
 int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); return 0; }`}
 	exe := p.make(t, newBuild(t))
 	var commands strings.Builder
-	commands.WriteString("set pagination off\nset debuginfod enabled off\n")
 	for _, probe := range []struct {
 		name string
 		args int
@@ -138,9 +137,8 @@ int main(int n, char **v) { all(9 + n, 3 + n, 20, 30, 40, 50, 60, 70, 80, 90); r
 		}
 		commands.WriteString("printf \"\\n\"\ncontinue\nend\n")
 	}
-	script := write(t, t.TempDir(), "script.gdb", commands.String()+"run\n")
 	var got []string
-	for line := range strings.Lines(tools.Must(t, "gdb", "-nx", "-batch", "-x", script, exe)) {
+	for line := range strings.Lines(tools.GDB(t, "gdb", exe, commands.String()+"run\n")) {
 		if text, ok := strings.CutPrefix(line, "> "); ok {
 			got = append(got, strings.TrimSpace(text))
 		}

@@ -154,13 +154,9 @@ func TestSystemsMacros(t *testing.T) {
 	for _, cc := range []string{"gcc", clang} {
 		b.Env = []string{"CC=" + cc}
 		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-linux-gnu")
-		if diff := cmp.Diff([]string{"P_LINUX"}, macrosOf(b.read(t, "p.h"))); diff != "" {
-			t.Error(cc, diff)
-		}
+		expect.Equal(t, []string{"P_LINUX"}, macrosOf(b.read(t, "p.h")), "%s", cc)
 		b.Must(t, b.dtrace, "-C", "-h", "-s", "p.d", "--target=x86_64-pc-solaris2.11")
-		if diff := cmp.Diff([]string{"P_SUN"}, macrosOf(b.read(t, "p.h"))); diff != "" {
-			t.Error(cc, diff)
-		}
+		expect.Equal(t, []string{"P_SUN"}, macrosOf(b.read(t, "p.h")), "%s", cc)
 		for _, args := range [][]string{{"-h", "--target=" + dofTriplet}, {"-G", "--target=" + dofTriplet, "freebsd.o"}} {
 			out, err := b.Try(b.dtrace, append(args, "-C", "-s", "p.d", "-o", "none")...)
 			if err == nil || !strings.Contains(out, "p.d:9:2: error: #error FreeBSD\n") && !strings.Contains(out, "p.d:9:2: error: FreeBSD\n") {

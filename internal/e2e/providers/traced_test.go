@@ -32,11 +32,9 @@ func TestBPFTrace(t *testing.T) {
 
 // gdb finds the probes, raises their semaphores, and reads their arguments.
 func TestGDB(t *testing.T) {
-	tools.Need(t, "gdb")
 	eachLink(t, []string{"plain", "gc"}, func(t *testing.T, exe string) {
-		commands := write(t, t.TempDir(), "script.gdb", "set pagination off\nset debuginfod enabled off\n"+
-			"break -probe-stap shop:sent\ncommands\nsilent\nprintf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\nrun 2 milk\n")
-		out := tools.Must(t, "gdb", "-nx", "-batch", "-x", commands, exe)
+		out := tools.GDB(t, "gdb", exe, "break -probe-stap shop:sent\ncommands\nsilent\n"+
+			"printf \"> %d %s %d\\n\", $_probe_arg0, (char *)$_probe_arg1, $_probe_argc\ncontinue\nend\nrun 2 milk\n")
 		for _, want := range []string{"> 40 milk 2", "> 41 milk 2"} {
 			expect.Contains(t, out, want)
 		}

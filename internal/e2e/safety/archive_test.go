@@ -5,7 +5,6 @@ package safety
 import (
 	"bytes"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -23,11 +22,7 @@ func collect(t *testing.T, directory, operation string) string {
 	for _, name := range members {
 		disk.Write(t, filepath.Join(directory, name), objects.Read(t, name))
 	}
-	cmd := exec.Command("ar", append([]string{operation, "lib.a"}, members...)...)
-	cmd.Dir = directory
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	tools.Command{Directory: directory}.Must(t, "ar", append([]string{operation, "lib.a"}, members...)...)
 	return filepath.Join(directory, "lib.a")
 }
 

@@ -126,23 +126,9 @@ func clean(t *testing.T, directory string) {
 	}
 }
 
-func TestKillLeavesTheOldOrTheNewFile(t *testing.T) {
-	killAtEachCall(t, smallSample(t))
-}
-
-func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes many runs")
-	}
-	killAtEachCall(t, largeSample(t))
-}
-
-func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes many runs")
-	}
-	killAtEachCall(t, draftedSample(t))
-}
+func TestKillLeavesTheOldOrTheNewFile(t *testing.T)        { killAtEachCall(t, smallSample(t)) }
+func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T)   { killAtEachCall(t, largeSample(t)) }
+func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) { killAtEachCall(t, draftedSample(t)) }
 
 // faults returns the errors that a system call may end in. Others that only mean
 // that a kernel or a file system cannot do something are not failures.
@@ -193,23 +179,13 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 	})
 }
 
-func TestFaultLeavesTheFileAsItWas(t *testing.T) {
-	failEachCall(t, smallSample(t))
-}
+func TestFaultLeavesTheFileAsItWas(t *testing.T) { failEachCall(t, smallSample(t)) }
 
 func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes many runs")
-	}
 	failEachCall(t, largeSample(t), "copy_file_range")
 }
 
-func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes many runs")
-	}
-	failEachCall(t, draftedSample(t))
-}
+func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) { failEachCall(t, draftedSample(t)) }
 
 // A kernel that cannot copy within itself is not an obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {

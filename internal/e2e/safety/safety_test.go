@@ -136,10 +136,7 @@ func withLongSection(t *testing.T, name string) []byte {
 	in, data, out := filepath.Join(directory, "in.o"), filepath.Join(directory, "data"), filepath.Join(directory, "out.o")
 	disk.Write(t, in, objects.Read(t, name))
 	disk.Write(t, data, bytes.Repeat([]byte("0123456789abcdef"), 512<<10))
-	cmd := exec.Command("objcopy", "--add-section", ".debug_long="+data, in, out)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
+	tools.Must(t, "objcopy", "--add-section", ".debug_long="+data, in, out)
 	return disk.Read(t, out)
 }
 

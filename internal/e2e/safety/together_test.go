@@ -21,13 +21,9 @@ import (
 )
 
 func TestTwoRunsAtOnce(t *testing.T) {
-	rounds := 50
-	if testing.Short() {
-		rounds = 5
-	}
 	for _, s := range []sample{smallSample(t), largeSample(t)} {
 		directory := t.TempDir()
-		for range rounds {
+		for range 50 {
 			path := s.place(t, directory)
 			var outcomes [2]outcome
 			var wg sync.WaitGroup
@@ -217,11 +213,8 @@ func TestSignalLeavesNoTemporaryFile(t *testing.T) {
 	tools.Heed(t, syscall.SIGINT, syscall.SIGHUP)
 	small, large := smallSample(t), largeSample(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		rounds, ended := 8, 0
-		if testing.Short() {
-			rounds = 4
-		}
-		for round := range rounds {
+		ended := 0
+		for round := range 8 {
 			s, n := small, 200
 			if round%2 == 1 {
 				s, n = large, 8

@@ -1,7 +1,6 @@
 package states
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,10 +11,7 @@ import (
 var converter string
 
 func TestMain(m *testing.M) {
-	os.Exit(tools.Main(m, `TestCustomNames`, func(_, program string) error {
-		converter = program
-		return nil
-	}))
+	tools.Main(m, `TestCustomNames`, &converter, nil)
 }
 
 // directory is where a test makes its files.

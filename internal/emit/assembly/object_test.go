@@ -25,7 +25,7 @@ func (m implicit) Traits() *arch.Traits {
 // Where relocations have no addends, the fields have them.
 func TestObjectPutsAddendsWhereTheMachineHasThem(t *testing.T) {
 	data := objects.Read(t, "calls.amd64-gcc12-O2.o")
-	like := expect.Value(elfreloc.Open(bytes.NewReader(data), int64(len(data)), "a.o"))(t)
+	like := objects.Open(t, data)
 	for _, m := range []arch.Machine{machines.Lookup(like.ABI()), implicit{machines.Lookup(like.ABI())}} {
 		a := expect.Value(NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
 		a.Section(Section{Name: ".data.a", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Align: 8})

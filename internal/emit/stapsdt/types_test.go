@@ -53,9 +53,7 @@ func TestOperandsGoOnBehindTheRegisters(t *testing.T) {
 	}
 	types := make9(4)
 	types[2].Size = 0 // a double, for one
-	if got, want := Operands(m, arch.Call, elf.ELFDATA2LSB, types), "4@%edi 4@%esi"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, "4@%edi 4@%esi", Operands(m, arch.Call, elf.ELFDATA2LSB, types))
 	expect.Equal(t, "", Operands(m, arch.Call, elf.ELFDATA2LSB, nil))
 }
 

@@ -4,13 +4,16 @@ package objects
 import (
 	"bytes"
 	"compress/gzip"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +42,15 @@ func Read(t testing.TB, name string) []byte {
 func Committed(t testing.TB, limit int64) []File {
 	t.Helper()
 	return readAll(t, filepath.Join(Directory(), "*.o"), limit)
+}
+
+// ELF reads the committed objects whose names begin with a prefix, without those that are bitcode.
+func ELF(t testing.TB, prefixes ...string) []File {
+	t.Helper()
+	return slices.DeleteFunc(Committed(t, math.MaxInt64), func(f File) bool {
+		named := func(prefix string) bool { return strings.HasPrefix(f.Name, prefix) }
+		return !bytes.HasPrefix(f.Data, []byte(elf.ELFMAG)) || !slices.ContainsFunc(prefixes, named)
+	})
 }
 
 // Foreign reads the ELF files that Go's own tests of debug/elf use, of less

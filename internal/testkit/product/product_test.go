@@ -136,7 +136,5 @@ func TestLine(t *testing.T) {
 	p.Singly = true
 	want = "TestLine | machine:2, linker:3, mode:3 | 8 | 3 | 2 | 1 | 14 | 9 | 7 | 3"
 	expect.Equal(t, want, strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "))
-	if got, want := p.describe(1), "machine=amd64, linker=bfd, mode=exe"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, "machine=amd64, linker=bfd, mode=exe", p.describe(1))
 }

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/tools"
 )
 
 // Files are the files in a directory, which has to be set before the first is made.
@@ -52,6 +54,15 @@ func (f *Files) Make(base string, words []string, build func(out string) error) 
 func (f *Files) Must(t testing.TB, base string, words []string, build func(out string) error) string {
 	t.Helper()
 	return expect.Value(f.Make(base, words, build))(t)
+}
+
+// Run has a program make a file, once for all tests that give it these words. Behind them it
+// gets -o and the path.
+func (f *Files) Run(base, program string, args ...string) (string, error) {
+	return f.Make(base, slices.Concat([]string{program}, args), func(out string) error {
+		_, err := tools.Try(program, slices.Concat(args, []string{"-o", out})...)
+		return err
+	})
 }
 
 // Driver is tools.Driver for all tests of a package.

@@ -68,22 +68,11 @@ var noStartFile = map[Feature]string{StaticPIE: "its C library has no rcrt1.o"}
 
 const notStarted = "what lld links does not start"
 
-// Machines are those that the suite has gcc and a C library for. Of the others, which are
-// Freestanding, clang and lld make images that run by themselves.
-var Machines, Freestanding = hosted()
+// Machines are those that the suite has gcc and a C library for. Of others, clang and lld make
+// images that run by themselves.
+var Machines = slices.DeleteFunc(All(), func(m *Machine) bool { return !m.Has(GCC) })
 
-func hosted() (with, without []*Machine) {
-	for _, m := range all {
-		if m.Has(GCC) {
-			with = append(with, m)
-		} else {
-			without = append(without, m)
-		}
-	}
-	return with, without
-}
-
-// All are Machines and Freestanding.
+// All returns all machines.
 func All() []*Machine { return slices.Clone(all) }
 
 // notLoong64 returns the linkers of the suite that do not know loong64.

@@ -206,18 +206,22 @@ func Shortened(s string) string {
 	return s
 }
 
-// Main runs the tests of a package that all work in one directory, with sdtconvert in
-// it, and returns the exit status. It calls prepare with the directory first. A run with
-// -short has the tests that the regular expression short matches, if it names none.
-func Main(m *testing.M, short string, prepare func(scratch, converter string) error) int {
+// Main builds sdtconvert, sets converter to its path, runs the tests of a package, and exits. If
+// prepare is not nil, Main calls it first, with a directory for all tests. A run with -short has
+// the tests that the regular expression short matches, if it names none.
+func Main(m *testing.M, short string, converter *string, prepare func(directory string) error) {
+	os.Exit(run(m, short, converter, prepare))
+}
+
+func run(m *testing.M, short string, converter *string, prepare func(directory string) error) int {
 	Short(short)
-	scratch, err := os.MkdirTemp("", "sdtconvert-test-")
+	directory, err := os.MkdirTemp("", "sdtconvert-test-")
 	if err == nil {
-		defer os.RemoveAll(scratch)
-		var converter string
-		if converter, err = Build(scratch); err == nil {
-			err = prepare(scratch, converter)
-		}
+		defer os.RemoveAll(directory)
+		*converter, err = Build(directory)
+	}
+	if err == nil && prepare != nil {
+		err = prepare(directory)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -225,6 +229,17 @@ func Main(m *testing.M, short string, prepare func(scratch, converter string) er
 	}
 	debug.SetGCPercent(400) // these processes live for seconds
 	return m.Run()
+}
+
+// LinkAs makes a directory in which a program has other names.
+func LinkAs(directory, program string, names ...string) error {
+	err := os.Mkdir(directory, 0o777)
+	for _, name := range names {
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(directory, name))
+		}
+	}
+	return err
 }
 
 // MostlyWait has twice as many parallel tests of a package run at a time as there are

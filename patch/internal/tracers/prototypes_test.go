@@ -10,6 +10,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/testkit/expect"
 )
 
 func TestPrototypes(t *testing.T) {
@@ -21,10 +22,7 @@ tcp___drop(int reason, const char *why, void (*f)(int, long), size_t n)
 extern void idle(void);
 void* none( ) ;
 `
-	p, err := ReadPrototypes(strings.NewReader(text), "p.h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(ReadPrototypes(strings.NewReader(text), "p.h"))(t)
 	m := amd64.Machine{}
 	for id, want := range map[string]string{
 		"tcp___send": "8@%rdi -4@%esi 1@%dl",
@@ -36,9 +34,7 @@ void* none( ) ;
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"int reason", "const char *why", "void (*f)(int, long)", "size_t n"}, p["tcp___drop"]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"int reason", "const char *why", "void (*f)(int, long)", "size_t n"}, p["tcp___drop"])
 	if _, ok := declared(p, Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
 		t.Error("a declaration of something else")
 	}
@@ -61,10 +57,7 @@ func TestPrototypesThatMakeNoSense(t *testing.T) {
 		"f(int)\nf(long)": `p.h:2: "f" is declared in line 1 already`,
 		"f(int) g(int)":   `p.h:1: parentheses do not match`,
 	} {
-		_, err := ReadPrototypes(strings.NewReader(text), "p.h")
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
-		}
+		expect.Equal(t, want, expect.Failure(ReadPrototypes(strings.NewReader(text), "p.h")), "%q", text)
 	}
 }
 
