@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"debug/elf"
 	"testing"
 )
@@ -48,5 +49,23 @@ func TestOfClass(t *testing.T) {
 		if got, ok := OfClass(from, c.class); got != want || ok != wantOK {
 			t.Errorf("%s of %v: %+v, %v", c.from, c.class, got, ok)
 		}
+	}
+}
+
+// A format of linker scripts is that of each machine, and the one that FreeBSD has for it.
+func TestFormats(t *testing.T) {
+	for _, m := range All() {
+		want := m.Traits().ABIs[0]
+		found := false
+		for name := range formats {
+			abi, ok := OfFormat(name + "-freebsd")
+			found = found || ok && want.Matches(abi.Machine, abi.Class, cmp.Or(want.Data, abi.Data), want.Flags)
+		}
+		if !found {
+			t.Errorf("%s: no format is that of %+v", m.Traits().Name, want)
+		}
+	}
+	if _, ok := OfFormat("binary"); ok {
+		t.Error("no ELF")
 	}
 }

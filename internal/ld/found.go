@@ -1,11 +1,10 @@
 package ld
 
 import (
-	"debug/elf"
 	"errors"
-	"strings"
 	"sync"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
@@ -103,24 +102,6 @@ func targetOfScript(ln *line.Line, src *input.Source) (target input.Target, ok b
 	if len(names) == 0 {
 		return target, false
 	}
-	target, ok = formats[strings.TrimSuffix(names[0], "-freebsd")]
-	return target, ok
-}
-
-// formats are the names that OUTPUT_FORMAT has for targets.
-var formats = map[string]input.Target{
-	"elf32-bigarm":        {Class: elf.ELFCLASS32, Data: elf.ELFDATA2MSB, Machine: elf.EM_ARM},
-	"elf32-i386":          {Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB, Machine: elf.EM_386},
-	"elf32-littlearm":     {Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB, Machine: elf.EM_ARM},
-	"elf32-powerpc":       {Class: elf.ELFCLASS32, Data: elf.ELFDATA2MSB, Machine: elf.EM_PPC},
-	"elf32-s390":          {Class: elf.ELFCLASS32, Data: elf.ELFDATA2MSB, Machine: elf.EM_S390},
-	"elf32-x86-64":        {Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB, Machine: elf.EM_X86_64},
-	"elf64-bigaarch64":    {Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB, Machine: elf.EM_AARCH64},
-	"elf64-littleaarch64": {Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_AARCH64},
-	"elf64-littleriscv":   {Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_RISCV},
-	"elf64-loongarch":     {Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_LOONGARCH},
-	"elf64-powerpc":       {Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB, Machine: elf.EM_PPC64},
-	"elf64-powerpcle":     {Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_PPC64},
-	"elf64-s390":          {Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB, Machine: elf.EM_S390},
-	"elf64-x86-64":        {Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_X86_64},
+	abi, ok := machines.OfFormat(names[0])
+	return input.Target{Class: abi.Class, Data: abi.Data, Machine: abi.Machine}, ok
 }
