@@ -34,6 +34,8 @@ func FuzzLines(f *testing.F) {
 			probe(t, table, i, 0, min(s.Size, 64))
 			probe(t, table, 0, s.Addr, min(s.Size, 64))
 		}
+		_, err = table.Prototypes(func(string) bool { return true })
+		check(t, table, err)
 		check(t, table, table.Err())
 	})
 }
@@ -63,6 +65,8 @@ func FuzzDWARF(f *testing.F) {
 		check(t, table, err)
 		probe(t, table, 0, 0, 256)
 		probe(t, table, 0, imageCode-16, 16)
+		_, err = table.Prototypes(func(string) bool { return true })
+		check(t, table, err)
 		check(t, table, table.Err())
 	})
 }

@@ -116,6 +116,18 @@ func message(err error) string {
 	return err.Error()
 }
 
+// An abbreviation's number that no 64 bits hold ends the entries of its unit, for functions and
+// for their parameters.
+func TestNumbersOfAbbreviationsAreBounded(t *testing.T) {
+	const want = "a.o: debug information: .debug_info+0x0: entry 0x10 has no abbreviation 0"
+	info := unit4(0, append([]byte{1, 0, 0, 0, 0}, append(bytes.Repeat([]byte{0xff}, 9), 0x7f, 0)...)...)
+	table := expect.Value(openDebug(t, map[string][]byte{".debug_info": info, ".debug_abbrev": cuWithLines, ".debug_line": lineTable(0)}))(t)
+	_, err := table.Prototypes(func(string) bool { return true })
+	expect.Equal(t, want, message(err), "parameters")
+	table.ReadEntries()
+	expect.Equal(t, want, message(table.Err()), "functions")
+}
+
 // A list of ranges that has no end, or an unknown form, is the fault of
 // one unit; the others are read.
 func TestBrokenUnitsDoNotHideOthers(t *testing.T) {

@@ -124,7 +124,7 @@ func (t *Table) readScopes(u *unit) error {
 	for c.At < len(c.Data) {
 		entry := c.At
 		code := c.Uleb()
-		if code == 0 {
+		if code == 0 && !c.Bad() {
 			if n := len(inside); n > 0 {
 				current, inside = inside[n-1], inside[:n-1]
 			}

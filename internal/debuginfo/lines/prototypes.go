@@ -67,7 +67,7 @@ func (p *prototypes) unit(u *unit) error {
 	for depth := 0; c.At < len(c.Data); {
 		entry := c.At
 		code := c.Uleb()
-		if code == 0 {
+		if code == 0 && !c.Bad() {
 			depth--
 			if current != nil && depth <= current.depth {
 				if err := p.keep(u, current); err != nil {
