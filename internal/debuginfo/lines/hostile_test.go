@@ -128,6 +128,20 @@ func TestNumbersOfAbbreviationsAreBounded(t *testing.T) {
 	expect.Equal(t, want, message(table.Err()), "functions")
 }
 
+// A function whose ranges have no end is none.
+func TestFunctionsOfBrokenRanges(t *testing.T) {
+	ranges := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 0x10), 0x14)
+	table := expect.Value(openDebug(t, map[string][]byte{
+		".debug_info": unit4(0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0), ".debug_line": lineTable(0), ".debug_ranges": ranges,
+		".debug_abbrev": {1, 0x11, 1, 0x10, 0x17, 0, 0, 2, 0x2e, 0, 0x55, 0x17, 0, 0, 0},
+	}))(t)
+	frames := table.Inlines(0, 0x10)
+	if len(frames) != 1 || frames[0].Function != "" || frames[0].Line != 7 {
+		t.Errorf("got %v", frames)
+	}
+	expect.Equal(t, "a.o: debug information: .debug_ranges+0x0: a list of ranges without an end, or many that overlap", message(table.Err()))
+}
+
 // A list of ranges that has no end, or an unknown form, is the fault of
 // one unit; the others are read.
 func TestBrokenUnitsDoNotHideOthers(t *testing.T) {

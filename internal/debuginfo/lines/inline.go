@@ -189,10 +189,14 @@ func (t *Table) readScope(u *unit, c *cursor.Cursor, a *abbrev, entry uint32, pa
 	err := t.ranges(u, low, high, ranges, func(lo, hi uint64) {
 		u.scopes.ranges = append(u.scopes.ranges, scopeRange{lo: lo, hi: hi, scope: index})
 	})
+	if err != nil {
+		u.scopes.ranges = u.scopes.ranges[:before] // of a scope that is not in the list
+		return s.parent, err
+	}
 	// An inlined function without code of its own may still hold others that
 	// have some: DWARF 2 cannot say that code is in several ranges.
-	if err != nil || len(u.scopes.ranges) == before && a.tag == tagSubprogram {
-		return s.parent, err
+	if len(u.scopes.ranges) == before && a.tag == tagSubprogram {
+		return s.parent, nil
 	}
 	u.scopes.list = append(u.scopes.list, s)
 	return index, nil
