@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"sdtconvert/arch/machines"
+	"sdtconvert/internal/debuginfo/lines"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // unit4 returns a unit of DWARF 4 with one entry.
@@ -167,4 +170,20 @@ func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 			expect.Equal(t, want, table.Lookup(0, address), "%#x", address)
 		}
 	}
+}
+
+// Section 0 has a size where there are more sections than the header of the file can count. A
+// section that is not there has none.
+func TestMissingSectionOfManySections(t *testing.T) {
+	data := objects.Read(t, "comdat.amd64-gcc12-g.o")
+	data = bytes.Replace(data, []byte(".debug_line_str"), []byte(".hidden_line_st"), 1)
+	const offset, size = 40, 32 // e_shoff, sh_size
+	headers := binary.LittleEndian.Uint64(data[offset:])
+	binary.LittleEndian.PutUint64(data[headers+size:], 70000)
+	o := objects.Open(t, data)
+	table := expect.Value(lines.New(o, machines.Lookup(o.ABI())))(t)
+	for i := range o.Sections {
+		probe(t, table, i, 0, min(o.Sections[i].Size, 64))
+	}
+	expect.Error(t, table.Err(), ".debug_line_str+0x")
 }

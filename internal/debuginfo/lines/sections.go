@@ -98,9 +98,14 @@ func (s *sections) name(k int) string {
 	return ".debug_" + sectionNames[k]
 }
 
+// size returns the length of a section, 0 when there is none: section 0 may have one, which is
+// the number of sections.
 func (s *sections) size(k int) (uint64, error) {
 	d := &s.list[k]
-	if d.index != 0 && d.packed {
+	switch {
+	case d.index == 0:
+		return 0, nil
+	case d.packed:
 		data, err := s.all(k)
 		return uint64(len(data)), err
 	}
