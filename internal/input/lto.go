@@ -64,7 +64,8 @@ type LateCode struct {
 	Probes   int      // a section with probes in it, 0 for none
 }
 
-// FindLateCode finds such code in an object, and looks for names of stubs in it.
+// FindLateCode finds such code in an object, and looks for names of stubs in it. Beside an error
+// it tells whether there is any.
 func FindLateCode(o *elfreloc.Object, names patch.Names) (late LateCode, err error) {
 	for i := range o.Sections {
 		var compiler Compiler
@@ -76,12 +77,13 @@ func FindLateCode(o *elfreloc.Object, names patch.Names) (late LateCode, err err
 		default:
 			continue
 		}
-		if late.Compiler == "" { // lest the same bytes are read for each of many sections
+		first := late.Compiler == ""
+		late.Compiler = compiler
+		if first { // lest the same bytes are read for each of many sections
 			if err := o.CheckOverlap(); err != nil {
 				return late, err
 			}
 		}
-		late.Compiler = compiler
 		found, err := o.Contains(i, names.Needles())
 		if err != nil {
 			return late, err
