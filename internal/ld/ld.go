@@ -165,6 +165,9 @@ func (l *link) prepare() (*prepared, error) {
 	if err := scan.checkJustSymbols(); err != nil {
 		return nil, err
 	}
+	if err := scan.checkRepeated(inputs.byArg, done.copies); err != nil {
+		return nil, err
+	}
 	if err := scan.checkRemaps(len(done.copies)+len(chosen.late) > 0); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,17 @@ func (s *scanner) checkJustSymbols() error {
 	return nil
 }
 
+// checkRepeated refuses objects with probes that -l names twice, for mold: version 2.37 links them
+// once, and 1.10 twice. Archives are read once by both.
+func (s *scanner) checkRepeated(byArg map[int]*linkInput, copies map[string]string) error {
+	for i := range s.line.Args {
+		if in := byArg[i]; in != nil && !in.isArchive() && copies[in.path] != "" && s.line.Repeats(i) {
+			return fmt.Errorf("%s: -l names it twice, which some versions of mold link twice and others once, and it holds probes; name it once", in.path)
+		}
+	}
+	return nil
+}
+
 // checkRemaps refuses a link with --remap-inputs that holds probes: the linker compares names
 // with those of its inputs, and copies have others. replaced is whether there will be copies.
 func (s *scanner) checkRemaps(replaced bool) error {

@@ -37,7 +37,9 @@ func (s substitutions) words(ln *line.Line, byArg map[int]*linkInput) []string {
 		}
 		if in := byArg[i]; in != nil {
 			if place, ok := s.copies[in.path]; ok {
-				words = append(words, place)
+				if !ln.Repeats(i) {
+					words = append(words, place)
+				}
 				continue
 			}
 		}

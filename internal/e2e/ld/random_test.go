@@ -27,6 +27,7 @@ var mayRefuse = []string{
 	"name one in full",
 	"of what --just-symbols names",
 	"name those archives on the line",
+	"holds probes; name it once",
 }
 
 // A link through the wrapper makes the program that the linker makes, or fails as it
@@ -77,6 +78,7 @@ func TestPathsBehindLinks(t *testing.T) {
 			"--whole-archive x/libm.a ls/../libm.a --no-whole-archive",
 			"--whole-archive x/libm.a x/libm.a --no-whole-archive",   // one to mold, two to others
 			"-L./x/ --whole-archive -lm x/libm.a --no-whole-archive", // two: one has x//libm.a
+			"-Lx --whole-archive -lm -lm --no-whole-archive",         // one to mold, two to others
 		} {
 			words := append([]string{"strong.o", "dso/libbase.so", "stubs.o", "wrap.o"}, strings.Fields(line)...)
 			for i, word := range words {

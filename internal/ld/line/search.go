@@ -3,6 +3,7 @@ package line
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sdtconvert/internal/paths"
@@ -34,6 +35,14 @@ func (l *Line) Candidates(arg *Arg) []string {
 		}
 	}
 	return files(all)
+}
+
+// Repeats reports whether the linker ignores an argument because it is a -l that was there before:
+// mold does.
+func (l *Line) Repeats(at int) bool {
+	arg := &l.Args[at]
+	return l.Rules.Dialect == Mold && arg.Kind == Library &&
+		slices.ContainsFunc(l.Args[:at], func(a Arg) bool { return a.Kind == Library && a.Value == arg.Value })
 }
 
 // files returns those of some paths that lead to a regular file.
