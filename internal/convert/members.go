@@ -22,8 +22,8 @@ type member struct {
 }
 
 // members converts all members in memory, and hands those that can be converted to work
-// in their order, until one cannot. That is errMember. Before what is made of members is
-// gone, end is called, for those behind such a one too.
+// in their order, until one cannot. That is errMember. end is called before the bytes of
+// members, and what is made of them, are gone.
 func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error, end func() error) error {
 	failed := false
 	err := a.Batches(func(batch []*input.Source) error {
