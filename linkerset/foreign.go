@@ -250,5 +250,8 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 		}
 		return nil
 	})
-	return kept, err
+	if err != nil {
+		return nil, err
+	}
+	return kept, nil
 }

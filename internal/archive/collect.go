@@ -111,11 +111,7 @@ func (c *Collection) Begin() ([]elfreloc.Extent, error) {
 }
 
 // Take returns what follows what was returned before, up to the last member that was added.
-func (c *Collection) Take() []elfreloc.Extent {
-	extents := c.layout.extents
-	c.layout.extents = nil
-	return extents
-}
+func (c *Collection) Take() []elfreloc.Extent { return c.layout.take() }
 
 // End returns what follows the last member: nothing.
 func (c *Collection) End() []elfreloc.Extent { return c.Take() }

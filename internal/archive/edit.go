@@ -91,11 +91,7 @@ func (e *Edit) Begin() ([]elfreloc.Extent, error) {
 
 // Take returns what follows what was returned before, up to the last member that was
 // replaced.
-func (e *Edit) Take() []elfreloc.Extent {
-	extents := e.layout.extents
-	e.layout.extents = nil
-	return extents
-}
+func (e *Edit) Take() []elfreloc.Extent { return e.layout.take() }
 
 // End returns what follows, up to the end of the archive.
 func (e *Edit) End() []elfreloc.Extent {
@@ -121,7 +117,7 @@ func (e *Edit) Save() (*elfreloc.Output, error) {
 type layout struct {
 	a       *Archive
 	extents []elfreloc.Extent
-	size    int64 // of these and of what is before them, if the index keeps its length
+	size    int64 // of all that was laid out and of what is before it, if the index keeps its length
 	at      int64 // offset in the old archive of what is to be copied next
 }
 
@@ -130,6 +126,13 @@ func (w *layout) emit(x elfreloc.Extent) {
 		w.extents = append(w.extents, x)
 		w.size += x.Len
 	}
+}
+
+// take returns the extents, and leaves none.
+func (w *layout) take() []elfreloc.Extent {
+	extents := w.extents
+	w.extents = nil
+	return extents
 }
 
 func (w *layout) data(b []byte) { w.emit(elfreloc.Extent{Data: b, Len: int64(len(b))}) }

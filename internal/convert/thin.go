@@ -186,7 +186,7 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 	if made, err = change(t.a, src, o, out); err != nil {
 		return made, err
 	}
-	err = t.writer.File(m.path, in, out, replace.Options{Draft: draft, Workers: t.Jobs, KeepTime: t.KeepTime})
+	err = t.writer.File(m.path, in, out, t.options(in, m.path, draft))
 	made.Output = &elfreloc.Output{Size: out.Size} // the rest is written
 	return made, err
 }

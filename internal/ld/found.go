@@ -94,14 +94,10 @@ func targetOfFile(ln *line.Line, file string) (target input.Target) {
 // targetOfScript returns that of the format which a script names. A linker passes over the
 // script of a library with another, as over an object.
 func targetOfScript(ln *line.Line, src *input.Source) (target input.Target, ok bool) {
-	text := make([]byte, min(src.Size, maxScript))
-	if _, err := src.ReadAt(text, 0); err != nil {
+	text, err := parseScript(ln.Rules.Dialect, src, src.Size, line.TopLevel)
+	if err != nil || len(text.Formats) == 0 {
 		return target, false
 	}
-	names := ln.Rules.Dialect.ParseScript(string(text), line.TopLevel).Formats
-	if len(names) == 0 {
-		return target, false
-	}
-	abi, ok := machines.OfFormat(names[0])
+	abi, ok := machines.OfFormat(text.Formats[0])
 	return input.Target{Class: abi.Class, Data: abi.Data, Machine: abi.Machine}, ok
 }

@@ -2,6 +2,7 @@ package ld
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"sdtconvert/internal/input"
@@ -76,11 +77,11 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 	if *left--; *left < 0 {
 		return nil, fmt.Errorf("%s: more than %d scripts are included", path, maxScriptsBelow)
 	}
-	text := make([]byte, min(f.Size(), maxScript))
-	if _, err := f.ReadAt(text, 0); err != nil {
+	text, err := parseScript(r.dialect, f, f.Size(), within)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := &script{path: path, place: place, text: r.dialect.ParseScript(string(text), within), cut: f.Size() > maxScript}
+	s := &script{path: path, place: place, text: text, cut: f.Size() > maxScript}
 	s.base = s
 	s.includes = make([]*script, len(s.text.Includes))
 	if depth == 0 {
@@ -102,6 +103,15 @@ func (r scriptReader) read(f *input.File, path string, place line.ScriptPlace, w
 		}
 	}
 	return s, nil
+}
+
+// parseScript reads a script of so many bytes, as far as maxScript.
+func parseScript(d line.Dialect, r io.ReaderAt, size int64, within line.Context) (*line.Script, error) {
+	text := make([]byte, min(size, maxScript))
+	if _, err := r.ReadAt(text, 0); err != nil {
+		return nil, err
+	}
+	return d.ParseScript(string(text), within), nil
 }
 
 // each calls a function for a script and all that it includes.

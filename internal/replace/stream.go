@@ -19,7 +19,7 @@ type Stream struct {
 	path   string // that is asked for
 	in     *input.File
 	temp   *temporary
-	place  string // whose place the file is to take; "" for what is no regular file
+	place  string // of the regular file that is replaced, or made; "" for a device or a pipe
 	gap    int64  // bytes that are left for the beginning
 	at     int64  // where the next part goes
 	parts  chan part

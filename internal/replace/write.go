@@ -187,11 +187,7 @@ func assemble(w io.Writer, src *input.File, extents []elfreloc.Extent) error {
 	if len(extents) == 0 {
 		return nil
 	}
-	total := int64(0)
-	for _, x := range extents {
-		total += x.Len
-	}
-	held := buffer(total)
+	held := buffer(length(extents))
 	defer buffers.Put(held)
 	buf, fill := *held, 0
 	flush := func() error {

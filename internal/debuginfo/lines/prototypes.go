@@ -26,10 +26,7 @@ func (t *Table) Prototypes(wanted func(name string) bool) (map[string][]Paramete
 // AllPrototypes returns the prototypes of Prototypes that differ in their number of
 // parameters: units that disagree about a function have several.
 func (t *Table) AllPrototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
-	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter)}
-	if len(t.units) > 0 {
-		p.budget = t.sections.budget(debugInfo, 1)
-	}
+	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter), budget: t.sections.budget(debugInfo, 1)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
 			return p.found, t.wrap(err)

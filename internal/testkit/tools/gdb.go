@@ -9,7 +9,7 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-// GDBSettings begin scripts of gdb that ask nobody anything.
+// GDBSettings begin the scripts of gdb: it asks no questions then.
 const GDBSettings = "set pagination off\nset confirm off\nset debuginfod enabled off\nset breakpoint pending on\n"
 
 // GDB runs a program under gdb, with a script and more words, and returns what both print. The
