@@ -20,7 +20,7 @@ var convertCommand = &command{
 relocatable objects with a NOP, and records the sites in a section that the final
 link collects. Run it on objects after compiling and before linking. The members of
 an archive are converted inside it, and those of a thin archive as files of their
-own.`,
+own. A file that is converted in place keeps its time of modification.`,
 	groups: []group{
 		{title: "Output", manual: "convert output", options: []*option{
 			outputOption, outputDirOption, dryRunOption, verboseOption, jsonOption, jobsOption,

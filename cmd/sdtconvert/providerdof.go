@@ -96,7 +96,7 @@ func isBelow(directory, path string) bool {
 // does not take what was linked of them for old.
 func (p *program) disableSites(o *providerOptions, providers []*provider.Provider) error {
 	c := convert.New(convert.Options{
-		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true, KeepTime: true,
+		Patch: sites.New(providers, o.patchDOF()).Options(), Jobs: 1, Files: len(o.objects), FollowThin: true,
 	}, p.files)
 	var warnings message.Tally
 	failed := false

@@ -31,9 +31,6 @@ type Options struct {
 
 	// Elsewhere says that flags can name another target, which an error then advises.
 	Elsewhere bool
-	// KeepTime says that a file which is converted in its place keeps its time of
-	// modification.
-	KeepTime bool
 	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool

@@ -54,7 +54,7 @@ func (c *Converter) write(in *input.File, target string, out *elfreloc.Output, d
 
 // options say how what becomes of a file is written.
 func (c *Converter) options(in *input.File, target string, draft *replace.Draft) replace.Options {
-	return replace.Options{Draft: draft, Workers: c.Jobs, KeepTime: c.KeepTime, Fresh: c.Fresh && target != in.Path}
+	return replace.Options{Draft: draft, Workers: c.Jobs, Fresh: c.Fresh && target != in.Path}
 }
 
 // unwritten adds to an error in writing a file what to do about it.

@@ -91,7 +91,7 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 // conversion returns the options for so many files.
 func (l *link) conversion(files int) convert.Options {
 	o := l.Convert
-	o.Files, o.KeepTime, o.Fresh = files, l.InPlace, true
+	o.Files, o.Fresh = files, true
 	o.FollowThin = o.FollowThin || !l.InPlace // nothing is written there, and the linker follows
 	return o
 }

@@ -42,16 +42,14 @@ func (w *Writer) Abandon() {
 type Options struct {
 	Draft   *Draft // what Draft has begun for the same path, or nil
 	Workers int    // bounds the threads that copy
-	// KeepTime says that the file has the input's time of modification: ninja takes an
-	// object of another time for outdated.
-	KeepTime bool
 	// Fresh says that the path is not there yet, in a directory that the caller removes
 	// when anything goes wrong, so that the file may have its name at once.
 	Fresh bool
 }
 
-// File writes out, made from in, to path with the mode of in. Where path is the
-// input itself, its owner is kept too, as far as that is permitted. A symbolic
+// File writes out, made from in, to path with the mode of in. If path is the
+// input itself, its owner is kept too, as far as that is permitted, and its time of
+// modification: ninja compiles an object of another time again. A symbolic
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
@@ -78,12 +76,12 @@ func (t *temporary) become(target string, in *input.File, out *elfreloc.Output, 
 	if err := write(t.file, in, out, o.Draft, o.Workers); err != nil {
 		return err
 	}
-	return t.takePlace(target, in, o.KeepTime)
+	return t.takePlace(target, in)
 }
 
 // takePlace puts the file, which is written, in the place of target.
-func (t *temporary) takePlace(target string, in *input.File, keepTime bool) error {
-	if err := t.adopt(in, keepTime); err != nil {
+func (t *temporary) takePlace(target string, in *input.File) error {
+	if err := t.adopt(target, in); err != nil {
 		return err
 	}
 	if err := in.Unchanged(); err != nil {

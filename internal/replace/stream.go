@@ -92,7 +92,7 @@ func (s *Stream) Finish(begin []elfreloc.Extent, o Options) error {
 	if err := writePart(s.temp.file, s.in, part{0, begin}); err != nil {
 		return s.named(err)
 	}
-	return s.named(s.temp.takePlace(s.place, s.in, o.KeepTime))
+	return s.named(s.temp.takePlace(s.place, s.in))
 }
 
 // copyBehind writes all anew.

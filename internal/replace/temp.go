@@ -99,15 +99,18 @@ func (t *temporary) named(err error, target string) error {
 	return err
 }
 
-// adopt gives the file the mode and, where permitted, the owner of another, and its
-// time where that is to stay.
-func (t *temporary) adopt(in *input.File, keepTime bool) error {
+// adopt gives the file the mode and, where permitted, the owner of the input, and its time
+// of modification if the input is the target.
+func (t *temporary) adopt(target string, in *input.File) error {
 	mode := in.Info.Mode()
 	if !chown(t.file, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
-	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil || !keepTime {
+	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil {
 		return err
+	}
+	if replaced, err := os.Stat(target); err != nil || !input.SameFile(replaced, in.Info) {
+		return nil
 	}
 	return os.Chtimes(t.Name(), time.Time{}, in.Info.ModTime())
 }
