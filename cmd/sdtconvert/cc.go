@@ -17,8 +17,8 @@ var ccCommand = &command{
 	name: "cc", synopsis: "cc [flags] -- COMPILER ARGUMENT...", brief: "compile, and convert the objects",
 	usage: []string{"sdtconvert cc [flags] -- COMPILER ARGUMENT...", "sdtconvert-cc COMPILER ARGUMENT..."},
 	text: `Runs a compiler with these arguments, and then converts in place the objects that it
-has written. Other files stay as they are, and so do objects for link-time
-optimisation. An object that cannot be converted is removed. The compiler is gcc or
+has written. Other files stay as they are, and so do objects without machine code,
+for link-time optimisation. An object that cannot be converted is removed. The compiler is gcc or
 clang, or a program such as ccache that runs one.
 
 Under the name sdtconvert-cc (a symbolic link), it takes its flags from the
@@ -30,7 +30,7 @@ environment.`,
 	}},
 	after: func() string {
 		return `Environment:
-    SDTCONVERT=off          only run the compiler
+    SDTCONVERT=off          only run the compiler (also 0, no, false)
     SDTCONVERT_FLAGS        the flags above, for sdtconvert-cc; those that only ld has
                             are ignored`
 	},
@@ -76,7 +76,11 @@ func (p *program) runCompiler(f *flags, words []string) error {
 
 // compile runs the compiler, and returns its exit status, or does not return.
 func (p *program) compile(f *flags, words []string) int {
-	status, err := cc.Run(p.Process, cc.Options{Convert: f.conversion(0), Off: p.Getenv(envSwitch) == switchOff}, words)
+	off, err := p.isOff()
+	if err != nil {
+		return p.report(err)
+	}
+	status, err := cc.Run(p.Process, cc.Options{Convert: f.conversion(0), Off: off}, words)
 	if err != nil {
 		p.report(err)
 		return exitFailed

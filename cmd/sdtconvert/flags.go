@@ -102,6 +102,14 @@ func (f *flags) checkNames() error {
 	case f.Changed("output") && f.output == "":
 		return usagef("the output has no name")
 	}
+	return checkOutput(f.output)
+}
+
+// checkOutput rejects the dash, by which other programs mean standard output.
+func checkOutput(path string) error {
+	if path == "-" {
+		return usagef("-o - names no file; ./- is a file of that name, and /dev/stdout is standard output")
+	}
 	return nil
 }
 

@@ -16,9 +16,7 @@ import (
 // asks it.
 const (
 	envFlags  = "SDTCONVERT_FLAGS" // flags of `sdtconvert ld`, and of `sdtconvert cc`
-	envSwitch = "SDTCONVERT"       // switchOff: only run the linker or the compiler
-
-	switchOff = "off"
+	envSwitch = "SDTCONVERT"       // off: only run the linker or the compiler
 )
 
 // The flags of ld that convert does not have.
@@ -62,7 +60,7 @@ link), it runs the next one of that name along PATH.`,
 	}},
 	after: func() string {
 		return `Environment:
-    SDTCONVERT=off          only run the linker
+    SDTCONVERT=off          only run the linker (also 0, no, false)
     SDTCONVERT_LD           the linker to run
     SDTCONVERT_FLAGS        the flags above, under the name of a linker`
 	},
@@ -102,11 +100,15 @@ func (p *program) runAsLinker(name string, args []string) int {
 func (p *program) environFlags() (*linkFlags, error) {
 	f := linkerFlags(newFlagSet("ld"))
 	f.SetInterspersed(false)
+	off, err := p.isOff()
+	if err != nil {
+		return nil, err
+	}
 	var words []string
-	if p.Getenv(envSwitch) != switchOff {
+	if !off {
 		words = line.Split([]byte(p.Getenv(envFlags)))
 	}
-	err := f.Parse(words)
+	err = f.Parse(words)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		err = usagef("--help is for sdtconvert ld")
@@ -122,6 +124,17 @@ func (p *program) environFlags() (*linkFlags, error) {
 		return nil, fmt.Errorf("%s: %w", envFlags, err)
 	}
 	return f, nil
+}
+
+// isOff reports whether the environment says that only the linker or the compiler runs.
+func (p *program) isOff() (bool, error) {
+	switch value := strings.ToLower(p.Getenv(envSwitch)); value {
+	case "off", "0", "no", "false":
+		return true, nil
+	case "", "on", "1", "yes", "true":
+		return false, nil
+	}
+	return false, usagef("%s=%s is neither on nor off", envSwitch, p.Getenv(envSwitch))
 }
 
 // runLinker is `sdtconvert ld`.
@@ -177,9 +190,13 @@ func (f *linkFlags) validateLinker() error {
 
 // link runs the real linker, and returns its exit status, or does not return.
 func (p *program) link(f *linkFlags, name string, args []string) int {
+	off, err := p.isOff()
+	if err != nil {
+		return p.report(err)
+	}
 	saveTimeFromStart()
 	status, err := ld.Run(p.Process, ld.Options{
-		Convert: f.conversion(0), Linker: f.linker, Off: p.Getenv(envSwitch) == switchOff, InPlace: f.inPlace, NoStubs: f.noStubs,
+		Convert: f.conversion(0), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
 		NoUndefinedProbes: f.noUndefined,
 	}, name, args)
 	if err != nil {

@@ -236,5 +236,5 @@ func (o *providerOptions) check() error {
 		base := filepath.Base(o.sources[0])
 		o.output = strings.TrimSuffix(base, filepath.Ext(base)) + map[bool]string{true: ".h", false: ".o"}[o.header]
 	}
-	return nil
+	return checkOutput(o.output)
 }

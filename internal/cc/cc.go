@@ -9,10 +9,12 @@
 package cc
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 
 	"sdtconvert/internal/convert"
+	"sdtconvert/internal/input"
 	"sdtconvert/internal/message"
 	"sdtconvert/internal/parallel"
 	"sdtconvert/internal/process"
@@ -41,6 +43,9 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	if !o.Off {
 		objects = newObjects(outputs(words))
 	}
+	if len(objects) == 0 && o.Convert.Verbose {
+		message.Line(p.Stderr, "sdtconvert: converts nothing: %s", o.idle())
+	}
 	if len(objects) == 0 && p.Exec != nil {
 		return process.Status{}, p.Exec(cmd.Path, words, p.Environ)
 	}
@@ -48,10 +53,19 @@ func Run(p *process.Process, o Options, words []string) (process.Status, error) 
 	if err != nil {
 		return status, err
 	}
+	o.Convert.LinkConverts = linksThroughWrapper(words)
 	if failed := s.convert(o.Convert, objects); failed && status == (process.Status{}) {
 		status.Code = exitFailed
 	}
 	return status, nil
+}
+
+// idle says why no object is converted.
+func (o *Options) idle() string {
+	if o.Off {
+		return "SDTCONVERT is off"
+	}
+	return "the command line names no object"
 }
 
 // command returns a run of the compiler with the streams of the process.
@@ -85,7 +99,15 @@ func (s *session) compile(cmd *exec.Cmd, objects []*object) (process.Status, err
 // convert converts the objects that were written, and removes those that cannot be
 // converted. It reports whether there was one.
 func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
-	objects = s.written(objects, o.Patch.Names)
+	objects = s.written(objects, o.Patch.Names, func(left *object, reason error) {
+		lto := (*input.LTOError)(nil)
+		switch {
+		case errors.As(reason, &lto) && !o.LinkConverts:
+			message.Warning(s.Process.Stderr, fmt.Errorf("%s: %s, and left as it is; link it through sdtconvert ld (-B)", left.path, lto.What))
+		case o.Verbose:
+			message.Line(s.Process.Stderr, "sdtconvert: %s: %v", left.path, reason)
+		}
+	})
 	if len(objects) == 0 {
 		return false
 	}
@@ -95,6 +117,9 @@ func (s *session) convert(o convert.Options, objects []*object) (failed bool) {
 	var warnings message.Tally
 	parallel.InOrder(len(objects), o.Jobs, func(i int) *convert.Result {
 		r := c.File(objects[i].path, objects[i].path)
+		if o.Verbose && !r.Failed && r.Lines.Len() == 0 {
+			message.Line(&r.Lines, "sdtconvert: %s: has nothing to convert", objects[i].path)
+		}
 		s.finish(objects[i], r)
 		return r
 	}, func(_ int, r *convert.Result) {

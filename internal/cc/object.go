@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sdtconvert/internal/convert"
+	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/paths"
 	"sdtconvert/patch"
@@ -116,34 +117,53 @@ func (o *object) remove() error {
 	return os.Remove(path)
 }
 
-// isConvertible reports whether the file is to be converted: it is a relocatable object,
-// and its code need not be generated first, in the link.
-func (o *object) isConvertible(names patch.Names) bool {
+// Reasons to leave an object as it is.
+var (
+	errNotWritten = errors.New("not written by this compilation, and left as it is")
+	errNotObject  = errors.New("not a relocatable object, and left as it is")
+)
+
+// checkConvertible returns the reason to leave the file as it is, or nil. The reason is an
+// *input.LTOError if the link generates the machine code.
+func (o *object) checkConvertible(names patch.Names) error {
 	f, err := input.Open(o.path)
 	if err != nil {
-		return true // the conversion says why
+		return nil // the conversion says why
 	}
 	defer f.Close()
 	src := f.Source()
+	if typ, err := src.Type(); err == nil && typ == filetype.Bitcode {
+		_, err = src.Relocatable(names)
+		return asLTO(err, errNotObject)
+	}
 	if _, typ, ok := src.Ident(); !ok || typ != elf.ET_REL {
-		return false
+		return errNotObject
 	}
-	obj, err := src.Image()
-	if err != nil {
-		return true
-	}
-	late, err := input.FindLateCode(obj.Object, names)
-	return err != nil || late.Compiler == ""
+	_, err = src.Relocatable(names)
+	return asLTO(err, nil)
 }
 
-// written returns those objects that the compiler has written and that are to be converted,
-// each file once.
-func (s *session) written(objects []*object, names patch.Names) []*object {
+// asLTO returns an error that is an *input.LTOError, and another one instead of others.
+func asLTO(err, other error) error {
+	if lto := (*input.LTOError)(nil); errors.As(err, &lto) {
+		return err
+	}
+	return other
+}
+
+// written returns the objects that are to be converted, each file once, and calls left with the
+// others and the reason.
+func (s *session) written(objects []*object, names patch.Names, left func(o *object, reason error)) []*object {
 	var all []*object
 	seen := map[string]bool{}
 	for _, o := range objects {
 		s.look(o)
-		if seen[o.path] || !o.isWritten() || !o.isConvertible(names) {
+		reason := errNotWritten
+		if !seen[o.path] && o.isWritten() {
+			reason = o.checkConvertible(names)
+		}
+		if reason != nil {
+			left(o, reason)
 			s.leave(o)
 			continue
 		}

@@ -1,6 +1,7 @@
 package cc
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,19 +15,25 @@ import (
 // compilerName matches the names of compilers: with the machine that they compile for, and
 // their version. Words before such a name belong to programs that run the compiler.
 var compilerName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|gfortran|gdc|gnat|icx|icpx|tcc)(-[0-9.]+)?(\.exe)?$`)
+	return regexp.MustCompile(`^(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|gfortran|gdc|gnat|icx|icpx|tcc|as|ldc2|ldmd2|dmd)(-[0-9.]+)?(\.exe)?$`)
 })
+
+// Names of compilers whose flags for outputs are other ones: ldc2 and dmd, and assemblers.
+var (
+	compilesD = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(ldc2|ldmd2|dmd)(-[0-9.]+)?(\.exe)?$`) })
+	assembles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*-)?as(-[0-9.]+)?(\.exe)?$`) })
+)
 
 // outputs returns the paths that a command line has the compiler write objects to, or nil
 // if it stops before there are objects, or links them.
 func outputs(words []string) []string {
 	at := compilerAt(words)
-	all := outputsOf(words[at+1:], "")
+	all := outputsOf(words[at], words[at+1:], "")
 	if at == 0 {
 		return all
 	}
 	// The first word may be a compiler of another name, and this one the value of a flag.
-	for _, path := range outputsOf(words[1:], words[at]) {
+	for _, path := range outputsOf(words[0], words[1:], words[at]) {
 		if !slices.Contains(all, path) {
 			all = append(all, path)
 		}
@@ -34,25 +41,30 @@ func outputs(words []string) []string {
 	return all
 }
 
-// outputsOf returns the same for the arguments of a compiler. compiler may be another word
+// outputsOf returns the same for a program and its arguments. compiler may be another word
 // among them that names one, or "": then words that do not look like sources are none.
-func outputsOf(words []string, compiler string) []string {
+func outputsOf(program string, words []string, compiler string) []string {
 	args, err := line.Expand(words)
 	if err != nil {
 		return nil // the compiler complains of it too
 	}
-	c := readCommandLine(args)
+	c := commandLine{isD: compilesD().MatchString(filepath.Base(program))}
+	c.read(args)
 	switch {
-	case !c.compiles || c.stops:
+	case c.stops:
 		return nil
-	case c.output != "":
-		return []string{c.in(c.output)}
+	case c.output != "" && (c.compiles || filepath.Ext(c.output) == ".o"):
+		return []string{c.in(c.output)} // without -c, an assembler writes it, or ld -r
+	case c.output == "" && assembles().MatchString(filepath.Base(program)):
+		return []string{"a.out"}
+	case !c.compiles || c.output != "":
+		return nil
 	}
 	var all []string
 	for _, source := range c.sources {
 		isWord := compiler != "" && (source == compiler || filepath.Ext(source) == "" || strings.Contains(source, "="))
 		if !isWord && !isLinked(source) {
-			all = append(all, c.in(objectOf(source)))
+			all = append(all, c.in(paths.Join(c.objects, objectOf(source))))
 		}
 	}
 	return all
@@ -69,6 +81,32 @@ func isLinked(path string) bool {
 	return slices.Contains([]string{".o", ".a", ".so"}, filepath.Ext(path))
 }
 
+// linksThroughWrapper reports whether the flags of a compiler have it find the linker wrapper, a
+// link named ld to this program: then the link converts what a compilation leaves.
+func linksThroughWrapper(words []string) bool {
+	path, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	program, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	for i, word := range words {
+		directory, isFlag := strings.CutPrefix(word, "-B")
+		if isFlag && directory == "" && i+1 < len(words) {
+			directory = words[i+1]
+		}
+		if !isFlag {
+			continue
+		}
+		if wrapper, err := os.Stat(paths.Join(directory, "ld")); err == nil && os.SameFile(wrapper, program) {
+			return true
+		}
+	}
+	return false
+}
+
 // compilerAt returns the index of the word that names the compiler, or 0.
 func compilerAt(words []string) int {
 	for i, word := range words {
@@ -81,10 +119,12 @@ func compilerAt(words []string) int {
 
 // commandLine is what arguments of a compiler say about objects.
 type commandLine struct {
+	isD       bool // the flags are those of a compiler of D
 	compiles  bool // to objects, and does not link them
 	stops     bool // before there are objects
 	output    string
 	directory string // that paths are relative to, or ""
+	objects   string // the directory of objects without a path of their own, or ""
 	sources   []string
 }
 
@@ -96,8 +136,7 @@ func (c *commandLine) in(path string) string {
 	return paths.Join(c.directory, path)
 }
 
-func readCommandLine(args []string) *commandLine {
-	c := &commandLine{}
+func (c *commandLine) read(args []string) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {
@@ -110,13 +149,12 @@ func readCommandLine(args []string) *commandLine {
 		}
 		value := ""
 		if !takesNext(word) {
-			word, value = cutValue(word)
+			word, value = c.cutValue(word)
 		} else if i++; i < len(args) {
 			value = args[i]
 		}
 		c.take(word, value)
 	}
-	return c
 }
 
 // take takes in a flag with its value.
@@ -130,11 +168,16 @@ func (c *commandLine) take(flag, value string) {
 		c.output = value
 	case "-working-directory":
 		c.directory = value
+	case "-od":
+		c.objects = value
 	}
 }
 
 // cutValue divides a word into a flag of take and its value, "" if it has none.
-func cutValue(word string) (flag, value string) {
+func (c *commandLine) cutValue(word string) (flag, value string) {
+	if c.isD {
+		return cutValueD(word)
+	}
 	for _, flag := range []string{"--output", "-working-directory"} {
 		if value, ok := strings.CutPrefix(word, flag+"="); ok {
 			return flag, value
@@ -142,6 +185,17 @@ func cutValue(word string) (flag, value string) {
 	}
 	if value, ok := strings.CutPrefix(word, "-o"); ok && word != "-object" && !strings.HasPrefix(word, "-objcmt-") { // other flags of clang
 		return "-o", value
+	}
+	return word, ""
+}
+
+// cutValueD does so for a compiler of D, which takes -of=x.o and -ofx.o for -o x.o.
+func cutValueD(word string) (flag, value string) {
+	word = "-" + strings.TrimLeft(word, "-")
+	for prefix, flag := range map[string]string{"-of": "-o", "-od": "-od"} {
+		if value, ok := strings.CutPrefix(word, prefix); ok {
+			return flag, strings.TrimPrefix(value, "=")
+		}
 	}
 	return word, ""
 }

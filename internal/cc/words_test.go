@@ -48,6 +48,18 @@ func TestOutputs(t *testing.T) {
 		"env A=b.c distcc ./c++ -c a.c":        "a.o",
 		"unknown -c a.c -o x.o":                "x.o",
 		"gcc -c a.c @none":                     "a.o @none.o", // which gcc calls an input too
+		"as a.s -o a.o":                        "a.o",
+		"x-y-as a.s":                           "a.out",
+		"as -o a a.s":                          "",
+		"ld -r -o x.o a.o b.o":                 "x.o",
+		"rustc --emit=obj -o x.o a.rs":         "x.o",
+		"gcc a.c -o x.o":                       "x.o", // a program, which stays as it is
+		"gcc -of=x.o a.c -c":                   "f=x.o",
+		"ldc2 -c -of=x.o a.d":                  "x.o",
+		"ldc2 --of=x.o a.d -c":                 "x.o",
+		"dmd -c -ofx.o a.d":                    "x.o",
+		"ldmd2 -c -od=d a.d b.d":               "d/a.o d/b.o",
+		"ldc2 a.d -of=x":                       "",
 		"sdtconvert-cc clang++-19 -c -o x a.c": "x",
 	} {
 		expect.Equal(t, want, strings.Join(outputs(strings.Fields(line)), " "), "%s", line)

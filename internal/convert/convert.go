@@ -31,6 +31,8 @@ type Options struct {
 
 	// Elsewhere says that flags can name another target, which an error then advises.
 	Elsewhere bool
+	// LinkConverts says that the link converts its inputs, too: no message advises that.
+	LinkConverts bool
 	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool

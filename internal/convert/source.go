@@ -77,6 +77,10 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 	if errors.Is(err, input.ErrSkipped) {
 		return nil, nil
 	}
+	var lto *input.LTOError
+	if c.LinkConverts && errors.As(err, &lto) {
+		lto.Link = ""
+	}
 	return o, err
 }
 
@@ -143,6 +147,11 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 	warning, err := tail(o, out)
 	if warning != nil {
 		warnings = append(warnings, warning)
+	}
+	if err == nil && !c.LinkConverts {
+		if warning, err = input.WarnFat(o.Object, c.Patch.Names); warning != nil {
+			warnings = append(warnings, warning)
+		}
 	}
 	return out, warnings, err
 }

@@ -1,17 +1,19 @@
 package input
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/patch"
 )
 
-// Objects for link-time optimisation hold no code: it is generated when they are
-// linked, calls of stubs and all, after a conversion. GCC's keep what they have
-// instead in sections of their own; clang's are LLVM bitcode, which is no ELF file, or
-// have it in a section beside the code (-ffat-lto-objects).
+// Objects for link-time optimisation hold intermediate code. The link generates machine code
+// from it, calls of stubs and all, after a conversion. GCC's objects have it in sections of their
+// own; clang's are LLVM bitcode, which is no ELF file. Fat objects (-ffat-lto-objects) hold
+// machine code too, which links without link-time optimisation take.
 
 // What to do about such objects: first what the wrapper of a linker does for those of GCC,
 // and for bitcode that lld links, then what else there is.
@@ -23,23 +25,46 @@ const (
 	elseLLVM = "compile with -fno-lto, or link with lld's --lto-obj-path= and convert that object"
 )
 
-// LTOError says that a source with probes holds code that is still to be generated.
-type LTOError struct{ What string }
+// LTOError says that a source with probes has no machine code yet.
+type LTOError struct {
+	What   string
+	Link   string // advice to convert in the link; "" in a link
+	Advice string // what else to do
+}
 
-func (e *LTOError) Error() string { return e.What }
+func (e *LTOError) Error() string { return e.What + "; " + e.Link + e.Advice }
 
-// CheckLTO refuses objects with probes whose code is still to be generated, with an
-// error that is an LTOError.
+// CheckLTO refuses objects with probes that have no machine code yet, with an error that is an
+// LTOError.
 func CheckLTO(o *elfreloc.Object, names patch.Names) error {
 	late, err := FindLateCode(o, names)
-	if err != nil || late.Probes == 0 {
+	if err != nil || late.Probes == 0 || late.Fat {
 		return err
 	}
-	advice := late.Compiler.Advice() // the wrapper takes no objects of LLVM with both forms of code
+	refusal := &LTOError{What: late.Compiler.HoldsProbes(), Advice: late.Compiler.Advice()}
 	if late.Compiler == GCC {
-		advice = linkGCC + elseGCC
+		refusal.Link = linkGCC
 	}
-	return o.SectionError(late.Probes, &LTOError{fmt.Sprintf("is %s link-time optimisation code that holds probes; %s", late.Compiler, advice)})
+	return o.SectionError(late.Probes, refusal)
+}
+
+// checkBitcode refuses LLVM bitcode with probes.
+func (s *Source) checkBitcode(names patch.Names) error {
+	found, err := s.Mentions(names.Needles())
+	if err == nil && found {
+		err = &LTOError{"is LLVM bitcode that holds probes", linkLLVM, elseLLVM}
+	}
+	return err
+}
+
+// WarnFat returns a warning about the intermediate code of a fat object with probes, or nil: only
+// its machine code can be converted before the link.
+func WarnFat(o *elfreloc.Object, names patch.Names) (warning, err error) {
+	late, err := FindLateCode(o, names)
+	if err != nil || late.Probes == 0 || !late.Fat {
+		return nil, err
+	}
+	return &elfreloc.Error{File: o.Name, Err: errors.New("its intermediate code for link-time optimisation stays unconverted; a link that takes it has to go through sdtconvert ld (-B)")}, nil
 }
 
 // Compiler is one that leaves the generation of code to the linker, or "".
@@ -50,23 +75,49 @@ const (
 	LLVM Compiler = "LLVM"
 )
 
+// HoldsProbes says of an object that it holds intermediate code of the compiler with probes.
+func (c Compiler) HoldsProbes() string {
+	return fmt.Sprintf("is %s link-time optimisation code that holds probes", c)
+}
+
 // Advice returns what to do about its objects if no wrapper of a linker can convert them.
 func (c Compiler) Advice() string {
 	if c == LLVM {
-		return "convert after code generation: " + elseLLVM
+		return elseLLVM
 	}
-	return "convert after code generation: " + elseGCC
+	return elseGCC
 }
 
-// LateCode is code that is still to be generated.
+// LateCode is the intermediate code of an object.
 type LateCode struct {
 	Compiler Compiler // "" without such code
 	Probes   int      // a section with probes in it, 0 for none
+	Fat      bool     // the object holds machine code too
 }
 
-// FindLateCode finds such code in an object, and looks for names of stubs in it. Beside an error
-// it tells whether there is any.
+// FindLateCode finds intermediate code in an object, and looks for names of stubs in it. Beside
+// an error it says whether there is any.
 func FindLateCode(o *elfreloc.Object, names patch.Names) (late LateCode, err error) {
+	if late, err = findIntermediate(o, names); err == nil && late.Compiler != "" {
+		late.Fat, err = isFat(o)
+	}
+	return late, err
+}
+
+// slimSymbol is the symbol of objects of GCC that lack machine code. A relocatable link may put
+// such an object together with machine code of other objects.
+var slimSymbol = [][]byte{[]byte("__gnu_lto_slim")}
+
+// isFat reports whether an object holds machine code for its intermediate code.
+func isFat(o *elfreloc.Object) (bool, error) {
+	if !slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Executable() && s.InFile() && s.Size > 0 }) {
+		return false, nil
+	}
+	slim, err := o.NamesContain(slimSymbol)
+	return err == nil && !slim, err
+}
+
+func findIntermediate(o *elfreloc.Object, names patch.Names) (late LateCode, err error) {
 	for i := range o.Sections {
 		var compiler Compiler
 		switch name := o.Sections[i].Name; {

@@ -72,11 +72,7 @@ func (s *Source) ELF(names patch.Names) (*Object, error) {
 	case typ == filetype.ELF:
 		return s.object()
 	case typ == filetype.Bitcode:
-		found, err := s.Mentions(names.Needles())
-		if err == nil && found {
-			err = &LTOError{"is LLVM bitcode that holds probes; " + linkLLVM + elseLLVM}
-		}
-		if err != nil {
+		if err := s.checkBitcode(names); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		return nil, ErrSkipped

@@ -55,8 +55,19 @@ func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done conve
 	return l.takeGenerated(scan, inputs, directory, chosen.by.compiler())
 }
 
-func hasPlugin(ln *line.Line) bool {
-	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == "plugin" })
+func hasPlugin(ln *line.Line) bool { return hasFlag(ln, "plugin") }
+
+func hasFlag(ln *line.Line, name string) bool {
+	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
+}
+
+// takesIntermediate reports whether the linker takes the intermediate code of fat objects of a
+// compiler, instead of their machine code.
+func takesIntermediate(ln *line.Line, l linker, c input.Compiler) bool {
+	if l.is("lld") {
+		return c == input.LLVM && hasFlag(ln, "fat-lto-objects")
+	}
+	return hasPlugin(ln)
 }
 
 // envGCC is what GCC's driver tells those that it runs, and its plugin hands on.

@@ -152,7 +152,7 @@ func (l *link) prepare() (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
+	scan := newScanner(l.linker, reader, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.whole(scripts)
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {

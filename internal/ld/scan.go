@@ -47,6 +47,7 @@ type scanned struct {
 // scanner looks at files.
 type scanner struct {
 	line    *line.Line
+	linker  linker
 	options patch.Options
 	needles [][]byte // without which a file has no stub
 	any     [][]byte // and without which it has to do with no probe
@@ -56,8 +57,8 @@ type scanner struct {
 	known   map[string]bool       // scripts whose directories are in the line's, by path
 }
 
-func newScanner(reader scriptReader, o patch.Options, jobs int) *scanner {
-	return &scanner{reader: reader, states: map[string]line.State{}, known: map[string]bool{}, line: reader.line, options: o, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
+func newScanner(l linker, reader scriptReader, o patch.Options, jobs int) *scanner {
+	return &scanner{linker: l, reader: reader, states: map[string]line.State{}, known: map[string]bool{}, line: reader.line, options: o, needles: o.Names.Needles(), any: anyNames(o), jobs: jobs}
 }
 
 // anyNames returns the beginnings of the names of stubs and of probe objects.
@@ -230,7 +231,7 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 		if in.elf = o.Type; in.elf != elf.ET_REL {
 			return nil
 		}
-		if in.late, err = input.FindLateCode(o.Object, s.options.Names); err == nil {
+		if in.late, err = s.lateCode(o.Object); err == nil {
 			in.names, in.probes, err = s.symbols(o.Object)
 			in.probes = in.probes || in.late.Probes > 0
 		}
@@ -247,6 +248,16 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 		p.err = errors.Join(p.err, p.add(s.options, o, &patch.Scan{}))
 	}
 	return nil
+}
+
+// lateCode finds the intermediate code of an object that the linker takes instead of its machine
+// code.
+func (s *scanner) lateCode(o *elfreloc.Object) (input.LateCode, error) {
+	late, err := input.FindLateCode(o, s.options.Names)
+	if late.Fat && err == nil && !takesIntermediate(s.line, s.linker, late.Compiler) {
+		return input.LateCode{}, nil
+	}
+	return late, err
 }
 
 // archive looks at the members of an archive, until one is found to have probes.
@@ -295,7 +306,7 @@ func (s *scanner) memberObject(src *input.Source, p *part) (names, probes bool, 
 	if err != nil {
 		return false, false, err
 	}
-	late, err := input.FindLateCode(o.Object, s.options.Names)
+	late, err := s.lateCode(o.Object)
 	if err != nil {
 		return false, false, err
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 func testScanner() *scanner {
-	ln := line.Parse(nil, line.GNURules)
-	return newScanner(scriptReader{line: ln}, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
+	ln := line.Parse([]string{"-plugin", "plugin.so"}, line.GNURules)
+	return newScanner(linker{}, scriptReader{line: ln}, patch.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_"}, 1)
 }
 
 // checkScan compares what a scan says of an ELF file with what debug/elf reads. It
@@ -110,7 +110,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 		for name, data := range map[string][]byte{"object.o": converted, "lib.a": archiveOf(converted)} {
 			path := filepath.Join(dir, name)
 			disk.Write(t, path, data)
-			s := newScanner(scriptReader{line: line.Parse(nil, line.GNURules)}, options, 1)
+			s := newScanner(linker{}, scriptReader{line: line.Parse(nil, line.GNURules)}, options, 1)
 			in := &linkInput{named: named{path: path, file: path}}
 			s.neighbours([]*linkInput{in})
 			if !in.names || in.probes || in.part == nil || in.part.err != nil || !in.part.earlier || !in.part.need.Missing() {

@@ -67,6 +67,72 @@ func TestGCCLTO(t *testing.T) {
 	})
 }
 
+// Fat objects hold machine code too, which links without the plugin take.
+func TestFatObjects(t *testing.T) {
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
+			tools.Need(t, compiler, "ar")
+			for _, source := range []string{"main", "sub/second", "sub/third"} {
+				tools.Must(t, compiler, "-O2", "-flto", "-ffat-lto-objects", "-c", source+".c", "-o", source+".o")
+			}
+			tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+			compile(t, "plain.c")
+			check := untouched(t, "main.o", "sub/third.o", "libsecond.a")
+			inputs := []string{"-o", "program", "main.o", "plain.o", "sub/third.o", "libsecond.a"}
+			gcc(t, l, append(inputs, "-fno-lto")...)
+			checkOutput(t, "program", "main:app:start main:app:third main:app:second")
+			check()
+			if compiler != "gcc" || l.Family == "lld" || !l.Can(toolchains.GCCPlugin) {
+				continue
+			}
+			// The plugin takes the members of archives, too.
+			out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.Use(), "-flto"}, inputs...)...)
+			if err == nil || !strings.Contains(out, "link-time optimisation code that holds probes") || strings.Contains(out, "convert in the link") {
+				t.Errorf("with the plugin: %s, %v", out, err)
+			}
+		}
+	})
+}
+
+// The conversion of a fat object leaves its intermediate code alone.
+func TestFatObjectIsConverted(t *testing.T) {
+	enter(t, linker("bfd").Path)
+	tools.Need(t, "gcc", "readelf", "objcopy", toolchains.LLVM("clang"))
+	for _, compiler := range []string{"gcc", toolchains.LLVM("clang")} {
+		tools.Must(t, compiler, "-O2", "-flto", "-ffat-lto-objects", "-c", "main.c")
+		before := intermediate(t, "main.o")
+		if len(before) == 0 {
+			t.Fatalf("%s makes no fat objects", compiler)
+		}
+		tools.Must(t, converter, "main.o")
+		expect.Equal(t, before, intermediate(t, "main.o"), "%s: intermediate code", compiler)
+		if names := tools.Output(t, "nm", noPlugins, "main.o"); strings.Contains(names, "__dtrace") || !strings.Contains(names, "sdt_app___start") {
+			t.Errorf("%s: %s", compiler, names)
+		}
+	}
+	// A relocatable link may put intermediate code without machine code beside machine code.
+	tools.Must(t, "gcc", "-O2", "-flto", "-c", "main.c", "-o", "slim.o")
+	compile(t, "sub/second.c")
+	tools.Must(t, "ld", "-r", "-o", "mixed.o", "slim.o", "sub/second.o")
+	out, err := combined(converter, "mixed.o")
+	if exitCode(err) != 1 || !strings.Contains(out, "is GCC link-time optimisation code that holds probes") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// intermediate returns the sections of an object that hold intermediate code, by name.
+func intermediate(t *testing.T, object string) map[string]string {
+	t.Helper()
+	sections := map[string]string{}
+	for _, word := range strings.Fields(tools.Output(t, "readelf", "-SW", object)) {
+		if strings.HasPrefix(word, ".gnu.lto_") || word == ".llvm.lto" {
+			tools.Must(t, "objcopy", "--dump-section", word+"=section", object, "copy.o")
+			sections[word] = read(t, "section")
+		}
+	}
+	return sections
+}
+
 // expectAll checks for probes, whose functions may have been inlined.
 func expectAll(t *testing.T, program, want string) {
 	t.Helper()
