@@ -2,6 +2,7 @@ package ld
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,8 @@ func TestGCCLTO(t *testing.T) {
 			tools.Must(t, "gcc", append(flags, "sub/second.c", "-o", "sub/second.o")...)
 			check := untouched(t, "main.o", "sub/second.o")
 			args := append([]string{"-O2", "-o", "program", "main.o", "plain.o", "sub/second.o", "sub/third.o", "-Wl,-Map=program.map"}, mode...)
-			if !l.Can(toolchains.PluginWithR) {
+			isMachineCode := l.Family == "lld" && slices.Contains(mode, "-ffat-lto-objects")
+			if !l.Can(toolchains.PluginWithR) && !isMachineCode {
 				out, err := tools.Try("gcc", append([]string{"-B" + wrappers, l.Use()}, args...)...)
 				if err == nil || !strings.Contains(out, "is GCC link-time optimisation code that holds probes, and this linker") {
 					t.Errorf("%v: %s, %v", mode, out, err)
