@@ -82,7 +82,11 @@ func checkDTrace(t *testing.T, m *toolchains.Machine, image string) []usdtNote {
 	notes, _ := usdtNotes(t, image)
 	var got, functions []string
 	var plain []note
-	addresses := []string{"-f", "-e", image}
+	// mold 1.10 -r, and another linker after it, leave references behind the end of
+	// .debug_line_str for some names of directories, with unconverted objects too.
+	symbols := filepath.Join(t.TempDir(), "symbols")
+	tools.Must(t, m.Tool("objcopy"), "--strip-debug", image, symbols)
+	addresses := []string{"-f", "-e", symbols}
 	for _, n := range notes {
 		got, plain = append(got, n.String()), append(plain, n.note)
 		addresses = append(addresses, fmt.Sprintf("%#x", n.location))
