@@ -4,6 +4,7 @@ package linkerset
 // wanted now, or in another.
 
 import (
+	"debug/elf"
 	"fmt"
 
 	"sdtconvert/arch"
@@ -41,6 +42,50 @@ func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 // probePrefix is what the symbols of probe objects begin with, unless conversions are told
 // otherwise.
 const probePrefix = "sdt_"
+
+// ProbeSymbol returns the name of a global symbol by which a record of a relocatable object
+// refers to its probe object, or "" if no record is found to have one.
+func (l Layout) ProbeSymbol(o *elfreloc.Object) (string, error) {
+	relocs, err := o.RelocSections()
+	if err != nil {
+		return "", err
+	}
+	for i := range relocs {
+		if !l.beginsWithProbe(&o.Sections[relocs[i].Target]) {
+			continue
+		}
+		first, err := o.FirstRelocations(relocs[i], 1)
+		if err != nil {
+			return "", err
+		}
+		syms, err := o.Symbols()
+		if err != nil {
+			return "", err
+		}
+		for _, r := range first {
+			if int(r.Sym) < syms.Len() {
+				if sym := syms.At(int(r.Sym)); sym.Bind == elf.STB_GLOBAL {
+					return sym.Name, nil
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// beginsWithProbe reports whether a section of the layout holds entries whose first field
+// refers to the probe object.
+func (l Layout) beginsWithProbe(sec *elfreloc.Section) bool {
+	const word = 8 // no name depends on it
+	for kind := range arch.Kinds {
+		for _, array := range l.Arrays(kind, word) {
+			if array.Name == sec.Name && array.Entry[0].To == ToProbe {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // madeWith returns the command-line flags that make record sections like one, ""
 // for those of l itself.

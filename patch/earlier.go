@@ -4,7 +4,9 @@ package patch
 // added to it has to be like what it holds.
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -52,6 +54,9 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	earlier, err := opts.Layout.CheckEarlier(o, m)
 	if err != nil || !earlier {
 		return false, err
+	}
+	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
+		return true, cmp.Or(err, earlierError(o, fmt.Sprintf("with another --probe-object-prefix: its records name %s", symbol)))
 	}
 	recorded, tests, noted, shown := false, false, false, false
 	for i := range o.Sections {

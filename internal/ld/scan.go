@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
@@ -217,7 +218,16 @@ func (s *scanner) symbols(o *elfreloc.Object) (names, probes bool, err error) {
 	if names, probes, err = s.mentions(o.NamesContain); err == nil && probes {
 		probes, err = s.options.Names.HasStub(o)
 	}
-	return names, probes, err
+	return names || s.hasRecords(o), probes, err
+}
+
+// hasRecords reports whether an object was converted. Its probe objects may have names with
+// another prefix, which the link then refuses.
+func (s *scanner) hasRecords(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(sec elfreloc.Section) bool {
+		_, ok := s.options.Layout.IsRecordSection(&sec)
+		return ok
+	})
 }
 
 // object looks at the names of an object. What was linked is not looked into.

@@ -42,3 +42,25 @@ int main(void) { SDT_PROBE1(shop, , , placed, 1); use(1); return 0; }
 		}
 	})
 }
+
+// Records of another prefix name probe objects that the link would not define.
+func TestOtherProbePrefix(t *testing.T) {
+	enter(t, linker("bfd").Path)
+	tools.Need(t, "ar")
+	compile(t, "main.c", "sub/second.c")
+	tools.Must(t, converter, "--probe-object-prefix", "xx_", "sub/second.o")
+	tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+	for _, second := range []string{"sub/second.o", "libsecond.a"} {
+		out, err := tools.Try("gcc", "-B"+wrappers, "-o", "program", "main.o", second)
+		if err == nil || !strings.Contains(out, "converted before with another --probe-object-prefix: its records name xx_app___second; ") {
+			t.Errorf("%s: %s, %v", second, out, err)
+		}
+	}
+	if out, err := combined(converter, "sub/second.o"); exitCode(err) != 1 || !strings.Contains(out, "another --probe-object-prefix") {
+		t.Errorf("%s, %v", out, err)
+	}
+	// All of one prefix go together.
+	tools.Must(t, converter, "--probe-object-prefix", "xx_", "main.o", "sub/second.o")
+	t.Setenv("SDTCONVERT_FLAGS", "--probe-object-prefix=xx_")
+	tools.Must(t, "gcc", "-B"+wrappers, "-o", "program", "main.o", "sub/second.o")
+}
