@@ -286,10 +286,23 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
-	if r.Hint == "" {
-		return "got " + r.Reason
+	text := r.Reason
+	if !strings.HasPrefix(text, storedAddress) {
+		text = "got " + text
 	}
-	return fmt.Sprintf("got %s; %s", r.Reason, r.Hint)
+	if r.Hint != "" {
+		text += "; " + r.Hint
+	}
+	return text
+}
+
+// storedAddress begins the reason of a refusal of RefuseStored.
+const storedAddress = "the stub's address is stored in data"
+
+// RefuseStored makes a *Refusal for data that holds a stub's address. where is empty, or says
+// where the data is.
+func RefuseStored(hint, where string) *Refusal {
+	return &Refusal{Reason: storedAddress + where, Hint: hint, Address: true}
 }
 
 // Refuse makes a *Refusal for an instruction.

@@ -180,8 +180,11 @@ func (o *Object) readSections(h header) error {
 			strndx = null.Link
 		}
 	}
-	if num == 0 || num > uint64(o.size)/uint64(ent) {
-		return o.errorf("%d section headers in a file of %d bytes", num, o.size)
+	if num == 0 {
+		return o.errorf("0 section headers in a file of %d bytes", o.size)
+	}
+	if num > uint64(o.size)/uint64(ent) || h.ShOff > uint64(o.size)-num*uint64(ent) {
+		return o.errorf("is truncated: its %d section headers at offset %#x do not fit into %d bytes", num, h.ShOff, o.size)
 	}
 	if uint64(strndx) >= num {
 		return o.errorf("section name table is section %d of %d", strndx, num)

@@ -83,8 +83,8 @@ func ExampleExamine() {
 	// .text+0x20: tail small___call: e9 00 00 00 00 -> c3 cc cc cc cc
 	// address.amd64-gcc12-data.o:
 	// .text+0x3: call address___taken: e8 00 00 00 00 -> 0f 1f 44 00 00
-	// refused: a reference from data; do not take the stub's address
-	// refused: a reference from data; do not take the stub's address
+	// refused: the stub's address is stored in data; do not take the stub's address
+	// refused: the stub's address is stored in data; do not take the stub's address
 }
 
 // Telling tracers of arguments that nothing in an object declares.

@@ -31,7 +31,7 @@ func TestSitesInDataWithinCodeAreRefused(t *testing.T) {
 		}
 		for _, r := range plan.Refused {
 			var refusal *arch.Refusal
-			const want = "got a reference from data within code; do not take the stub's address"
+			const want = "the stub's address is stored in data within code; do not take the stub's address"
 			if !errors.As(r.Err, &refusal) || !refusal.Address || r.Err.Error() != want {
 				t.Errorf("%s: got %v", name, r.Err)
 			}

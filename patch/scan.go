@@ -174,7 +174,7 @@ func (s *Scan) findReferences(rel uint32, numbers map[uint32]uint32, wanted []bo
 		}
 		if !code {
 			if data == nil { // all references from a section share it
-				data = arch.RefuseAddress(s.fixData(target), "a reference from data")
+				data = arch.RefuseStored(s.fixData(target), "")
 			}
 			s.Refused = append(s.Refused, Refusal{Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}, data})
 			return nil

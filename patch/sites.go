@@ -26,7 +26,7 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 		return err
 	}
 	if err == nil && t.Encoding(d.Offset) == arch.Data {
-		err = arch.RefuseAddress(fixAddress, "a reference from data within code")
+		err = arch.RefuseStored(fixAddress, " within code")
 	}
 	if err == nil {
 		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))

@@ -66,12 +66,20 @@ func (p *program) runCompiler(f *flags, words []string) error {
 		return err
 	}
 	if f.ArgsLenAtDash() != 0 || len(words) == 0 {
-		return usagef("missing -- COMPILER")
+		return missingCompiler(f.Args())
 	}
 	if status := p.compile(f, words); status != exitOK {
 		return &statusError{status: status}
 	}
 	return nil
+}
+
+// missingCompiler returns the usage error for words that do not follow a --.
+func missingCompiler(words []string) error {
+	if len(words) == 0 {
+		words = []string{"gcc -c ..."}
+	}
+	return usagef("missing -- before the compiler: write sdtconvert cc -- %s", strings.Join(words, " "))
 }
 
 // compile runs the compiler, and returns its exit status, or does not return.

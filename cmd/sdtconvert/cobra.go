@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,7 +37,12 @@ func (p *program) newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c.Flags(), err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if command := commandNamed(c.Name()); command.wraps && errors.As(err, new(*pflag.NotExistError)) {
+			return usagef("%w: write -- before the words of what %s runs: %s", err, command.name, command.usage[0])
+		}
+		return flagError(c.Flags(), err)
+	})
 	return root
 }
 
@@ -69,11 +75,27 @@ func flagError(f *pflag.FlagSet, err error) error {
 		return err
 	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
-			err = fmt.Errorf("%w: did you mean --%s?", err, near)
-		}
+		err = fmt.Errorf("%w%s", err, suggestFlag(f, unknown.GetSpecifiedName()))
 	}
 	return usageError{err}
+}
+
+// suggestFlag returns what to add to the error about an unknown flag: the flag that was probably
+// meant, or the commands that have it.
+func suggestFlag(f *pflag.FlagSet, name string) string {
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	if near := nearest(name, names); near != "" {
+		return fmt.Sprintf(": did you mean --%s?", near)
+	}
+	var others []string
+	for _, c := range commands {
+		if c.findOption(func(o *option) bool { return o.name == name }) != nil {
+			others = append(others, c.name)
+		}
+	}
+	if len(others) > 0 {
+		return ": it is a flag of " + strings.Join(others, ", ")
+	}
+	return ""
 }

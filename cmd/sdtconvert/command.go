@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -98,7 +99,10 @@ func checkFirstWord(args []string, at int) error {
 	if _, err := os.Lstat(word); err == nil || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
-	return unknownWord("unknown command or file %q", word, commandNames())
+	if near := nearest(word, commandNames()); near != "" && !strings.ContainsAny(word, "./") {
+		return usagef("unknown command or file %q: did you mean %s?", word, near)
+	}
+	return usagef("%s: no such file", word)
 }
 
 // firstWord returns the index of the first word that is neither a flag nor the value of
@@ -145,11 +149,20 @@ func valueFollows(word string) bool {
 // findOption returns the first flag of all commands that matches, nil for none.
 func findOption(match func(*option) bool) *option {
 	for _, c := range commands {
-		for _, g := range c.groups {
-			for _, o := range g.options {
-				if o.head == "" && match(o) {
-					return o
-				}
+		if o := c.findOption(match); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// findOption returns the first flag that help on the command explains and that matches, nil for
+// none.
+func (c *command) findOption(match func(*option) bool) *option {
+	for _, g := range c.groups {
+		for _, o := range g.options {
+			if o.head == "" && match(o) {
+				return o
 			}
 		}
 	}
@@ -181,6 +194,9 @@ func (p *program) runCommand(args []string) int {
 				return p.report(err)
 			}
 		}
+	}
+	if c != nil && c != helpCommand {
+		p.command = c.name
 	}
 	failed, err := p.execute(c, rest)
 	switch {

@@ -48,7 +48,7 @@ func (p *program) completion(args []string) error {
 	if len(args) != 1 {
 		return usagef("want one shell: %s", strings.Join(names, ", "))
 	}
-	return unknownWord("unknown shell %q", args[0], names)
+	return usagef("unknown shell %q: want %s", args[0], strings.Join(names, ", "))
 }
 
 // completes reports whether a shell asks how a command line can go on.

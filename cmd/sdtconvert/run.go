@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,8 @@ type program struct {
 	pipes atomic.Bool            // whether a broken pipe is the run's to end by
 	watch sync.Once              // for signals
 	child atomic.Pointer[func()] // kills the program that runs, nil for none
+
+	command string // that runs; "" if the command line names none
 }
 
 func newProgram(p *process.Process) *program {
@@ -76,7 +79,7 @@ func (p *program) report(err error) int {
 	}
 	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {
-		fmt.Fprintf(p.Stderr, "Try 'sdtconvert help'.\n")
+		fmt.Fprintf(p.Stderr, "Try '%s'.\n", strings.TrimSpace("sdtconvert help "+p.command))
 		return exitUsage
 	}
 	return exitFailed

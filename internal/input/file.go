@@ -68,6 +68,12 @@ const usualSpans = 4
 // arenas are those that are no longer used.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
+// Errors of Open for other files.
+var (
+	errDirectory  = errors.New("is a directory")
+	errNotRegular = errors.New("is not a regular file")
+)
+
 // Open opens a regular file.
 func Open(path string) (*File, error) { return open(path, smallFile) }
 

@@ -1,7 +1,6 @@
 package input
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"syscall"
@@ -25,8 +24,14 @@ func openRaw(path string) (rawFile, fs.FileInfo, error) {
 	}
 	f := rawFile(fd)
 	info, err := f.Stat()
-	if err == nil && info.(*fileInfo).stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		err = errors.New("not a regular file")
+	if err == nil {
+		switch info.(*fileInfo).stat.Mode & syscall.S_IFMT {
+		case syscall.S_IFREG:
+		case syscall.S_IFDIR:
+			err = errDirectory
+		default:
+			err = errNotRegular
+		}
 	}
 	if err != nil {
 		f.Close()

@@ -3,7 +3,6 @@
 package input
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -20,8 +19,12 @@ func openRaw(path string) (rawFile, fs.FileInfo, error) {
 		return rawFile{}, nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	switch {
+	case err != nil || info.Mode().IsRegular():
+	case info.IsDir():
+		err = &fs.PathError{Op: "open", Path: path, Err: errDirectory}
+	default:
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
 	if err != nil {
 		f.Close()

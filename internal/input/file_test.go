@@ -249,7 +249,7 @@ func wantNoFile(t *testing.T, path, why string) {
 }
 
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
-	wantNoFile(t, t.TempDir(), "not a regular file")
-	wantNoFile(t, os.DevNull, "not a regular file")
+	wantNoFile(t, t.TempDir(), "is a directory")
+	wantNoFile(t, os.DevNull, "is not a regular file")
 	wantNoFile(t, filepath.Join(t.TempDir(), "none"), "no such file or directory")
 }

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
@@ -49,8 +51,14 @@ func (s *Source) Image() (*Object, error) {
 	return s.object()
 }
 
+// sourceCode are extensions of files that compilers read.
+var sourceCode = []string{".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".s", ".S", ".d", ".rs", ".go", ".f90", ".adb", ".zig", ".m", ".i", ".ii"}
+
 // explain says why a source is not for this tool.
 func (s *Source) explain(typ filetype.Type) error {
+	if typ == filetype.Text && slices.Contains(sourceCode, filepath.Ext(s.Name)) {
+		return fmt.Errorf("%s: is source code, and not an object; compile it first", s.Name)
+	}
 	return fmt.Errorf("%s: %s", s.Name, explanations[typ])
 }
 

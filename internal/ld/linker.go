@@ -56,7 +56,7 @@ func linkerPath(p *process.Process, flag, name string) (string, error) {
 			path, err = findIn(name, p.Getenv("PATH"))
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: no linker of this name along PATH but this program; say with %s or --linker where it is", name, envLinker)
+			err = fmt.Errorf("%s: no linker of this name along PATH but this program; install it, or name it with %s or --linker", name, envLinker)
 		}
 		return path, err
 	}
@@ -68,7 +68,7 @@ func linkerPath(p *process.Process, flag, name string) (string, error) {
 	}
 	path, err := findIn(wanted, p.Getenv("PATH"))
 	if err != nil {
-		err = fmt.Errorf("%s: no %s along PATH", from, wanted)
+		err = fmt.Errorf("%s: no %s along PATH; install it", from, wanted)
 	}
 	return path, err
 }

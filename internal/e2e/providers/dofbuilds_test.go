@@ -95,7 +95,7 @@ func TestDOFAllOrNothing(t *testing.T) {
 	s := newShop(t)
 	address := write(t, s.directory, "address.c", "void __dtrace_shop___empty(void); void *p = (void *)__dtrace_shop___empty;\n")
 	tools.Must(t, toolchains.Clang.Name, "--target="+dofTriplet, "-c", "-o", address+".o", address)
-	s.refuses(t, `R_X86_64_64 against "__dtrace_shop___empty": got a reference from data; do not take the stub's address`,
+	s.refuses(t, `R_X86_64_64 against "__dtrace_shop___empty": the stub's address is stored in data; do not take the stub's address`,
 		append(s.objects, address+".o")...)
 }
 

@@ -226,7 +226,7 @@ func TestInputThatIsAPipeIsRefused(t *testing.T) {
 	expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	runCommand(t, exec.CommandContext(ctx, program, pipe)).failed(t, ": not a regular file")
+	runCommand(t, exec.CommandContext(ctx, program, pipe)).failed(t, ": is not a regular file")
 }
 
 // asNobody runs the program as a user who owns nothing.
