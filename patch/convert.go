@@ -33,6 +33,7 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 	if o.Type != elf.ET_REL {
 		return nil, &elfreloc.Error{File: o.Name, Err: fmt.Errorf("an ELF file of type %v, and not a relocatable object", o.Type)}
 	}
+	opts = opts.ForObject(o)
 	scan, err := Find(o, machines.Lookup(o.ABI()), opts.Names)
 	if err != nil {
 		return nil, err

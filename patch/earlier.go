@@ -51,6 +51,7 @@ func (p *Plan) CheckEarlier() error {
 // are wanted now, or the other way round. m is nil for a machine that is not known;
 // errors are of type *elfreloc.Error.
 func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+	opts = opts.ForObject(o)
 	earlier, err := opts.Layout.CheckEarlier(o, m)
 	if err != nil || !earlier {
 		return false, err
@@ -69,9 +70,9 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	}
 	switch {
 	case noted && !opts.Stapsdt:
-		return true, earlierError(o, "with --stapsdt")
+		return true, earlierError(o, "with notes (--stapsdt)")
 	case recorded && !noted && opts.Stapsdt:
-		return true, earlierError(o, "without --stapsdt")
+		return true, earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 	case shown && !opts.DTrace:
 		return true, earlierError(o, "with --dtrace")
 	case recorded && !shown && opts.DTrace:
@@ -110,9 +111,9 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		_, loads := m.Load(text, e.Site.Offset)
 		switch {
 		case (loads || jumps) && !opts.Stapsdt:
-			return earlierError(o, "with --stapsdt")
+			return earlierError(o, "with notes (--stapsdt)")
 		case !loads && !jumps && opts.Stapsdt:
-			return earlierError(o, "without --stapsdt")
+			return earlierError(o, "without notes (--no-stapsdt, or a --layout)")
 		}
 	}
 	return nil

@@ -9,10 +9,12 @@ import (
 // Options say how sites are disabled and recorded: see DefaultOptions. They are not
 // modified, so that several goroutines may use the same.
 type Options struct {
-	Names       Names
-	Layout      linkerset.Layout // of records
-	ProbePrefix string           // of probe objects' names; the probe id follows; "" for sdt_
-	NoRecords   bool             // only disable
+	Names  Names
+	Layout linkerset.Layout // of records
+	// AutoLayout chooses the format of Layout by the target of each object: see For.
+	AutoLayout  bool
+	ProbePrefix string // of probe objects' names; the probe id follows; "" for sdt_
+	NoRecords   bool   // only disable
 	// DropRelocations deletes the relocations of disabled sites, instead of
 	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
@@ -22,6 +24,8 @@ type Options struct {
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool
+	// AutoStapsdt sets Stapsdt for the objects of LinuxProgram, and for no others.
+	AutoStapsdt bool
 	// DTrace adds those that DTrace for Linux finds sites by, and gives the sites the
 	// same forms.
 	DTrace bool
@@ -56,6 +60,9 @@ func (opts Options) withDefaults() Options {
 
 // HasNotes reports whether there are notes of any kind.
 func (opts Options) HasNotes() bool { return opts.Stapsdt || opts.DTrace }
+
+// MayHaveNotes reports whether some object gets notes of any kind.
+func (opts Options) MayHaveNotes() bool { return opts.HasNotes() || opts.AutoStapsdt }
 
 // armable reports whether the sites are armed with breakpoints: by uprobes, which find
 // them through notes, or by FreeBSD's kernel. Its handler of breakpoints steps over one

@@ -42,7 +42,7 @@ type Plan struct {
 // a machine that is not known is an error where it calls stubs, or names them in what is
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
-	opts = opts.withDefaults()
+	opts = opts.withDefaults().ForObject(s.Object)
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk}
 	for i := range s.Refused {
 		p.refuse(&s.Refused[i].Reference, s.Refused[i].Err)

@@ -47,8 +47,8 @@ func (p *program) convert(f *flags) (bool, error) {
 	}
 	o := s.conversion(len(s.files))
 	o.Elsewhere = true
-	if o.Patch.HasNotes() {
-		o.Patch.ProbeSource = known.Read(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
+	if o.Patch.MayHaveNotes() {
+		o.Patch.ProbeSource = known.New(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
 	c := convert.New(o, p.files)
 	return p.runAll(s, func(file string) *result {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"slices"
@@ -32,6 +33,7 @@ type flags struct {
 	layout, section string
 	prototypes      string
 	semaphores      string
+	noStapsdt       bool
 	wraps           bool // what follows the flags is for a program that is run
 }
 
@@ -129,6 +131,7 @@ func (f *flags) defineRecords() {
 	noRecordsOption.bool(f.FlagSet, &f.patch.NoRecords)
 	dropRelocationsOption.bool(f.FlagSet, &f.patch.DropRelocations)
 	stapsdtOption.bool(f.FlagSet, &f.patch.Stapsdt)
+	noStapsdtOption.bool(f.FlagSet, &f.noStapsdt)
 	dtraceOption.bool(f.FlagSet, &f.patch.DTrace)
 	semaphoresOption.string(f.FlagSet, &f.semaphores, patch.Tested.String())
 	prototypesOption.string(f.FlagSet, &f.prototypes, "")
@@ -141,6 +144,7 @@ func (f *flags) validate() (*settings, error) {
 		return nil, usageError{err}
 	}
 	f.patch.Layout, f.files = layout, f.Args()
+	f.chooseByTarget()
 	if err := f.checkNames(); err != nil {
 		return nil, err
 	}
@@ -153,10 +157,12 @@ func (f *flags) validate() (*settings, error) {
 		return nil, usagef("-o and --output-dir exclude each other")
 	case f.output != "" && len(f.files) > 1:
 		return nil, usagef("-o takes one file, and %d are given; use --output-dir", len(f.files))
-	case f.Changed("prototypes") && !f.patch.HasNotes():
+	case f.Changed("prototypes") && !f.patch.MayHaveNotes():
 		return nil, usagef("--prototypes is of no use without --stapsdt or --dtrace")
-	case f.Changed("semaphores") && !f.patch.Stapsdt:
+	case f.Changed("semaphores") && !f.patch.Stapsdt && !f.patch.AutoStapsdt:
 		return nil, usagef("--semaphores is of no use without --stapsdt")
+	case f.noStapsdt && f.patch.Stapsdt:
+		return nil, usagef("--stapsdt and --no-stapsdt exclude each other")
 	case f.json && f.verbose:
 		return nil, usagef("--json and -v exclude each other")
 	}
@@ -166,13 +172,20 @@ func (f *flags) validate() (*settings, error) {
 	return &f.settings, f.readPrototypes()
 }
 
+// chooseByTarget leaves to the target of each object what no flag says. A layout or a name of
+// sections is for a reader of records, who needs no notes.
+func (f *flags) chooseByTarget() {
+	f.patch.AutoLayout = !f.Changed("layout") && !f.Changed("section")
+	f.patch.AutoStapsdt = f.patch.AutoLayout && !f.Changed("stapsdt") && !f.noStapsdt && !f.patch.NoRecords
+}
+
 // chooseSemaphores says which semaphores there are, where there are notes.
 func (f *flags) chooseSemaphores() (err error) {
-	if !f.patch.Stapsdt {
+	if !f.patch.Stapsdt && !f.patch.AutoStapsdt {
 		return nil
 	}
 	f.patch.Names.Guards = patch.GuardPrefix
-	if f.patch.Semaphores, err = patch.ParseSemaphores(f.semaphores); err != nil {
+	if f.patch.Semaphores, err = patch.ParseSemaphores(cmp.Or(f.semaphores, patch.Tested.String())); err != nil {
 		return usageError{err}
 	}
 	return nil

@@ -37,7 +37,7 @@ func (g *generator) validate() error {
 	if err != nil {
 		return usageError{err}
 	}
-	g.patch.Layout = layout
+	g.patch.Layout, g.patch.AutoLayout = layout, !g.Changed("layout") && !g.Changed("section")
 	g.files, err = input.Distinct(g.files)
 	return err
 }

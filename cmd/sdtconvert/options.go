@@ -103,6 +103,9 @@ Loadable modules of Linux on i386, powerpc and riscv need this flag.`}
 the probes of programs and shared libraries.
 On amd64 the site of a call then begins with a one-byte NOP, which kernels arm
 best.`}
+	noStapsdtOption = &option{name: "no-stapsdt",
+		help:   "add no notes",
+		manual: `Add no notes.`}
 	semaphoresOption = &option{name: "semaphores", value: "WHICH",
 		help: "with --stapsdt, which probes get a semaphore that tracers raise: tested (default), those that the object has is-enabled tests of, or all",
 		manual: `With --stapsdt, which probes of an object get a semaphore, which tracers raise for as
@@ -136,7 +139,7 @@ var convertedOptions = []*option{prefixOption, enabledPrefixOption, symbolOption
 // recordedOptions are the flags that say what is recorded.
 var recordedOptions = []*option{
 	layoutOption, sectionOption, probePrefixOption, noRecordsOption, dropRelocationsOption,
-	stapsdtOption, semaphoresOption, dtraceOption, prototypesOption,
+	stapsdtOption, noStapsdtOption, semaphoresOption, dtraceOption, prototypesOption,
 }
 
 // conversionOptions are the flags of conversion that linkers and compilers are run with.

@@ -42,12 +42,12 @@ func (s *session) setPending(objects []*object) {
 
 // readKnown returns what the objects say about probes, if there are to be notes.
 func readKnown(o convert.Options, objects []*object) patch.ProbeSource {
-	if !o.Patch.HasNotes() {
+	if !o.Patch.MayHaveNotes() {
 		return nil
 	}
 	var files []string
 	for _, o := range objects {
 		files = append(files, o.path)
 	}
-	return known.Read(files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: o.Jobs})
+	return known.New(files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: o.Jobs})
 }

@@ -46,7 +46,7 @@ func TestCleanLayouts(t *testing.T) {
 	eachToolchain(t, func(b *build) {
 		for _, flags := range [][]string{{"--layout=relative"}, {"--layout=freebsd"}, {"--section=mine"}, {"--stapsdt"}, {"--drop-relocations"}} {
 			b.compiled()
-			b.write("m.json", b.output(append([]string{converter, "--json", "fire.o", "define.o"}, flags...)...))
+			b.write("m.json", b.output(append([]string{converter, "--layout=pairs", "--json", "fire.o", "define.o"}, flags...)...))
 			section := "--section="
 			if flags[0] == "--section=mine" {
 				section += "mine"

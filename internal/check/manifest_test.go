@@ -10,7 +10,7 @@ import (
 // manifest converts objects and writes the manifest of that.
 func (b *build) manifest(name string, objects ...string) {
 	b.Helper()
-	b.write(name, b.output(append([]string{converter, "--json"}, objects...)...))
+	b.write(name, b.output(append([]string{converter, "--layout=pairs", "--json"}, objects...)...))
 }
 
 // compared is the program in testdata, with its manifest.

@@ -132,6 +132,6 @@ func TestRecipes(t *testing.T) {
 	}
 	// Without notes.
 	r.write("orders.c", shop)
-	r.write("CMakeLists.txt", strings.Replace(project, "=--stapsdt", "=", 1))
+	r.write("CMakeLists.txt", strings.Replace(project, "=--stapsdt", "=--no-stapsdt", 1))
 	r.passes(gitHub, "title=missing-note::", "title=dead-guard::")
 }

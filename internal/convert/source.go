@@ -110,14 +110,14 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	var omitted map[*patch.Stub]string
 	if plan != nil {
 		scan = plan.Scan
-		if c.Patch.Stapsdt {
+		if plan.Options.Stapsdt {
 			var err error
 			if omitted, err = plan.OmittedArgs(); err != nil {
 				return err
 			}
 		}
 	}
-	if err := entry.Describe(scan, plan, omitted, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.Layout}); err != nil {
+	if err := entry.Describe(scan, plan, omitted, c.Patch.ProbePrefix, []linkerset.Layout{c.Patch.ForObject(o.Object).Layout}); err != nil {
 		return err
 	}
 	// Faults of debug information do not matter for a conversion: inspect warns of them.
@@ -164,7 +164,7 @@ func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if !c.Verbose {
 		return nil
 	}
-	if err := printSites(w, plan); err != nil || !c.Patch.Stapsdt {
+	if err := printSites(w, plan); err != nil || !plan.Options.Stapsdt {
 		return err
 	}
 	return printLeftOut(w, plan)

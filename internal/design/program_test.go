@@ -57,7 +57,7 @@ func TestProgramOfAnotherModule(t *testing.T) {
 
 			ours, theirs := filepath.Join(dir, "ours.o"), filepath.Join(dir, "theirs.o")
 			listed, _, ourErr := tools.Command{}.Apart(command, "inspect", "--json", input)
-			_, wantRefusals, convertErr := tools.Command{}.Apart(command, "convert", "-o", ours, input)
+			_, wantRefusals, convertErr := tools.Command{}.Apart(command, "convert", "--layout=pairs", "-o", ours, input)
 			printed, refusals, err := tools.Command{}.Apart(program, input, theirs)
 			if refused := c.outcome == "refused"; refused != (err != nil) || refused != (convertErr != nil) {
 				t.Fatalf("%v, and sdtconvert: %v", err, convertErr)

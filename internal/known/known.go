@@ -4,7 +4,7 @@
 // An ID tells provider and name of most probes, but not where it has a module or a
 // function in it, as that of SDT_PROBE_DEFINE(icmp, , unreach, pkt__receive): then only
 // the struct sdt_probe does, which one source defines. So the files of a run are looked
-// at before any is converted. Of those whose names hold no probe object, nothing but
+// at when an object first asks for a probe; a conversion changes no definition. Of those whose names hold no probe object, nothing but
 // the names is read; and what cannot be read says nothing: its conversion or
 // link reports it.
 package known
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
@@ -30,8 +31,14 @@ type Options struct {
 	FollowThin  bool   // read files outside of the directory of a thin archive
 }
 
-// Table is what files say about probes. It implements patch.ProbeSource.
-type Table struct{ probes map[string]*definition }
+// Table is what files say about probes. It implements patch.ProbeSource, and reads the files
+// when it is first asked.
+type Table struct {
+	files   []string
+	options Options
+	read    sync.Once
+	probes  map[string]*definition
+}
 
 // definition is what a definition of a probe object says.
 type definition struct {
@@ -51,19 +58,22 @@ const (
 	library             // shared
 )
 
-// Read reads files: objects, archives and shared libraries. The order of the files
+// New returns the table of files: objects, archives and shared libraries. The order of the files
 // makes no difference, but for what an error says.
-func Read(files []string, o Options) *Table {
-	t := &Table{probes: map[string]*definition{}}
-	if isSingleObject(files) {
-		return t
+func New(files []string, o Options) *Table {
+	return &Table{files: files, options: o, probes: map[string]*definition{}}
+}
+
+// readFiles fills the table.
+func (t *Table) readFiles() {
+	if isSingleObject(t.files) {
+		return
 	}
-	parallel.InOrder(len(files), o.Jobs, func(i int) *[]definition { return read(files[i], o) }, func(_ int, found *[]definition) {
+	parallel.InOrder(len(t.files), t.options.Jobs, func(i int) *[]definition { return read(t.files[i], t.options) }, func(_ int, found *[]definition) {
 		for i := range *found {
 			t.add(&(*found)[i])
 		}
 	})
-	return t
 }
 
 // isSingleObject reports whether the files are one object, which needs no table of what
@@ -97,6 +107,7 @@ func same(a, b *linkerset.Probe) bool {
 // Probe implements patch.ProbeSource. That definitions disagree is an error of this
 // call alone.
 func (t *Table) Probe(id string) (probe linkerset.Probe, ok bool, err error) {
+	t.read.Do(t.readFiles)
 	d := t.probes[id]
 	if d == nil {
 		return linkerset.Probe{}, false, nil

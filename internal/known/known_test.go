@@ -85,7 +85,7 @@ func TestDefinitions(t *testing.T) {
 				for _, jobs := range []int{1, 4} {
 					for range 2 {
 						c.receive.ID = receive
-						got, ok, err := Read(c.files, Options{ProbePrefix: "sdt_", Jobs: jobs}).Probe(receive)
+						got, ok, err := New(c.files, Options{ProbePrefix: "sdt_", Jobs: jobs}).Probe(receive)
 						if diff := cmp.Diff(c.receive, got); !ok || err != nil || diff != "" {
 							t.Errorf("%s: %t, %v, %s", c.name, ok, err, diff)
 						}
@@ -93,7 +93,7 @@ func TestDefinitions(t *testing.T) {
 					}
 				}
 			}
-			all := Read([]string{o["define"], o["elsewhere"], o["none"]}, Options{ProbePrefix: "sdt_", Jobs: 2})
+			all := New([]string{o["define"], o["elsewhere"], o["none"]}, Options{ProbePrefix: "sdt_", Jobs: 2})
 			if len(all.probes) != 3 {
 				t.Errorf("%d probes: %v", len(all.probes), all.probes)
 			}
@@ -102,7 +102,7 @@ func TestDefinitions(t *testing.T) {
 			if diff := cmp.Diff(want, got); !ok || err != nil || diff != "" {
 				t.Errorf("%t, %v, %s", ok, err, diff)
 			}
-			if alone := Read([]string{o["define"]}, Options{ProbePrefix: "sdt_", Jobs: 2}); len(alone.probes) != 0 {
+			if alone := New([]string{o["define"]}, Options{ProbePrefix: "sdt_", Jobs: 2}); len(alone.probes) != 0 {
 				t.Errorf("of one object: %v", alone.probes)
 			}
 		})
@@ -112,7 +112,7 @@ func TestDefinitions(t *testing.T) {
 func TestDefinitionsThatDisagree(t *testing.T) {
 	o := compile(t, toolchains.AMD64)
 	for _, files := range [][]string{{o["define"], o["clash"]}, {o["clash"], o["library"], o["define"], o["archive"]}} {
-		table := Read(files, Options{ProbePrefix: "sdt_", Jobs: 2})
+		table := New(files, Options{ProbePrefix: "sdt_", Jobs: 2})
 		types := map[string]string{o["define"]: "int, char *", o["clash"]: "long, char *"}
 		first, last := files[0], o["clash"]
 		if first == last {
@@ -127,7 +127,7 @@ func TestDefinitionsThatDisagree(t *testing.T) {
 			t.Errorf("%s, of which all say the same: %t, %v", send, ok, err)
 		}
 	}
-	if _, ok, err := Read(nil, Options{ProbePrefix: "sdt_", Jobs: 2}).Probe(receive); ok || err != nil {
+	if _, ok, err := New(nil, Options{ProbePrefix: "sdt_", Jobs: 2}).Probe(receive); ok || err != nil {
 		t.Errorf("of no files: %t, %v", ok, err)
 	}
 }

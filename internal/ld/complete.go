@@ -173,12 +173,12 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
 	switch {
 	case err == nil:
+		p.earlier = p.earlier || earlier
 	case obj.Source.Member != nil:
 		p.other = []error{err} // one for all members
 	default:
 		p.other = append(p.other, err)
 	}
-	p.earlier = p.earlier || earlier
 	p.addRecords(o, obj, scan)
 	return p.need.AddScan(obj.Object, obj.Machine, scan)
 }

@@ -187,7 +187,7 @@ func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
 // probeSource returns what the inputs of a link say about probes, for notes: nil
 // otherwise.
 func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
-	if !l.Convert.Patch.HasNotes() {
+	if !l.Convert.Patch.MayHaveNotes() {
 		return nil
 	}
 	var files []string
@@ -196,5 +196,5 @@ func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
 			files = append(files, in.file)
 		}
 	}
-	return known.Read(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
+	return known.New(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
 }

@@ -93,7 +93,8 @@ func Run(p *process.Process, o Options, name string, args []string) (process.Sta
 	return status, err
 }
 
-// link is what all phases know, and none changes but for the session.
+// link is what all phases know. None changes it but for the session, and the scan, which settles
+// what the link is made for.
 type link struct {
 	Options
 	*process.Process
@@ -154,6 +155,7 @@ func (l *link) prepare() (*prepared, error) {
 	}
 	scan := newScanner(l.linker, reader, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.whole(scripts)
+	l.Convert.Patch = l.Convert.Patch.For(inputs.target())
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

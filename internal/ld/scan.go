@@ -22,8 +22,9 @@ type linkInput struct {
 	typ  filetype.Type
 	elf  elf.Type
 
-	names  bool // it mentions stubs or probe objects
-	probes bool // it mentions stubs
+	names  bool         // it mentions stubs or probe objects
+	probes bool         // it mentions stubs
+	target patch.Target // of the objects with names
 	late   input.LateCode
 	part   *part   // of what is not converted, where the scan has read it; else nil
 	text   *script // of a linker script, else nil
@@ -243,6 +244,9 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 		}
 		if in.late, err = s.lateCode(o.Object); err == nil {
 			in.names, in.probes, err = s.symbols(o.Object)
+			if in.names {
+				in.noteTarget(o.Object)
+			}
 			in.probes = in.probes || in.late.Probes > 0
 		}
 	}
@@ -270,13 +274,25 @@ func (s *scanner) lateCode(o *elfreloc.Object) (input.LateCode, error) {
 	return late, err
 }
 
+// noteTarget notes what an object is made for.
+func (in *linkInput) noteTarget(o *elfreloc.Object) { in.target = max(in.target, patch.TargetOf(o)) }
+
+// target returns what a link is made for: the kernel, if an object is, since not all objects of
+// kernels show it.
+func (s *scanned) target() (t patch.Target) {
+	for _, in := range s.inputs {
+		t = max(t, in.target)
+	}
+	return t
+}
+
 // archive looks at the members of an archive, until one is found to have probes.
 func (s *scanner) archive(in *linkInput, f *input.File) error {
 	p := s.newPart()
 	lib, err := f.Archive(input.Options{})
 	if err == nil {
 		err = lib.Each(func(src *input.Source) error {
-			names, probes, err := s.member(src, p)
+			names, probes, err := s.member(in, src, p)
 			in.names, in.probes = in.names || names, in.probes || probes
 			if err == nil && probes {
 				err = errProbes
@@ -303,15 +319,15 @@ var errProbes = errors.New("has probes")
 
 // member looks at the names of a member of an archive, and adds what needs no conversion to
 // p unless that is nil. If it is no object that can be read, names may be anywhere in it.
-func (s *scanner) member(src *input.Source, p *part) (names, probes bool, err error) {
-	if names, probes, err = s.memberObject(src, p); err != nil {
+func (s *scanner) member(in *linkInput, src *input.Source, p *part) (names, probes bool, err error) {
+	if names, probes, err = s.memberObject(in, src, p); err != nil {
 		return s.mentions(src.Mentions)
 	}
 	return names, probes, nil
 }
 
 // memberObject is member for an object. It fails if that cannot be read.
-func (s *scanner) memberObject(src *input.Source, p *part) (names, probes bool, err error) {
+func (s *scanner) memberObject(in *linkInput, src *input.Source, p *part) (names, probes bool, err error) {
 	o, err := src.Image()
 	if err != nil {
 		return false, false, err
@@ -324,7 +340,9 @@ func (s *scanner) memberObject(src *input.Source, p *part) (names, probes bool, 
 	case late.Compiler != "":
 		names, probes, err = s.mentions(src.Mentions)
 	case o.Type == elf.ET_REL:
-		names, probes, err = s.symbols(o.Object)
+		if names, probes, err = s.symbols(o.Object); names {
+			in.noteTarget(o.Object)
+		}
 	default:
 		names, probes, err = s.mentions(o.NamesContain)
 	}
@@ -346,7 +364,7 @@ func (s *scanner) thin(in *linkInput, f *input.File) error {
 		if src.Err() != nil {
 			return nil
 		}
-		names, probes, err := s.member(src, nil)
+		names, probes, err := s.member(in, src, nil)
 		in.names, in.probes = in.names || names, in.probes || probes
 		return err
 	})

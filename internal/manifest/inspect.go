@@ -24,6 +24,7 @@ type Inspection struct {
 // would do to it, what another one has done, and where in the source that is. m holds
 // what was found when there is an error.
 func Inspect(m *Object, o *input.Object, opts patch.Options) (*Inspection, error) {
+	opts = opts.ForObject(o.Object)
 	i := &Inspection{Object: m, machine: o.Machine, name: o.Object.Machine.String()}
 	scan, plan, err := wouldBe(o, opts)
 	if err != nil {

@@ -196,10 +196,10 @@ func (q *sequence) addLibrary(ar string, names []string) {
 // convert converts an archive in its place, or to another file that takes its place.
 func (q *sequence) convert(name string) {
 	q.Helper()
-	args := []string{"--follow-thin", name}
+	args := []string{"--layout=pairs", "--follow-thin", name}
 	aside := q.rand.IntN(2) == 0 && !q.isThin(name)
 	if aside {
-		args = []string{"-o", "aside.a", name}
+		args = []string{"--layout=pairs", "-o", "aside.a", name}
 	}
 	q.done = append(q.done, fmt.Sprintf("sdtconvert %q", args))
 	before, _ := os.ReadFile(filepath.Join(q.converted.directory, name))
@@ -210,7 +210,7 @@ func (q *sequence) convert(name string) {
 		if after, _ := os.ReadFile(filepath.Join(q.converted.directory, name)); string(after) != string(before) {
 			q.fails("it is refused, and has changed")
 		}
-		if out, ok = q.converted.try(converter, "--follow-thin", "-o", "regular.a", name); !ok {
+		if out, ok = q.converted.try(converter, "--layout=pairs", "--follow-thin", "-o", "regular.a", name); !ok {
 			q.fails("%s", out)
 		}
 		return

@@ -163,7 +163,7 @@ func TestDTraceLinks(t *testing.T) {
 func TestDTraceRelocatable(t *testing.T) {
 	all := product.New("merging linker", "linker", "garbage")
 	p := compileProgram(t, gcc, "-DSDT_CALLS")
-	objects := append(p.convertWith(t, "--dtrace", prototypes), p.main, p.rest)
+	objects := append(p.convertWith(t, "--no-stapsdt", "--dtrace", prototypes), p.main, p.rest)
 	for _, first := range linkers {
 		merged := filepath.Join(p.dir, first.Name+".o")
 		tools.Must(t, first.Path, append([]string{"-r", "-o", merged}, objects...)...)

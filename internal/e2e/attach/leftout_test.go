@@ -55,7 +55,7 @@ func TestLeftOut(t *testing.T) {
 			expect.Equal(t, want, inspected, "inspect")
 			listed := found(`"left_out": "(.*)"`, tools.Must(t, converter, "inspect", "--json", object))
 			expect.Equal(t, want, listed, "inspect --json")
-			if out := tools.Must(t, converter, "-n", "-v", object); strings.Contains(out, "leave out") {
+			if out := tools.Must(t, converter, "--layout", "pairs", "-n", "-v", object); strings.Contains(out, "leave out") {
 				t.Errorf("without notes: %s", out)
 			}
 			told := found(`(?m): (\w+: its notes leave out .*)$`, tools.Must(t, converter, "-v", "--stapsdt", object))

@@ -82,6 +82,7 @@ func New(opts patch.Options) *List {
 // converted, that is the error: what cannot be switched off cannot be switched on
 // either.
 func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
+	l.opts.Layout = l.opts.ForObject(o).Layout
 	plan, err := l.plan(o, m)
 	if err != nil {
 		return err

@@ -1,0 +1,82 @@
+package patch
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+
+	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
+	"sdtconvert/linkerset"
+)
+
+// Target is what a relocatable object is made for, as far as the usual reader of its probes
+// depends on it.
+type Target uint8
+
+const (
+	// LinuxProgram is an object for programs and libraries, whose probes the tracers of Linux find
+	// by notes. Objects of systems that have no OSABI of their own count as this, too.
+	LinuxProgram Target = iota
+	// LinuxKernel is an object for the kernel or a module. No kernel reads notes, and none
+	// raises semaphores.
+	LinuxKernel
+	// FreeBSD is an object for FreeBSD, by the OSABI of its header.
+	FreeBSD
+)
+
+// kernelSections are the sections that compilers, macros and objtool make in objects of Linux
+// kernels. Names that end in a dash are beginnings of names.
+var kernelSections = []string{
+	".modinfo", "__ksymtab-", "___ksymtab-", "__ksymtab_strings", ".export_symbol", ".gnu.linkonce.this_module",
+	"__mcount_loc", ".orc_unwind", ".orc_unwind_ip", ".orc_header", ".return_sites", ".retpoline_sites", ".call_sites",
+	".ibt_endbr_seal", ".discard.addressable", ".discard.reachable", ".discard.unreachable", ".discard.annotate_insn",
+	".altinstructions", "__bug_table", "__jump_table", "__ex_table", ".smp_locks", ".static_call_sites", "__versions",
+}
+
+// TargetOf returns what an object is made for. Code for a kernel that shows no sign of it counts
+// as a program's.
+func TargetOf(o *elfreloc.Object) Target {
+	if o.OSABI() == elf.ELFOSABI_FREEBSD {
+		return FreeBSD
+	}
+	isKernels := func(s elfreloc.Section) bool {
+		return slices.ContainsFunc(kernelSections, func(name string) bool {
+			beginning, cut := strings.CutSuffix(name, "-")
+			return s.Name == name || cut && strings.HasPrefix(s.Name, beginning)
+		})
+	}
+	if slices.ContainsFunc(o.Sections, isKernels) {
+		return LinuxKernel
+	}
+	if m := machines.Lookup(o.ABI()); m != nil && m.Traits().ReturnThunk.Symbol != "" {
+		// Only kernels define the function that returns jump to.
+		if found, err := o.NamesContain([][]byte{[]byte(m.Traits().ReturnThunk.Symbol)}); err == nil && found {
+			return LinuxKernel
+		}
+	}
+	return LinuxProgram
+}
+
+// For returns the options for an object of a target. They differ from opts if AutoLayout or
+// AutoStapsdt is set.
+func (opts Options) For(t Target) Options {
+	if opts.AutoLayout && t == FreeBSD {
+		opts.Layout.Format = linkerset.FreeBSD
+	}
+	if opts.AutoStapsdt {
+		if opts.Stapsdt = t == LinuxProgram; !opts.Stapsdt {
+			opts.Names.Guards = ""
+		}
+	}
+	opts.AutoLayout, opts.AutoStapsdt = false, false
+	return opts
+}
+
+// ForObject returns the options for an object: those for its target.
+func (opts Options) ForObject(o *elfreloc.Object) Options {
+	if !opts.AutoLayout && !opts.AutoStapsdt {
+		return opts
+	}
+	return opts.For(TargetOf(o))
+}
