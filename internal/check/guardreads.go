@@ -29,8 +29,11 @@ func mayBeSemaphore(name string) bool {
 // functions that they drop.
 func (c *fileChecker) guardReads() error {
 	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
-	if err != nil || !found {
+	if err != nil {
 		return err
+	}
+	if !found {
+		return c.namelessReads()
 	}
 	syms, err := c.Symbols()
 	if err != nil {
@@ -108,6 +111,35 @@ func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 	for _, address := range slices.Sorted(maps.Keys(first)) {
 		if err := c.readAt(at[address], image.Addr{Offset: first[address]}); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// namelessReads finds that code of an image without symbols of semaphores reads one, and that
+// no note names any.
+func (c *fileChecker) namelessReads() error {
+	reader, ok := c.Machine.(arch.Reader)
+	if !ok || c.relocatable() || len(c.noteAt) > 0 || c.link.unread[c.index] || c.link.unconverted[c.index] {
+		return nil
+	}
+	for i := range c.Sections {
+		sec := &c.Sections[i]
+		if !stapsdt.HoldsSemaphores(sec) || sec.Size == 0 {
+			continue
+		}
+		var reads []uint64
+		if err := c.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
+			reader.Reads(code, pc, c.globalOffsetTable(), sec.Addr, sec.Addr+sec.Size, func(from, _ uint64) {
+				if len(reads) == 0 {
+					reads = append(reads, from)
+				}
+			})
+		}); err != nil {
+			return err
+		}
+		if len(reads) > 0 {
+			return c.add(DeadGuard, image.Addr{Offset: reads[0]}, "", "a guard reads a semaphore in %s, and the image has no note, so no tracer raises it; keep %s, and %s", sec.Name, stapsdt.Section, withNotes)
 		}
 	}
 	return nil
