@@ -123,26 +123,18 @@ func (c *fileChecker) namelessReads() error {
 	if !ok || c.relocatable() || len(c.noteAt) > 0 || c.link.unread[c.index] || c.link.unconverted[c.index] {
 		return nil
 	}
-	for i := range c.Sections {
-		sec := &c.Sections[i]
-		if !stapsdt.HoldsSemaphores(sec) || sec.Size == 0 {
-			continue
-		}
-		var reads []uint64
-		if err := c.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
-			reader.Reads(code, pc, c.globalOffsetTable(), sec.Addr, sec.Addr+sec.Size, func(from, _ uint64) {
-				if len(reads) == 0 {
-					reads = append(reads, from)
-				}
-			})
-		}); err != nil {
-			return err
-		}
-		if len(reads) > 0 {
-			return c.add(DeadGuard, image.Addr{Offset: reads[0]}, "", "a guard reads a semaphore in %s, and the image has no note, so no tracer raises it; keep %s, and %s", sec.Name, stapsdt.Section, withNotes)
-		}
+	i := slices.IndexFunc(c.Sections, func(s elfreloc.Section) bool { return stapsdt.HoldsSemaphores(&s) && s.Size > 0 })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	sec, from := &c.Sections[i], uint64(0)
+	err := c.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
+		reader.Reads(code, pc, c.globalOffsetTable(), sec.Addr, sec.Addr+sec.Size, func(at, _ uint64) { from = cmp.Or(from, at) })
+	})
+	if err != nil || from == 0 {
+		return err
+	}
+	return c.add(DeadGuard, image.Addr{Offset: from}, "", "a guard reads a semaphore in %s, and the image has no note, so no tracer raises it; keep %s, and %s", sec.Name, stapsdt.Section, withNotes)
 }
 
 // eachCode calls f with the code of an image, in pieces that overlap.

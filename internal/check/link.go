@@ -36,7 +36,7 @@ type link struct {
 	fired  map[scopedID]bool        // probes with calls that have a record
 
 	unconverted map[int]bool // images with tracepoints that were not converted, by file
-	sited       map[int]bool // files with sites
+	sited       map[int]bool // files with sites, or of whose probes another file has some
 
 	ofRecords, ofNotes map[scopedID]bool // providers whose sites have records, or notes alone
 
