@@ -152,7 +152,7 @@ func (l *link) nameOf(site knownSite) Probe {
 }
 
 // defineProbe says what to do about a probe that no image defines.
-const defineProbe = "link with -B (sdtconvert help ld) or add what sdtconvert stubs writes, or give check the program or library that exports it too"
+const defineProbe = "link with -B and the directory libexec/sdtconvert, add what sdtconvert stubs writes, or give check the program or library that exports it, too"
 
 // undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
