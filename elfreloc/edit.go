@@ -25,6 +25,7 @@ type Edit struct {
 	appended map[int][]byte    // by section
 	relocs   []*relocEdit      // by relocation section, nil where nothing changes
 	members  map[int][]int     // new members by group section
+	emptied  []int             // sections that Empty was given
 	sections []newSection      // behind the last of the object
 	slots    map[uint32]Symbol // new contents of symbols
 	removed  map[uint32]uint32 // removed symbols, and what takes their place
@@ -110,7 +111,7 @@ func (e *Edit) Object() *Object { return e.o }
 
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
-	return len(e.appended)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
+	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
 		slices.ContainsFunc(e.patches, func(l list[Patch]) bool { return !l.empty() }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
@@ -148,6 +149,14 @@ func (e *Edit) sortPatches(sec int) (run[Patch], error) {
 		prev = p
 	}
 	return ps, nil
+}
+
+// Empty makes a section of the object one of no bytes. Nothing may refer into it. What it had
+// stays in the file, in no section.
+func (e *Edit) Empty(sec int) {
+	if e.o.Sections[sec].Size > 0 {
+		e.emptied = append(e.emptied, sec)
+	}
 }
 
 // Append adds bytes to the end of a section of the object, and returns their

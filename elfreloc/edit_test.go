@@ -79,6 +79,20 @@ func TestAppendGrowsASection(t *testing.T) {
 	expect.Equal(t, []string{"", "l1", "l2", "g3", "g4", "g5", "g6"}, relocNames(t, f), "what stands behind it")
 }
 
+// The section has no bytes, and nothing else moves.
+func TestEmptiedSections(t *testing.T) {
+	data := twoAndFour().bytes()
+	before, _ := edited(t, data, func(*elfreloc.Edit) {})
+	after, _ := edited(t, data, func(e *elfreloc.Edit) { e.Empty(imageText) })
+	for i, s := range after.Sections {
+		want := before.Sections[i].SectionHeader
+		if i == imageText {
+			want.Size, want.FileSize = 0, 0
+		}
+		expect.Equal(t, want, s.SectionHeader, "section %d", i)
+	}
+}
+
 func TestAnEditWithoutChangesGivesTheSameBytes(t *testing.T) {
 	data := twoAndFour().bytes()
 	_, result := edited(t, data, func(e *elfreloc.Edit) {

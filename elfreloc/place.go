@@ -38,6 +38,9 @@ func (s *saver) layOut() error {
 		s.sections[i].Offset = uint64(s.out.Size)
 		s.emitSection(i)
 	}
+	for _, sec := range s.e.emptied {
+		s.sections[sec].Size = 0
+	}
 	s.pad(uint64(s.o.Encoding.Word()))
 	s.emitSectionTable(header)
 	if limit := int64(1) << 32; s.o.Encoding.Class == elf.ELFCLASS32 && s.out.Size >= limit {

@@ -333,7 +333,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * of images, has the address and the arguments as the assembler writes them; none in
  * Intel's syntax, which tracers do not read. Arguments are numbers and in registers: not
  * each tracer reads memory that has an index or a name, and clang, given the choice,
- * copies all of them to the stack.
+ * copies all of them to the stack. An image has the id in .sdt_unconverted, which is not
+ * loaded either, unless the object was converted.
  *
  * Link-time optimisation knows no names in assembly, so the stub is an operand that no
  * instruction has, too. gcc is told of an array: of a function its debug information would
@@ -383,7 +384,8 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 	"\t.reloc 8808b,BFD_RELOC_NONE,__dtrace_probe" #id "\n"						\
 	".pushsection .sdt_operands,\"e?\",%%progbits\n"						\
 	"\t.dc.a 8808b\n\t.asciz \"" SDT_ATT_(SDT_STRING_##n##_) "\"\n"					\
-	".popsection" : : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
+	".popsection\n"											\
+	".pushsection .sdt_unconverted,\"MS?\",%%progbits,1\n\t.asciz \"" #id "\"\n.popsection" : : SDT_OPERANDS_##n##_ "X"(SDT_NAME_(id, n)));							\
 } while (0)
 
 #define SDT_STRING_0_ ""

@@ -40,6 +40,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if p.edited && p.Sites.Len() == 0 { // -G has to find its stubs again
 		return nil
 	}
+	p.emptyUnconverted(e)
 	if p.Options.DOF != nil {
 		return p.applyDOF(e)
 	}

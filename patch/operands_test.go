@@ -11,6 +11,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/patch"
@@ -88,6 +89,23 @@ func TestOperandsThatMakeNoSense(t *testing.T) {
 		}
 		if err == nil || out != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !errors.As(err, new(*elfreloc.Error)) {
 			t.Errorf("%s:\ngot  %v\nwant %s", name, err, want)
+		}
+	}
+}
+
+// A conversion empties the section that shows unconverted sites in images. If it converts none
+// that a relocation marks, it leaves the section as it is.
+func TestUnconvertedSectionIsEmptied(t *testing.T) {
+	const nop = "990:\t.byte 0x0f,0x1f,0x44,0x00,0x00\n\t.reloc 990b,BFD_RELOC_NONE,__dtrace_probe_shop___item\n" +
+		"\t.weak __dtrace_probe_shop___item\n\t.hidden __dtrace_probe_shop___item\n" +
+		"\t.pushsection .sdt_operands,\"e?\",@progbits\n\t.dc.a 990b\n\t.asciz \"\"\n\t.popsection\n\tret\n"
+	const mark = "\t.section .sdt_unconverted,\"MS\",@progbits,1\n\t.asciz \"_shop___item\"\n"
+	for text, want := range map[string]uint64{onlyCall + mark: 13, "\t.text\nf:\n" + nop + mark: 0} {
+		out := expect.Value(convertBytes(t, assemble(t, text), defaults()))(t)
+		expect.Equal(t, want, disk.ELF(t, out).Section(patch.UnconvertedSection).Size, "bytes after %s", text)
+		again, err := patch.Convert(objects.Open(t, out), defaults())
+		if err != nil || again != nil {
+			t.Errorf("converted again: %v, %v", again, err)
 		}
 	}
 }

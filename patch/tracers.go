@@ -155,6 +155,23 @@ func (s *Scan) readOperands() (tracers.Operands, error) {
 	return found, found.Find(s.Object, s.Machine)
 }
 
+// UnconvertedSection is the name of the sections in which assembly that marks NOPs says of
+// which probes: strings, each "_" and an id. Conversions empty them, so that linkers put those of
+// other objects alone into an image.
+const UnconvertedSection = ".sdt_unconverted"
+
+// emptyUnconverted empties these sections.
+func (p *Plan) emptyUnconverted(e *elfreloc.Edit) {
+	if p.Sites.Len() == 0 || !p.Scan.Calls.haveType(p.Scan.Machine.Traits().None) {
+		return
+	}
+	for i := range p.Scan.Object.Sections {
+		if p.Scan.Object.Sections[i].Name == UnconvertedSection {
+			e.Empty(i)
+		}
+	}
+}
+
 // OperandsAt returns the operands of marked nops, of those of the given places that have an
 // entry in OperandsSection. They stay there when an object is converted.
 func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {

@@ -44,6 +44,8 @@ func readsThere(code []byte, base byte) bool {
 	switch {
 	case code[0] == 0x48, code[0] == 0x49: // lh, ch r, 0(base)
 		return code[1]&0xf == 0 && code[2] == base<<4 && code[3] == 0
+	case code[0] == 0xbf: // icm r, 3, 0(base)
+		return code[1]&0xf == 3 && code[2] == base<<4 && code[3] == 0
 	case code[0] == 0xe5: // clhhsi, chhsi 0(base), immediate
 		return (code[1] == 0x54 || code[1] == 0x55) && code[2] == base<<4 && code[3] == 0
 	case code[0] == 0xe3: // llh, llgh, lgh, lhy r, 0(base)

@@ -137,13 +137,13 @@ func checkError(err error) error {
 func (p *program) runCheck(s *checkSettings) *report.Report {
 	s.options.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	s.options.Failed = func(err error) { message.Error(p.Stderr, err) }
+	r := &report.Report{Given: s.files, Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
+	if directory, err := os.Getwd(); err == nil {
+		r.Directory, s.options.Directory = directory, directory
+	}
 	set := check.New(s.options)
 	for _, name := range s.files {
 		set.Add(name)
-	}
-	r := &report.Report{Allowed: s.allowed, Checkout: p.Getenv("GITHUB_WORKSPACE"), Release: release}
-	if directory, err := os.Getwd(); err == nil {
-		r.Directory = directory
 	}
 	r.Add(set)
 	return r

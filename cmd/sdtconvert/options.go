@@ -95,7 +95,8 @@ which its kernel can arm.`},
 		help: "delete the relocations of disabled sites, instead of letting them keep the records alive",
 		manual: `Delete the relocations of disabled sites.
 Otherwise they stay, with a type that does nothing, and keep the records alive
-for as long as the linker keeps the code.
+for as long as the linker keeps the code: without them, a link must neither collect
+garbage nor fold functions (--gc-sections, --icf).
 Loadable modules of Linux on i386, powerpc and riscv need this flag.`}
 	stapsdtOption = &option{name: "stapsdt",
 		help: "add notes too, by which gdb, perf, bpftrace, bcc and SystemTap find the probes",

@@ -43,8 +43,9 @@ type Finding struct {
 
 	Ordinal int // among those that are alike in all that Fingerprint has, from 1
 
-	file int // in the order of the set
-	at   image.Addr
+	file      int // in the order of the set
+	at        image.Addr
+	directory string // Options.Directory
 }
 
 // Where shows the function of a finding, as symbol+offset; "" when there is none.
@@ -69,6 +70,7 @@ type Options struct {
 	// RequireNotes says that each recorded site of a probe call has to have a note.
 	RequireNotes bool
 	Manifest     *Manifest // nil when there is none to compare with
+	Directory    string    // from which fingerprints name files, "" for none
 	FollowThin   bool      // files outside of the directory of a thin archive
 
 	// Warn is told of debug information that makes no sense, and Failed of what keeps a
@@ -125,11 +127,15 @@ func (s *Set) Findings() []Finding {
 	}
 	s.require()
 	s.compare()
+	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
 			cmp.Compare(a.Section, b.Section), cmp.Compare(a.Address, b.Address),
 			cmp.Compare(a.Rule.Name, b.Rule.Name), cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Message, b.Message))
 	})
+	for i := range s.findings {
+		s.findings[i].directory = s.opts.Directory
+	}
 	number(s.findings)
 	return s.findings
 }
@@ -150,6 +156,27 @@ type knownSite struct {
 	id         string
 	fromStruct bool // by a struct sdt_probe
 	link       *link
+}
+
+// Sites returns how many sites were found, and of how many probes.
+func (s *Set) Sites() (sites, probes int) {
+	names := map[Probe]bool{}
+	for _, site := range s.sites {
+		name := site.link.nameOf(site)
+		names[Probe{Provider: name.Provider, Name: name.Name}] = true
+	}
+	return len(s.sites), len(names)
+}
+
+// noProbes finds that there is no site at all, and nothing that tells why.
+func (s *Set) noProbes() {
+	isError := func(f Finding) bool { return f.Rule.Severity == Error }
+	if len(s.sites) > 0 || s.partial || slices.ContainsFunc(s.findings, isError) {
+		return
+	}
+	s.findings = append(s.findings, Finding{
+		Rule: NoProbes, Message: "no file that was given has a site of a probe; give those with the tracepoints, or --allow no-probes", file: len(s.files),
+	})
 }
 
 // require finds the required probes that no site has. What the definition of a probe

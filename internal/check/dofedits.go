@@ -13,6 +13,7 @@ import (
 	"sdtconvert/image"
 	"sdtconvert/internal/dofprobes"
 	"sdtconvert/internal/emit/dof"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -92,8 +93,28 @@ func (l *link) lostDOF() {
 	}
 }
 
-// dofImage finds the functions of an image with aliases of which its DOF tells no site.
+// dofImage notes the sites that the DOF of an image tells of, and finds the functions with
+// aliases of which it tells none.
 func (c *fileChecker) dofImage() error {
+	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
+	if err != nil {
+		return err
+	}
+	recorded := map[image.Addr]bool{}
+	for i := range c.entries {
+		recorded[c.entries[i].Site] = true
+	}
+	var told []uint64
+	for i := range probes {
+		p := &probes[i]
+		for _, s := range p.Sites {
+			told = append(told, s.Addr.Offset)
+			if !recorded[s.Addr] {
+				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, p.Function)
+			}
+		}
+	}
+	slices.Sort(told)
 	if named, err := c.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
 		return err
 	}
@@ -101,28 +122,10 @@ func (c *fileChecker) dofImage() error {
 	if err != nil {
 		return err
 	}
-	var aliases []elfreloc.Symbol
 	for _, s := range syms.WithPrefix(patch.AliasPrefix) {
-		if s.Section > 0 && s.Type == elf.STT_FUNC && s.Size > 0 {
-			aliases = append(aliases, s)
+		if s.Section <= 0 || s.Type != elf.STT_FUNC || s.Size == 0 {
+			continue
 		}
-	}
-	if len(aliases) == 0 {
-		return nil
-	}
-	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
-	if err != nil {
-		return err
-	}
-	var told []uint64
-	for i := range probes {
-		for _, site := range probes[i].Sites {
-			told = append(told, site.Addr.Offset)
-		}
-	}
-	slices.Sort(told)
-	for i := range aliases {
-		s := &aliases[i]
 		if next, _ := slices.BinarySearch(told, s.Value); next == len(told) || told[next]-s.Value >= s.Size {
 			if err := c.add(LostSite, image.Addr{Offset: s.Value}, "",
 				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link"); err != nil {

@@ -69,6 +69,9 @@ func (c *fileChecker) check() error {
 	if err := c.notes(); err != nil {
 		return err
 	}
+	if err := c.unconverted(); err != nil {
+		return err
+	}
 	if err := c.missingNotes(); err != nil {
 		return err
 	}
@@ -152,6 +155,7 @@ func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 		c.firstSite[p.ID] = at
 	}
 	name := Probe{p.Provider, cmp.Or(p.Module, c.code.Module), cmp.Or(p.Function, function), p.Name}
+	c.link.sited[c.index] = true
 	c.set.sites = append(c.set.sites, knownSite{name, p.ID, p.FromStruct, c.link})
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Key is what of a finding stays as it is when unrelated code moves: no address,
-// no line, no directory.
+// Key is what of a finding stays as it is when unrelated code moves, and in another checkout:
+// no address, no line, no directory above that of the run.
 type Key struct{ Rule, File, Function, Probe string }
 
 // Key returns the key of a finding. Several may share it.
@@ -16,7 +16,31 @@ func (f *Finding) Key() Key {
 	if f.Rule.once() {
 		function = "" // of the first site, which may be another one tomorrow
 	}
-	return Key{f.Rule.Name, Base(f.File), function, f.Probe}
+	return Key{f.Rule.Name, FileFrom(f.directory, f.File), function, f.Probe}
+}
+
+// PathFrom returns a path from a directory on, if it is below, and as it is otherwise.
+func PathFrom(directory, name string) string {
+	if directory == "" || !filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	below, err := filepath.Rel(directory, name)
+	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
+		return name
+	}
+	return below
+}
+
+// FileFrom is PathFrom for the name of a file or of a member of an archive; "" stays empty.
+func FileFrom(directory, name string) string {
+	archive, member := splitMember(name)
+	switch {
+	case name == "":
+		return ""
+	case member == "":
+		return PathFrom(directory, name)
+	}
+	return PathFrom(directory, archive) + "(" + member + ")"
 }
 
 // Base returns the name of a file without directories; of a member of an archive,
@@ -60,9 +84,11 @@ func splitMember(name string) (archive, member string) {
 }
 
 // Fingerprint returns the key with the ordinal, as one line of text.
-func (f *Finding) Fingerprint() string {
-	k := f.Key()
-	return strings.Join([]string{k.Rule, Field(k.File), Field(k.Function), Field(k.Probe), strconv.Itoa(f.Ordinal)}, " ")
+func (f *Finding) Fingerprint() string { return f.Key().Fingerprint(f.Ordinal) }
+
+// Fingerprint returns the fingerprint of a finding with this key and ordinal.
+func (k Key) Fingerprint(ordinal int) string {
+	return strings.Join([]string{k.Rule, Field(k.File), Field(k.Function), Field(k.Probe), strconv.Itoa(ordinal)}, " ")
 }
 
 // Field returns a part of a fingerprint: never empty, and without white space.

@@ -21,3 +21,14 @@ func TestPathsOfFindings(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesOfFingerprints(t *testing.T) {
+	for name, want := range map[string]string{
+		"a.o": "a.o", "./d/../a.o": "a.o", "/src/d/a.o": "d/a.o", "/other/a.o": "/other/a.o", "../a.o": "../a.o", "": "",
+		"/src/d/lib.a(a.o)": "d/lib.a(a.o)", "d/thin.a(../e/a.o)": "d/thin.a(../e/a.o)",
+	} {
+		if got := FileFrom("/src", name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -51,7 +51,9 @@ func (l *link) deadGuards() {
 		for i := range l.guards[key] {
 			g := &l.guards[key][i]
 			isTest := !strings.HasPrefix(g.shown, patch.GuardPrefix)
-			if probe := l.noted[key]; probe != nil {
+			if probe := l.noted[key]; l.unconverted[key.scope] {
+				continue
+			} else if probe != nil {
 				l.otherSemaphore(probe, g)
 			} else if isTest && g.shown != "" || !isTest && l.fired[key] {
 				if !named[scopedSemaphore{key.scope, g.id}] {
@@ -67,7 +69,7 @@ func (l *link) deadGuards() {
 		for i := range l.read[scope] {
 			r := &l.read[scope][i]
 			key := scopedSemaphore{scope, r.id}
-			if said[key] || l.unread[scope] || named[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.shown) {
+			if said[key] || l.unread[scope] || l.unconverted[scope] || named[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.shown) {
 				continue
 			}
 			said[key] = true

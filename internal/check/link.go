@@ -35,6 +35,9 @@ type link struct {
 	live   map[scopedID]bool        // probes with stubs that are still called
 	fired  map[scopedID]bool        // probes with calls that have a record
 
+	unconverted map[int]bool // images with tracepoints that were not converted, by file
+	sited       map[int]bool // files with sites, or of whose probes another file has some
+
 	ofRecords, ofNotes map[scopedID]bool // providers whose sites have records, or notes alone
 
 	dof dofLink
@@ -74,6 +77,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 			noted: map[scopedID]*noted{}, unread: map[int]bool{}, guards: map[scopedID][]semaphore{},
 			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{},
 			ofRecords: map[scopedID]bool{}, ofNotes: map[scopedID]bool{}, hiddenFile: -1,
+			unconverted: map[int]bool{}, sited: map[int]bool{},
 		}
 	}
 	return s.links[key]
@@ -110,6 +114,7 @@ func (l *link) finish() {
 	for _, name := range slices.Sorted(maps.Keys(l.uses)) {
 		l.undefined(name)
 	}
+	l.definedAlone()
 	l.unused()
 	l.duplicates()
 	l.mismatches()
@@ -146,13 +151,16 @@ func (l *link) nameOf(site knownSite) Probe {
 	}
 }
 
+// defineProbe says what to do about a probe that no image defines.
+const defineProbe = "link with -B and the directory libexec/sdtconvert, add what sdtconvert stubs writes, or give check the program or library that exports it, too"
+
 // undefined finds the uses of an undefined probe object.
 func (l *link) undefined(name string) {
 	for _, u := range l.uses[name] {
 		switch inImage := u.finding.Rule == UnresolvedProbe; {
 		case l.exported[name] && !u.hidden, l.defined[name] && !inImage:
 		case inImage:
-			l.add(u.finding, UnresolvedProbe, "%s is left to the loader, and no file that was given exports it", name)
+			l.add(u.finding, UnresolvedProbe, "%s is left to the loader, and no file that was given exports it; %s", name, defineProbe)
 		case l.exported[name]:
 			l.add(u.finding, UndefinedProbe, "no object defines %s; a library does, but relative records do not reach there", name)
 		default:
@@ -187,6 +195,7 @@ func (l *link) unused() {
 		d := &l.probes[i]
 		_, named := l.uses[d.symbol]
 		switch {
+		case d.image && l.unconverted[d.finding.file]: // where nothing tells which sites there are
 		case d.local && l.recorded[d.scopedID()]: // a function has one for each call, of which records name the first
 		case l.used[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
 		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):

@@ -75,7 +75,10 @@ func sourceKind(site *manifest.Site) string {
 func (s *Set) absent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		if s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil)) {
+		spare := func(nameless bool) bool {
+			return s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil, nameless))
+		}
+		if c.symbol != "" && spare(false) || spare(true) { // a site that was in no function is in none now
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"

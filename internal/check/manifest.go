@@ -12,7 +12,8 @@ import (
 // the JSON of docs/manifest.md.
 type Manifest struct {
 	copies []*functionCopy
-	byFile map[string][]*functionCopy
+	byFile map[string]*described
+	reads  int             // calls of Read
 	names  map[string]bool // symbols of functions
 }
 
@@ -30,14 +31,24 @@ type functionCopy struct {
 	kept    []string // images that have another copy of the function
 }
 
-// Read adds a manifest, or several one behind the other. What is said of an object
-// again replaces what was said before.
-func (m *Manifest) Read(r io.Reader) error { return manifest.Read(r, m.add) }
+// described is what a document says of the objects of one name: several members of an archive
+// may have it.
+type described struct {
+	read, document int
+	copies         []*functionCopy
+}
+
+// Read adds a manifest, or several one behind the other. What a later one says of an object
+// replaces what an earlier one says.
+func (m *Manifest) Read(r io.Reader) error {
+	m.reads++
+	return manifest.Read(r, m.add)
+}
 
 // add takes in the sites of one object that have a record or a note.
 func (m *Manifest) add(o *manifest.Object) {
 	if m.byFile == nil {
-		m.byFile, m.names = map[string][]*functionCopy{}, map[string]bool{}
+		m.byFile, m.names = map[string]*described{}, map[string]bool{}
 	}
 	type key struct {
 		section, symbol string
@@ -61,17 +72,23 @@ func (m *Manifest) add(o *manifest.Object) {
 		}
 		byKey[k].sites = append(byKey[k].sites, s)
 	}
-	m.byFile[o.File] = copies
+	d := m.byFile[o.File]
+	if d == nil || d.read != m.reads || d.document != o.Document {
+		d = &described{read: m.reads, document: o.Document}
+		m.byFile[o.File] = d
+	}
+	d.copies = append(d.copies, copies...)
 }
 
 // imageSite is a site of an image.
 type imageSite struct {
-	at      image.Addr
-	ids     []string // of the probe object's names
-	enabled bool
-	noted   bool   // by a note alone
-	offset  uint64 // from the function's start
-	index   int    // among all sites of the image
+	at       image.Addr
+	ids      []string // of the probe object's names
+	enabled  bool
+	noted    bool   // by a note alone
+	nameless bool   // in no function that has a symbol and a size
+	offset   uint64 // from the function's start
+	index    int    // among all sites of the image
 }
 
 // matches reports whether a site of an image is one of a manifest, but for its place. A

@@ -9,6 +9,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 )
@@ -46,6 +47,7 @@ func (c *fileChecker) notes() error {
 		c.addWhole(BrokenNote, "", "%s", placed(fault))
 		c.link.unread[c.scope()] = true
 	}
+	c.noteSections(all, len(faults) > 0)
 	c.noteAt = notesBySite(all)
 	c.findNoteSites(all)
 	if err := c.lookAtNoteSites(); err != nil {
@@ -74,6 +76,21 @@ func (c *fileChecker) notes() error {
 		}
 	}
 	return nil
+}
+
+// noteSections finds an image that has lost one of the two sections that notes make. The base
+// is loaded, and the notes are not: tools that strip files tell them apart.
+func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
+	if c.relocatable() {
+		return
+	}
+	lacksBase := func(n stapnotes.Note) bool { return n.Based && c.hasCode(n.Site.Addr) }
+	switch hasBase := slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == stapsdt.BaseSection }); {
+	case hasBase && len(notes) == 0 && !broken:
+		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
+	case !hasBase && slices.ContainsFunc(notes, lacksBase):
+		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
+	}
 }
 
 // placed returns the text of a fault without its file, which a finding has anyhow.
@@ -155,6 +172,10 @@ func (c *fileChecker) missingNotes() error {
 		return nil
 	}
 	c.wantsNotes = c.set.opts.RequireNotes
+	isCall := func(e linkerset.Entry) bool { return e.Kind == arch.Probe }
+	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
+		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; convert its objects with --stapsdt, or check it without --require-notes")
+	}
 	for i := range c.entries {
 		c.wantsNotes = c.wantsNotes || c.entries[i].Kind == arch.Probe && c.noteAt[c.entries[i].Site] != nil
 	}

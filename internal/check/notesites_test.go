@@ -191,7 +191,7 @@ func TestManifestOfNotes(t *testing.T) {
 			}
 			b.link(l, "prog", "sell.o", "main.o")
 			b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.note.stapsdt", "prog")
-			b.finds([]string{"lost-site prog dead shop___dead", "lost-site prog sell shop___order__placed", "lost-site prog sell shop___sold"},
+			b.finds([]string{"lost-site prog dead shop___dead", "lost-site prog sell shop___order__placed", "lost-site prog sell shop___sold", "missing-note prog  "},
 				"--manifest", "m.json", "--allow=dead-guard", "prog")
 		})
 	})

@@ -211,7 +211,7 @@ func TestLTOObject(t *testing.T) {
 		b.finds([]string{"lto-object fire.o  "}, "fire.o")
 		b.write("plain.c", "int plain;\n")
 		b.compile("plain.o", "plain.c", "-flto")
-		b.clean("plain.o")
+		b.clean("--allow=no-probes", "plain.o")
 	})
 }
 
@@ -288,7 +288,7 @@ func TestTimeOfManySymbols(t *testing.T) {
 	b.run("as", "--64", "-o", "many.o", "many.s")
 	limit, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(limit, converter, "check", "many.o")
+	cmd := exec.CommandContext(limit, converter, "check", "--allow=no-probes", "many.o")
 	cmd.Dir = b.directory
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", cmp.Or(limit.Err(), err), out)

@@ -60,7 +60,7 @@ func newReached(m *Manifest) *reached {
 	}
 	r := &reached{manifest: m, copies: map[string][]*functionCopy{}}
 	for _, file := range slices.Sorted(maps.Keys(m.byFile)) {
-		for _, c := range m.byFile[file] {
+		for _, c := range m.byFile[file].copies {
 			m.copies = append(m.copies, c)
 			r.copies[c.symbol] = append(r.copies[c.symbol], c)
 		}
@@ -98,7 +98,7 @@ func (r *reached) add(file *fileChecker) error {
 		if !used {
 			s := &im.sites[i]
 			for _, id := range s.ids {
-				im.spare[spareKey(id, s.enabled, s.noted)]++
+				im.spare[spareKey(id, s.enabled, s.noted, s.nameless)]++
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func (r *reached) add(file *fileChecker) error {
 	return nil
 }
 
-func spareKey(id string, enabled, noted bool) string {
-	return fmt.Sprintf("%v %v %s", enabled, noted, id)
+func spareKey(id string, enabled, noted, nameless bool) string {
+	return fmt.Sprintf("%v %v %v %s", enabled, noted, nameless, id)
 }
 
 // read lists the sites of a file, and finds those of each function by its start.
@@ -130,6 +130,7 @@ func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, erro
 		s := &im.sites[i]
 		s.index = i
 		f, ok := file.code.Functions().Lookup(s.at.Section, s.at.Offset)
+		s.nameless = !ok || f.Unsized || f.Raw == ""
 		if !ok {
 			continue
 		}

@@ -26,6 +26,9 @@ func (r *Rule) once() bool {
 
 // The rules.
 var (
+	NotConverted = &Rule{"not-converted", Error, "an image was linked without conversion, or a part of it",
+		"The link went past sdtconvert, and so did its objects: nothing records the tracepoints.",
+		"Link with -B and the directory of sdtconvert's ld, or convert the objects before they are linked."}
 	LiveCall = &Rule{"live-call", Error, "a stub is still called",
 		"An object was not converted, or a converted site was written over.",
 		"Convert every object before it is linked."}
@@ -53,9 +56,9 @@ var (
 	UndefinedProbe = &Rule{"undefined-probe", Error, "a probe has no definition",
 		"No object and no library of the link defines the probe object that a record names.",
 		"Define the probe (SDT_PROBE_DEFINE), or link what sdtconvert stubs writes."}
-	UnresolvedProbe = &Rule{"unresolved-probe", Note, "a probe is defined in another file, which was not given",
-		"An image leaves the probe object to the loader.",
-		"Give the library or program that defines it too."}
+	UnresolvedProbe = &Rule{"unresolved-probe", Error, "an image leaves a probe to the loader, and no file that was given exports it",
+		"Converted objects were linked without the linker wrapper, and nothing defines the probe; or the program or library that does was not given.",
+		"Link with -B, or add what sdtconvert stubs writes. If another program or library exports the probe, give it too."}
 	UnusedProbe = &Rule{"unused-probe", Error, "a probe is defined and has no site",
 		"No tracepoint of the probe is left, or its objects were not given.",
 		"Remove the definition, or find out where the tracepoints went."}
@@ -95,6 +98,9 @@ var (
 	EarlySemaphore = &Rule{"early-semaphore", Note, "what tracers add before the program starts is lost",
 		"The linker maps the page of the file that holds it twice: lld and mold do, where its section is not aligned to a page.",
 		"Attach to the running program, or align .probes to 4096 bytes, as conversions do."}
+	NoProbes = &Rule{"no-probes", Error, "no file has a site of a probe",
+		"The files are others than those with the tracepoints, or these were not compiled, or have lost all that tells of them.",
+		"Give the files that have the tracepoints, or --allow no-probes."}
 	MissingProbe = &Rule{"missing-probe", Error, "a required probe has no site",
 		"The tracepoints were removed, were not compiled, or are in a file that was not given.",
 		"Put the tracepoint back, or do not require the probe."}
@@ -108,12 +114,12 @@ var (
 
 // Rules are all rules, in the order of the manual.
 var Rules = []*Rule{
-	LiveCall, StubAddress, RefusedCall, LTOObject,
+	NotConverted, LiveCall, StubAddress, RefusedCall, LTOObject,
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds,
 	BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
-	MissingProbe, LostSite, DroppedSite,
+	NoProbes, MissingProbe, LostSite, DroppedSite,
 }
 
 // RuleNamed finds a rule, nil for none.

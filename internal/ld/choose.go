@@ -34,14 +34,18 @@ func (g generator) compiler() input.Compiler {
 // chooser is what the choice depends on beside the inputs.
 type chooser struct {
 	*line.Line
-	inPlace bool
-	linker  linker
-	gcc     bool // GCC's driver says what its plugin wants to know
+	inPlace    bool
+	linker     linker
+	gcc        bool // GCC's driver says what its plugin wants to know
+	unanchored bool // --drop-relocations: nothing keeps records together with their code
 }
 
 // choose decides what becomes of the inputs, or why the link cannot be.
 func choose(c chooser, inputs scanned) (choice, []error) {
 	chosen, errs := c.inputs(inputs.inputs)
+	if len(chosen.convert)+len(chosen.late) > 0 {
+		errs = append(errs, c.droppedCode()...)
+	}
 	if len(errs) > 0 || len(chosen.late) == 0 {
 		return chosen, errs
 	}
@@ -68,6 +72,31 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 		}
 	}
 	return chosen, errs
+}
+
+// droppedCode refuses what makes a linker drop records of code that it keeps, or fold functions
+// that differ only in their probes.
+func (c chooser) droppedCode() (errs []error) {
+	if !c.unanchored || c.Relocatable {
+		return nil
+	}
+	collects, folds := false, false
+	for _, a := range c.Args {
+		switch a.Name {
+		case "gc-sections", "no-gc-sections":
+			collects = a.Name == "gc-sections"
+		case "icf", "no-icf":
+			folds = a.Name == "icf" && a.Value != "none"
+		}
+	}
+	const refused = "--drop-relocations: --%s would lose sites, as nothing keeps them together with their code; leave out one of the two"
+	if collects {
+		errs = append(errs, fmt.Errorf(refused, "gc-sections"))
+	}
+	if folds {
+		errs = append(errs, fmt.Errorf(refused, "icf"))
+	}
+	return errs
 }
 
 // generator returns what generates code, if anything can.

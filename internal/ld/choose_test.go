@@ -31,6 +31,7 @@ func TestChoice(t *testing.T) {
 	for _, test := range []struct {
 		linker, words string
 		gcc, inPlace  bool
+		unanchored    bool
 		convert, late string
 		by            generator
 		refused       string // the beginning of each refusal
@@ -46,9 +47,15 @@ func TestChoice(t *testing.T) {
 		{linker: "ld.lld-20", words: "llvm.o object.o", convert: "object.o", late: "llvm.o", by: byLLD},
 		{linker: "ld.gold", words: plugin + "llvm.o", gcc: true, late: "llvm.o", refused: "llvm.o: is LLVM link-time"},
 		{linker: "ld.lld", words: "--start-lib llvm.o --end-lib", late: "llvm.o", by: byLLD, refused: "llvm.o: is link-time optimisation code that holds probes, between"},
+		{words: "--gc-sections plain.o", unanchored: true},
+		{words: "--gc-sections object.o", convert: "object.o"},
+		{words: "--gc-sections object.o", unanchored: true, convert: "object.o", refused: "--drop-relocations: --gc-sections would"},
+		{words: "--gc-sections --no-gc-sections --icf=none object.o", unanchored: true, convert: "object.o"},
+		{linker: "ld.lld", words: "--icf=safe object.o", unanchored: true, convert: "object.o", refused: "--drop-relocations: --icf would"},
+		{linker: "ld.gold", words: "-r --icf=all object.o", unanchored: true, convert: "object.o"},
 	} {
 		ln, inputs := reading(test.words)
-		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc}
+		c := chooser{Line: ln, inPlace: test.inPlace, linker: linker{path: test.linker}, gcc: test.gcc, unanchored: test.unanchored}
 		chosen, errs := choose(c, inputs)
 		expect.Equal(t, test.convert, pathsOf(chosen.convert), "%s %s: converts", test.linker, test.words)
 		if got := pathsOf(chosen.late); got != test.late || chosen.by != test.by {

@@ -156,7 +156,7 @@ func (l *link) prepare() (*prepared, error) {
 	scan := newScanner(l.linker, reader, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.whole(scripts)
 	l.Convert.Patch = l.Convert.Patch.For(inputs.target())
-	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
+	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", unanchored: l.Convert.Patch.DropRelocations}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}

@@ -63,6 +63,9 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	if err := l.warnOfOthers(); err != nil {
 		return err
 	}
+	if err := l.warnOfUnconverted(); err != nil {
+		return err
+	}
 	// Only now: most of what a process loads has no records.
 	if err := code.Read(); err != nil {
 		return err
@@ -252,6 +255,19 @@ func (l *lister) warnOfOthers() error {
 	return err
 }
 
+// warnOfUnconverted warns of probes with tracepoints that are not listed, as no conversion has
+// met them.
+func (l *lister) warnOfUnconverted() error {
+	if l.code.Object.Type == elf.ET_REL {
+		return nil
+	}
+	ids, err := sitestate.Unconverted(l.code.Object)
+	if len(ids) > 0 {
+		l.Warn(fmt.Errorf("%s: tracepoints of %s are not converted, and not listed: %s", l.memory.Name(), message.Plural(len(ids), "probe"), sitestate.ConvertAdvice))
+	}
+	return err
+}
+
 // errNoRecords explains an image without records, by those that it has in another layout or
 // in a section of another name, if there are some.
 func (l *lister) errNoRecords() error {
@@ -271,6 +287,17 @@ func (l *lister) errNoRecords() error {
 	}
 	if l.code.Object.Type == elf.ET_REL {
 		return fmt.Errorf("%s: %w; inspect shows the calls in an object that is not converted", l.memory.Name(), errNoProbes)
+	}
+	ids, err := sitestate.Unconverted(l.code.Object)
+	if err != nil {
+		return err
+	}
+	defined, err := l.probes.Set()
+	if err != nil {
+		return err
+	}
+	if len(ids)+len(defined) > 0 {
+		return fmt.Errorf("%s: %w, and is not converted: %s", l.memory.Name(), errNoProbes, sitestate.ConvertAdvice)
 	}
 	return fmt.Errorf("%s: %w", l.memory.Name(), errNoProbes)
 }

@@ -20,6 +20,9 @@ type Object struct {
 	Status  string   `json:"status"`
 	Sites   []Site   `json:"sites"`
 	Errors  []string `json:"errors,omitempty"`
+	// Document is the number of its document among those that Read has read, from 0. Objects
+	// of one document and one File are members of one archive.
+	Document int `json:"-"`
 }
 
 // What came of an object.

@@ -12,9 +12,10 @@ import (
 // decodes one site at a time, and keeps no more than one object: a site takes several times
 // as much memory as its text, and as the whole document would.
 func Read(r io.Reader, each func(o *Object)) error {
-	d := decoder{json.NewDecoder(r), each}
+	d := decoder{Decoder: json.NewDecoder(r), each: each}
 	for known := false; ; known = true {
 		version, objects, err := d.document()
+		d.number++
 		wrong := (*json.UnmarshalTypeError)(nil)
 		switch {
 		case errors.Is(err, io.EOF) && known:
@@ -34,7 +35,8 @@ func Read(r io.Reader, each func(o *Object)) error {
 // decoder decodes manifests. Fields that it does not know are skipped.
 type decoder struct {
 	*json.Decoder
-	each func(o *Object)
+	each   func(o *Object)
+	number int // of documents before this one
 }
 
 // document decodes one manifest. io.EOF says that there is none.
@@ -64,7 +66,7 @@ func (d decoder) document() (version int, objects bool, err error) {
 
 // object decodes an object, and hands it on.
 func (d decoder) object() error {
-	var o Object
+	o := Object{Document: d.number}
 	first, err := d.Token()
 	if err != nil {
 		return err

@@ -13,9 +13,17 @@ import (
 
 // Baseline are the findings that are known, by their fingerprints. The file has a
 // line for each, sorted, so that version control can merge two of them.
-type Baseline map[string]bool
+type Baseline struct {
+	lines map[string]bool
+	// byBase says that the lines name files without directories, as those of earlier
+	// versions do. Then a line counts for each file of the name.
+	byBase bool
+}
 
-const baselineHead = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
+const (
+	baselineHead = "# What sdtconvert check found and was told to accept: rule, path, function, probe, number.\n"
+	byBaseHead   = "# What sdtconvert check found and was told to accept: rule, file, function, probe, number.\n"
+)
 
 // maxBaseline is the size in MiB of the largest baseline that is written or read. A line
 // may be as long as the file: names of symbols may have any length.
@@ -23,14 +31,15 @@ const maxBaseline = 64
 
 // ReadBaseline reads a baseline; without a name it is empty.
 func ReadBaseline(name string) (Baseline, error) {
-	b := Baseline{}
+	b := Baseline{lines: map[string]bool{}}
 	if name == "" {
 		return b, nil
 	}
 	data, err := input.ReadAtMost(name, maxBaseline)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
+	b.byBase = bytes.HasPrefix(data, []byte(byBaseHead))
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -39,9 +48,9 @@ func ReadBaseline(name string) (Baseline, error) {
 			continue
 		}
 		if len(fields) != 5 || check.RuleNamed(fields[0]) == nil {
-			return nil, fmt.Errorf("%s:%d: is not a line of a baseline; --write-baseline writes one", name, n)
+			return b, fmt.Errorf("%s:%d: is not a line of a baseline; --write-baseline writes one", name, n)
 		}
-		b[strings.Join(fields, " ")] = true
+		b.lines[strings.Join(fields, " ")] = true
 	}
 	return b, nil
 }
@@ -69,11 +78,17 @@ func (r *Report) Baseline() ([]byte, error) {
 // Apply takes what is known out of a report. What is known and was not found is
 // gone, unless its file or its rule was not looked at.
 func (b Baseline) Apply(r *Report) {
-	found := map[string]bool{}
+	found, ordinals := map[string]bool{}, map[check.Key]int{}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
-		key := f.Fingerprint()
-		known := b[key] && f.Rule.Severity == check.Error
-		found[key] = found[key] || known
+		line := f.Fingerprint()
+		if b.byBase {
+			key := f.Key()
+			key.File = check.Base(f.File)
+			ordinals[key]++
+			line = key.Fingerprint(ordinals[key])
+		}
+		known := b.lines[line] && f.Rule.Severity == check.Error
+		found[line] = found[line] || known
 		if known {
 			r.Known++
 		}
@@ -81,12 +96,16 @@ func (b Baseline) Apply(r *Report) {
 	})
 	looked := map[string]bool{"-": true}
 	for _, name := range r.Files {
-		looked[check.Field(check.Base(name))] = true
+		file := check.FileFrom(r.Directory, name)
+		if b.byBase {
+			file = check.Base(name)
+		}
+		looked[check.Field(file)] = true
 	}
-	for key := range b {
-		fields := strings.Fields(key)
-		if !found[key] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
-			r.Gone = append(r.Gone, key)
+	for line := range b.lines {
+		fields := strings.Fields(line)
+		if !found[line] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
+			r.Gone = append(r.Gone, line)
 		}
 	}
 	slices.Sort(r.Gone)

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
 )
 
 // What --write-baseline writes --baseline reads, however long or odd names are.
@@ -25,6 +28,42 @@ func TestBaselineOfAnyNames(t *testing.T) {
 		if known.Apply(r); r.Known != 1 || len(r.Findings)+len(r.Gone) > 0 {
 			t.Errorf("%.20q: %d known, %d found, %d gone", name, r.Known, len(r.Findings), len(r.Gone))
 		}
+	}
+}
+
+// Files of one name are distinguished, wherever the repository is; lines of an earlier version,
+// which did not, count for each file of the name.
+func TestBaselineOfFilesOfOneName(t *testing.T) {
+	report := func(directory string, names ...string) *Report {
+		opts := check.Options{Directory: directory}
+		r := checked(opts, names...)
+		r.Directory = directory
+		return r
+	}
+	here, there := t.TempDir(), t.TempDir()
+	object := disk.Read(t, filepath.Join(objects.Directory(), "locals.amd64-clang19-O2.o"))
+	for _, name := range []string{"o1/x.o", "o2/x.o"} {
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(here, name)), 0o777), os.MkdirAll(filepath.Dir(filepath.Join(there, name)), 0o777)))
+		disk.Write(t, filepath.Join(here, name), object)
+		disk.Write(t, filepath.Join(there, name), object)
+	}
+	first := report(here, filepath.Join(here, "o1/x.o"))
+	path := filepath.Join(t.TempDir(), "known")
+	disk.Write(t, path, expect.Value(first.Baseline())(t))
+	for directory, one := range map[string]int{here: len(first.Findings), there: len(first.Findings)} {
+		r := report(directory, filepath.Join(directory, "o1/x.o"), filepath.Join(directory, "o2/x.o"))
+		all := len(r.Findings)
+		expect.Value(ReadBaseline(path))(t).Apply(r)
+		if r.Known != one || len(r.Findings) != all-one || one == 0 || len(r.Gone) > 0 {
+			t.Errorf("%d known of %d, %d left, %v gone", r.Known, all, len(r.Findings), r.Gone)
+		}
+	}
+	old := strings.ReplaceAll(byBaseHead+strings.SplitAfterN(string(disk.Read(t, path)), "\n", 2)[1], " o1/x.o ", " x.o ")
+	disk.Write(t, path, old)
+	r := report(there, filepath.Join(there, "o2/x.o"))
+	expect.Value(ReadBaseline(path))(t).Apply(r)
+	if r.Known != len(first.Findings) || len(r.Findings)+len(r.Gone) > 0 {
+		t.Errorf("by base names: %d known, %d left, %v gone", r.Known, len(r.Findings), r.Gone)
 	}
 }
 

@@ -17,6 +17,8 @@ type jsonFormat struct{}
 type jsonReport struct {
 	Version  int           `json:"version"`
 	Files    int           `json:"files"`
+	Sites    int           `json:"sites"`
+	Probes   int           `json:"probes"`
 	Findings []jsonFinding `json:"findings"`
 	Known    int           `json:"known"`
 	Gone     []string      `json:"gone"`
@@ -41,7 +43,7 @@ type jsonFinding struct {
 }
 
 func (jsonFormat) Write(w io.Writer, r *Report) error {
-	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Findings: []jsonFinding{}, Known: r.Known, Gone: append([]string{}, r.Gone...), Errors: []string{}}
+	out := jsonReport{Version: jsonVersion, Files: len(r.Files), Sites: r.Sites, Probes: r.Probes, Findings: []jsonFinding{}, Known: r.Known, Gone: append([]string{}, r.Gone...), Errors: []string{}}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		j := jsonFinding{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/message"
@@ -14,7 +13,10 @@ import (
 
 // Report is what a check has found.
 type Report struct {
+	Given    []string // files of the command line
 	Files    []string // that were looked at
+	Sites    int      // in these
+	Probes   int      // that have a site
 	Findings []check.Finding
 	Errors   []error  // why others could not be
 	Known    int      // findings that the baseline has
@@ -29,6 +31,7 @@ type Report struct {
 // Add adds what a set has found, but for what is allowed.
 func (r *Report) Add(set *check.Set) {
 	r.Files = append(r.Files, set.Files()...)
+	r.Sites, r.Probes = set.Sites()
 	for _, f := range set.Findings() {
 		if !slices.Contains(r.Allowed, f.Rule.Name) {
 			r.Findings = append(r.Findings, f)
@@ -49,7 +52,7 @@ func (r *Report) Count(s check.Severity) int {
 }
 
 // path returns how a file is shown: from the working directory on, if it lies in there.
-func (r *Report) path(name string) string { return pathBelow(r.Directory, name) }
+func (r *Report) path(name string) string { return check.PathFrom(r.Directory, name) }
 
 // checkedOut returns how a file is shown to a service that knows the repository, but not
 // where in it the check has run.
@@ -60,18 +63,7 @@ func (r *Report) checkedOut(name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.Directory, name)
 	}
-	return pathBelow(r.Checkout, name)
-}
-
-func pathBelow(directory, name string) string {
-	if directory == "" || !filepath.IsAbs(name) {
-		return filepath.Clean(name)
-	}
-	below, err := filepath.Rel(directory, name)
-	if err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator)) {
-		return name
-	}
-	return below
+	return check.PathFrom(r.Checkout, name)
 }
 
 // sentence says what a finding is, with all that is known of its place but the
@@ -96,13 +88,17 @@ func (r *Report) sentence(f *check.Finding) string {
 }
 
 func (r *Report) summary() string {
-	found := "nothing found"
-	if errors, notes := r.Count(check.Error), r.Count(check.Note); errors+notes > 0 {
-		found = message.Plural(errors, "error") + ", " + message.Plural(notes, "note")
+	found := "no errors"
+	errors, notes := r.Count(check.Error), r.Count(check.Note)
+	if errors > 0 {
+		found = message.Plural(errors, "error")
 	}
-	files := message.Plural(len(r.Files), "file") + " checked"
+	if notes > 0 {
+		found += ", " + message.Plural(notes, "note")
+	}
+	files := fmt.Sprintf("%s of %s in %s", message.Plural(r.Sites, "site"), message.Plural(r.Probes, "probe"), message.Plural(len(r.Files), "file"))
 	if len(r.Errors) > 0 {
-		files += ", " + fmt.Sprint(len(r.Errors)) + " could not be"
+		files += fmt.Sprintf(", %d could not be checked", len(r.Errors))
 	}
 	if r.Known > 0 {
 		found += fmt.Sprintf(", %d more in the baseline", r.Known)

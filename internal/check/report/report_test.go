@@ -83,6 +83,21 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// GitHub refuses a log with a result that has no location: one of no file is in the first.
+func TestSARIFOfNoFile(t *testing.T) {
+	r := &Report{Directory: "/src", Given: []string{"/src/bin/app", "lib.so"}, Findings: []check.Finding{{Rule: check.MissingProbe, Probe: "a:::b"}, {Rule: check.NoProbes}}}
+	var out bytes.Buffer
+	expect.OK(t, (sarif{}).Write(&out, r))
+	validateSARIF(t, out.Bytes())
+	var log sarifLog
+	expect.OK(t, json.Unmarshal(out.Bytes(), &log))
+	for _, result := range log.Runs[0].Results {
+		if len(result.Locations) != 1 || result.Locations[0].Physical.Artifact.URI != "bin/app" {
+			t.Errorf("%+v", result)
+		}
+	}
+}
+
 // GitHub's own reader of workflow commands splits at "::", "," and "=", and undoes
 // the escapes.
 func TestGitHub(t *testing.T) {
@@ -92,13 +107,13 @@ func TestGitHub(t *testing.T) {
 	if want := len(check.Rules) + 3; len(lines) != want {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), want, &out)
 	}
-	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
+	want := "::error file=a b/c%2Cd%3Ae%25.c,line=1,title=not-converted::dir/lib.a(b.o): .text+0x10: in f+0x4 (a b/c,d:e%25.c:1): p: 100%25 of%0D%0Alines, or: some"
 	expect.Equal(t, want, lines[0])
-	expect.Equal(t, "::error file=dir/lib.a,title=stub-address::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
-	expect.Equal(t, "::error title=refused-call::no place", lines[2])
+	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
+	expect.Equal(t, "::error title=stub-address::no place", lines[2])
 	if got := strings.Join(lines[len(lines)-3:], "\n"); got != `::error title=sdtconvert::c.o: is%0Aempty: 100%25
 ::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
-2 files checked, 1 could not be: 22 errors, 5 notes, 2 more in the baseline` {
+0 sites of 0 probes in 2 files, 1 could not be checked: 25 errors, 4 notes, 2 more in the baseline` {
 		t.Errorf("%s", got)
 	}
 	for i, rule := range check.Rules {

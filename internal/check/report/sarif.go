@@ -120,7 +120,7 @@ func (sarif) Write(w io.Writer, r *Report) error {
 		f := &r.Findings[i]
 		result := sarifResult{
 			RuleID: f.Rule.Name, RuleIndex: index[f.Rule], Level: string(f.Rule.Severity),
-			Message: sarifMessage{f.Message}, Fingerprints: map[string]string{"sdtconvert/v1": f.Fingerprint()},
+			Message: sarifMessage{f.Message}, Fingerprints: map[string]string{"sdtconvert/v2": f.Fingerprint()},
 		}
 		if f.Probe != "" {
 			result.Message.Text = f.Probe + ": " + result.Message.Text
@@ -128,7 +128,7 @@ func (sarif) Write(w io.Writer, r *Report) error {
 		if f.File != "" {
 			result.Message.Text += fmt.Sprintf(" (%s)", strings.Join(nonEmpty(f.File, f.Place), ", "))
 		}
-		if f.File != "" || f.Line != 0 {
+		if f.File != "" || f.Line != 0 || len(r.Given) > 0 {
 			result.Locations = []sarifLocation{r.sarifLocation(f)}
 		}
 		run.Results = append(run.Results, result)
@@ -146,9 +146,14 @@ func nonEmpty(all ...string) []string {
 	return some
 }
 
-// sarifLocation returns the source line where it is known, else the file itself.
+// sarifLocation returns the source line where it is known, else the file itself. A finding of
+// no file is in the first: GitHub refuses a log that has results without a location.
 func (r *Report) sarifLocation(f *check.Finding) sarifLocation {
-	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(f.Path()))}}}
+	path := f.Path()
+	if path == "" && len(r.Given) > 0 {
+		path = r.Given[0]
+	}
+	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{sarifURI(r.checkedOut(path))}}}
 	if f.Line != 0 {
 		l.Physical = sarifPhysical{sarifArtifact{sarifURI(r.checkedOut(f.Source))}, &sarifRegion{f.Line}}
 	}

@@ -42,7 +42,7 @@ func (b build) compileFor(t *testing.T, triplet, object, text string) {
 func (b build) lostSites(t *testing.T, files ...string) (lost []string) {
 	t.Helper()
 	out, _ := b.Try(converter, append([]string{"check"}, files...)...)
-	if !strings.Contains(out, "checked: ") {
+	if !strings.Contains(out, " sites of ") && !strings.Contains(out, " site of ") {
 		t.Fatal(out)
 	}
 	for line := range strings.Lines(out) {

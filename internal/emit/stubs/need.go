@@ -112,7 +112,7 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 		return err
 	}
 	uses := n.addSymbols(syms)
-	if err := n.addCalls(o, scan); err != nil {
+	if err := n.addCalls(o, scan, uses.hidden); err != nil {
 		return err
 	}
 	if len(uses.hidden) == 0 && !uses.more {
@@ -135,7 +135,7 @@ func (n *Need) Merge(other *Need) {
 	maps.Copy(n.sources, other.sources)
 	maps.Copy(n.exported, other.exported)
 	for name, p := range other.probes {
-		n.addProbe(name, p.id, p.user).hidden = p.hidden || n.probes[name].hidden
+		n.addProbe(name, p.id, p.user, map[string]bool{name: p.hidden})
 	}
 }
 
@@ -234,8 +234,8 @@ func (n *Need) Unknown() (all []Unknown) {
 }
 
 // addCalls takes in the stubs of an object, and the probes whose sites a
-// conversion would record.
-func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
+// conversion would record. The object hides some of the symbols of probe objects.
+func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]bool) error {
 	if scan == nil {
 		found, err := o.NamesContain(n.opts.Names.Needles())
 		if err != nil || !found {
@@ -267,7 +267,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 	}
 	add := func(s *patch.Stub) {
 		if !objects.Local(s) {
-			n.addProbe(objects.Name(s), s.ID, o.Name)
+			n.addProbe(objects.Name(s), s.ID, o.Name, hidden)
 		}
 	}
 	for ref := range scan.Calls.All() {
@@ -279,11 +279,14 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan) error {
 	return nil
 }
 
-func (n *Need) addProbe(object, id, user string) *probe {
-	if n.probes[object] == nil {
-		n.probes[object] = &probe{object: object, id: id, user: user, hidden: n.opts.Hidden}
+// addProbe takes in a probe of a file, which hides some of the symbols of probe objects.
+func (n *Need) addProbe(object, id, user string, hidden map[string]bool) {
+	p := n.probes[object]
+	if p == nil {
+		p = &probe{object: object, id: id, user: user, hidden: n.opts.Hidden}
+		n.probes[object] = p
 	}
-	return n.probes[object]
+	p.hidden = p.hidden || hidden[object]
 }
 
 // addRecords takes in the probes that the records of a conversion refer to. The object
@@ -303,13 +306,7 @@ func (n *Need) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
 		if !e.Probe.Undefined {
 			return nil
 		}
-		if err := n.addRecord(o, e); err != nil {
-			return err
-		}
-		if hidden[e.Probe.Symbol] {
-			n.probes[e.Probe.Symbol].hidden = true
-		}
-		return nil
+		return n.addRecord(o, e, hidden)
 	}
 	for _, l := range n.opts.Layouts {
 		if err := l.Each(im, add); err != nil {
@@ -319,11 +316,11 @@ func (n *Need) addRecords(o *elfreloc.Object, hidden map[string]bool) error {
 	return nil
 }
 
-func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry) error {
+func (n *Need) addRecord(o *elfreloc.Object, e *linkerset.Entry, hidden map[string]bool) error {
 	id, ok := strings.CutPrefix(e.Probe.Symbol, n.opts.ProbePrefix)
 	if !ok || id == "" {
 		return o.OffsetError(e.Record.Section, e.Record.Offset, fmt.Errorf("a record of %q, which is not the name of a probe object; see --probe-object-prefix", e.Probe.Symbol))
 	}
-	n.addProbe(e.Probe.Symbol, id, o.Name)
+	n.addProbe(e.Probe.Symbol, id, o.Name, hidden)
 	return nil
 }

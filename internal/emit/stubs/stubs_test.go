@@ -3,6 +3,9 @@ package stubs_test
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,8 +13,11 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/tools"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -163,4 +169,72 @@ func FuzzNeed(f *testing.F) {
 		f.Add(file.Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, objects.File{Name: "fuzz.o", Data: data}) })
+}
+
+// Whether a probe is recorded or its stub is still called, a hidden reference of the same object
+// reaches no definition in a library, so that one is made, and hidden. Others are left to the
+// library.
+func TestHiddenReferences(t *testing.T) {
+	tools.Need(t, "gcc", "as")
+	random := rand.New(rand.NewPCG(25, 1))
+	directory := t.TempDir()
+	in := tools.Command{Directory: directory}
+	var library strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&library, "char sdt_app___p%d[96] = {1};\n", i)
+	}
+	disk.Write(t, filepath.Join(directory, "lib.c"), library.String())
+	disk.Write(t, filepath.Join(directory, "main.c"), "int main(void) { return 0; }\n")
+	in.Must(t, "gcc", "-shared", "-fPIC", "-o", "lib.so", "lib.c")
+	for n := range tools.Cases(t, 12) {
+		var files, paths []string
+		want := map[string]bool{}
+		for file := range 1 + random.IntN(3) {
+			text := "\t.section .note.GNU-stack,\"\",@progbits\n\t.text\n"
+			for range 1 + random.IntN(4) {
+				probe := fmt.Sprintf("app___p%d", random.IntN(8))
+				text += "\tcall __dtrace_probe_" + probe + "\n"
+				if random.IntN(2) == 0 {
+					text += "\t.globl sdt_" + probe + "\n\t.hidden sdt_" + probe + "\n\t.data\n\t.quad sdt_" + probe + "\n\t.text\n"
+					want["sdt_"+probe] = true
+				}
+			}
+			name := fmt.Sprintf("u%d.o", file)
+			disk.Write(t, filepath.Join(directory, name+".s"), text)
+			in.Must(t, "as", "--64", "-o", name, name+".s")
+			files, paths = append(files, name), append(paths, filepath.Join(directory, name))
+		}
+		for _, convert := range []bool{false, true} {
+			need := stubs.New(stubs.Options{Names: patch.DefaultNames(), ProbePrefix: "sdt_", Layouts: linkerset.Layout{}.All(), Converted: true})
+			for _, path := range paths {
+				data := disk.Read(t, path)
+				if out, ok := converted.Object(t, data); ok {
+					if convert {
+						data = out
+					}
+					disk.Write(t, path+".converted.o", out)
+				}
+				o := expect.Value(open(data, path))(t)
+				expect.OK(t, need.Add(o, machines.Lookup(o.ABI())))
+			}
+			o := expect.Value(open(disk.Read(t, filepath.Join(directory, "lib.so")), "lib.so"))(t)
+			expect.OK(t, need.Add(o, nil))
+			expect.Equal(t, len(want) > 0, need.Missing(), "case %d: something is missing", n)
+			if !need.Missing() {
+				continue
+			}
+			disk.Write(t, filepath.Join(directory, "made.o"), expect.Value(need.Object())(t))
+			words := []string{"-o", "prog", "main.c", "made.o"}
+			for _, name := range files {
+				words = append(words, name+".converted.o")
+			}
+			in.Must(t, "gcc", append(words, "-no-pie", "lib.so")...)
+			syms := expect.Value(disk.OpenELF(t, filepath.Join(directory, "made.o")).Symbols())(t)
+			for _, s := range syms {
+				if strings.HasPrefix(s.Name, "sdt_app___p") && (!want[s.Name] || elf.ST_VISIBILITY(s.Other) != elf.STV_HIDDEN) {
+					t.Errorf("case %d, converted %v: %+v, with %v", n, convert, s, want)
+				}
+			}
+		}
+	}
 }
