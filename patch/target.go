@@ -40,13 +40,7 @@ func TargetOf(o *elfreloc.Object) Target {
 	if o.OSABI() == elf.ELFOSABI_FREEBSD {
 		return FreeBSD
 	}
-	isKernels := func(s elfreloc.Section) bool {
-		return slices.ContainsFunc(kernelSections, func(name string) bool {
-			beginning, cut := strings.CutSuffix(name, "-")
-			return s.Name == name || cut && strings.HasPrefix(s.Name, beginning)
-		})
-	}
-	if slices.ContainsFunc(o.Sections, isKernels) {
+	if HasKernelSections(o) {
 		return LinuxKernel
 	}
 	if m := machines.Lookup(o.ABI()); m != nil && m.Traits().ReturnThunk.Symbol != "" {
@@ -56,6 +50,16 @@ func TargetOf(o *elfreloc.Object) Target {
 		}
 	}
 	return LinuxProgram
+}
+
+// HasKernelSections reports whether an object has sections that only objects of Linux kernels have.
+func HasKernelSections(o *elfreloc.Object) bool {
+	return slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool {
+		return slices.ContainsFunc(kernelSections, func(name string) bool {
+			beginning, cut := strings.CutSuffix(name, "-")
+			return s.Name == name || cut && strings.HasPrefix(s.Name, beginning)
+		})
+	})
 }
 
 // For returns the options for an object of a target. They differ from opts if AutoLayout or

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sdtconvert/internal/message"
 )
 
 // execute runs a command with its arguments; nil is for convert where no command is named,
@@ -85,7 +87,7 @@ func flagError(f *pflag.FlagSet, err error) error {
 func suggestFlag(f *pflag.FlagSet, name string) string {
 	var names []string
 	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	if near := nearest(name, names); near != "" {
+	if near := message.Nearest(name, names); near != "" {
 		return fmt.Sprintf(": did you mean --%s?", near)
 	}
 	var others []string

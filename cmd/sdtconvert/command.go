@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
 )
 
 // command declares a command: what help and the manual say about it, and what it does.
@@ -99,7 +100,7 @@ func checkFirstWord(args []string, at int) error {
 	if _, err := os.Lstat(word); err == nil || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
-	if near := nearest(word, commandNames()); near != "" && !strings.ContainsAny(word, "./") {
+	if near := message.Nearest(word, commandNames()); near != "" && !strings.ContainsAny(word, "./") {
 		return usagef("unknown command or file %q: did you mean %s?", word, near)
 	}
 	return usagef("%s: no such file", word)

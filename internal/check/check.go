@@ -13,10 +13,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
+	"sdtconvert/internal/message"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -179,6 +181,30 @@ func (s *Set) noProbes() {
 	})
 }
 
+// suggest returns what to add to the message about a required probe: the probe that was
+// probably meant. Names in listings have a dash for each __ of the source.
+func suggest(required string, names []Probe) string {
+	fields := strings.Split(required, ":")
+	var known []string
+	for _, name := range names {
+		all := []string{name.Provider, name.Module, name.Function, name.Name}
+		for i := range all {
+			if i < len(fields) && fields[i] == "" {
+				all[i] = ""
+			}
+		}
+		known = append(known, strings.Join(all, ":"))
+	}
+	dashed := strings.ReplaceAll(required, "__", "-")
+	if slices.Contains(known, dashed) {
+		return "; did you mean " + dashed + "?"
+	}
+	if near := message.Nearest(required, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 // require finds the required probes that no site has. What the definition of a probe
 // says of its name counts, in whatever file it is.
 func (s *Set) require() {
@@ -196,7 +222,7 @@ func (s *Set) require() {
 	for _, r := range s.opts.Require {
 		if !slices.ContainsFunc(names, r.Match) {
 			s.findings = append(s.findings, Finding{
-				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required",
+				Rule: MissingProbe, Probe: r.Text, Message: "no site has this probe, which is required" + suggest(r.Text, names),
 				Source: r.File, Line: r.Line, file: len(s.files),
 			})
 		}

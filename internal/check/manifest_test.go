@@ -214,7 +214,7 @@ func TestManifestOfMembersOfOneName(t *testing.T) {
 		}
 		b.run(b.machine.Tool("ar"), "rc", "lib.a", "a/x.o")
 		b.run(b.machine.Tool("ar"), "q", "lib.a", "b/x.o")
-		b.write("m.json", b.output(converter, "--json", "-n", "lib.a"))
+		b.write("m.json", b.output(converter, "--layout=pairs", "--json", "-n", "lib.a"))
 		b.convert("stubs", "-o", "stubs.o", "fire.o", "define.o")
 		lost := []string{"lost-site prog fire app___start", "lost-site prog fire app___start", "lost-site prog main app___start", "lost-site prog unused app___start"}
 		allow := []string{"--allow=live-call", "--allow=unused-probe", "--manifest", "m.json", "prog"}
@@ -240,7 +240,7 @@ func TestManifestOfNamelessCode(t *testing.T) {
 	b.run("as", "--64", "-o", "bare.o", "bare.s")
 	b.convert("stubs", "-o", "stubs.o", "bare.o")
 	b.run("cp", "bare.o", "plain.o")
-	b.write("m.json", b.output(converter, "--json", "bare.o"))
+	b.write("m.json", b.output(converter, "--layout=pairs", "--json", "bare.o"))
 	b.convert("fire.o", "define.o")
 	b.eachLinker(func(b *build, l toolchains.Linker) {
 		b.link(l, "prog", "fire.o", "define.o", "bare.o")

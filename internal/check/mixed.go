@@ -40,7 +40,7 @@ func (l *link) mixed() {
 		for _, t := range all[1:] {
 			for _, file := range l.traits[t] {
 				f := Finding{File: l.set.files[file], file: file}
-				l.add(f, t.rule, "%s%s here, %s in %s", describeTrait(t), t.value, usual.value, l.set.files[l.traits[usual][0]])
+				l.add(f, t.rule, "%s%s here, %s in %s; compile and convert it again with the flags of the other", describeTrait(t), t.value, usual.value, l.set.files[l.traits[usual][0]])
 			}
 		}
 	}

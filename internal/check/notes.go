@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // noted is what the notes of a probe say of its semaphore, in an image or in all
@@ -49,6 +50,7 @@ func (c *fileChecker) notes() error {
 	}
 	c.noteSections(all, len(faults) > 0)
 	c.noteAt = notesBySite(all)
+	c.noteTraits(all)
 	c.findNoteSites(all)
 	if err := c.lookAtNoteSites(); err != nil {
 		return err
@@ -91,6 +93,23 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	case !hasBase && slices.ContainsFunc(notes, lacksBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
 	}
+}
+
+// noteTraits notes whether an image has notes for its records, and finds objects for a Linux kernel
+// with notes.
+func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
+	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
+		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
+	}
+	isCall := func(e linkerset.Entry) bool { return e.Kind == arch.Probe }
+	if c.relocatable() || !slices.ContainsFunc(c.entries, isCall) {
+		return
+	}
+	value := "records without notes"
+	if slices.ContainsFunc(c.entries, func(e linkerset.Entry) bool { return c.noteAt[e.Site] != nil }) {
+		value = "records with notes"
+	}
+	c.link.trait(trait{MixedNotes, "", value}, c.index)
 }
 
 // placed returns the text of a fault without its file, which a finding has anyhow.

@@ -77,6 +77,12 @@ var (
 	MixedFlags = &Rule{"mixed-flags", Error, "objects of one link were converted differently",
 		"Objects were converted with different flags, or a tool has changed the flags of sections of records. mold and gold then lose records.",
 		"Convert all objects with the same flags, and leave the sections as they are."}
+	MixedNotes = &Rule{"mixed-notes", Error, "an image has records without notes, beside one with notes",
+		"Objects of the images were converted with different flags, or by builds with different SDTCONVERT_FLAGS.",
+		"Convert the objects of all images with the same flags."}
+	KernelNotes = &Rule{"kernel-notes", Error, "an object for a Linux kernel has notes",
+		"Notes and semaphores are for tracers of user space. Its guards read semaphores that no kernel raises.",
+		"Convert with --layout pairs."}
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
 		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
 		"Link the notes as they were made."}
@@ -118,7 +124,7 @@ var Rules = []*Rule{
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds,
-	BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
+	MixedNotes, KernelNotes, BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	NoProbes, MissingProbe, LostSite, DroppedSite,
 }
 

@@ -24,6 +24,8 @@ func Read(r io.Reader, each func(o *Object)) error {
 			return errors.New("is not a manifest: it is empty")
 		case errors.As(err, &wrong):
 			return fmt.Errorf("is not a manifest: %s at byte %d is not one of its values", wrong.Value, d.InputOffset())
+		case errors.As(err, new(*json.SyntaxError)) && d.InputOffset() == 0:
+			return errors.New("is not a manifest, as convert --json prints it")
 		case err != nil:
 			return fmt.Errorf("is not a manifest: %w", err)
 		case version != Version || !objects:

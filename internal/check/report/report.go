@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sdtconvert/internal/check"
 	"sdtconvert/internal/message"
@@ -82,7 +84,7 @@ func (r *Report) sentence(f *check.Finding) string {
 		text = "in " + text + ": "
 	}
 	if f.Probe != "" {
-		text += f.Probe + ": "
+		text += probeText(f.Probe) + ": "
 	}
 	return text + f.Message
 }
@@ -107,3 +109,12 @@ func (r *Report) summary() string {
 }
 
 func goneMessage(key string) string { return key + " is gone; --write-baseline writes what is left" }
+
+// probeText returns a probe or a pattern of probes as lines name it: in quotes if it ends with a
+// colon, which would not end there otherwise.
+func probeText(probe string) string {
+	if strings.HasSuffix(probe, ":") {
+		return strconv.Quote(probe)
+	}
+	return probe
+}

@@ -123,7 +123,7 @@ func (sarif) Write(w io.Writer, r *Report) error {
 			Message: sarifMessage{f.Message}, Fingerprints: map[string]string{"sdtconvert/v2": f.Fingerprint()},
 		}
 		if f.Probe != "" {
-			result.Message.Text = f.Probe + ": " + result.Message.Text
+			result.Message.Text = probeText(f.Probe) + ": " + result.Message.Text
 		}
 		if f.File != "" {
 			result.Message.Text += fmt.Sprintf(" (%s)", strings.Join(nonEmpty(f.File, f.Place), ", "))
