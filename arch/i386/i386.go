@@ -59,7 +59,7 @@ var traits = arch.Traits{
 		LandingPad: 1,
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
-	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
+	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Nops:        [][]byte{{0x90}}, // nop
 }
