@@ -17,7 +17,8 @@ import (
 // has to be this call whose arguments are missing: other calls may pop something in C, too, as that of
 // a function which returns a structure, or of __morestack (-fsplit-stack).
 
-// aligned stands for the depth of a stack pointer that was aligned. What follows is told from there.
+// aligned is the depth of a stack pointer after an instruction that aligns it. Later depths count
+// from there.
 const aligned = -1 << 20
 
 // maxWork bounds how many instructions of a section are executed for its sites.

@@ -239,7 +239,7 @@ func TestCalleePops(t *testing.T) {
 				"-mrtd -DPROVIDER":           false,
 			} {
 				if flags == stdcall && !strings.HasSuffix(level, "-fomit-frame-pointer") {
-					continue // where functions of both kinds are called, the unwind table alone tells
+					continue // where functions of both kinds are called, only the unwind table shows it
 				}
 				t.Run(strings.Join([]string{cc.Name, level, flags}, " "), func(t *testing.T) {
 					t.Parallel()
