@@ -18,6 +18,14 @@ type Arguments struct {
 	// Rename returns the name that tracers read of a register, for one that a compiler writes,
 	// and other words as they are. nil if compilers write what tracers read.
 	Rename func(word string) string
+	// Unread returns a tracer that does not read an operand of a note, without its size, though
+	// a compiler writes it, and "" if all read it. nil if tracers read all that compilers write.
+	Unread func(place string) (tracer string)
+}
+
+// Words returns the names and numbers of an operand.
+func Words(place string) []string {
+	return strings.FieldsFunc(place, func(c rune) bool { return !inName(c) })
 }
 
 // AsTracersRead writes operands with the names of registers that tracers read.

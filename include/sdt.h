@@ -304,7 +304,11 @@ struct sdt_argument_is_no_integer_and_no_pointer;
  * probe declares what tracepoints and tests of it need.
  */
 #define SDT_HIDDEN_ visibility("hidden")
+#ifdef __i386__ /* where -mrtd has other functions pop their arguments, which no NOP does */
+#define SDT_STUB_ __attribute__((nothrow, cdecl, SDT_HIDDEN_))
+#else
 #define SDT_STUB_ __attribute__((nothrow, SDT_HIDDEN_))
+#endif
 #define SDT_W_(x) SDT_WORD_(x)
 #define SDT_NO_WORDS_ ()
 

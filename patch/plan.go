@@ -23,9 +23,10 @@ type Plan struct {
 	// record.
 	Warnings []error
 
-	semaphores *tracers.Semaphores           // nil for none
-	thunks     map[int][]arch.Reloc          // what returns has found, by relocation section
-	flow       arch.Flow                     // for calls away from their relocations, once it is needed
+	semaphores *tracers.Semaphores  // nil for none
+	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
+	flow       arch.Flow            // for calls away from their relocations, once it is needed
+	stack      stackChecks
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
 	indirect   bool                  // a site goes to the helper that loads a semaphore through a register

@@ -38,6 +38,9 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 			return err
 		}
 	}
+	if err == nil {
+		err = refusal(p.stack.check(p.Scan, ref, &change, t))
+	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
 		operands, err = found.Lookup(ref.place())

@@ -9,6 +9,10 @@ package amd64
 
 import (
 	"debug/elf"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
@@ -62,12 +66,19 @@ var traits = arch.Traits{
 			{"%sil", "%si", "%esi", "%rsi"},
 			{"%dl", "%dx", "%edx", "%rdx"},
 			{"%cl", "%cx", "%ecx", "%rcx"},
-			// Of these gdb 16 knows no name of the low byte that assemblers know.
+			// Of these gdb 18 knows no name of the low byte that assemblers know.
 			{"%r8", "%r8w", "%r8d", "%r8"},
 			{"%r9", "%r9w", "%r9d", "%r9"},
 		},
 		// A tail call finds the return address pushed.
-		Stack: &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
+		Stack:  &arch.Stack{Operand: "%d(%%rsp)", Call: 0, Tail: 8},
+		Rename: whole64,
+		Unread: func(place string) (tracer string) {
+			if slices.ContainsFunc(arch.Words(place), func(word string) bool { return whole64(word) != word }) {
+				return "gdb"
+			}
+			return x86.Unread(place)
+		},
 	},
 	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
@@ -75,6 +86,16 @@ var traits = arch.Traits{
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	},
+}
+
+// whole64 returns the name of one of the registers r8 to r15 for that of its low byte, and other
+// words as they are. gdb 18 calls the byte r8l, which no other tracer knows.
+func whole64(word string) string {
+	number, isByte := strings.CutSuffix(strings.TrimPrefix(word, "r"), "b")
+	if n, err := strconv.Atoi(number); !isByte || err != nil || word != fmt.Sprintf("r%db", n) || n < 8 || n > 15 {
+		return word
+	}
+	return "r" + number
 }
 
 func (Machine) Traits() *arch.Traits { return &traits }

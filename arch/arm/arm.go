@@ -74,6 +74,7 @@ func (o order) traits() arch.Traits {
 			Registers: []arch.Register{{"r0", "r0", "r0"}, {"r1", "r1", "r1"}, {"r2", "r2", "r2"}, {"r3", "r3", "r3"}},
 			Stack:     &arch.Stack{Operand: "[sp, #%d]", Aligned: true},
 			Rename:    named, // clang writes r11 and r12; Linux's uprobes know fp and ip alone
+			Unread:    unread,
 		},
 		CharUnsigned: true,
 		Breakpoints: [][]byte{
@@ -104,6 +105,19 @@ func named(word string) string {
 		return "ip"
 	}
 	return word
+}
+
+// unread returns gdb for registers that have names, and perf for numbers of such.
+func unread(place string) (tracer string) {
+	for _, word := range arch.Words(place) {
+		switch word {
+		case "fp", "ip", "lr":
+			return "gdb"
+		case "r11", "r12":
+			return "perf"
+		}
+	}
+	return ""
 }
 
 func (m Machine) Traits() *arch.Traits { return &traits[m.order] }

@@ -5,7 +5,7 @@
 // are on the stack; the global offset table is reached through a register, or at its
 // address; and code cannot name its own place, so that a helper has to ask for it.
 // Callees that remove their arguments (stdcall, fastcall, -mrtd) are not known from
-// their calls: stubs may not be such. Encodings are from the Intel SDM, volume 2;
+// their calls: pops.go finds them by the code around. Encodings are from the Intel SDM, volume 2;
 // relocation types from the Intel386 psABI, section 4.2.
 package i386
 
@@ -59,7 +59,7 @@ var traits = arch.Traits{
 		LandingPad: 1,
 	},
 	// Intel386 psABI, section 2.2.3. A tail call finds the return address pushed.
-	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}},
+	Arguments:   arch.Arguments{Stack: &arch.Stack{Operand: "%d(%%esp)", Call: 0, Tail: 4}, Unread: x86.Unread},
 	Breakpoints: [][]byte{{0xcc}}, // int3
 	Nops:        [][]byte{{0x90}}, // nop
 }

@@ -59,6 +59,12 @@ var traits = arch.Traits{
 		Registers: arch.Registers("$r4", "$r5", "$r6", "$r7", "$r8", "$r9", "$r10", "$r11"),
 		Stack:     &arch.Stack{Operand: "$r3,%d"},
 		Rename:    numbered, // clang writes the names of the ABI; bcc reads $r0 to $r31 alone
+		Unread: func(place string) (tracer string) {
+			if slices.ContainsFunc(arch.Words(place), func(word string) bool { return numbered(word) != word }) {
+				return "bcc"
+			}
+			return ""
+		},
 	},
 	Breakpoints: [][]byte{
 		{0x05, 0x00, 0x2a, 0x00}, // break 5, of gdb

@@ -10,6 +10,7 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
+	"sdtconvert/internal/emit/usdt"
 	"sdtconvert/internal/stapnotes"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
@@ -53,6 +54,9 @@ func (c *fileChecker) notes() error {
 	c.noteTraits(all)
 	c.findNoteSites(all)
 	if err := c.lookAtNoteSites(); err != nil {
+		return err
+	}
+	if err := c.unreadArguments(all); err != nil {
 		return err
 	}
 	found := map[image.Addr]bool{}
@@ -110,6 +114,34 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 		value = "records with notes"
 	}
 	c.link.trait(trait{MixedNotes, "", value}, c.index)
+}
+
+// unreadArguments finds the operands of notes that some tracer does not read, the first of each
+// probe.
+func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
+	if c.Machine == nil || c.Machine.Traits().Arguments.Unread == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for i := range notes {
+		n := &notes[i]
+		if n.Site.Undefined || known[n.ID()] {
+			continue
+		}
+		for _, operand := range usdt.Split(n.Args) {
+			_, place, _ := strings.Cut(operand, "@")
+			tracer := c.Machine.Traits().Arguments.Unread(place)
+			if tracer == "" {
+				continue
+			}
+			known[n.ID()] = true
+			if err := c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
 }
 
 // placed returns the text of a fault without its file, which a finding has anyhow.

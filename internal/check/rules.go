@@ -21,7 +21,7 @@ type Rule struct {
 // once recognises the rules whose findings are said once for a probe and file, at the
 // first site.
 func (r *Rule) once() bool {
-	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch
+	return r == UndefinedProbe || r == UnresolvedProbe || r == ArgumentMismatch || r == UnreadArgument
 }
 
 // The rules.
@@ -86,6 +86,9 @@ var (
 	BrokenNote = &Rule{"broken-note", Error, "a note of a probe cannot be read",
 		"A tool has cut .note.stapsdt off, or has written over it. Tracers stop there, or find no probe in the file.",
 		"Link the notes as they were made."}
+	UnreadArgument = &Rule{"unread-argument", Note, "a tracer does not read an argument of a note",
+		"The compiler has named a register, or an address, in a way that the tracer does not know: gdb has no name for %r8b.",
+		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
 		"Convert every object with --stapsdt, and keep the section .note.stapsdt."}
@@ -124,7 +127,7 @@ var Rules = []*Rule{
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
 	MixedLayout, MixedFlags, MissingBounds,
-	MixedNotes, KernelNotes, BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
+	MixedNotes, KernelNotes, BrokenNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	NoProbes, MissingProbe, LostSite, DroppedSite,
 }
 

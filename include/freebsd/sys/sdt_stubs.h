@@ -54,7 +54,11 @@
 #define	SDT_NESTED_
 #define	SDT_NESTED_END_
 #endif
+#ifdef __i386__ /* -mrtd has other functions pop their arguments, which no NOP does */
+#define	SDT_STUB_	__attribute__((__nothrow__, __cdecl__, __visibility__("hidden")))
+#else
 #define	SDT_STUB_	__attribute__((__nothrow__, __visibility__("hidden")))
+#endif
 
 #define	SDT_STUB_CALL_(id, n, params, args)	do {			\
 	SDT_NESTED_							\

@@ -57,7 +57,7 @@ func isCall(m *toolchains.Machine, probe string) bool {
 // where is how the operands of notes are written for each machine: numbers and registers,
 // which all tracers read.
 var where = map[string]*regexp.Regexp{
-	"amd64":   regexp.MustCompile(`^(\$-?\d+|%[a-z]\w+)$`),
+	"amd64":   regexp.MustCompile(`^(\$-?\d+|%([a-df-qs-z]\w+|e\w+|r[a-ds]\w+|r\d+[dw]?))$`),
 	"arm":     regexp.MustCompile(`^(#-?\d+|r\d|r10|fp|ip|lr)$`),
 	"arm64":   regexp.MustCompile(`^(-?\d+|[xw]\d+)$`),
 	"i386":    regexp.MustCompile(`^(\$-?\d+|%e[a-ds][xpi])$`),

@@ -22,6 +22,7 @@ type randomProgram struct {
 	*rand.Rand
 	strings.Builder
 	cxx   bool
+	nine  bool // calls have up to nine arguments
 	depth int
 }
 
@@ -41,6 +42,10 @@ func (p *randomProgram) expression() string {
 }
 
 func (p *randomProgram) call() {
+	if p.nine && p.IntN(4) == 0 {
+		fmt.Fprintf(p, "__dtrace_probe_registers___nine(%s, v[1], %s, i, v[2], %s, a, v[3], v[0]);\n", p.expression(), p.expression(), p.expression())
+		return
+	}
 	switch p.IntN(4) {
 	case 0:
 		p.WriteString("__dtrace_probe_registers___none();\n")
@@ -114,6 +119,7 @@ extern "C" {
 void __dtrace_probe_registers___one(unsigned long);
 void __dtrace_probe_registers___two(unsigned long, unsigned long);
 void __dtrace_probe_registers___none(void);
+void __dtrace_probe_registers___nine(long, int, long, int, long, int, long, int, long);
 int __dtrace_isenabled_registers___one(void);
 int registers_work(int);
 #ifdef __cplusplus

@@ -21,6 +21,7 @@ package usdt
 import (
 	"debug/elf"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -131,17 +132,25 @@ var operand = sync.OnceValue(func() *regexp.Regexp {
 // argument begins one in a string of operands, in which Arm's have spaces.
 var argument = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^| )-?[0-9]+f?@`) })
 
-// Operands takes operands apart. bad is the first that DTrace does not read, or "".
+// Operands counts operands. bad is the first that DTrace does not read, or "".
 func Operands(all string) (n int, bad string) {
+	split := Split(all)
+	if i := slices.IndexFunc(split, func(one string) bool { return !operand().MatchString(one) }); i >= 0 {
+		bad = split[i]
+	}
+	return len(split), bad
+}
+
+// Split returns the operands of a string, each with its size.
+func Split(all string) []string {
 	starts := argument().FindAllStringIndex(all, -1)
+	split := make([]string, len(starts))
 	for i, at := range starts {
 		end := len(all)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
-		if one := strings.TrimSpace(all[at[0]:end]); bad == "" && !operand().MatchString(one) {
-			bad = one
-		}
+		split[i] = strings.TrimSpace(all[at[0]:end])
 	}
-	return len(starts), bad
+	return split
 }

@@ -48,6 +48,9 @@ template <class T> char (&tell(T))[type<T>::told];
 #elif defined(__i386__)
 #define _sdtp_in "nor"
 #define _sdtp_place(n) "%k[a" #n "]"
+#elif defined(__x86_64__) /* gdb has another name than assemblers for the low byte of r8 */
+#define _sdtp_in "nor"
+#define _sdtp_place(n) "%q[a" #n "]"
 #else
 #define _sdtp_in "nor"
 #define _sdtp_place(n) "%[a" #n "]"

@@ -1,0 +1,93 @@
+package amd64
+
+import (
+	"golang.org/x/arch/x86/x86asm"
+
+	"sdtconvert/arch"
+)
+
+// Code behind a call that reads what is below the stack pointer reads the address that the call
+// has left there. clang does so for -mspeculative-load-hardening, to learn whether the return was
+// predicted: it compares the address with that of the code itself. A NOP leaves no address.
+// With -mno-red-zone clang keeps the address in a register, and compares that.
+
+const (
+	slotLen    = 8  // of a return address
+	maxBehind  = 64 // instructions behind a call that are looked at
+	fixReturns = "compile without -mspeculative-load-hardening, or with -mno-red-zone"
+)
+
+// CheckCalls looks at no frames.
+func (Machine) CheckCalls(arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
+	return checkReturn
+}
+
+// checkReturn refuses a call if the code behind it reads the return address, which the call leaves
+// below the stack pointer, before anything else is there.
+func checkReturn(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
+	end := s.Offset + uint64(len(s.Code))
+	if s.Form != arch.Call || end < t.Start || end > t.Start+uint64(len(t.Code)) {
+		return nil
+	}
+	code := t.Code[end-t.Start:]
+	moved := int64(0) // how far the stack pointer is from where it was behind the call
+	for range maxBehind {
+		inst, n := decode(code)
+		if n == 0 {
+			return nil
+		}
+		if slot, stored := accesses(&inst, moved); slot && !stored {
+			return arch.RefuseSite(k, s.Form, fixReturns, " whose return address is read behind it")
+		} else if slot {
+			return nil
+		}
+		by, follows := moves(&inst)
+		if !follows || moved+by < 0 {
+			return nil // a push takes the slot
+		}
+		moved += by
+		code = code[n:]
+	}
+	return nil
+}
+
+// accesses reports whether an instruction reads or stores to what the return address was in,
+// and whether it only stores.
+func accesses(inst *x86asm.Inst, moved int64) (slot, stored bool) {
+	if inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
+		return false, false
+	}
+	for i, arg := range inst.Args {
+		m, ok := arg.(x86asm.Mem)
+		if !ok || m.Base != x86asm.RSP || m.Index != 0 || m.Segment != 0 {
+			continue
+		}
+		from := moved + m.Disp
+		if from < 0 && from+int64(inst.MemBytes) > -slotLen {
+			return true, i == 0 && inst.Op == x86asm.MOV
+		}
+	}
+	return false, false
+}
+
+// moves returns what an instruction adds to the stack pointer. follows is false if what is
+// executed next, or what the stack pointer is then, is not known.
+func moves(inst *x86asm.Inst) (by int64, follows bool) {
+	if _, jumps := inst.Args[0].(x86asm.Rel); jumps || ends(inst.Op) || inst.Op == x86asm.CALL {
+		return 0, false
+	}
+	imm, constant := inst.Args[1].(x86asm.Imm)
+	switch {
+	case inst.Op == x86asm.PUSH || inst.Op == x86asm.PUSHFQ:
+		return -slotLen, true
+	case inst.Op == x86asm.POP || inst.Op == x86asm.POPFQ:
+		return slotLen, inst.Args[0] != x86asm.RSP
+	case inst.Args[0] != x86asm.RSP || inst.Op == x86asm.CMP || inst.Op == x86asm.TEST:
+		return 0, inst.Op != x86asm.LEAVE
+	case inst.Op == x86asm.ADD && constant:
+		return int64(imm), true
+	case inst.Op == x86asm.SUB && constant:
+		return -int64(imm), true
+	}
+	return 0, false
+}

@@ -1,0 +1,279 @@
+package links
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/toolchains"
+	"sdtconvert/internal/testkit/tools"
+)
+
+// hardened has each form of a site, for compilers that harden code against speculation.
+const hardened = `
+#include <stdio.h>
+void __dtrace_probe_app___go(int, int);
+void __dtrace_probe_app___tail(int);
+int __dtrace_isenabled_app___go(void);
+int array[64];
+#ifdef CALLS
+__attribute__((noinline)) int calls(int n, int *p)
+{
+	int sum = 0;
+	for (int i = 0; i < n; i++) {
+		if (p[i] > 3) {
+			__dtrace_probe_app___go(i, sum);
+			sum += array[p[i] & 63];
+		}
+	}
+	return sum;
+}
+#endif
+#ifdef TESTS
+__attribute__((noinline)) int tests(int *p) { if (__dtrace_isenabled_app___go()) return array[p[0] & 63] + p[1]; return p[2]; }
+#endif
+#ifdef NOPS
+#include <sdt.h>
+SDT_PROVIDER_DEFINE(nops);
+SDT_PROBE_DEFINE2(nops, , , nop, "int", "int");
+__attribute__((noinline)) int nops(int n, int *p) { int s = p[n]; SDT_PROBE2(nops, , , nop, n, s); return array[s & 63] + p[s & 1]; }
+#endif
+#ifdef TAILS
+__attribute__((noinline)) void tails(int n, int *p) { if (p[n & 3] > 5) __dtrace_probe_app___tail(p[n & 1]); }
+#endif
+int main(int argc, char **argv)
+{
+	int p[8] = { 5, 2, 9, 1, 7, 4, 6, 8 };
+	(void)argv;
+	for (int i = 0; i < 64; i++)
+		array[i] = i * argc;
+#ifdef CALLS
+	printf("%d\n", calls(8, p));
+#endif
+#ifdef TESTS
+	printf("%d\n", tests(p));
+#endif
+#ifdef NOPS
+	printf("%d\n", nops(3, p));
+#endif
+#ifdef TAILS
+	tails(2, p);
+#endif
+	return 0;
+}
+`
+
+// TestSpeculativeLoadHardening converts and runs what does not read the address that a call leaves
+// below the stack, and has the rest refused.
+func TestSpeculativeLoadHardening(t *testing.T) {
+	const slh = "-mspeculative-load-hardening"
+	for _, c := range []struct {
+		machine *toolchains.Machine
+		flags   string
+		options string // of the conversion
+		refused bool
+	}{
+		{toolchains.AMD64, "-DCALLS -O0", "", true},
+		{toolchains.AMD64, "-DCALLS -O2", "", true},
+		{toolchains.AMD64, "-DCALLS -O2", "--stapsdt", true},
+		{toolchains.AMD64, "-DTESTS -O2", "", true},
+		{toolchains.AMD64, "-DTESTS -O0", "", true},
+		{toolchains.AMD64, "-DTESTS -O2", "--stapsdt", false}, // tests call helpers
+		{toolchains.AMD64, "-DCALLS -DTESTS -O2 -mno-red-zone", "", false},
+		{toolchains.AMD64, "-DTAILS -O2", "", false},
+		{toolchains.AMD64, "-DNOPS -O2", "", false},
+		{toolchains.AMD64, "-DNOPS -O2", "--stapsdt", false},
+		{toolchains.ARM64, "-DCALLS -DTESTS -DTAILS -DNOPS -O2", "", false},
+		{toolchains.ARM64, "-DCALLS -DTESTS -DTAILS -DNOPS -O0", "--stapsdt", false},
+	} {
+		for _, cc := range []toolchains.Compiler{toolchains.OldClang, toolchains.Clang} {
+			t.Run(strings.Join([]string{c.machine.Name, cc.Name, c.flags, c.options}, " "), func(t *testing.T) {
+				t.Parallel()
+				c.machine.Need(t)
+				tools.Need(t, cc.Name)
+				words := append(c.machine.CC(cc), slh, "-I"+tools.Root("include"))
+				b := stackBuild{t, c.machine, append(words, strings.Fields(c.flags)...), t.TempDir()}
+				b.compile("program", hardened)
+				b.compare("program", strings.Fields(c.options), c.refused, "whose return address is read behind it; compile without "+slh)
+			})
+		}
+	}
+}
+
+// stackBuild makes programs, in a directory.
+type stackBuild struct {
+	*testing.T
+	machine   *toolchains.Machine
+	compiler  []string
+	directory string
+}
+
+func (b *stackBuild) path(name string) string { return filepath.Join(b.directory, name) }
+
+func (b *stackBuild) compile(name, source string) {
+	b.Helper()
+	disk.Write(b, b.path(name+".c"), source)
+	tools.Must(b, b.compiler[0], slices.Concat(b.compiler[1:], []string{"-c", "-o", b.path(name + ".o"), b.path(name + ".c")})...)
+}
+
+// compare converts an object, and runs it beside its twin, or has it refused with a text.
+func (b *stackBuild) compare(name string, options []string, refused bool, text string) {
+	b.Helper()
+	object, converted := b.path(name+".o"), b.path("converted.o")
+	out, err := tools.Try(converter, slices.Concat(options, []string{"-o", converted, object})...)
+	if refused {
+		if err == nil || !strings.Contains(out, text) {
+			b.Errorf("%v, without %q:\n%s", err, text, out)
+		}
+		return
+	}
+	expect.OK(b, err, "%s", out)
+	gcc := b.machine.CC(toolchains.GCC)
+	run := func(exe, object string) string {
+		stubs := b.path(exe + ".stubs.o")
+		tools.Must(b, converter, "stubs", "-o", stubs, object)
+		tools.Must(b, gcc[0], slices.Concat(gcc[1:], []string{"-static", "-o", b.path(exe), object, stubs})...)
+		command := b.machine.Command(b.path(exe))
+		return tools.Must(b, command[0], command[1:]...)
+	}
+	expect.Equal(b, run("twin", object), run("got", converted))
+}
+
+// TestReturnAddressOfACall has code behind a call that reads what the call has left on the stack,
+// or something else there.
+func TestReturnAddressOfACall(t *testing.T) {
+	tools.Need(t, "as")
+	for code, refused := range map[string]bool{
+		"mov -8(%rsp), %rax":                                     true,
+		"mov %rsp, %rcx; nop; mov -8(%rsp), %rax":                true,
+		"cmpq $0, -8(%rsp)":                                      true,
+		"add $16, %rsp; mov -24(%rsp), %rax":                     true,
+		"pop %rcx; mov -16(%rsp), %rax":                          true,
+		"mov -4(%rsp), %eax":                                     true,
+		"mov (%rsp), %rax":                                       false,
+		"mov -16(%rsp), %rax":                                    false,
+		"mov %rax, -8(%rsp); mov -8(%rsp), %rcx":                 false,
+		"push %rax; pop %rcx; mov -8(%rsp), %rcx":                false,
+		"call other; mov -8(%rsp), %rcx":                         false,
+		"add $16, %rsp; mov -8(%rsp), %rax":                      false,
+		"sub $16, %rsp; mov %rax, 8(%rsp); mov 8(%rsp), %rax":    false,
+		"lea -8(%rsp), %rax; ret":                                false,
+		"jmp 1f; 1: mov %rax, -8(%rsp); mov -8(%rsp), %rcx; ret": false,
+		"": false,
+	} {
+		directory := t.TempDir()
+		source, object := filepath.Join(directory, "code.s"), filepath.Join(directory, "code.o")
+		disk.Write(t, source, fmt.Sprintf(".globl f\n.type f,@function\nf: call __dtrace_probe_app___go\n%s\n.size f,.-f\n", code))
+		tools.Must(t, "as", "-o", object, source)
+		out, err := tools.Try(converter, object)
+		if (err != nil) != refused || refused && !strings.Contains(out, "return address") {
+			t.Errorf("%q: refused %v\n%s", code, err, out)
+		}
+	}
+}
+
+// popping has calls with arguments on the stack, of stubs with a calling convention.
+const popping = `
+#include <stdio.h>
+#ifdef HEADER
+#include <sdt.h>
+SDT_PROVIDER_DEFINE(app);
+SDT_PROBE_DEFINE2(app, , , go, "int", "int");
+SDT_PROBE_DEFINE6(app, , , more, "int", "int", "int", "int", "int", "int");
+#define GO(a, b) SDT_PROBE2(app, , , go, a, b)
+#define MORE(a, b) SDT_PROBE6(app, , , more, a, b, a, b, 5, 6)
+#elif defined(PROVIDER)
+#include "popping.h"
+#define GO(a, b) APP_GO(a, b)
+#define MORE(a, b) APP_MORE(a, b, a, b, 5, 6)
+#else
+#ifndef CONVENTION
+#define CONVENTION
+#endif
+void __dtrace_probe_app___go(int, int) CONVENTION;
+void __dtrace_probe_app___more(int, int, int, int, int, int) CONVENTION;
+#define GO(a, b) __dtrace_probe_app___go(a, b)
+#define MORE(a, b) __dtrace_probe_app___more(a, b, a, b, 5, 6)
+#endif
+__attribute__((noinline)) int work(int a) { return a ^ 5; }
+__attribute__((noinline)) int calls(int n, int *p)
+{
+	int sum = 0;
+	for (int i = 0; i < n; i++) {
+		if (p[i & 7] > 3) {
+			GO(i, sum);
+			sum += work(p[i & 7]);
+		}
+		MORE(sum, i);
+	}
+	GO(sum, n);
+	return sum;
+}
+int main(void)
+{
+	int p[8] = { 5, 2, 9, 1, 7, 4, 6, 8 };
+	printf("%d\n", calls(100, p));
+	return 0;
+}
+`
+
+// TestCalleePops has calls refused whose callee pops the arguments, and no others. The headers say
+// how their stubs are called.
+func TestCalleePops(t *testing.T) {
+	const stdcall = "-DCONVENTION=__attribute__((stdcall))"
+	m := toolchains.I386
+	levels := []string{"-O0", "-O1 -fomit-frame-pointer", "-O2 -fno-asynchronous-unwind-tables", "-O2 -fPIC", "-O1 -fno-omit-frame-pointer", "-Os -fomit-frame-pointer"}
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.OldClang, toolchains.Clang} {
+		for _, level := range levels {
+			for flags, refused := range map[string]bool{
+				"":      false,
+				"-mrtd": true,
+				stdcall: true,
+				"-mrtd -DCONVENTION=__attribute__((cdecl))": false,
+				"-mrtd -DHEADER":             false,
+				"-mrtd -DHEADER -DSDT_CALLS": false,
+				"-mrtd -DPROVIDER":           false,
+			} {
+				if flags == stdcall && !strings.HasSuffix(level, "-fomit-frame-pointer") {
+					continue // where functions of both kinds are called, only the unwind table shows it
+				}
+				t.Run(strings.Join([]string{cc.Name, level, flags}, " "), func(t *testing.T) {
+					t.Parallel()
+					m.Need(t)
+					tools.Need(t, m.CC(cc)[0])
+					b := stackBuild{t, m, slices.Concat(m.CC(cc), strings.Fields(level), strings.Fields(flags)), t.TempDir()}
+					b.compiler = append(b.compiler, "-I"+tools.Root("include"), "-I"+b.directory)
+					disk.Write(t, b.path("popping.d"), "provider app { probe go(int, int); probe more(int, int, int, int, int, int); };\n")
+					tools.Must(t, converter, "provider", "-h", "-x", "stubs", "-s", b.path("popping.d"), "-o", b.path("popping.h"))
+					b.compile("popping", popping)
+					b.compare("popping", nil, refused, "bytes of arguments; compile without -mrtd")
+				})
+			}
+		}
+	}
+}
+
+// TestTailCallOfCalleePops has tail calls refused in functions that pop their own arguments.
+func TestTailCallOfCalleePops(t *testing.T) {
+	const source = "void __dtrace_probe_app___go(int, int);\nvoid tail(int a, int b) { if (a > b) __dtrace_probe_app___go(a, b); }\n"
+	m := toolchains.I386
+	for _, cc := range []toolchains.Compiler{toolchains.GCC, toolchains.Clang} {
+		for flags, refused := range map[string]bool{"-O2 -fno-pic": false, "-O2 -fno-pic -mrtd": true, "-O2 -fno-pic -mrtd -fno-asynchronous-unwind-tables": true} {
+			t.Run(cc.Name+" "+flags, func(t *testing.T) {
+				t.Parallel()
+				tools.Need(t, m.CC(cc)[0], "objdump")
+				b := stackBuild{t, m, append(m.CC(cc), strings.Fields(flags)...), t.TempDir()}
+				b.compile("tail", source)
+				expect.Lacks(t, tools.Must(t, "objdump", "-d", b.path("tail.o")), "call")
+				out, err := tools.Try(converter, b.path("tail.o"))
+				if (err != nil) != refused || refused && !strings.Contains(out, "tail in a function that pops 8 bytes of arguments") {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+}

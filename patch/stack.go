@@ -1,0 +1,95 @@
+package patch
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"sort"
+
+	"sdtconvert/arch"
+	"sdtconvert/internal/debuginfo/unwind"
+)
+
+// stackChecks refuse sites whose disabled forms do not do to the stack what the code around them
+// relies on.
+type stackChecks struct {
+	scan    *Scan
+	section int // of check
+	refuses func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
+	rows    map[int][]unwind.Row // by section, once they are read
+	looked  uint64               // bytes of functions that were looked at
+}
+
+// check refuses a site with the text around it. A site that calls a helper does what it did.
+func (c *stackChecks) check(s *Scan, ref *Reference, change *arch.Change, t arch.Text) *arch.Refusal {
+	checker, ok := s.Machine.(arch.CallChecker)
+	if !ok || change.Site.Form == arch.Nop || change.Target == arch.TargetTest {
+		return nil
+	}
+	c.scan = s
+	if section := ref.Relocs.Target; c.refuses == nil || c.section != section {
+		c.section, c.refuses = section, checker.CheckCalls(frames{c, section})
+	}
+	return c.refuses(t, change.Site, ref.Stub.Kind)
+}
+
+// readRows reads the unwind table, and where there is none that makes sense the symbols of
+// functions.
+func (c *stackChecks) readRows() {
+	rows, err := unwind.Rows(c.scan.Object)
+	if c.rows = rows; err == nil && len(rows) > 0 {
+		return
+	}
+	c.rows = map[int][]unwind.Row{}
+	syms, err := c.scan.Object.Symbols()
+	if err != nil {
+		return
+	}
+	for i := 1; i < syms.Len(); i++ {
+		if s := syms.At(i); s.Defined() && s.Type == elf.STT_FUNC && s.Size > 0 {
+			c.rows[s.Section] = append(c.rows[s.Section], unwind.Row{At: s.Value, Function: s.Value, End: s.Value + s.Size})
+		}
+	}
+	for _, all := range c.rows {
+		slices.SortStableFunc(all, func(a, b unwind.Row) int { return cmp.Compare(a.At, b.At) })
+	}
+}
+
+// frames are those of a section.
+type frames struct {
+	*stackChecks
+	section int
+}
+
+func (f frames) Frame(at uint64) (arch.Frame, bool) {
+	if f.rows == nil {
+		f.readRows()
+	}
+	rows := f.rows[f.section]
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].At > at })
+	if i == 0 || at >= rows[i-1].End {
+		return arch.Frame{}, false
+	}
+	row := &rows[i-1]
+	frame := arch.Frame{Function: row.Function, End: row.End, Register: arch.NoRegister}
+	if row.Known {
+		frame.Register, frame.Distance = row.Register, row.Distance
+	}
+	return frame, true
+}
+
+func (f frames) Code(frame arch.Frame) []byte {
+	o := f.scan.Object
+	if frame.End <= frame.Function || frame.End > o.Sections[f.section].Size || frame.End-frame.Function > textBuffer {
+		return nil
+	}
+	// Functions of a table that makes no sense may overlap.
+	if f.looked += frame.End - frame.Function; f.looked > textBuffer+4*uint64(o.Size()) {
+		return nil
+	}
+	code := make([]byte, frame.End-frame.Function)
+	if _, err := o.Reader(f.section).ReadAt(code, int64(frame.Function)); err != nil {
+		return nil
+	}
+	return code
+}
