@@ -107,25 +107,6 @@ func TestFreeBSDTree(t *testing.T) {
 	}
 }
 
-// The provider compiles with the same sources without a warning.
-func TestFreeBSDProvider(t *testing.T) {
-	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
-	if sysdir == "" || build == "" {
-		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
-	}
-	compiler := toolchains.LLVM("clang")
-	tools.Need(t, compiler)
-	args := append(slices.Clone(kernelFlags), "--target=x86_64-unknown-freebsd14", "-D__printf__=__freebsd_kprintf__", "-DKLD_MODULE",
-		"-fno-pic", "-mcmodel=kernel", "-mno-red-zone", "-mno-sse", "-msoft-float", "-fsyntax-only", "-include", "opt_global.h",
-		"-include", filepath.Join(sysdir, "cddl/compat/opensolaris/sys/debug_compat.h"), "-I"+tools.Root("include"), "-I"+build)
-	for _, dir := range []string{"cddl/compat/opensolaris", "cddl/contrib/opensolaris/uts/common", "", "contrib/ck/include"} {
-		args = append(args, "-I"+filepath.Join(sysdir, dir))
-	}
-	for _, source := range []string{"sdts.c", "sdts_points.c", "sdts_sites.c"} {
-		tools.Must(t, compiler, append(args, tools.Root("examples/freebsd-provider/"+source))...)
-	}
-}
-
 // The records that FreeBSD 15 makes of its own tracepoints are listed as ours are, with
 // the function of each site: those of objects, of modules and of kernels.
 func TestFreeBSDTracepoints(t *testing.T) {
