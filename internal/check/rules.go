@@ -111,7 +111,7 @@ var Rules = []*Rule{
 	LiveCall, StubAddress, RefusedCall, LTOObject,
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
-	MixedLayout, MixedFlags, MissingBounds,
+	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
 	BrokenNote, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	MissingProbe, LostSite, DroppedSite,
 }

@@ -10,6 +10,8 @@
 //	found.go       finds the file of each input and library         found
 //	scan.go        scans these, and those that scripts name,
 //	               for names of probes                              scanned
+//	kernel.go      warns of objects of FreeBSD's kernel that were
+//	               compiled with the kernel's header
 //	choose.go      decides which are converted, and which contain
 //	               code for link-time optimisation ("late"), or
 //	               refuses the link                                 choice
@@ -154,6 +156,7 @@ func (l *link) prepare() (*prepared, error) {
 	}
 	scan := newScanner(reader, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.whole(scripts)
+	l.warnOfKernelTracepoints(inputs.inputs)
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != ""}, inputs)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

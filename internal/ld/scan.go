@@ -11,6 +11,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/parallel"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -20,6 +21,8 @@ type linkInput struct {
 	info fs.FileInfo // nil if the file cannot be opened
 	typ  filetype.Type
 	elf  elf.Type
+
+	kernelTracepoints bool // it was compiled with the header of FreeBSD's kernel
 
 	names  bool // it mentions stubs or probe objects
 	probes bool // it mentions stubs
@@ -233,6 +236,9 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 		if in.late, err = input.FindLateCode(o.Object, s.options.Names); err == nil {
 			in.names, in.probes, err = s.symbols(o.Object)
 			in.probes = in.probes || in.late.Probes > 0
+		}
+		if err == nil && s.options.Layout.Format == linkerset.FreeBSD {
+			in.kernelTracepoints, err = input.HasKernelTracepoints(o.Object)
 		}
 	}
 	if err != nil {
