@@ -6,7 +6,7 @@ import "sdtconvert/internal/input"
 // kernel's own sys/sdt.h. Its tracepoints call no stub, so no conversion meets them.
 var KernelTracepoint = &Rule{"kernel-tracepoint", Error, "a FreeBSD object has the tracepoints of the kernel's header",
 	"The compiler has found the kernel's sys/sdt.h first. Its tracepoints call no stubs, so they have no records.",
-	"Give the compiler the directory of sdtconvert's sys/sdt.h before all others: with CC=\"cc -I...\", as INCLMAGIC is not the first for all files."}
+	"Put the -I of sdtconvert's header into CC, so that the compiler searches that directory first for every file."}
 
 // kernelTracepoints applies KernelTracepoint.
 func (c *fileChecker) kernelTracepoints() error {
