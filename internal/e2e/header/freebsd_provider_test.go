@@ -100,10 +100,7 @@ func reachable(calls map[string][]string, from []string) map[string]string {
 // The provider compiles with a kernel's sources without a warning, and fbt leaves out all
 // that its handler calls in the compiled code too.
 func TestFreeBSDProvider(t *testing.T) {
-	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
-	if sysdir == "" || build == "" {
-		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
-	}
+	sysdir, build := kernelTree(t)
 	compiler := toolchains.LLVM("clang")
 	tools.Need(t, compiler)
 	args := append(slices.Clone(kernelFlags), "--target=x86_64-unknown-freebsd14", "-D__printf__=__freebsd_kprintf__", "-DKLD_MODULE",

@@ -72,13 +72,20 @@ func kernelStubs(t *testing.T, compiler, version string, flags []string) []strin
 	return stubs
 }
 
-// The same with the sources of a kernel, whose own headers include sys/sdt.h.
-// KERNBUILDDIR is where a kernel was configured and its generated headers are.
-func TestFreeBSDTree(t *testing.T) {
-	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
+// kernelTree returns the directories of a kernel's sources, and of where it was configured
+// and its generated headers are. Without them, it skips the test.
+func kernelTree(t *testing.T) (sysdir, build string) {
+	t.Helper()
+	sysdir, build = os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
 	if sysdir == "" || build == "" {
 		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
 	}
+	return sysdir, build
+}
+
+// The same with the sources of a kernel, whose own headers include sys/sdt.h.
+func TestFreeBSDTree(t *testing.T) {
+	sysdir, build := kernelTree(t)
 	include := tools.Root("include")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "tree.c")
