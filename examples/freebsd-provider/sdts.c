@@ -79,7 +79,7 @@ static dtrace_pops_t sdts_pops = {
 	.dtps_enable =		sdts_enable,
 	.dtps_disable =		sdts_disable,
 	.dtps_getargdesc =	sdts_getargdesc,
-	.dtps_getargval =	sdts_getargval,
+	.dtps_getargval =	dtrace_sdts_getargval,
 	.dtps_destroy =		sdts_destroy,
 };
 
@@ -561,7 +561,7 @@ static int
 sdts_load(void)
 {
 
-	dtrace_invop_add(sdts_invop);
+	dtrace_invop_add(dtrace_sdts_invop);
 	sdts_points_init();
 	sdts_load_tag = EVENTHANDLER_REGISTER(kld_load, sdts_kld_load, NULL,
 	    EVENTHANDLER_PRI_ANY);
@@ -613,7 +613,7 @@ sdts_unload(void)
 	EVENTHANDLER_DEREGISTER(kld_load, sdts_load_tag);
 	EVENTHANDLER_DEREGISTER(kld_unload_try, sdts_try_tag);
 	EVENTHANDLER_DEREGISTER(kld_unload, sdts_unload_tag);
-	dtrace_invop_remove(sdts_invop);
+	dtrace_invop_remove(dtrace_sdts_invop);
 	sdts_points_fini();
 	while ((f = SLIST_FIRST(&sdts_files)) != NULL)
 		sdts_free_file(f);

@@ -75,8 +75,8 @@ void	sdts_settle(void);
 bool	sdts_classify(struct sdts_site *, bool);
 void	sdts_take(struct sdts_site *);
 bool	sdts_as_expected(const struct sdts_site *);
-int	sdts_invop(uintptr_t, struct trapframe *, uintptr_t);
-uint64_t sdts_getargval(void *, dtrace_id_t, void *, int, int);
+int	dtrace_sdts_invop(uintptr_t, struct trapframe *, uintptr_t);
+uint64_t dtrace_sdts_getargval(void *, dtrace_id_t, void *, int, int);
 
 void	sdts_add(struct sdts_file *, bool);
 
@@ -90,8 +90,8 @@ void	sdts_points_load(struct sdts_file *);
 void	sdts_points_scan(struct sdts_file *);
 void	sdts_points_enable(struct sdts_probe *);
 void	sdts_points_disable(struct sdts_probe *);
-struct sdts_site *sdts_point_of_jump(const struct sdts_site *, uint32_t);
-uint64_t sdts_point_argument(int);
+struct sdts_site *dtrace_sdts_point_of_jump(const struct sdts_site *, uint32_t);
+uint64_t dtrace_sdts_point_argument(int);
 #else
 /* Kernels before FreeBSD 15 have no tracepoints of their own. */
 #define	sdts_unplaced			0
@@ -102,8 +102,8 @@ uint64_t sdts_point_argument(int);
 #define	sdts_points_scan(f)		do { } while (0)
 #define	sdts_points_enable(owner)	do { } while (0)
 #define	sdts_points_disable(owner)	do { } while (0)
-#define	sdts_point_of_jump(jump, id)	((struct sdts_site *)NULL)
-#define	sdts_point_argument(n)		0
+#define	dtrace_sdts_point_of_jump(j, id)	((struct sdts_site *)NULL)
+#define	dtrace_sdts_point_argument(n)		0
 #endif
 
 #endif /* !SDTS_H */

@@ -49,8 +49,8 @@ static struct {
 	uintptr_t	 start, end;
 } sdts_callers[] = { { "sdt_probe", 0, 0 }, { "sdt_probe6", 0, 0 } };
 
-static void	sdts_point_hit(uint32_t, uintptr_t, uintptr_t, uintptr_t,
-		    uintptr_t, uintptr_t, uintptr_t);
+static void	dtrace_sdts_point_hit(uint32_t, uintptr_t, uintptr_t,
+		    uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
 static uint64_t sdts_sixth[MAXCPU];	/* argument, while a probe fires */
 
@@ -70,7 +70,7 @@ sdts_find_caller(linker_file_t lf __unused, int ndx __unused,
 
 /* Returns whether an address is within one of the functions that pass on. */
 static bool
-sdts_passes_on(uintptr_t pc)
+dtrace_sdts_passes_on(uintptr_t pc)
 {
 	u_int k;
 
@@ -82,7 +82,7 @@ sdts_passes_on(uintptr_t pc)
 
 /* Returns whether an address is the start of one of those functions. */
 static bool
-sdts_is_caller(uintptr_t addr)
+dtrace_sdts_is_caller(uintptr_t addr)
 {
 
 	return (addr != 0 && (addr == sdts_callers[0].start ||
@@ -103,7 +103,7 @@ sdts_is_disabled(const uint8_t *p)
 
 /* Returns where a call or jump of an opcode goes, or 0 if it is another. */
 static uintptr_t
-sdts_branch(uintptr_t pc, uint8_t opcode)
+dtrace_sdts_branch(uintptr_t pc, uint8_t opcode)
 {
 	int32_t disp;
 
@@ -118,15 +118,15 @@ static bool
 sdts_is_jump(linker_file_t lf __unused, uintptr_t pc)
 {
 
-	return (sdts_is_caller(sdts_branch(pc, 0xe9)));
+	return (dtrace_sdts_is_caller(dtrace_sdts_branch(pc, 0xe9)));
 }
 
 /* Returns whether the instruction before an address called sdt_probe(). */
 static bool
-sdts_is_after_call(uintptr_t ra)
+dtrace_sdts_is_after_call(uintptr_t ra)
 {
 
-	return (sdts_is_caller(sdts_branch(ra - 5, 0xe8)));
+	return (dtrace_sdts_is_caller(dtrace_sdts_branch(ra - 5, 0xe8)));
 }
 
 #elif defined(__aarch64__)
@@ -146,7 +146,7 @@ sdts_is_disabled(const uint8_t *p)
  * is none: adrp x16, page; ldr x17, [x16, #offset]; ...; br x17.
  */
 static uintptr_t
-sdts_behind_plt(uintptr_t addr)
+dtrace_sdts_behind_plt(uintptr_t addr)
 {
 	const uint32_t *code = (const uint32_t *)addr;
 	uintptr_t page;
@@ -161,7 +161,7 @@ sdts_behind_plt(uintptr_t addr)
 
 /* Returns where a branch of an opcode goes, or 0 if it is another. */
 static uintptr_t
-sdts_branch(uintptr_t pc, uint32_t opcode)
+dtrace_sdts_branch(uintptr_t pc, uint32_t opcode)
 {
 	uint32_t code = *(const uint32_t *)pc;
 
@@ -177,20 +177,20 @@ sdts_branch(uintptr_t pc, uint32_t opcode)
 static bool
 sdts_is_jump(linker_file_t lf, uintptr_t pc)
 {
-	uintptr_t to = sdts_branch(pc, 0x14000000);
+	uintptr_t to = dtrace_sdts_branch(pc, 0x14000000);
 
 	if (to - (uintptr_t)lf->address < lf->size)
-		to = sdts_behind_plt(to);
-	return (sdts_is_caller(to));
+		to = dtrace_sdts_behind_plt(to);
+	return (dtrace_sdts_is_caller(to));
 }
 
 /* Returns whether the instruction before an address called sdt_probe(). */
 static bool
-sdts_is_after_call(uintptr_t ra)
+dtrace_sdts_is_after_call(uintptr_t ra)
 {
-	uintptr_t to = sdts_branch(ra - 4, 0x94000000);
+	uintptr_t to = dtrace_sdts_branch(ra - 4, 0x94000000);
 
-	return (to != 0 && sdts_is_caller(sdts_behind_plt(to)));
+	return (to != 0 && dtrace_sdts_is_caller(dtrace_sdts_behind_plt(to)));
 }
 #endif
 
@@ -201,7 +201,7 @@ sdts_points_init(void)
 
 	linker_file_function_listall(linker_kernel_file, sdts_find_caller,
 	    NULL);
-	sdt_probe_func = sdts_point_hit;
+	sdt_probe_func = dtrace_sdts_point_hit;
 }
 
 void
@@ -310,7 +310,7 @@ sdts_points_scan(struct sdts_file *f)
 
 /* Returns whether an address is in a site's function. */
 static bool
-sdts_within(const struct sdts_site *s, uintptr_t pc)
+dtrace_sdts_within(const struct sdts_site *s, uintptr_t pc)
 {
 
 	return (pc - ((uintptr_t)s->addr - s->funcoff) < s->funcsize);
@@ -318,7 +318,7 @@ sdts_within(const struct sdts_site *s, uintptr_t pc)
 
 /* Returns a tracepoint of a definition in the function around pc, or NULL. */
 static struct sdts_site *
-sdts_point_at(uint32_t id, uintptr_t pc)
+dtrace_sdts_point_at(uint32_t id, uintptr_t pc)
 {
 	struct sdts_file *f;
 	struct sdts_site *s;
@@ -335,8 +335,10 @@ sdts_point_at(uint32_t id, uintptr_t pc)
 			else
 				hi = mid;
 		}
-		for (; lo < f->n && sdts_within(&f->sites[lo], pc); lo++) {
+		for (; lo < f->n; lo++) {
 			s = &f->sites[lo];
+			if (!dtrace_sdts_within(s, pc))
+				break;
 			if (s->target != 0 && (uint32_t)s->probe->id == id)
 				return (s);
 		}
@@ -346,21 +348,21 @@ sdts_point_at(uint32_t id, uintptr_t pc)
 
 /* Returns the tracepoint whose probe a jump to sdt_probe() fires, or NULL. */
 struct sdts_site *
-sdts_point_of_jump(const struct sdts_site *jump, uint32_t id)
+dtrace_sdts_point_of_jump(const struct sdts_site *jump, uint32_t id)
 {
-	struct sdts_site *s = sdts_point_at(id, (uintptr_t)jump->addr);
+	struct sdts_site *s = dtrace_sdts_point_at(id, (uintptr_t)jump->addr);
 
 	return (s != NULL && s->armed ? s : NULL);
 }
 
 /* Fires a probe some frames further down. */
 static void __noinline
-sdts_fire_below(int frames, dtrace_id_t id, uintptr_t a0, uintptr_t a1,
+dtrace_sdts_fire_below(int frames, dtrace_id_t id, uintptr_t a0, uintptr_t a1,
     uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
 
 	if (frames > 1)
-		sdts_fire_below(frames - 1, id, a0, a1, a2, a3, a4);
+		dtrace_sdts_fire_below(frames - 1, id, a0, a1, a2, a3, a4);
 	else
 		dtrace_probe(id, a0, a1, a2, a3, a4);
 	__compiler_membar();	/* no tail call, which would have no frame */
@@ -372,7 +374,7 @@ sdts_fire_below(int frames, dtrace_id_t id, uintptr_t a0, uintptr_t a1,
  * many frames as for a breakpoint, those that are missing are added.
  */
 static void
-sdts_point_hit(uint32_t id, uintptr_t a0, uintptr_t a1, uintptr_t a2,
+dtrace_sdts_point_hit(uint32_t id, uintptr_t a0, uintptr_t a1, uintptr_t a2,
     uintptr_t a3, uintptr_t a4, uintptr_t a5)
 {
 	uintptr_t *frame = __builtin_frame_address(0);
@@ -382,13 +384,14 @@ sdts_point_hit(uint32_t id, uintptr_t a0, uintptr_t a1, uintptr_t a2,
 	solaris_cpu_t *cpu;
 	register_t intr;
 
-	if (sdts_passes_on(ra)) {
+	if (dtrace_sdts_passes_on(ra)) {
 		ra = ((uintptr_t *)frame[0])[1];
 		missing--;
 	}
 	intr = intr_disable();	/* sdts_settle() waits for this to be over */
 	cpu = &solaris_cpu[curcpu];
-	s = sdts_is_after_call(ra) ? sdts_point_at(id, ra - 1) : NULL;
+	s = dtrace_sdts_is_after_call(ra) ?
+	    dtrace_sdts_point_at(id, ra - 1) : NULL;
 	if (s == NULL && id != 0)
 		atomic_add_int(&sdts_unplaced, 1);
 	if (s != NULL && s->armed) {
@@ -396,8 +399,8 @@ sdts_point_hit(uint32_t id, uintptr_t a0, uintptr_t a1, uintptr_t a2,
 		sdts_sixth[curcpu] = a5;
 		cpu->cpu_dtrace_caller = ra;
 		if (missing > 0)
-			sdts_fire_below(missing, s->owner->id, a0, a1, a2, a3,
-			    a4);
+			dtrace_sdts_fire_below(missing, s->owner->id, a0, a1,
+			    a2, a3, a4);
 		else
 			dtrace_probe(s->owner->id, a0, a1, a2, a3, a4);
 		cpu->cpu_dtrace_caller = 0;
@@ -407,7 +410,7 @@ sdts_point_hit(uint32_t id, uintptr_t a0, uintptr_t a1, uintptr_t a2,
 
 /* Returns the sixth argument of the probe that fires. There are no others. */
 uint64_t
-sdts_point_argument(int n)
+dtrace_sdts_point_argument(int n)
 {
 
 	return (n == 5 ? sdts_sixth[curcpu] : 0);
@@ -453,7 +456,7 @@ sdts_change_jumps(const struct sdts_site *s, bool arm)
 
 	SLIST_FOREACH(f, &sdts_files, link)
 		for (j = f->jumps; j < f->jumps + f->njumps; j++) {
-			if (sdts_within(s, (uintptr_t)j->addr))
+			if (dtrace_sdts_within(s, (uintptr_t)j->addr))
 				sdts_want(j, arm);
 		}
 }

@@ -20,6 +20,11 @@
  *
  * Before a site is armed, all that the handler reads of it is in place: it is
  * hashed when its file is loaded.
+ *
+ * A breakpoint within the handler would call the handler again, without end.
+ * fbt puts none into functions named dtrace_*, so that is what each function
+ * is called that may run in the handler, or while a probe fires. fbt leaves
+ * out modules that depend on dtrace.ko too, but DTrace may be in the kernel.
  */
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -79,7 +84,7 @@ sdts_write(uint8_t *addr, sdts_code value)
 }
 
 static uint64_t
-sdts_register(const struct trapframe *tf, int n)
+dtrace_sdts_register(const struct trapframe *tf, int n)
 {
 
 	switch (n) {
@@ -98,7 +103,7 @@ sdts_register(const struct trapframe *tf, int n)
 
 /* DTRACE_INVOP_NOP goes on at tf_rip, now behind the breakpoint's one byte. */
 static int
-sdts_goto(struct trapframe *tf, uintptr_t pc)
+dtrace_sdts_goto(struct trapframe *tf, uintptr_t pc)
 {
 
 	tf->tf_rip = pc;
@@ -106,7 +111,7 @@ sdts_goto(struct trapframe *tf, uintptr_t pc)
 }
 
 static int
-sdts_return(struct trapframe *tf __unused)
+dtrace_sdts_return(struct trapframe *tf __unused)
 {
 
 	return (DTRACE_INVOP_RET);
@@ -146,7 +151,7 @@ sdts_write(uint8_t *addr, sdts_code value)
 }
 
 static uint64_t
-sdts_register(const struct trapframe *tf, int n)
+dtrace_sdts_register(const struct trapframe *tf, int n)
 {
 
 	return (tf->tf_x[n]);
@@ -158,7 +163,7 @@ sdts_register(const struct trapframe *tf, int n)
 
 /* The kernel emulates a branch by words from tf_elr, or a return. */
 static int
-sdts_goto(struct trapframe *tf, uintptr_t pc)
+dtrace_sdts_goto(struct trapframe *tf, uintptr_t pc)
 {
 
 	tf->tf_elr = pc - 4;
@@ -166,7 +171,7 @@ sdts_goto(struct trapframe *tf, uintptr_t pc)
 }
 
 static int
-sdts_return(struct trapframe *tf __unused)
+dtrace_sdts_return(struct trapframe *tf __unused)
 {
 
 	return (RET);
@@ -176,7 +181,7 @@ sdts_return(struct trapframe *tf __unused)
 #endif
 
 static sdts_code
-sdts_read(const struct sdts_site *s)
+dtrace_sdts_read(const struct sdts_site *s)
 {
 
 	return (*(const volatile sdts_code *)s->addr);
@@ -199,7 +204,7 @@ void
 sdts_take(struct sdts_site *s)
 {
 
-	s->saved = s->expected = sdts_read(s);
+	s->saved = s->expected = dtrace_sdts_read(s);
 }
 
 /* Returns whether a site's code is what it was left as. */
@@ -207,7 +212,7 @@ bool
 sdts_as_expected(const struct sdts_site *s)
 {
 
-	return (s->dead || sdts_read(s) == (sdts_code)s->expected);
+	return (s->dead || dtrace_sdts_read(s) == (sdts_code)s->expected);
 }
 
 void
@@ -244,7 +249,7 @@ sdts_arm(struct sdts_site *s)
 
 	if (s->dead || s->armed || s->target != 0)
 		return;
-	code = sdts_read(s);
+	code = dtrace_sdts_read(s);
 	s->shared = code == (sdts_code)BREAKPOINT && s->form->tail;
 	if (code != (sdts_code)s->saved && !s->shared) {
 		sdts_foreign++;
@@ -267,7 +272,7 @@ sdts_disarm(struct sdts_site *s)
 	s->expected = s->saved;
 	if (s->shared)
 		return;
-	if (sdts_read(s) == (sdts_code)BREAKPOINT)
+	if (dtrace_sdts_read(s) == (sdts_code)BREAKPOINT)
 		sdts_write(s->addr, s->saved);
 	else
 		sdts_foreign++;
@@ -302,7 +307,7 @@ sdts_settle(void)
 }
 
 static struct sdts_site *
-sdts_find(uintptr_t addr)
+dtrace_sdts_find(uintptr_t addr)
 {
 	struct sdts_site *s;
 
@@ -314,7 +319,7 @@ sdts_find(uintptr_t addr)
 
 /* Is a frame of its own, so that SDTS_AFRAMES is right. */
 static void __noinline
-sdts_fire(struct sdts_site *s, struct sdts_hit hit)
+dtrace_sdts_fire(struct sdts_site *s, struct sdts_hit hit)
 {
 	solaris_cpu_t *cpu = &solaris_cpu[curcpu];
 	struct sdts_hit outer = sdts_hits[curcpu];
@@ -325,16 +330,16 @@ sdts_fire(struct sdts_site *s, struct sdts_hit hit)
 	sdts_hits[curcpu] = hit;
 	cpu->cpu_dtrace_caller = hit.tail ? RETURN_ADDRESS(tf) :
 	    (uintptr_t)s->addr;
-	dtrace_probe(s->owner->id, sdts_register(tf, n),
-	    sdts_register(tf, n + 1), sdts_register(tf, n + 2),
-	    sdts_register(tf, n + 3), sdts_register(tf, n + 4));
+	dtrace_probe(s->owner->id, dtrace_sdts_register(tf, n),
+	    dtrace_sdts_register(tf, n + 1), dtrace_sdts_register(tf, n + 2),
+	    dtrace_sdts_register(tf, n + 3), dtrace_sdts_register(tf, n + 4));
 	cpu->cpu_dtrace_caller = 0;
 	sdts_hits[curcpu] = outer;
 }
 
 /* Fires what another provider has at addr. Returns 0 if there is nothing. */
 static int
-sdts_others(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
+dtrace_sdts_others(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
 {
 	int how;
 
@@ -346,59 +351,61 @@ sdts_others(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
 
 /* Handles a jump to sdt_probe(), whose first argument is the probe's number. */
 static __always_inline int
-sdts_jump(const struct sdts_site *jump, struct trapframe *tf, uintptr_t rval)
+dtrace_sdts_jump(const struct sdts_site *jump, struct trapframe *tf,
+    uintptr_t rval)
 {
 	struct sdts_site *s;
 
-	s = sdts_point_of_jump(jump, (uint32_t)sdts_register(tf, 0));
+	s = dtrace_sdts_point_of_jump(jump,
+	    (uint32_t)dtrace_sdts_register(tf, 0));
 	if (s != NULL)
-		sdts_fire(s, (struct sdts_hit){ tf, true, 1 });
+		dtrace_sdts_fire(s, (struct sdts_hit){ tf, true, 1 });
 	/* fbt takes it for a return on arm64, and would go on to sdt_probe(). */
-	(void)sdts_others((uintptr_t)jump->addr, tf, rval);
-	return (sdts_return(tf));
+	(void)dtrace_sdts_others((uintptr_t)jump->addr, tf, rval);
+	return (dtrace_sdts_return(tf));
 }
 
 /* Handles a breakpoint at addr. Returns 0 if it is not ours. */
 int
-sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
+dtrace_sdts_invop(uintptr_t addr, struct trapframe *tf, uintptr_t rval)
 {
-	struct sdts_site *s = sdts_find(addr);
+	struct sdts_site *s = dtrace_sdts_find(addr);
 	int how;
 
 	if (s == NULL || sdts_asking[curcpu])
 		return (0);
 	if (!s->armed) {
 		/* Another provider's, or one that is gone by now: try again. */
-		if (sdts_read(s) == (sdts_code)BREAKPOINT)
+		if (dtrace_sdts_read(s) == (sdts_code)BREAKPOINT)
 			return (0);
-		return (sdts_goto(tf, addr));
+		return (dtrace_sdts_goto(tf, addr));
 	}
 	if (s->probe == NULL)
-		return (sdts_jump(s, tf, rval));
+		return (dtrace_sdts_jump(s, tf, rval));
 	if (s->form->test) {
 		s->hits++;
 		SET_RESULT(tf);
 	} else
-		sdts_fire(s, (struct sdts_hit){ tf, s->form->tail, 0 });
+		dtrace_sdts_fire(s, (struct sdts_hit){ tf, s->form->tail, 0 });
 	if (s->form->step != 0)
-		return (sdts_goto(tf, addr + s->form->step));
+		return (dtrace_sdts_goto(tf, addr + s->form->step));
 	/* fbt may have armed this return as well, before us or after. */
-	how = sdts_others(addr, tf, rval);
-	return (how != 0 ? how : sdts_return(tf));
+	how = dtrace_sdts_others(addr, tf, rval);
+	return (how != 0 ? how : dtrace_sdts_return(tf));
 }
 
 /* Arguments behind the fifth: in registers, then on the stack of the call. */
 uint64_t
-sdts_getargval(void *arg __unused, dtrace_id_t id __unused, void *parg __unused,
-    int n, int aframes __unused)
+dtrace_sdts_getargval(void *arg __unused, dtrace_id_t id __unused,
+    void *parg __unused, int n, int aframes __unused)
 {
 	const struct sdts_hit *hit = &sdts_hits[curcpu];
 
 	if (hit->tf == NULL)
-		return (sdts_point_argument(n));
+		return (dtrace_sdts_point_argument(n));
 	n += hit->first;
 	if (n < SDT_REGISTERS)
-		return (sdts_register(hit->tf, n));
+		return (dtrace_sdts_register(hit->tf, n));
 	n -= SDT_REGISTERS;
 #if defined(__amd64__)
 	/* The call has pushed no return address, but that of the function has. */

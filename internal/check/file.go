@@ -81,6 +81,9 @@ func (c *fileChecker) check() error {
 	if err := c.guardSymbols(); err != nil {
 		return err
 	}
+	if err := c.kernelTracepoints(); err != nil {
+		return err
+	}
 	if err := c.dofEdits(); err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ var Rules = []*Rule{
 	NotConverted, LiveCall, StubAddress, RefusedCall, LTOObject,
 	UnanchoredSite, UnknownSite, DanglingRecord, DuplicateRecord,
 	UndefinedProbe, UnresolvedProbe, UnusedProbe, LeftoverProbe, DuplicateProbe, ArgumentMismatch,
-	MixedLayout, MixedFlags, MissingBounds,
+	MixedLayout, MixedFlags, MissingBounds, KernelTracepoint,
 	MixedNotes, KernelNotes, BrokenNote, UnreadArgument, MissingNote, SemaphoreMismatch, DeadGuard, SemaphorePlace, SemaphoreSection, EarlySemaphore,
 	NoProbes, MissingProbe, LostSite, DroppedSite,
 }

@@ -10,6 +10,8 @@
 //	found.go       finds the file of each input and library         found
 //	scan.go        scans these, and those that scripts name,
 //	               for names of probes                              scanned
+//	kernel.go      warns of objects of FreeBSD's kernel that were
+//	               compiled with the kernel's header
 //	choose.go      decides which are converted, and which contain
 //	               code for link-time optimisation ("late"), or
 //	               refuses the link                                 choice
@@ -155,6 +157,7 @@ func (l *link) prepare() (*prepared, error) {
 	}
 	scan := newScanner(l.linker, reader, l.Convert.Patch, l.Convert.Jobs)
 	inputs := scan.whole(scripts)
+	l.warnOfKernelTracepoints(inputs.inputs)
 	l.Convert.Patch = l.Convert.Patch.For(inputs.target())
 	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", unanchored: l.Convert.Patch.DropRelocations}, inputs)
 	if len(errs) > 0 {

@@ -12,6 +12,7 @@ import (
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/parallel"
+	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
@@ -21,6 +22,8 @@ type linkInput struct {
 	info fs.FileInfo // nil if the file cannot be opened
 	typ  filetype.Type
 	elf  elf.Type
+
+	kernelTracepoints bool // it was compiled with the header of FreeBSD's kernel
 
 	names  bool         // it mentions stubs or probe objects
 	probes bool         // it mentions stubs
@@ -248,6 +251,10 @@ func (s *scanner) object(in *linkInput, src *input.Source, p *part) error {
 				in.noteTarget(o.Object)
 			}
 			in.probes = in.probes || in.late.Probes > 0
+		}
+		isFreeBSD := s.options.Layout.Format == linkerset.FreeBSD || s.options.AutoLayout && o.OSABI() == elf.ELFOSABI_FREEBSD
+		if err == nil && isFreeBSD {
+			in.kernelTracepoints, err = input.HasKernelTracepoints(o.Object)
 		}
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -111,11 +112,15 @@ func TestGitHub(t *testing.T) {
 	expect.Equal(t, want, lines[0])
 	expect.Equal(t, "::error file=dir/lib.a,title=live-call::dir/lib.a(b.o): .text+0x10: in f+0x4: p: 100%25 of%0D%0Alines, or: some", lines[1])
 	expect.Equal(t, "::error title=stub-address::no place", lines[2])
-	if got := strings.Join(lines[len(lines)-3:], "\n"); got != `::error title=sdtconvert::c.o: is%0Aempty: 100%25
-::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
-0 sites of 0 probes in 2 files, 1 could not be checked: 27 errors, 4 notes, 2 more in the baseline` {
-		t.Errorf("%s", got)
+	notes := 0
+	for _, rule := range check.Rules {
+		if rule.Severity == check.Note {
+			notes++
+		}
 	}
+	expect.Equal(t, fmt.Sprintf(`::error title=sdtconvert::c.o: is%%0Aempty: 100%%25
+::notice title=baseline::live-call a.o f p 1 is gone; --write-baseline writes what is left
+0 sites of 0 probes in 2 files, 1 could not be checked: %d errors, %d notes, 2 more in the baseline`, len(check.Rules)-notes, notes), strings.Join(lines[len(lines)-3:], "\n"))
 	for i, rule := range check.Rules {
 		expect.Equal(t, rule.Severity == check.Note, strings.HasPrefix(lines[i], "::notice "), "%s: is a notice", lines[i])
 	}

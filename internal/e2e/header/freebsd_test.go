@@ -72,13 +72,20 @@ func kernelStubs(t *testing.T, compiler, version string, flags []string) []strin
 	return stubs
 }
 
-// The same with the sources of a kernel, whose own headers include sys/sdt.h.
-// KERNBUILDDIR is where a kernel was configured and its generated headers are.
-func TestFreeBSDTree(t *testing.T) {
-	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
+// kernelTree returns the directories of a kernel's sources, and of where it was configured
+// and its generated headers are. Without them, it skips the test.
+func kernelTree(t *testing.T) (sysdir, build string) {
+	t.Helper()
+	sysdir, build = os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
 	if sysdir == "" || build == "" {
 		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
 	}
+	return sysdir, build
+}
+
+// The same with the sources of a kernel, whose own headers include sys/sdt.h.
+func TestFreeBSDTree(t *testing.T) {
+	sysdir, build := kernelTree(t)
 	include := tools.Root("include")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "tree.c")
@@ -104,25 +111,6 @@ func TestFreeBSDTree(t *testing.T) {
 		if symbols := tools.Output(t, "nm", object); !strings.Contains(symbols, "U __dtrace_probe_net___one") || !strings.Contains(symbols, "U __dtrace_probe_sdt___two") {
 			t.Errorf("%s: no stub is called\n%s", compiler, symbols)
 		}
-	}
-}
-
-// The provider compiles with the same sources without a warning.
-func TestFreeBSDProvider(t *testing.T) {
-	sysdir, build := os.Getenv("SYSDIR"), os.Getenv("KERNBUILDDIR")
-	if sysdir == "" || build == "" {
-		t.Skip("SYSDIR and KERNBUILDDIR name no FreeBSD sources")
-	}
-	compiler := toolchains.LLVM("clang")
-	tools.Need(t, compiler)
-	args := append(slices.Clone(kernelFlags), "--target=x86_64-unknown-freebsd14", "-D__printf__=__freebsd_kprintf__", "-DKLD_MODULE",
-		"-fno-pic", "-mcmodel=kernel", "-mno-red-zone", "-mno-sse", "-msoft-float", "-fsyntax-only", "-include", "opt_global.h",
-		"-include", filepath.Join(sysdir, "cddl/compat/opensolaris/sys/debug_compat.h"), "-I"+tools.Root("include"), "-I"+build)
-	for _, dir := range []string{"cddl/compat/opensolaris", "cddl/contrib/opensolaris/uts/common", "", "contrib/ck/include"} {
-		args = append(args, "-I"+filepath.Join(sysdir, dir))
-	}
-	for _, source := range []string{"sdts.c", "sdts_points.c", "sdts_sites.c"} {
-		tools.Must(t, compiler, append(args, tools.Root("examples/freebsd-provider/"+source))...)
 	}
 }
 
