@@ -47,7 +47,7 @@ func addSemaphores(all *product.Tests, c toolchain, w way, command ...string) {
 		for _, source := range []string{"semaphores.c", "semaphores.cc"} {
 			object := c.object(t, source)
 			if slices.Contains(c.flags, "-DSDT_CALLS") {
-				object = convert(t, object)
+				object = convert(t, object, "--layout=pairs")
 			}
 			link = append(link, object)
 		}

@@ -223,7 +223,7 @@ func TestNamesOfScriptsWithCommas(t *testing.T) {
 				args := append([]string{"-r", "-T", "the.lds", "-o", "out.o"}, strings.Fields(inputs)...)
 				tools.Must(t, l.Path, args...)
 				want := sizes(t, "out.o")
-				if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil || sizes(t, "out.o") != want {
+				if out, err := wrapped(l, append([]string{"--layout=pairs", "--"}, args...)...); err != nil || sizes(t, "out.o") != want {
 					t.Errorf("%s, %s: %v, %s, want %s: %s", list, inputs, err, sizes(t, "out.o"), want, out)
 				}
 			}
