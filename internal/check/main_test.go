@@ -148,14 +148,11 @@ func (b *build) compile(out, source string, flags ...string) {
 	b.run(append(append(words, flags...), "-c", "-o", out, source)...)
 }
 
-// convert runs the program. Conversions make records alone unless a flag says otherwise.
+// convert runs the program. Conversions make records alone unless a flag asks for notes.
 func (b *build) convert(words ...string) {
 	b.Helper()
-	recorded := func(word string) bool {
-		return slices.Contains([]string{"--stapsdt", "--no-records", "stubs", "sites", "provider"}, word) || strings.HasPrefix(word, "--layout") || strings.HasPrefix(word, "--section")
-	}
-	if !slices.ContainsFunc(words, recorded) {
-		words = append([]string{"--layout=pairs"}, words...)
+	if !slices.Contains([]string{"stubs", "sites", "provider"}, words[0]) {
+		words = tools.RecordsAlone(words...)
 	}
 	b.run(append([]string{converter}, words...)...)
 }

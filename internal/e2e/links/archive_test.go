@@ -49,7 +49,7 @@ func (k collected) archive(t *testing.T, m *machine, objects []string) string {
 		if _, err := tools.Try(m.Tool("ar"), args...); err != nil {
 			return err
 		}
-		_, err := tools.Try(converter, append(k.flags[:len(k.flags):len(k.flags)], out)...)
+		_, err := tools.Try(converter, append(tools.RecordsAlone(k.flags...), out)...)
 		return err
 	})
 }

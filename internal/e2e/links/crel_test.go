@@ -196,7 +196,7 @@ func TestCRELOfArmIsRefused(t *testing.T) {
 				t.Fatal(branches, err)
 			}
 			out := filepath.Join(t.TempDir(), "out.o")
-			_, err = tools.Try(converter, "-o", out, object)
+			_, err = tools.Try(converter, "--layout=pairs", "-o", out, object)
 			if err == nil || !strings.Contains(err.Error(), "calls.o: .text+0x") ||
 				!strings.Contains(err.Error(), "got a relocation with an addend, which objects of the ABI do not have; compile without -Wa,--crel") {
 				t.Errorf("got %v", err)

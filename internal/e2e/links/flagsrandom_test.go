@@ -225,7 +225,7 @@ func checkFlags(t *testing.T, seed uint64, c *flagCase) int {
 	if r.IntN(2) == 0 {
 		options = append(options, "--stapsdt")
 	}
-	if out, err := tools.Try(converter, append(options, object)...); err != nil {
+	if out, err := tools.Try(converter, append(tools.RecordsAlone(options...), object)...); err != nil {
 		for option, reason := range refusals {
 			if strings.Contains(c.flags, option) && strings.Contains(out, reason) {
 				return refused

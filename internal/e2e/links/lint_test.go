@@ -22,7 +22,7 @@ func TestLint(t *testing.T) {
 	tools.Need(t, "eu-elflint", "readelf")
 	var rows [][]string
 	for _, o := range objects.Paths(t) {
-		for _, flags := range []string{"", "--layout relative", "--layout freebsd", "--stapsdt"} {
+		for _, flags := range []string{"--layout pairs", "--layout relative", "--layout freebsd", "--stapsdt"} {
 			rows = append(rows, append(objects.Recipe(t, o)[:3], flags, o))
 		}
 	}

@@ -97,7 +97,7 @@ func mergeMany(t *testing.T, ld toolchains.Linker, count int, objects []string) 
 func convertMany(t *testing.T, objects []string) []string {
 	t.Helper()
 	directory := t.TempDir()
-	tools.Must(t, converter, "--output-dir", directory, "@"+argumentFile(t, objects))
+	tools.Must(t, converter, "--layout=pairs", "--output-dir", directory, "@"+argumentFile(t, objects))
 	var converted []string
 	for _, o := range objects {
 		converted = append(converted, filepath.Join(directory, filepath.Base(o)))

@@ -219,7 +219,7 @@ func compareRandom(t *testing.T, o string, stapsdt bool) bool {
 	if stapsdt {
 		options = append(options, "--stapsdt")
 	}
-	if out, err := tools.Try(converter, append(options, o)...); err != nil {
+	if out, err := tools.Try(converter, append(tools.RecordsAlone(options...), o)...); err != nil {
 		if !strings.Contains(out, "register") && !strings.Contains(out, "large code model") {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -124,7 +124,7 @@ func (b *stackBuild) compile(name, source string) {
 func (b *stackBuild) compare(name string, options []string, refused bool, text string) {
 	b.Helper()
 	object, converted := b.path(name+".o"), b.path("converted.o")
-	out, err := tools.Try(converter, slices.Concat(options, []string{"-o", converted, object})...)
+	out, err := tools.Try(converter, slices.Concat(tools.RecordsAlone(options...), []string{"-o", converted, object})...)
 	if refused {
 		if err == nil || !strings.Contains(out, text) {
 			b.Errorf("%v, without %q:\n%s", err, text, out)
@@ -169,7 +169,7 @@ func TestReturnAddressOfACall(t *testing.T) {
 		source, object := filepath.Join(directory, "code.s"), filepath.Join(directory, "code.o")
 		disk.Write(t, source, fmt.Sprintf(".globl f\n.type f,@function\nf: call __dtrace_probe_app___go\n%s\n.size f,.-f\n", code))
 		tools.Must(t, "as", "-o", object, source)
-		out, err := tools.Try(converter, object)
+		out, err := tools.Try(converter, "--layout=pairs", object)
 		if (err != nil) != refused || refused && !strings.Contains(out, "return address") {
 			t.Errorf("%q: refused %v\n%s", code, err, out)
 		}
@@ -269,7 +269,7 @@ func TestTailCallOfCalleePops(t *testing.T) {
 				b := stackBuild{t, m, append(m.CC(cc), strings.Fields(flags)...), t.TempDir()}
 				b.compile("tail", source)
 				expect.Lacks(t, tools.Must(t, "objdump", "-d", b.path("tail.o")), "call")
-				out, err := tools.Try(converter, b.path("tail.o"))
+				out, err := tools.Try(converter, "--layout=pairs", b.path("tail.o"))
 				if (err != nil) != refused || refused && !strings.Contains(out, "tail in a function that pops 8 bytes of arguments") {
 					t.Errorf("%v\n%s", err, out)
 				}

@@ -125,7 +125,7 @@ func (c compiler) compileRandom(t *testing.T, source string) string {
 	object := strings.TrimSuffix(path, ".c") + ".o"
 	args := c.machine.CC(c.cc)
 	tools.Must(t, args[0], append(append(args[1:len(args):len(args)], c.flags...), "-c", path, "-o", object)...)
-	for _, flags := range [][]string{nil, {"--stapsdt"}} {
+	for _, flags := range [][]string{{"--layout=pairs"}, {"--stapsdt"}} {
 		tools.Must(t, converter, append(flags, "-o", object+".converted.o", object)...)
 	}
 	return object

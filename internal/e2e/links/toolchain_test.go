@@ -167,10 +167,10 @@ func generate(t *testing.T, base string, words ...string) string {
 	return expect.Value(files.Run(base, converter, words...))(t)
 }
 
-// convert converts a copy of an object.
+// convert converts a copy of an object, to records alone unless flags ask for notes.
 func convert(t *testing.T, object string, flags ...string) string {
 	t.Helper()
-	return generate(t, filepath.Base(object), append(flags[:len(flags):len(flags)], object)...)
+	return generate(t, filepath.Base(object), append(tools.RecordsAlone(flags...), object)...)
 }
 
 func convertAll(t *testing.T, objects []string, flags ...string) []string {
