@@ -9,7 +9,7 @@ import (
 )
 
 // Manifest says which sites objects had when they were converted. It is read from
-// the JSON of docs/manifest.md.
+// the JSON of docs/output.md.
 type Manifest struct {
 	copies []*functionCopy
 	byFile map[string]*described

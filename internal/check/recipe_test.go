@@ -102,7 +102,7 @@ func TestRecipes(t *testing.T) {
 		expect.OK(t, os.Mkdir(filepath.Dir(path), 0o777))
 		expect.OK(t, os.Symlink(converter, path))
 	}
-	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/local/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
+	project := strings.ReplaceAll(r.block("### With CMake", "cmake"), "/usr/libexec/sdtconvert", filepath.Join(r.directory, "libexec"))
 	r.write("CMakeLists.txt", project)
 	r.write("probes.txt", r.block("`probes.txt`:", ""))
 	gitHub, gitLab := steps(r.block("### With GitHub", "yaml"), "- run: "), steps(r.block("### With GitLab", "yaml"), "- ")
@@ -132,6 +132,6 @@ func TestRecipes(t *testing.T) {
 	}
 	// Without notes.
 	r.write("orders.c", shop)
-	r.write("CMakeLists.txt", strings.Replace(project, "=--stapsdt", "=--no-stapsdt", 1))
+	r.write("CMakeLists.txt", project+"set_property(TARGET shop PROPERTY RULE_LAUNCH_LINK \"env SDTCONVERT_FLAGS=--no-stapsdt\")\n")
 	r.passes(gitHub, "title=missing-note::", "title=dead-guard::")
 }

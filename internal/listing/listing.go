@@ -1,6 +1,6 @@
 // Package listing lists the probes of objects, linked images and processes: it reads
 // their records, and gathers the sites of each probe and function in one line of a
-// table. docs/listing.md has its rules, and describes its JSON.
+// table. docs/output.md has its rules, and describes its JSON.
 package listing
 
 import (

@@ -8,7 +8,7 @@ import (
 	"sdtconvert/resolve"
 )
 
-// Place is what is known of an address. docs/listing.md describes its JSON.
+// Place is what is known of an address. docs/output.md describes its JSON.
 type Place struct {
 	// Function is the name of the innermost function that holds the address as the
 	// source has it, "" when there is none, and FunctionOffset the distance from its

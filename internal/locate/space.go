@@ -23,7 +23,7 @@ type Space interface {
 	fileOffset(a image.Addr) (uint64, bool)
 }
 
-// Address is where an address is. docs/listing.md describes its JSON. What is not
+// Address is where an address is. docs/output.md describes its JSON. What is not
 // known is "".
 type Address struct {
 	Address    string `json:"address"` // as it was given

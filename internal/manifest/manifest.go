@@ -1,5 +1,5 @@
 // Package manifest describes the sites of objects: what a conversion does to each, and
-// what an earlier one has done. Its JSON, which docs/manifest.md describes, is written
+// what an earlier one has done. Its JSON, which docs/output.md describes, is written
 // by conversions, and read to compare it with images.
 package manifest
 

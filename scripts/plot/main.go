@@ -12,6 +12,7 @@ import (
 	"image/color"
 	"log"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,13 +33,25 @@ type picture struct {
 	rows, columns     []string // all if nil
 }
 
+// words are what pictures call the loops and forms of the tables.
+var words = map[string]string{
+	"none_passed": "no arguments", "registers_2": "2 arguments", "registers_6": "6 arguments",
+	"computed_2": "2 computed arguments", "computed_6": "6 computed arguments", "tail_call": "at a function's end",
+	"memory": "sum in memory", "many_values": "11 values live", "floating": "sum of doubles", "vector": "vectorisable",
+	"if (function)": "test of a pointer", "STAP_PROBE": "SystemTap's macro", "--stapsdt": "probe",
+	"tested": "probe behind its test", "as a call": "probe as a call",
+}
+
+// kernel is the name of a kernel that a build has given it, of which pictures show the version.
+var kernel = regexp.MustCompile(`^(\d+\.\d+)\.\d+[-.\w+]*$`)
+
 var (
-	loops    = []string{"no probe", "`if (function)`", "`STAP_PROBE`", "**probe**", "**tested**", "**as a call**"}
+	loops    = []string{"no probe", "`if (function)`", "`STAP_PROBE`", "**--stapsdt**", "**tested**", "**as a call**"}
 	pictures = []picture{
-		{file: "cost-gcc.svg", title: "An inactive probe, gcc 12", axis: "ns an iteration", heading: "### gcc", table: "| loop |", before: "Nanoseconds:", columns: loops},
-		{file: "cost-clang.svg", title: "An inactive probe, clang 19", axis: "ns an iteration", heading: "### Debian clang", table: "| loop |", before: "Nanoseconds:", columns: loops},
+		{file: "cost-gcc.svg", title: "Loops with one probe that nothing traces, gcc 12", axis: "ns an iteration", heading: "### gcc", table: "| loop |", before: "Nanoseconds:", columns: loops},
+		{file: "cost-clang.svg", title: "Loops with one probe that nothing traces, clang 19", axis: "ns an iteration", heading: "### Debian clang", table: "| loop |", before: "Nanoseconds:", columns: loops},
 		{
-			file: "cost-armed.svg", title: "An armed probe, amd64, by kernel", axis: "times STAP_PROBE", heading: "### amd64", table: "| site |", before: "### amd64",
+			file: "cost-armed.svg", title: "A hit of a traced probe on amd64, by version of Linux", axis: "times SystemTap's macro", heading: "### amd64", table: "| site |", before: "### amd64",
 			rows: []string{"call, **--stapsdt**", "call", "tail call, **--stapsdt**", "tail call", "conditional tail call, **--stapsdt**", "conditional tail call"},
 		},
 	}
@@ -105,8 +118,18 @@ func (p *picture) read(page string) (header []string, rows [][]string, err error
 	return header, rows, nil
 }
 
-// plain removes the marks of markdown.
-func plain(s string) string { return strings.NewReplacer("*", "", "`", "").Replace(s) }
+// plain returns what a picture calls a loop, a form or a kernel: without the marks of Markdown,
+// in words, and by its version.
+func plain(s string) string {
+	s = strings.NewReplacer("*", "", "`", "").Replace(s)
+	if word, ok := words[s]; ok {
+		return word
+	}
+	if site, ok := strings.CutSuffix(s, ", --stapsdt"); ok {
+		return site + " with a note"
+	}
+	return kernel.ReplaceAllString(s, "Linux $1")
+}
 
 // tables returns the digest of the lines of a page that are of tables.
 func tables(page []byte) [sha256.Size]byte {

@@ -7,7 +7,7 @@ import (
 	"sdtconvert/internal/check"
 )
 
-// jsonVersion counts the incompatible changes of the JSON that docs/check.md
+// jsonVersion counts the incompatible changes of the JSON that docs/output.md
 // describes.
 const jsonVersion = 1
 

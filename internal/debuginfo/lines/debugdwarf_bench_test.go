@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkRows reads every line table of the image that LINES_IMAGE names, here
-// and with debug/dwarf. docs/design.md has the numbers.
+// and with debug/dwarf. docs/results/decisions.md has the numbers.
 func BenchmarkRows(b *testing.B) {
 	compareReaders(b, (*lines.Table).ReadRows, func(b *testing.B, data *dwarf.Data, unit *dwarf.Entry) (n int) {
 		r, err := data.LineReader(unit)

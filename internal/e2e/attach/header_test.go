@@ -37,7 +37,7 @@ func readme(t *testing.T, compiler string) string {
 	dir := t.TempDir()
 	disk.Write(t, dir+"/orders.c", source[1])
 	tools.Must(t, compiler, "-O2", "-I"+include, "-c", "-o", dir+"/orders.o", dir+"/orders.c")
-	tools.Must(t, converter, "--stapsdt", dir+"/orders.o")
+	tools.Must(t, converter, dir+"/orders.o")
 	tools.Must(t, compiler, "-o", dir+"/orders", dir+"/orders.o")
 	return dir + "/orders"
 }

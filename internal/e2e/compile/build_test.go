@@ -11,7 +11,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// The lines of docs/compiling.md, for each build system.
+// The lines of docs/builds.md, for each build system.
 
 const program = `
 #include "head.h"

@@ -15,7 +15,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// ccacheBuild is a build with ccache, which runs sdtconvert-cc as docs/compiling.md says.
+// ccacheBuild is a build with ccache, which runs sdtconvert-cc as docs/builds.md says.
 // calls counts how often it does.
 func ccacheBuild(t *testing.T) (b *build, calls func() int) {
 	t.Helper()
@@ -35,7 +35,7 @@ func (b *build) readIfAny(name string) string {
 	return string(data)
 }
 
-// settings returns the build with variables of the environment that docs/compiling.md sets
+// settings returns the build with variables of the environment that docs/builds.md sets
 // for flags.
 func (b *build) settings(program, flags string) *build {
 	b.t.Helper()

@@ -26,12 +26,12 @@ func docSource(t *testing.T, page string) string {
 	return path
 }
 
-// TestDocs compiles the program with a probe that docs/probes.md shows, and has
+// TestDocs compiles the program with a probe that docs/first-steps.md shows, and has
 // the one of docs/reading.md read it.
 func TestDocs(t *testing.T) {
 	tools.Need(t, "gcc")
 	gcc := append([]string{"gcc", "-std=c99", "-O2", "-I" + include, "-c"}, strict...)
-	count, reader := docSource(t, "probes.md"), docSource(t, "reading.md")
+	count, reader := docSource(t, "first-steps.md"), docSource(t, "reading.md")
 
 	object := convert(t, output(t, "count.o", append(gcc, count)...))
 	output(t, "count", "gcc", object)

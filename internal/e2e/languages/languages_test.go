@@ -81,7 +81,7 @@ func page(t *testing.T) string {
 	return string(disk.Read(t, tools.Root("docs", "languages.md")))
 }
 
-// section is what the page shows for one language.
+// section is what the page shows for one language, and the programs that it links to.
 type section struct {
 	files map[string]string
 	steps []string // shell commands, each of which build shop and shop-debug
@@ -90,6 +90,7 @@ type section struct {
 
 var (
 	file  = regexp.MustCompile("(?ms)`([\\w./-]+)`:\n\n```\\w*\n(.*?)^```$")
+	link  = regexp.MustCompile(`\]\(\.\./(examples/languages/[\w./-]+)\)`)
 	shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 	trace = regexp.MustCompile(`(?ms)^\$ cat stop.gdb\n(.*?)^\$ gdb`)
 )
@@ -105,6 +106,9 @@ func newSection(t *testing.T, name string) *section {
 	text, _, _ = strings.Cut(text, "\n## ")
 	for _, f := range file.FindAllStringSubmatch(text, -1) {
 		s.files[f[1]] = f[2]
+	}
+	for _, l := range link.FindAllStringSubmatch(text, -1) {
+		s.files[filepath.Base(l[1])] = string(disk.Read(t, tools.Root(filepath.FromSlash(l[1]))))
 	}
 	for _, c := range shell.FindAllStringSubmatch(text, -1) {
 		s.steps = append(s.steps, c[1])

@@ -11,7 +11,7 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// The lines of docs/linking.md, for each build system.
+// The lines of docs/builds.md, for each build system.
 
 // eachFlags runs a test for each linker with the flags that have a compiler find the
 // wrapper.

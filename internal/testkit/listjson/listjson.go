@@ -1,4 +1,4 @@
-// Package listjson reads what `sdtconvert list --json` prints, as docs/listing.md describes it
+// Package listjson reads what `sdtconvert list --json` prints, as docs/output.md describes it
 // and without the types of the program.
 package listjson
 
