@@ -16,6 +16,9 @@ import (
 // one kind. It looks at section headers, and at what sections of other names hold that have
 // the flags of records, for which m must not be nil. Errors are of type *elfreloc.Error.
 func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
+	if err := CheckVersion(o); err != nil {
+		return false, err
+	}
 	found := false
 	for i := range o.Sections {
 		sec := &o.Sections[i]

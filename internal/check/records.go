@@ -14,6 +14,9 @@ import (
 
 // records looks at the records of a file, and reports whether there are any.
 func (c *fileChecker) records() (found bool, err error) {
+	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
+		return false, err
+	}
 	var entries []linkerset.Entry
 	var layouts []linkerset.Layout
 	foreign, err := linkerset.ForeignLayouts(c.Object.Object, c.Machine, c.set.opts.Layouts, []string{c.set.opts.ProbePrefix})

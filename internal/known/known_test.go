@@ -94,7 +94,7 @@ func TestDefinitions(t *testing.T) {
 				}
 			}
 			all := New([]string{o["define"], o["elsewhere"], o["none"]}, Options{ProbePrefix: "sdt_", Jobs: 2})
-			if len(all.probes) != 3 {
+			if all.read.Do(all.readFiles); len(all.probes) != 3 {
 				t.Errorf("%d probes: %v", len(all.probes), all.probes)
 			}
 			got, ok, err := all.Probe(change)

@@ -39,6 +39,9 @@ type key struct{ provider, module, function, name string }
 
 // code lists what the memory of an image holds.
 func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) error {
+	if err := linkerset.CheckVersion(code.Object); err != nil {
+		return err
+	}
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
 		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},

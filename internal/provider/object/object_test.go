@@ -163,8 +163,8 @@ func TestRefused(t *testing.T) {
 		{[]string{file(t, one, osabi)}, "is of FreeBSD, and the link of illumos", Illumos},
 		{[]string{file(t, one, linked)}, "is linked, and not an object", Linux},
 		{[]string{filepath.Join(t.TempDir(), "none.o")}, "no such file", Linux},
-		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", Linux},
-		{[]string{"object_test.go"}, "object_test.go: is text, and not an object", FreeBSD},
+		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", Linux},
+		{[]string{"object_test.go"}, "object_test.go: is source code, and not an object; compile it first", FreeBSD},
 	} {
 		target := &Target{System: c.of}
 		var err error
