@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sdtconvert/arch/machines"
-	"sdtconvert/internal/check"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/linkerset"
@@ -22,7 +21,7 @@ import (
 
 //go:generate go test -count=1 -run ^TestDocsAreCurrent$ . -update
 
-// The manual's lists of flags, and the tables of docs, are what the declarations make.
+// The manual's lists of flags are what the declarations make.
 func TestDocsAreCurrent(t *testing.T) {
 	lists := map[string]string{}
 	for _, c := range commands {
@@ -36,8 +35,6 @@ func TestDocsAreCurrent(t *testing.T) {
 		lists[name] = "\n.Bl -tag -width Ds\n" + list + ".El\n"
 	}
 	replaceMade(t, "../../docs/sdtconvert.1", `.\" made by go generate ./cmd/sdtconvert: %s`, `.\" end`, lists)
-	replaceMade(t, "../../docs/check.md", "<!-- made by go generate ./cmd/sdtconvert: %s -->", "<!-- end -->",
-		map[string]string{"rules": rulesTable()})
 }
 
 // replaceMade compares the parts of a file that are between lines with what is made now.
@@ -62,16 +59,6 @@ func replaceMade(t *testing.T, path, begin, end string, parts map[string]string)
 	if *update && text != string(data) {
 		disk.Write(t, path, text)
 	}
-}
-
-// rulesTable is the table of the rules of check.
-func rulesTable() string {
-	var b strings.Builder
-	b.WriteString("\n\n| rule | reports | finds |\n|---|---|---|\n")
-	for _, r := range check.Rules {
-		fmt.Fprintf(&b, "| [`%s`](#%[1]s) | %s | %s |\n", r.Name, r.Severity, r.Summary)
-	}
-	return b.String() + "\n"
 }
 
 // mdoc returns the entries of a group of flags in a list of mdoc(7).

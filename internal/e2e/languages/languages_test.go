@@ -90,7 +90,7 @@ type section struct {
 
 var (
 	file  = regexp.MustCompile("(?ms)`([\\w./-]+)`:\n\n```\\w*\n(.*?)^```$")
-	link  = regexp.MustCompile(`\]\(\.\./(examples/languages/[\w./-]+)\)`)
+	link  = regexp.MustCompile(`\]\(\.\./(examples/languages/\w+/([\w./-]+))\)`)
 	shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 	trace = regexp.MustCompile(`(?ms)^\$ cat stop.gdb\n(.*?)^\$ gdb`)
 )
@@ -108,7 +108,7 @@ func newSection(t *testing.T, name string) *section {
 		s.files[f[1]] = f[2]
 	}
 	for _, l := range link.FindAllStringSubmatch(text, -1) {
-		s.files[filepath.Base(l[1])] = string(disk.Read(t, tools.Root(filepath.FromSlash(l[1]))))
+		s.files[l[2]] = string(disk.Read(t, tools.Root(filepath.FromSlash(l[1]))))
 	}
 	for _, c := range shell.FindAllStringSubmatch(text, -1) {
 		s.steps = append(s.steps, c[1])
