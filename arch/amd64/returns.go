@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"bytes"
+
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
@@ -12,9 +14,10 @@ import (
 // With -mno-red-zone clang keeps the address in a register, and compares that.
 
 const (
-	slotLen    = 8  // of a return address
-	maxBehind  = 64 // instructions behind a call that are looked at
-	fixReturns = "compile without -mspeculative-load-hardening, or with -mno-red-zone"
+	slotLen            = 8  // of a return address
+	maxBehind          = 64 // instructions behind a call that are looked at
+	longestInstruction = 15 // bytes
+	fixReturns         = "compile without -mspeculative-load-hardening, or with -mno-red-zone"
 )
 
 // CheckCalls looks at no frames.
@@ -30,6 +33,9 @@ func checkReturn(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
 		return nil
 	}
 	code := t.Code[end-t.Start:]
+	if !mayReadBelow(code[:min(len(code), maxBehind*longestInstruction)]) {
+		return nil
+	}
 	moved := int64(0) // how far the stack pointer is from where it was behind the call
 	for range maxBehind {
 		inst, n := decode(code)
@@ -49,6 +55,23 @@ func checkReturn(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal {
 		code = code[n:]
 	}
 	return nil
+}
+
+// mayReadBelow reports whether code may have an operand below the stack pointer: a SIB byte of %rsp
+// without an index, as assemblers write it, and a negative displacement. Most code has none, and
+// need not be decoded.
+func mayReadBelow(code []byte) bool {
+	const sib = 0x24 // scale 0, no index, %rsp
+	for {
+		at := bytes.IndexByte(code, sib)
+		if at < 0 || at+1 >= len(code) {
+			return false
+		}
+		code = code[at+1:]
+		if code[0] >= 0x80 || len(code) >= 4 && code[3] == 0xff {
+			return true
+		}
+	}
 }
 
 // accesses reports whether an instruction reads or stores to what the return address was in,

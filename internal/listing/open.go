@@ -3,6 +3,8 @@ package listing
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"sdtconvert/image"
 	"sdtconvert/internal/filetype"
@@ -62,15 +64,44 @@ func (o *Options) source(src *input.Source, out *Listing) error {
 	return o.code(code, code.Image, out)
 }
 
+// A process that has just started has records that its loader has not relocated yet, so they lead
+// to no code.
+const (
+	startAttempts = 10
+	startPause    = 20 * time.Millisecond
+)
+
 // Process lists all that is loaded in a process and holds records. done is called
-// with the listing of each module; an error is of the process.
+// with the listing of each module; an error is of the process. If a record leads nowhere, the
+// process is read again a little later.
 func Process(pid int, o *Options, done func(*Listing)) error {
-	process, err := image.OpenProcess(pid)
-	if err != nil {
+	for attempt := 1; ; attempt++ {
+		var warnings []error
+		once := *o
+		once.Warn = func(err error) { warnings = append(warnings, err) }
+		all, err := once.process(pid)
+		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
+		if attempt < startAttempts && slices.ContainsFunc(all, isBroken) {
+			time.Sleep(startPause)
+			continue
+		}
+		for _, err := range warnings {
+			o.Warn(err)
+		}
+		for _, listing := range all {
+			done(listing)
+		}
 		return err
 	}
+}
+
+// process lists the modules of a process as they are now.
+func (o *Options) process(pid int) (all []*Listing, err error) {
+	process, err := image.OpenProcess(pid)
+	if err != nil {
+		return nil, err
+	}
 	defer process.Close()
-	found := false
 	for _, m := range process.Modules {
 		if m.Note != "" {
 			o.Warn(fmt.Errorf("%s: %s: %s", process.Name(), m.Path, m.Note))
@@ -88,13 +119,12 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 		if err != nil {
 			out.fail(err)
 		}
-		found = true
-		done(out)
+		all = append(all, out)
 	}
-	if !found {
-		return fmt.Errorf("%s: %w", process.Name(), errNoProbes)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", process.Name(), errNoProbes)
 	}
-	return nil
+	return all, nil
 }
 
 // moduleMemory is the memory of a process, with the arrays of one module.
