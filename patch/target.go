@@ -43,13 +43,30 @@ func TargetOf(o *elfreloc.Object) Target {
 	if HasKernelSections(o) {
 		return LinuxKernel
 	}
-	if m := machines.Lookup(o.ABI()); m != nil && m.Traits().ReturnThunk.Symbol != "" {
-		// Only kernels define the function that returns jump to.
-		if found, err := o.NamesContain([][]byte{[]byte(m.Traits().ReturnThunk.Symbol)}); err == nil && found {
-			return LinuxKernel
-		}
+	if callsKernelThunk(o) {
+		return LinuxKernel
 	}
 	return LinuxProgram
+}
+
+// callsKernelThunk reports whether code returns through a function that another object defines
+// (-mfunction-return=thunk-extern), as that of kernels does.
+func callsKernelThunk(o *elfreloc.Object) bool {
+	m := machines.Lookup(o.ABI())
+	if m == nil || m.Traits().ReturnThunk.Symbol == "" {
+		return false
+	}
+	thunk := m.Traits().ReturnThunk.Symbol
+	if found, err := o.NamesContain([][]byte{[]byte(thunk)}); err != nil || !found {
+		return false
+	}
+	syms, err := o.Symbols()
+	for i := 0; err == nil && i < syms.Len(); i++ {
+		if sym := syms.At(i); sym.Name == thunk && sym.Section == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // HasKernelSections reports whether an object has sections that only objects of Linux kernels have.

@@ -54,7 +54,7 @@ func checkRegister(s arch.Site, k arch.Kind, env arch.Env) error {
 	case !s.Register, k == arch.Enabled && env.Semaphore != 0 && len(s.Code) == movLen:
 		return nil
 	case k == arch.Enabled && env.Semaphore != 0:
-		return arch.RefuseSite(k, s.Form, fixLarge, " through a register, which has no room to load a semaphore")
+		return arch.RefuseSite(k, s.Form, fixLarge+", or convert without notes (--no-stapsdt)", " through a register, which has no room to load a semaphore")
 	case s.Form == arch.Tail && (env.ReturnThunk || k == arch.Enabled && len(s.Code) < 3): // xor and ret take 3
 		return arch.RefuseSite(k, s.Form, "compile with -fno-optimize-sibling-calls",
 			" through a register, of %d bytes, which are too few", len(s.Code))

@@ -24,5 +24,5 @@ func TestDisableRefusesShortTailsThatHaveToReturnOtherwise(t *testing.T) {
 	wantRefusal(t, err, "got a tail through a register, of 2 bytes, which are too few; compile with -fno-optimize-sibling-calls")
 	site = arch.Site{Form: arch.Call, Register: true, Code: []byte{0x42, 0xff, 0x54, 0x25, 0}}
 	_, err = Machine{}.Disable(site, arch.Enabled, arch.Env{Semaphore: 4})
-	wantRefusal(t, err, "got an isenabled through a register, which has no room to load a semaphore; compile without -mcmodel=large")
+	wantRefusal(t, err, "got an isenabled through a register, which has no room to load a semaphore; compile without -mcmodel=large, or convert without notes (--no-stapsdt)")
 }

@@ -77,7 +77,7 @@ func (p *program) runCompiler(f *flags, words []string) error {
 // missingCompiler returns the usage error for words that do not follow a --.
 func missingCompiler(words []string) error {
 	if len(words) == 0 {
-		words = []string{"gcc -c ..."}
+		return usagef("missing compiler: write sdtconvert cc -- gcc -c ...")
 	}
 	return usagef("missing -- before the compiler: write sdtconvert cc -- %s", strings.Join(words, " "))
 }

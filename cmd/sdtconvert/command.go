@@ -100,6 +100,9 @@ func checkFirstWord(args []string, at int) error {
 	if _, err := os.Lstat(word); err == nil || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
+	if slices.ContainsFunc(args[:at], isUnknownFlag) {
+		return nil // which is the error: the word may be its value
+	}
 	if near := message.Nearest(word, commandNames()); near != "" && !strings.ContainsAny(word, "./") {
 		return usagef("unknown command or file %q: did you mean %s?", word, near)
 	}
@@ -122,6 +125,14 @@ func firstWord(args []string) int {
 		}
 	}
 	return len(args)
+}
+
+// isUnknownFlag reports whether a word is a long flag that no command has.
+func isUnknownFlag(word string) bool {
+	name, isLong := strings.CutPrefix(word, "--")
+	name, _, _ = strings.Cut(name, "=")
+	isKnown := name == "" || name == "help" || commandNamed(word) != nil || findOption(func(o *option) bool { return o.name == name }) != nil
+	return isLong && !isKnown
 }
 
 // isFlag reports whether a word has the form of a flag; "-" alone has not.

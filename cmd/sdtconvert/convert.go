@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -9,6 +10,7 @@ import (
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/known"
+	"sdtconvert/internal/message"
 	"sdtconvert/internal/paths"
 )
 
@@ -51,10 +53,14 @@ func (p *program) convert(f *flags) (bool, error) {
 		o.Patch.ProbeSource = known.New(s.files, known.Options{ProbePrefix: o.Patch.ProbePrefix, Jobs: s.jobs, FollowThin: s.follow})
 	}
 	c := convert.New(o, p.files)
-	return p.runAll(s, func(file string) *result {
+	failed, err := p.runAll(s, func(file string) *result {
 		r := c.File(file, s.target(file))
 		return &result{lines: r.Lines.Bytes(), messages: r.Messages.Bytes(), warnings: r.Warnings, failed: r.Failed, objects: r.Objects}
 	})
+	if c.MixesTargets() {
+		message.Warning(p.Stderr, errors.New("objects for a Linux kernel got no notes, and others, which show no sign of a kernel, did; if all are for one, convert with --layout pairs"))
+	}
+	return failed, err
 }
 
 // conversion are the options of a conversion of so many files.

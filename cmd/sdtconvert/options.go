@@ -67,12 +67,14 @@ May be repeated.`}
 // What is recorded.
 var (
 	layoutOption = &option{name: "layout", value: "LAYOUT",
-		help:   "pairs (default), relative or freebsd",
-		manual: `The format of a record:`,
+		help: "pairs, relative or freebsd, for a reader of records: without notes; by default freebsd for objects of FreeBSD, and pairs for others",
+		manual: `The format of a record, for a reader of records: without --stapsdt there are no notes
+then.
+Objects of FreeBSD have *freebsd* by default, and others *pairs*:`,
 		choices: []choice{
 			{"pairs", "Two absolute words, the address of the probe object `sdt_<id>` and that of the\n" +
 				"site, in the sections `sdt_instances_set` and, for is-enabled tests,\n" +
-				"`sdt_isenabled_set`.\nThis is the default."},
+				"`sdt_isenabled_set`.\nThis is the default, but for objects of FreeBSD."},
 			{"relative", "Two 32-bit distances, each from its own field, in the read-only sections\n" +
 				"`sdt_instances_rel` and `sdt_isenabled_rel`.\n" +
 				`They need no dynamic relocations in position-independent code.
@@ -99,11 +101,14 @@ for as long as the linker keeps the code: without them, a link must neither coll
 garbage nor fold functions (--gc-sections, --icf).
 Loadable modules of Linux on i386, powerpc and riscv need this flag.`}
 	stapsdtOption = &option{name: "stapsdt",
-		help: "add notes too, by which gdb, perf, bpftrace, bcc and SystemTap find the probes",
+		help: "add notes too, by which gdb, perf, bpftrace, bcc and SystemTap find the probes; the default for programs of Linux, without --layout and --section",
 		manual: `Add a note for each probe call, by which gdb, perf, bpftrace, bcc and SystemTap find
 the probes of programs and shared libraries.
 On amd64 the site of a call then begins with a one-byte NOP, which kernels arm
-best.`}
+best.
+This is the default for objects of Linux, unless --layout or --section says that a reader of
+records takes them, --no-records is given, or the object is one of a Linux kernel: it has
+sections that only kernels have, or returns through a thunk of another object.`}
 	noStapsdtOption = &option{name: "no-stapsdt",
 		help:   "add no notes",
 		manual: `Add no notes.`}

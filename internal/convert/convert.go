@@ -10,6 +10,7 @@ package convert
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/replace"
@@ -52,6 +53,8 @@ type Converter struct {
 	memberJobs int      // members of an archive that are worked on at once
 	hint       preloadHint
 	reserved   sync.Once
+
+	kernel, program atomic.Bool // whether an object of each target was converted by its default
 }
 
 // New makes a converter that writes by w.
@@ -80,6 +83,10 @@ func (c *Converter) reserve() {
 		c.reserved.Do(c.Reserve)
 	}
 }
+
+// MixesTargets reports whether objects were converted by default both for a Linux kernel and for
+// programs: not all code of a kernel shows what it is.
+func (c *Converter) MixesTargets() bool { return c.kernel.Load() && c.program.Load() }
 
 // File converts an object, or the members of an archive, to a target that may be the
 // same file.

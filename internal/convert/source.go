@@ -139,6 +139,14 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 			return nil, nil, err
 		}
 	}
+	if c.Patch.AutoStapsdt {
+		switch patch.TargetOf(o.Object) {
+		case patch.LinuxKernel:
+			c.kernel.Store(true)
+		case patch.LinuxProgram:
+			c.program.Store(true)
+		}
+	}
 	out, err = plan.Save()
 	warnings = plan.Warnings
 	if err != nil || out == nil {

@@ -109,6 +109,8 @@ func (c chooser) generator(late []*linkInput) (by generator, errs []error) {
 		case in.late.Compiler == input.LLVM && in.typ == filetype.Bitcode && c.linker.is("lld"):
 			by = byLLD
 		case in.late.Compiler == input.GCC && plugin:
+		case in.late.Compiler == input.LLVM && in.late.Fat:
+			errs = append(errs, fmt.Errorf("%s: is a fat object whose intermediate code holds probes, which this link takes; compile or link it without -ffat-lto-objects", in.path))
 		default:
 			errs = append(errs, fmt.Errorf("%s: is %s link-time optimisation code that holds probes, and this linker does not generate it for others; %s",
 				in.path, in.late.Compiler, in.late.Compiler.Advice()))

@@ -3,12 +3,10 @@ package ld
 import (
 	"debug/elf"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 
-	"sdtconvert/elfreloc"
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/known"
@@ -72,14 +70,8 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	collector := &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(len(jobs))
 	o.Patch.ProbeSource = l.probeSource(all)
-	o.Planned = func(object *input.Object, plan *patch.Plan) error {
-		if err := l.checkPlugin(ln, object.Object); err != nil {
-			return err
-		}
-		if ln.Relocatable {
-			return nil
-		}
-		return collector.add(object, plan)
+	if !ln.Relocatable {
+		o.Planned = collector.add
 	}
 	c, failed := convert.New(o, l.session.files), false
 	var warnings message.Tally
@@ -94,16 +86,6 @@ func (l *link) convertInputs(ln *line.Line, wanted, all []*linkInput) (converted
 	done := converted{any: true, parts: collector.parts}
 	done.copies, done.names = existing(wanted, places, o.Jobs)
 	return done, nil
-}
-
-// checkPlugin refuses members of archives whose intermediate code the linker takes: converting
-// their machine code would have no effect.
-func (l *link) checkPlugin(ln *line.Line, o *elfreloc.Object) error {
-	late, err := input.FindLateCode(o, l.Convert.Patch.Names)
-	if err != nil || late.Probes == 0 || !takesIntermediate(ln, l.linker, late.Compiler) {
-		return err
-	}
-	return o.SectionError(late.Probes, fmt.Errorf("%s, which this linker takes from archives; link or compile with -fno-lto", late.Compiler.HoldsProbes()))
 }
 
 // conversion returns the options for so many files.

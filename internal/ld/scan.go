@@ -293,6 +293,9 @@ func (s *scanned) target() (t patch.Target) {
 	return t
 }
 
+// lateMember is the error of a member of an archive whose intermediate code holds probes.
+type lateMember struct{ error }
+
 // archive looks at the members of an archive, until one is found to have probes.
 func (s *scanner) archive(in *linkInput, f *input.File) error {
 	p := s.newPart()
@@ -301,7 +304,7 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 		err = lib.Each(func(src *input.Source) error {
 			names, probes, err := s.member(in, src, p)
 			in.names, in.probes = in.names || names, in.probes || probes
-			if err == nil && probes {
+			if err == nil && probes && !hasPlugin(s.line) { // which may take the intermediate code of a later member
 				err = errProbes
 			}
 			return err
@@ -310,6 +313,8 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 	switch {
 	case err == errProbes:
 		return nil
+	case errors.As(err, new(*lateMember)):
+		return err
 	case err == nil:
 		if in.names {
 			in.part = p
@@ -327,10 +332,11 @@ var errProbes = errors.New("has probes")
 // member looks at the names of a member of an archive, and adds what needs no conversion to
 // p unless that is nil. If it is no object that can be read, names may be anywhere in it.
 func (s *scanner) member(in *linkInput, src *input.Source, p *part) (names, probes bool, err error) {
-	if names, probes, err = s.memberObject(in, src, p); err != nil {
+	names, probes, err = s.memberObject(in, src, p)
+	if err != nil && !errors.As(err, new(*lateMember)) {
 		return s.mentions(src.Mentions)
 	}
-	return names, probes, nil
+	return names, probes, err
 }
 
 // memberObject is member for an object. It fails if that cannot be read.
@@ -344,6 +350,8 @@ func (s *scanner) memberObject(in *linkInput, src *input.Source, p *part) (names
 		return false, false, err
 	}
 	switch {
+	case late.Probes > 0:
+		return true, true, &lateMember{o.SectionError(late.Probes, fmt.Errorf("%s, which this linker takes from archives; link or compile with -fno-lto", late.Compiler.HoldsProbes()))}
 	case late.Compiler != "":
 		names, probes, err = s.mentions(src.Mentions)
 	case o.Type == elf.ET_REL:

@@ -92,6 +92,12 @@ func TestFatObjects(t *testing.T) {
 			if err == nil || !strings.Contains(out, "link-time optimisation code that holds probes") || strings.Contains(out, "convert in the link") {
 				t.Errorf("with the plugin: %s, %v", out, err)
 			}
+			// So it does if their machine code was converted before.
+			tools.Must(t, converter, "libsecond.a")
+			out, err = tools.Try("gcc", append([]string{"-B" + wrappers, l.Use(), "-flto"}, inputs...)...)
+			if err == nil || !strings.Contains(out, "libsecond.a(second.o): .gnu.lto_") {
+				t.Errorf("with the plugin, converted: %s, %v", out, err)
+			}
 		}
 	})
 }
