@@ -124,7 +124,7 @@ func checkReturns(t *testing.T, twin *image, said string, records []site) {
 	for _, m := range hits {
 		to := twin.header(t) + expect.Value(strconv.ParseUint(m[3], 0, 64))(t)
 		names, _ := twin.around(to - 1)
-		if slices.Contains(names, "main") {
+		if slices.Contains(names, "main") || slices.Contains(names, "registers_enter") {
 			continue // from a tail call
 		}
 		if !ends[fmt.Sprint(m[1], m[2], to)] {
