@@ -115,8 +115,11 @@ func (a *randomAssembly) source() string {
 	}
 	a.line("sub $%d, %%rsp\n.cfi_adjust_cfa_offset %d", a.room(), a.room())
 	for _, r := range a.registers {
-		if a.IntN(2) == 0 {
+		switch {
+		case a.IntN(2) == 0:
 			a.loadStub(r)
+		case a.pads > 0: // no landing pad calls the caller's values
+			a.line("lea registers_called(%%rip), %%%s", r)
 		}
 	}
 	a.steps(4+a.IntN(8), 0)
@@ -220,15 +223,16 @@ registers_enter:
 	.cfi_endproc
 	.size registers_enter, . - registers_enter
 )");
-static void (*const functions[])(void) = { %s };
+#define FUNCTION(f) { f, #f }
+static const struct { void (*call)(void); const char *name; } functions[] = { %s };
 int main()
 {
 	setvbuf(stdout, nullptr, _IONBF, 0);
 	for (unsigned n = 0; n < sizeof functions / sizeof *functions; n++)
 		for (registers_argument = 0; registers_argument < 8; registers_argument++) {
 			registers_count = registers_exceptions = 3;
-			try { registers_enter(functions[n]); } catch (int thrown) { printf("result %%d is thrown\n", thrown); }
-			printf("result of %%u with %%d\n", n, registers_argument);
+			try { registers_enter(functions[n].call); } catch (int thrown) { printf("result %%d is thrown\n", thrown); }
+			printf("result of %%s with %%d\n", functions[n].name, registers_argument);
 		}
 }
 `
@@ -269,7 +273,7 @@ func TestRandomRegisterAssembly(t *testing.T) {
 		t.Error("too few to prove anything")
 	}
 	harness := filepath.Join(directory, "harness.cc")
-	disk.Write(t, harness, fmt.Sprintf(registersHarness, "void "+strings.Join(accepted, "(void), ")+"(void);", strings.Join(accepted, ", ")))
+	disk.Write(t, harness, fmt.Sprintf(registersHarness, "void "+strings.Join(accepted, "(void), ")+"(void);", "FUNCTION("+strings.Join(accepted, "), FUNCTION(")+")"))
 	compareAssembly(t, harness, twins, converted)
 }
 
