@@ -117,6 +117,11 @@ func TestSemaphores(t *testing.T) {
 			data := expect.Value(convertBytes(t, assemble(t, c.text), opts))(t)
 			f := disk.ELF(t, data)
 			expect.Equal(t, c.want, symbolsOf(t, f, "_semaphore"))
+			for _, s := range f.Sections { // loads of 4 bytes that cross no line of the cache
+				if c.want == defined && s.Name == ".probes" && s.Addralign != 4 && s.Addralign != 4096 {
+					t.Errorf("a semaphore is aligned to %d bytes", s.Addralign)
+				}
+			}
 			code, err := f.Section(".text").Data()
 			if err != nil || c.code != "" && fmt.Sprintf("% x", code[:6]) != c.code {
 				t.Errorf("got % x, %v, want %s", code, err, c.code)

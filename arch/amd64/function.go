@@ -173,6 +173,10 @@ func (a *analysis) escapes(in *instruction, s *state) uint16 {
 
 // sites returns the calls of the stub, sorted.
 func (a *analysis) sites() (sites []arch.Site, why string) {
+	// Code that other code jumps to may be a landing pad, too, and this is not seen.
+	if a.flow.code.LandingPads && a.other.may&calleeSaved&a.changed() != 0 {
+		return nil, whyPads
+	}
 	for i := range a.insts {
 		in, s := &a.insts[i], &a.before[i]
 		if !s.reached {
@@ -195,7 +199,7 @@ func (a *analysis) sites() (sites []arch.Site, why string) {
 			if why := s.check(in); why != "" {
 				return nil, why
 			}
-			if why := a.checkPads(in); why != "" {
+			if why := a.checkPads(in, s); why != "" {
 				return nil, why
 			}
 		}
@@ -221,16 +225,24 @@ func (a *analysis) site(in *instruction, s *state) (site arch.Site, why string) 
 	// A landing pad has the callee-saved registers of the call that it is for. Where nothing
 	// else is ever in this one, it is the stub's address there too, or the caller's value,
 	// which this function does not know how to call.
-	if used := registersOf(in.Args[0]); a.flow.code.LandingPads && used&calleeSaved&a.changed() != 0 {
-		return site, "through a register with other uses, in code with landing pads"
+	if a.flow.code.LandingPads && registersOf(in.Args[0])&calleeSaved&a.changed() != 0 {
+		return site, whyPads
 	}
 	return site, ""
 }
 
-// checkPads looks for calls on landing pads of what may be the stub there.
-func (a *analysis) checkPads(in *instruction) string {
-	if a.flow.code.LandingPads && (in.Op == x86asm.CALL || in.Op == x86asm.JMP) && registersOf(in.Args[0])&calleeSaved&a.other.may != 0 {
+// whyPads is why a callee-saved register is not followed where exceptions may lead.
+const whyPads = "through a register with other uses, in code with landing pads"
+
+// checkPads looks on landing pads for calls of what may be the stub there, and for copies
+// of what may be something else there.
+func (a *analysis) checkPads(in *instruction, s *state) string {
+	switch {
+	case !a.flow.code.LandingPads:
+	case (in.Op == x86asm.CALL || in.Op == x86asm.JMP) && registersOf(in.Args[0])&calleeSaved&a.other.may != 0:
 		return "which code after an exception may call"
+	case (in.copies() || s.makesAddress(in)) && registersOf(in.Args[1])&calleeSaved&s.may&a.changed() != 0:
+		return whyPads
 	}
 	return ""
 }

@@ -87,6 +87,21 @@ func TestIsWritten(t *testing.T) {
 	check(o, false, "a directory")
 }
 
+// The kernel gives files the time of its last tick, of which there are at least 100 a second.
+// After newObjects the next tick has come, so what is written then has another time.
+func TestNewObjectsOutlastTheClockTick(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.o")
+	for range 5 {
+		disk.Write(t, path, "object")
+		now := time.Now()
+		expect.OK(t, os.Chtimes(path, now, now))
+		newObjects([]string{path})
+		if age := time.Since(now); age < 10*time.Millisecond {
+			t.Errorf("after %v another file may have the same time", age)
+		}
+	}
+}
+
 // A refusal does not remove an object that another process has written since.
 func TestRemovalOfAnothersObject(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.o")

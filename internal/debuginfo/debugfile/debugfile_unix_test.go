@@ -114,6 +114,8 @@ func TestRefused(t *testing.T) {
 		want       string // "" for no error
 	}{
 		{"another checksum", noID, "bin/image.debug", add("more"), "image.debug: CRC-32 0x"},
+		{"another checksum, and the same build id", withID, "bin/image.debug", add("more"), "image.debug: CRC-32 0x"},
+		{"another build id beside the image", withID, "bin/image.debug", rebuildBeside, "image.debug: build id feed, want 0123456789abcdef"},
 		{"no ELF file", noID, "bin/image.debug", write("text"), "image.debug: not an ELF file"},
 		{"nothing", noID, "bin/image.debug", write(""), "image.debug: not an ELF file"},
 		{"another build id", withID, "root/.build-id/01/23456789abcdef.debug", rebuild, ".debug: build id feed, want 0123456789abcdef"},
@@ -159,6 +161,10 @@ func remake(what func(path string, mode uint32) error) func(t *testing.T, path s
 func rebuild(t *testing.T, path string) {
 	directory := filepath.Join(filepath.Dir(path), "..", "..", "..", "bin")
 	run(t, directory, "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
+}
+
+func rebuildBeside(t *testing.T, path string) {
+	run(t, filepath.Dir(path), "gcc", "-Wl,--build-id=0xfeed", "-o", path, "a.c")
 }
 
 // The names in .gnu_debuglink are anybody's.

@@ -2,6 +2,8 @@ package links
 
 import (
 	"bytes"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,4 +135,56 @@ func checkICF(t *testing.T, c compiler, ld toolchains.Linker, gc string) {
 	}
 	checkCode(t, amd64, im, sites)
 	checkRun(t, amd64, got.exe, expected(t), im, sites)
+}
+
+// twoLoads is a function of a section of its own, whose one call gets the stub's address
+// from two loads.
+const twoLoads = `
+.section .text.%[1]s, "ax", @progbits
+.globl %[1]s
+.type %[1]s, @function
+%[1]s:
+	push %%rbx
+	test %%edi, %%edi
+	je 1f
+	movq __dtrace_probe_gc___one@GOTPCREL(%%rip), %%rbx
+	jmp 2f
+1:	movq __dtrace_probe_gc___one@GOTPCREL(%%rip), %%rbx
+2:	call *%%rbx
+	pop %%rbx
+	ret
+.size %[1]s, . - %[1]s
+`
+
+// TestGCOfLoads drops dead functions that load stubs' addresses more often than they call
+// them. Each load keeps the record of a call in its own function: what it kept elsewhere
+// would keep that function too.
+func TestGCOfLoads(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "loads.s")
+	text := ".globl sdt_gc___one\n.data\nsdt_gc___one: .quad 0\n"
+	for _, name := range []string{"before", "live", "after"} {
+		text += fmt.Sprintf(twoLoads, name)
+	}
+	disk.Write(t, source, text)
+	o := compiler{machine: amd64, cc: toolchains.GCC}.compile(t, source)
+	for _, flags := range [][]string{{"--no-stapsdt"}, {"--stapsdt"}, {"--layout", "relative"}} {
+		converted := convert(t, o, flags...)
+		for _, ld := range amd64.linkers {
+			if ld.Family == "mold" || ld.Family == "gold" { // which keep all records
+				continue
+			}
+			tools.Need(t, ld.Path)
+			out := filepath.Join(t.TempDir(), "program")
+			tools.Must(t, ld.Path, "--gc-sections", "-e", "live", "-o", out, converted)
+			sites := list(t, out)
+			if len(sites) != 1 || sites[0].Function != "live" {
+				t.Errorf("%s %q: got %+v, want one site, in live", ld.Name, flags, sites)
+			}
+			for _, name := range []string{"before", "after"} {
+				if slices.ContainsFunc(openImage(t, out).symbols, symbolIs(name)) {
+					t.Errorf("%s %q: %s is kept", ld.Name, flags, name)
+				}
+			}
+		}
+	}
 }

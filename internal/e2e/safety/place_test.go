@@ -71,12 +71,14 @@ func TestOwnerIsKept(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	s := smallSample(t)
-	path := s.place(t, t.TempDir())
-	expect.OK(t, os.Chown(path, 1234, 4321))
-	run(t, path).ok(t)
-	info := expect.Value(os.Stat(path))(t)
-	if st := info.Sys().(*syscall.Stat_t); st.Uid != 1234 || st.Gid != 4321 {
-		t.Errorf("owner is %d:%d, want 1234:4321", st.Uid, st.Gid)
+	for _, owner := range []struct{ user, group uint32 }{{1234, 4321}, {0, 4321}, {1234, 0}, {0, 0}} {
+		path := s.place(t, t.TempDir())
+		expect.OK(t, os.Chown(path, int(owner.user), int(owner.group)))
+		run(t, path).ok(t)
+		info := expect.Value(os.Stat(path))(t)
+		if st := info.Sys().(*syscall.Stat_t); st.Uid != owner.user || st.Gid != owner.group {
+			t.Errorf("owner is %d:%d, want %+v", st.Uid, st.Gid, owner)
+		}
 	}
 }
 
