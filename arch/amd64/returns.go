@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"bytes"
+	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
 
@@ -77,7 +78,7 @@ func mayReadBelow(code []byte) bool {
 // accesses reports whether an instruction reads or stores to what the return address was in,
 // and whether it only stores.
 func accesses(inst *x86asm.Inst, moved int64) (slot, stored bool) {
-	if inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
+	if inst.Op == x86asm.LEA || inst.Op == x86asm.NOP || isLocked(inst) {
 		return false, false
 	}
 	for i, arg := range inst.Args {
@@ -91,6 +92,12 @@ func accesses(inst *x86asm.Inst, moved int64) (slot, stored bool) {
 		}
 	}
 	return false, false
+}
+
+// isLocked reports whether an instruction has the prefix LOCK. Memory barriers of kernels are
+// locked additions of nothing below the stack pointer, and use no value.
+func isLocked(inst *x86asm.Inst) bool {
+	return slices.ContainsFunc(inst.Prefix[:], func(p x86asm.Prefix) bool { return p&0xff == x86asm.PrefixLOCK&0xff && p != 0 })
 }
 
 // moves returns what an instruction adds to the stack pointer. follows is false if what is

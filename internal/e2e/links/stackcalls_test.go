@@ -163,7 +163,9 @@ func TestReturnAddressOfACall(t *testing.T) {
 		"sub $16, %rsp; mov %rax, 8(%rsp); mov 8(%rsp), %rax":    false,
 		"lea -8(%rsp), %rax; ret":                                false,
 		"jmp 1f; 1: mov %rax, -8(%rsp); mov -8(%rsp), %rcx; ret": false,
-		"": false,
+		"":                            false,
+		"lock addl $0, -4(%rsp); ret": false, // the memory barrier of Linux
+		"lock orq $0, -8(%rsp); mov -8(%rsp), %rax; ret": true,
 	} {
 		directory := t.TempDir()
 		source, object := filepath.Join(directory, "code.s"), filepath.Join(directory, "code.o")
