@@ -233,6 +233,10 @@ func (c *fileChecker) missingNotes() error {
 	if !c.wantsNotes {
 		return nil
 	}
+	advice := "convert its object with --stapsdt"
+	if patch.HasKernelSections(c.Object.Object) {
+		advice = "leave out --require-notes: kernels read no notes"
+	}
 	for i := range c.entries {
 		e := &c.entries[i]
 		if e.Kind != arch.Probe || c.noteAt[e.Site] != nil || i > 0 && c.entries[i-1].Site == e.Site {
@@ -242,7 +246,7 @@ func (c *fileChecker) missingNotes() error {
 		if err != nil {
 			return err
 		}
-		if err := c.add(MissingNote, e.Site, nameOf(probe), "this site has a record and no note, so tracers do not find it; convert its object with --stapsdt"); err != nil {
+		if err := c.add(MissingNote, e.Site, nameOf(probe), "this site has a record and no note, so tracers do not find it; %s", advice); err != nil {
 			return err
 		}
 	}

@@ -316,8 +316,8 @@ func (s *scanner) archive(in *linkInput, f *input.File) error {
 	case errors.As(err, new(*lateMember)):
 		return err
 	case err == nil:
-		if in.names {
-			in.part = p
+		if in.names && !in.probes {
+			in.part = p // of an archive with probes, the conversion knows more
 		}
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ConvertAdvice says what to do about an image with tracepoints that were not converted.
-const ConvertAdvice = "link with -B and the directory libexec/sdtconvert, or convert the objects"
+const ConvertAdvice = "link with -B/usr/libexec/sdtconvert (where the linker wrappers are installed), or convert the objects"
 
 // Unconverted returns the ids of the probes of which an image has tracepoints that no conversion
 // has met, sorted (patch.UnconvertedSection). The linker may have dropped their code.

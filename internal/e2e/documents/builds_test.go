@@ -44,7 +44,7 @@ var rows = []struct {
 	script    string
 }{
 	{"README.md", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
-	{"README.md", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": cmakeLists + "LINE\n"}, "cmake -S . -B build && " + cmakeBuild},
+	{"README.md", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": strings.Replace(cmakeLists, "add_exec", "LINE\nadd_exec", 1)}, "cmake -S . -B build && " + cmakeBuild},
 	{"README.md", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "LINE\n"}, "meson setup build && " + mesonBuild},
 	{"README.md", "by hand", nil, nil, "cc -O2 -c shop.c && LINE && cc -o shop shop.o"},
 	{"docs/builds.md", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},

@@ -42,13 +42,13 @@ func TestDebianPackage(t *testing.T) {
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	)
-	for _, directory := range []string{"docs/", "docs/results/"} {
-		guides, err := filepath.Glob(tools.Root(directory + "*.md"))
+	for _, pattern := range []string{"docs/*.md", "docs/results/*.md", "docs/results/*.svg"} {
+		guides, err := filepath.Glob(tools.Root(pattern))
 		if err != nil || len(guides) == 0 {
 			t.Fatalf("no guides: %v", err)
 		}
 		for _, guide := range guides {
-			want = append(want, "-rw-r--r-- share/doc/sdtconvert/"+directory+filepath.Base(guide))
+			want = append(want, "-rw-r--r-- share/doc/sdtconvert/"+filepath.Dir(pattern)+"/"+filepath.Base(guide))
 		}
 	}
 	got := files(t, root+"/usr")
