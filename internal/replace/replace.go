@@ -23,7 +23,7 @@ type Writer struct {
 	Begin func()
 
 	once  sync.Once
-	mu    sync.RWMutex // held for reading while a file is made or renamed
+	mu    sync.RWMutex // held for reading while a file is made, renamed or changed by its name
 	begun sync.Map     // names of temporary files that exist
 }
 

@@ -112,6 +112,9 @@ func (t *temporary) adopt(target string, in *input.File) error {
 	if replaced, err := os.Stat(target); err != nil || !input.SameFile(replaced, in.Info) {
 		return nil
 	}
+	// Abandon removes the file of this name.
+	t.writer.mu.RLock()
+	defer t.writer.mu.RUnlock()
 	return os.Chtimes(t.Name(), time.Time{}, in.Info.ModTime())
 }
 
