@@ -51,6 +51,9 @@ type Frames interface {
 	Frame(at uint64) (f Frame, ok bool)
 	// Code returns the code of the function of a frame, nil if it is too long to be looked at.
 	Code(f Frame) []byte
+	// Most returns the largest of the numbers that count returns for the code of the object's
+	// functions. All calls have the same count.
+	Most(count func(code []byte) int) int
 }
 
 // Frame is that of a function: its canonical address is a distance above a register.

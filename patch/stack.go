@@ -18,6 +18,7 @@ type stackChecks struct {
 	refuses func(arch.Text, arch.Site, arch.Kind) *arch.Refusal
 	rows    map[int][]unwind.Row // by section, once they are read
 	looked  uint64               // bytes of functions that were looked at
+	most    *int                 // what Most found
 }
 
 // check refuses a site with the text around it. A site that calls a helper does what it did.
@@ -92,4 +93,20 @@ func (f frames) Code(frame arch.Frame) []byte {
 		return nil
 	}
 	return code
+}
+
+func (f frames) Most(count func([]byte) int) int {
+	if f.most != nil {
+		return *f.most
+	}
+	most := 0
+	for section, rows := range f.rows {
+		for _, row := range rows {
+			if row.At == row.Function {
+				most = max(most, count(frames{f.stackChecks, section}.Code(arch.Frame{Function: row.Function, End: row.End})))
+			}
+		}
+	}
+	f.most = &most
+	return most
 }

@@ -6,20 +6,27 @@ import (
 	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"sdtconvert/arch"
 )
 
 // How far the stack pointer is from where it was at a function's start has to be the same on all
 // ways to an instruction, and 0 at a return. In a function whose calls pop their arguments it is
-// not, unless what they pop is counted. What they pop shows in the code around them: as many words
-// as were pushed for the call; or what the code behind the call takes off the stack pointer again.
+// not, unless what they pop is counted. A call pops what the code behind it takes off the stack
+// pointer again; where nothing is taken off at once, it pops what the code before the call pushes, or
+// at most what it stores at the stack pointer.
 //
 // Where a function restores the stack pointer from the frame pointer, only its loops show it. So it
 // has to be this call whose arguments are missing: other calls may pop something in C, too, as that of
 // a function which returns a structure, or of __morestack (-fsplit-stack).
 
-// aligned is the depth of a stack pointer after an instruction that aligns it. Later depths count
-// from there.
-const aligned = -1 << 20
+const (
+	// aligned is the depth of a stack pointer after an instruction that aligns it. Later depths
+	// count from there.
+	aligned = -1 << 20
+	// maxVisits bounds how often the instructions of a function are executed, on average.
+	maxVisits = 16
+)
 
 // maxWork bounds how many instructions of a section are executed for its sites.
 const maxWork = 1 << 24
@@ -28,9 +35,16 @@ const maxWork = 1 << 24
 type instruction struct {
 	x86asm.Inst
 	at   int
-	jump int // the index of the instruction that it jumps to, -1 for none in the function
-	pops int // what it pops as a call of a function that pops its arguments
+	jump int      // the index of the instruction that it jumps to, -1 for none in the function
+	pops interval // of a call, if its callee pops its arguments
 }
+
+// interval has numbers of bytes.
+type interval struct{ least, most int }
+
+func exactly(n int) interval { return interval{n, n} }
+
+func (i interval) plus(j interval) interval { return interval{i.least + j.least, i.most + j.most} }
 
 // function is the code of one, decoded.
 type function struct {
@@ -39,6 +53,16 @@ type function struct {
 	insts   []instruction
 	popping bool // its calls may pop their arguments
 	work    int  // how many instructions were executed for sites, of other functions too
+}
+
+// at makes f the function of a frame.
+func (f *function) at(frame arch.Frame, frames arch.Frames) *function {
+	if !f.decoded || f.start != frame.Function {
+		work := f.work
+		*f = decodeFunction(frame.Function, frames.Code(frame))
+		f.work = work
+	}
+	return f
 }
 
 // pops returns what the callee of a call at an offset in the section pops, 0 if nothing shows that
@@ -52,14 +76,14 @@ func (f *function) pops(site uint64) int64 {
 		return 0
 	}
 	in := &f.insts[i]
-	popped := in.pops
-	in.pops = 0
+	pops := in.pops
+	in.pops = interval{}
 	without := isConsistent(f.insts, true)
-	in.pops = popped
+	in.pops = pops
 	if without {
 		return 0
 	}
-	return int64(popped)
+	return int64(pops.most)
 }
 
 // decodeFunction decodes a function. It has no instructions if it holds what is not known.
@@ -85,7 +109,7 @@ func decodeFunction(start uint64, code []byte) function {
 				in.jump = to
 			}
 		}
-		if in.Op == x86asm.CALL {
+		if in.Op == x86asm.CALL && !isOwnAddress(in) {
 			in.pops = pops(f.insts, i)
 		}
 	}
@@ -93,29 +117,45 @@ func decodeFunction(start uint64, code []byte) function {
 	return f
 }
 
-// pops returns what a call pops, if its callee pops its arguments. Pushes from the start of the
-// function on save registers: the call behind them is for the address of the global offset table.
-func pops(insts []instruction, call int) int {
-	pushed, first := 0, call-1
+// pops returns what a call may pop, if its callee pops its arguments.
+func pops(insts []instruction, call int) interval {
+	pushed, stored, first := 0, 0, call-1
 	for ; first >= 0; first-- {
-		if insts[first].Op == x86asm.PUSH {
+		in := &insts[first]
+		m, isMem := in.Args[0].(x86asm.Mem)
+		if in.Op == x86asm.PUSH {
 			pushed += wordLen
-		} else if changesStack(&insts[first].Inst) {
+		} else if changesStack(&in.Inst) {
 			break
+		} else if in.Op == x86asm.MOV && isMem && m.Base == x86asm.ESP && m.Index == 0 && pushed == 0 {
+			stored = max(stored, int(m.Disp)+wordLen)
 		}
 	}
-	if first < 0 {
-		return 0
+	if first < 0 && stored == 0 && isAddressCall(insts, call) {
+		return interval{}
 	}
 	for i := call + 1; i < len(insts); i++ {
 		if imm, ok := stackConstant(&insts[i], x86asm.SUB); ok && !isPushedNext(insts, i) {
-			return imm
+			return exactly(imm)
 		}
 		if changesStack(&insts[i].Inst) {
 			break
 		}
 	}
-	return pushed
+	if pushed > 0 {
+		return exactly(pushed)
+	}
+	return interval{0, stored} // of variables, too
+}
+
+// isAddressCall reports whether a call may be for the address of the global offset table, to which
+// the next instruction adds. The pushes before it save registers.
+func isAddressCall(insts []instruction, call int) bool {
+	if call+1 == len(insts) || insts[call+1].Op != x86asm.ADD {
+		return false
+	}
+	_, constant := insts[call+1].Args[1].(x86asm.Imm)
+	return constant && insts[call+1].Args[0] != x86asm.ESP
 }
 
 // isPushedNext reports whether the next change of the stack pointer is a push.
@@ -134,84 +174,147 @@ func stackConstant(in *instruction, op x86asm.Op) (int, bool) {
 	return int(imm), ok && in.Op == op && in.Args[0] == x86asm.ESP
 }
 
-// depth is how far the stack pointer is above where it was at a function's start, and the frame
-// pointer once it is set.
+// anywhere is the distance in a landing pad.
+var anywhere = interval{aligned, -aligned}
+
+// depth is how far the stack pointer is above where it was at the function's start, before an
+// instruction, and the frame pointer once it is set.
 type depth struct {
 	reached, known bool
-	esp, ebp       int
+	esp, ebp       interval
 }
 
-// isConsistent reports whether a function's stack pointer is at one depth before each instruction,
-// and where it was at its returns. Calls pop their arguments if popping.
+// execution follows a function on all its ways.
+type execution struct {
+	insts    []instruction
+	popping  bool // calls pop their arguments
+	before   []depth
+	work     []int
+	indirect depth // before a jump through a table
+}
+
+// isConsistent reports whether a function's stack pointer can be at one depth before each
+// instruction, and where it was at its returns. Calls pop their arguments if popping.
 func isConsistent(insts []instruction, popping bool) bool {
 	if len(insts) == 0 {
 		return true
 	}
-	before := make([]depth, len(insts))
-	before[0] = depth{reached: true, known: true}
-	for work := []int{0}; len(work) > 0; {
-		i := work[len(work)-1]
-		work = work[:len(work)-1]
-		in, d := &insts[i], before[i]
-		leaves := in.Op == x86asm.RET || in.Op == x86asm.JMP
-		if _, direct := in.Args[0].(x86asm.Rel); leaves && in.jump < 0 && (in.Op == x86asm.RET || direct) && d.known && d.esp != 0 {
-			return false
-		}
-		d.pass(in, popping)
-		var next []int
-		if in.jump >= 0 {
-			next = append(next, in.jump)
-		}
-		if !leaves && in.Op != x86asm.UD2 && in.Op != x86asm.HLT && i+1 < len(insts) {
-			next = append(next, i+1)
-		}
-		for _, to := range next {
-			switch old := &before[to]; {
-			case !old.reached:
-				*old = d
-				work = append(work, to)
-			case old.known && d.known && old.esp != d.esp:
+	e := execution{insts: insts, popping: popping, before: make([]depth, len(insts))}
+	e.enter(0, depth{known: true})
+	visits := 0
+	for first := 0; ; {
+		for len(e.work) > 0 {
+			i := e.work[len(e.work)-1]
+			e.work = e.work[:len(e.work)-1]
+			if visits++; visits > maxVisits*len(insts) {
+				return true // nothing is known
+			}
+			if !e.step(i) {
 				return false
 			}
 		}
+		for first < len(insts) && (e.before[first].reached || insts[first].Op == x86asm.NOP) {
+			first++
+		}
+		if first == len(insts) {
+			return true
+		}
+		e.enter(first, e.elsewhere())
 	}
-	return true
+}
+
+// elsewhere returns the depth before code that no direct jump leads to: that of a jump through a
+// table, or in a landing pad any.
+func (e *execution) elsewhere() depth {
+	if e.indirect.reached {
+		return e.indirect
+	}
+	return depth{known: true, esp: anywhere, ebp: anywhere}
+}
+
+func (e *execution) enter(i int, d depth) {
+	d.reached = true
+	e.before[i] = d
+	e.work = append(e.work, i)
+}
+
+// step executes an instruction, and reports whether what is known of the next ones can be true.
+func (e *execution) step(i int) bool {
+	in, d := &e.insts[i], e.before[i]
+	leaves := in.Op == x86asm.RET || in.Op == x86asm.JMP
+	if leaves && in.jump < 0 {
+		if _, direct := in.Args[0].(x86asm.Rel); in.Op == x86asm.RET || direct {
+			return !d.known || d.esp.least <= 0 && d.esp.most >= 0
+		}
+		e.indirect = d
+		return true
+	}
+	d.pass(in)
+	if in.Op == x86asm.CALL && e.popping {
+		d.esp = d.esp.plus(in.pops)
+	}
+	if in.jump >= 0 && !e.join(in.jump, d) {
+		return false
+	}
+	return leaves || in.Op == x86asm.UD2 || in.Op == x86asm.HLT || i+1 == len(e.insts) || e.join(i+1, d)
+}
+
+// join takes a depth for that before an instruction, which is in all that are taken, and reports
+// whether there is any such.
+func (e *execution) join(i int, d depth) bool {
+	old := e.before[i]
+	if !old.reached {
+		e.enter(i, d)
+		return true
+	}
+	if !old.known || !d.known {
+		return true
+	}
+	both := interval{max(old.esp.least, d.esp.least), min(old.esp.most, d.esp.most)}
+	if both != old.esp {
+		old.esp = both
+		e.enter(i, old)
+	}
+	return both.least <= both.most
+}
+
+// isOwnAddress reports whether a call is of the next instruction, for its address.
+func isOwnAddress(in *instruction) bool {
+	rel, ok := in.Args[0].(x86asm.Rel)
+	return ok && rel == 0
 }
 
 // pass executes an instruction.
-func (d *depth) pass(in *instruction, popping bool) {
+func (d *depth) pass(in *instruction) {
 	add, isAdd := stackConstant(in, x86asm.ADD)
 	sub, isSub := stackConstant(in, x86asm.SUB)
 	m, isMem := in.Args[1].(x86asm.Mem)
+	disp := int(m.Disp)
 	isLea := in.Op == x86asm.LEA && in.Args[0] == x86asm.ESP && isMem && m.Index == 0
-	rel, isRel := in.Args[0].(x86asm.Rel)
 	switch {
-	case in.Op == x86asm.PUSH || in.Op == x86asm.PUSHFD:
-		d.esp -= wordLen
+	case in.Op == x86asm.PUSH || in.Op == x86asm.PUSHFD || in.Op == x86asm.CALL && isOwnAddress(in):
+		d.esp = d.esp.plus(exactly(-wordLen))
+	case in.Op == x86asm.CALL:
 	case in.Op == x86asm.POP || in.Op == x86asm.POPFD:
-		d.esp += wordLen
+		d.esp = d.esp.plus(exactly(wordLen))
 		d.known = d.known && in.Args[0] != x86asm.ESP
 	case isAdd:
-		d.esp += add
+		d.esp = d.esp.plus(exactly(add))
 	case isSub:
-		d.esp -= sub
+		d.esp = d.esp.plus(exactly(-sub))
 	case isLea && m.Base == x86asm.ESP:
-		d.esp += int(m.Disp)
+		d.esp = d.esp.plus(exactly(disp))
 	case isLea && m.Base == x86asm.EBP:
-		d.esp, d.known = d.ebp+int(m.Disp), true
+		d.esp, d.known = d.ebp.plus(exactly(disp)), true
 	case in.Op == x86asm.MOV && in.Args[0] == x86asm.EBP && in.Args[1] == x86asm.ESP:
 		d.ebp = d.esp
 	case in.Op == x86asm.MOV && in.Args[0] == x86asm.ESP && in.Args[1] == x86asm.EBP:
 		d.esp, d.known = d.ebp, true
 	case in.Op == x86asm.LEAVE:
-		d.esp, d.known = d.ebp+wordLen, true
-	case in.Op == x86asm.CALL && isRel && rel == 0: // for its own address
-		d.esp -= wordLen
-	case in.Op == x86asm.CALL && popping:
-		d.esp += in.pops
+		d.esp, d.known = d.ebp.plus(exactly(wordLen)), true
 	case in.Op == x86asm.AND && in.Args[0] == x86asm.ESP:
-		d.esp = aligned
-	case in.Args[0] == x86asm.ESP && in.Op != x86asm.CMP && in.Op != x86asm.TEST && in.Op != x86asm.PUSH:
+		d.esp = exactly(aligned)
+	case in.Args[0] == x86asm.ESP && in.Op != x86asm.CMP && in.Op != x86asm.TEST:
 		d.known = false
 	}
 }

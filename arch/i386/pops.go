@@ -14,6 +14,8 @@ import (
 const (
 	regESP  = 4 // in DWARF (Intel386 psABI, table 2.14)
 	wordLen = 4
+	// hiddenLen is what a function that returns a structure pops in C: the argument for its place.
+	hiddenLen = wordLen
 	// maxBehind is how many instructions behind a call are looked at.
 	maxBehind = 64
 	fixCdecl  = "compile without -mrtd, or declare the stub with __attribute__((cdecl))"
@@ -21,17 +23,17 @@ const (
 
 // CheckCalls refuses calls of functions that pop their arguments, which a NOP does not.
 func (Machine) CheckCalls(frames arch.Frames) func(arch.Text, arch.Site, arch.Kind) *arch.Refusal {
-	var f function // that of the last site
+	var f function // of the last site
 	return func(t arch.Text, s arch.Site, k arch.Kind) *arch.Refusal { return checkPops(t, s, k, frames, &f) }
 }
 
-func checkPops(t arch.Text, s arch.Site, k arch.Kind, frames arch.Frames, last *function) *arch.Refusal {
+func checkPops(t arch.Text, s arch.Site, k arch.Kind, frames arch.Frames, f *function) *arch.Refusal {
 	before, ok := frames.Frame(s.Offset)
 	if k == arch.Enabled || !ok {
 		return nil
 	}
 	if s.Form != arch.Call {
-		return checkTail(t, s, k, before.Function, frames)
+		return checkTail(s, k, f.at(before, frames), frames)
 	}
 	end := s.Offset + uint64(len(s.Code))
 	popped := int64(0)
@@ -41,12 +43,7 @@ func checkPops(t arch.Text, s arch.Site, k arch.Kind, frames arch.Frames, last *
 		}
 	}
 	if popped == 0 {
-		if !last.decoded || last.start != before.Function {
-			work := last.work
-			*last = decodeFunction(before.Function, frames.Code(before))
-			last.work = work
-		}
-		popped = last.pops(s.Offset)
+		popped = f.at(before, frames).pops(s.Offset)
 	}
 	if popped <= 0 || popped%wordLen != 0 {
 		return nil
@@ -55,26 +52,35 @@ func checkPops(t arch.Text, s arch.Site, k arch.Kind, frames arch.Frames, last *
 }
 
 // checkTail refuses a tail call in a function that pops its own arguments at another return: the
-// callee pops as many there, and a return in its place none.
-func checkTail(t arch.Text, s arch.Site, k arch.Kind, function uint64, frames arch.Frames) *arch.Refusal {
-	at := function
-	for range 2 * maxBehind {
-		if at < t.Start || at >= t.Start+uint64(len(t.Code)) {
-			return nil
-		}
-		if frame, ok := frames.Frame(at); !ok || frame.Function != function {
-			return nil
-		}
-		inst, err := x86asm.Decode(t.Code[at-t.Start:], 32)
-		if err != nil || inst.Len == 0 {
-			return nil
-		}
-		if imm, ok := inst.Args[0].(x86asm.Imm); ok && inst.Op == x86asm.RET && imm > 0 {
-			return arch.RefuseSite(k, s.Form, fixCdecl, " in a function that pops %d bytes of arguments", imm)
-		}
-		at += uint64(inst.Len)
+// callee pops as many there, and a return in its place none. Where a function has no other return,
+// the object's other functions show how it was compiled.
+func checkTail(s arch.Site, k arch.Kind, f *function, frames arch.Frames) *arch.Refusal {
+	popped, returns := returned(f.insts)
+	if popped > 0 {
+		return arch.RefuseSite(k, s.Form, fixCdecl, " in a function that pops %d bytes of arguments", popped)
 	}
-	return nil
+	if returns {
+		return nil
+	}
+	popped = frames.Most(func(code []byte) int {
+		popped, _ := returned(decodeFunction(0, code).insts)
+		return popped
+	})
+	if popped <= hiddenLen {
+		return nil
+	}
+	return arch.RefuseSite(k, s.Form, fixCdecl+", or with -fno-optimize-sibling-calls", " in an object whose functions pop their arguments")
+}
+
+// returned returns how many bytes of arguments a function pops at its returns, if it has any.
+func returned(insts []instruction) (popped int, returns bool) {
+	for i := range insts {
+		if insts[i].Op == x86asm.RET {
+			imm, _ := insts[i].Args[0].(x86asm.Imm)
+			popped, returns = max(popped, int(imm)), true
+		}
+	}
+	return popped, returns
 }
 
 // restored returns what the first instruction that changes the stack pointer subtracts from it, if

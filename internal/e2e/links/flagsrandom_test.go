@@ -235,10 +235,6 @@ func checkFlags(t *testing.T, seed uint64, c *flagCase) int {
 		return refused
 	}
 	got, err := run("converted", converted, probes)
-	if (err != nil || got != want) && strings.Contains(c.flags, "-mrtd") { // docs/records.md#sites
-		t.Logf("%s: it does not run as its twin: %v", level, err)
-		return wrong
-	}
 	if err != nil || got != want {
 		t.Errorf("%s: %v: it prints\n%s\nand its twin\n%s", level, err, got, want)
 	}
