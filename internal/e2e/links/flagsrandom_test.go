@@ -208,6 +208,9 @@ func checkFlags(t *testing.T, seed uint64, c *flagCase) int {
 	run := func(name string, objects ...string) (string, error) {
 		exe, gcc := filepath.Join(directory, name), c.machine.CC(toolchains.GCC)
 		link := []string{"-static", "-o", exe}
+		if c.machine == toolchains.RISCV64 {
+			link = append(link, "-Wl,--no-relax") // which needs gp, where a shadow call stack may be
+		}
 		for _, runtime := range []string{"-fprofile-arcs", "-fsplit-stack", "-pg"} {
 			if strings.Contains(c.flags, runtime) {
 				link = append(link, runtime)
