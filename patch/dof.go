@@ -159,7 +159,8 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 	if err != nil {
 		return err
 	}
-	for s := range p.Sites.All() {
+	for i := range p.Sites {
+		s := &p.Sites[i]
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}

@@ -22,7 +22,7 @@ import (
 func (p *Plan) CheckEarlier() error {
 	o, m := p.Scan.Object, p.Scan.Machine
 	earlier, err := p.Options.CheckEarlier(o, m)
-	if err != nil || !earlier || p.Sites.Len() == 0 {
+	if err != nil || !earlier || len(p.Sites) == 0 {
 		return err
 	}
 	if p.Options.NoRecords {

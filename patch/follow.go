@@ -14,15 +14,15 @@ import (
 // Load is a reference that loads the address of its stub into a register, where calls of
 // sites use it.
 type Load struct {
-	Reference
+	*Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
 	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
 	Unshared bool
 }
 
-// addCall plans the sites of one reference, that of an index.
-func (p *Plan) addCall(call int, ref *Reference, text *textReader, found tracers.Operands) error {
+// addCall plans the sites of one reference.
+func (p *Plan) addCall(ref *Reference, text *textReader, found tracers.Operands) error {
 	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
@@ -39,13 +39,13 @@ func (p *Plan) addCall(call int, ref *Reference, text *textReader, found tracers
 	site, err := decode(t, relocs)
 	follower, ok := p.Scan.Machine.(arch.Follower)
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
-		return p.addLoad(follower, call, ref, text)
+		return p.addLoad(follower, ref, text)
 	}
-	return p.addSite(ref, decoded{Site: site, err: err, call: call}, t, found)
+	return p.addSite(ref, decoded{Site: site, err: err}, t, found)
 }
 
 // addLoad plans the sites that a load of a stub's address leads to.
-func (p *Plan) addLoad(follower arch.Follower, call int, ref *Reference, text *textReader) error {
+func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader) error {
 	load, err := p.follow(follower, ref)
 	if err != nil {
 		return err
@@ -66,15 +66,15 @@ func (p *Plan) addLoad(follower arch.Follower, call int, ref *Reference, text *t
 			return err
 		}
 		p.indirect = true
-		return p.addSite(ref, decoded{Site: load.Load, call: call}, t, nil)
+		return p.addSite(ref, decoded{Site: load.Load}, t, nil)
 	}
-	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
 		t, err := text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {
 			return err
 		}
-		if err := p.addSite(ref, decoded{Site: site, call: call, shared: i > 0}, t, nil); err != nil {
+		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t, nil); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,9 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 	if p.followed == nil || p.followedIn != section {
 		var loads []arch.Load
 		var relocs []relocation
-		for c := range p.Scan.Calls.in(section) {
+		calls := p.Scan.callsIn(section)
+		for i := range calls {
+			c := &calls[i]
 			if follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
 				loads = append(loads, arch.Load{Reloc: machineReloc(c.Reloc), Stub: int(c.Stub.Symbol)})
 				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})

@@ -13,7 +13,7 @@ import (
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   Sites
+	Sites   []Site // sorted by section and offset
 	Loads   []Load // of the addresses that sites call through registers, sorted so too
 	// Refused is what keeps the plan from being applied: references from data, then those
 	// from code. Of many, the last says how many more there are.
@@ -46,14 +46,14 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults().ForObject(s.Object)
 	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk}
 	for i := range s.Refused {
-		p.refuse(&s.Refused[i].Reference, s.Refused[i].Err)
+		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
 	defer p.sumUp()
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
 	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if s.Calls.Len()+len(s.Refused) == 0 && !named {
+	if len(s.Calls)+len(s.Refused) == 0 && !named {
 		return p, nil
 	}
 	if s.Machine == nil {
@@ -68,13 +68,12 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
-	p.Sites = newSites(&s.Calls)
+	p.Sites = make([]Site, 0, len(s.Calls))
 	maps, err := s.mappings()
 	if err != nil {
 		return nil, err
 	}
-	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps, buffer: textBuffers.Get().(*[textBuffer]byte)}
-	defer text.release()
+	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
 	if text.text.Attributes, err = s.attributes(); err != nil {
 		return nil, err
 	}
@@ -87,10 +86,9 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	p.edited = len(edited) > 0
-	var ref Reference // one for all: there may be hundreds of thousands
-	for i := range s.Calls.Len() {
-		if ref = s.Calls.At(i); !edited[ref.place()] {
-			if err := p.addCall(i, &ref, text, found); err != nil {
+	for i := range s.Calls {
+		if ref := &s.Calls[i]; !edited[ref.place()] {
+			if err := p.addCall(ref, text, found); err != nil {
 				return nil, err
 			}
 		}
@@ -102,10 +100,10 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 // UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
 // machine that is not known: where the stubs are referred to, and no more.
 func UnsupportedPlan(s *Scan) *Plan {
-	p := &Plan{Scan: s, Sites: newSites(&s.Calls)}
-	for i := range s.Calls.Len() {
-		offset := s.Calls.At(i).Reloc.Offset
-		p.Sites.add(i, false, &arch.Change{Site: arch.Site{Offset: offset}, Record: offset}, "")
+	p := &Plan{Scan: s}
+	for i := range s.Calls {
+		offset := s.Calls[i].Reloc.Offset
+		p.Sites = append(p.Sites, Site{Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, Record: offset}})
 	}
 	return p
 }

@@ -1,21 +1,33 @@
 package patch
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/patch/internal/tracers"
 )
 
+// Site is a reference with its disabled form.
+type Site struct {
+	*Reference
+	Change arch.Change
+	// Operands say where the arguments of a marked NOP are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
+	// Shared reports that the relocation is that of another site, too: a stub's address was
+	// loaded once for both.
+	Shared bool
+}
+
 // decoded is a site as Decode or Follow has found it, or what is wrong with it.
 type decoded struct {
 	arch.Site
 	err    error
-	call   int // index of its reference
 	shared bool
 }
 
@@ -49,7 +61,8 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 		p.refuse(ref, err)
 		return nil
 	}
-	p.Sites.add(d.call, d.shared, &change, operands)
+	change.Site.Code, change.New = bytes.Clone(change.Site.Code), bytes.Clone(change.New)
+	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, Shared: d.shared})
 	return nil
 }
 
@@ -67,6 +80,31 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
+// sort brings the sites of a plan in order, and refuses those that share bytes with the one
+// before.
+func (p *Plan) sort() {
+	sortStable(p.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
+	})
+	sites := p.Sites[:0]
+	for _, s := range p.Sites {
+		if n := len(sites); n > 0 && overlap(&sites[n-1], &s) {
+			last := &sites[n-1]
+			p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.Change.Site.Offset, last.Stub.Name))
+			continue
+		}
+		sites = append(sites, s)
+	}
+	p.Sites = sites
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return compareReferences(*a.Reference, *b.Reference) })
+}
+
+// overlap reports whether a site shares bytes with the one before it.
+func overlap(before, s *Site) bool {
+	site := &before.Change.Site
+	return before.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < site.Offset+uint64(len(site.Code))
+}
+
 // refuse notes what is refused: once, where it is the whole object that does not fit.
 func (p *Plan) refuse(ref *Reference, err error) {
 	r, ok := errors.AsType[*arch.Refusal](err)
@@ -79,7 +117,7 @@ func (p *Plan) refuse(ref *Reference, err error) {
 		p.more++
 		return
 	}
-	p.Refused = append(p.Refused, Refusal{*ref, err})
+	p.Refused = append(p.Refused, Refusal{ref, err})
 }
 
 // refusal makes an error of a refusal, or nil of none.
@@ -133,18 +171,12 @@ type textReader struct {
 	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
-	buffer  *[textBuffer]byte // of the text
-	relocs  []arch.Reloc      // of the last site, to be reused
+	buffer  []byte       // of the text
+	relocs  []arch.Reloc // of the last site, to be reused
 }
 
 // textBuffer is how much code is held at once, in bytes.
 const textBuffer = 64 << 10
-
-// textBuffers are those that no textReader uses. Of code, a plan keeps copies.
-var textBuffers = sync.Pool{New: func() any { return new([textBuffer]byte) }}
-
-// release ends the use of the reader, and of all that around has returned.
-func (t *textReader) release() { textBuffers.Put(t.buffer) }
 
 // around returns a text that has the machine's window on both sides of off, where the
 // section has it.
@@ -159,6 +191,9 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
+	if uint64(len(t.buffer)) < n {
+		t.buffer = make([]byte, n)
+	}
 	code := t.buffer[:n]
 	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
 		return arch.Text{}, err

@@ -64,7 +64,7 @@ func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
 
 // planSemaphores plans the semaphores of the object, if there are to be any.
 func (p *Plan) planSemaphores() error {
-	if !p.Options.Stapsdt || p.Scan.Machine == nil || p.Scan.Calls.Len()+len(p.Scan.Guards) == 0 {
+	if !p.Options.Stapsdt || p.Scan.Machine == nil || len(p.Scan.Calls)+len(p.Scan.Guards) == 0 {
 		return nil
 	}
 	known, err := p.probes()
@@ -72,8 +72,8 @@ func (p *Plan) planSemaphores() error {
 		return err
 	}
 	p.semaphores, err = tracers.PlanSemaphores(known, func(yield func(string, arch.Kind) bool) {
-		for ref := range p.Scan.Calls.All() {
-			if !yield(ref.Stub.ID, ref.Stub.Kind) {
+		for i := range p.Scan.Calls {
+			if stub := p.Scan.Calls[i].Stub; !yield(stub.ID, stub.Kind) {
 				return
 			}
 		}
@@ -111,15 +111,13 @@ func (p *Plan) probes() (*tracers.Probes, error) {
 
 // note writes the notes of the probe calls of one section, and has the section keep them
 // alive.
-func (a *applier) note(sites some, records *records) error {
-	first := a.p.Sites.At(sites.at(0))
-	rs := first.Relocs
-	calls := make([]tracers.Site, sites.len)
-	for i := range calls {
-		s := a.p.Sites.At(sites.at(i))
+func (a *applier) note(sites []*Site, records []linkerset.Record) error {
+	first, rs := sites[0].Reference, sites[0].Relocs
+	calls := make([]tracers.Site, len(sites))
+	for i, s := range sites {
 		sym, _ := a.semaphores.Lookup(s.Stub.ID)
 		calls[i] = tracers.Site{
-			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: records.site(i), Semaphore: sym,
+			Stub: tracers.Stub{Name: s.Stub.Name, ID: s.Stub.ID}, Recorded: records[i].Site, Semaphore: sym,
 			Section: rs.Target, Offset: s.Change.Site.Offset, Form: s.Change.Site.Form, Operands: s.Operands,
 		}
 	}
@@ -128,8 +126,7 @@ func (a *applier) note(sites some, records *records) error {
 		return err
 	}
 	for _, ref := range keep {
-		r := elfreloc.Relocation{Offset: first.Reloc.Offset, Type: a.m.Traits().None, Sym: ref.Sym, Addend: ref.Addend}
-		if err := a.e.AddRelocation(rs.Target, r); err != nil {
+		if err := a.e.AddRelocation(rs.Target, a.none(first, ref)); err != nil {
 			return err
 		}
 	}
@@ -142,13 +139,12 @@ const OperandsSection = tracers.OperandsSection
 
 // readOperands finds the operands of calls that are marks.
 func (s *Scan) readOperands() (tracers.Operands, error) {
-	none := s.Machine.Traits().None
-	if !s.Calls.haveType(none) {
+	if !s.hasMarks() {
 		return nil, nil
 	}
-	found := tracers.Operands{}
-	for c := range s.Calls.All() {
-		if c.Reloc.Type == none {
+	none, found := s.Machine.Traits().None, tracers.Operands{}
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Reloc.Type == none {
 			found[c.place()] = nil
 		}
 	}
@@ -162,7 +158,7 @@ const UnconvertedSection = ".sdt_unconverted"
 
 // emptyUnconverted empties these sections.
 func (p *Plan) emptyUnconverted(e *elfreloc.Edit) {
-	if p.Sites.Len() == 0 || !p.Scan.Calls.haveType(p.Scan.Machine.Traits().None) {
+	if len(p.Sites) == 0 || !p.Scan.hasMarks() {
 		return
 	}
 	for i := range p.Scan.Object.Sections {
@@ -196,15 +192,15 @@ func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
 // tell in full is not there.
 func (p *Plan) OmittedArgs() (map[*Stub]string, error) {
 	out := map[*Stub]string{}
-	if p.Sites.Len() == 0 || p.Scan.Machine == nil {
+	if len(p.Sites) == 0 || p.Scan.Machine == nil {
 		return out, nil
 	}
 	known, err := p.probes()
 	if err != nil {
 		return nil, err
 	}
-	for site := range p.Sites.All() {
-		s := site.Stub
+	for i := range p.Sites {
+		s := p.Sites[i].Stub
 		if _, done := out[s]; done || s.Kind != arch.Probe {
 			continue
 		}

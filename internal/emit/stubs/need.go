@@ -270,7 +270,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]
 			n.addProbe(objects.Name(s), s.ID, o.Name, hidden)
 		}
 	}
-	for ref := range scan.Calls.All() {
+	for _, ref := range scan.Calls {
 		add(ref.Stub)
 	}
 	for i := range scan.Refused {

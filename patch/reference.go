@@ -1,0 +1,43 @@
+package patch
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"sdtconvert/elfreloc"
+	"sdtconvert/image"
+)
+
+// Reference is a relocation against a stub in a section that is loaded. It applies to
+// Reloc.Offset of section Relocs.Target.
+type Reference struct {
+	Relocs *elfreloc.RelocSection
+	Index  int                   // of the relocation in Relocs
+	Reloc  elfreloc.Relocation   // the relocation itself
+	Paired []elfreloc.Relocation // the relocations behind it, at the same offset
+	Stub   *Stub
+}
+
+func (r *Reference) place() image.Addr {
+	return image.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
+}
+
+// compareReferences sorts by section and offset.
+func compareReferences(a, b Reference) int {
+	return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
+}
+
+// callsIn returns the references of code in a section.
+func (s *Scan) callsIn(section int) []Reference {
+	first := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target >= section })
+	end := sort.Search(len(s.Calls), func(i int) bool { return s.Calls[i].Relocs.Target > section })
+	return s.Calls[first:end]
+}
+
+// hasMarks reports whether a reference of code is a relocation that does nothing, as it marks
+// NOPs.
+func (s *Scan) hasMarks() bool {
+	none := s.Machine.Traits().None
+	return slices.ContainsFunc(s.Calls, func(r Reference) bool { return r.Reloc.Type == none })
+}
