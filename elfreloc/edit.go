@@ -65,16 +65,17 @@ type newSection struct {
 
 // NewSection is what AddSection needs to know.
 type NewSection struct {
-	Name    string
-	Type    elf.SectionType
-	Flags   elf.SectionFlag // without SHF_GROUP
-	Align   uint64          // bytes, a power of two; 0 and 1 both mean none
-	Entsize uint64          // bytes; 0 if the section is not a table
-	Data    []byte          // may still be filled in, but not resized, until Save
-	Relocs  bool            // whether a relocation section goes with it
-	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
-	GroupOf int             // the section whose group it joins, or that group, 0 for none
-	Link    int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
+	Name       string
+	Type       elf.SectionType
+	Flags      elf.SectionFlag // without SHF_GROUP
+	Align      uint64          // bytes, a power of two; 0 and 1 both mean none
+	Entsize    uint64          // bytes; 0 if the section is not a table
+	Data       []byte          // may still be filled in, but not resized, until Save
+	Relocs     bool            // whether a relocation section goes with it
+	Rela       bool            // whether that is SHT_RELA, and not SHT_REL
+	RelocCount int             // how many relocations to make room for
+	GroupOf    int             // the section whose group it joins, or that group, 0 for none
+	Link       int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
 }
 
 // Edit starts to collect changes. It reads the symbols, the section groups and the
@@ -173,7 +174,7 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 // SetRelocation replaces entry i of a relocation section. An entry is set or deleted once.
 func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) {
 	re := e.relocEdit(rs)
-	re.set = append(double(re.set), relocationEntry{i, r})
+	re.set = append(room(re.set, 1), relocationEntry{i, r})
 }
 
 // DeleteRelocation removes entry i of a relocation section.
@@ -182,11 +183,11 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 	re.deleted = append(re.deleted, i)
 }
 
-// double doubles the room of a list that is full. Lists have hundreds of thousands of items,
-// and append alone would copy them four times as often.
-func double[T any](list []T) []T {
-	if len(list) == cap(list) {
-		return slices.Grow(list, len(list))
+// room makes room for n more items in a list, and doubles it then: lists have hundreds of
+// thousands of items, and append alone would copy them four times as often.
+func room[T any](list []T, n int) []T {
+	if cap(list)-len(list) < n {
+		return slices.Grow(list, max(n, len(list)))
 	}
 	return list
 }
@@ -197,7 +198,7 @@ func double[T any](list []T) []T {
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
-		rel.relocs = e.o.Encoding.appendReloc(rel.relocs, r, rel.rela)
+		rel.relocs = e.o.Encoding.appendReloc(room(rel.relocs, int(rel.Entsize)), r, rel.rela)
 		return nil
 	}
 	rs := e.targets[sec]
@@ -292,9 +293,7 @@ func (e *Edit) AddSection(n NewSection) int {
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
-	if n.Entsize > 0 { // mostly, a relocation for each word
-		rel.relocs = make([]byte, 0, len(n.Data)/e.o.Encoding.Word()*int(rel.Entsize))
-	}
+	rel.relocs = make([]byte, 0, n.RelocCount*int(rel.Entsize))
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
 	}

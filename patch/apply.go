@@ -6,7 +6,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // applier queues a plan in an edit.
@@ -16,14 +15,13 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	notes  *tracers.Writer // nil when there are to be none
-	thunk  *uint32         // symbol of the return thunk, once it is needed
-	helper *uint32         // symbol of the helper or of its section, once it is needed
+	notes  *noteWriter // nil when there are to be none
+	thunk  *uint32     // symbol of the return thunk, once it is needed
+	helper *uint32     // symbol of the helper or of its section, once it is needed
 
 	anchors map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
 
-	semaphores tracers.Symbols
-	tests      map[string]uint32 // the symbols of helpers that load semaphores, by their names
+	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
 
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
@@ -32,7 +30,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
 	}
-	if len(p.Scan.Stubs)+p.semaphores.Len() == 0 {
+	if len(p.Scan.Stubs)+p.semaphores.len() == 0 {
 		return nil
 	}
 	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
@@ -50,15 +48,13 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
 		anchors: map[stubIn]linkerset.Ref{}, tests: map[string]uint32{},
 	}
-	if a.semaphores, err = p.semaphores.Add(e); err != nil {
+	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
 	if p.Options.HasNotes() {
-		known, err := p.probes()
-		if err != nil {
+		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
-		a.notes = tracers.NewWriter(known, e, func(err error) { p.Warnings = append(p.Warnings, err) })
 	}
 	for sites := p.Sites; len(sites) > 0; {
 		n := 1
@@ -72,7 +68,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a.loads()
 	if a.notes != nil {
-		a.notes.Finish()
+		a.notes.warnHidden()
 	}
 	probes.retireStubs()
 	return nil
@@ -165,6 +161,20 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 	}
 	for i, s := range sites {
 		if err := a.retargetRelocation(s, anchors.Ref(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note adds the notes of probe calls in one text section, and has the section keep them alive.
+func (a *applier) note(sites []*Site, records []linkerset.Record) error {
+	keep, err := a.notes.add(sites, records)
+	if err != nil || a.p.Options.DropRelocations {
+		return err
+	}
+	for _, ref := range keep {
+		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.none(sites[0].Reference, ref)); err != nil {
 			return err
 		}
 	}

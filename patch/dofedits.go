@@ -65,7 +65,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		}
 		edits = append(edits, DOFEdit{
 			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
-			Function: f.Raw, Alias: a.Lookup(f),
+			Function: f.Raw, Alias: a.lookup(f),
 		})
 	}
 	marks = slices.DeleteFunc(slices.Clone(p.Refused), func(r Refusal) bool { return r.Reloc.Type != none })

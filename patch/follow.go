@@ -8,7 +8,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // Load is a reference that loads the address of its stub into a register, where calls of
@@ -22,7 +21,7 @@ type Load struct {
 }
 
 // addCall plans the sites of one reference.
-func (p *Plan) addCall(ref *Reference, text *textReader, found tracers.Operands) error {
+func (p *Plan) addCall(ref *Reference, text *textReader, found operandTexts) error {
 	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
@@ -59,7 +58,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 		p.refuse(ref, refused)
 		return nil
 	}
-	if load.New != nil && p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind) != 0 {
+	if load.New != nil && p.semaphores.room(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
 		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
 		if err != nil {

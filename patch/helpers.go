@@ -15,7 +15,7 @@ func (a *applier) target(s *Site) (uint32, error) {
 	case arch.TargetThunk:
 		return a.thunkSymbol()
 	case arch.TargetSemaphore:
-		sym, _ := a.semaphores.Lookup(s.Stub.ID)
+		sym, _ := a.p.semaphores.symbol(s.Stub.ID)
 		return sym, nil
 	case arch.TargetTest:
 		return a.test(s)
@@ -54,7 +54,7 @@ const testPrefix = "__sdt_enabled_"
 // test returns the symbol of the helper that loads the semaphore of a site's probe, which
 // is added once for an object.
 func (a *applier) test(s *Site) (uint32, error) {
-	semaphore, name := a.semaphores.Lookup(s.Stub.ID)
+	semaphore, name := a.p.semaphores.symbol(s.Stub.ID)
 	name = testPrefix + name
 	if sym := a.tests[name]; sym != 0 {
 		return sym, nil

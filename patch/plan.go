@@ -6,7 +6,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/patch/internal/probeobjects"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -23,20 +22,24 @@ type Plan struct {
 	// record.
 	Warnings []error
 
-	semaphores *tracers.Semaphores  // nil for none
+	semaphores *objectSemaphores    // nil for none
+	code       []byte               // of sites, before and after
 	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
 	flow       arch.Flow            // for calls away from their relocations, once it is needed
 	stack      stackChecks
 	followed   map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn int
 	indirect   bool                  // a site goes to the helper that loads a semaphore through a register
-	known      *tracers.Probes       // once probes has made it
+	info       *probeInfo            // once probeInfo has made it
 	objects    *probeobjects.Objects // once probeObjects has found them
 
 	more          int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
 	edited        bool // dtrace -G has disabled sites, which are not among Sites
 }
+
+// usualSite is the length of most sites, in bytes.
+const usualSite = 5
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
 // What cannot be disabled is in Refused; then the plan must not be applied. An object of
@@ -68,7 +71,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if p.Thunk == "" && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
-	p.Sites = make([]Site, 0, len(s.Calls))
+	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 2*usualSite*len(s.Calls))
 	maps, err := s.mappings()
 	if err != nil {
 		return nil, err

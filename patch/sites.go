@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // Site is a reference with its disabled form.
@@ -32,7 +30,7 @@ type decoded struct {
 }
 
 // addSite plans one site of a reference.
-func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Operands) error {
+func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandTexts) error {
 	err := d.err
 	if err != nil && !isRefusal(err) {
 		return err
@@ -55,15 +53,22 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = found.Lookup(ref.place())
+		operands, err = found.lookup(ref.place())
 	}
 	if err != nil {
 		p.refuse(ref, err)
 		return nil
 	}
-	change.Site.Code, change.New = bytes.Clone(change.Site.Code), bytes.Clone(change.New)
+	change.Site.Code, change.New = p.copyCode(change.Site.Code), p.copyCode(change.New)
 	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, Shared: d.shared})
 	return nil
+}
+
+// copyCode copies bytes of code, which a textReader overwrites.
+func (p *Plan) copyCode(code []byte) []byte {
+	start := len(p.code)
+	p.code = append(p.code, code...)
+	return slices.Clip(p.code[start:])
 }
 
 // disable gives the disabled form of a site, with the text around it.
@@ -71,7 +76,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.returns(ref.Relocs); err != nil {
 			return change, err
@@ -87,13 +92,14 @@ func (p *Plan) sort() {
 		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
 	})
 	sites := p.Sites[:0]
-	for _, s := range p.Sites {
-		if n := len(sites); n > 0 && overlap(&sites[n-1], &s) {
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if n := len(sites); n > 0 && overlap(&sites[n-1], s) {
 			last := &sites[n-1]
 			p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.Change.Site.Offset, last.Stub.Name))
 			continue
 		}
-		sites = append(sites, s)
+		sites = append(sites, *s)
 	}
 	p.Sites = sites
 	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return compareReferences(*a.Reference, *b.Reference) })

@@ -82,7 +82,7 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	n := w.w.Notes(rela)
+	n := w.w.Notes(rela, len(probes))
 	for i, p := range probes {
 		n.Add(owner, noteType, func(n *sitenotes.Notes) {
 			n.Word64(p.Site)
