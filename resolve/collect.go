@@ -131,17 +131,12 @@ func rank(s elfreloc.Symbol) uint32 {
 
 // sort sorts by code range, start, rank, name and index.
 func (c *collector) sort() {
-	sortByStart(c.entries, c.code)
-	for i := 0; i < len(c.entries); {
-		next := i + 1
-		for next < len(c.entries) && c.entries[next].start == c.entries[i].start && c.entries[next].code() == c.entries[i].code() {
-			next++
+	slices.SortFunc(c.entries, func(a, b entry) int {
+		if order := compareStarts(a, b); order != 0 {
+			return order
 		}
-		if next > i+1 {
-			slices.SortFunc(c.entries[i:next], c.compareAliases)
-		}
-		i = next
-	}
+		return c.compareAliases(a, b)
+	})
 }
 
 func (c *collector) compareAliases(a, b entry) int {

@@ -139,7 +139,7 @@ func frameEntries(code elfreloc.Code, frames []frame) []entry {
 		}
 	}
 	// The first of one start stays first.
-	sortByStart(entries, code)
+	slices.SortStableFunc(entries, compareStarts)
 	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
 	for i := range entries {
 		if e := &entries[i]; e.size == 0 {
