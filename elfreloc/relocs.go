@@ -6,6 +6,9 @@ import (
 )
 
 // Relocation is an entry of a relocation section (gABI, "Relocation").
+//
+// What package arch returns has no symbol, and may be Implicit and have an Addend as well, equal
+// to that in the field: a section whose relocations have addends (SHT_CREL) gets it from there.
 type Relocation struct {
 	Offset   uint64 // in the target section, bytes
 	Sym      uint32 // symbol index, 0 for none; below Symbols.Len

@@ -42,12 +42,12 @@ type DOFSite struct {
 }
 
 // decodeDOF decodes a call, or one that an earlier run has disabled.
-func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	m := p.Scan.Machine.(arch.DOFMachine)
 	if ref.Reloc.Type != m.Traits().None {
 		return m.Decode
 	}
-	return func(t arch.Text, _ []arch.Reloc) (arch.Site, error) {
+	return func(t arch.Text, _ []elfreloc.Relocation) (arch.Site, error) {
 		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
 		if !ok {
 			return site, arch.Refuse("compile it again", "a mark of code that is not a site of an earlier dtrace -G")

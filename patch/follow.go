@@ -26,10 +26,8 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operandTexts) err
 	if err != nil {
 		return err
 	}
-	relocs := append(text.relocs[:0], machineReloc(ref.Reloc))
-	for _, r := range ref.Paired {
-		relocs = append(relocs, machineReloc(r))
-	}
+	relocs := append(text.relocs[:0], ref.Reloc)
+	relocs = append(relocs, ref.Paired...)
 	text.relocs = relocs
 	decode := p.Scan.Machine.Decode
 	if p.Options.DOF != nil {
@@ -91,13 +89,13 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 	}
 	section := ref.Relocs.Target
 	if p.followed == nil || p.followedIn != section {
-		var loads []arch.Load
+		var loads []arch.StubLoad
 		var relocs []relocation
 		calls := p.Scan.callsIn(section)
 		for i := range calls {
 			c := &calls[i]
 			if follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
-				loads = append(loads, arch.Load{Reloc: machineReloc(c.Reloc), Stub: int(c.Stub.Symbol)})
+				loads = append(loads, arch.StubLoad{Relocation: c.Reloc, Stub: int(c.Stub.Symbol)})
 				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})
 			}
 		}
@@ -136,8 +134,8 @@ func (s *Scan) code() (arch.Code, error) {
 		wanted[i] = true
 		if sym.Type != elf.STT_SECTION {
 			code.Symbols = append(code.Symbols, arch.Symbol{
-				Place: arch.Place{Section: sym.Section, Offset: sym.Value},
-				Func:  sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC,
+				Addr: elfreloc.Addr{Section: sym.Section, Offset: sym.Value},
+				Func: sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC,
 			})
 		}
 	}
@@ -161,7 +159,7 @@ func (s *Scan) code() (arch.Code, error) {
 
 // refs appends what the relocations of a section lead to: all of those of text, and of
 // others the wanted.
-func (s *Scan) refs(refs []arch.Ref, rs elfreloc.RelocSection, syms *elfreloc.Symbols, wanted []bool) ([]arch.Ref, error) {
+func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, syms *elfreloc.Symbols, wanted []bool) ([]arch.CodeRef, error) {
 	target := &s.Object.Sections[rs.Target]
 	text := target.Executable()
 	if !text && (target.Flags&elf.SHF_ALLOC == 0 || s.isUnwindTable(target)) {
@@ -171,9 +169,9 @@ func (s *Scan) refs(refs []arch.Ref, rs elfreloc.RelocSection, syms *elfreloc.Sy
 		wanted = nil
 	}
 	err := s.Object.EachRelocationAgainst(rs, wanted, func(_ int, r elfreloc.Relocation) error {
-		ref := arch.Ref{Reloc: machineReloc(r), Section: rs.Target, Code: text}
+		ref := arch.CodeRef{Relocation: r, Section: rs.Target, Code: text}
 		if sym := syms.At(int(r.Sym)); sym.Defined() {
-			ref.To = arch.Place{Section: sym.Section, Offset: sym.Value}
+			ref.To = elfreloc.Addr{Section: sym.Section, Offset: sym.Value}
 		}
 		refs = append(refs, ref)
 		return nil

@@ -176,7 +176,7 @@ func (s *Scan) readOperands() (operandTexts, error) {
 	none, found := s.Machine.Traits().None, operandTexts{}
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Reloc.Type == none {
-			found[c.place()] = nil
+			found[c.addr()] = nil
 		}
 	}
 	return found, found.find(s.Object, s.Machine)

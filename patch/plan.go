@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/patch/internal/probeobjects"
 )
 
@@ -17,21 +18,22 @@ type Plan struct {
 	// Refused is what keeps the plan from being applied: references from data, then those
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
-	Thunk   string // the return thunk to use, "" for none
+	Thunk   string // the symbol of the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
 	// record.
 	Warnings []error
 
-	semaphores *objectSemaphores    // nil for none
-	code       []byte               // of sites, before and after
-	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
-	flow       arch.Flow            // for calls away from their relocations, once it is needed
-	stack      stackChecks
-	followed   map[relocation]*arch.Followed // the loads of section followedIn
-	followedIn int
-	indirect   bool                  // a site goes to the helper that loads a semaphore through a register
-	info       *probeInfo            // once probeInfo has made it
-	objects    *probeobjects.Objects // once probeObjects has found them
+	thunkRefused *arch.Refusal
+	semaphores   *objectSemaphores             // nil for none
+	code         []byte                        // of sites, before and after
+	thunks       map[int][]elfreloc.Relocation // what returns has found, by relocation section
+	flow         arch.Flow                     // for calls away from their relocations, once it is needed
+	stack        stackChecks
+	followed     map[relocation]*arch.Followed // the loads of section followedIn
+	followedIn   int
+	indirect     bool                  // a site goes to the helper that loads a semaphore through a register
+	info         *probeInfo            // once probeInfo has made it
+	objects      *probeobjects.Objects // once probeObjects has found them
 
 	more          int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
@@ -47,7 +49,7 @@ const usualSite = 5
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults().ForObject(s.Object)
-	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk}
+	p := &Plan{Scan: s, Options: opts}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
@@ -62,13 +64,13 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if s.Machine == nil {
 		return nil, s.Unsupported()
 	}
-	p.Thunk = s.Machine.Traits().Thunk(p.Thunk)
+	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
 	if opts.DOF != nil {
 		if err := p.checkDOF(); err != nil {
 			return nil, err
 		}
 	}
-	if p.Thunk == "" && s.ReturnsThroughThunk {
+	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
 	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 2*usualSite*len(s.Calls))
@@ -90,7 +92,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	}
 	p.edited = len(edited) > 0
 	for i := range s.Calls {
-		if ref := &s.Calls[i]; !edited[ref.place()] {
+		if ref := &s.Calls[i]; !edited[ref.addr()] {
 			if err := p.addCall(ref, text, found); err != nil {
 				return nil, err
 			}

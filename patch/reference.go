@@ -1,12 +1,10 @@
 package patch
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
 	"sdtconvert/elfreloc"
-	"sdtconvert/image"
 )
 
 // Reference is a relocation against a stub in a section that is loaded. It applies to
@@ -19,13 +17,9 @@ type Reference struct {
 	Stub   *Stub
 }
 
-func (r *Reference) place() image.Addr {
-	return image.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
-}
-
-// compareReferences sorts by section and offset.
-func compareReferences(a, b Reference) int {
-	return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Reloc.Offset, b.Reloc.Offset))
+// addr returns the address of the relocated field.
+func (r *Reference) addr() elfreloc.Addr {
+	return elfreloc.Addr{Section: r.Relocs.Target, Offset: r.Reloc.Offset}
 }
 
 // callsIn returns the references of code in a section.

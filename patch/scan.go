@@ -93,7 +93,7 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 			return nil, err
 		}
 	}
-	sortStable(s.Calls, compareReferences)
+	sortStable(s.Calls, func(a, b Reference) int { return a.addr().Compare(b.addr()) })
 	return s, nil
 }
 

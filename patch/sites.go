@@ -22,6 +22,11 @@ type Site struct {
 	Shared bool
 }
 
+// Addr returns the address of the site's first byte.
+func (s *Site) Addr() elfreloc.Addr {
+	return elfreloc.Addr{Section: s.Relocs.Target, Offset: s.Change.Site.Offset}
+}
+
 // decoded is a site as Decode or Follow has found it, or what is wrong with it.
 type decoded struct {
 	arch.Site
@@ -39,7 +44,7 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandText
 		err = arch.RefuseStored(fixAddress, " within code")
 	}
 	if err == nil {
-		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
+		err = refusal(p.thunkRefused)
 	}
 	var change arch.Change
 	if err == nil {
@@ -53,7 +58,7 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandText
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = found.lookup(ref.place())
+		operands, err = found.lookup(ref.addr())
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -88,9 +93,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 // sort brings the sites of a plan in order, and refuses those that share bytes with the one
 // before.
 func (p *Plan) sort() {
-	sortStable(p.Sites, func(a, b Site) int {
-		return cmp.Or(cmp.Compare(a.Relocs.Target, b.Relocs.Target), cmp.Compare(a.Change.Site.Offset, b.Change.Site.Offset))
-	})
+	sortStable(p.Sites, func(a, b Site) int { return a.Addr().Compare(b.Addr()) })
 	sites := p.Sites[:0]
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -102,7 +105,7 @@ func (p *Plan) sort() {
 		sites = append(sites, *s)
 	}
 	p.Sites = sites
-	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return compareReferences(*a.Reference, *b.Reference) })
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
 }
 
 // overlap reports whether a site shares bytes with the one before it.
@@ -138,7 +141,7 @@ func refusal(r *arch.Refusal) error {
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
 // returns finds the relocations against the return thunk in a section.
-func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
+func (p *Plan) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}
@@ -150,23 +153,19 @@ func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		wanted[i] = syms.Name(i) == p.Thunk
 	}
-	var found []arch.Reloc
+	var found []elfreloc.Relocation
 	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
 		if wanted[r.Sym] {
-			found = append(found, machineReloc(r))
+			found = append(found, r)
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b arch.Reloc) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortFunc(found, func(a, b elfreloc.Relocation) int { return cmp.Compare(a.Offset, b.Offset) })
 	if p.thunks == nil {
-		p.thunks = make(map[int][]arch.Reloc)
+		p.thunks = make(map[int][]elfreloc.Relocation)
 	}
 	p.thunks[rs.Index] = found
 	return found, err
-}
-
-func machineReloc(r elfreloc.Relocation) arch.Reloc {
-	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
 }
 
 // textReader reads code around sites, through one buffer for sites that are
@@ -177,8 +176,8 @@ type textReader struct {
 	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
-	buffer  []byte       // of the text
-	relocs  []arch.Reloc // of the last site, to be reused
+	buffer  []byte                // of the text
+	relocs  []elfreloc.Relocation // of the last site, to be reused
 }
 
 // textBuffer is how much code is held at once, in bytes.

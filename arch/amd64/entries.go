@@ -75,7 +75,7 @@ func wordOf(typ uint32) uint64 {
 
 // reached returns the offset that a relocation of code leads to, in the section of its
 // symbol.
-func reached(r arch.Ref) uint64 {
+func reached(r arch.CodeRef) uint64 {
 	at := r.To.Offset + uint64(r.Addend)
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
@@ -174,7 +174,7 @@ func (f *flow) addRef(i int) error {
 		if err != nil {
 			return err
 		}
-		if site, _ := mode.DecodeDirect(text, r.Reloc); site.Code == nil {
+		if site, _ := mode.DecodeDirect(text, r.Relocation); site.Code == nil {
 			f.take(reached(r)) // by another instruction than a call or a jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // The load of a semaphore in a helper, by its assembly.
@@ -18,11 +19,11 @@ var (
 // once it deletes code.
 func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	if code := t.At(record, pairLen); code != nil {
-		if site, err := decodePair(t, arch.Reloc{Offset: record}); err == nil {
+		if site, err := decodePair(t, elfreloc.Relocation{Offset: record}); err == nil {
 			return site, true
 		}
 	}
-	site, err := decodeBranch(t, arch.Reloc{Offset: record})
+	site, err := decodeBranch(t, elfreloc.Relocation{Offset: record})
 	return site, err == nil
 }
 

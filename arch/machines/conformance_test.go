@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/arm"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -47,7 +48,7 @@ func placed(code, filler []byte) (text arch.Text, off uint64) {
 }
 
 // at moves the relocations of a site to where the site is.
-func (s *siteCase) at(off uint64) []arch.Reloc {
+func (s *siteCase) at(off uint64) []elfreloc.Relocation {
 	relocs := slices.Clone(s.relocs)
 	for i := range relocs {
 		relocs[i].Offset += off
@@ -110,7 +111,7 @@ func TestSitesThatAreCutOffAreRefused(t *testing.T) {
 	})
 }
 
-func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relocs []arch.Reloc, why string) {
+func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relocs []elfreloc.Relocation, why string) {
 	t.Helper()
 	_, err := m.Decode(text, relocs)
 	if !errors.As(err, new(*arch.Refusal)) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -27,7 +28,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 	if d.near != nil {
 		r := d.nearReloc
 		r.Offset += off + uint64(len(s.code))
-		env.Returns = []arch.Reloc{r}
+		env.Returns = []elfreloc.Relocation{r}
 	}
 	change, err := m.Disable(site, d.kind, env)
 	text.Code = bytes.Clone(text.Code)
@@ -68,7 +69,7 @@ func TestDisabledForms(t *testing.T) {
 			want.Reloc.Offset += off
 		}
 		if d.low != nil {
-			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
+			want.Low = &elfreloc.Relocation{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
 		}
 		expect.Equal(t, want, c, "%s", d.name)
 		expect.Equal(t, len(s.code), len(c.New), "%s", d.name)

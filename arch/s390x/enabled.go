@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // llhrl loads 2 bytes, as whose upper bits zero is loaded: llhrl %r2, semaphore. It is of
@@ -19,7 +20,7 @@ func test(s arch.Site, condition byte) arch.Change {
 	}
 	return arch.Change{
 		Site: s, New: bytes.Clone(llhrl), Record: s.Offset, Target: arch.TargetSemaphore,
-		Reloc: arch.Reloc{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend},
+		Reloc: elfreloc.Relocation{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend},
 	}
 }
 

@@ -201,7 +201,7 @@ func (w *writer) symbols(names []string, size uint64) {
 // insns writes instructions, or a descriptor of what is at a label.
 func (w *writer) insns(insns []arch.Insn, label string) {
 	for _, i := range insns {
-		if i.Symbol == arch.OwnCode {
+		if i.ToCode {
 			i.Symbol = label
 		}
 		w.Insn(i)
