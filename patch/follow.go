@@ -21,14 +21,14 @@ type Load struct {
 }
 
 // addCall plans the sites of one reference.
-func (p *Plan) addCall(ref *Reference, text *textReader, found operandTexts) error {
-	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
+func (p *planner) addCall(ref *Reference) error {
+	t, err := p.text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
 	}
-	relocs := append(text.relocs[:0], ref.Reloc)
+	relocs := append(p.text.relocs[:0], ref.Reloc)
 	relocs = append(relocs, ref.Paired...)
-	text.relocs = relocs
+	p.text.relocs = relocs
 	decode := p.Scan.Machine.Decode
 	if p.Options.DOF != nil {
 		decode = p.decodeDOF(ref)
@@ -36,13 +36,13 @@ func (p *Plan) addCall(ref *Reference, text *textReader, found operandTexts) err
 	site, err := decode(t, relocs)
 	follower, ok := p.Scan.Machine.(arch.Follower)
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
-		return p.addLoad(follower, ref, text)
+		return p.addLoad(follower, ref)
 	}
-	return p.addSite(ref, decoded{Site: site, err: err}, t, found)
+	return p.addSite(ref, decoded{Site: site, err: err}, t)
 }
 
 // addLoad plans the sites that a load of a stub's address leads to.
-func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader) error {
+func (p *planner) addLoad(follower arch.Follower, ref *Reference) error {
 	load, err := p.follow(follower, ref)
 	if err != nil {
 		return err
@@ -58,20 +58,20 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 	}
 	if load.New != nil && p.semaphores.room(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
-		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
+		t, err := p.text.around(ref.Relocs.Target, load.Load.Offset)
 		if err != nil {
 			return err
 		}
 		p.indirect = true
-		return p.addSite(ref, decoded{Site: load.Load}, t, nil)
+		return p.addSite(ref, decoded{Site: load.Load}, t)
 	}
 	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
-		t, err := text.around(ref.Relocs.Target, site.Offset)
+		t, err := p.text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {
 			return err
 		}
-		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t, nil); err != nil {
+		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (p *Plan) addLoad(follower arch.Follower, ref *Reference, text *textReader)
 }
 
 // follow returns what is known of a load. All those of a section are followed at once.
-func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
+func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
 	if p.flow == nil {
 		code, err := p.Scan.code()
 		if err != nil {

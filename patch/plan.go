@@ -23,21 +23,30 @@ type Plan struct {
 	// record.
 	Warnings []error
 
+	semaphores *objectSemaphores // nil for none
+	indirect   bool              // a site goes to the helper that loads a semaphore through a register
+	edited     bool              // dtrace -G has disabled sites, which are not among Sites
+
+	info    *probeInfo            // once probeInfo has made it
+	objects *probeobjects.Objects // once probeObjects has found them
+}
+
+// planner makes a plan.
+type planner struct {
+	*Plan
+	text     textReader
+	operands operandTexts // of marked NOPs
+	code     []byte       // of sites, before and after
+
 	thunkRefused *arch.Refusal
-	semaphores   *objectSemaphores             // nil for none
-	code         []byte                        // of sites, before and after
 	thunks       map[int][]elfreloc.Relocation // what returns has found, by relocation section
-	flow         arch.Flow                     // for calls away from their relocations, once it is needed
 	stack        stackChecks
+	flow         arch.Flow                     // for calls away from their relocations, once it is needed
 	followed     map[relocation]*arch.Followed // the loads of section followedIn
 	followedIn   int
-	indirect     bool                  // a site goes to the helper that loads a semaphore through a register
-	info         *probeInfo            // once probeInfo has made it
-	objects      *probeobjects.Objects // once probeObjects has found them
 
-	more          int  // refusals that are not in Refused
+	omitted       int  // refusals that are not in Refused
 	objectRefused bool // one of Refused is of the whole object
-	edited        bool // dtrace -G has disabled sites, which are not among Sites
 }
 
 // usualSite is the length of most sites, in bytes.
@@ -49,7 +58,7 @@ const usualSite = 5
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults().ForObject(s.Object)
-	p := &Plan{Scan: s, Options: opts}
+	p := &planner{Plan: &Plan{Scan: s, Options: opts}}
 	for i := range s.Refused {
 		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
@@ -59,7 +68,7 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	}
 	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
 	if len(s.Calls)+len(s.Refused) == 0 && !named {
-		return p, nil
+		return p.Plan, nil
 	}
 	if s.Machine == nil {
 		return nil, s.Unsupported()
@@ -73,33 +82,41 @@ func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
+	if err := p.addCalls(); err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
+}
+
+// addCalls plans the sites of all references of code.
+func (p *planner) addCalls() error {
+	s := p.Scan
 	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 2*usualSite*len(s.Calls))
 	maps, err := s.mappings()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
-	if text.text.Attributes, err = s.attributes(); err != nil {
-		return nil, err
+	p.text = textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	if p.text.text.Attributes, err = s.attributes(); err != nil {
+		return err
 	}
-	found, err := s.readOperands()
-	if err != nil {
-		return nil, err
+	if p.operands, err = s.readOperands(); err != nil {
+		return err
 	}
 	edited, err := p.editedByDTrace()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.edited = len(edited) > 0
 	for i := range s.Calls {
 		if ref := &s.Calls[i]; !edited[ref.addr()] {
-			if err := p.addCall(ref, text, found); err != nil {
-				return nil, err
+			if err := p.addCall(ref); err != nil {
+				return err
 			}
 		}
 	}
 	p.sort()
-	return p, nil
+	return nil
 }
 
 // UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
@@ -114,10 +131,10 @@ func UnsupportedPlan(s *Scan) *Plan {
 }
 
 // sumUp makes the last refusal say how many more there are.
-func (p *Plan) sumUp() {
-	if p.more > 0 {
+func (p *planner) sumUp() {
+	if p.omitted > 0 {
 		last := &p.Refused[len(p.Refused)-1]
-		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.more)
+		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.omitted)
 	}
 }
 

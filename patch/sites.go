@@ -35,7 +35,7 @@ type decoded struct {
 }
 
 // addSite plans one site of a reference.
-func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandTexts) error {
+func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	err := d.err
 	if err != nil && !isRefusal(err) {
 		return err
@@ -58,7 +58,7 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandText
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = found.lookup(ref.addr())
+		operands, err = p.operands.lookup(ref.addr())
 	}
 	if err != nil {
 		p.refuse(ref, err)
@@ -70,14 +70,14 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found operandText
 }
 
 // copyCode copies bytes of code, which a textReader overwrites.
-func (p *Plan) copyCode(code []byte) []byte {
+func (p *planner) copyCode(code []byte) []byte {
 	start := len(p.code)
 	p.code = append(p.code, code...)
 	return slices.Clip(p.code[start:])
 }
 
 // disable gives the disabled form of a site, with the text around it.
-func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
+func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
@@ -92,7 +92,7 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 
 // sort brings the sites of a plan in order, and refuses those that share bytes with the one
 // before.
-func (p *Plan) sort() {
+func (p *planner) sort() {
 	sortStable(p.Sites, func(a, b Site) int { return a.Addr().Compare(b.Addr()) })
 	sites := p.Sites[:0]
 	for i := range p.Sites {
@@ -115,7 +115,7 @@ func overlap(before, s *Site) bool {
 }
 
 // refuse notes what is refused: once, where it is the whole object that does not fit.
-func (p *Plan) refuse(ref *Reference, err error) {
+func (p *planner) refuse(ref *Reference, err error) {
 	r, ok := errors.AsType[*arch.Refusal](err)
 	ofObject := ok && r.Object
 	if ofObject && p.objectRefused {
@@ -123,7 +123,7 @@ func (p *Plan) refuse(ref *Reference, err error) {
 	}
 	p.objectRefused = p.objectRefused || ofObject
 	if len(p.Refused) == maxRefused {
-		p.more++
+		p.omitted++
 		return
 	}
 	p.Refused = append(p.Refused, Refusal{ref, err})
@@ -141,7 +141,7 @@ func refusal(r *arch.Refusal) error {
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
 // returns finds the relocations against the return thunk in a section.
-func (p *Plan) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
+func (p *planner) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}
