@@ -232,11 +232,11 @@ type Machine interface {
 	// as an offset too. Disabled takes some for disabled forms, wherever they go.
 	Branch(t Text, at uint64) (to uint64, ok bool)
 
-	// Load tells the address of the semaphore that the code at offset at loads and
+	// LoadedSemaphore returns the address of the semaphore that the code at offset at loads and
 	// returns: at an is-enabled site, or where a helper begins (Stub.Semaphore), whose
 	// landing pad may come first. It looks at Sizes.Load bytes. The offsets of text
 	// have to be addresses.
-	Load(t Text, at uint64) (addr uint64, ok bool)
+	LoadedSemaphore(t Text, at uint64) (addr uint64, ok bool)
 
 	// Branches calls f with each place of code, whose first byte is at address pc,
 	// that holds a direct call or jump, and with where it goes. On machines whose

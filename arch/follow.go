@@ -12,13 +12,13 @@ type Follower interface {
 	Follows(typ uint32) bool
 
 	// Flow prepares to follow the loads of one object.
-	Flow(c Code) Flow
+	Flow(c ObjectCode) Flow
 }
 
 // Flow follows addresses from loads to calls. It serves one goroutine.
 type Flow interface {
 	// Follow returns what becomes of each load of a text section, in the order of loads,
-	// which are sorted by offset. Its errors are those of Code.Text.
+	// which are sorted by offset. Its errors are those of ObjectCode.Text.
 	Follow(section int, loads []StubLoad) ([]Followed, error)
 }
 
@@ -41,9 +41,9 @@ type Followed struct {
 	Refused *Refusal
 }
 
-// Code is what a Flow asks of an object. Places are sorted by section, and then by
+// ObjectCode is what a Flow asks of an object. Places are sorted by section, and then by
 // offset.
-type Code struct {
+type ObjectCode struct {
 	Text    func(section int) (Text, error) // all of a text section
 	Symbols []Symbol                        // that text sections define, but for those of sections
 	// Refs are the relocations of all text sections, and those of other sections that are

@@ -7,43 +7,43 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// Ref is what a field refers to: a symbol of the object, and a distance from it in
+// SymbolRef is what a field refers to: a symbol of the object, and a distance from it in
 // bytes. Sym is an index as elfreloc.Edit has them.
-type Ref struct {
+type SymbolRef struct {
 	Sym    uint32
 	Addend int64
 }
 
 // Record is one probe site.
 type Record struct {
-	Probe Ref // the probe object
-	Site  Ref // the instruction
+	Probe SymbolRef // the probe object
+	Site  SymbolRef // the instruction
 }
 
 // Add writes the records of one kind for the text section that text applies to,
 // in sections of their own and of the group that the text section is in. It returns what the
 // text section has to refer to in order to keep the records alive.
-func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (KeepAlive, error) {
+func (l Layout) Add(e *elfreloc.Edit, m arch.Machine, text elfreloc.RelocSection, k arch.Kind, records []Record) (RecordAnchors, error) {
 	w := &writer{e: e, m: m, word: e.Object().Encoding.Word(), text: text, records: records}
 	var s section
 	for _, d := range l.Arrays(k, w.word) {
 		var err error
 		if s, err = w.add(d, s); err != nil {
-			return KeepAlive{}, err
+			return RecordAnchors{}, err
 		}
 	}
-	return KeepAlive{SectionMark(e, m, s.index), s.entsize}, nil
+	return RecordAnchors{SectionMark(e, m, s.index), s.entsize}, nil
 }
 
-// KeepAlive is what the text section refers to in order to keep records alive. The zero
+// RecordAnchors are what the text section refers to in order to keep records alive. The zero
 // value is for no records.
-type KeepAlive struct {
+type RecordAnchors struct {
 	sym  uint32 // of the section that holds them
 	size int    // of each, bytes
 }
 
-// Ref returns what keeps record i alive.
-func (k KeepAlive) Ref(i int) Ref { return Ref{k.sym, int64(i * k.size)} }
+// At returns what keeps record i alive.
+func (a RecordAnchors) At(i int) SymbolRef { return SymbolRef{a.sym, int64(i * a.size)} }
 
 // sectionMark is the name of symbols that SectionMark makes, local ones.
 const sectionMark = ".Lsdt_section"
@@ -89,7 +89,7 @@ func (w *writer) add(d Array, structures section) (section, error) {
 			case ToSite:
 				to = record.Site
 			case ToStructure:
-				to = Ref{w.e.SectionSymbol(structures.index), int64(i * structures.entsize)}
+				to = SymbolRef{w.e.SectionSymbol(structures.index), int64(i * structures.entsize)}
 			}
 			if err := w.field(f, s.index, data, offset, to); err != nil {
 				return s, err
@@ -101,7 +101,7 @@ func (w *writer) add(d Array, structures section) (section, error) {
 }
 
 // field adds the relocations of a field, which is at an offset of the data of a section.
-func (w *writer) field(f Field, sec int, data []byte, offset int, to Ref) error {
+func (w *writer) field(f Field, sec int, data []byte, offset int, to SymbolRef) error {
 	if !w.text.Rela && f.Distance {
 		w.e.Object().Encoding.Order.PutUint32(data[offset:], uint32(to.Addend))
 	} else if !w.text.Rela {
@@ -116,7 +116,7 @@ func (w *writer) field(f Field, sec int, data []byte, offset int, to Ref) error 
 // AddDistance adds the relocations of a field of 32 bits, at an offset of a section,
 // that holds the distance from itself to something. Where the section's relocations are
 // SHT_REL, the field has to hold the addend.
-func AddDistance(e *elfreloc.Edit, m arch.Machine, sec int, off uint64, to Ref) error {
+func AddDistance(e *elfreloc.Edit, m arch.Machine, sec int, off uint64, to SymbolRef) error {
 	for _, rel := range m.Traits().Relative {
 		r := elfreloc.Relocation{Offset: off, Sym: to.Sym, Type: rel.Type, Addend: to.Addend}
 		if rel.Sub {

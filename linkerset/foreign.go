@@ -70,7 +70,7 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		if ok && !named && o.Type == elf.ET_REL {
 			if anchored == nil {
 				var err error
-				if anchored, err = KeepAliveTargets(o, m); err != nil {
+				if anchored, err = AnchoredSections(o, m); err != nil {
 					return nil, err
 				}
 			}
@@ -187,13 +187,13 @@ func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSectio
 	})
 }
 
-// KeepAliveTargets returns the sections, by index, that code refers to by relocations
+// AnchoredSections returns the sections, by index, that code refers to by relocations
 // which do nothing (R_*_NONE): those whose records it keeps alive when a linker
 // drops unreferenced sections. It reads the relocations of all code each time, so
 // a caller that asks more than once keeps the answer. m must not be nil; errors are of
 // type *elfreloc.Error.
-func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
-	kept := make(map[int]bool)
+func AnchoredSections(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+	anchored := make(map[int]bool)
 	syms, err := o.Symbols()
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 	err = o.EachRelocationOf((*elfreloc.Section).Executable, func(_ int, r elfreloc.Relocation) error {
 		if r.Type == none && r.Sym != 0 {
 			if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
-				kept[s.Section] = true
+				anchored[s.Section] = true
 			}
 		}
 		return nil
@@ -210,5 +210,5 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 	if err != nil {
 		return nil, err
 	}
-	return kept, nil
+	return anchored, nil
 }

@@ -19,7 +19,7 @@ type applier struct {
 	thunk  *uint32     // symbol of the return thunk, once it is needed
 	helper *uint32     // symbol of the helper or of its section, once it is needed
 
-	anchors map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
+	anchors map[stubIn]linkerset.SymbolRef // a record of each stub in each section, for loads
 
 	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
@@ -46,7 +46,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a := &applier{
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
-		anchors: map[stubIn]linkerset.Ref{}, tests: map[string]uint32{},
+		anchors: map[stubIn]linkerset.SymbolRef{}, tests: map[string]uint32{},
 	}
 	if err := p.semaphores.add(e); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 		}
 		e.Patch(s.Relocs.Target, s.patch())
 		if s.Change.Target != arch.TargetNone {
-			if err := a.retargetRelocation(s, linkerset.Ref{}); err != nil {
+			if err := a.retargetRelocation(s, linkerset.SymbolRef{}); err != nil {
 				return err
 			}
 			continue
@@ -141,7 +141,7 @@ func sitesOf(sites []Site, kind arch.Kind) []*Site {
 // record adds the records and the notes of the sites of one kind in a text section, and has
 // their relocations keep the records alive.
 func (a *applier) record(kind arch.Kind, sites []*Site) error {
-	var anchors linkerset.KeepAlive
+	var anchors linkerset.RecordAnchors
 	isNoted := a.notes != nil && kind == arch.Probe
 	if isNoted || !a.p.Options.NoRecords {
 		records, err := a.records(sites)
@@ -160,7 +160,7 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 		}
 	}
 	for i, s := range sites {
-		if err := a.retargetRelocation(s, anchors.Ref(i)); err != nil {
+		if err := a.retargetRelocation(s, anchors.At(i)); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (a *applier) records(sites []*Site) ([]linkerset.Record, error) {
 		if a.m.Traits().Relaxes {
 			records[i].Site.Sym = a.label(section, s.Change.Record)
 		} else {
-			records[i].Site = linkerset.Ref{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.Record)}
+			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.Record)}
 		}
 	}
 	if a.p.Options.NoRecords {
@@ -206,7 +206,7 @@ func (a *applier) records(sites []*Site) ([]linkerset.Record, error) {
 
 // retargetRelocation turns the relocation of a site into what its disabled form needs, or
 // else into a reference to its record that changes no bytes.
-func (a *applier) retargetRelocation(s *Site, anchor linkerset.Ref) error {
+func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error {
 	c := &s.Change
 	if c.Site.Register {
 		a.anchors[stubIn{s.Relocs.Target, s.Stub}] = anchor
@@ -216,7 +216,7 @@ func (a *applier) retargetRelocation(s *Site, anchor linkerset.Ref) error {
 	}
 	for i := range s.Paired {
 		// A linker has nothing left to relax here.
-		a.neutralise(s.Reference, s.Index+1+i, linkerset.Ref{})
+		a.neutralise(s.Reference, s.Index+1+i, linkerset.SymbolRef{})
 	}
 	if c.Target == arch.TargetNone {
 		a.neutralise(s.Reference, s.Index, anchor)
@@ -265,7 +265,7 @@ func (a *applier) loads() {
 
 // neutralise turns a relocation at the place of a reference into one that does nothing but
 // keep a record alive, or deletes it.
-func (a *applier) neutralise(r *Reference, index int, anchor linkerset.Ref) {
+func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
 	} else {
@@ -275,7 +275,7 @@ func (a *applier) neutralise(r *Reference, index int, anchor linkerset.Ref) {
 
 // none returns the relocation at the place of a reference that does nothing but keep a record
 // alive.
-func (a *applier) none(r *Reference, anchor linkerset.Ref) elfreloc.Relocation {
+func (a *applier) none(r *Reference, anchor linkerset.SymbolRef) elfreloc.Relocation {
 	return elfreloc.Relocation{Offset: r.Reloc.Offset, Type: a.m.Traits().None, Sym: anchor.Sym, Addend: anchor.Addend}
 }
 

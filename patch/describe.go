@@ -85,8 +85,8 @@ func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault e
 // omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose
 // place no note can describe, and those behind it.
 func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
-	known, err := k.probe(s.ID)
-	if err != nil || len(known.Args) > 0 { // each is a word
+	probe, err := k.probe(s.ID)
+	if err != nil || len(probe.Args) > 0 { // each is a word
 		return "", err
 	}
 	sizes, others := k.declaredSizes(s)

@@ -37,7 +37,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 	if !ok || o.Type != elf.ET_REL {
 		return nil, nil, nil
 	}
-	if named, err := o.NamesContain([][]byte{[]byte(AliasPrefix)}); err != nil || !named {
+	if found, err := o.NamesContain([][]byte{[]byte(AliasPrefix)}); err != nil || !found {
 		return nil, nil, err
 	}
 	names := DTraceNames()

@@ -115,13 +115,13 @@ func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed
 type relocation struct{ section, index int }
 
 // code returns what leads into the text of the object.
-func (s *Scan) code() (arch.Code, error) {
+func (s *Scan) code() (arch.ObjectCode, error) {
 	o := s.Object
 	syms, err := o.Symbols()
 	if err != nil {
-		return arch.Code{}, err
+		return arch.ObjectCode{}, err
 	}
-	code := arch.Code{Text: func(section int) (arch.Text, error) {
+	code := arch.ObjectCode{Text: func(section int) (arch.Text, error) {
 		data, err := o.Data(section)
 		return arch.Text{Code: data}, err
 	}}
@@ -147,11 +147,11 @@ func (s *Scan) code() (arch.Code, error) {
 	})
 	rels, err := o.RelocSections()
 	if err != nil {
-		return arch.Code{}, err
+		return arch.ObjectCode{}, err
 	}
 	for _, rs := range rels {
 		if code.Refs, err = s.refs(code.Refs, rs, syms, wanted); err != nil {
-			return arch.Code{}, err
+			return arch.ObjectCode{}, err
 		}
 	}
 	return code, nil

@@ -155,7 +155,7 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 			a.o.Encoding.Order.PutUint32(field, uint32(off))
 		}
 		at := a.e.Append(i, field)
-		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
+		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.SymbolRef{Sym: sym, Addend: int64(off)}); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ const longestNames = 8192
 
 // add writes the notes of probe calls in one text section, in each format that is wanted, and
 // returns what the section has to keep alive: notes and semaphores.
-func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []linkerset.Ref, err error) {
+func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []linkerset.SymbolRef, err error) {
 	section, rela := sites[0].Relocs.Target, sites[0].Relocs.Rela
 	if w.stapsdt != nil {
 		notes, err := w.stapsdt.Notes(rela, len(sites))
@@ -63,7 +63,7 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []link
 			}
 			semaphore, _ := w.p.semaphores.symbol(s.Stub.ID)
 			notes.Add(stapsdt.Probe{
-				Provider: d.provider, Name: d.name, Args: d.operands, Site: records[i].Site, Semaphore: linkerset.Ref{Sym: semaphore},
+				Provider: d.provider, Name: d.name, Args: d.operands, Site: records[i].Site, Semaphore: linkerset.SymbolRef{Sym: semaphore},
 			})
 		}
 		if keep, err = notes.Write(section); err != nil {
@@ -83,7 +83,7 @@ func (w *noteWriter) add(sites []*Site, records []linkerset.Record) (keep []link
 	}
 	for _, s := range sites {
 		sym, _ := w.p.semaphores.symbol(s.Stub.ID)
-		if ref := (linkerset.Ref{Sym: sym}); sym != 0 && !slices.Contains(keep, ref) {
+		if ref := (linkerset.SymbolRef{Sym: sym}); sym != 0 && !slices.Contains(keep, ref) {
 			keep = append(keep, ref)
 		}
 	}

@@ -22,10 +22,10 @@ type probeFinder struct {
 	p       *Plan
 	e       *elfreloc.Edit
 	objects *probeobjects.Objects
-	free    map[string]uint32          // the first undefined stub of each probe object
-	slots   map[string]uint32          // global probe objects that records use
-	global  map[*Stub]linkerset.Ref    // the global probe objects of stubs
-	locals  map[localKey]linkerset.Ref // and the local ones
+	free    map[string]uint32                // the first undefined stub of each probe object
+	slots   map[string]uint32                // global probe objects that records use
+	global  map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
+	locals  map[localKey]linkerset.SymbolRef // and the local ones
 }
 
 type localKey struct {
@@ -40,7 +40,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		p: p, e: e, objects: objects, slots: map[string]uint32{},
-		free: map[string]uint32{}, global: map[*Stub]linkerset.Ref{}, locals: map[localKey]linkerset.Ref{},
+		free: map[string]uint32{}, global: map[*Stub]linkerset.SymbolRef{}, locals: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.name(s)]; !taken && !s.Defined {
@@ -70,7 +70,7 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
 
 // probe returns what the record of a site names: the probe object.
-func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
+func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 	if ref, ok := f.global[s.Stub]; ok {
 		return ref, nil
 	}
@@ -86,7 +86,7 @@ func (f *probeFinder) probe(s *Site) (linkerset.Ref, error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	ref := linkerset.Ref{Sym: sym}
+	ref := linkerset.SymbolRef{Sym: sym}
 	f.global[s.Stub] = ref
 	return ref, nil
 }
@@ -105,10 +105,10 @@ func (f *probeFinder) takeSlot(name string) uint32 {
 
 // local chooses among the local probe objects of one name: that of the site's
 // own function, else the first of the same source file.
-func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
+func (f *probeFinder) local(s *Site, name string) (linkerset.SymbolRef, error) {
 	functions, err := f.p.Scan.Functions()
 	if err != nil {
-		return linkerset.Ref{}, err
+		return linkerset.SymbolRef{}, err
 	}
 	function, _ := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset)
 	key := localKey{name, function.Symbol}
@@ -117,19 +117,19 @@ func (f *probeFinder) local(s *Site, name string) (linkerset.Ref, error) {
 	}
 	symbol, global, ok := f.objects.Local(name, function)
 	if !ok {
-		return linkerset.Ref{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
+		return linkerset.SymbolRef{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
 			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
 	}
 	syms, err := f.p.Scan.Object.Symbols()
 	if err != nil {
-		return linkerset.Ref{}, err
+		return linkerset.SymbolRef{}, err
 	}
 	object := syms.At(symbol)
-	ref := linkerset.Ref{Sym: uint32(symbol)}
+	ref := linkerset.SymbolRef{Sym: uint32(symbol)}
 	if global {
 		f.hide(ref.Sym)
 	} else {
-		ref = linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+		ref = linkerset.SymbolRef{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
 	}
 	f.locals[key] = ref
 	return ref, nil

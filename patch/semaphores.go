@@ -100,11 +100,11 @@ func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
-	known, err := p.info.probe(id)
+	probe, err := p.info.probe(id)
 	if err != nil {
 		return nil, err
 	}
-	name := stapsdt.SemaphoreName(linkerset.EncodeName(known.Provider), linkerset.EncodeName(known.Name))
+	name := stapsdt.SemaphoreName(linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
@@ -150,8 +150,8 @@ func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, named bool) error {
 		return err
 	}
 	sym := syms.At(int(i))
-	if is := p.misuse(syms, s, i, &sym); is != "" {
-		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
+	if fault := p.misuse(syms, s, i, &sym); fault != "" {
+		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
 	s.foreign = s.foreign || named
 	better, err := p.isBetter(syms, s, i)

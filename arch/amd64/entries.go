@@ -15,7 +15,7 @@ import (
 // direct jumps go, what has a symbol, and whose address is taken, in code or in data.
 // Where it cannot tell which places are, all are that come into question.
 type flow struct {
-	code  arch.Code
+	code  arch.ObjectCode
 	runs  []uint64         // by Refs: where the array begins that a relocation is in
 	into  map[int][]int    // the Refs to a text section
 	of    map[int][]int    // the Refs in a text section
@@ -37,7 +37,7 @@ type flow struct {
 	otherFrom int
 }
 
-func newFlow(c arch.Code) *flow {
+func newFlow(c arch.ObjectCode) *flow {
 	f := &flow{code: c, runs: make([]uint64, len(c.Refs)), into: map[int][]int{}, of: map[int][]int{}, bases: map[int][]uint64{}}
 	for i, r := range c.Refs {
 		f.runs[i] = r.Offset

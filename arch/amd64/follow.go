@@ -60,7 +60,7 @@ func valueOf(typ uint32) value {
 }
 
 // Flow groups what leads to each section; it reads no text.
-func (Machine) Flow(c arch.Code) arch.Flow { return newFlow(c) }
+func (Machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
 
 // load is an instruction that loads something of a stub into a register.
 type load struct {

@@ -42,7 +42,7 @@ func (m Machine) load(semaphore string) []arch.Insn {
 }
 
 // Load reads the helper.
-func (m Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (m Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, loadLen)
 	if code == nil {
 		return 0, false

@@ -32,7 +32,7 @@ var (
 )
 
 // Load reads the helper. Linkers that work around an erratum make adr of adrp.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if bytes.Equal(t.At(at, insnLen), btiC) {
 		at += insnLen
 	}

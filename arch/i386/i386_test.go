@@ -107,7 +107,7 @@ func TestHelperFindsItself(t *testing.T) {
 			t.Errorf("the call goes to %s", rest)
 		}
 		code[1]++
-		if _, ok := (Machine{}).Load(arch.Text{Code: code}, 0); ok {
+		if _, ok := (Machine{}).LoadedSemaphore(arch.Text{Code: code}, 0); ok {
 			t.Errorf("% x is taken for a helper", code)
 		}
 	}

@@ -28,7 +28,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 }
 
 // Load reads pcalau12i and ld.hu, with which a helper begins.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {
 		return 0, false

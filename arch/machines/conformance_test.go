@@ -245,7 +245,7 @@ func TestLoads(t *testing.T) {
 			for at, want := range b.wanted() {
 				for _, filler := range fillers {
 					text := arch.Text{Code: bytes.Join([][]byte{filler, b.code, filler}, nil), Start: b.pc - uint64(len(filler))}
-					if addr, ok := m.Load(text, at); addr != want || !ok {
+					if addr, ok := m.LoadedSemaphore(text, at); addr != want || !ok {
 						t.Errorf("%s between % x: got %#x, %v, want %#x", b.name, filler, addr, ok, want)
 					}
 				}
@@ -253,14 +253,14 @@ func TestLoads(t *testing.T) {
 				if n := m.Traits().Load; uint64(len(code)) > n {
 					code = code[:n]
 				}
-				if addr, ok := m.Load(arch.Text{Code: code, Start: at}, at); addr != want || !ok {
+				if addr, ok := m.LoadedSemaphore(arch.Text{Code: code, Start: at}, at); addr != want || !ok {
 					t.Errorf("%s takes more than the %d bytes of Sizes.Load", b.name, m.Traits().Load)
 				}
 			}
 		}
 		for _, all := range [][]*codeCase{c.dead, c.live, c.jumps} {
 			for _, b := range all {
-				if addr, ok := m.Load(arch.Text{Code: b.code, Start: b.pc}, b.pc); ok {
+				if addr, ok := m.LoadedSemaphore(arch.Text{Code: b.code, Start: b.pc}, b.pc); ok {
 					t.Errorf("%s loads from %#x", b.name, addr)
 				}
 			}

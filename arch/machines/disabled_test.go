@@ -191,7 +191,7 @@ func TestBreakpointsHideSites(t *testing.T) {
 // Where the semaphore is loaded at a site, Load reads it there, and nowhere else.
 func TestDisabledFormsThatLoad(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
-		if _, ok := m.Load(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
+		if _, ok := m.LoadedSemaphore(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
 			t.Errorf("%s loads a semaphore: %v", d.name, ok)
 		}
 	})
@@ -319,7 +319,7 @@ func leaves(m arch.Machine, text arch.Text, site arch.Site) bool {
 	for i := range site.Code {
 		at := site.Offset + uint64(i)
 		_, jumps := m.Branch(text, at)
-		_, loads := m.Load(text, at)
+		_, loads := m.LoadedSemaphore(text, at)
 		if jumps || loads {
 			return true
 		}

@@ -46,7 +46,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 	}
 	m.Live(text, off)
 	m.Branch(text, off)
-	m.Load(text, off)
+	m.LoadedSemaphore(text, off)
 	within := func(at, _ uint64) {
 		if at-start >= uint64(len(code)) {
 			t.Fatalf("% x at %#x: something is found at %#x", code, start, at)

@@ -111,7 +111,7 @@ func TestHelpersLoadSemaphores(t *testing.T) {
 	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, stub := range allStubs(m) {
 			code, _ := codeOf(m.Stub(stub))
-			if _, ok := m.Load(arch.Text{Code: code, Start: 0x1000}, 0x1000); ok != (stub.Semaphore != "") {
+			if _, ok := m.LoadedSemaphore(arch.Text{Code: code, Start: 0x1000}, 0x1000); ok != (stub.Semaphore != "") {
 				t.Errorf("%+v loads a semaphore: %v", stub, ok)
 			}
 			if uint64(len(code)) < m.Traits().Load && stub.LandingPad && stub.Semaphore != "" {

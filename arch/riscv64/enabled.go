@@ -39,7 +39,7 @@ func test(s arch.Site) arch.Change {
 
 // findTest matches what test has made.
 func findTest(t arch.Text, record uint64) (arch.Site, bool) {
-	if _, ok := (Machine{}).Load(t, record); ok {
+	if _, ok := (Machine{}).LoadedSemaphore(t, record); ok {
 		return arch.Site{Offset: record, Form: arch.Call, Code: t.At(record, pairLen)}, true
 	}
 	site, err := decodePair(t, elfreloc.Relocation{Offset: record})
@@ -50,7 +50,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 }
 
 // Load reads auipc and lhu, with which a helper begins too.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {
 		return 0, false

@@ -28,7 +28,7 @@ func test(s arch.Site, condition byte) arch.Change {
 func isTest(code []byte) bool { return bytes.Equal(code[:fieldAt], llhrl[:fieldAt]) }
 
 // Load reads the load of a site, with which a helper begins too.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, siteLen)
 	if code == nil || !isTest(code) {
 		return 0, false

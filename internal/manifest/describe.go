@@ -137,7 +137,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	kept, err := linkerset.KeepAliveTargets(scan.Object, scan.Machine)
+	kept, err := linkerset.AnchoredSections(scan.Object, scan.Machine)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (w *Writer) Notes(rela bool, count int) *Notes {
 
 // Add writes notes of text section text, to a section of the given name. It returns
 // what text has to refer to in order to keep them alive.
-func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
+func (w *Writer) Add(name string, text int, n *Notes) (linkerset.SymbolRef, error) {
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
 		Relocs: true, Rela: n.rela, RelocCount: len(n.fields), GroupOf: text, Link: text,
@@ -68,10 +68,10 @@ func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
 		if err := w.e.AddRelocation(sec, r); err != nil {
-			return linkerset.Ref{}, err
+			return linkerset.SymbolRef{}, err
 		}
 	}
-	return linkerset.Ref{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
+	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
 }
 
 // keep adds the section that keeps text alive in gold, once.

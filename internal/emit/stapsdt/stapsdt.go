@@ -28,9 +28,9 @@ type Probe struct {
 	Provider string // with __ for dashes, as Name
 	Name     string
 	Args     string // operands, separated by spaces
-	Site     linkerset.Ref
+	Site     linkerset.SymbolRef
 	// Semaphore is what a tracer counts up, the zero Ref for none.
-	Semaphore linkerset.Ref
+	Semaphore linkerset.SymbolRef
 }
 
 // BaseSection is the section of one byte whose address each note holds beside that of
@@ -71,7 +71,7 @@ func (w *Writer) Notes(rela bool, count int) (*Notes, error) {
 func (n *Notes) Add(p Probe) {
 	n.notes.Add(Owner, NoteType, func(notes *sitenotes.Notes) {
 		notes.Word(p.Site)
-		notes.Word(linkerset.Ref{Sym: n.w.base})
+		notes.Word(linkerset.SymbolRef{Sym: n.w.base})
 		notes.Word(p.Semaphore)
 		notes.String(p.Provider)
 		notes.String(p.Name)
@@ -81,9 +81,9 @@ func (n *Notes) Add(p Probe) {
 
 // Write adds the notes to the object, for text section text. It returns what text has to
 // refer to in order to keep them alive.
-func (n *Notes) Write(text int) (keep []linkerset.Ref, err error) {
+func (n *Notes) Write(text int) (keep []linkerset.SymbolRef, err error) {
 	notes, err := n.w.w.Add(Section, text, n.notes)
-	return []linkerset.Ref{notes, {Sym: n.w.base}}, err
+	return []linkerset.SymbolRef{notes, {Sym: n.w.base}}, err
 }
 
 // baseSymbol finds the symbol of the base section, which objects have that use

@@ -102,8 +102,8 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 		return err
 	}
 	if scan == nil {
-		needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
-		if found, err := o.NamesContain(needles); err != nil || !found {
+		texts := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+		if found, err := o.NamesContain(texts); err != nil || !found {
 			return err
 		}
 	}
