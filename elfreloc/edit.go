@@ -171,10 +171,16 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	return re
 }
 
+// GrowRelocations makes room for n entries of a relocation section that will be set.
+func (e *Edit) GrowRelocations(rs RelocSection, n int) {
+	re := e.relocEdit(rs)
+	re.set = slices.Grow(re.set, n)
+}
+
 // SetRelocation replaces entry i of a relocation section. An entry is set or deleted once.
 func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) {
 	re := e.relocEdit(rs)
-	re.set = append(room(re.set, 1), relocationEntry{i, r})
+	re.set = append(re.set, relocationEntry{i, r})
 }
 
 // DeleteRelocation removes entry i of a relocation section.
@@ -183,22 +189,13 @@ func (e *Edit) DeleteRelocation(rs RelocSection, i int) {
 	re.deleted = append(re.deleted, i)
 }
 
-// room makes room for n more items in a list, and doubles it then: lists have hundreds of
-// thousands of items, and append alone would copy them four times as often.
-func room[T any](list []T, n int) []T {
-	if cap(list)-len(list) < n {
-		return slices.Grow(list, max(n, len(list)))
-	}
-	return list
-}
-
 // AddRelocation adds a relocation that applies to section sec, which may be new. That
 // a section of the object has no relocation section is an error; a new one must have
 // one (NewSection.Relocs). In SHT_REL the addend has to be in the section's bytes.
 func (e *Edit) AddRelocation(sec int, r Relocation) error {
 	if i := sec - len(e.o.Sections); i >= 0 {
 		rel := &e.sections[i+1]
-		rel.relocs = e.o.Encoding.appendReloc(room(rel.relocs, int(rel.Entsize)), r, rel.rela)
+		rel.relocs = e.o.Encoding.appendReloc(rel.relocs, r, rel.rela)
 		return nil
 	}
 	rs := e.targets[sec]

@@ -159,6 +159,9 @@ func (a *applier) record(kind arch.Kind, sites []*Site) error {
 			}
 		}
 	}
+	if !a.p.Options.DropRelocations {
+		a.e.GrowRelocations(*sites[0].Relocs, len(sites))
+	}
 	for i, s := range sites {
 		if err := a.retargetRelocation(s, anchors.At(i)); err != nil {
 			return err

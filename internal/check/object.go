@@ -26,7 +26,7 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 		return nil, err
 	}
 	for _, site := range plan.Sites {
-		at := image.Addr{Section: site.Relocs.Target, Offset: site.Change.Site.Offset}
+		at := site.Addr()
 		c.live[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
