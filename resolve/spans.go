@@ -8,31 +8,22 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// entry is a function in the making. It is small, because an image may have
-// millions, and sorting them is most of the work.
+// entry is a function in the making: of a symbol, or of a frame.
 type entry struct {
+	code        int // index of its code range
 	start, size uint64
-	symbol      uint32 // 0 for none
-	key         uint32 // its code range, and in the low bits its rank
+	symbol      uint32    // 0 for a frame
+	rank        uint8     // of the symbol
+	frame       frameKind // of the frame
 }
-
-const (
-	rankBits     = 4
-	rankTypeless = 4 // the bit of symbols without a type
-)
-
-func (e *entry) code() int { return int(e.key >> rankBits) }
 
 // compareStarts sorts by code range and start.
 func compareStarts(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start))
+	return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.start, b.start))
 }
 
-// frame returns the kind of an entry that is not a symbol's.
-func (e *entry) frame() frameKind { return frameKind(e.key & (1<<rankBits - 1)) }
-
 // typeless reports whether the entry is of a symbol without a type.
-func (e *entry) typeless() bool { return e.key&rankTypeless != 0 }
+func (e *entry) typeless() bool { return e.rank&rankTypeless != 0 }
 
 // spans says which of its entries holds an address: the innermost, that is, of
 // those that hold it, the one that starts last.
@@ -57,7 +48,7 @@ func makeSpans(code elfreloc.Code, entries []entry) spans {
 	s := spans{code: code, ranges: make([][]held, len(code)), entries: entries}
 	for r, at := 0, 0; at < len(entries); r++ {
 		end := at
-		for end < len(entries) && entries[end].code() == r {
+		for end < len(entries) && entries[end].code == r {
 			end++
 		}
 		w := sweep{entries: entries, end: code[r].End, held: make([]held, 0, end-at)}
@@ -159,9 +150,9 @@ func (w *sweep) emit(start uint64, entry uint32) {
 func (s *spans) after(code int, addr uint64) uint64 {
 	i := sort.Search(len(s.entries), func(i int) bool {
 		e := &s.entries[i]
-		return e.code() > code || e.code() == code && e.start > addr
+		return e.code > code || e.code == code && e.start > addr
 	})
-	if i < len(s.entries) && s.entries[i].code() == code {
+	if i < len(s.entries) && s.entries[i].code == code {
 		return s.entries[i].start
 	}
 	return s.code[code].End
@@ -171,9 +162,9 @@ func (s *spans) after(code int, addr uint64) uint64 {
 func (s *spans) at(code int, addr uint64) *entry {
 	i, found := slices.BinarySearchFunc(s.entries, addr, func(e entry, addr uint64) int {
 		switch {
-		case e.code() < code || e.code() == code && e.start < addr:
+		case e.code < code || e.code == code && e.start < addr:
 			return -1
-		case e.code() > code || e.start > addr:
+		case e.code > code || e.start > addr:
 			return 1
 		}
 		return 0

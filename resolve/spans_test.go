@@ -18,10 +18,10 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 		for range r.IntN(12) {
 			c := r.IntN(len(code))
 			start := code[c].Start + r.Uint64N(code[c].End-code[c].Start)
-			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), key: uint32(c)<<rankBits | r.Uint32N(4)})
+			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), code: c, rank: uint8(r.Uint32N(4))})
 		}
 		slices.SortFunc(entries, func(a, b entry) int {
-			return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key), cmp.Compare(a.symbol, b.symbol))
+			return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank), cmp.Compare(a.symbol, b.symbol))
 		})
 		s := makeSpans(code, entries)
 		for c := range code {
@@ -29,7 +29,7 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 				var want *entry
 				for i := range entries {
 					e := &entries[i]
-					if e.code() == c && off >= e.start && off-e.start < e.size && (want == nil || e.start > want.start) {
+					if e.code == c && off >= e.start && off-e.start < e.size && (want == nil || e.start > want.start) {
 						want = e
 					}
 				}
