@@ -58,7 +58,7 @@ func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data
 		return err
 	}
 	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-		rel := m.DataReloc(r.Type)
+		rel := m.Traits().DataReloc(r.Type)
 		if rel.Size == 0 || r.Offset > uint64(len(data)) {
 			return nil
 		}
