@@ -19,7 +19,11 @@ var (
 func TestMain(m *testing.M) {
 	tools.Main(m, `TestMakefiles`, &converter, func(directory string) error {
 		linkers = filepath.Join(directory, "linkers")
-		return tools.LinkAs(linkers, converter, "ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "sdtconvert-cc")
+		names := []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "sdtconvert-cc"}
+		if err := tools.LinkAs(linkers, converter, names...); err != nil {
+			return err
+		}
+		return tools.LinkAs(filepath.Join(linkers, "bin"), converter, "dtrace")
 	})
 }
 
@@ -27,14 +31,18 @@ func TestMain(m *testing.M) {
 // names one, and its lines.
 type block struct{ language, file, text string }
 
-var fenced = regexp.MustCompile("(?ms)(?:^`([\\w.]+)`:\n\n)?^```(\\w+)\n(.*?)^```$")
+var (
+	fenced = regexp.MustCompile("(?ms)(?:^`([\\w.]+)`:\n\n)?^ *```(\\w*)\n(.*?)^ *```$")
+	// prefix is what pages call the directory of the linkers.
+	prefix = regexp.MustCompile(`(-B|=|"| )DIR\b`)
+)
 
 // page returns the text of a page, with linkers for the directory that the Debian package has.
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text := string(disk.Read(t, tools.Root(filepath.FromSlash(path))))
 	text = strings.ReplaceAll(text, "/usr/libexec/sdtconvert", linkers)
-	return strings.ReplaceAll(text, "-BDIR", "-B"+linkers)
+	return prefix.ReplaceAllString(text, "${1}"+linkers)
 }
 
 // blocks returns the fenced blocks of a text.
