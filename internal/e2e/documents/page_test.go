@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -76,7 +77,9 @@ func newProject(t *testing.T, bin string, files map[string]string) *project {
 	t.Helper()
 	p := &project{t, t.TempDir(), bin}
 	for name, text := range files {
-		disk.Write(t, filepath.Join(p.directory, name), text)
+		path := filepath.Join(p.directory, name)
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		disk.Write(t, path, text)
 	}
 	return p
 }
