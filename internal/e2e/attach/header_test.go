@@ -25,17 +25,20 @@ func TestHeaderNops(t *testing.T) {
 
 var orders = regexp.MustCompile("(?s)```c\n(#include <unistd.h>.*?)```")
 
-// readme makes the program of the README, as the README does, in a directory of its own.
+// readme makes the program of the README with the guard that it describes, in a directory of its
+// own.
 func readme(t *testing.T, compiler string) string {
 	t.Helper()
 	tools.Need(t, compiler)
-	text := disk.Read(t, tools.Root("README.md"))
-	source := orders.FindSubmatch(text)
-	if source == nil {
+	text := string(disk.Read(t, tools.Root("README.md")))
+	const guard = "if (DTRACE_PROBE_ENABLED(shop___placed))"
+	source := orders.FindStringSubmatch(text)
+	if source == nil || !strings.Contains(text, "`"+guard+"`") {
 		t.Fatal("the README has no such program")
 	}
+	guarded := strings.Replace(source[1], "DTRACE_PROBE2(", guard+"\n\tDTRACE_PROBE2(", 1)
 	dir := t.TempDir()
-	disk.Write(t, dir+"/orders.c", source[1])
+	disk.Write(t, dir+"/orders.c", guarded)
 	tools.Must(t, compiler, "-O2", "-I"+include, "-c", "-o", dir+"/orders.o", dir+"/orders.c")
 	tools.Must(t, converter, dir+"/orders.o")
 	tools.Must(t, compiler, "-o", dir+"/orders", dir+"/orders.o")

@@ -3,11 +3,10 @@ package documents
 import (
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -32,8 +31,15 @@ const (
 	cmakeBuild = "cmake --build build && cp build/shop ."
 	mesonList  = "project('shop', 'c')\n"
 	mesonBuild = "ninja -C build && cp build/shop ."
+	goBuild    = "cd program && GOWORK=off GOFLAGS=-mod=mod LINE -o ../shop ."
 	makefile   = "CFLAGS = -O2\nLDFLAGS = -Wl,--as-needed\nshop: shop.o\n\t$(CC) $(LDFLAGS) -o $@ shop.o\n"
 )
+
+// goProgram is a program in Go with a probe in its C part.
+var goProgram = map[string]string{
+	"program/go.mod":  "module shop\n\ngo 1.21\n",
+	"program/main.go": "package main\n\n// #include <sdt.h>\n// static void placed(int n) { DTRACE_PROBE1(shop___placed, int, n); }\nimport \"C\"\n\nfunc main() { C.placed(1) }\n",
+}
 
 // rows are the lines of tables of builds that these tests run: in which the first code of the
 // second cell is a command, or, if a file holds LINE, a line of that file.
@@ -50,16 +56,27 @@ var rows = []struct {
 	{"docs/builds.md", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
 	{"docs/builds.md", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": cmakeLists}, "LINE && " + cmakeBuild},
 	{"docs/builds.md", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "executable('shop', 'shop.c')\n"}, "LINE && " + mesonBuild},
+	{"docs/builds.md", "Go with C in it", []string{"go"}, goProgram, goBuild},
+	{"docs/builds.md", "clang with `--ld-path`", []string{toolchains.LLVM("clang"), toolchains.LLVM("ld.lld")}, nil, "SDTCONVERT_LD=" + toolchains.LLVM("ld.lld") + " " + toolchains.LLVM("clang") + " LINE -O2 -o shop shop.c"},
+	{"docs/builds.md", "cross compilers of gcc", []string{"aarch64-linux-gnu-gcc"}, nil, "LINE -O2 -o shop shop.c"},
+	{"docs/builds.md", "cross compilation by clang with GNU ld", []string{toolchains.LLVM("clang"), "aarch64-linux-gnu-ld"}, nil, "LINE " + toolchains.LLVM("clang") + " --target=aarch64-linux-gnu -BLINKERS -O2 -o shop shop.c"},
+	{"docs/builds.md", "by hand", nil, nil, "cc -O2 -c -o server.o shop.c && cp $(cc -print-file-name=crt1.o) . && LINE && mv server shop"},
 	{"docs/builds.md, compiling", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
 	{"docs/builds.md, compiling", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": cmakeLists}, "LINE -S . -B build && " + cmakeBuild},
 	{"docs/builds.md, compiling", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "executable('shop', 'shop.c')\n"}, "LINE && " + mesonBuild},
-	{"docs/builds.md, compiling", "ccache", []string{"ccache"}, nil, "export CCACHE_DIR=$PWD/cache LINE && ccache cc -O2 -c shop.c && cc -o shop shop.o"},
+	{"docs/builds.md, compiling", "Go with C in it", []string{"go"}, goProgram, goBuild},
+	{"docs/builds.md, compiling", "ccache", []string{"ccache"}, nil, "export CCACHE_DIR=$PWD/cache\nCCACHE LINES\nccache cc -O2 -c shop.c && cc -o shop shop.o"},
 }
 
-// elsewhere are the lines of these tables that other packages run, or that were tried by hand.
-var elsewhere = []string{
-	"autotools", "Go with C in it", "Cargo", "Bazel, ccache, distcc, sccache", "Bazel", "distcc", "sccache",
-	"clang with `--ld-path`", "cross compilers of gcc", "cross compilation by clang with GNU ld", "by hand",
+// elsewhere are the lines of these tables that other tests run.
+var elsewhere = map[string]string{
+	"autotools":                      "internal/e2e/ld/TestEnvironment", // a configure script needs no more
+	"Go with C in it":                "internal/e2e/languages/TestLanguages",
+	"Cargo":                          "internal/e2e/languages/TestLanguages",
+	"Bazel, ccache, distcc, sccache": "TestBuilds", // those of the next table
+	"Bazel":                          "TestBlocks", // its script, without Bazel
+	"distcc":                         "internal/e2e/compile/TestDistcc",
+	"sccache":                        "internal/e2e/compile/TestSccache",
 }
 
 // lines returns the rows of a page's table of builds: the text of the second cell, by the first.
@@ -70,7 +87,6 @@ func lines(t *testing.T, name string) map[string]string {
 	if compiling {
 		text = section(t, text, "Converting while compiling")
 	}
-	text = strings.ReplaceAll(text, "=DIR/", "="+linkers+"/")
 	_, text, ok := strings.Cut(text, "\n| build | ")
 	text, _, _ = strings.Cut(text, "\n\n")
 	all := map[string]string{}
@@ -94,9 +110,7 @@ func TestEachBuildHasItsTest(t *testing.T) {
 			}
 		}
 		for row := range left {
-			if !slices.Contains(elsewhere, row) {
-				t.Errorf("%s: %q has no test", name, row)
-			}
+			shownBlock{first: row, test: elsewhere[row]}.check(t, name)
 		}
 	}
 }
@@ -114,11 +128,13 @@ func TestBuilds(t *testing.T) {
 			if match == nil {
 				t.Fatal("the page has no such line")
 			}
-			p := newProject(t, filepath.Dir(converter), map[string]string{"shop.c": shop})
+			files := map[string]string{"shop.c": shop}
 			for name, text := range r.files {
-				disk.Write(t, filepath.Join(p.directory, name), strings.ReplaceAll(text, "LINE", match[1]))
+				files[name] = strings.ReplaceAll(text, "LINE", match[1])
 			}
-			p.must(strings.ReplaceAll(r.script, "LINE", match[1]))
+			p := newProject(t, filepath.Dir(converter), files)
+			namespace := blockWith(t, "docs/builds.md", "CCACHE_NAMESPACE")
+			p.must(strings.NewReplacer("CCACHE LINES", namespace, "LINKERS", linkers, "LINE", match[1]).Replace(r.script))
 			p.must("sdtconvert check --require shop:::placed --require-notes shop")
 		})
 	}

@@ -60,15 +60,15 @@ func (p *project) session(text string) int {
 }
 
 // prints runs a command, whose output has to have all lines that are wanted, in their order. A
-// line of dots stands for any lines, and one number in hexadecimal is as good as another.
+// line of dots stands for any lines; numbers in hexadecimal and the width of spaces may differ.
 func (p *project) prints(t testing.TB, command, want string) {
 	t.Helper()
 	out, err := p.sh(command)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	left := numberless(out)
-	for line := range strings.Lines(numberless(want)) {
+	left := plain(out)
+	for line := range strings.Lines(plain(want)) {
 		line = strings.TrimSpace(line)
 		if line == "" || line == "..." {
 			continue
@@ -82,7 +82,13 @@ func (p *project) prints(t testing.TB, command, want string) {
 	}
 }
 
-var hexadecimal = regexp.MustCompile(`0x[0-9a-f]+`)
+var (
+	hexadecimal = regexp.MustCompile(`0x[0-9a-f]+`)
+	spaces      = regexp.MustCompile(`[ \t]+`)
+)
 
-// numberless returns a text with one number in place of all that are hexadecimal.
-func numberless(text string) string { return hexadecimal.ReplaceAllString(text, "0x0") }
+// plain returns a text with one number in place of all that are hexadecimal, and a space in place
+// of several.
+func plain(text string) string {
+	return spaces.ReplaceAllString(hexadecimal.ReplaceAllString(text, "0x0"), " ")
+}

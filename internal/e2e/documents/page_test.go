@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/tools"
 )
 
@@ -19,7 +20,11 @@ var (
 func TestMain(m *testing.M) {
 	tools.Main(m, `TestMakefiles`, &converter, func(directory string) error {
 		linkers = filepath.Join(directory, "linkers")
-		return tools.LinkAs(linkers, converter, "ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "sdtconvert-cc")
+		names := []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "sdtconvert-cc"}
+		if err := tools.LinkAs(linkers, converter, names...); err != nil {
+			return err
+		}
+		return tools.LinkAs(filepath.Join(linkers, "bin"), converter, "dtrace")
 	})
 }
 
@@ -27,14 +32,18 @@ func TestMain(m *testing.M) {
 // names one, and its lines.
 type block struct{ language, file, text string }
 
-var fenced = regexp.MustCompile("(?ms)(?:^`([\\w.]+)`:\n\n)?^```(\\w+)\n(.*?)^```$")
+var (
+	fenced = regexp.MustCompile("(?ms)(?:^`([\\w.]+)`:\n\n)?^ *```(\\w*)\n(.*?)^ *```$")
+	// prefix is what pages call the directory of the linkers.
+	prefix = regexp.MustCompile(`(-B|=|"| )DIR\b`)
+)
 
 // page returns the text of a page, with linkers for the directory that the Debian package has.
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text := string(disk.Read(t, tools.Root(filepath.FromSlash(path))))
 	text = strings.ReplaceAll(text, "/usr/libexec/sdtconvert", linkers)
-	return strings.ReplaceAll(text, "-BDIR", "-B"+linkers)
+	return prefix.ReplaceAllString(text, "${1}"+linkers)
 }
 
 // blocks returns the fenced blocks of a text.
@@ -68,7 +77,9 @@ func newProject(t *testing.T, bin string, files map[string]string) *project {
 	t.Helper()
 	p := &project{t, t.TempDir(), bin}
 	for name, text := range files {
-		disk.Write(t, filepath.Join(p.directory, name), text)
+		path := filepath.Join(p.directory, name)
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		disk.Write(t, path, text)
 	}
 	return p
 }

@@ -20,8 +20,8 @@ type recipe struct {
 	tools              []string
 }
 
-// recipes reads those of docs/first-steps.md and docs/builds.md. docs/check.md and docs/kernel.md
-// have others, which internal/check and internal/e2e/kernel run.
+// recipes reads those of docs/first-steps.md, docs/builds.md and docs/providers.md. docs/check.md
+// and docs/kernel.md have others, which internal/check and internal/e2e/kernel run.
 func recipes(t *testing.T) []recipe {
 	t.Helper()
 	first := blocks(page(t, "docs/first-steps.md"))
@@ -52,7 +52,13 @@ func recipes(t *testing.T) []recipe {
 		}
 		all = append(all, r)
 	}
-	return all
+	const providers = "docs/providers.md"
+	_, fires, _ := strings.Cut(blockWith(t, providers, `#include "shop.h"`), "\n\n")
+	return append(all, recipe{name: "provider", build: "make", made: []string{"shop"}, tools: []string{"make"}, files: map[string]string{
+		"shop.d":   blockWith(t, providers, "provider shop {"),
+		"Makefile": blockWith(t, providers, "shop: shop.o provider.o"),
+		"shop.c":   "#include \"shop.h\"\nstatic int cost_of(int n) { return n * 2; }\nint main(int number, char **argv)\n{\n\tchar *name = argv[0];\n" + fires + "}\n",
+	}})
 }
 
 // TestMakefiles runs the recipes: with sdtconvert, and with one that fails or is missing. Then each

@@ -19,9 +19,10 @@ import (
 	"sdtconvert/internal/testkit/tools"
 )
 
-// TestKbuild builds the modules of testdata with the makefile that docs/kernel.md
-// shows, in a kernel's tree with MODVERSIONS, BTF and signing, and without the line
-// that converts them; and compares the two.
+// TestKbuild builds the modules of testdata, of one file and of several, with the
+// makefile that docs/kernel.md shows, in a kernel's tree with MODVERSIONS, BTF and
+// signing, and without the line that converts them; and compares the two. Then it
+// builds the module of the page.
 func TestKbuild(t *testing.T) {
 	tools.Need(t, "apt-get")
 	tools.Need(t, "make", toolchains.NamedGCC.Name, "pahole", "openssl", "xz", "modprobe", "readelf", "objcopy")
@@ -52,17 +53,53 @@ func TestKbuild(t *testing.T) {
 	t.Run("incremental", with.checkIncremental)
 	t.Run("sign", with.checkSigned)
 	t.Run("failure", with.checkFailure)
+	t.Run("page", func(t *testing.T) { checkPage(t, tree, variables) })
 }
 
-// documented returns the makefile of docs/kernel.md.
+// pageBlock returns the block of docs/kernel.md that begins with a text.
+func pageBlock(t *testing.T, first string) string {
+	t.Helper()
+	_, text, ok := strings.Cut(string(disk.Read(t, "../../../docs/kernel.md")), "\n"+first)
+	text, _, closed := strings.Cut(text, "```")
+	if !ok || !closed {
+		t.Fatalf("docs/kernel.md has no block that begins with %q", first)
+	}
+	return first + text
+}
+
+// checkPage runs the commands of docs/kernel.md with the module that it shows, and then those
+// that put symbols around the records.
+func checkPage(t *testing.T, tree string, variables []string) {
+	directory := t.TempDir()
+	disk.Write(t, filepath.Join(directory, "parcel.c"), pageBlock(t, "/* parcel.c */"))
+	disk.Write(t, filepath.Join(directory, "Kbuild"), pageBlock(t, "# Kbuild"))
+	disk.Write(t, filepath.Join(directory, "sdt.lds"), string(disk.Read(t, "../../../examples/linux-module/sdt.lds")))
+	here := strings.NewReplacer("/usr/include/sdt.h", tools.Root("include", "sdt.h"), "/lib/modules/$(uname -r)/build", tree, "M=$PWD", "M=$PWD "+strings.Join(variables, " "))
+	session := here.Replace(pageBlock(t, "$ cp "))
+	commands := regexp.MustCompile(`(?m)^\$ (.*)$`).FindAllStringSubmatch(session, -1)
+	if len(commands) != 3 {
+		t.Fatalf("%d commands: %s", len(commands), session)
+	}
+	in := tools.Command{Directory: directory}
+	var out string
+	for _, command := range commands {
+		out = in.Must(t, "sh", "-ec", command[1])
+	}
+	if printed := session[strings.LastIndex(session, commands[2][1])+len(commands[2][1]):]; strings.TrimSpace(out) != strings.TrimSpace(printed) {
+		t.Errorf("the last command prints %q", out)
+	}
+	in.Must(t, "sh", "-ec", "rm parcel.ko parcel.mod.o; "+here.Replace(pageBlock(t, "make -C ")))
+	if out := in.Output(t, "readelf", "-sW", "parcel.ko"); !strings.Contains(out, "__start_sdt_instances_set") {
+		t.Errorf("no symbols around the records:\n%s", out)
+	}
+}
+
+// documented returns the makefile of docs/kernel.md, for the modules of testdata.
 func documented(t *testing.T) string {
 	t.Helper()
-	text := disk.Read(t, "../../../docs/kernel.md")
-	match := regexp.MustCompile("(?s)```make\n(# Kbuild\n.*?)```").FindSubmatch(text)
-	if match == nil {
-		t.Fatal("docs/kernel.md shows no makefile")
-	}
-	return string(match[1])
+	makefile := pageBlock(t, "# Kbuild\n")
+	here := strings.NewReplacer("obj-m := parcel.o\n", "obj-m := post.o sender.o\npost-y := post_main.o post_check.o\n", "ccflags-y := -I$(src)\n", "")
+	return here.Replace(makefile)
 }
 
 // modules are the sources of testdata in a directory, and the kernel's tree with what

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,28 +38,59 @@ func TestDebianPackage(t *testing.T) {
 	want := append(installed(""),
 		"-rw-r--r-- share/doc/sdtconvert/changelog.gz",
 		"-rw-r--r-- share/doc/sdtconvert/copyright",
-		"-rw-r--r-- share/doc/sdtconvert/README.md",
+		"-rw-r--r-- share/doc/sdtconvert/CHANGELOG.md",
+		"Lrwxrwxrwx share/doc/sdtconvert/LICENSE",
+		"Lrwxrwxrwx share/doc/sdtconvert/include/freebsd",
+		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt.h",
+		"Lrwxrwxrwx share/doc/sdtconvert/include/sdt_forms.h",
 		"-rw-r--r-- share/lintian/overrides/sdtconvert",
 		"-rw-r--r-- share/man/man1/sdtconvert.1.gz",
 		"-rw-r--r-- share/zsh/vendor-completions/_sdtconvert",
 	)
-	for _, pattern := range []string{"docs/*.md", "docs/results/*.md", "docs/results/*.svg"} {
-		guides, err := filepath.Glob(tools.Root(pattern))
-		if err != nil || len(guides) == 0 {
-			t.Fatalf("no guides: %v", err)
-		}
-		for _, guide := range guides {
-			want = append(want, "-rw-r--r-- share/doc/sdtconvert/"+filepath.Dir(pattern)+"/"+filepath.Base(guide))
-		}
+	for _, document := range documents(t) {
+		mode, path, _ := strings.Cut(document, " ")
+		want = append(want, mode+" share/doc/sdtconvert/"+path)
 	}
 	got := files(t, root+"/usr")
 	slices.SortFunc(want, byPath)
 	slices.SortFunc(got, byPath)
 	expect.Equal(t, want, got, "to be installed (-) and installed (+)")
+	checkLinks(t, root+"/usr/share/doc/sdtconvert")
 	dpkg(t, root, "--verify", "sdtconvert")
 	use(t, root)
 	dpkg(t, root, "--purge", "sdtconvert")
 	expect.Equal(t, before, entries(t, root), "before the installation (-) and after the removal (+)")
+}
+
+// documents lists what scripts/documents copies.
+func documents(t *testing.T) []string {
+	t.Helper()
+	directory := t.TempDir()
+	tools.Must(t, tools.Root("scripts", "documents"), directory)
+	return files(t, directory)
+}
+
+var link = regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
+
+// checkLinks looks for the files that the pages in a directory link to.
+func checkLinks(t *testing.T, directory string) {
+	t.Helper()
+	pages := 0
+	for _, file := range files(t, directory) {
+		_, path, _ := strings.Cut(file, " ")
+		if filepath.Ext(path) != ".md" {
+			continue
+		}
+		pages++
+		for _, m := range link.FindAllSubmatch(disk.Read(t, filepath.Join(directory, path)), -1) {
+			if _, err := os.Stat(filepath.Join(directory, filepath.Dir(path), string(m[1]))); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	if pages < 20 {
+		t.Errorf("%s has %d pages", directory, pages)
+	}
 }
 
 // TestForeignPackage builds for another machine.

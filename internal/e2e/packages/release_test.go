@@ -35,7 +35,9 @@ func TestRelease(t *testing.T) {
 	tools.Command{Directory: out[0]}.Must(t, "sha256sum", "--check", "SHA256SUMS")
 	programs := expect.Value(filepath.Glob(filepath.Join(out[0], "sdtconvert-*-"+runtime.GOOS+"-*.tar.gz")))(t)
 	tools.Must(t, "tar", "-C", out[0], "-xf", programs[0])
-	program := filepath.Join(strings.TrimSuffix(programs[0], ".tar.gz"), "bin", "sdtconvert")
+	directory := strings.TrimSuffix(programs[0], ".tar.gz")
+	checkLinks(t, directory)
+	program := filepath.Join(directory, "bin", "sdtconvert")
 	commit := strings.TrimSpace(tools.Command{Directory: tools.Root()}.Must(t, "git", "rev-parse", "HEAD"))
 	expect.Contains(t, tools.Must(t, program, "--version"), "("+commit+")", "the version")
 }
