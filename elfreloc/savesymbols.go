@@ -1,7 +1,6 @@
 package elfreloc
 
 import (
-	"cmp"
 	"debug/elf"
 	"slices"
 )
@@ -24,20 +23,15 @@ func (s *saver) writeSymbols() error {
 	e.freeNames(names, strtab, e.renamed())
 
 	size := s.o.Encoding.SymbolSize()
-	old := min(e.symbols.Len(), s.numbers.len)
-	w := &symbolWriter{s: s, size: size, old: uint32(old), added: make([]byte, (s.numbers.len-old)*size)}
+	w := &symbolWriter{s: s, size: size, table: make([]byte, s.numbers.len*size)}
 	if s.o.shndx != 0 || e.needExtended() {
 		w.extended = make([]byte, 4*s.numbers.len)
 	}
 	if err := w.writeAll(names); err != nil {
 		return err
 	}
-	table := &s.sections[s.o.symtab]
-	s.content[s.o.symtab] = []Extent{
-		{Src: int64(table.Offset), Len: int64(old * size), Rewrite: w.rewrite()},
-		{Data: w.added, Len: int64(len(w.added))},
-	}
-	table.Size, table.Info = uint64(s.numbers.len*size), uint32(s.numbers.firstGlobal)
+	s.setData(s.o.symtab, w.table)
+	s.sections[s.o.symtab].Info = uint32(s.numbers.firstGlobal)
 	if w.extended == nil {
 		return nil
 	}
@@ -61,52 +55,24 @@ func (e *Edit) needExtended() bool {
 	return slices.ContainsFunc(e.added, needs)
 }
 
-// symbolWriter writes the entries of the new symbol table that are not those of the old one.
+// symbolWriter writes the new symbol table.
 type symbolWriter struct {
 	s        *saver
-	size     int           // of an entry, bytes
-	old      uint32        // entries that have a place in the old table
-	changed  []symbolEntry // of these; of several for one place the last counts
-	added    []byte        // the others, behind them
-	extended []byte        // the new table of section indexes, nil if there is none
-}
-
-// symbolEntry is an entry of a symbol table, and its index.
-type symbolEntry struct {
-	index uint32
-	raw   rawSymbol
+	size     int // of an entry, bytes
+	table    []byte
+	extended []byte // the new table of section indexes, nil if there is none
 }
 
 // set sets an entry.
 func (w *symbolWriter) set(index uint32, raw rawSymbol) {
-	if index < w.old {
-		w.changed = append(w.changed, symbolEntry{index, raw})
-	} else {
-		w.s.o.Encoding.putSymbol(w.added[int(index-w.old)*w.size:], raw)
-	}
-}
-
-// rewrite returns what changes entries in blocks of the old table.
-func (w *symbolWriter) rewrite() func(int64, []byte) error {
-	l, size, changed := w.s.o.Encoding, w.size, w.changed
-	slices.SortStableFunc(changed, func(a, b symbolEntry) int { return cmp.Compare(a.index, b.index) })
-	return func(at int64, block []byte) error {
-		first, count := int(at)/size, len(block)/size
-		from, _ := slices.BinarySearchFunc(changed, first, func(x symbolEntry, first int) int { return cmp.Compare(int(x.index), first) })
-		for _, x := range changed[from:] {
-			if int(x.index) >= first+count {
-				break
-			}
-			l.putSymbol(block[(int(x.index)-first)*size:], x.raw)
-		}
-		return nil
-	}
+	w.s.o.Encoding.putSymbol(w.table[int(index)*w.size:], raw)
 }
 
 func (w *symbolWriter) writeAll(names *stringTable) error {
 	e, final := w.s.e, w.s.numbers.final
 	// Most symbols stay where they are. The slots of those that do not have
 	// new users, so what is copied there now is overwritten.
+	copy(w.table, e.symbols.raw)
 	copy(w.extended, e.symbols.extended)
 	for _, i := range w.s.numbers.displaced {
 		w.set(final[i], e.symbols.rawAt(int(i)))

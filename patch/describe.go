@@ -42,7 +42,7 @@ func (p *Plan) probeInfo() (*probeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.info = &probeInfo{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
+	p.info = &probeInfo{plan: p, objects: objects.objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
 	return p.info, nil
 }
 

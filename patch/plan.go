@@ -6,7 +6,6 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch/internal/probeobjects"
 )
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
@@ -27,8 +26,8 @@ type Plan struct {
 	indirect   bool              // a site goes to the helper that loads a semaphore through a register
 	edited     bool              // dtrace -G has disabled sites, which are not among Sites
 
-	info    *probeInfo            // once probeInfo has made it
-	objects *probeobjects.Objects // once probeObjects has found them
+	info    *probeInfo    // once probeInfo has made it
+	objects *ProbeObjects // once probeObjects has found them
 }
 
 // planner makes a plan.

@@ -19,13 +19,13 @@ import (
 // because tools strip local symbols. In C++ that of an inline function is one for
 // all objects, and the linker chooses whose: records go through its own symbol.
 type probeFinder struct {
-	p       *Plan
-	e       *elfreloc.Edit
-	objects *probeobjects.Objects
-	free    map[string]uint32                // the first undefined stub of each probe object
-	slots   map[string]uint32                // global probe objects that records use
-	global  map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
-	locals  map[localKey]linkerset.SymbolRef // and the local ones
+	ProbeObjects
+	p      *Plan
+	e      *elfreloc.Edit
+	free   map[string]uint32                // the first undefined stub of each probe object
+	slots  map[string]uint32                // global probe objects that records use
+	global map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
+	locals map[localKey]linkerset.SymbolRef // and the local ones
 }
 
 type localKey struct {
@@ -39,43 +39,63 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 		return nil, err
 	}
 	f := &probeFinder{
-		p: p, e: e, objects: objects, slots: map[string]uint32{},
+		ProbeObjects: objects, p: p, e: e, slots: map[string]uint32{},
 		free: map[string]uint32{}, global: map[*Stub]linkerset.SymbolRef{}, locals: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
-		if _, taken := f.free[f.name(s)]; !taken && !s.Defined {
-			f.free[f.name(s)] = s.Symbol
+		if _, taken := f.free[f.Name(s)]; !taken && !s.Defined {
+			f.free[f.Name(s)] = s.Symbol
 		}
 	}
 	return f, nil
 }
 
 // probeObjects finds the probe objects of stubs and guards, once for a plan.
-func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
-	if p.objects != nil {
-		return p.objects, nil
+func (p *Plan) probeObjects() (ProbeObjects, error) {
+	if p.objects == nil {
+		objects, err := p.Scan.ProbeObjects(p.Options.ProbePrefix)
+		if err != nil {
+			return objects, err
+		}
+		p.objects = &objects
 	}
-	prefix, wanted := p.Options.ProbePrefix, map[string]bool{}
-	for _, s := range p.Scan.Stubs {
-		wanted[prefix+s.ID] = true
-	}
-	for _, g := range p.Scan.Guards {
-		wanted[prefix+g.ID] = true
-	}
-	var err error
-	p.objects, err = probeobjects.Find(p.Scan.Object, prefix, wanted)
-	return p.objects, err
+	return *p.objects, nil
 }
 
-func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
+// ProbeObjects are the probe objects of an object's stubs and guards.
+type ProbeObjects struct {
+	prefix  string // of their names
+	objects *probeobjects.Objects
+}
+
+// ProbeObjects finds the probe objects whose names are prefix and a probe's id.
+func (s *Scan) ProbeObjects(prefix string) (ProbeObjects, error) {
+	wanted := map[string]bool{}
+	for _, stub := range s.Stubs {
+		wanted[prefix+stub.ID] = true
+	}
+	for _, g := range s.Guards {
+		wanted[prefix+g.ID] = true
+	}
+	objects, err := probeobjects.Find(s.Object, prefix, wanted)
+	return ProbeObjects{prefix, objects}, err
+}
+
+// Name returns the name that the probe object of one of the scan's stubs has, wherever it
+// is.
+func (p ProbeObjects) Name(s *Stub) string { return p.prefix + s.ID }
+
+// Local reports whether records of a stub's sites name probe objects that are local
+// symbols of the object itself, and none of that name elsewhere.
+func (p ProbeObjects) Local(s *Stub) bool { return p.objects.HasLocal(p.Name(s)) }
 
 // probe returns what the record of a site names: the probe object.
 func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
 	if ref, ok := f.global[s.Stub]; ok {
 		return ref, nil
 	}
-	name := f.name(s.Stub)
-	if f.objects.HasLocal(name) {
+	name := f.Name(s.Stub)
+	if f.Local(s.Stub) {
 		return f.local(s, name)
 	}
 	sym, ok := f.slots[name]
@@ -159,30 +179,9 @@ func (f *probeFinder) retireStubs() {
 			continue
 		}
 		f.e.DropDebugRefs(stub.Symbol, f.p.Scan.Machine.Traits().None)
-		sym := f.slots[f.name(stub)]
+		sym := f.slots[f.Name(stub)]
 		if sym != stub.Symbol {
 			f.e.RemoveSymbol(stub.Symbol, sym)
 		}
 	}
 }
-
-// Where probe objects are is told to others too: records that stand in another object
-// name them.
-
-// ProbeObjects finds the probe objects of an object's stubs, for callers that do not
-// convert it.
-type ProbeObjects struct{ f *probeFinder }
-
-// ProbeObjects finds the probe objects whose names are prefix and a probe's id.
-func (s *Scan) ProbeObjects(prefix string) (ProbeObjects, error) {
-	f, err := newProbeFinder(&Plan{Scan: s, Options: Options{ProbePrefix: prefix}}, nil)
-	return ProbeObjects{f}, err
-}
-
-// Name returns the name that the probe object of one of the scan's stubs has, wherever it
-// is.
-func (p ProbeObjects) Name(s *Stub) string { return p.f.name(s) }
-
-// Local reports whether records of a stub's sites name probe objects that are local
-// symbols of the object itself, and none of that name elsewhere.
-func (p ProbeObjects) Local(s *Stub) bool { return p.f.objects.HasLocal(p.f.name(s)) }
