@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"sdtconvert/elfreloc"
 )
 
 // Kind is what a stub means to the program that calls it.
@@ -54,17 +56,6 @@ func Describe(k Kind, f Form) string { return kinds[k].sites[f] }
 
 // withArticle is Describe with an article.
 func withArticle(k Kind, f Form) string { return kinds[k].article + " " + Describe(k, f) }
-
-// Reloc is one relocation of a text section, without its symbol.
-//
-// What a machine returns may be Implicit and have an Addend as well, equal to that in the field: a
-// section whose relocations have addends (SHT_CREL) gets it from there.
-type Reloc struct {
-	Offset   uint64 // of the relocated field, from the start of the section
-	Type     uint32 // R_<machine>_*
-	Addend   int64  // of an object's relocation, 0 when Implicit
-	Implicit bool   // SHT_REL: the addend is in the field itself
-}
 
 // Text is a window into a text section. It is wide enough for the instruction
 // at the site and its neighbours, and shorter at the section's ends.
@@ -149,7 +140,7 @@ type Env struct {
 	Text  Text // around the site
 	// Returns are the relocations against the return thunk in the section of a site
 	// of one of the forms in ReturnThunk.Near, sorted by offset.
-	Returns []Reloc
+	Returns []elfreloc.Relocation
 }
 
 // Target is what the relocation of a disabled site names.
@@ -169,10 +160,10 @@ type Change struct {
 	New    []byte // as long as Site.Code; not to be modified
 	Record uint64 // offset of the instruction that executes exactly when the probe is reached
 	Target Target
-	Reloc  Reloc // the relocation that the site keeps, unless Target is TargetNone
+	Reloc  elfreloc.Relocation // the relocation that the site keeps, unless Target is TargetNone
 	// Low is one more, of an instruction that adds the lower bits of an address to what
 	// Reloc is for. It names a symbol at Reloc.Offset. nil for none.
-	Low *Reloc
+	Low *elfreloc.Relocation
 }
 
 // Stub asks for a function that does what a disabled site of a kind does. Programs
@@ -192,9 +183,10 @@ type Stub struct {
 // are SHT_REL (Traits.Rela), Code has the addend in the relocated field.
 type Insn struct {
 	Code   []byte
-	Text   string // GNU's and clang's syntax, lines separated by "; "; with %s for Symbol, or that follows
-	Symbol string // what Reloc names, "" for nothing
-	Reloc  *Reloc // from the start of Code, nil for none
+	Text   string               // GNU's and clang's syntax, lines separated by "; "; with %s for Symbol, or that follows
+	Symbol string               // what Reloc names, "" for nothing
+	ToCode bool                 // Reloc names the code of the descriptor (Conventions.Descriptor) instead
+	Reloc  *elfreloc.Relocation // from the start of Code, nil for none
 }
 
 // Source returns the instruction as assemblers take it, with a name for Symbol.
@@ -221,7 +213,7 @@ type Machine interface {
 	// relocations at that offset, the one against the stub first. A form that
 	// cannot be disabled is a *Refusal. A relocation that does nothing marks a Nop: what
 	// Disable makes of a call that is none of the GOT, armable or not.
-	Decode(t Text, relocs []Reloc) (Site, error)
+	Decode(t Text, relocs []elfreloc.Relocation) (Site, error)
 
 	// Disable gives the disabled form of a site, or a *Refusal.
 	Disable(s Site, k Kind, env Env) (Change, error)
@@ -240,11 +232,11 @@ type Machine interface {
 	// as an offset too. Disabled takes some for disabled forms, wherever they go.
 	Branch(t Text, at uint64) (to uint64, ok bool)
 
-	// Load tells the address of the semaphore that the code at offset at loads and
+	// LoadedSemaphore returns the address of the semaphore that the code at offset at loads and
 	// returns: at an is-enabled site, or where a helper begins (Stub.Semaphore), whose
 	// landing pad may come first. It looks at Sizes.Load bytes. The offsets of text
 	// have to be addresses.
-	Load(t Text, at uint64) (addr uint64, ok bool)
+	LoadedSemaphore(t Text, at uint64) (addr uint64, ok bool)
 
 	// Branches calls f with each place of code, whose first byte is at address pc,
 	// that holds a direct call or jump, and with where it goes. On machines whose
@@ -260,9 +252,6 @@ type Machine interface {
 
 	// Stub is the code of a stub, or of the helper. It runs wherever it is put.
 	Stub(s Stub) []Insn
-
-	// DataReloc returns the meaning of a relocation type in debug sections.
-	DataReloc(typ uint32) DataReloc
 
 	// Disassemble shows code at address pc, an instruction a string. Bytes
 	// that are none are shown as data.

@@ -1,5 +1,7 @@
 package arch
 
+import "sdtconvert/elfreloc"
+
 // Some calls are not where their relocation is: one instruction loads the stub's address
 // into a register, and others call it. Which do, only the code of the whole function
 // tells, and all that leads into it, so it takes more than a window.
@@ -10,19 +12,19 @@ type Follower interface {
 	Follows(typ uint32) bool
 
 	// Flow prepares to follow the loads of one object.
-	Flow(c Code) Flow
+	Flow(c ObjectCode) Flow
 }
 
 // Flow follows addresses from loads to calls. It serves one goroutine.
 type Flow interface {
 	// Follow returns what becomes of each load of a text section, in the order of loads,
-	// which are sorted by offset. Its errors are those of Code.Text.
-	Follow(section int, loads []Load) ([]Followed, error)
+	// which are sorted by offset. Its errors are those of ObjectCode.Text.
+	Follow(section int, loads []StubLoad) ([]Followed, error)
 }
 
-// Load is a relocation of a type that a Machine follows, and the stub that it names.
-type Load struct {
-	Reloc
+// StubLoad is a relocation of a type that a Machine follows, and the stub that it names.
+type StubLoad struct {
+	elfreloc.Relocation
 	Stub int // any number that is another one for each stub
 }
 
@@ -39,35 +41,29 @@ type Followed struct {
 	Refused *Refusal
 }
 
-// Code is what a Flow asks of an object. Places are sorted by section, and then by
+// ObjectCode is what a Flow asks of an object. Places are sorted by section, and then by
 // offset.
-type Code struct {
+type ObjectCode struct {
 	Text    func(section int) (Text, error) // all of a text section
 	Symbols []Symbol                        // that text sections define, but for those of sections
 	// Refs are the relocations of all text sections, and those of other sections that are
 	// loaded against symbols in text sections. What describes functions to unwinders is
 	// left out.
-	Refs []Ref
+	Refs []CodeRef
 	// LandingPads reports that unwinders may continue functions in places that Refs leave out.
 	LandingPads bool
 }
 
-// Place is an offset in a section.
-type Place struct {
-	Section int // its index, 0 for none
-	Offset  uint64
-}
-
 // Symbol is what a symbol says about an address.
 type Symbol struct {
-	Place
+	elfreloc.Addr
 	Func bool // a function begins there
 }
 
-// Ref is a relocation in a section.
-type Ref struct {
-	Reloc
-	Section int   // that the relocated field is in
-	Code    bool  // which is a text section
-	To      Place // what its symbol names, without the addend; no place for an undefined one
+// CodeRef is a relocation in a section.
+type CodeRef struct {
+	elfreloc.Relocation
+	Section int           // that the relocated field is in
+	Code    bool          // which is a text section
+	To      elfreloc.Addr // what its symbol names, without the addend; no place for an undefined one
 }

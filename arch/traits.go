@@ -24,6 +24,8 @@ type Traits struct {
 	// LoadBase is the type of the dynamic relocation that adds the load base to
 	// an address, R_<machine>_RELATIVE.
 	LoadBase uint32
+	// DataRelocs are the relocations of debug sections, by type. Those of Size 0 are none.
+	DataRelocs []DataReloc
 	// Relative holds the types which, together at one offset, store a 32-bit
 	// distance: all of them name the target but those with Sub, which name
 	// the field itself.
@@ -170,6 +172,14 @@ type DataReloc struct {
 	Op   DataOp
 }
 
+// DataReloc returns the meaning of a relocation type in debug sections.
+func (t *Traits) DataReloc(typ uint32) DataReloc {
+	if typ < uint32(len(t.DataRelocs)) {
+		return t.DataRelocs[typ]
+	}
+	return DataReloc{}
+}
+
 // ULEB128 is the Size of fields that are such numbers, as long as they are.
 const ULEB128 = -1
 
@@ -181,30 +191,26 @@ const (
 	Sub               // field -= S + A
 )
 
-// OwnThunk asks for the return thunk of the machine, whatever its name is. No symbol has
-// this name.
-const OwnThunk = "*"
-
-// Thunk returns the symbol of the return thunk that is asked for: the name itself, or the
-// machine's for OwnThunk, if it has one.
-func (t *Traits) Thunk(asked string) string {
-	if asked == OwnThunk && t.ReturnThunk.Symbol != "" {
-		return t.ReturnThunk.Symbol
-	}
-	return asked
+// ThunkChoice is the return thunk that code is to jump to instead of returning. The zero value is
+// for none.
+type ThunkChoice struct {
+	Own    bool   // the machine's own, whatever its name is
+	Symbol string // else one of this name
 }
 
-// CheckThunk refuses a return thunk on a machine without any. symbol is "" where none
-// is asked for.
-func (t *Traits) CheckThunk(symbol string) *Refusal {
-	if symbol == "" || t.ReturnThunk.Symbol != "" {
-		return nil
+// Thunk returns the symbol of a return thunk, "" for none, and refuses one on a machine without
+// return thunks.
+func (t *Traits) Thunk(c ThunkChoice) (symbol string, refused *Refusal) {
+	switch {
+	case c == ThunkChoice{}:
+		return "", nil
+	case t.ReturnThunk.Symbol == "":
+		return "", Refuse("do not give --return-thunk", "a machine without return thunks")
+	case c.Own:
+		return t.ReturnThunk.Symbol, nil
 	}
-	return Refuse("do not give --return-thunk", "a machine without return thunks")
+	return c.Symbol, nil
 }
-
-// OwnCode is what a function's descriptor calls its code. No symbol has this name.
-const OwnCode = "*"
 
 // Conventions are what must be known of a machine to find functions in its objects
 // and images. It is known of more machines than those that probes can be disabled
@@ -217,7 +223,7 @@ type Conventions struct {
 	// Descriptors is the section of function descriptors: a symbol in it stands
 	// for the code whose address is the first word there. "" means none.
 	Descriptors string
-	// Descriptor makes one. A relocation with the Symbol OwnCode is against the code.
+	// Descriptor makes one.
 	Descriptor []Insn
 	// Absolute is the type of the relocation that stores an address in a word of
 	// an object, and Loaded of the one that adds the load base to it in an image.

@@ -1,6 +1,7 @@
 package elfreloc
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -49,8 +50,8 @@ func (o *Object) crelHeader(sec int) (crelHeader, error) {
 	if err != nil {
 		return crelHeader{}, err
 	}
-	v, n := uleb128(b)
-	if n == 0 {
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
 		return crelHeader{}, o.OffsetError(sec, 0, errCREL)
 	}
 	if left := s.Size - uint64(n); v>>3 > left {
@@ -114,7 +115,7 @@ func (d *crelDecoder) next(b []byte) int {
 	flags, n, good := b[0], 1, true
 	grown := uint64(flags&0x7f) >> d.flagBits()
 	if flags&0x80 != 0 {
-		high, size := uleb128(b[n:])
+		high, size := binary.Uvarint(b[n:])
 		grown |= high << (7 - d.flagBits())
 		n, good = n+size, size > 0
 	}
@@ -159,7 +160,7 @@ func newCREL(e Encoding, count int, rela bool, mask uint64) *crelEncoder {
 	if rela {
 		header |= crelAddend
 	}
-	c.data = appendULEB128(nil, header)
+	c.data = binary.AppendUvarint(nil, header)
 	return c
 }
 
@@ -183,7 +184,7 @@ func (c *crelEncoder) add(r Relocation) {
 		c.data = append(c.data, byte(grown)<<c.flagBits()|flags)
 	} else {
 		c.data = append(c.data, byte(grown)<<c.flagBits()&0x7f|flags|0x80)
-		c.data = appendULEB128(c.data, grown>>first)
+		c.data = binary.AppendUvarint(c.data, grown>>first)
 	}
 	if flags&crelSymbol != 0 {
 		c.data = appendSLEB128(c.data, int64(int32(r.Sym-c.entry.Sym)))
@@ -212,4 +213,32 @@ func (c *chain) takes(match bool, off uint64) bool {
 	c.open = match || c.open && off == c.place
 	c.place = off
 	return c.open
+}
+
+// sleb128 returns a signed value and its length, which is 0 when b holds none of
+// at most 64 bits in at most ten bytes.
+func sleb128(b []byte) (v int64, n int) {
+	for shift := 0; n < len(b) && shift < 70; shift += 7 {
+		part := int64(b[n]) << 57 >> 57 // its seven bits, the highest of which may be the sign
+		if shift == 63 && part != 0 && part != -1 {
+			return 0, 0
+		}
+		v |= part & 0x7f << shift
+		n++
+		if b[n-1]&0x80 == 0 {
+			if shift < 63 && part < 0 {
+				v |= -1 << (shift + 7)
+			}
+			return v, n
+		}
+	}
+	return 0, 0
+}
+
+func appendSLEB128(b []byte, v int64) []byte {
+	for v < -0x40 || v >= 0x40 {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v)&0x7f)
 }

@@ -50,7 +50,7 @@ func TestCRELIsWrittenAsClangWritesIt(t *testing.T) {
 			rels := expect.Value(e.Object().RelocSections())(t)
 			for _, rs := range rels {
 				expect.OK(t, e.Object().EachRelocation(rs, func(i int, r elfreloc.Relocation) error {
-					e.SetRelocations(rs, elfreloc.RelocationEntry{Index: i, Relocation: r})
+					e.SetRelocation(rs, i, r)
 					entries++
 					return nil
 				}))
@@ -120,7 +120,7 @@ func TestRelocationsOfEveryKindChange(t *testing.T) {
 				t.Fatalf("%+v: %v", rels, err)
 			}
 			e.DeleteRelocation(rels[0], 0)
-			e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: change(elfreloc.Relocation{Offset: far, Sym: 2, Type: typ, Addend: low})})
+			e.SetRelocation(rels[0], 1, change(elfreloc.Relocation{Offset: far, Sym: 2, Type: typ, Addend: low}))
 			for _, r := range []elfreloc.Relocation{
 				{Offset: 3, Sym: 0, Type: 0, Addend: -low - 1}, {Offset: 3, Sym: 1, Type: 1, Addend: 63}, {Offset: 3 + 127, Sym: 2, Type: 65, Addend: -1},
 			} {
@@ -140,7 +140,7 @@ func TestLLVMReadsTheCRELThatIsWritten(t *testing.T) {
 		}
 		_, after := edited(t, m.bytes(), func(e *elfreloc.Edit) {
 			rels := expect.Value(e.Object().RelocSections())(t)
-			e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5}})
+			e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 35, Sym: 2, Type: 4, Addend: -5})
 			expect.OK(t, e.AddRelocation(imageText, elfreloc.Relocation{Offset: 1, Sym: 1, Type: 2, Addend: 1000}))
 			e.AddSymbol(elfreloc.Symbol{Name: "new_local", Bind: elf.STB_LOCAL, Section: imageText})
 		})

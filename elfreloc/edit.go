@@ -21,7 +21,7 @@ type Edit struct {
 	o       *Object
 	symbols *Symbols
 
-	patches  []list[Patch]     // by section
+	patches  [][]Patch         // by section
 	appended map[int][]byte    // by section
 	relocs   []*relocEdit      // by relocation section, nil where nothing changes
 	members  map[int][]int     // new members by group section
@@ -45,14 +45,14 @@ type Patch struct {
 
 type relocEdit struct {
 	section RelocSection
-	set     list[RelocationEntry]
-	deleted []int // sorted by Save
+	set     []relocationEntry // sorted by Save
+	deleted []int             // sorted by Save
 	added   []Relocation
 }
 
-// RelocationEntry is an entry of a relocation section, with its index.
-type RelocationEntry struct {
-	Index int
+// relocationEntry is an entry of a relocation section, with its index.
+type relocationEntry struct {
+	index int
 	Relocation
 }
 
@@ -61,22 +61,21 @@ type newSection struct {
 	data   []byte
 	relocs []byte // entries of a relocation section, with symbols as the Edit has them
 	rela   bool
-	table  *Table // in the place of both, or nil
 }
 
 // NewSection is what AddSection needs to know.
 type NewSection struct {
-	Name    string
-	Type    elf.SectionType
-	Flags   elf.SectionFlag // without SHF_GROUP
-	Align   uint64          // bytes, a power of two; 0 and 1 both mean none
-	Entsize uint64          // bytes; 0 if the section is not a table
-	Data    []byte          // may still be filled in, but not resized, until Save
-	Table   *Table          // in the place of Data and AddRelocation, or nil
-	Relocs  bool            // whether a relocation section goes with it
-	Rela    bool            // whether that is SHT_RELA, and not SHT_REL
-	GroupOf int             // the section whose group it joins, or that group, 0 for none
-	Link    int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
+	Name       string
+	Type       elf.SectionType
+	Flags      elf.SectionFlag // without SHF_GROUP
+	Align      uint64          // bytes, a power of two; 0 and 1 both mean none
+	Entsize    uint64          // bytes; 0 if the section is not a table
+	Data       []byte          // may still be filled in, but not resized, until Save
+	Relocs     bool            // whether a relocation section goes with it
+	Rela       bool            // whether that is SHT_RELA, and not SHT_REL
+	RelocCount int             // how many relocations to make room for
+	GroupOf    int             // the section whose group it joins, or that group, 0 for none
+	Link       int             // the section that its sh_link names (SHF_LINK_ORDER), 0 for none
 }
 
 // Edit starts to collect changes. It reads the symbols, the section groups and the
@@ -96,7 +95,7 @@ func (o *Object) Edit() (*Edit, error) {
 	}
 	e := &Edit{
 		o: o, symbols: syms, groups: groups, sectSyms: syms.sectionSymbols(),
-		patches: make([]list[Patch], len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
+		patches: make([][]Patch, len(o.Sections)), appended: map[int][]byte{}, relocs: make([]*relocEdit, len(o.Sections)),
 		members: map[int][]int{}, slots: map[uint32]Symbol{}, removed: map[uint32]uint32{}, dropped: map[uint32]uint32{},
 		targets: make([]*RelocSection, len(o.Sections)),
 	}
@@ -112,7 +111,7 @@ func (e *Edit) Object() *Object { return e.o }
 // Changed reports whether anything was collected.
 func (e *Edit) Changed() bool {
 	return len(e.appended)+len(e.emptied)+len(e.sections)+len(e.slots)+len(e.removed)+len(e.dropped)+len(e.added) > 0 ||
-		slices.ContainsFunc(e.patches, func(l list[Patch]) bool { return !l.empty() }) ||
+		slices.ContainsFunc(e.patches, func(ps []Patch) bool { return len(ps) > 0 }) ||
 		slices.ContainsFunc(e.relocs, func(re *relocEdit) bool { return re != nil })
 }
 
@@ -124,29 +123,25 @@ func (e *Edit) Patch(sec int, patches ...Patch) {
 			panic("elfreloc: a patch that changes the length")
 		}
 	}
-	e.patches[sec].add(patches)
+	if e.patches[sec] == nil {
+		e.patches[sec] = patches
+	} else {
+		e.patches[sec] = append(e.patches[sec], patches...)
+	}
 }
 
-// PatchEach is Patch for n patches that at makes: when the Edit is saved and while the
-// output is written, more than once and by several goroutines.
-func (e *Edit) PatchEach(sec, n int, at func(i int) Patch) { e.patches[sec].addRun(run[Patch]{n, at}) }
-
 // sortPatches returns a section's patches in order, and refuses those that overlap.
-func (e *Edit) sortPatches(sec int) (run[Patch], error) {
-	ps := e.patches[sec].sorted(func(a, b Patch) int {
-		if a.Offset != b.Offset {
-			return cmp.Compare(a.Offset, b.Offset)
-		}
-		return bytes.Compare(a.New, b.New)
+func (e *Edit) sortPatches(sec int) ([]Patch, error) {
+	ps := e.patches[sec]
+	slices.SortFunc(ps, func(a, b Patch) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), bytes.Compare(a.New, b.New))
 	})
-	var prev Patch
-	for i := range ps.len {
-		p := ps.at(i)
-		if i > 0 && p.Offset < prev.Offset+uint64(len(prev.Old)) {
+	for i := 1; i < len(ps); i++ {
+		prev, p := &ps[i-1], &ps[i]
+		if p.Offset < prev.Offset+uint64(len(prev.Old)) {
 			return ps, e.o.OffsetError(sec, p.Offset, fmt.Errorf("two changes to the same bytes: %d bytes here and %d bytes at %#x",
 				len(p.Old), len(prev.Old), prev.Offset))
 		}
-		prev = p
 	}
 	return ps, nil
 }
@@ -176,20 +171,16 @@ func (e *Edit) relocEdit(rs RelocSection) *relocEdit {
 	return re
 }
 
-// SetRelocations replaces entries of a relocation section. An entry is set or deleted once.
-// The slice is the Edit's from now on.
-func (e *Edit) SetRelocations(rs RelocSection, entries ...RelocationEntry) {
-	if len(entries) > 0 {
-		e.relocEdit(rs).set.add(entries)
-	}
+// GrowRelocations makes room for n entries of a relocation section that will be set.
+func (e *Edit) GrowRelocations(rs RelocSection, n int) {
+	re := e.relocEdit(rs)
+	re.set = slices.Grow(re.set, n)
 }
 
-// SetEachRelocation is SetRelocations for n entries that at makes: when the Edit is saved
-// and while the output is written, more than once and by several goroutines.
-func (e *Edit) SetEachRelocation(rs RelocSection, n int, at func(i int) RelocationEntry) {
-	if n > 0 {
-		e.relocEdit(rs).set.addRun(run[RelocationEntry]{n, at})
-	}
+// SetRelocation replaces entry i of a relocation section. An entry is set or deleted once.
+func (e *Edit) SetRelocation(rs RelocSection, i int, r Relocation) {
+	re := e.relocEdit(rs)
+	re.set = append(re.set, relocationEntry{i, r})
 }
 
 // DeleteRelocation removes entry i of a relocation section.
@@ -281,7 +272,7 @@ func (e *Edit) AddGroup(signature uint32) int {
 // returns its index. Both are members of the group of n.GroupOf (gABI, "Section Groups").
 func (e *Edit) AddSection(n NewSection) int {
 	index := len(e.o.Sections) + len(e.sections)
-	s := newSection{data: n.Data, table: n.Table, Section: Section{
+	s := newSection{data: n.Data, Section: Section{
 		Name: n.Name, Type: n.Type, Flags: n.Flags, Align: n.Align, Entsize: n.Entsize, Size: uint64(len(n.Data)),
 		Link: uint32(n.Link),
 	}}
@@ -295,10 +286,11 @@ func (e *Edit) AddSection(n NewSection) int {
 	if !n.Relocs {
 		return index
 	}
-	rel := newSection{rela: n.Rela, table: n.Table, Section: Section{
+	rel := newSection{rela: n.Rela, Section: Section{
 		Name: ".rel" + n.Name, Type: elf.SHT_REL, Flags: s.Flags&elf.SHF_GROUP | elf.SHF_INFO_LINK, Align: uint64(e.o.Encoding.Word()),
 		Entsize: uint64(e.o.Encoding.relocSize(n.Rela)), Link: uint32(e.o.symtab), Info: uint32(index),
 	}}
+	rel.relocs = make([]byte, 0, n.RelocCount*int(rel.Entsize))
 	if n.Rela {
 		rel.Name, rel.Type = ".rela"+n.Name, elf.SHT_RELA
 	}

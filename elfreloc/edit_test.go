@@ -55,7 +55,7 @@ func TestAPatchMustKeepTheLength(t *testing.T) {
 func TestRelocationsAreSetDeletedAndAdded(t *testing.T) {
 	f, _ := edited(t, twoAndFour().bytes(), func(e *elfreloc.Edit) {
 		rels := expect.Value(e.Object().RelocSections())(t)
-		e.SetRelocations(rels[0], elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1}})
+		e.SetRelocation(rels[0], 1, elfreloc.Relocation{Offset: 8, Sym: 6, Type: 1})
 		e.DeleteRelocation(rels[0], 2)
 		e.DeleteRelocation(rels[0], 4)
 		sym := e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL})
@@ -140,5 +140,37 @@ func TestNewSectionsInEveryClassAndOrder(t *testing.T) {
 			want.Addend, want.Implicit = 0, true
 		}
 		expect.Equal(t, []elfreloc.Relocation{want}, rawRelocs(f, f.Section(name)), "%v %v", f.Class, f.ByteOrder)
+	}
+}
+
+// Symbols change their places in a table that is longer than a block, as in one that is not.
+func TestSymbolsOfALongTable(t *testing.T) {
+	for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
+		m := &image{class: class, order: everyImage()[0].order, relocs: []uint32{1}}
+		const each = 10_000 // a block has 8,192 entries or more
+		m.syms = append(m.syms, named(elf.STB_LOCAL, make([]string, each)...)...)
+		m.syms = append(m.syms, named(elf.STB_GLOBAL, make([]string, each)...)...)
+		for i := range m.syms {
+			m.syms[i].value = uint64(i + 1)
+		}
+		const renamed, removed = each + 5000, each + 9000
+		f, _ := edited(t, m.bytes(), func(e *elfreloc.Edit) {
+			e.AddSymbol(elfreloc.Symbol{Name: "new", Bind: elf.STB_LOCAL, Value: 1 << 20})
+			s := e.Symbol(renamed)
+			s.Name = "renamed"
+			e.SetSymbol(renamed, s)
+			e.RemoveSymbol(removed, 0)
+		})
+		syms := expect.Value(f.Symbols())(t)
+		seen := map[uint64]int{}
+		for i, s := range syms {
+			if want := map[uint64]string{1 << 20: "new", renamed: "renamed"}[s.Value]; s.Name != want {
+				t.Errorf("%v: symbol %d of value %d is called %q, want %q", class, i+1, s.Value, s.Name, want)
+			}
+			seen[s.Value]++
+		}
+		if len(syms) != 2*each || len(seen) != len(syms) || seen[removed] != 0 || syms[each].Value != 1<<20 {
+			t.Errorf("%v: %d symbols, %d values, the first new one is %+v", class, len(syms), len(seen), syms[each])
+		}
 	}
 }

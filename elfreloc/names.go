@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// NamesContain reports whether any of the needles occurs in the string table
+// NamesContain reports whether any of the texts occurs in the string table
 // of the symbols. Unless the symbols were read, it streams the table, and reads nothing
 // else. Where none does, nothing in the object has such a name.
-func (o *Object) NamesContain(needles [][]byte) (bool, error) {
+func (o *Object) NamesContain(texts [][]byte) (bool, error) {
 	if o.symtab == 0 {
 		return false, nil
 	}
@@ -30,9 +30,9 @@ func (o *Object) NamesContain(needles [][]byte) (bool, error) {
 		if err := o.checkStringTable(sec); sec != 0 && err != nil {
 			return false, err
 		}
-		return o.Contains(sec, needles)
+		return o.Contains(sec, texts)
 	}
-	return containsAny(table, needles, strings.Index), nil
+	return containsAny(table, texts, strings.Index), nil
 }
 
 // CheckOverlap refuses an object whose sections overlap in the file, as no
@@ -42,30 +42,30 @@ func (o *Object) CheckOverlap() error {
 	return err
 }
 
-// Contains reports whether any of the needles occurs in a section's bytes.
-func (o *Object) Contains(sec int, needles [][]byte) (bool, error) {
+// Contains reports whether any of the texts occurs in a section's bytes.
+func (o *Object) Contains(sec int, texts [][]byte) (bool, error) {
 	s := &o.Sections[sec]
 	if !s.InFile() {
 		return false, nil
 	}
 	if m, ok := o.r.(Memory); ok {
 		if b := m.Slice(int64(s.Offset), int64(s.Size)); b != nil {
-			return containsAny(b, needles, bytes.Index), nil
+			return containsAny(b, texts, bytes.Index), nil
 		}
 	}
-	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), needles)
+	found, err := StreamContains(o.r, int64(s.Offset), int64(s.Size), texts)
 	if err != nil {
 		return false, o.SectionError(sec, err)
 	}
 	return found, nil
 }
 
-// StreamContains reports whether any of the needles occurs in the n bytes at
+// StreamContains reports whether any of the texts occurs in the n bytes at
 // offset off of r, through a buffer of constant size. An error tells the offset
 // where reading has ended.
-func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error) {
+func StreamContains(r io.ReaderAt, off, n int64, texts [][]byte) (bool, error) {
 	overlap := 0
-	for _, needle := range needles {
+	for _, needle := range texts {
 		overlap = max(overlap, len(needle)-1)
 	}
 	buf := make([]byte, min(n, int64(BlockSize+overlap)))
@@ -74,7 +74,7 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 		if got, err := r.ReadAt(b, off); got < len(b) {
 			return false, fmt.Errorf("read at offset %#x: %w", off+int64(got), err)
 		}
-		if containsAny(b, needles, bytes.Index) {
+		if containsAny(b, texts, bytes.Index) {
 			return true, nil
 		}
 		if int64(len(b)) == n {
@@ -86,33 +86,33 @@ func StreamContains(r io.ReaderAt, off, n int64, needles [][]byte) (bool, error)
 	return false, nil
 }
 
-// containsAny reports whether any of the needles occurs in a text. It searches once for what
-// needles that follow each other begin with: those of stubs have that in common, and few
+// containsAny reports whether any of the texts occurs in a text. It searches once for what
+// texts that follow each other begin with: those of stubs have that in common, and few
 // names have it.
-func containsAny[T string | []byte](text T, needles [][]byte, index func(text, begin T) int) bool {
-	for len(needles) > 0 {
-		begin, n := alike(needles)
+func containsAny[T string | []byte](text T, texts [][]byte, index func(text, begin T) int) bool {
+	for len(texts) > 0 {
+		begin, n := alike(texts)
 		rest := text
 		for at := index(rest, T(begin)); at >= 0; at = index(rest, T(begin)) {
 			rest = rest[at:]
-			if slices.ContainsFunc(needles[:n], func(needle []byte) bool {
-				return len(needle) <= len(rest) && string(rest[:len(needle)]) == string(needle)
+			if slices.ContainsFunc(texts[:n], func(wanted []byte) bool {
+				return len(wanted) <= len(rest) && string(rest[:len(wanted)]) == string(wanted)
 			}) {
 				return true
 			}
 			rest = rest[1:]
 		}
-		needles = needles[n:]
+		texts = texts[n:]
 	}
 	return false
 }
 
-// alike returns how many of the first needles begin alike, and with what.
-func alike(needles [][]byte) (begin []byte, n int) {
+// alike returns how many of the first texts begin alike, and with what.
+func alike(texts [][]byte) (begin []byte, n int) {
 	const least = 4 // bytes; fewer are found too often
-	begin = needles[0]
-	for n = 1; n < len(needles); n++ {
-		next, common := needles[n], 0
+	begin = texts[0]
+	for n = 1; n < len(texts); n++ {
+		next, common := texts[n], 0
 		for common < min(len(begin), len(next)) && begin[common] == next[common] {
 			common++
 		}

@@ -194,12 +194,8 @@ func (s *saver) table(sec int) (*stringTable, error) {
 }
 
 func (s *saver) add(sec Section, data []byte) {
-	s.addExtent(sec, Extent{Data: data, Len: int64(len(data))})
-}
-
-func (s *saver) addExtent(sec Section, x Extent) {
-	sec.Size = uint64(x.Len)
-	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{x})
+	sec.Size = uint64(len(data))
+	s.sections, s.content = append(s.sections, sec), append(s.content, []Extent{{Data: data, Len: int64(len(data))}})
 }
 
 func (s *saver) appendReloc(b []byte, r Relocation, rela bool) []byte {

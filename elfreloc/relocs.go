@@ -6,6 +6,9 @@ import (
 )
 
 // Relocation is an entry of a relocation section (gABI, "Relocation").
+//
+// What package arch returns has no symbol, and may be Implicit and have an Addend as well, equal
+// to that in the field: a section whose relocations have addends (SHT_CREL) gets it from there.
 type Relocation struct {
 	Offset   uint64 // in the target section, bytes
 	Sym      uint32 // symbol index, 0 for none; below Symbols.Len
@@ -150,24 +153,6 @@ func (o *Object) EachRelocationAgainst(rs RelocSection, wanted []bool, f func(i 
 		}
 	}
 	return nil
-}
-
-// FirstRelocations returns the first entries of a relocation section, at most n; none of
-// SHT_CREL. It reads no symbols, so entries may name some that do not exist.
-func (o *Object) FirstRelocations(rs RelocSection, n int) ([]Relocation, error) {
-	if o.Sections[rs.Index].Type == shtCREL {
-		return nil, nil
-	}
-	size := o.Encoding.relocSize(rs.Rela)
-	b, err := o.Bytes(rs.Index, 0, uint64(min(n, rs.Len)*size))
-	if err != nil {
-		return nil, err
-	}
-	first := make([]Relocation, 0, n)
-	for ; len(b) >= size; b = b[size:] {
-		first = append(first, o.Encoding.getReloc(b, rs.Rela))
-	}
-	return first, nil
 }
 
 // chain tells which entries follow one against a wanted symbol at its offset.

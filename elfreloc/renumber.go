@@ -2,6 +2,7 @@ package elfreloc
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -113,13 +114,13 @@ func (e *Edit) addrsig(sec int, n numbering) ([]byte, error) {
 	}
 	var out []byte
 	for at := 0; at < len(data); {
-		v, size := uleb128(data[at:])
-		if size == 0 || v >= uint64(e.symbols.Len()) {
+		v, size := binary.Uvarint(data[at:])
+		if size <= 0 || v >= uint64(e.symbols.Len()) {
 			return nil, e.o.OffsetError(sec, uint64(at), fmt.Errorf("no symbol index"))
 		}
 		at += size
 		if to := n.final[v]; to != 0 || v == 0 {
-			out = appendULEB128(out, uint64(to))
+			out = binary.AppendUvarint(out, uint64(to))
 		}
 	}
 	return out, nil

@@ -52,15 +52,9 @@ func (e *Edit) Save() (*Output, error) {
 func (s *saver) addSections() {
 	s.sections = make([]Section, 0, len(s.o.Sections)+len(s.e.sections)+1) // and perhaps .symtab_shndx
 	s.sections = append(s.sections, s.o.Sections...)
-	for i, n := range s.e.sections {
+	for _, n := range s.e.sections {
 		isRelocs := n.Type == elf.SHT_REL || n.Type == elf.SHT_RELA
 		switch {
-		case n.table != nil && isRelocs:
-			s.addExtent(n.Section, s.relocations(n.table, s.e.sections[i-1].Entsize, n.rela))
-			continue
-		case n.table != nil:
-			s.addExtent(n.Section, n.table.entries(n.Entsize))
-			continue
 		case isRelocs:
 			n.data = n.relocs
 			s.renumberNew(n.data, n.rela)
@@ -148,12 +142,12 @@ func (s *saver) writePatches() error {
 			return err
 		}
 		appended := s.e.appended[i]
-		if patches.len+len(appended) == 0 {
+		if len(patches)+len(appended) == 0 {
 			continue
 		}
 		sec := &s.sections[i]
-		if patches.len > 0 && !sec.InFile() {
-			return s.o.OffsetError(i, patches.at(0).Offset, fmt.Errorf("a change to a section without contents"))
+		if len(patches) > 0 && !sec.InFile() {
+			return s.o.OffsetError(i, patches[0].Offset, fmt.Errorf("a change to a section without contents"))
 		}
 		s.content[i] = []Extent{
 			{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.overlay(i, patches)},
@@ -166,28 +160,25 @@ func (s *saver) writePatches() error {
 
 // overlay writes patches into blocks of a section, after it has seen that the
 // old bytes are what they were when the patch was planned.
-func (s *saver) overlay(sec int, patches run[Patch]) func(int64, []byte) error {
+func (s *saver) overlay(sec int, patches []Patch) func(int64, []byte) error {
 	return func(at int64, block []byte) error {
 		start, end := uint64(at), uint64(at)+uint64(len(block))
-		first := sort.Search(patches.len, func(i int) bool {
-			p := patches.at(i)
-			return p.Offset+uint64(len(p.Old)) > start
+		first := sort.Search(len(patches), func(i int) bool {
+			return patches[i].Offset+uint64(len(patches[i].Old)) > start
 		})
-		for i := first; i < patches.len; i++ {
-			p := patches.at(i)
+		for _, p := range patches[first:] {
 			if p.Offset >= end {
 				break
 			}
-			for i := range p.Old {
+			for i, old := range p.Old {
 				off := p.Offset + uint64(i)
 				if off < start || off >= end {
 					continue
 				}
-				if b := &block[off-start]; *b == p.Old[i] {
-					*b = p.New[i]
-				} else {
-					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", *b, p.Old[i]))
+				if got := block[off-start]; got != old {
+					return s.o.OffsetError(sec, off, fmt.Errorf("got byte %#02x, want %#02x: the file was changed while it was read", got, old))
 				}
+				block[off-start] = p.New[i]
 			}
 		}
 		return nil

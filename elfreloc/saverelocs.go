@@ -23,7 +23,7 @@ func (s *saver) writeRelocations() error {
 			err = s.writeCREL(rs, re)
 		case re == nil:
 			sec := &s.sections[rs.Index]
-			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, run[RelocationEntry]{})}
+			extents[i] = Extent{Src: int64(sec.Offset), Len: int64(sec.Size), Rewrite: s.rewriteRelocs(rs, nil)}
 			s.content[rs.Index] = extents[i : i+1]
 		default:
 			err = s.writeRelocSection(rs, re)
@@ -90,16 +90,14 @@ func (s *saver) writeCREL(rs RelocSection, re *relocEdit) error {
 // has them.
 func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation)) error {
 	slices.Sort(re.deleted)
-	deleted, set, next := re.deleted, re.sortedSet(), 0
+	deleted, set := re.deleted, re.sortedSet()
 	err := s.o.EachRelocation(rs, func(i int, r Relocation) error {
 		if len(deleted) > 0 && deleted[0] == i {
 			deleted = deleted[1:]
 			return nil
 		}
-		if next < set.len {
-			if x := set.at(next); x.Index == i {
-				r, next = x.Relocation, next+1
-			}
+		if len(set) > 0 && set[0].index == i {
+			r, set = set[0].Relocation, set[1:]
 		}
 		f(r)
 		return nil
@@ -111,14 +109,15 @@ func (s *saver) eachEdited(rs RelocSection, re *relocEdit, f func(r Relocation))
 }
 
 // sortedSet returns the entries that are set, by index.
-func (re *relocEdit) sortedSet() run[RelocationEntry] {
-	return re.set.sorted(func(a, b RelocationEntry) int { return cmp.Compare(a.Index, b.Index) })
+func (re *relocEdit) sortedSet() []relocationEntry {
+	slices.SortFunc(re.set, func(a, b relocationEntry) int { return cmp.Compare(a.index, b.index) })
+	return re.set
 }
 
 // rewriteRelocs applies edits of entries, sorted by index, and renumbers symbols. It is
 // where the time goes in a large object with debug information, so an entry
 // that stays is not decoded further than its symbol.
-func (s *saver) rewriteRelocs(rs RelocSection, set run[RelocationEntry]) func(int64, []byte) error {
+func (s *saver) rewriteRelocs(rs RelocSection, set []relocationEntry) func(int64, []byte) error {
 	size := s.o.Encoding.relocSize(rs.Rela)
 	l, final, old := s.o.Encoding, s.finalSymbols(rs), uint32(s.e.symbols.Len())
 	moved := s.numbers.moved || s.dropsRefs(rs)
@@ -138,14 +137,13 @@ func (s *saver) rewriteRelocs(rs RelocSection, set run[RelocationEntry]) func(in
 				}
 			}
 		}
-		from := sort.Search(set.len, func(i int) bool { return set.at(i).Index >= first })
-		for i := from; i < set.len; i++ {
-			x := set.at(i)
-			if x.Index >= first+count {
+		from := sort.Search(len(set), func(i int) bool { return set[i].index >= first })
+		for _, x := range set[from:] {
+			if x.index >= first+count {
 				break
 			}
 			x.Sym = final[x.Sym]
-			l.putReloc(block[(x.Index-first)*size:], x.Relocation, rs.Rela)
+			l.putReloc(block[(x.index-first)*size:], x.Relocation, rs.Rela)
 		}
 		return nil
 	}

@@ -21,7 +21,7 @@ func (s *saver) writeSymbols() error {
 	if err != nil {
 		return err
 	}
-	e.release(names, strtab, e.renamed())
+	e.freeNames(names, strtab, e.renamed())
 
 	size := s.o.Encoding.SymbolSize()
 	old := min(e.symbols.Len(), s.numbers.len)

@@ -127,8 +127,8 @@ func (t *stringTable) erase(off uint32) {
 	}
 }
 
-// release finds out which names of the given symbols nothing else points into.
-func (e *Edit) release(t *stringTable, table int, symbols []uint32) {
+// freeNames finds out which names of the given symbols nothing else points into.
+func (e *Edit) freeNames(t *stringTable, table int, symbols []uint32) {
 	for i := range e.o.Sections {
 		if s := &e.o.Sections[i]; int(s.Link) == table && i != e.o.symtab && s.Type != elf.SHT_NULL {
 			return // an unknown section uses the table

@@ -15,27 +15,15 @@
 package image
 
 import (
-	"cmp"
 	"debug/elf"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 )
 
-// Addr is a place. In a relocatable object it is an offset in a section;
-// everywhere else Section is 0 and Offset is the address.
-type Addr struct {
-	Section int
-	Offset  uint64
-}
-
-// Add returns the place n bytes further on, which wraps around at 2^64.
-func (a Addr) Add(n uint64) Addr { return Addr{a.Section, a.Offset + n} }
-
-// Compare orders places by section and offset.
-func Compare(a, b Addr) int {
-	return cmp.Or(cmp.Compare(a.Section, b.Section), cmp.Compare(a.Offset, b.Offset))
-}
+// Addr is an address of an image: in a relocatable object an offset in a section;
+// everywhere else Section is 0.
+type Addr = elfreloc.Addr
 
 // Ref is what a field refers to.
 type Ref struct {

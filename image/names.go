@@ -70,7 +70,7 @@ func (n *names) place(i int) (Addr, bool) {
 	case !n.relocatable || section < 0:
 		section = 0
 	}
-	return Addr{section, value}, true
+	return Addr{Section: section, Offset: value}, true
 }
 
 // bucket scatters pages, and keeps neighbours together within each: symbols are

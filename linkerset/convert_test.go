@@ -46,7 +46,7 @@ func convert(t testing.TB, data []byte, l linkerset.Layout, drop bool) ([]byte, 
 		return nil, nil
 	}
 	plan, err := patch.NewPlan(scan, patch.Options{Names: patch.DefaultNames(), Layout: l, ProbePrefix: "sdt_", DropRelocations: drop})
-	if err != nil || len(plan.Refused) > 0 || plan.Sites.Len() == 0 {
+	if err != nil || len(plan.Refused) > 0 || len(plan.Sites) == 0 {
 		return nil, nil
 	}
 	e := expect.Value(o.Edit())(t)

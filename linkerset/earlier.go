@@ -5,6 +5,7 @@ package linkerset
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 
 	"sdtconvert/arch"
@@ -46,35 +47,40 @@ func (l Layout) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, error) {
 // otherwise.
 const probePrefix = "sdt_"
 
-// ProbeSymbol returns the name of a global symbol by which a record of a relocatable object
-// refers to its probe object, or "" if no record is found to have one.
+// ProbeSymbol returns the name of the global symbol by which the first record of a relocatable
+// object that has one refers to its probe object, or "" if none has.
 func (l Layout) ProbeSymbol(o *elfreloc.Object) (string, error) {
 	relocs, err := o.RelocSections()
 	if err != nil {
 		return "", err
 	}
-	for i := range relocs {
-		if !l.beginsWithProbe(&o.Sections[relocs[i].Target]) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return "", err
+	}
+	for _, rs := range relocs {
+		if !l.beginsWithProbe(&o.Sections[rs.Target]) {
 			continue
 		}
-		first, err := o.FirstRelocations(relocs[i], 1)
-		if err != nil {
-			return "", err
-		}
-		syms, err := o.Symbols()
-		if err != nil {
-			return "", err
-		}
-		for _, r := range first {
-			if int(r.Sym) < syms.Len() {
-				if sym := syms.At(int(r.Sym)); sym.Bind == elf.STB_GLOBAL {
-					return sym.Name, nil
-				}
+		name := ""
+		err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+			if sym := syms.At(int(r.Sym)); sym.Bind == elf.STB_GLOBAL {
+				name = sym.Name
 			}
+			return errFirst
+		})
+		if err != nil && !errors.Is(err, errFirst) {
+			return "", err
+		}
+		if name != "" {
+			return name, nil
 		}
 	}
 	return "", nil
 }
+
+// errFirst ends the reading of relocations after the first.
+var errFirst = errors.New("the first relocation")
 
 // beginsWithProbe reports whether a section of the layout holds entries whose first field
 // refers to the probe object.

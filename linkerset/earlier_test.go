@@ -63,7 +63,7 @@ func TestKeptAlive(t *testing.T) {
 		l := parse(t, "pairs", "")
 		after, _ := convert(t, objects.Read(t, "calls.arm64-gcc12-O2.o"), l, drop)
 		o, m := open(t, after)
-		kept := expect.Value(linkerset.KeepAliveTargets(o, m))(t)
+		kept := expect.Value(linkerset.AnchoredSections(o, m))(t)
 		for i := range o.Sections {
 			if _, ok := l.IsRecordSection(&o.Sections[i]); kept[i] != (ok && !drop) {
 				t.Errorf("dropped %v: section %s is kept alive: %v", drop, o.Sections[i].Name, kept[i])

@@ -44,19 +44,21 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 		return nil, nil
 	}
 	var im image.Image
-	var kept map[int]bool
-	var all []foreignSection
+	var anchored map[int]bool // sections that code keeps alive
+	var found []foreignSection
 	for i := range o.Sections {
 		sec := &o.Sections[i]
+		start := image.Addr{Offset: sec.Addr}
+		if o.Type == elf.ET_REL {
+			start = image.Addr{Section: i}
+		}
 		if !mayHoldRecords(sec) || isOf(known, sec) {
 			continue
 		}
-		if o.Type == elf.ET_REL {
-			if may, err := relocatedAsRecords(o, m, i); err != nil {
-				return nil, err
-			} else if !may {
-				continue
-			}
+		if may, err := mayBeRelocated(o, i); err != nil {
+			return nil, err
+		} else if !may {
+			continue
 		}
 		if im == nil {
 			var err error
@@ -64,25 +66,21 @@ func foreign(o *elfreloc.Object, m arch.Machine, known []Layout, prefixes []stri
 				return nil, err
 			}
 		}
-		start := image.Addr{Offset: sec.Addr}
-		if o.Type == elf.ET_REL {
-			start = image.Addr{Section: i}
-		}
 		layout, named, ok := readForeign(im, start, sec, prefixes)
-		if !ok || !named && o.Type != elf.ET_REL {
-			continue
-		}
-		if !named && kept == nil {
-			var err error
-			if kept, err = KeepAliveTargets(o, m); err != nil {
-				return nil, err
+		if ok && !named && o.Type == elf.ET_REL {
+			if anchored == nil {
+				var err error
+				if anchored, err = AnchoredSections(o, m); err != nil {
+					return nil, err
+				}
 			}
+			named = anchored[i]
 		}
-		if named || kept[i] {
-			all = append(all, foreignSection{i, layout})
+		if ok && named {
+			found = append(found, foreignSection{i, layout})
 		}
 	}
-	return withoutStructures(o, all), nil
+	return withoutStructures(o, found), nil
 }
 
 // mayHoldRecords reports whether a section has the name and the flags of records.
@@ -91,68 +89,27 @@ func mayHoldRecords(sec *elfreloc.Section) bool {
 	return sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_ALLOC != 0 && sec.Flags&^shape == 0 && sec.Size > 0 && isIdentifier(sec.Name)
 }
 
-// relocatedAsRecords reports whether an object's section has as many relocations as records
-// of its size have fields, and the first of them is one of records. Most sections that hold
-// none need not be read any further, nor symbols.
-func relocatedAsRecords(o *elfreloc.Object, m arch.Machine, sec int) (bool, error) {
+// mayBeRelocated reports whether a section has as many relocations as records of its size have
+// fields, in some format. Those of images need none.
+func mayBeRelocated(o *elfreloc.Object, sec int) (bool, error) {
+	if o.Type != elf.ET_REL {
+		return true, nil
+	}
 	rels, err := o.RelocSections()
 	if err != nil {
 		return false, err
 	}
-	relocations, begin := 0, -1
-	for i, rs := range rels {
+	relocations := 0
+	for _, rs := range rels {
 		if rs.Target == sec {
 			relocations += rs.Len
-			if begin < 0 {
-				begin = i
-			}
 		}
 	}
 	word := o.Encoding.Word()
-	enough := slices.DeleteFunc(Formats(), func(f Format) bool { return !f.enough(&o.Sections[sec], word, relocations) })
-	if begin < 0 || len(enough) == 0 {
-		return false, nil
-	}
-	first, err := o.FirstRelocations(rels[begin], firstRelocations)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(enough, func(f Format) bool { return f.mayBegin(m, word, first) }), nil
-}
-
-// enough reports whether so many relocations are enough for the fields of records that a
-// section may hold.
-func (f Format) enough(sec *elfreloc.Section, word, relocations int) bool {
-	record := formats[f].record
-	return f.fits(sec, word) && uint64(relocations) >= sec.Size/uint64(sizeOf(record, word))*uint64(len(record))
-}
-
-// firstRelocations is how many are looked at: more than there are at one place.
-const firstRelocations = 8
-
-// mayBegin reports whether a section of records may have relocations that begin with the
-// given ones: whether those at the place of the first one, if a field is there, make it what
-// it is in a record. Others may be behind them.
-func (f Format) mayBegin(m arch.Machine, word int, first []elfreloc.Relocation) bool {
-	if len(first) == 0 || len(first) == firstRelocations && first[firstRelocations-1].Offset == first[0].Offset {
-		return true
-	}
-	t := m.Traits()
-	off := first[0].Offset % uint64(sizeOf(formats[f].record, word))
-	for _, field := range formats[f].record {
-		if off == 0 {
-			return slices.ContainsFunc(first, func(r elfreloc.Relocation) bool {
-				distance := slices.Contains(t.AlsoRelative, r.Type) || slices.ContainsFunc(t.Relative, func(rel arch.RelativeReloc) bool { return rel.Type == r.Type })
-				return r.Offset == first[0].Offset && (r.Type == t.None || field.Distance && distance || !field.Distance && r.Type == t.Word)
-			})
-		}
-		if size := uint64(field.Size(word)); off < size {
-			break
-		} else {
-			off -= size
-		}
-	}
-	return true
+	return slices.ContainsFunc(Formats(), func(f Format) bool {
+		record := formats[f].record
+		return f.fits(&o.Sections[sec], word) && uint64(relocations) >= o.Sections[sec].Size/uint64(sizeOf(record, word))*uint64(len(record))
+	}), nil
 }
 
 // fits reports whether a section has a name, flags and a size of records in a format.
@@ -230,13 +187,13 @@ func withoutStructures(o *elfreloc.Object, all []foreignSection) []foreignSectio
 	})
 }
 
-// KeepAliveTargets returns the sections, by index, that code refers to by relocations
+// AnchoredSections returns the sections, by index, that code refers to by relocations
 // which do nothing (R_*_NONE): those whose records it keeps alive when a linker
 // drops unreferenced sections. It reads the relocations of all code each time, so
 // a caller that asks more than once keeps the answer. m must not be nil; errors are of
 // type *elfreloc.Error.
-func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
-	kept := make(map[int]bool)
+func AnchoredSections(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) {
+	anchored := make(map[int]bool)
 	syms, err := o.Symbols()
 	if err != nil {
 		return nil, err
@@ -245,7 +202,7 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 	err = o.EachRelocationOf((*elfreloc.Section).Executable, func(_ int, r elfreloc.Relocation) error {
 		if r.Type == none && r.Sym != 0 {
 			if s := syms.At(int(r.Sym)); s.Section > 0 && (s.Type == elf.STT_SECTION || s.Name == sectionMark) {
-				kept[s.Section] = true
+				anchored[s.Section] = true
 			}
 		}
 		return nil
@@ -253,5 +210,5 @@ func KeepAliveTargets(o *elfreloc.Object, m arch.Machine) (map[int]bool, error) 
 	if err != nil {
 		return nil, err
 	}
-	return kept, nil
+	return anchored, nil
 }

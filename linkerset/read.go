@@ -144,5 +144,5 @@ func recordError(im image.Image, at image.Addr, format string, args ...any) erro
 
 // Sort orders entries by their sites, stably.
 func Sort(entries []Entry) {
-	slices.SortStableFunc(entries, func(a, b Entry) int { return image.Compare(a.Site, b.Site) })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Site.Compare(b.Site) })
 }

@@ -22,7 +22,7 @@ type site struct {
 
 func planned(p *patch.Plan) []site {
 	var out []site
-	for s := range p.Sites.All() {
+	for _, s := range p.Sites {
 		out = append(out, site{kindName(s.Stub.Kind == 0), p.Scan.Object.Sections[s.Relocs.Target].Name, s.Change.Record})
 	}
 	return out
@@ -63,7 +63,7 @@ func TestReadFindsWhatAddWrote(t *testing.T) {
 			for i, e := range entries {
 				got = append(got, site{kindName(e.Kind == 0), o.Sections[e.Site.Section].Name, e.Site.Offset})
 				probe := expect.Value(probes.Lookup(e.Probe))(t)
-				if want := plan.Sites.At(i).Stub.ID; probe.ID != want {
+				if want := plan.Sites[i].Stub.ID; probe.ID != want {
 					t.Errorf("%s: record %d is of probe %q, want %q", file.Name, i, probe.ID, want)
 				}
 			}
@@ -126,7 +126,7 @@ func TestReadNeedsSoundRecords(t *testing.T) {
 		{"no relocation", func(e *elfreloc.Edit, _ int, rs elfreloc.RelocSection) { e.DeleteRelocation(rs, 1) },
 			"a.o: sdt_instances_set+0x0: a record without a site"},
 		{"a site in data", func(e *elfreloc.Edit, records int, rs elfreloc.RelocSection) {
-			e.SetRelocations(rs, elfreloc.RelocationEntry{Index: 1, Relocation: elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)}})
+			e.SetRelocation(rs, 1, elfreloc.Relocation{Offset: 8, Sym: e.SectionSymbol(records), Type: uint32(elf.R_X86_64_64)})
 		}, "a.o: sdt_instances_set+0x0: a record of a site that is not in code, at sdt_instances_set+0x0"},
 		{"half a record", func(e *elfreloc.Edit, records int, _ elfreloc.RelocSection) { e.Append(records, make([]byte, 4)) },
 			"a.o: sdt_instances_set: 52 bytes of records of 16 bytes"},

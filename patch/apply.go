@@ -2,12 +2,10 @@ package patch
 
 import (
 	"debug/elf"
-	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/linkerset"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // applier queues a plan in an edit.
@@ -17,27 +15,25 @@ type applier struct {
 	m      arch.Machine
 	e      *elfreloc.Edit
 	probes *probeFinder
-	notes  *tracers.Writer // nil when there are to be none
-	thunk  *uint32         // symbol of the return thunk, once it is needed
-	helper *uint32         // symbol of the helper or of its section, once it is needed
+	notes  *noteWriter // nil when there are to be none
+	thunk  *uint32     // symbol of the return thunk, once it is needed
+	helper *uint32     // symbol of the helper or of its section, once it is needed
 
-	keeps map[stubIn]linkerset.Ref // a record of each stub in each section, for loads
+	anchors map[stubIn]linkerset.SymbolRef // a record of each stub in each section, for loads
 
-	semaphores tracers.Symbols
-	tests      map[string]uint32 // the symbols of helpers that load semaphores, by their names
+	tests map[string]uint32 // the symbols of helpers that load semaphores, by their names
 }
 
 // Apply queues a plan in an edit of the same object, which is to be saved before it is
-// applied to another. A plan with refusals panics. What the edit is saved as needs the plan
-// until it was written.
+// applied to another. A plan with refusals panics.
 func (p *Plan) Apply(e *elfreloc.Edit) error {
 	if len(p.Refused) > 0 {
 		panic("patch: a plan with refusals is applied")
 	}
-	if len(p.Scan.Stubs)+p.semaphores.Len() == 0 {
+	if len(p.Scan.Stubs)+p.semaphores.len() == 0 {
 		return nil
 	}
-	if p.edited && p.Sites.Len() == 0 { // -G has to find its stubs again
+	if p.edited && len(p.Sites) == 0 { // -G has to find its stubs again
 		return nil
 	}
 	p.emptyUnconverted(e)
@@ -50,31 +46,29 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 	}
 	a := &applier{
 		p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e, probes: probes,
-		keeps: map[stubIn]linkerset.Ref{}, tests: map[string]uint32{},
+		anchors: map[stubIn]linkerset.SymbolRef{}, tests: map[string]uint32{},
 	}
-	if a.semaphores, err = p.semaphores.Add(e); err != nil {
+	if err := p.semaphores.add(e); err != nil {
 		return err
 	}
 	if p.Options.HasNotes() {
-		known, err := p.probes()
-		if err != nil {
+		if a.notes, err = newNoteWriter(p, e); err != nil {
 			return err
 		}
-		a.notes = tracers.NewWriter(known, e, func(err error) { p.Warnings = append(p.Warnings, err) })
 	}
-	for from := 0; from < p.Sites.Len(); {
-		to := from
-		for to < p.Sites.Len() && p.Sites.target(to) == p.Sites.target(from) {
-			to++
+	for sites := p.Sites; len(sites) > 0; {
+		n := 1
+		for n < len(sites) && sites[n].Relocs.Target == sites[0].Relocs.Target {
+			n++
 		}
-		if err := a.section(from, to); err != nil {
+		if err := a.section(sites[:n]); err != nil {
 			return err
 		}
-		from = to
+		sites = sites[n:]
 	}
 	a.loads()
 	if a.notes != nil {
-		a.notes.Finish()
+		a.notes.warnHidden()
 	}
 	probes.retireStubs()
 	return nil
@@ -82,7 +76,7 @@ func (p *Plan) Apply(e *elfreloc.Edit) error {
 
 // applyDOF queues a plan that has Options.DOF.
 func (p *Plan) applyDOF(e *elfreloc.Edit) error {
-	if p.Sites.Len() == 0 {
+	if len(p.Sites) == 0 {
 		return nil
 	}
 	if err := p.addAliases(e); err != nil {
@@ -90,129 +84,152 @@ func (p *Plan) applyDOF(e *elfreloc.Edit) error {
 	}
 	none := p.Scan.Machine.Traits().None
 	a := &applier{p: p, o: p.Scan.Object, m: p.Scan.Machine, e: e} // for what has a target
-	for s := range p.Sites.All() {
+	for i := range p.Sites {
+		s := &p.Sites[i]
 		if s.Reloc.Type == none {
 			continue // of an earlier run
 		}
-		e.Patch(s.Relocs.Target, elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New})
+		e.Patch(s.Relocs.Target, s.patch())
 		if s.Change.Target != arch.TargetNone {
-			if err := a.release(&s, linkerset.Ref{}); err != nil {
+			if err := a.retargetRelocation(s, linkerset.SymbolRef{}); err != nil {
 				return err
 			}
 			continue
 		}
-		setRelocation(e, &s.Reference, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
+		e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none, Sym: s.Reloc.Sym})
 		for j := range s.Paired {
-			setRelocation(e, &s.Reference, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
+			e.SetRelocation(*s.Relocs, s.Index+1+j, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none})
 		}
 	}
 	return p.retireStubs(e)
 }
 
-// section disables the sites of one text section, those from an index up to another, and
-// records them.
-func (a *applier) section(from, to int) error {
-	sites := &a.p.Sites
-	rs := sites.At(from).Relocs
-	a.e.PatchEach(rs.Target, to-from, func(i int) elfreloc.Patch {
-		s := &sites.all[from+i]
-		before, after := sites.bytes(s)
-		return elfreloc.Patch{Offset: s.offset, Old: before, New: after}
-	})
-	var keep [arch.Kinds]linkerset.KeepAlive
+// patch returns the patch that disables a site. The bytes of the call are verified when they
+// are overwritten.
+func (s *Site) patch() elfreloc.Patch {
+	return elfreloc.Patch{Offset: s.Change.Site.Offset, Old: s.Change.Site.Code, New: s.Change.New}
+}
+
+// section disables the sites of one text section, and records them by kind.
+func (a *applier) section(sites []Site) error {
+	patches := make([]elfreloc.Patch, len(sites))
+	for i := range sites {
+		patches[i] = sites[i].patch()
+	}
+	a.e.Patch(sites[0].Relocs.Target, patches...)
 	for kind := range arch.Kinds {
-		of := sites.among(from, to, func(i int) bool { return sites.kind(i) == kind })
-		if of.len == 0 {
-			continue
+		if ofKind := sitesOf(sites, kind); len(ofKind) > 0 {
+			if err := a.record(kind, ofKind); err != nil {
+				return err
+			}
 		}
-		records, err := a.records(kind, of)
+	}
+	return nil
+}
+
+// sitesOf returns the sites of a kind.
+func sitesOf(sites []Site, kind arch.Kind) []*Site {
+	ofKind := make([]*Site, 0, len(sites))
+	for i := range sites {
+		if sites[i].Stub.Kind == kind {
+			ofKind = append(ofKind, &sites[i])
+		}
+	}
+	return ofKind
+}
+
+// record adds the records and the notes of the sites of one kind in a text section, and has
+// their relocations keep the records alive.
+func (a *applier) record(kind arch.Kind, sites []*Site) error {
+	var anchors linkerset.RecordAnchors
+	isNoted := a.notes != nil && kind == arch.Probe
+	if isNoted || !a.p.Options.NoRecords {
+		records, err := a.records(sites)
 		if err != nil {
 			return err
 		}
 		if !a.p.Options.NoRecords {
-			keep[kind] = a.p.Options.Layout.Add(a.e, a.m, *rs, kind, of.len, records.at)
-		}
-		if a.notes != nil && kind == arch.Probe {
-			if err := a.note(of, records); err != nil {
+			if anchors, err = a.p.Options.Layout.Add(a.e, a.m, *sites[0].Relocs, kind, records); err != nil {
 				return err
 			}
 		}
-		for i := range of.len {
-			if a.isUsual(of.at(i)) {
-				continue
-			}
-			s := sites.At(of.at(i))
-			if err := a.release(&s, keep[kind].Ref(i)); err != nil {
+		if isNoted {
+			if err := a.note(sites, records); err != nil {
 				return err
 			}
 		}
 	}
-	a.neutraliseUsual(from, to, keep)
+	if !a.p.Options.DropRelocations {
+		a.e.GrowRelocations(*sites[0].Relocs, len(sites))
+	}
+	for i, s := range sites {
+		if err := a.retargetRelocation(s, anchors.At(i)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// neutraliseUsual makes the relocations of the usual sites of a section refer to their
-// records. They may be in several sections of relocations.
-func (a *applier) neutraliseUsual(from, to int, keep [arch.Kinds]linkerset.KeepAlive) {
-	sites := &a.p.Sites
-	var done []uint32
-	for i := from; i < to; i++ {
-		rel := sites.call(&sites.all[i]).rel
-		if slices.Contains(done, rel) {
-			continue
-		}
-		done = append(done, rel)
-		n := &neutral{sites: sites, none: a.m.Traits().None, keep: keep}
-		n.of = sites.among(from, to, func(i int) bool { return sites.call(&sites.all[i]).rel == rel && a.isUsual(i) })
-		a.e.SetEachRelocation(sites.calls.rels[rel], n.of.len, n.at)
+// note adds the notes of probe calls in one text section, and has the section keep them alive.
+func (a *applier) note(sites []*Site, records []linkerset.Record) error {
+	keep, err := a.notes.add(sites, records)
+	if err != nil || a.p.Options.DropRelocations {
+		return err
 	}
+	for _, ref := range keep {
+		if err := a.e.AddRelocation(sites[0].Relocs.Target, a.none(sites[0].Reference, ref)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// isUsual reports whether a site has a relocation of its own alone, which is not needed
-// once the site is disabled, and stays.
-func (a *applier) isUsual(i int) bool {
-	return !a.p.Options.DropRelocations && a.p.Sites.needsNoRelocation(i)
+// records returns the records of sites in one text section. With Options.NoRecords they name
+// no probes: notes need their sites alone.
+func (a *applier) records(sites []*Site) ([]linkerset.Record, error) {
+	records, section := make([]linkerset.Record, len(sites)), sites[0].Relocs.Target
+	for i, s := range sites {
+		if a.m.Traits().Relaxes {
+			records[i].Site.Sym = a.label(section, s.Change.Record)
+		} else {
+			records[i].Site = linkerset.SymbolRef{Sym: a.e.SectionSymbol(section), Addend: int64(s.Change.Record)}
+		}
+	}
+	if a.p.Options.NoRecords {
+		return records, nil
+	}
+	for i, s := range sites {
+		var err error
+		if records[i].Probe, err = a.probes.probe(s); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
 }
 
-// neutral makes relocations of usual sites, which refer to records and change no bytes.
-type neutral struct {
-	sites *Sites
-	none  uint32 // the type of relocation that does so
-	keep  [arch.Kinds]linkerset.KeepAlive
-	of    some
-}
-
-func (n *neutral) at(i int) elfreloc.RelocationEntry {
-	index := n.of.at(i)
-	s := &n.sites.all[index]
-	call, keep := n.sites.call(s), n.keep[n.sites.kind(index)].Ref(int(s.number))
-	return elfreloc.RelocationEntry{Index: call.index, Relocation: elfreloc.Relocation{Offset: call.offset, Type: n.none, Sym: keep.Sym, Addend: keep.Addend}}
-}
-
-// release turns the relocation of a site into what its disabled form needs, or else into
-// a reference to its record that changes no bytes.
-func (a *applier) release(s *Site, keep linkerset.Ref) error {
+// retargetRelocation turns the relocation of a site into what its disabled form needs, or
+// else into a reference to its record that changes no bytes.
+func (a *applier) retargetRelocation(s *Site, anchor linkerset.SymbolRef) error {
 	c := &s.Change
 	if c.Site.Register {
-		a.keeps[stubIn{s.Relocs.Target, s.Stub}] = keep
+		a.anchors[stubIn{s.Relocs.Target, s.Stub}] = anchor
 	}
 	if s.Shared {
 		return nil
 	}
-	none := elfreloc.Relocation{Offset: s.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend}
 	for i := range s.Paired {
 		// A linker has nothing left to relax here.
-		a.neutralise(&s.Reference, s.Index+1+i, elfreloc.Relocation{Offset: s.Reloc.Offset, Type: none.Type})
+		a.neutralise(s.Reference, s.Index+1+i, linkerset.SymbolRef{})
 	}
 	if c.Target == arch.TargetNone {
-		a.neutralise(&s.Reference, s.Index, none)
+		a.neutralise(s.Reference, s.Index, anchor)
 		return nil
 	}
 	to, err := a.target(s)
 	if err != nil {
 		return err
 	}
-	setRelocation(a.e, &s.Reference, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
+	a.e.SetRelocation(*s.Relocs, s.Index, elfreloc.Relocation{Offset: c.Reloc.Offset, Type: c.Reloc.Type, Sym: to, Addend: c.Reloc.Addend})
 	if c.Target == arch.TargetThunk {
 		if err := a.listReturn(a.e.SectionSymbol(s.Relocs.Target), c.Site.Offset); err != nil {
 			return err
@@ -227,7 +244,7 @@ func (a *applier) release(s *Site, keep linkerset.Ref) error {
 	if a.p.Options.DropRelocations || a.p.Options.NoRecords {
 		return nil
 	}
-	return a.e.AddRelocation(s.Relocs.Target, none)
+	return a.e.AddRelocation(s.Relocs.Target, a.none(s.Reference, anchor))
 }
 
 // stubIn is a section that reaches a stub.
@@ -244,25 +261,25 @@ func (a *applier) loads() {
 			a.e.Patch(l.Relocs.Target, elfreloc.Patch{Offset: l.Site.Offset, Old: l.Site.Code, New: l.New})
 		}
 		if l.Unshared {
-			keep := a.keeps[stubIn{l.Relocs.Target, l.Stub}]
-			a.neutralise(&l.Reference, l.Index, elfreloc.Relocation{
-				Offset: l.Reloc.Offset, Type: a.m.Traits().None, Sym: keep.Sym, Addend: keep.Addend,
-			})
+			a.neutralise(l.Reference, l.Index, a.anchors[stubIn{l.Relocs.Target, l.Stub}])
 		}
 	}
 }
 
-func (a *applier) neutralise(r *Reference, index int, none elfreloc.Relocation) {
+// neutralise turns a relocation at the place of a reference into one that does nothing but
+// keep a record alive, or deletes it.
+func (a *applier) neutralise(r *Reference, index int, anchor linkerset.SymbolRef) {
 	if a.p.Options.DropRelocations {
 		a.e.DeleteRelocation(*r.Relocs, index)
 	} else {
-		setRelocation(a.e, r, index, none)
+		a.e.SetRelocation(*r.Relocs, index, a.none(r, anchor))
 	}
 }
 
-// setRelocation replaces a relocation in the section of a reference.
-func setRelocation(e *elfreloc.Edit, r *Reference, index int, to elfreloc.Relocation) {
-	e.SetRelocations(*r.Relocs, elfreloc.RelocationEntry{Index: index, Relocation: to})
+// none returns the relocation at the place of a reference that does nothing but keep a record
+// alive.
+func (a *applier) none(r *Reference, anchor linkerset.SymbolRef) elfreloc.Relocation {
+	return elfreloc.Relocation{Offset: r.Reloc.Offset, Type: a.m.Traits().None, Sym: anchor.Sym, Addend: anchor.Addend}
 }
 
 // label makes a symbol at a site where linkers delete bytes before it. It is
@@ -271,68 +288,4 @@ func setRelocation(e *elfreloc.Edit, r *Reference, index int, to elfreloc.Reloca
 // loaders, which keep local labels out of their tables, would too.
 func (a *applier) label(section int, off uint64) uint32 {
 	return a.e.AddSymbol(elfreloc.Symbol{Name: ".Lsdt_site", Bind: elf.STB_LOCAL, Section: section, Value: off})
-}
-
-// records are those of sites of one kind and one section.
-type records struct {
-	sites  *Sites
-	of     some
-	finder *probeFinder
-	locals []uint32 // where in finder.refs the local probe objects are, by record; nil if there are none
-	text   uint32   // symbol of the section
-	labels uint32   // the first symbol of a site, where records need such; the others follow
-}
-
-// records returns the records of sites. With Options.NoRecords, they name no probes: only notes
-// need them then, and of them only their sites.
-func (a *applier) records(kind arch.Kind, sites some) (*records, error) {
-	r := &records{sites: &a.p.Sites, of: sites, finder: a.probes}
-	noRecords := a.p.Options.NoRecords
-	if noRecords && (a.notes == nil || kind != arch.Probe) {
-		return r, nil
-	}
-	section := a.p.Sites.target(sites.at(0))
-	if a.m.Traits().Relaxes {
-		for i := range sites.len {
-			if sym := a.label(section, a.p.Sites.all[sites.at(i)].recorded()); i == 0 {
-				r.labels = sym
-			}
-		}
-	} else {
-		r.text = a.e.SectionSymbol(section)
-	}
-	if noRecords {
-		return r, nil
-	}
-	for i := range sites.len {
-		at, local, err := a.probes.probe(sites.at(i))
-		if err != nil {
-			return nil, err
-		}
-		if local && r.locals == nil {
-			r.locals = make([]uint32, sites.len)
-		}
-		if local {
-			r.locals[i] = at
-		}
-	}
-	return r, nil
-}
-
-// at returns record i.
-func (r *records) at(i int) linkerset.Record {
-	s := &r.sites.all[r.of.at(i)]
-	at := r.finder.global[r.sites.call(s).stub]
-	if at == 0 {
-		at = r.locals[i]
-	}
-	return linkerset.Record{Probe: r.finder.refs[at], Site: r.site(i)}
-}
-
-// site returns what record i says of its site.
-func (r *records) site(i int) linkerset.Ref {
-	if r.labels > 0 {
-		return linkerset.Ref{Sym: r.labels + uint32(i)}
-	}
-	return linkerset.Ref{Sym: r.text, Addend: int64(r.sites.all[r.of.at(i)].recorded())}
 }

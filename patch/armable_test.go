@@ -26,16 +26,16 @@ func TestFreeBSDFormsAreArmable(t *testing.T) {
 		if len(stapsdt.Refused) > 0 { // tests through registers, which have no room for a semaphore
 			continue
 		}
-		for i := range freebsd.Sites.Len() {
-			s, want, from := freebsd.Sites.At(i), plain.Sites.At(i), "plain"
+		for i := range freebsd.Sites {
+			s, want, from := freebsd.Sites[i], plain.Sites[i], "plain"
 			if s.Stub.Kind == arch.Probe {
-				want, from = stapsdt.Sites.At(i), "--stapsdt"
+				want, from = stapsdt.Sites[i], "--stapsdt"
 			}
 			if !bytes.Equal(s.Change.New, want.Change.New) || s.Change.Record != want.Change.Record || s.Change.Target != want.Change.Target {
 				t.Errorf("%s: %+v\nis not the form of %s: %+v", f.Name, s.Change, from, want.Change)
 			}
 			compared++
-			if !bytes.Equal(s.Change.New, plain.Sites.At(i).Change.New) {
+			if !bytes.Equal(s.Change.New, plain.Sites[i].Change.New) {
 				different++
 				if s.Change.New[s.Change.Record-s.Change.Site.Offset] != 0x90 {
 					t.Errorf("%s: %x has no nop at its record", f.Name, s.Change.New)

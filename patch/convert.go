@@ -50,8 +50,8 @@ func Examine(o *elfreloc.Object, opts Options) (*Plan, error) {
 
 // Save carries a plan out: the result is what is to be written in place of the
 // object, or nil when the object is right as it is. It changes neither the object
-// nor the plan, but for its Warnings, and needs the plan until it is written. Where the plan
-// has refusals, they are its error, joined.
+// nor the plan, but for its Warnings. Where the plan has refusals, they are its error,
+// joined.
 func (p *Plan) Save() (*elfreloc.Output, error) {
 	if err := errors.Join(p.Errors()...); err != nil {
 		return nil, err

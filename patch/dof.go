@@ -17,7 +17,6 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
 	"sdtconvert/image"
-	"sdtconvert/patch/internal/tracers"
 	"sdtconvert/resolve"
 )
 
@@ -42,17 +41,13 @@ type DOFSite struct {
 	Offset   uint32 // of the recorded instruction, from there, in bytes
 }
 
-// AliasPrefix is "$dtrace", what the aliases of functions begin with, by which DOF refers to them; a
-// number, ".", and the function's name follow.
-const AliasPrefix = tracers.AliasPrefix
-
 // decodeDOF decodes a call, or one that an earlier run has disabled.
-func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (p *Plan) decodeDOF(ref *Reference) func(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	m := p.Scan.Machine.(arch.DOFMachine)
 	if ref.Reloc.Type != m.Traits().None {
 		return m.Decode
 	}
-	return func(t arch.Text, _ []arch.Reloc) (arch.Site, error) {
+	return func(t arch.Text, _ []elfreloc.Relocation) (arch.Site, error) {
 		site, ok := m.DisabledDOF(t, ref.Reloc.Offset, ref.Stub.Kind)
 		if !ok {
 			return site, arch.Refuse("compile it again", "a mark of code that is not a site of an earlier dtrace -G")
@@ -102,8 +97,8 @@ func (p *Plan) DOFSites() ([]DOFSite, error) {
 	return sites, nil
 }
 
-func (p *Plan) aliases() (*tracers.Aliases, error) {
-	return tracers.NewAliases(p.Scan.Object, p.Options.DOF.Directory)
+func (p *Plan) aliases() (*aliases, error) {
+	return newAliases(p.Scan.Object, p.Options.DOF.Directory)
 }
 
 // retireStubs makes symbols of the stubs that linkers pass over.
@@ -139,7 +134,7 @@ func (p *Plan) addAliases(e *elfreloc.Edit) error {
 	}
 	return p.eachDOFSite(func(s DOFSite, f resolve.Function) {
 		at := image.Addr{Section: f.Section, Offset: f.Start}
-		if a.Lookup(f) != "" || added[at] {
+		if a.lookup(f) != "" || added[at] {
 			return
 		}
 		added[at] = true
@@ -159,7 +154,8 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 	if err != nil {
 		return err
 	}
-	for s := range p.Sites.All() {
+	for i := range p.Sites {
+		s := &p.Sites[i]
 		if s.Stub.Kind == arch.Enabled && !p.Scan.Machine.Traits().DOF.Tests {
 			continue
 		}
@@ -171,7 +167,7 @@ func (p *Plan) eachDOFSite(f func(DOFSite, resolve.Function)) error {
 		if !ok || uint64(uint32(distance)) != distance {
 			return p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Record, fmt.Errorf("is too far from the start of its function"))
 		}
-		alias, err := a.Name(in)
+		alias, err := a.name(in)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"debug/elf"
 	"slices"
 
@@ -38,7 +37,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 	if !ok || o.Type != elf.ET_REL {
 		return nil, nil, nil
 	}
-	if named, err := o.NamesContain([][]byte{[]byte(AliasPrefix)}); err != nil || !named {
+	if found, err := o.NamesContain([][]byte{[]byte(AliasPrefix)}); err != nil || !found {
 		return nil, nil, err
 	}
 	names := DTraceNames()
@@ -55,7 +54,8 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		return nil, nil, err
 	}
 	none := m.Traits().None
-	for site := range p.Sites.All() {
+	for i := range p.Sites {
+		site := &p.Sites[i]
 		if site.Reloc.Type != none {
 			continue
 		}
@@ -63,12 +63,10 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 		if err != nil {
 			return nil, nil, err
 		}
-		edit := DOFEdit{
+		edits = append(edits, DOFEdit{
 			Stub: site.Stub, Section: site.Relocs.Target, Mark: site.Reloc.Offset, Site: site.Change.Site, Record: site.Change.Record,
-			Function: f.Raw, Alias: a.Lookup(f),
-		}
-		edit.Site.Code = bytes.Clone(edit.Site.Code)
-		edits = append(edits, edit)
+			Function: f.Raw, Alias: a.lookup(f),
+		})
 	}
 	marks = slices.DeleteFunc(slices.Clone(p.Refused), func(r Refusal) bool { return r.Reloc.Type != none })
 	return edits, marks, nil
@@ -77,8 +75,7 @@ func DOFEdits(o *elfreloc.Object) (edits []DOFEdit, marks []Refusal, err error) 
 // editedByDTrace returns the relocations of sites that `dtrace -G` has disabled, for a plan
 // that is not for DOF: they call no stub.
 func (p *Plan) editedByDTrace() (map[image.Addr]bool, error) {
-	none := p.Scan.Machine.Traits().None
-	if p.Options.DOF != nil || !p.Scan.Calls.haveType(none) {
+	if p.Options.DOF != nil || !p.Scan.hasMarks() {
 		return nil, nil
 	}
 	edits, _, err := DOFEdits(p.Scan.Object)

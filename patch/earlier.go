@@ -22,13 +22,13 @@ import (
 func (p *Plan) CheckEarlier() error {
 	o, m := p.Scan.Object, p.Scan.Machine
 	earlier, err := p.Options.CheckEarlier(o, m)
-	if err != nil || !earlier || p.Sites.Len() == 0 {
+	if err != nil || !earlier || len(p.Sites) == 0 {
 		return err
 	}
 	if p.Options.NoRecords {
 		return earlierError(o, "without --no-records")
 	}
-	kept, err := linkerset.KeepAliveTargets(o, m)
+	anchored, err := linkerset.AnchoredSections(o, m)
 	if err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (p *Plan) CheckEarlier() error {
 			continue
 		}
 		switch {
-		case kept[i] && p.Options.DropRelocations:
+		case anchored[i] && p.Options.DropRelocations:
 			return earlierError(o, "without --drop-relocations")
-		case !kept[i] && !p.Options.DropRelocations:
+		case !anchored[i] && !p.Options.DropRelocations:
 			return earlierError(o, "with --drop-relocations")
 		}
 	}
@@ -59,27 +59,27 @@ func (opts Options) CheckEarlier(o *elfreloc.Object, m arch.Machine) (bool, erro
 	if symbol, err := opts.Layout.ProbeSymbol(o); err != nil || symbol != "" && !strings.HasPrefix(symbol, opts.ProbePrefix) {
 		return true, cmp.Or(err, earlierError(o, fmt.Sprintf("with another --probe-object-prefix: its records name %s", symbol)))
 	}
-	recorded, tests, noted, shown := false, false, false, false
+	recorded, tests, hasStapsdtNotes, hasDTraceNotes := false, false, false, false
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := opts.Layout.IsRecordSection(sec)
 		recorded = recorded || ok && kind == arch.Probe
 		tests = tests || ok && kind == arch.Enabled
-		noted = noted || stapsdt.IsNoteSection(sec)
-		shown = shown || usdt.IsNoteSection(sec)
+		hasStapsdtNotes = hasStapsdtNotes || stapsdt.IsNoteSection(sec)
+		hasDTraceNotes = hasDTraceNotes || usdt.IsNoteSection(sec)
 	}
 	switch {
-	case noted && !opts.Stapsdt:
+	case hasStapsdtNotes && !opts.Stapsdt:
 		return true, earlierError(o, "with notes (--stapsdt)")
-	case recorded && !noted && opts.Stapsdt:
+	case recorded && !hasStapsdtNotes && opts.Stapsdt:
 		return true, earlierError(o, "without notes (--no-stapsdt, or a --layout)")
-	case shown && !opts.DTrace:
+	case hasDTraceNotes && !opts.DTrace:
 		return true, earlierError(o, "with --dtrace")
-	case recorded && !shown && opts.DTrace:
+	case recorded && !hasDTraceNotes && opts.DTrace:
 		return true, earlierError(o, "without --dtrace")
-	case tests && !recorded && !noted && m != nil:
+	case tests && !recorded && !hasStapsdtNotes && m != nil:
 		return true, opts.checkTests(o, m) // which have no notes
-	case noted && opts.Stapsdt:
+	case hasStapsdtNotes && opts.Stapsdt:
 		return true, opts.checkAllSemaphores(o, m)
 	}
 	return true, nil
@@ -108,7 +108,7 @@ func (opts Options) checkTests(o *elfreloc.Object, m arch.Machine) error {
 		if !ok || jumps && site.Form == arch.Tail {
 			continue
 		}
-		_, loads := m.Load(text, e.Site.Offset)
+		_, loads := m.LoadedSemaphore(text, e.Site.Offset)
 		switch {
 		case (loads || jumps) && !opts.Stapsdt:
 			return earlierError(o, "with notes (--stapsdt)")

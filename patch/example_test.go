@@ -64,7 +64,7 @@ func ExampleExamine() {
 			log.Fatal(err)
 		}
 		fmt.Printf("%s:\n", name)
-		for s := range plan.Sites.All() {
+		for _, s := range plan.Sites {
 			site := &s.Change.Site
 			fmt.Printf("%s+%#x: %s %s: % x -> % x\n", o.Sections[s.Relocs.Target].Name, site.Offset,
 				arch.Describe(s.Stub.Kind, site.Form), s.Stub.ID, site.Code, s.Change.New)

@@ -8,30 +8,27 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // Load is a reference that loads the address of its stub into a register, where calls of
 // sites use it.
 type Load struct {
-	Reference
+	*Reference
 	Site arch.Site // the instruction
 	New  []byte    // what takes its place, nil for one that stays
 	// Unshared reports that no site has the relocation (Site.Shared), so the load keeps it.
 	Unshared bool
 }
 
-// addCall plans the sites of one reference, that of an index.
-func (p *Plan) addCall(call int, ref *Reference, text *textReader, found tracers.Operands) error {
-	t, err := text.around(ref.Relocs.Target, ref.Reloc.Offset)
+// addCall plans the sites of one reference.
+func (p *planner) addCall(ref *Reference) error {
+	t, err := p.text.around(ref.Relocs.Target, ref.Reloc.Offset)
 	if err != nil {
 		return err
 	}
-	relocs := append(text.relocs[:0], machineReloc(ref.Reloc))
-	for _, r := range ref.Paired {
-		relocs = append(relocs, machineReloc(r))
-	}
-	text.relocs = relocs
+	relocs := append(p.text.relocs[:0], ref.Reloc)
+	relocs = append(relocs, ref.Paired...)
+	p.text.relocs = relocs
 	decode := p.Scan.Machine.Decode
 	if p.Options.DOF != nil {
 		decode = p.decodeDOF(ref)
@@ -39,13 +36,13 @@ func (p *Plan) addCall(call int, ref *Reference, text *textReader, found tracers
 	site, err := decode(t, relocs)
 	follower, ok := p.Scan.Machine.(arch.Follower)
 	if err != nil && isRefusal(err) && ok && follower.Follows(ref.Reloc.Type) && len(relocs) == 1 {
-		return p.addLoad(follower, call, ref, text)
+		return p.addLoad(follower, ref)
 	}
-	return p.addSite(ref, decoded{Site: site, err: err, call: call}, t, found)
+	return p.addSite(ref, decoded{Site: site, err: err}, t)
 }
 
 // addLoad plans the sites that a load of a stub's address leads to.
-func (p *Plan) addLoad(follower arch.Follower, call int, ref *Reference, text *textReader) error {
+func (p *planner) addLoad(follower arch.Follower, ref *Reference) error {
 	load, err := p.follow(follower, ref)
 	if err != nil {
 		return err
@@ -59,22 +56,22 @@ func (p *Plan) addLoad(follower arch.Follower, call int, ref *Reference, text *t
 		p.refuse(ref, refused)
 		return nil
 	}
-	if load.New != nil && p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind) != 0 {
+	if load.New != nil && p.semaphores.room(ref.Stub.ID, ref.Stub.Kind) != 0 {
 		// The load has room for what loads the semaphore, and the calls have none.
-		t, err := text.around(ref.Relocs.Target, load.Load.Offset)
+		t, err := p.text.around(ref.Relocs.Target, load.Load.Offset)
 		if err != nil {
 			return err
 		}
 		p.indirect = true
-		return p.addSite(ref, decoded{Site: load.Load, call: call}, t, nil)
+		return p.addSite(ref, decoded{Site: load.Load}, t)
 	}
-	p.Loads = append(p.Loads, Load{Reference: *ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
+	p.Loads = append(p.Loads, Load{Reference: ref, Site: load.Load, New: load.New, Unshared: len(load.Sites) == 0})
 	for i, site := range load.Sites {
-		t, err := text.around(ref.Relocs.Target, site.Offset)
+		t, err := p.text.around(ref.Relocs.Target, site.Offset)
 		if err != nil {
 			return err
 		}
-		if err := p.addSite(ref, decoded{Site: site, call: call, shared: i > 0}, t, nil); err != nil {
+		if err := p.addSite(ref, decoded{Site: site, shared: i > 0}, t); err != nil {
 			return err
 		}
 	}
@@ -82,7 +79,7 @@ func (p *Plan) addLoad(follower arch.Follower, call int, ref *Reference, text *t
 }
 
 // follow returns what is known of a load. All those of a section are followed at once.
-func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
+func (p *planner) follow(follower arch.Follower, ref *Reference) (*arch.Followed, error) {
 	if p.flow == nil {
 		code, err := p.Scan.code()
 		if err != nil {
@@ -92,11 +89,13 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 	}
 	section := ref.Relocs.Target
 	if p.followed == nil || p.followedIn != section {
-		var loads []arch.Load
+		var loads []arch.StubLoad
 		var relocs []relocation
-		for c := range p.Scan.Calls.in(section) {
+		calls := p.Scan.callsIn(section)
+		for i := range calls {
+			c := &calls[i]
 			if follower.Follows(c.Reloc.Type) && len(c.Paired) == 0 {
-				loads = append(loads, arch.Load{Reloc: machineReloc(c.Reloc), Stub: int(c.Stub.Symbol)})
+				loads = append(loads, arch.StubLoad{Relocation: c.Reloc, Stub: int(c.Stub.Symbol)})
 				relocs = append(relocs, relocation{c.Relocs.Index, c.Index})
 			}
 		}
@@ -116,13 +115,13 @@ func (p *Plan) follow(follower arch.Follower, ref *Reference) (*arch.Followed, e
 type relocation struct{ section, index int }
 
 // code returns what leads into the text of the object.
-func (s *Scan) code() (arch.Code, error) {
+func (s *Scan) code() (arch.ObjectCode, error) {
 	o := s.Object
 	syms, err := o.Symbols()
 	if err != nil {
-		return arch.Code{}, err
+		return arch.ObjectCode{}, err
 	}
-	code := arch.Code{Text: func(section int) (arch.Text, error) {
+	code := arch.ObjectCode{Text: func(section int) (arch.Text, error) {
 		data, err := o.Data(section)
 		return arch.Text{Code: data}, err
 	}}
@@ -135,8 +134,8 @@ func (s *Scan) code() (arch.Code, error) {
 		wanted[i] = true
 		if sym.Type != elf.STT_SECTION {
 			code.Symbols = append(code.Symbols, arch.Symbol{
-				Place: arch.Place{Section: sym.Section, Offset: sym.Value},
-				Func:  sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC,
+				Addr: elfreloc.Addr{Section: sym.Section, Offset: sym.Value},
+				Func: sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC,
 			})
 		}
 	}
@@ -148,11 +147,11 @@ func (s *Scan) code() (arch.Code, error) {
 	})
 	rels, err := o.RelocSections()
 	if err != nil {
-		return arch.Code{}, err
+		return arch.ObjectCode{}, err
 	}
 	for _, rs := range rels {
 		if code.Refs, err = s.refs(code.Refs, rs, syms, wanted); err != nil {
-			return arch.Code{}, err
+			return arch.ObjectCode{}, err
 		}
 	}
 	return code, nil
@@ -160,7 +159,7 @@ func (s *Scan) code() (arch.Code, error) {
 
 // refs appends what the relocations of a section lead to: all of those of text, and of
 // others the wanted.
-func (s *Scan) refs(refs []arch.Ref, rs elfreloc.RelocSection, syms *elfreloc.Symbols, wanted []bool) ([]arch.Ref, error) {
+func (s *Scan) refs(refs []arch.CodeRef, rs elfreloc.RelocSection, syms *elfreloc.Symbols, wanted []bool) ([]arch.CodeRef, error) {
 	target := &s.Object.Sections[rs.Target]
 	text := target.Executable()
 	if !text && (target.Flags&elf.SHF_ALLOC == 0 || s.isUnwindTable(target)) {
@@ -170,9 +169,9 @@ func (s *Scan) refs(refs []arch.Ref, rs elfreloc.RelocSection, syms *elfreloc.Sy
 		wanted = nil
 	}
 	err := s.Object.EachRelocationAgainst(rs, wanted, func(_ int, r elfreloc.Relocation) error {
-		ref := arch.Ref{Reloc: machineReloc(r), Section: rs.Target, Code: text}
+		ref := arch.CodeRef{Relocation: r, Section: rs.Target, Code: text}
 		if sym := syms.At(int(r.Sym)); sym.Defined() {
-			ref.To = arch.Place{Section: sym.Section, Offset: sym.Value}
+			ref.To = elfreloc.Addr{Section: sym.Section, Offset: sym.Value}
 		}
 		refs = append(refs, ref)
 		return nil

@@ -15,7 +15,7 @@ func (a *applier) target(s *Site) (uint32, error) {
 	case arch.TargetThunk:
 		return a.thunkSymbol()
 	case arch.TargetSemaphore:
-		sym, _ := a.semaphores.Lookup(s.Stub.ID)
+		sym, _ := a.p.semaphores.symbol(s.Stub.ID)
 		return sym, nil
 	case arch.TargetTest:
 		return a.test(s)
@@ -54,7 +54,7 @@ const testPrefix = "__sdt_enabled_"
 // test returns the symbol of the helper that loads the semaphore of a site's probe, which
 // is added once for an object.
 func (a *applier) test(s *Site) (uint32, error) {
-	semaphore, name := a.semaphores.Lookup(s.Stub.ID)
+	semaphore, name := a.p.semaphores.symbol(s.Stub.ID)
 	name = testPrefix + name
 	if sym := a.tests[name]; sym != 0 {
 		return sym, nil
@@ -155,7 +155,7 @@ func (a *applier) listReturn(sym uint32, off uint64) error {
 			a.o.Encoding.Order.PutUint32(field, uint32(off))
 		}
 		at := a.e.Append(i, field)
-		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.Ref{Sym: sym, Addend: int64(off)}); err != nil {
+		if err := linkerset.AddDistance(a.e, a.m, i, at, linkerset.SymbolRef{Sym: sym, Addend: int64(off)}); err != nil {
 			return err
 		}
 	}

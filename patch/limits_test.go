@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 
 // Of many refusals the last tells how many more there are.
 func TestManyRefusals(t *testing.T) {
-	p := &Plan{}
+	p := &planner{Plan: &Plan{}}
 	cause := errors.New("no call")
 	for range maxRefused + 5 {
 		p.refuse(&Reference{}, cause)

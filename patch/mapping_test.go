@@ -24,9 +24,9 @@ func planWith(t *testing.T, name, old, new string) *patch.Plan {
 // What mapping symbols call data is not code, even where a machine would take it.
 func TestSitesInDataWithinCodeAreRefused(t *testing.T) {
 	for _, name := range []string{"calls.arm64-gcc12-O2.o", "calls.riscv64-clang19-O0.o"} {
-		sites := planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites.Len()
+		sites := len(planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites)
 		plan := planWith(t, name, "\x00$x\x00", "\x00$d\x00")
-		if sites == 0 || plan.Sites.Len() != 0 || len(plan.Refused) != sites {
+		if sites == 0 || len(plan.Sites) != 0 || len(plan.Refused) != sites {
 			t.Fatalf("%s: %d of %d sites are refused", name, len(plan.Refused), sites)
 		}
 		for _, r := range plan.Refused {
@@ -42,10 +42,10 @@ func TestSitesInDataWithinCodeAreRefused(t *testing.T) {
 // Other letters, and symbols that only look like mapping symbols, make no difference.
 func TestOtherMappingSymbolsChangeNothing(t *testing.T) {
 	const name = "calls.arm64-gcc12-O2.o"
-	sites := planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites.Len()
+	sites := len(planWith(t, name, "\x00$x\x00", "\x00$x\x00").Sites)
 	for _, symbol := range []string{"\x00$t\x00", "\x00$q\x00", "\x00_d\x00", "\x00d$\x00"} {
-		if plan := planWith(t, name, "\x00$x\x00", symbol); plan.Sites.Len() != sites || len(plan.Refused) != 0 {
-			t.Errorf("%q: %d sites of %d", symbol, plan.Sites.Len(), sites)
+		if plan := planWith(t, name, "\x00$x\x00", symbol); len(plan.Sites) != sites || len(plan.Refused) != 0 {
+			t.Errorf("%q: %d sites of %d", symbol, len(plan.Sites), sites)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestOperandsOfMarkedNops(t *testing.T) {
 	} {
 		plan := planOf(t, name, defaults())
 		var got []string
-		for s := range plan.Sites.All() {
+		for _, s := range plan.Sites {
 			got = append(got, s.Operands)
 			if s.Change.Site.Form != arch.Nop || !bytes.Equal(s.Change.New, s.Change.Site.Code) {
 				t.Errorf("%s: %+v", name, s.Change)
@@ -125,8 +125,8 @@ func TestNopsWithoutOperandsAreRefused(t *testing.T) {
 	n := readNops(t)
 	n.data[n.header] ^= 1 // another name
 	plan := expect.Value(patch.Examine(objects.Open(t, n.data), defaults()))(t)
-	if plan.Sites.Len() != 0 || len(plan.Refused) != 3 {
-		t.Errorf("%d sites, %d refusals", plan.Sites.Len(), len(plan.Refused))
+	if len(plan.Sites) != 0 || len(plan.Refused) != 3 {
+		t.Errorf("%d sites, %d refusals", len(plan.Sites), len(plan.Refused))
 	}
 	if out, err := plan.Save(); err == nil || out != nil {
 		t.Errorf("got %v, %v", out, err)
@@ -140,7 +140,7 @@ func TestEntriesOfNoSiteArePassedOver(t *testing.T) {
 	want := planOf(t, "nops.amd64-gcc12-O2.o", defaults())
 	clear(relocs[8:24]) // R_X86_64_NONE
 	plan, err := patch.Examine(objects.Open(t, n.data), defaults())
-	if err != nil || len(plan.Refused) != 1 || plan.Sites.Len() != want.Sites.Len()-1 {
+	if err != nil || len(plan.Refused) != 1 || len(plan.Sites) != len(want.Sites)-1 {
 		t.Errorf("got %v, %+v", err, plan)
 	}
 }

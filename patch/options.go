@@ -3,6 +3,7 @@ package patch
 import (
 	"cmp"
 
+	"sdtconvert/arch"
 	"sdtconvert/linkerset"
 )
 
@@ -18,9 +19,9 @@ type Options struct {
 	// DropRelocations deletes the relocations of disabled sites, instead of
 	// making them R_*_NONE. Then no linker keeps records and text together.
 	DropRelocations bool
-	// ReturnThunk is the symbol to jump to instead of returning, or arch.OwnThunk for
-	// the machine's own. If it is "", the machine's own is used in objects that refer to it.
-	ReturnThunk string
+	// ReturnThunk is what to jump to instead of returning. Without one, the machine's own is
+	// used in objects that refer to it.
+	ReturnThunk arch.ThunkChoice
 	// Stapsdt adds the notes that tracers of user space find probes by, and gives
 	// the sites forms that they arm well.
 	Stapsdt bool

@@ -5,38 +5,52 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/patch/internal/probeobjects"
-	"sdtconvert/patch/internal/tracers"
 )
 
 // Plan is how an object is to be changed. Its fields are not to be modified.
 type Plan struct {
 	Scan    *Scan
 	Options Options
-	Sites   Sites
+	Sites   []Site // sorted by section and offset
 	Loads   []Load // of the addresses that sites call through registers, sorted so too
 	// Refused is what keeps the plan from being applied: references from data, then those
 	// from code. Of many, the last says how many more there are.
 	Refused []Refusal
-	Thunk   string // the return thunk to use, "" for none
+	Thunk   string // the symbol of the return thunk to use, "" for none
 	// Warnings are what Apply has met that keeps it from knowing all it might
 	// record.
 	Warnings []error
 
-	semaphores *tracers.Semaphores  // nil for none
-	thunks     map[int][]arch.Reloc // what returns has found, by relocation section
-	flow       arch.Flow            // for calls away from their relocations, once it is needed
-	stack      stackChecks
-	followed   map[relocation]*arch.Followed // the loads of section followedIn
-	followedIn int
-	indirect   bool                  // a site goes to the helper that loads a semaphore through a register
-	known      *tracers.Probes       // once probes has made it
-	objects    *probeobjects.Objects // once probeObjects has found them
+	semaphores *objectSemaphores // nil for none
+	indirect   bool              // a site goes to the helper that loads a semaphore through a register
+	edited     bool              // dtrace -G has disabled sites, which are not among Sites
 
-	more          int  // refusals that are not in Refused
-	objectRefused bool // one of Refused is of the whole object
-	edited        bool // dtrace -G has disabled sites, which are not among Sites
+	info    *probeInfo            // once probeInfo has made it
+	objects *probeobjects.Objects // once probeObjects has found them
 }
+
+// planner makes a plan.
+type planner struct {
+	*Plan
+	text     textReader
+	operands operandTexts // of marked NOPs
+	code     []byte       // of sites, before and after
+
+	thunkRefused *arch.Refusal
+	thunks       map[int][]elfreloc.Relocation // what returns has found, by relocation section
+	stack        stackChecks
+	flow         arch.Flow                     // for calls away from their relocations, once it is needed
+	followed     map[relocation]*arch.Followed // the loads of section followedIn
+	followedIn   int
+
+	omitted       int  // refusals that are not in Refused
+	objectRefused bool // one of Refused is of the whole object
+}
+
+// usualSite is the length of most sites, in bytes.
+const usualSite = 5
 
 // NewPlan decides on the disabled form of each call that a Scan has found.
 // What cannot be disabled is in Refused; then the plan must not be applied. An object of
@@ -44,77 +58,83 @@ type Plan struct {
 // not loaded: which relocation names nothing is not known either.
 func NewPlan(s *Scan, opts Options) (*Plan, error) {
 	opts = opts.withDefaults().ForObject(s.Object)
-	p := &Plan{Scan: s, Options: opts, Thunk: opts.ReturnThunk}
+	p := &planner{Plan: &Plan{Scan: s, Options: opts}}
 	for i := range s.Refused {
-		p.refuse(&s.Refused[i].Reference, s.Refused[i].Err)
+		p.refuse(s.Refused[i].Reference, s.Refused[i].Err)
 	}
 	defer p.sumUp()
 	if err := p.planSemaphores(); err != nil {
 		return nil, err
 	}
 	named := s.Machine == nil && slices.ContainsFunc(s.Stubs, func(stub *Stub) bool { return !stub.Defined })
-	if s.Calls.Len()+len(s.Refused) == 0 && !named {
-		return p, nil
+	if len(s.Calls)+len(s.Refused) == 0 && !named {
+		return p.Plan, nil
 	}
 	if s.Machine == nil {
 		return nil, s.Unsupported()
 	}
-	p.Thunk = s.Machine.Traits().Thunk(p.Thunk)
+	p.Thunk, p.thunkRefused = s.Machine.Traits().Thunk(opts.ReturnThunk)
 	if opts.DOF != nil {
 		if err := p.checkDOF(); err != nil {
 			return nil, err
 		}
 	}
-	if p.Thunk == "" && s.ReturnsThroughThunk {
+	if opts.ReturnThunk == (arch.ThunkChoice{}) && s.ReturnsThroughThunk {
 		p.Thunk = s.Machine.Traits().ReturnThunk.Symbol
 	}
-	p.Sites = newSites(&s.Calls)
+	if err := p.addCalls(); err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
+}
+
+// addCalls plans the sites of all references of code.
+func (p *planner) addCalls() error {
+	s := p.Scan
+	p.Sites, p.code = make([]Site, 0, len(s.Calls)), make([]byte, 0, 2*usualSite*len(s.Calls))
 	maps, err := s.mappings()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	text := &textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps, buffer: textBuffers.Get().(*[textBuffer]byte)}
-	defer text.release()
-	if text.text.Attributes, err = s.attributes(); err != nil {
-		return nil, err
+	p.text = textReader{object: s.Object, window: s.Machine.Traits().Window, maps: maps}
+	if p.text.text.Attributes, err = s.attributes(); err != nil {
+		return err
 	}
-	found, err := s.readOperands()
-	if err != nil {
-		return nil, err
+	if p.operands, err = s.readOperands(); err != nil {
+		return err
 	}
 	edited, err := p.editedByDTrace()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.edited = len(edited) > 0
-	var ref Reference // one for all: there may be hundreds of thousands
-	for i := range s.Calls.Len() {
-		if ref = s.Calls.At(i); !edited[ref.place()] {
-			if err := p.addCall(i, &ref, text, found); err != nil {
-				return nil, err
+	for i := range s.Calls {
+		if ref := &s.Calls[i]; !edited[ref.addr()] {
+			if err := p.addCall(ref); err != nil {
+				return err
 			}
 		}
 	}
 	p.sort()
-	return p, nil
+	return nil
 }
 
 // UnsupportedPlan makes a plan that shows what a Scan has found in an object of a
 // machine that is not known: where the stubs are referred to, and no more.
 func UnsupportedPlan(s *Scan) *Plan {
-	p := &Plan{Scan: s, Sites: newSites(&s.Calls)}
-	for i := range s.Calls.Len() {
-		offset := s.Calls.At(i).Reloc.Offset
-		p.Sites.add(i, false, &arch.Change{Site: arch.Site{Offset: offset}, Record: offset}, "")
+	p := &Plan{Scan: s}
+	for i := range s.Calls {
+		offset := s.Calls[i].Reloc.Offset
+		p.Sites = append(p.Sites, Site{Reference: &s.Calls[i], Change: arch.Change{Site: arch.Site{Offset: offset}, Record: offset}})
 	}
 	return p
 }
 
 // sumUp makes the last refusal say how many more there are.
-func (p *Plan) sumUp() {
-	if p.more > 0 {
+func (p *planner) sumUp() {
+	if p.omitted > 0 {
 		last := &p.Refused[len(p.Refused)-1]
-		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.more)
+		last.Err = fmt.Errorf("%w; %d more references cannot be converted either", last.Err, p.omitted)
 	}
 }
 

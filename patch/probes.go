@@ -22,11 +22,10 @@ type probeFinder struct {
 	p       *Plan
 	e       *elfreloc.Edit
 	objects *probeobjects.Objects
-	free    map[string]uint32   // the first undefined stub of each probe object
-	slots   map[string]uint32   // global probe objects that records use
-	refs    []linkerset.Ref     // what records name; the first is not used
-	global  []uint32            // by stub: where in refs its global probe object is, 0 if unknown or local
-	locals  map[localKey]uint32 // where in refs local ones are
+	free    map[string]uint32                // the first undefined stub of each probe object
+	slots   map[string]uint32                // global probe objects that records use
+	global  map[*Stub]linkerset.SymbolRef    // the global probe objects of stubs
+	locals  map[localKey]linkerset.SymbolRef // and the local ones
 }
 
 type localKey struct {
@@ -41,7 +40,7 @@ func newProbeFinder(p *Plan, e *elfreloc.Edit) (*probeFinder, error) {
 	}
 	f := &probeFinder{
 		p: p, e: e, objects: objects, slots: map[string]uint32{},
-		free: map[string]uint32{}, refs: make([]linkerset.Ref, 1), global: make([]uint32, len(p.Scan.Stubs)), locals: map[localKey]uint32{},
+		free: map[string]uint32{}, global: map[*Stub]linkerset.SymbolRef{}, locals: map[localKey]linkerset.SymbolRef{},
 	}
 	for _, s := range p.Scan.Stubs {
 		if _, taken := f.free[f.name(s)]; !taken && !s.Defined {
@@ -70,18 +69,14 @@ func (p *Plan) probeObjects() (*probeobjects.Objects, error) {
 
 func (f *probeFinder) name(s *Stub) string { return f.p.Options.ProbePrefix + s.ID }
 
-// probe returns where in refs there is what the record of a site names, given the site's
-// index, and whether that is a local probe object.
-func (f *probeFinder) probe(site int) (at uint32, local bool, err error) {
-	stub := f.p.Sites.call(&f.p.Sites.all[site]).stub
-	if at := f.global[stub]; at > 0 {
-		return at, false, nil
+// probe returns what the record of a site names: the probe object.
+func (f *probeFinder) probe(s *Site) (linkerset.SymbolRef, error) {
+	if ref, ok := f.global[s.Stub]; ok {
+		return ref, nil
 	}
-	name := f.name(f.p.Scan.Stubs[stub])
+	name := f.name(s.Stub)
 	if f.objects.HasLocal(name) {
-		s := f.p.Sites.At(site)
-		at, err = f.local(&s, name)
-		return at, true, err
+		return f.local(s, name)
 	}
 	sym, ok := f.slots[name]
 	if !ok {
@@ -91,15 +86,9 @@ func (f *probeFinder) probe(site int) (at uint32, local bool, err error) {
 		f.slots[name] = sym
 		f.hide(sym)
 	}
-	at = f.add(linkerset.Ref{Sym: sym})
-	f.global[stub] = at
-	return at, false, nil
-}
-
-// add adds a Ref to refs, and returns where.
-func (f *probeFinder) add(ref linkerset.Ref) uint32 {
-	f.refs = append(f.refs, ref)
-	return uint32(len(f.refs) - 1)
+	ref := linkerset.SymbolRef{Sym: sym}
+	f.global[s.Stub] = ref
+	return ref, nil
 }
 
 // takeSlot makes the symbol of a probe object, in the slot of its first stub
@@ -116,35 +105,34 @@ func (f *probeFinder) takeSlot(name string) uint32 {
 
 // local chooses among the local probe objects of one name: that of the site's
 // own function, else the first of the same source file.
-func (f *probeFinder) local(s *Site, name string) (uint32, error) {
+func (f *probeFinder) local(s *Site, name string) (linkerset.SymbolRef, error) {
 	functions, err := f.p.Scan.Functions()
 	if err != nil {
-		return 0, err
+		return linkerset.SymbolRef{}, err
 	}
 	function, _ := functions.Lookup(s.Relocs.Target, s.Change.Site.Offset)
 	key := localKey{name, function.Symbol}
-	if at, ok := f.locals[key]; ok {
-		return at, nil
+	if ref, ok := f.locals[key]; ok {
+		return ref, nil
 	}
 	symbol, global, ok := f.objects.Local(name, function)
 	if !ok {
-		return 0, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
+		return linkerset.SymbolRef{}, f.p.Scan.Object.OffsetError(s.Relocs.Target, s.Change.Site.Offset, fmt.Errorf(
 			"several source files hold a local probe object %q, and the symbols do not tell which is meant; convert the objects before ld -r merges them", name))
 	}
 	syms, err := f.p.Scan.Object.Symbols()
 	if err != nil {
-		return 0, err
+		return linkerset.SymbolRef{}, err
 	}
 	object := syms.At(symbol)
-	ref := linkerset.Ref{Sym: uint32(symbol)}
+	ref := linkerset.SymbolRef{Sym: uint32(symbol)}
 	if global {
 		f.hide(ref.Sym)
 	} else {
-		ref = linkerset.Ref{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
+		ref = linkerset.SymbolRef{Sym: f.e.SectionSymbol(object.Section), Addend: int64(object.Value)}
 	}
-	at := f.add(ref)
-	f.locals[key] = at
-	return at, nil
+	f.locals[key] = ref
+	return ref, nil
 }
 
 // hide makes a probe object hidden where records hold distances, which cannot

@@ -29,7 +29,7 @@ func TestTwoSectionsOfRelocations(t *testing.T) {
 			for _, v := range []uint64{r.Offset, uint64(r.Sym)<<32 | uint64(r.Type), uint64(r.Addend)} {
 				entries = binary.LittleEndian.AppendUint64(entries, v)
 			}
-			e.SetRelocations(text, elfreloc.RelocationEntry{Index: i})
+			e.SetRelocation(text, i, elfreloc.Relocation{})
 		}
 		return nil
 	}))

@@ -38,7 +38,7 @@ type Stub struct {
 
 // Refusal is a reference that cannot be converted.
 type Refusal struct {
-	Reference
+	*Reference
 	Err error // an *arch.Refusal, or what else is wrong; without the place
 }
 
@@ -48,9 +48,9 @@ type Scan struct {
 	Machine arch.Machine // nil for one that is not known
 	Names   Names        // of stubs
 	Stubs   []*Stub      // in the order of their symbols
-	Calls   Calls
-	Refused []Refusal // from other sections that are loaded
-	Guards  []Guard   // in the order of their symbols
+	Calls   []Reference  // from code, sorted by section and offset
+	Refused []Refusal    // from other sections that are loaded
+	Guards  []Guard      // in the order of their symbols
 
 	// ReturnsThroughThunk reports that the object itself refers to the
 	// machine's return thunk.
@@ -75,10 +75,6 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if len(s.Stubs) == 0 {
 		return s, nil
 	}
-	numbers, wanted, err := s.index()
-	if err != nil {
-		return nil, err
-	}
 	for _, sec := range o.UnknownRelocations() {
 		if target := int(o.Sections[sec].Info); target < len(o.Sections) && o.Sections[target].Flags&elf.SHF_ALLOC != 0 {
 			return nil, o.SectionError(sec, fmt.Errorf("relocations of unknown type %#x apply to %s", uint32(o.Sections[sec].Type), o.Sections[target].Name))
@@ -88,13 +84,16 @@ func Find(o *elfreloc.Object, m arch.Machine, n Names) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Calls = Calls{rels: rels, stubs: s.Stubs}
+	stubs, wanted, err := s.stubsBySymbol()
+	if err != nil {
+		return nil, err
+	}
 	for i := range rels {
-		if err := s.findReferences(uint32(i), numbers, wanted); err != nil {
+		if err := s.findReferences(&rels[i], stubs, wanted); err != nil {
 			return nil, err
 		}
 	}
-	s.Calls.sort()
+	sortStable(s.Calls, func(a, b Reference) int { return a.addr().Compare(b.addr()) })
 	return s, nil
 }
 
@@ -130,60 +129,55 @@ func (s *Scan) findStubs(m *matcher) error {
 	return nil
 }
 
-// index finds the number of a stub, in Stubs, by its symbol.
-func (s *Scan) index() (numbers map[uint32]uint32, wanted []bool, err error) {
+// stubsBySymbol returns the stubs by their symbols, and by each symbol whether it is a stub.
+func (s *Scan) stubsBySymbol() (stubs map[uint32]*Stub, wanted []bool, err error) {
 	syms, err := s.Object.Symbols()
 	if err != nil {
 		return nil, nil, err
 	}
-	numbers, wanted = make(map[uint32]uint32, len(s.Stubs)), make([]bool, syms.Len())
-	for i, stub := range s.Stubs {
-		numbers[stub.Symbol], wanted[stub.Symbol] = uint32(i), true
+	stubs, wanted = make(map[uint32]*Stub, len(s.Stubs)), make([]bool, syms.Len())
+	for _, stub := range s.Stubs {
+		stubs[stub.Symbol], wanted[stub.Symbol] = stub, true
 	}
-	return numbers, wanted, nil
+	return stubs, wanted, nil
 }
 
 // fixAddress is what to do about a reference other than a call.
 const fixAddress = "do not take the stub's address"
 
-// findReferences finds those among the relocations of a section, given its index in Calls.
-func (s *Scan) findReferences(rel uint32, numbers map[uint32]uint32, wanted []bool) error {
-	rs := &s.Calls.rels[rel]
+// findReferences finds the references to stubs among the relocations of a section.
+func (s *Scan) findReferences(rs *elfreloc.RelocSection, stubs map[uint32]*Stub, wanted []bool) error {
 	target := &s.Object.Sections[rs.Target]
 	code, references, data := target.Executable(), uint64(0), error(nil)
 	if target.Flags&elf.SHF_ALLOC == 0 && !code || !code && s.isUnwindTable(target) {
 		return nil
 	}
 	return s.Object.EachRelocationAgainst(*rs, wanted, func(i int, r elfreloc.Relocation) error {
-		var stub *Stub
-		number, ok := numbers[r.Sym]
-		if ok {
-			stub = s.Stubs[number]
-		}
+		stub := stubs[r.Sym]
 		if err := s.limits.reference(s.Object, rs, stub); err != nil {
 			return err
 		}
 		if stub == nil {
 			if code { // and at the same place as the last call
-				s.Calls.pair(r)
+				last := &s.Calls[len(s.Calls)-1]
+				last.Paired = append(last.Paired, r)
 			}
 			return nil
 		}
 		if references++; references > target.Size/leastSize+1 {
 			return s.Object.SectionError(rs.Index, fmt.Errorf("more than %d references to stubs in %d bytes", references-1, target.Size))
 		}
-		if !code {
-			if data == nil { // all references from a section share it
-				data = arch.RefuseStored(s.fixData(target), "")
+		if code {
+			if references > 32 && len(s.Calls) == cap(s.Calls) { // as many calls are expected among those left
+				s.Calls = slices.Grow(s.Calls, 1+int(uint64(rs.Len-i)*references/uint64(i+1)))
 			}
-			s.Refused = append(s.Refused, Refusal{Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}, data})
+			s.Calls = append(s.Calls, Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub})
 			return nil
 		}
-		if s.Calls.full() {
-			left := min(uint64(rs.Len-i), target.Size/leastSize+2-references) // at most this many more
-			s.Calls.grow(left, references, uint64(i+1))
+		if data == nil { // all references from a section share it
+			data = arch.RefuseStored(s.fixData(target), "")
 		}
-		s.Calls.add(rel, number, i, r)
+		s.Refused = append(s.Refused, Refusal{&Reference{Relocs: rs, Index: i, Reloc: r, Stub: stub}, data})
 		return nil
 	})
 }
@@ -214,8 +208,8 @@ func (s *Scan) mappings() (map[int]*[]arch.Mapping, error) {
 	}
 	maps := map[int]*[]arch.Mapping{}
 	last := 0 // the section of the last call, and then of the last symbol
-	for ref := range s.Calls.All() {
-		if target := ref.Relocs.Target; target != last {
+	for i := range s.Calls {
+		if target := s.Calls[i].Relocs.Target; target != last {
 			maps[target], last = new([]arch.Mapping), target
 		}
 	}

@@ -3,24 +3,39 @@ package patch
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
-	"sdtconvert/patch/internal/tracers"
 )
+
+// Site is a reference with its disabled form.
+type Site struct {
+	*Reference
+	Change arch.Change
+	// Operands say where the arguments of a marked NOP are, as notes have them; "" for
+	// all other forms, whose arguments are where a call has them.
+	Operands string
+	// Shared reports that the relocation is that of another site, too: a stub's address was
+	// loaded once for both.
+	Shared bool
+}
+
+// Addr returns the address of the site's first byte.
+func (s *Site) Addr() elfreloc.Addr {
+	return elfreloc.Addr{Section: s.Relocs.Target, Offset: s.Change.Site.Offset}
+}
 
 // decoded is a site as Decode or Follow has found it, or what is wrong with it.
 type decoded struct {
 	arch.Site
 	err    error
-	call   int // index of its reference
 	shared bool
 }
 
 // addSite plans one site of a reference.
-func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Operands) error {
+func (p *planner) addSite(ref *Reference, d decoded, t arch.Text) error {
 	err := d.err
 	if err != nil && !isRefusal(err) {
 		return err
@@ -29,7 +44,7 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 		err = arch.RefuseStored(fixAddress, " within code")
 	}
 	if err == nil {
-		err = refusal(p.Scan.Machine.Traits().CheckThunk(p.Thunk))
+		err = refusal(p.thunkRefused)
 	}
 	var change arch.Change
 	if err == nil {
@@ -43,22 +58,30 @@ func (p *Plan) addSite(ref *Reference, d decoded, t arch.Text, found tracers.Ope
 	}
 	operands := ""
 	if err == nil && d.Form == arch.Nop {
-		operands, err = found.Lookup(ref.place())
+		operands, err = p.operands.lookup(ref.addr())
 	}
 	if err != nil {
 		p.refuse(ref, err)
 		return nil
 	}
-	p.Sites.add(d.call, d.shared, &change, operands)
+	change.Site.Code, change.New = p.copyCode(change.Site.Code), p.copyCode(change.New)
+	p.Sites = append(p.Sites, Site{Reference: ref, Change: change, Operands: operands, Shared: d.shared})
 	return nil
 }
 
+// copyCode copies bytes of code, which a textReader overwrites.
+func (p *planner) copyCode(code []byte) []byte {
+	start := len(p.code)
+	p.code = append(p.code, code...)
+	return slices.Clip(p.code[start:])
+}
+
 // disable gives the disabled form of a site, with the text around it.
-func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
+func (p *planner) disable(ref *Reference, site arch.Site, t arch.Text) (change arch.Change, err error) {
 	if p.Options.DOF != nil {
 		return p.disableDOF(ref, site)
 	}
-	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.Room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
+	env := arch.Env{ReturnThunk: p.Thunk != "", Armable: p.Options.armable(), Semaphore: p.semaphores.room(ref.Stub.ID, ref.Stub.Kind), Reloc: ref.Reloc.Type, Text: t}
 	if env.ReturnThunk && slices.Contains(p.Scan.Machine.Traits().ReturnThunk.Near, site.Form) {
 		if env.Returns, err = p.returns(ref.Relocs); err != nil {
 			return change, err
@@ -67,8 +90,32 @@ func (p *Plan) disable(ref *Reference, site arch.Site, t arch.Text) (change arch
 	return p.Scan.Machine.Disable(site, ref.Stub.Kind, env)
 }
 
+// sort brings the sites of a plan in order, and refuses those that share bytes with the one
+// before.
+func (p *planner) sort() {
+	sortStable(p.Sites, func(a, b Site) int { return a.Addr().Compare(b.Addr()) })
+	sites := p.Sites[:0]
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if n := len(sites); n > 0 && overlap(&sites[n-1], s) {
+			last := &sites[n-1]
+			p.refuse(s.Reference, fmt.Errorf("its bytes overlap those of the site at %#x against %q", last.Change.Site.Offset, last.Stub.Name))
+			continue
+		}
+		sites = append(sites, *s)
+	}
+	p.Sites = sites
+	sortStable(p.Refused[min(len(p.Scan.Refused), len(p.Refused)):], func(a, b Refusal) int { return a.addr().Compare(b.addr()) })
+}
+
+// overlap reports whether a site shares bytes with the one before it.
+func overlap(before, s *Site) bool {
+	site := &before.Change.Site
+	return before.Relocs.Target == s.Relocs.Target && s.Change.Site.Offset < site.Offset+uint64(len(site.Code))
+}
+
 // refuse notes what is refused: once, where it is the whole object that does not fit.
-func (p *Plan) refuse(ref *Reference, err error) {
+func (p *planner) refuse(ref *Reference, err error) {
 	r, ok := errors.AsType[*arch.Refusal](err)
 	ofObject := ok && r.Object
 	if ofObject && p.objectRefused {
@@ -76,10 +123,10 @@ func (p *Plan) refuse(ref *Reference, err error) {
 	}
 	p.objectRefused = p.objectRefused || ofObject
 	if len(p.Refused) == maxRefused {
-		p.more++
+		p.omitted++
 		return
 	}
-	p.Refused = append(p.Refused, Refusal{*ref, err})
+	p.Refused = append(p.Refused, Refusal{ref, err})
 }
 
 // refusal makes an error of a refusal, or nil of none.
@@ -94,7 +141,7 @@ func refusal(r *arch.Refusal) error {
 func isRefusal(err error) bool { return errors.As(err, new(*arch.Refusal)) }
 
 // returns finds the relocations against the return thunk in a section.
-func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
+func (p *planner) returns(rs *elfreloc.RelocSection) ([]elfreloc.Relocation, error) {
 	if found, ok := p.thunks[rs.Index]; ok {
 		return found, nil
 	}
@@ -106,23 +153,19 @@ func (p *Plan) returns(rs *elfreloc.RelocSection) ([]arch.Reloc, error) {
 	for i := syms.FirstGlobal(); i < syms.Len(); i++ {
 		wanted[i] = syms.Name(i) == p.Thunk
 	}
-	var found []arch.Reloc
+	var found []elfreloc.Relocation
 	err = p.Scan.Object.EachRelocationAgainst(*rs, wanted, func(_ int, r elfreloc.Relocation) error {
 		if wanted[r.Sym] {
-			found = append(found, machineReloc(r))
+			found = append(found, r)
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b arch.Reloc) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortFunc(found, func(a, b elfreloc.Relocation) int { return cmp.Compare(a.Offset, b.Offset) })
 	if p.thunks == nil {
-		p.thunks = make(map[int][]arch.Reloc)
+		p.thunks = make(map[int][]elfreloc.Relocation)
 	}
 	p.thunks[rs.Index] = found
 	return found, err
-}
-
-func machineReloc(r elfreloc.Relocation) arch.Reloc {
-	return arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit}
 }
 
 // textReader reads code around sites, through one buffer for sites that are
@@ -133,18 +176,12 @@ type textReader struct {
 	maps    map[int]*[]arch.Mapping // by section, of those that hold calls
 	section int
 	text    arch.Text
-	buffer  *[textBuffer]byte // of the text
-	relocs  []arch.Reloc      // of the last site, to be reused
+	buffer  []byte                // of the text
+	relocs  []elfreloc.Relocation // of the last site, to be reused
 }
 
 // textBuffer is how much code is held at once, in bytes.
 const textBuffer = 64 << 10
-
-// textBuffers are those that no textReader uses. Of code, a plan keeps copies.
-var textBuffers = sync.Pool{New: func() any { return new([textBuffer]byte) }}
-
-// release ends the use of the reader, and of all that around has returned.
-func (t *textReader) release() { textBuffers.Put(t.buffer) }
 
 // around returns a text that has the machine's window on both sides of off, where the
 // section has it.
@@ -159,6 +196,9 @@ func (t *textReader) around(section int, off uint64) (arch.Text, error) {
 		return t.text, nil
 	}
 	n := min(size-from, textBuffer)
+	if uint64(len(t.buffer)) < n {
+		t.buffer = make([]byte, n)
+	}
 	code := t.buffer[:n]
 	if _, err := t.object.Reader(section).ReadAt(code, int64(from)); err != nil {
 		return arch.Text{}, err

@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"debug/elf"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -27,9 +26,6 @@ type collector struct {
 func (c *collector) collect() (err error) {
 	if len(c.code) == 0 {
 		return nil
-	}
-	if uint64(len(c.code)) >= 1<<(32-rankBits) {
-		return &elfreloc.Error{File: c.o.Name, Err: fmt.Errorf("%d sections of code", len(c.code))}
 	}
 	if c.descriptors, err = readDescriptors(c.o, c.conventions); err != nil {
 		return err
@@ -59,9 +55,7 @@ func (c *collector) add(i int, s elfreloc.Symbol) {
 	if code < 0 || !mayName(s.Name, s.Type) || s.Type == elf.STT_NOTYPE && slices.Contains(c.conventions.LinkerStubNames, s.Name) {
 		return
 	}
-	c.entries = append(c.entries, entry{
-		start: start, size: s.Size, symbol: uint32(i), key: uint32(code)<<rankBits | rank(s),
-	})
+	c.entries = append(c.entries, entry{code: code, start: start, size: s.Size, symbol: uint32(i), rank: rank(s)})
 }
 
 // place returns where the code of a symbol begins.
@@ -111,9 +105,12 @@ func mayName(name string, typ elf.SymType) bool {
 // one long name.
 func shortName(name string) string { return name[:min(len(name), 256)] }
 
-// rank orders the symbols of one place; the least is chosen.
-func rank(s elfreloc.Symbol) uint32 {
-	r := uint32(0)
+// rankTypeless is the bit of symbols without a type in their rank.
+const rankTypeless = 4
+
+// rank orders the symbols of one address; the least is chosen.
+func rank(s elfreloc.Symbol) uint8 {
+	r := uint8(0)
 	if s.Size == 0 {
 		r += 8
 	}
@@ -131,22 +128,17 @@ func rank(s elfreloc.Symbol) uint32 {
 
 // sort sorts by code range, start, rank, name and index.
 func (c *collector) sort() {
-	sortByStart(c.entries, c.code)
-	for i := 0; i < len(c.entries); {
-		next := i + 1
-		for next < len(c.entries) && c.entries[next].start == c.entries[i].start && c.entries[next].code() == c.entries[i].code() {
-			next++
+	slices.SortFunc(c.entries, func(a, b entry) int {
+		if order := compareStarts(a, b); order != 0 {
+			return order
 		}
-		if next > i+1 {
-			slices.SortFunc(c.entries[i:next], c.compareAliases)
-		}
-		i = next
-	}
+		return c.compareAliases(a, b)
+	})
 }
 
 func (c *collector) compareAliases(a, b entry) int {
-	if a.key != b.key {
-		return cmp.Compare(a.key, b.key)
+	if a.rank != b.rank {
+		return cmp.Compare(a.rank, b.rank)
 	}
 	x, y := shortName(c.syms.Name(int(a.symbol))), shortName(c.syms.Name(int(b.symbol)))
 	return cmp.Or(strings.Compare(x, y), cmp.Compare(a.symbol, b.symbol))

@@ -25,7 +25,7 @@ type frame struct {
 }
 
 // frameKind is what a frame is from. It stands where the rank of a symbol does.
-type frameKind uint32
+type frameKind uint8
 
 const (
 	frameWhole     frameKind = iota // .eh_frame
@@ -126,25 +126,22 @@ func loaded(o *elfreloc.Object, segments []elfreloc.Segment, addr uint64) ([]byt
 // they have removed: those are of size 0, or at addresses without code.
 func frameEntries(code elfreloc.Code, frames []frame) []entry {
 	entries := make([]entry, 0, len(frames))
-	if uint64(len(code)) >= 1<<(32-rankBits) {
-		return nil
-	}
 	c := collector{code: code}
 	for _, f := range frames {
 		if f.size == 0 && f.kind == frameWhole || len(code) == 0 {
 			continue
 		}
 		if r := c.find(0, f.start); r >= 0 {
-			entries = append(entries, entry{start: f.start, size: f.size, key: uint32(r)<<rankBits | uint32(f.kind)})
+			entries = append(entries, entry{code: r, start: f.start, size: f.size, frame: f.kind})
 		}
 	}
 	// The first of one start stays first.
-	sortByStart(entries, code)
+	slices.SortStableFunc(entries, compareStarts)
 	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.start == b.start })
 	for i := range entries {
 		if e := &entries[i]; e.size == 0 {
-			e.size = code[e.code()].End - e.start
-			if i+1 < len(entries) && entries[i+1].code() == e.code() {
+			e.size = code[e.code].End - e.start
+			if i+1 < len(entries) && entries[i+1].code == e.code {
 				e.size = entries[i+1].start - e.start
 			}
 		}

@@ -224,10 +224,10 @@ func (t *Table) Lookup(section int, off uint64) (Function, bool) {
 // start does, the function has ended before the address.
 func (t *Table) findUnwound(section int, off uint64) *entry {
 	e := t.unwound().find(section, off)
-	if e == nil || !e.frame().endsUnknown() {
+	if e == nil || !e.frame.endsUnknown() {
 		return e
 	}
-	if symbol := t.named.at(e.code(), e.start); symbol != nil && symbol.size > 0 {
+	if symbol := t.named.at(e.code, e.start); symbol != nil && symbol.size > 0 {
 		return nil
 	}
 	return e
@@ -238,19 +238,19 @@ func (t *Table) findUnwound(section int, off uint64) *entry {
 func (t *Table) unsized(e *entry, section int, off uint64) (Function, bool) {
 	f, unwound := t.function(e, section), t.unwound()
 	u := t.findUnwound(section, off)
-	if u == nil || u.start < e.start && (!e.typeless() || u.frame().endsUnknown()) { // whose functions have other entries
+	if u == nil || u.start < e.start && (!e.typeless() || u.frame.endsUnknown()) { // whose functions have other entries
 		f.Unsized = true
-		if unwound.at(e.code(), e.start) != nil || unwound.len() > 0 && unwound.after(e.code(), e.start) <= off {
+		if unwound.at(e.code, e.start) != nil || unwound.len() > 0 && unwound.after(e.code, e.start) <= off {
 			return Function{}, false // it has ended, or another one has begun and ended
 		}
 		return f, true
 	}
 	if u.start == e.start {
-		f.Unsized = u.frame().endsUnknown()
+		f.Unsized = u.frame.endsUnknown()
 		return f, true
 	}
 	// Another function begins behind the symbol, or the symbol is a label in another.
-	if other := t.named.at(u.code(), u.start); other != nil {
+	if other := t.named.at(u.code, u.start); other != nil {
 		return t.function(other, section), true
 	}
 	return unnamed(u, section), true
@@ -269,8 +269,8 @@ func (t *Table) function(e *entry, section int) Function {
 func unnamed(e *entry, section int) Function {
 	name := fmt.Sprintf("sub_%x", e.start)
 	return Function{
-		Name: name, Raw: name, From: frameSources[e.frame()],
-		Section: section, Start: e.start, Size: e.size, Unsized: e.frame().endsUnknown(),
+		Name: name, Raw: name, From: frameSources[e.frame],
+		Section: section, Start: e.start, Size: e.size, Unsized: e.frame.endsUnknown(),
 	}
 }
 
@@ -327,7 +327,7 @@ func (t *Table) Named(wanted func(name string) bool) []Function {
 		e := &t.named.entries[i]
 		raw := t.name(e)
 		if wanted(raw) {
-			all = append(all, t.function(e, t.named.code[e.code()].Section))
+			all = append(all, t.function(e, t.named.code[e.code].Section))
 		}
 	}
 	return all

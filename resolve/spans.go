@@ -1,32 +1,29 @@
 package resolve
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
 	"sdtconvert/elfreloc"
 )
 
-// entry is a function in the making. It is small, because an image may have
-// millions, and sorting them is most of the work.
+// entry is a function in the making: of a symbol, or of a frame.
 type entry struct {
+	code        int // index of its code range
 	start, size uint64
-	symbol      uint32 // 0 for none
-	key         uint32 // its code range, and in the low bits its rank
+	symbol      uint32    // 0 for a frame
+	rank        uint8     // of the symbol
+	frame       frameKind // of the frame
 }
 
-const (
-	rankBits     = 4
-	rankTypeless = 4 // the bit of symbols without a type
-)
-
-func (e *entry) code() int { return int(e.key >> rankBits) }
-
-// frame returns the kind of an entry that is not a symbol's.
-func (e *entry) frame() frameKind { return frameKind(e.key & (1<<rankBits - 1)) }
+// compareStarts sorts by code range and start.
+func compareStarts(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.start, b.start))
+}
 
 // typeless reports whether the entry is of a symbol without a type.
-func (e *entry) typeless() bool { return e.key&rankTypeless != 0 }
+func (e *entry) typeless() bool { return e.rank&rankTypeless != 0 }
 
 // spans says which of its entries holds an address: the innermost, that is, of
 // those that hold it, the one that starts last.
@@ -36,18 +33,8 @@ func (e *entry) typeless() bool { return e.key&rankTypeless != 0 }
 // one search, however deep a hostile file nests its functions.
 type spans struct {
 	code    elfreloc.Code
-	ranges  []ranges // of each code range
+	ranges  [][]held // of each code range; each ends where its entry does or the next one starts
 	entries []entry
-}
-
-// ranges are the ranges of one code range. Each ends where its entry does or the
-// next one starts.
-type ranges struct {
-	held []held
-	// index has the first range that starts in each block of 1<<shift bytes, so
-	// that a search does not jump through all of them.
-	index []uint32
-	shift uint
 }
 
 // held is a range that an entry holds.
@@ -58,43 +45,20 @@ type held struct {
 
 // makeSpans takes entries sorted by code range, start and rank.
 func makeSpans(code elfreloc.Code, entries []entry) spans {
-	s := spans{code: code, ranges: make([]ranges, len(code)), entries: entries}
+	s := spans{code: code, ranges: make([][]held, len(code)), entries: entries}
 	for r, at := 0, 0; at < len(entries); r++ {
 		end := at
-		for end < len(entries) && entries[end].code() == r {
+		for end < len(entries) && entries[end].code == r {
 			end++
 		}
-		w := sweep{entries: entries, end: code[r].End}
-		w.held = make([]held, 0, end-at)
+		w := sweep{entries: entries, end: code[r].End, held: make([]held, 0, end-at)}
 		for at < end {
 			at = w.open(at, end)
 		}
 		w.close(w.end)
-		w.makeIndex(code[r])
-		s.ranges[r] = w.ranges
+		s.ranges[r] = w.held
 	}
 	return s
-}
-
-// makeIndex makes blocks of a few ranges each, if these are spread evenly.
-func (r *ranges) makeIndex(code elfreloc.CodeRange) {
-	if len(r.held) == 0 {
-		return
-	}
-	size := code.End - code.Start
-	for size>>r.shift > uint64(len(r.held))/4 {
-		r.shift++
-	}
-	r.index = make([]uint32, size>>r.shift+2)
-	block := 0
-	for i, h := range r.held {
-		for ; uint64(block) <= (h.start-code.Start)>>r.shift; block++ {
-			r.index[block] = uint32(i)
-		}
-	}
-	for ; block < len(r.index); block++ {
-		r.index[block] = uint32(len(r.held))
-	}
 }
 
 func (s *spans) len() int { return len(s.entries) }
@@ -102,23 +66,15 @@ func (s *spans) len() int { return len(s.entries) }
 // find returns the entry that holds an address, or nil.
 func (s *spans) find(section int, off uint64) *entry {
 	c := s.code.Find(section, off)
-	if c < 0 || len(s.ranges[c].held) == 0 {
+	if c < 0 {
 		return nil
 	}
-	r := &s.ranges[c]
-	block := (off - s.code[c].Start) >> r.shift
-	low, high := r.index[block], r.index[block+1]
-	for low < high {
-		if middle := low + (high-low)/2; r.held[middle].start > off {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	if low == 0 {
+	ranges := s.ranges[c]
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].start > off })
+	if i == 0 {
 		return nil
 	}
-	if e := &s.entries[r.held[low-1].entry]; e.size == 0 || off-e.start < e.size {
+	if e := &s.entries[ranges[i-1].entry]; e.size == 0 || off-e.start < e.size {
 		return e
 	}
 	return nil
@@ -126,7 +82,7 @@ func (s *spans) find(section int, off uint64) *entry {
 
 // sweep goes through the entries of a code range in the order of their starts.
 type sweep struct {
-	ranges
+	held    []held
 	entries []entry
 	end     uint64   // of the code range
 	holding []uint32 // the entries that hold the present address, and ended ones below them; the innermost last
@@ -194,9 +150,9 @@ func (w *sweep) emit(start uint64, entry uint32) {
 func (s *spans) after(code int, addr uint64) uint64 {
 	i := sort.Search(len(s.entries), func(i int) bool {
 		e := &s.entries[i]
-		return e.code() > code || e.code() == code && e.start > addr
+		return e.code > code || e.code == code && e.start > addr
 	})
-	if i < len(s.entries) && s.entries[i].code() == code {
+	if i < len(s.entries) && s.entries[i].code == code {
 		return s.entries[i].start
 	}
 	return s.code[code].End
@@ -206,9 +162,9 @@ func (s *spans) after(code int, addr uint64) uint64 {
 func (s *spans) at(code int, addr uint64) *entry {
 	i, found := slices.BinarySearchFunc(s.entries, addr, func(e entry, addr uint64) int {
 		switch {
-		case e.code() < code || e.code() == code && e.start < addr:
+		case e.code < code || e.code == code && e.start < addr:
 			return -1
-		case e.code() > code || e.start > addr:
+		case e.code > code || e.start > addr:
 			return 1
 		}
 		return 0

@@ -9,32 +9,6 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-func TestSortByStart(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, code := range []elfreloc.Code{
-		{{End: 1 << 16}},
-		{{Start: 1 << 40, End: 1<<40 + 1<<30}, {Start: 1 << 50, End: 1<<50 + 100}},
-		{{Section: 1, End: 5000}, {Section: 2, End: 70000}, {Section: 9, End: 1}},
-		{{End: 1 << 63}, {Start: 1 << 63, End: 1<<64 - 1}},
-	} {
-		for _, n := range []int{0, 1, 2, 1023, 5000} {
-			entries := make([]entry, n)
-			for i := range entries {
-				c := r.IntN(len(code))
-				size := code[c].End - code[c].Start
-				entries[i] = entry{start: code[c].Start + r.Uint64N(size), symbol: uint32(i), key: uint32(c)<<rankBits | r.Uint32N(16)}
-			}
-			want := slices.Clone(entries)
-			slices.SortStableFunc(want, func(a, b entry) int {
-				return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start))
-			})
-			if sortByStart(entries, code); !slices.Equal(entries, want) {
-				t.Errorf("%d entries in %v are not sorted, or not stably", n, code)
-			}
-		}
-	}
-}
-
 // What spans find is what a search through all entries finds.
 func TestSpansAgreeWithASlowSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
@@ -44,10 +18,10 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 		for range r.IntN(12) {
 			c := r.IntN(len(code))
 			start := code[c].Start + r.Uint64N(code[c].End-code[c].Start)
-			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), key: uint32(c)<<rankBits | r.Uint32N(4)})
+			entries = append(entries, entry{start: start, size: 1 + r.Uint64N(40), symbol: uint32(len(entries)), code: c, rank: uint8(r.Uint32N(4))})
 		}
 		slices.SortFunc(entries, func(a, b entry) int {
-			return cmp.Or(cmp.Compare(a.code(), b.code()), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key), cmp.Compare(a.symbol, b.symbol))
+			return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank), cmp.Compare(a.symbol, b.symbol))
 		})
 		s := makeSpans(code, entries)
 		for c := range code {
@@ -55,7 +29,7 @@ func TestSpansAgreeWithASlowSearch(t *testing.T) {
 				var want *entry
 				for i := range entries {
 					e := &entries[i]
-					if e.code() == c && off >= e.start && off-e.start < e.size && (want == nil || e.start > want.start) {
+					if e.code == c && off >= e.start && off-e.start < e.size && (want == nil || e.start > want.start) {
 						want = e
 					}
 				}

@@ -22,14 +22,15 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:     "amd64",
-	ABIs:     []arch.ABI{{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB}},
-	Model:    arch.LP64,
-	Rela:     true,
-	None:     uint32(elf.R_X86_64_NONE),
-	Word:     uint32(elf.R_X86_64_64),
-	LoadBase: uint32(elf.R_X86_64_RELATIVE),
-	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
+	Name:       "amd64",
+	ABIs:       []arch.ABI{{Machine: elf.EM_X86_64, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB}},
+	Model:      arch.LP64,
+	Rela:       true,
+	None:       uint32(elf.R_X86_64_NONE),
+	Word:       uint32(elf.R_X86_64_64),
+	LoadBase:   uint32(elf.R_X86_64_RELATIVE),
+	DataRelocs: []arch.DataReloc{elf.R_X86_64_64: {Size: 8}, elf.R_X86_64_32: {Size: 4}},
+	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   movLen,
@@ -101,13 +102,3 @@ func whole64(word string) string {
 func (Machine) Traits() *arch.Traits { return &traits }
 
 func (Machine) RelocName(typ uint32) string { return elf.R_X86_64(typ).String() }
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	switch elf.R_X86_64(typ) {
-	case elf.R_X86_64_64:
-		return arch.DataReloc{Size: 8}
-	case elf.R_X86_64_32:
-		return arch.DataReloc{Size: 4}
-	}
-	return arch.DataReloc{}
-}

@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 // The NOPs that the disabled forms are made of.
@@ -29,8 +30,8 @@ var mode = x86.New(x86.Mode{
 })
 
 // jumpReloc returns the relocation of a jump to code of the same image.
-func jumpReloc(at uint64) arch.Reloc {
-	return arch.Reloc{Offset: at, Type: uint32(elf.R_X86_64_PLT32), Addend: x86.EndAddend}
+func jumpReloc(at uint64) elfreloc.Relocation {
+	return elfreloc.Relocation{Offset: at, Type: uint32(elf.R_X86_64_PLT32), Addend: x86.EndAddend}
 }
 
 // Disable has forms of its own for calls through registers, and for tests that have room

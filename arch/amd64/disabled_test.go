@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -64,7 +65,7 @@ func TestLoadsOfTestsBecomeThoseOfTheirHelper(t *testing.T) {
 		got := mustDisable(t, site, arch.Enabled, arch.Env{Semaphore: 2, Armable: true})
 		want := arch.Change{
 			Site: site, New: unhex(t, c.new), Record: 0x40, Target: arch.TargetTest,
-			Reloc: arch.Reloc{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
+			Reloc: elfreloc.Relocation{Offset: 0x43, Type: uint32(elf.R_X86_64_PC32), Addend: -4},
 		}
 		expect.Equal(t, want, got)
 		got.New[3] = 0x20 // as linked

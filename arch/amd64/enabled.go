@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 // load6 is the load of an is-enabled test that was a call through the GOT.
@@ -15,7 +16,7 @@ var load6 = []byte{0x8b, 0x05, 0x00, 0x00, 0x00, 0x00} // mov disp32(%rip),%eax
 // of 2 bytes is one of 7, and no site is as long. A call through the GOT has room for a load
 // of 4.
 func test(s arch.Site, env arch.Env) (c arch.Change, ok bool) {
-	c = arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: arch.Reloc{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
+	c = arch.Change{Site: s, Record: s.Offset, Target: arch.TargetTest, Reloc: elfreloc.Relocation{Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend}}
 	switch {
 	case s.Register && len(s.Code) == movLen:
 		c.New = bytes.Clone(s.Code) // the load becomes one of the helper's address, which calls go on to
@@ -53,7 +54,7 @@ var (
 )
 
 // Load reads the load of a site, or that of a helper with the return behind it.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if b := t.At(at, len(load6)); b != nil && bytes.Equal(b[:2], load6[:2]) {
 		return mode.Behind(b, at), true
 	}

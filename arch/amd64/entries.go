@@ -15,7 +15,7 @@ import (
 // direct jumps go, what has a symbol, and whose address is taken, in code or in data.
 // Where it cannot tell which places are, all are that come into question.
 type flow struct {
-	code  arch.Code
+	code  arch.ObjectCode
 	runs  []uint64         // by Refs: where the array begins that a relocation is in
 	into  map[int][]int    // the Refs to a text section
 	of    map[int][]int    // the Refs in a text section
@@ -37,7 +37,7 @@ type flow struct {
 	otherFrom int
 }
 
-func newFlow(c arch.Code) *flow {
+func newFlow(c arch.ObjectCode) *flow {
 	f := &flow{code: c, runs: make([]uint64, len(c.Refs)), into: map[int][]int{}, of: map[int][]int{}, bases: map[int][]uint64{}}
 	for i, r := range c.Refs {
 		f.runs[i] = r.Offset
@@ -75,7 +75,7 @@ func wordOf(typ uint32) uint64 {
 
 // reached returns the offset that a relocation of code leads to, in the section of its
 // symbol.
-func reached(r arch.Ref) uint64 {
+func reached(r arch.CodeRef) uint64 {
 	at := r.To.Offset + uint64(r.Addend)
 	switch elf.R_X86_64(r.Type) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
@@ -174,7 +174,7 @@ func (f *flow) addRef(i int) error {
 		if err != nil {
 			return err
 		}
-		if site, _ := mode.DecodeDirect(text, r.Reloc); site.Code == nil {
+		if site, _ := mode.DecodeDirect(text, r.Relocation); site.Code == nil {
 			f.take(reached(r)) // by another instruction than a call or a jump
 		}
 	case elf.R_X86_64_PC16, elf.R_X86_64_PC8:

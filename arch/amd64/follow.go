@@ -23,6 +23,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -59,7 +60,7 @@ func valueOf(typ uint32) value {
 }
 
 // Flow groups what leads to each section; it reads no text.
-func (Machine) Flow(c arch.Code) arch.Flow { return newFlow(c) }
+func (Machine) Flow(c arch.ObjectCode) arch.Flow { return newFlow(c) }
 
 // load is an instruction that loads something of a stub into a register.
 type load struct {
@@ -71,8 +72,8 @@ type load struct {
 }
 
 // loadOf returns the load that a relocation belongs to, or why there is none.
-func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
-	r, what := l.Reloc, valueOf(l.Type)
+func loadOf(t arch.Text, l arch.StubLoad) (load, *arch.Refusal) {
+	r, what := l.Relocation, valueOf(l.Type)
 	if what == address && elf.R_X86_64(r.Type) != elf.R_X86_64_64 {
 		b := t.At(r.Offset-movField, movLen)
 		if r.Offset < movField || b == nil || b[0]&^4 != 0x48 || b[1] != 0x8b || b[2]&0xc7 != 5 {
@@ -95,7 +96,7 @@ func loadOf(t arch.Text, l arch.Load) (load, *arch.Refusal) {
 }
 
 // refuseLoad says what was met, and why it is not followed.
-func refuseLoad(t arch.Text, r arch.Reloc, why string) *arch.Refusal {
+func refuseLoad(t arch.Text, r elfreloc.Relocation, why string) *arch.Refusal {
 	if why != "" {
 		why = ", " + why
 	}
@@ -109,7 +110,7 @@ func refuseLoad(t arch.Text, r arch.Reloc, why string) *arch.Refusal {
 }
 
 // Follow goes through the functions that hold loads.
-func (f *flow) Follow(section int, loads []arch.Load) ([]arch.Followed, error) {
+func (f *flow) Follow(section int, loads []arch.StubLoad) ([]arch.Followed, error) {
 	if err := f.prepare(section); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (f *flow) around(off uint64) (start, end uint64) {
 }
 
 // followFunction follows the loads of one function, those of each stub together.
-func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.Load, out []arch.Followed) {
+func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.StubLoad, out []arch.Followed) {
 	slices.SortStableFunc(all, func(a, b load) int { return a.stub - b.stub })
 	fn, why := f.decode(start, end)
 	for len(all) > 0 {
@@ -168,7 +169,7 @@ func (f *flow) followFunction(start, end uint64, all []load, relocs []arch.Load,
 		}
 		for _, l := range loads {
 			if refusal != "" {
-				out[l.of].Refused = refuseLoad(f.text, relocs[l.of].Reloc, refusal)
+				out[l.of].Refused = refuseLoad(f.text, relocs[l.of].Relocation, refusal)
 			}
 		}
 		out[loads[0].of].Sites = sites

@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 // Stub returns, after it has set the result where there is one.
@@ -14,6 +15,6 @@ func (Machine) Stub(s arch.Stub) []arch.Insn { return mode.Stub(s, loadSemaphore
 func loadSemaphore(semaphore string, returns []arch.Insn) []arch.Insn {
 	return append([]arch.Insn{{
 		Code: load7, Text: "movzwl %s(%rip), %eax", Symbol: semaphore,
-		Reloc: &arch.Reloc{Offset: 3, Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend},
+		Reloc: &elfreloc.Relocation{Offset: 3, Type: uint32(elf.R_X86_64_PC32), Addend: x86.EndAddend},
 	}}, returns...)
 }

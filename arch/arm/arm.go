@@ -50,13 +50,14 @@ var traits = [...]arch.Traits{little: little.traits(), big: big.traits(), be8: b
 
 func (o order) traits() arch.Traits {
 	return arch.Traits{
-		Name:     "arm",
-		ABIs:     []arch.ABI{abis[o]},
-		Model:    arch.ILP32,
-		None:     uint32(elf.R_ARM_NONE),
-		Word:     uint32(elf.R_ARM_ABS32),
-		LoadBase: uint32(elf.R_ARM_RELATIVE),
-		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
+		Name:       "arm",
+		ABIs:       []arch.ABI{abis[o]},
+		Model:      arch.ILP32,
+		None:       uint32(elf.R_ARM_NONE),
+		Word:       uint32(elf.R_ARM_ABS32),
+		LoadBase:   uint32(elf.R_ARM_RELATIVE),
+		DataRelocs: []arch.DataReloc{elf.R_ARM_ABS32: {Size: 4}},
+		Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_ARM_REL32)}},
 		Sizes: arch.Sizes{
 			Window: insnLen + itReach,
 			Site:   insnLen,
@@ -174,11 +175,4 @@ func (Machine) RelocName(typ uint32) string {
 		return names[typ]
 	}
 	return elf.R_ARM(typ).String()
-}
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	if elf.R_ARM(typ) == elf.R_ARM_ABS32 {
-		return arch.DataReloc{Size: 4}
-	}
-	return arch.DataReloc{}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -55,7 +56,7 @@ func unhex(t *testing.T, s string) []byte {
 func TestByteOrders(t *testing.T) {
 	for _, s := range sites {
 		code := unhex(t, s.code)
-		reloc := []arch.Reloc{{Type: uint32(s.typ), Implicit: true}}
+		reloc := []elfreloc.Relocation{{Type: uint32(s.typ), Implicit: true}}
 		for _, k := range kinds {
 			for _, env := range []arch.Env{{}, {Armable: true}, {Semaphore: 2}} {
 				want, err := disable(Machine{}, code, reloc, k, env)
@@ -81,7 +82,7 @@ func TestByteOrders(t *testing.T) {
 	}
 }
 
-func disable(m Machine, code []byte, relocs []arch.Reloc, k arch.Kind, env arch.Env) (arch.Change, error) {
+func disable(m Machine, code []byte, relocs []elfreloc.Relocation, k arch.Kind, env arch.Env) (arch.Change, error) {
 	env.Text = arch.Text{Code: code}
 	site, err := m.Decode(env.Text, relocs)
 	if err != nil {
@@ -99,7 +100,7 @@ func TestTailCallsInITBlocks(t *testing.T) {
 			text := arch.Text{Code: bytes.Repeat([]byte{0}, 20)}
 			text.Code = append(text.Code, site...)
 			copy(text.Code[20-back:], unhex(t, it))
-			relocs := []arch.Reloc{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}}
+			relocs := []elfreloc.Relocation{{Offset: 20, Type: uint32(elf.R_ARM_THM_JUMP24), Implicit: true}}
 			s := expect.Value(Machine{}.Decode(text, relocs))(t)
 			c := expect.Value(Machine{}.Disable(s, arch.Enabled, arch.Env{Text: text}))(t)
 			if helper := c.Target == arch.TargetHelper; helper != (in && back <= itReach) {
@@ -155,7 +156,7 @@ func TestOldProcessors(t *testing.T) {
 	_, err = Machine{}.Disable(arch.Site{Code: text.Code}, arch.Enabled, arch.Env{Text: text, Semaphore: 2})
 	wantRefusal(t, err, "got an is-enabled test of a semaphore, for v5TE (.ARM.attributes, Tag_CPU_arch), which has no movw; compile for ARMv6T2 or later")
 	text.Code = unhex(t, "fff7feff")
-	_, err = Machine{}.Decode(text, []arch.Reloc{{Type: uint32(elf.R_ARM_THM_PC22), Implicit: true}})
+	_, err = Machine{}.Decode(text, []elfreloc.Relocation{{Type: uint32(elf.R_ARM_THM_PC22), Implicit: true}})
 	wantRefusal(t, err, "got Thumb of v5TE (.ARM.attributes, Tag_CPU_arch), which has no nop.w; compile for ARMv6T2 or later, or with -marm")
 }
 

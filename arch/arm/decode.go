@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // Decode recognises bl, blx and b of both instruction sets, with a condition or without,
 // and marked nops.
-func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	switch {
 	case len(relocs) > 1:
@@ -55,7 +56,7 @@ func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 }
 
 // at returns the 4 bytes at a place of code of an instruction set.
-func (o order) at(t arch.Text, r arch.Reloc, set arch.Encoding) ([]byte, error) {
+func (o order) at(t arch.Text, r elfreloc.Relocation, set arch.Encoding) ([]byte, error) {
 	code := t.At(r.Offset, insnLen)
 	align := uint64(insnLen)
 	if set == arch.Thumb {
@@ -77,7 +78,7 @@ func (o order) at(t arch.Text, r arch.Reloc, set arch.Encoding) ([]byte, error) 
 	return code, nil
 }
 
-func (m Machine) decodeA32(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m Machine) decodeA32(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code, err := m.order.at(t, r, arch.A32)
 	if err != nil {
 		return arch.Site{}, err
@@ -90,7 +91,7 @@ func (m Machine) decodeA32(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return arch.Site{Offset: r.Offset, Form: b.form, Code: code}, checkAddend(b.distance + aheadA32)
 }
 
-func (m Machine) decodeThumb(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m Machine) decodeThumb(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code, err := m.order.at(t, r, arch.Thumb)
 	if err != nil {
 		return arch.Site{}, err
@@ -115,7 +116,7 @@ func checkAddend(addend int32) error {
 }
 
 // decodeNop takes what Disable makes of a call of either instruction set.
-func (m Machine) decodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m Machine) decodeNop(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, insnLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse(fixNop, "a mark that the section's end cuts off")

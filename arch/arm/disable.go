@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // The disabled forms, by their assembly. Those of A32 have the condition of the site in
@@ -76,7 +77,7 @@ func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Env) (arch.Chan
 	var insn uint32
 	switch {
 	case k == arch.Enabled && (env.Semaphore != 0 || !call):
-		c.Target, c.Reloc = helper(env), arch.Reloc{Offset: c.Site.Offset, Type: uint32(elf.R_ARM_JUMP24), Implicit: true}
+		c.Target, c.Reloc = helper(env), elfreloc.Relocation{Offset: c.Site.Offset, Type: uint32(elf.R_ARM_JUMP24), Implicit: true}
 		if insn = bA32; call {
 			insn = blA32
 			if cond == always<<28 {
@@ -99,7 +100,7 @@ func (m Machine) disableA32(c arch.Change, k arch.Kind, env arch.Env) (arch.Chan
 func (m Machine) disableThumb(c arch.Change, k arch.Kind, env arch.Env) (arch.Change, error) {
 	jump := func(insn, typ uint32) {
 		c.New, c.Target = m.order.thumb(insn), helper(env)
-		c.Reloc = arch.Reloc{Offset: c.Site.Offset, Type: typ, Implicit: true}
+		c.Reloc = elfreloc.Relocation{Offset: c.Site.Offset, Type: typ, Implicit: true}
 	}
 	switch form := c.Site.Form; {
 	case form == arch.Call && k == arch.Probe:

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // The helper that loads a semaphore, by its assembly: by its distance, which is the same
@@ -29,7 +30,9 @@ func immediateOf(insn uint32) uint32 { return insn>>4&0xf000 | insn&0xfff }
 // load loads the semaphore. Addends are in the instructions, and those of relocations that
 // count from their own place: the upper half's is further on than the lower half's.
 func (m Machine) load(semaphore string) []arch.Insn {
-	reloc := func(typ elf.R_ARM) *arch.Reloc { return &arch.Reloc{Type: uint32(typ), Implicit: true} }
+	reloc := func(typ elf.R_ARM) *elfreloc.Relocation {
+		return &elfreloc.Relocation{Type: uint32(typ), Implicit: true}
+	}
 	return []arch.Insn{
 		{Code: m.order.a32(withImmediate(movw, -here-aheadA32)), Text: "movw r0, #:lower16:(%s - . - 16)", Symbol: semaphore, Reloc: reloc(elf.R_ARM_MOVW_PREL_NC)},
 		{Code: m.order.a32(withImmediate(movt, -here+insnLen-aheadA32)), Text: "movt r0, #:upper16:(%s - . - 12)", Symbol: semaphore, Reloc: reloc(elf.R_ARM_MOVT_PREL)},
@@ -39,7 +42,7 @@ func (m Machine) load(semaphore string) []arch.Insn {
 }
 
 // Load reads the helper.
-func (m Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (m Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, loadLen)
 	if code == nil {
 		return 0, false

@@ -15,14 +15,15 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:     "arm64",
-	ABIs:     []arch.ABI{{Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64}},
-	Model:    arch.LP64,
-	Rela:     true,
-	None:     uint32(elf.R_AARCH64_NONE),
-	Word:     uint32(elf.R_AARCH64_ABS64),
-	LoadBase: uint32(elf.R_AARCH64_RELATIVE),
-	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
+	Name:       "arm64",
+	ABIs:       []arch.ABI{{Machine: elf.EM_AARCH64, Class: elf.ELFCLASS64}},
+	Model:      arch.LP64,
+	Rela:       true,
+	None:       uint32(elf.R_AARCH64_NONE),
+	Word:       uint32(elf.R_AARCH64_ABS64),
+	LoadBase:   uint32(elf.R_AARCH64_RELATIVE),
+	DataRelocs: []arch.DataReloc{elf.R_AARCH64_ABS64: {Size: 8}, elf.R_AARCH64_ABS32: {Size: 4}},
+	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_AARCH64_PREL32)}},
 	Sizes: arch.Sizes{
 		Window: insnLen,
 		Site:   insnLen,
@@ -56,13 +57,3 @@ var traits = arch.Traits{
 func (Machine) Traits() *arch.Traits { return &traits }
 
 func (Machine) RelocName(typ uint32) string { return elf.R_AARCH64(typ).String() }
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	switch elf.R_AARCH64(typ) {
-	case elf.R_AARCH64_ABS64:
-		return arch.DataReloc{Size: 8}
-	case elf.R_AARCH64_ABS32:
-		return arch.DataReloc{Size: 4}
-	}
-	return arch.DataReloc{}
-}

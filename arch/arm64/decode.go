@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // Decode recognises bl and b, and marked nops.
-func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
 		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
@@ -41,7 +42,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
-func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, insnLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
+	"sdtconvert/elfreloc"
 )
 
 // The disabled forms, by their assembly.
@@ -35,7 +36,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 	c := arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}
 	if k == arch.Enabled && s.Form == arch.Tail {
 		c.Target = arch.TargetHelper
-		c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
+		c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
 	}
 	return c, nil
 }

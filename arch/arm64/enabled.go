@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // test makes an is-enabled site go to the helper that loads the semaphore, as it went to
 // the stub: the load takes two instructions.
 func test(s arch.Site) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(b), Record: s.Offset, Target: arch.TargetTest}
-	c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
+	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_AARCH64_JUMP26)}
 	if s.Form == arch.Call {
 		c.New, c.Reloc.Type = bytes.Clone(bl), uint32(elf.R_AARCH64_CALL26)
 	}
@@ -31,7 +32,7 @@ var (
 )
 
 // Load reads the helper. Linkers that work around an erratum make adr of adrp.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	if bytes.Equal(t.At(at, insnLen), btiC) {
 		at += insnLen
 	}

@@ -5,13 +5,14 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 const fixNoPLT = "compile without -fno-plt"
 
 // Decode recognises direct and GOT-indirect calls, jumps and conditional jumps, and
 // marked NOPs. Relocations have addends where clang writes them as SHT_CREL.
-func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
 		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))

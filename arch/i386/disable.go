@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 // mode is 32-bit mode. NOPs are loads of an address that change nothing, which all
@@ -32,8 +33,8 @@ var mode = x86.New(x86.Mode{
 // jumpReloc returns the relocation of a jump to code of the same image. The field has the
 // addend too. Of the procedure linkage table, as R_386_PLT32 has it, nothing is wanted: its
 // entries may ask for the global offset table in a register.
-func jumpReloc(at uint64) arch.Reloc {
-	return arch.Reloc{Offset: at, Type: uint32(elf.R_386_PC32), Addend: x86.EndAddend, Implicit: true}
+func jumpReloc(at uint64) elfreloc.Relocation {
+	return elfreloc.Relocation{Offset: at, Type: uint32(elf.R_386_PC32), Addend: x86.EndAddend, Implicit: true}
 }
 
 // Disable has no forms of its own. No site has room for a load of a semaphore that runs

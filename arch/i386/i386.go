@@ -20,14 +20,15 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:      "i386",
-	ABIs:      []arch.ABI{{Machine: elf.EM_386, Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB}},
-	Model:     arch.ILP32,
-	None:      uint32(elf.R_386_NONE),
-	NamedNone: true,
-	Word:      uint32(elf.R_386_32),
-	LoadBase:  uint32(elf.R_386_RELATIVE),
-	Relative:  []arch.RelativeReloc{{Type: uint32(elf.R_386_PC32)}},
+	Name:       "i386",
+	ABIs:       []arch.ABI{{Machine: elf.EM_386, Class: elf.ELFCLASS32, Data: elf.ELFDATA2LSB}},
+	Model:      arch.ILP32,
+	None:       uint32(elf.R_386_NONE),
+	NamedNone:  true,
+	Word:       uint32(elf.R_386_32),
+	LoadBase:   uint32(elf.R_386_RELATIVE),
+	DataRelocs: []arch.DataReloc{elf.R_386_32: {Size: 4}},
+	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_386_PC32)}},
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
 		Site:   6,
@@ -67,10 +68,3 @@ var traits = arch.Traits{
 func (Machine) Traits() *arch.Traits { return &traits }
 
 func (Machine) RelocName(typ uint32) string { return elf.R_386(typ).String() }
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	if elf.R_386(typ) == elf.R_386_32 {
-		return arch.DataReloc{Size: 4}
-	}
-	return arch.DataReloc{}
-}

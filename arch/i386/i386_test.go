@@ -11,6 +11,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -42,7 +43,7 @@ func TestEachRegisterMayHoldTheOffsetTable(t *testing.T) {
 	for reg, name := range []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"} {
 		for first, form := range map[byte]arch.Form{0x90: arch.Call, 0xa0: arch.Tail} {
 			code := []byte{0xff, first | byte(reg), 0, 0, 0, 0}
-			site, err := Machine{}.Decode(arch.Text{Code: code}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_386_GOT32X), Implicit: true}})
+			site, err := Machine{}.Decode(arch.Text{Code: code}, []elfreloc.Relocation{{Offset: 2, Type: uint32(elf.R_386_GOT32X), Implicit: true}})
 			if reg == 4 { // which a SIB byte follows
 				if err == nil {
 					t.Errorf("% x is %+v", code, site)
@@ -106,7 +107,7 @@ func TestHelperFindsItself(t *testing.T) {
 			t.Errorf("the call goes to %s", rest)
 		}
 		code[1]++
-		if _, ok := (Machine{}).Load(arch.Text{Code: code}, 0); ok {
+		if _, ok := (Machine{}).LoadedSemaphore(arch.Text{Code: code}, 0); ok {
 			t.Errorf("% x is taken for a helper", code)
 		}
 	}

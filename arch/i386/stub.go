@@ -5,6 +5,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/x86"
+	"sdtconvert/elfreloc"
 )
 
 // retLen is the length of ret and int3, which keeps the processor from speculating past
@@ -25,7 +26,7 @@ func loadSemaphore(semaphore string, returns []arch.Insn) []arch.Insn {
 		{Code: []byte{x86.OpCall, byte(len(load7) + length), 0, 0, 0}, Text: "call 1f"},
 		{
 			Code: load7, Text: "0: movzwl %s-0b(%eax), %eax", Symbol: semaphore,
-			Reloc: &arch.Reloc{Offset: loadField, Type: uint32(elf.R_386_PC32), Addend: loadField, Implicit: true},
+			Reloc: &elfreloc.Relocation{Offset: loadField, Type: uint32(elf.R_386_PC32), Addend: loadField, Implicit: true},
 		},
 	}
 	code = append(code, returns...)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -43,7 +44,7 @@ const (
 
 // Decode recognises bl and b, the pairs that gcc's and clang's medium code model has in
 // their place, and marked nops.
-func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if typ := elf.R_LARCH(r.Type); typ >= elf.R_LARCH_MARK_LA && typ <= elf.R_LARCH_SOP_POP_32_U {
 		return arch.Site{}, arch.Refuse("assemble with binutils 2.40 or later, or with clang",
@@ -75,7 +76,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
-func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, insnLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse("", "a branch that the section's end cuts off")
@@ -92,7 +93,7 @@ func decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
 	return site, placed(r)
 }
 
-func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func decodePair(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, pairLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
@@ -114,7 +115,7 @@ func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
 }
 
 // placed refuses what is not where an instruction can be, or goes to somewhere else.
-func placed(r arch.Reloc) error {
+func placed(r elfreloc.Relocation) error {
 	switch {
 	case r.Offset%insnLen != 0:
 		return arch.Refuse("", "a branch that is not aligned")

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
+	"sdtconvert/elfreloc"
 )
 
 // The instructions of disabled forms, by their assembly.
@@ -59,7 +60,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 // jump makes a site go elsewhere, as it went to the stub.
 func jump(s arch.Site, to arch.Target) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(s.Code), Record: s.Offset, Target: to}
-	c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_LARCH_CALL36)}
+	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_LARCH_CALL36)}
 	if len(s.Code) == insnLen {
 		c.Reloc.Type = uint32(elf.R_LARCH_B26)
 		c.New = bytes.Clone(b)

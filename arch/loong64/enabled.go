@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // The load of a semaphore in a helper, by its assembly.
@@ -18,16 +19,16 @@ var (
 // once it deletes code.
 func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 	if code := t.At(record, pairLen); code != nil {
-		if site, err := decodePair(t, arch.Reloc{Offset: record}); err == nil {
+		if site, err := decodePair(t, elfreloc.Relocation{Offset: record}); err == nil {
 			return site, true
 		}
 	}
-	site, err := decodeBranch(t, arch.Reloc{Offset: record})
+	site, err := decodeBranch(t, elfreloc.Relocation{Offset: record})
 	return site, err == nil
 }
 
 // Load reads pcalau12i and ld.hu, with which a helper begins.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {
 		return 0, false

@@ -34,11 +34,12 @@ var traits = arch.Traits{
 		{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Mask: objABI, Flags: objV1},
 		{Machine: elf.EM_LOONGARCH, Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Mask: ^uint32(0)}, // of images that mold makes
 	},
-	Model:    arch.LP64,
-	Rela:     true,
-	None:     uint32(elf.R_LARCH_NONE),
-	Word:     uint32(elf.R_LARCH_64),
-	LoadBase: uint32(elf.R_LARCH_RELATIVE),
+	Model:      arch.LP64,
+	Rela:       true,
+	None:       uint32(elf.R_LARCH_NONE),
+	Word:       uint32(elf.R_LARCH_64),
+	LoadBase:   uint32(elf.R_LARCH_RELATIVE),
+	DataRelocs: dataRelocs,
 	Relative: []arch.RelativeReloc{
 		{Type: uint32(elf.R_LARCH_ADD32)},
 		{Type: uint32(elf.R_LARCH_SUB32), Sub: true},
@@ -101,7 +102,7 @@ func (Machine) RelocName(typ uint32) string {
 	return elf.R_LARCH(typ).String()
 }
 
-var dataRelocs = [...]arch.DataReloc{
+var dataRelocs = []arch.DataReloc{
 	elf.R_LARCH_32:          {Size: 4},
 	elf.R_LARCH_64:          {Size: 8},
 	elf.R_LARCH_ADD8:        {Size: 1, Op: arch.Add},
@@ -114,11 +115,4 @@ var dataRelocs = [...]arch.DataReloc{
 	elf.R_LARCH_SUB64:       {Size: 8, Op: arch.Sub},
 	elf.R_LARCH_ADD_ULEB128: {Size: arch.ULEB128, Op: arch.Add},
 	elf.R_LARCH_SUB_ULEB128: {Size: arch.ULEB128, Op: arch.Sub},
-}
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	if typ < uint32(len(dataRelocs)) {
-		return dataRelocs[typ]
-	}
-	return arch.DataReloc{}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -75,7 +76,7 @@ func TestBranchesThatReachFar(t *testing.T) {
 // Every relocation of version 0 of the ABI of objects is named.
 func TestStackMachinesAreRefused(t *testing.T) {
 	for typ := uint32(elf.R_LARCH_MARK_LA); typ <= uint32(elf.R_LARCH_SOP_POP_32_U); typ++ {
-		_, err := Machine{}.Decode(arch.Text{Code: bl}, []arch.Reloc{{Type: typ}})
+		_, err := Machine{}.Decode(arch.Text{Code: bl}, []elfreloc.Relocation{{Type: typ}})
 		want := "got " + elf.R_LARCH(typ).String() + ", of version 0 of the ABI of objects; assemble with binutils 2.40 or later, or with clang"
 		expect.Equal(t, want, fmt.Sprint(err), "%d", typ)
 	}

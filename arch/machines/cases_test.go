@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -56,7 +57,7 @@ type siteCase struct {
 	codeCase
 	form     arch.Form
 	got      bool
-	relocs   []arch.Reloc
+	relocs   []elfreloc.Relocation
 	encoding arch.Encoding
 	disabled []*disabledCase
 	refusal  string // why nothing is disabled
@@ -69,14 +70,14 @@ type disabledCase struct {
 	env    arch.Env
 	record uint64
 	target arch.Target
-	reloc  arch.Reloc
-	low    *arch.Reloc
+	reloc  elfreloc.Relocation
+	low    *elfreloc.Relocation
 	error  string // why there is none
 
 	// near is a jump to the return thunk that stands right behind the site, and its
 	// relocation from there.
 	near      []byte
-	nearReloc arch.Reloc
+	nearReloc elfreloc.Relocation
 }
 
 type stubCase struct {
@@ -275,7 +276,7 @@ func parseForm(s string) (arch.Form, error) {
 	return arch.Form(i), nil
 }
 
-func (c *cases) reloc(value string) (r arch.Reloc, err error) {
+func (c *cases) reloc(value string) (r elfreloc.Relocation, err error) {
 	var name string
 	words := strings.Fields(value)
 	implicit := len(words) >= 3 && words[2] == "implicit"
@@ -300,7 +301,7 @@ func (s *siteCase) add(c *cases, key, value string) (err error) {
 	case "got":
 		s.got = true
 	case "reloc":
-		var r arch.Reloc
+		var r elfreloc.Relocation
 		r, err = c.reloc(value)
 		s.relocs = append(s.relocs, r)
 	case "encoding":
@@ -355,7 +356,7 @@ func (d *disabledCase) add(c *cases, key, value string) (err error) {
 		d.target = arch.Target(i)
 		d.reloc, err = c.reloc(reloc)
 	case "low":
-		var r arch.Reloc
+		var r elfreloc.Relocation
 		r, err = c.reloc(value)
 		d.low = &r
 	case "near":

@@ -13,6 +13,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/arm"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -47,7 +48,7 @@ func placed(code, filler []byte) (text arch.Text, off uint64) {
 }
 
 // at moves the relocations of a site to where the site is.
-func (s *siteCase) at(off uint64) []arch.Reloc {
+func (s *siteCase) at(off uint64) []elfreloc.Relocation {
 	relocs := slices.Clone(s.relocs)
 	for i := range relocs {
 		relocs[i].Offset += off
@@ -110,7 +111,7 @@ func TestSitesThatAreCutOffAreRefused(t *testing.T) {
 	})
 }
 
-func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relocs []arch.Reloc, why string) {
+func wantRefusal(t *testing.T, m arch.Machine, s *siteCase, text arch.Text, relocs []elfreloc.Relocation, why string) {
 	t.Helper()
 	_, err := m.Decode(text, relocs)
 	if !errors.As(err, new(*arch.Refusal)) {
@@ -244,7 +245,7 @@ func TestLoads(t *testing.T) {
 			for at, want := range b.wanted() {
 				for _, filler := range fillers {
 					text := arch.Text{Code: bytes.Join([][]byte{filler, b.code, filler}, nil), Start: b.pc - uint64(len(filler))}
-					if addr, ok := m.Load(text, at); addr != want || !ok {
+					if addr, ok := m.LoadedSemaphore(text, at); addr != want || !ok {
 						t.Errorf("%s between % x: got %#x, %v, want %#x", b.name, filler, addr, ok, want)
 					}
 				}
@@ -252,14 +253,14 @@ func TestLoads(t *testing.T) {
 				if n := m.Traits().Load; uint64(len(code)) > n {
 					code = code[:n]
 				}
-				if addr, ok := m.Load(arch.Text{Code: code, Start: at}, at); addr != want || !ok {
+				if addr, ok := m.LoadedSemaphore(arch.Text{Code: code, Start: at}, at); addr != want || !ok {
 					t.Errorf("%s takes more than the %d bytes of Sizes.Load", b.name, m.Traits().Load)
 				}
 			}
 		}
 		for _, all := range [][]*codeCase{c.dead, c.live, c.jumps} {
 			for _, b := range all {
-				if addr, ok := m.Load(arch.Text{Code: b.code, Start: b.pc}, b.pc); ok {
+				if addr, ok := m.LoadedSemaphore(arch.Text{Code: b.code, Start: b.pc}, b.pc); ok {
 					t.Errorf("%s loads from %#x", b.name, addr)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -27,7 +28,7 @@ func (s *siteCase) disable(t *testing.T, m arch.Machine, d *disabledCase, filler
 	if d.near != nil {
 		r := d.nearReloc
 		r.Offset += off + uint64(len(s.code))
-		env.Returns = []arch.Reloc{r}
+		env.Returns = []elfreloc.Relocation{r}
 	}
 	change, err := m.Disable(site, d.kind, env)
 	text.Code = bytes.Clone(text.Code)
@@ -68,7 +69,7 @@ func TestDisabledForms(t *testing.T) {
 			want.Reloc.Offset += off
 		}
 		if d.low != nil {
-			want.Low = &arch.Reloc{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
+			want.Low = &elfreloc.Relocation{Offset: d.low.Offset + off, Type: d.low.Type, Addend: d.low.Addend}
 		}
 		expect.Equal(t, want, c, "%s", d.name)
 		expect.Equal(t, len(s.code), len(c.New), "%s", d.name)
@@ -190,7 +191,7 @@ func TestBreakpointsHideSites(t *testing.T) {
 // Where the semaphore is loaded at a site, Load reads it there, and nowhere else.
 func TestDisabledFormsThatLoad(t *testing.T) {
 	eachDisabled(t, func(t *testing.T, m arch.Machine, s *siteCase, d *disabledCase, text arch.Text, c arch.Change) {
-		if _, ok := m.Load(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
+		if _, ok := m.LoadedSemaphore(text, c.Record); ok != (d.target == arch.TargetSemaphore) {
 			t.Errorf("%s loads a semaphore: %v", d.name, ok)
 		}
 	})
@@ -318,7 +319,7 @@ func leaves(m arch.Machine, text arch.Text, site arch.Site) bool {
 	for i := range site.Code {
 		at := site.Offset + uint64(i)
 		_, jumps := m.Branch(text, at)
-		_, loads := m.Load(text, at)
+		_, loads := m.LoadedSemaphore(text, at)
 		if jumps || loads {
 			return true
 		}

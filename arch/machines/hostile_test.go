@@ -7,6 +7,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 )
 
 // extremes are offsets at the ends of numbers, where sums overflow.
@@ -16,8 +17,8 @@ var extremes = []uint64{0, 1, 2, 3, 7, 8, 1 << 31, 1<<32 - 1, 1 << 63, ^uint64(0
 func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ uint32, addend int64) {
 	t.Helper()
 	text := arch.Text{Code: code, Start: start, Map: []arch.Mapping{{Offset: off, Encoding: arch.Encoding(typ)}}}
-	relocs := []arch.Reloc{{Offset: off, Type: typ, Addend: addend}}
-	for _, relocs := range [][]arch.Reloc{relocs, {relocs[0], relocs[0]}, {{Offset: off, Type: typ, Implicit: true}}} {
+	relocs := []elfreloc.Relocation{{Offset: off, Type: typ, Addend: addend}}
+	for _, relocs := range [][]elfreloc.Relocation{relocs, {relocs[0], relocs[0]}, {{Offset: off, Type: typ, Implicit: true}}} {
 		site, err := m.Decode(text, relocs)
 		if err != nil {
 			continue
@@ -45,7 +46,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 	}
 	m.Live(text, off)
 	m.Branch(text, off)
-	m.Load(text, off)
+	m.LoadedSemaphore(text, off)
 	within := func(at, _ uint64) {
 		if at-start >= uint64(len(code)) {
 			t.Fatalf("% x at %#x: something is found at %#x", code, start, at)
@@ -55,7 +56,7 @@ func survive(t testing.TB, m arch.Machine, code []byte, start, off uint64, typ u
 	m.Slots(code, start, off, within)
 	m.Disassemble(code, start)
 	m.RelocName(typ)
-	m.DataReloc(typ)
+	m.Traits().DataReloc(typ)
 }
 
 // surviveDOF is survive for what only some machines have.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/product"
@@ -34,7 +35,7 @@ func allStubs(m arch.Machine) []arch.Stub {
 }
 
 // codeOf returns the code of instructions, with their relocations from its start.
-func codeOf(insns []arch.Insn) (code []byte, relocs []arch.Reloc) {
+func codeOf(insns []arch.Insn) (code []byte, relocs []elfreloc.Relocation) {
 	for _, i := range insns {
 		if i.Reloc != nil {
 			r := *i.Reloc
@@ -110,7 +111,7 @@ func TestHelpersLoadSemaphores(t *testing.T) {
 	eachOrder(t, func(t *testing.T, m arch.Machine, c *cases) {
 		for _, stub := range allStubs(m) {
 			code, _ := codeOf(m.Stub(stub))
-			if _, ok := m.Load(arch.Text{Code: code, Start: 0x1000}, 0x1000); ok != (stub.Semaphore != "") {
+			if _, ok := m.LoadedSemaphore(arch.Text{Code: code, Start: 0x1000}, 0x1000); ok != (stub.Semaphore != "") {
 				t.Errorf("%+v loads a semaphore: %v", stub, ok)
 			}
 			if uint64(len(code)) < m.Traits().Load && stub.LandingPad && stub.Semaphore != "" {
@@ -176,7 +177,7 @@ func checkAssembled(t *testing.T, m arch.Machine, stub arch.Stub, as []string) {
 		got = got[:n] // clang fills some sections up to their alignment
 	}
 	expect.Equal(t, want, got, "%+v, %q", stub, text.String())
-	found := []arch.Reloc(nil)
+	found := []elfreloc.Relocation(nil)
 	o := tools.OpenELF(t, object)
 	for _, rs := range expect.Value(o.RelocSections())(t) {
 		if o.Sections[rs.Target].Name == ".text" {

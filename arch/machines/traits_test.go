@@ -15,10 +15,10 @@ import (
 	"sdtconvert/internal/testkit/expect"
 )
 
-func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all []arch.Reloc) {
+func readRelocs(t *testing.T, o *elfreloc.Object, rs elfreloc.RelocSection) (all []elfreloc.Relocation) {
 	t.Helper()
 	err := o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-		all = append(all, arch.Reloc{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit})
+		all = append(all, elfreloc.Relocation{Offset: r.Offset, Type: r.Type, Addend: r.Addend, Implicit: r.Implicit})
 		return nil
 	})
 	expect.OK(t, err)
@@ -68,7 +68,7 @@ func TestTraitsAreComplete(t *testing.T) {
 			}
 		}
 		check(tr.WordSize() == word && (tr.Model.Long == word), "the data model is not of the class")
-		check(m.DataReloc(tr.Word) == arch.DataReloc{Size: word}, "Word does not store a word")
+		check(m.Traits().DataReloc(tr.Word) == arch.DataReloc{Size: word}, "Word does not store a word")
 		types := []uint32{tr.None, tr.Word, tr.LoadBase}
 		names := 0
 		for _, r := range tr.Relative {
@@ -86,8 +86,14 @@ func TestTraitsAreComplete(t *testing.T) {
 		check((len(tr.Deletes) > 0) == tr.Relaxes, "Deletes without Relaxes, or the other way round")
 		thunk := tr.ReturnThunk
 		check(thunk.Symbol != "" || thunk.Sites == "" && thunk.Near == nil && thunk.Field == 0, "a nameless return thunk")
-		check(tr.Thunk("thunk") == "thunk" && (tr.Thunk(arch.OwnThunk) == thunk.Symbol) == (thunk.Symbol != ""), "Thunk")
-		check(tr.CheckThunk("") == nil && (tr.CheckThunk("thunk") == nil) == (thunk.Symbol != ""), "CheckThunk")
+		for choice, want := range map[arch.ThunkChoice]string{{}: "", {Own: true}: thunk.Symbol, {Symbol: "thunk"}: "thunk"} {
+			symbol, refused := tr.Thunk(choice)
+			if none := thunk.Symbol == "" && choice != (arch.ThunkChoice{}); none {
+				check(refused != nil && symbol == "", "Thunk refuses none")
+			} else {
+				check(refused == nil && symbol == want, "Thunk")
+			}
+		}
 		check(tr.Features.Supported&tr.Features.LandingPad == tr.Features.LandingPad, "an unknown landing pad")
 		check((tr.Features.Property != 0) == (tr.Features.Supported != 0), "promises without a property")
 		check(len(tr.Breakpoints) > 0, "no breakpoint")
@@ -135,7 +141,7 @@ func TestDataRelocations(t *testing.T) {
 		}
 		for name, want := range c.data {
 			typ, ok := c.types[name]
-			if got := m.DataReloc(typ); !ok || got != want {
+			if got := m.Traits().DataReloc(typ); !ok || got != want {
 				t.Errorf("%s: got %+v, want %+v", name, got, want)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 func opcode(insn uint32) uint32 { return insn >> 26 }
 
 // Decode recognises bl, b and marked nops.
-func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (m Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
 		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", m.RelocName(relocs[1].Type))
@@ -55,7 +56,7 @@ func (m Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
-func (m Machine) decodeBranch(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m Machine) decodeBranch(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, insnLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse("", "an instruction that the section's end cuts off")

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // The disabled forms, by their assembly.
@@ -44,7 +45,7 @@ func (m Machine) helped(s arch.Site, env arch.Env, to arch.Target) arch.Change {
 		insn = insnB
 	}
 	c := arch.Change{Site: s, New: m.code(insn), Record: s.Offset, Target: to}
-	c.Reloc = arch.Reloc{Offset: s.Offset, Type: env.Reloc}
+	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: env.Reloc}
 	if c.Reloc.Type == uint32(elf.R_PPC64_NONE) {
 		c.Reloc.Type = uint32(elf.R_PPC64_REL24)
 	}

@@ -25,7 +25,7 @@ const (
 var load = [...]uint32{insnMFLR0, insnHere, insnMFLR3, insnMTLR0, insnADDIS, insnLHZ, insnRet}
 
 // Load reads the load of a helper.
-func (m Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (m Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, loadLen)
 	if code == nil {
 		return 0, false

@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Machine implements arch.Machine, for objects of one ABI and byte order.
@@ -37,8 +38,8 @@ const abiMask = 3
 var descriptors = arch.Conventions{
 	Descriptors: ".opd",
 	Descriptor: []arch.Insn{
-		{Code: make([]byte, 8), Text: ".quad", Symbol: arch.OwnCode, Reloc: &arch.Reloc{Type: uint32(elf.R_PPC64_ADDR64)}},
-		{Code: make([]byte, 8), Text: ".quad .TOC.@tocbase", Reloc: &arch.Reloc{Type: uint32(elf.R_PPC64_TOC)}},
+		{Code: make([]byte, 8), Text: ".quad", ToCode: true, Reloc: &elfreloc.Relocation{Type: uint32(elf.R_PPC64_ADDR64)}},
+		{Code: make([]byte, 8), Text: ".quad .TOC.@tocbase", Reloc: &elfreloc.Relocation{Type: uint32(elf.R_PPC64_TOC)}},
 		{Code: make([]byte, 8), Text: ".quad 0"},
 	},
 	Absolute: uint32(elf.R_PPC64_ADDR64),
@@ -68,6 +69,10 @@ func newTraits(name string, stack int, conventions arch.Conventions, abis ...arc
 		None:     uint32(elf.R_PPC64_NONE),
 		Word:     uint32(elf.R_PPC64_ADDR64),
 		LoadBase: uint32(elf.R_PPC64_RELATIVE),
+		DataRelocs: []arch.DataReloc{
+			elf.R_PPC64_ADDR64: {Size: 8}, elf.R_PPC64_UADDR64: {Size: 8}, elf.R_PPC64_ADDR32: {Size: 4}, elf.R_PPC64_UADDR32: {Size: 4},
+			elf.R_PPC64_ADDR16: {Size: 2}, elf.R_PPC64_UADDR16: {Size: 2},
+		},
 		Relative: []arch.RelativeReloc{{Type: uint32(elf.R_PPC64_REL32)}},
 		Sizes: arch.Sizes{
 			Window: insnLen,
@@ -146,16 +151,4 @@ func (Machine) RelocName(typ uint32) string {
 		return "R_PPC64_PLTGOT16_LO_DS" // which debug/elf calls otherwise than the ABI
 	}
 	return elf.R_PPC64(typ).String()
-}
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	switch elf.R_PPC64(typ) {
-	case elf.R_PPC64_ADDR64, elf.R_PPC64_UADDR64:
-		return arch.DataReloc{Size: 8}
-	case elf.R_PPC64_ADDR32, elf.R_PPC64_UADDR32:
-		return arch.DataReloc{Size: 4}
-	case elf.R_PPC64_ADDR16, elf.R_PPC64_UADDR16:
-		return arch.DataReloc{Size: 2}
-	}
-	return arch.DataReloc{}
 }

@@ -86,7 +86,7 @@ func TestLoadIsAsItWasMade(t *testing.T) {
 			changed := m.insn(code[bit/8/insnLen*insnLen:]) ^ load[bit/8/insnLen]
 			at := bit / 8 / insnLen * insnLen
 			distance := (at == highAt || at == lowAt) && changed&0xffff != 0
-			if addr, ok := m.Load(arch.Text{Code: code}, 0); ok != distance || ok && addr == hereAt {
+			if addr, ok := m.LoadedSemaphore(arch.Text{Code: code}, 0); ok != distance || ok && addr == hereAt {
 				t.Errorf("bit %d of %d: %#x, %v", bit, m, addr, ok)
 			}
 			code[bit/8] ^= 1 << (bit % 8)

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Stub returns, after it has set the result where there is one.
@@ -28,7 +29,7 @@ func (m Machine) Stub(s arch.Stub) []arch.Insn {
 
 // fromHereTo returns the relocation of the instruction at an offset, whose field is of a
 // distance that starts where mflr r3 is, and not at the field.
-func (m Machine) fromHereTo(typ elf.R_PPC64, at int64) *arch.Reloc {
+func (m Machine) fromHereTo(typ elf.R_PPC64, at int64) *elfreloc.Relocation {
 	half := m.half()
-	return &arch.Reloc{Offset: half, Type: uint32(typ), Addend: at + int64(half) - hereAt}
+	return &elfreloc.Relocation{Offset: half, Type: uint32(typ), Addend: at + int64(half) - hereAt}
 }

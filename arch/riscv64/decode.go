@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 // Decode recognises the call and tail pseudoinstructions, and marked nops.
-func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	for _, other := range relocs[1:] {
 		if elf.R_RISCV(other.Type) != elf.R_RISCV_RELAX {
@@ -49,7 +50,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
-func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func decodePair(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code := t.At(r.Offset, pairLen)
 	if code == nil {
 		return arch.Site{}, arch.Refuse("", "a call that the section's end cuts off")
@@ -79,7 +80,7 @@ func decodePair(t arch.Text, r arch.Reloc) (arch.Site, error) {
 // linkers make of them.
 func (Machine) Live(t arch.Text, record uint64) bool {
 	if code := t.At(record, pairLen); code != nil {
-		if _, err := decodePair(t, arch.Reloc{Offset: record}); err == nil {
+		if _, err := decodePair(t, elfreloc.Relocation{Offset: record}); err == nil {
 			return true
 		}
 	}

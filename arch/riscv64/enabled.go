@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -27,21 +28,21 @@ func test(s arch.Site) arch.Change {
 	c := arch.Change{Site: s, Record: s.Offset}
 	if s.Form == arch.Tail {
 		c.New, c.Target = bytes.Clone(s.Code), arch.TargetTest
-		c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_RISCV_CALL_PLT)}
+		c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_RISCV_CALL_PLT)}
 		return c
 	}
 	c.New, c.Target = bytes.Join([][]byte{auipcA0, lhuA0}, nil), arch.TargetSemaphore
-	c.Reloc = arch.Reloc{Offset: s.Offset, Type: uint32(elf.R_RISCV_PCREL_HI20)}
-	c.Low = &arch.Reloc{Offset: s.Offset + insnLen, Type: uint32(elf.R_RISCV_PCREL_LO12_I)}
+	c.Reloc = elfreloc.Relocation{Offset: s.Offset, Type: uint32(elf.R_RISCV_PCREL_HI20)}
+	c.Low = &elfreloc.Relocation{Offset: s.Offset + insnLen, Type: uint32(elf.R_RISCV_PCREL_LO12_I)}
 	return c
 }
 
 // findTest matches what test has made.
 func findTest(t arch.Text, record uint64) (arch.Site, bool) {
-	if _, ok := (Machine{}).Load(t, record); ok {
+	if _, ok := (Machine{}).LoadedSemaphore(t, record); ok {
 		return arch.Site{Offset: record, Form: arch.Call, Code: t.At(record, pairLen)}, true
 	}
-	site, err := decodePair(t, arch.Reloc{Offset: record})
+	site, err := decodePair(t, elfreloc.Relocation{Offset: record})
 	if err != nil || site.Form != arch.Tail {
 		return arch.Site{}, false
 	}
@@ -49,7 +50,7 @@ func findTest(t arch.Text, record uint64) (arch.Site, bool) {
 }
 
 // Load reads auipc and lhu, with which a helper begins too.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, pairLen)
 	if code == nil {
 		return 0, false

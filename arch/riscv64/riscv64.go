@@ -17,13 +17,14 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:     "riscv64",
-	ABIs:     []arch.ABI{{Machine: elf.EM_RISCV, Class: elf.ELFCLASS64}},
-	Model:    arch.LP64,
-	Rela:     true,
-	None:     uint32(elf.R_RISCV_NONE),
-	Word:     uint32(elf.R_RISCV_64),
-	LoadBase: uint32(elf.R_RISCV_RELATIVE),
+	Name:       "riscv64",
+	ABIs:       []arch.ABI{{Machine: elf.EM_RISCV, Class: elf.ELFCLASS64}},
+	Model:      arch.LP64,
+	Rela:       true,
+	None:       uint32(elf.R_RISCV_NONE),
+	Word:       uint32(elf.R_RISCV_64),
+	LoadBase:   uint32(elf.R_RISCV_RELATIVE),
+	DataRelocs: dataRelocs,
 	Relative: []arch.RelativeReloc{
 		{Type: uint32(elf.R_RISCV_ADD32)},
 		{Type: uint32(elf.R_RISCV_SUB32), Sub: true},
@@ -60,7 +61,7 @@ func (Machine) Traits() *arch.Traits { return &traits }
 
 func (Machine) RelocName(typ uint32) string { return elf.R_RISCV(typ).String() }
 
-var dataRelocs = [...]arch.DataReloc{
+var dataRelocs = []arch.DataReloc{
 	elf.R_RISCV_32:    {Size: 4},
 	elf.R_RISCV_64:    {Size: 8},
 	elf.R_RISCV_SET8:  {Size: 1},
@@ -74,11 +75,4 @@ var dataRelocs = [...]arch.DataReloc{
 	elf.R_RISCV_SUB16: {Size: 2, Op: arch.Sub},
 	elf.R_RISCV_SUB32: {Size: 4, Op: arch.Sub},
 	elf.R_RISCV_SUB64: {Size: 8, Op: arch.Sub},
-}
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	if typ < uint32(len(dataRelocs)) {
-		return dataRelocs[typ]
-	}
-	return arch.DataReloc{}
 }

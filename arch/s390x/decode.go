@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 const (
@@ -47,7 +48,7 @@ func target(code []byte, at uint64) uint64 {
 }
 
 // Decode recognises brasl, jg and the conditional brcl, and marked nops.
-func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
+func (Machine) Decode(t arch.Text, relocs []elfreloc.Relocation) (arch.Site, error) {
 	r := relocs[0]
 	if len(relocs) > 1 {
 		return arch.Site{}, arch.Refuse("", "a second relocation, %s, at the same place", Machine{}.RelocName(relocs[1].Type))
@@ -68,7 +69,7 @@ func (Machine) Decode(t arch.Text, relocs []arch.Reloc) (arch.Site, error) {
 	return arch.Site{}, arch.RefuseAddress(fixDirect, "no call and no jump")
 }
 
-func decodeLong(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func decodeLong(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	off := r.Offset - fieldAt
 	code := t.At(off, siteLen)
 	if code == nil {

@@ -6,6 +6,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
+	"sdtconvert/elfreloc"
 )
 
 // The disabled forms, by their assembly.
@@ -66,7 +67,7 @@ func (Machine) Disable(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, err
 func jump(s arch.Site, condition byte, to arch.Target) arch.Change {
 	c := arch.Change{Site: s, New: bytes.Clone(condJump), Record: s.Offset, Target: to}
 	c.New[1] |= condition << 4
-	c.Reloc = arch.Reloc{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
+	c.Reloc = elfreloc.Relocation{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // llhrl loads 2 bytes, as whose upper bits zero is loaded: llhrl %r2, semaphore. It is of
@@ -19,7 +20,7 @@ func test(s arch.Site, condition byte) arch.Change {
 	}
 	return arch.Change{
 		Site: s, New: bytes.Clone(llhrl), Record: s.Offset, Target: arch.TargetSemaphore,
-		Reloc: arch.Reloc{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend},
+		Reloc: elfreloc.Relocation{Offset: s.Offset + fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend},
 	}
 }
 
@@ -27,7 +28,7 @@ func test(s arch.Site, condition byte) arch.Change {
 func isTest(code []byte) bool { return bytes.Equal(code[:fieldAt], llhrl[:fieldAt]) }
 
 // Load reads the load of a site, with which a helper begins too.
-func (Machine) Load(t arch.Text, at uint64) (addr uint64, ok bool) {
+func (Machine) LoadedSemaphore(t arch.Text, at uint64) (addr uint64, ok bool) {
 	code := t.At(at, siteLen)
 	if code == nil || !isTest(code) {
 		return 0, false

@@ -19,14 +19,15 @@ import (
 type Machine struct{}
 
 var traits = arch.Traits{
-	Name:     "s390x",
-	ABIs:     []arch.ABI{{Machine: elf.EM_S390, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB}},
-	Model:    arch.LP64,
-	Rela:     true,
-	None:     uint32(elf.R_390_NONE),
-	Word:     uint32(elf.R_390_64),
-	LoadBase: uint32(elf.R_390_RELATIVE),
-	Relative: []arch.RelativeReloc{{Type: uint32(elf.R_390_PC32)}},
+	Name:       "s390x",
+	ABIs:       []arch.ABI{{Machine: elf.EM_S390, Class: elf.ELFCLASS64, Data: elf.ELFDATA2MSB}},
+	Model:      arch.LP64,
+	Rela:       true,
+	None:       uint32(elf.R_390_NONE),
+	Word:       uint32(elf.R_390_64),
+	LoadBase:   uint32(elf.R_390_RELATIVE),
+	DataRelocs: []arch.DataReloc{elf.R_390_64: {Size: 8}, elf.R_390_32: {Size: 4}},
+	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_390_PC32)}},
 	Sizes: arch.Sizes{
 		Window: siteLen,
 		Site:   siteLen,
@@ -82,14 +83,4 @@ func (Machine) RelocName(typ uint32) string {
 		return names[typ]
 	}
 	return elf.R_390(typ).String()
-}
-
-func (Machine) DataReloc(typ uint32) arch.DataReloc {
-	switch elf.R_390(typ) {
-	case elf.R_390_64:
-		return arch.DataReloc{Size: 8}
-	case elf.R_390_32:
-		return arch.DataReloc{Size: 4}
-	}
-	return arch.DataReloc{}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // branchCode is brcl, or brasl, with a distance of 0.
@@ -15,7 +16,7 @@ func branchCode(op, half byte) []byte { return []byte{0xc0, half<<4 | op, 0, 0, 
 func TestConditions(t *testing.T) {
 	for condition := range byte(16) {
 		code := branchCode(4, condition)
-		site, err := Machine{}.Decode(arch.Text{Code: code}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
+		site, err := Machine{}.Decode(arch.Text{Code: code}, []elfreloc.Relocation{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
 		if condition == never {
 			if err == nil {
 				t.Error("a branch that is never taken is a site")
@@ -43,7 +44,7 @@ func TestConditions(t *testing.T) {
 // A call links through the register of the ABI, or that of -mfentry.
 func TestLinkRegisters(t *testing.T) {
 	for reg := range byte(16) {
-		_, err := Machine{}.Decode(arch.Text{Code: branchCode(5, reg)}, []arch.Reloc{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
+		_, err := Machine{}.Decode(arch.Text{Code: branchCode(5, reg)}, []elfreloc.Relocation{{Offset: 2, Type: uint32(elf.R_390_PLT32DBL), Addend: 2}})
 		if ok := reg == 14 || reg == 0; ok != (err == nil) {
 			t.Errorf("%%r%d: %v", reg, err)
 		}

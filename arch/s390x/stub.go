@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Stub returns, after it has set the result where there is one.
@@ -24,6 +25,6 @@ func (Machine) Stub(s arch.Stub) []arch.Insn {
 }
 
 // distance returns the relocation of an instruction that names a symbol.
-func distance() *arch.Reloc {
-	return &arch.Reloc{Offset: fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
+func distance() *elfreloc.Relocation {
+	return &elfreloc.Relocation{Offset: fieldAt, Type: uint32(elf.R_390_PC32DBL), Addend: addend}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sdtconvert/arch"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -33,6 +32,7 @@ type flags struct {
 	layout, section string
 	prototypes      string
 	semaphores      string
+	returnThunk     string
 	noStapsdt       bool
 	wraps           bool // what follows the flags is for a program that is run
 }
@@ -55,9 +55,12 @@ func newConversionFlags(f *pflag.FlagSet) *flags {
 }
 
 func (f *flags) defineReturnThunk() {
-	returnThunkOption.string(f.FlagSet, &f.patch.ReturnThunk, "")
-	f.Lookup(returnThunkOption.name).NoOptDefVal = arch.OwnThunk
+	returnThunkOption.string(f.FlagSet, &f.returnThunk, "")
+	f.Lookup(returnThunkOption.name).NoOptDefVal = ownThunk
 }
+
+// ownThunk is the value of --return-thunk without one. No symbol has this name.
+const ownThunk = "*"
 
 // defineNames defines the flags that say what stubs, probe objects and records
 // are called.
@@ -94,12 +97,15 @@ func (f *flags) checkNames() error {
 	if err := checkStubNames(&f.patch.Names); err != nil {
 		return err
 	}
+	if f.patch.ReturnThunk.Own = f.returnThunk == ownThunk; !f.patch.ReturnThunk.Own {
+		f.patch.ReturnThunk.Symbol = f.returnThunk
+	}
 	switch {
 	case len(f.files) == 0 && !f.wraps:
 		return usagef("no file is given")
 	case f.patch.ProbePrefix == "":
 		return usagef("the prefix of probe objects is empty")
-	case f.Changed("return-thunk") && f.patch.ReturnThunk == "":
+	case f.Changed("return-thunk") && f.returnThunk == "":
 		return usagef("the return thunk has no name")
 	case f.Changed("output") && f.output == "":
 		return usagef("the output has no name")

@@ -4,7 +4,7 @@
 // It speaks to /dev/dtrace/dtrace itself, so it needs none of DTrace's libraries: it is
 // for small systems, as those that boot from a memory disk.
 //
-//	GOOS=freebsd GOARCH=amd64 go build -o kdtrace ./examples/freebsd-dtrace
+//	cd examples/freebsd-dtrace && GOOS=freebsd GOARCH=amd64 go build -o kdtrace
 //	kdtrace list 'tcp:::'
 //	kdtrace count -for 10s -args 2 'tcp:::' 'fbt:kernel:tcp_output:'
 //	kdtrace count 'tcp:::send' -- ls -l

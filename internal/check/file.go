@@ -101,7 +101,7 @@ func (c *fileChecker) check() error {
 	if err := c.reportUnclear(); err != nil {
 		return err
 	}
-	if recorded || stubs != nil && stubs.Calls.Len() > 0 {
+	if recorded || stubs != nil && len(stubs.Calls) > 0 {
 		return c.prototypes()
 	}
 	return nil

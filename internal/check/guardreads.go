@@ -29,11 +29,8 @@ func mayBeSemaphore(name string) bool {
 // functions that they drop.
 func (c *fileChecker) guardReads() error {
 	found, err := c.NamesContain([][]byte{[]byte(patch.GuardPrefix), []byte(stapsdt.SemaphoreSuffix)})
-	if err != nil {
+	if err != nil || !found {
 		return err
-	}
-	if !found {
-		return c.namelessReads()
 	}
 	syms, err := c.Symbols()
 	if err != nil {
@@ -114,27 +111,6 @@ func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 		}
 	}
 	return nil
-}
-
-// namelessReads finds that code of an image without symbols of semaphores reads one, and that
-// no note names any.
-func (c *fileChecker) namelessReads() error {
-	reader, ok := c.Machine.(arch.Reader)
-	if !ok || c.relocatable() || len(c.noteAt) > 0 || c.link.unread[c.index] || c.link.unconverted[c.index] {
-		return nil
-	}
-	i := slices.IndexFunc(c.Sections, func(s elfreloc.Section) bool { return stapsdt.HoldsSemaphores(&s) && s.Size > 0 })
-	if i < 0 {
-		return nil
-	}
-	sec, from := &c.Sections[i], uint64(0)
-	err := c.eachCode(arch.ReadWindow, func(code []byte, pc uint64) {
-		reader.Reads(code, pc, c.globalOffsetTable(), sec.Addr, sec.Addr+sec.Size, func(at, _ uint64) { from = cmp.Or(from, at) })
-	})
-	if err != nil || from == 0 {
-		return err
-	}
-	return c.add(DeadGuard, image.Addr{Offset: from}, "", "a guard reads a semaphore in %s, and the image has no note, so no tracer raises it; keep %s, and %s", sec.Name, stapsdt.Section, withNotes)
 }
 
 // eachCode calls f with the code of an image, in pieces that overlap.

@@ -52,7 +52,7 @@ func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
 		}
 		found[at].notes = append(found[at].notes, n)
 	}
-	c.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return image.Compare(a.at, b.at) })
+	c.noteSites = slices.SortedFunc(maps.Values(found), func(a, b *noteSite) int { return a.at.Compare(b.at) })
 }
 
 // hasCode reports whether code is at an address, and in the file: a separate debug file has

@@ -18,15 +18,15 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 		return nil, err
 	}
 	plan, err := patch.NewPlan(scan, patch.Options{Names: opts.Names, ProbePrefix: opts.ProbePrefix})
-	if err != nil || scan.Calls.Len()+len(scan.Refused) == 0 {
+	if err != nil || len(scan.Calls)+len(scan.Refused) == 0 {
 		return scan, err
 	}
 	objects, err := scan.ProbeObjects(opts.ProbePrefix)
 	if err != nil {
 		return nil, err
 	}
-	for site := range plan.Sites.All() {
-		at := image.Addr{Section: site.Relocs.Target, Offset: site.Change.Site.Offset}
+	for _, site := range plan.Sites {
+		at := site.Addr()
 		c.live[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)

@@ -227,7 +227,7 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 	for _, layout := range layouts {
 		c.link.trait(trait{MixedLayout, "", describeLayout(layout)}, c.index)
 	}
-	kept, err := linkerset.KeepAliveTargets(c.Object.Object, c.Machine)
+	kept, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func TestInstructionsOutsideSitesAreTheSame(t *testing.T) {
 	t.Run("--stapsdt", func(t *testing.T) {
 		n += convertedOf(t, chosen["--stapsdt"], func(o *patch.Options) { o.Stapsdt = true }, check)
 	})
-	if n == 0 && !product.Write() {
+	if n == 0 {
 		t.Error("no object was converted")
 	}
 }

@@ -41,7 +41,7 @@ func fuzzOptions(b byte) patch.Options {
 	opts.NoRecords = b&2 != 0
 	opts.DropRelocations = b&4 != 0
 	if b&8 != 0 {
-		opts.ReturnThunk = "__x86_return_thunk"
+		opts.ReturnThunk.Symbol = "__x86_return_thunk"
 	}
 	if b&16 != 0 {
 		opts.Names.Symbols = []string{"use", "outside"}

@@ -47,7 +47,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 	defer in.Close()
 	run := &memoryRun{data: data}
 	c := New(Options{Patch: opts, Planned: func(_ *input.Object, plan *patch.Plan) error {
-		run.sites, run.loads = slices.Collect(plan.Sites.All()), plan.Loads
+		run.sites, run.loads = plan.Sites, plan.Loads
 		return nil
 	}}, nil)
 	made := c.source(in.Source(), nil)

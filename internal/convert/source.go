@@ -167,7 +167,7 @@ func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.O
 // tell writes the lines about an object that changes.
 func (c *Converter) tell(w io.Writer, plan *patch.Plan) error {
 	if c.DryRun {
-		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(plan.Sites.Len(), "site"))
+		message.Line(w, "%s: %s to convert", plan.Scan.Object.Name, message.Plural(len(plan.Sites), "site"))
 	}
 	if !c.Verbose {
 		return nil
@@ -196,7 +196,7 @@ func printSites(w io.Writer, p *patch.Plan) error {
 		return err
 	}
 	o := p.Scan.Object
-	for s := range p.Sites.All() {
+	for _, s := range p.Sites {
 		site := &s.Change.Site
 		place := functions.Place(s.Relocs.Target, site.Offset)
 		if place == "" {

@@ -40,8 +40,8 @@ var textualPaths = map[string]string{
 	"internal/ld/temp.go: newTempDirectory EvalSymlinks":   "the directory is new, and no other program knows its name",
 	"internal/paths/paths.go: Absolute Abs":                "of a path on another drive of Windows",
 	"internal/paths/paths.go: Real EvalSymlinks":           "after the path was made absolute without a change",
-	"patch/internal/tracers/aliases.go: pathFrom Clean":    "hashed, and never opened",
-	"patch/internal/tracers/aliases.go: pathFrom Rel":      "hashed, and never opened",
+	"patch/aliases.go: pathFrom Clean":    "hashed, and never opened",
+	"patch/aliases.go: pathFrom Rel":      "hashed, and never opened",
 	"internal/replace/temp.go: resolve EvalSymlinks":       "the file behind the link is replaced, and not the link",
 }
 

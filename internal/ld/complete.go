@@ -187,7 +187,7 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 // scan is nil if there was none, or from an earlier one.
 func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
 	if scan != nil {
-		for ref := range scan.Calls.All() {
+		for _, ref := range scan.Calls {
 			p.records[ref.Stub.Kind] = true
 		}
 	}

@@ -94,7 +94,7 @@ func TestConvertedHasNoProbes(t *testing.T) {
 			continue
 		}
 		scan, err := patch.Find(o, machines.Lookup(o.ABI()), patch.DefaultNames())
-		if err != nil || scan.Calls.Len() == 0 || slices.ContainsFunc(scan.Stubs, func(s *patch.Stub) bool { return s.Kind == arch.Enabled }) {
+		if err != nil || len(scan.Calls) == 0 || slices.ContainsFunc(scan.Stubs, func(s *patch.Stub) bool { return s.Kind == arch.Enabled }) {
 			continue
 		}
 		options := patch.Options{ProbePrefix: "sdt_"}

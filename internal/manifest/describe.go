@@ -63,7 +63,7 @@ func (m *Object) Describe(scan *patch.Scan, plan *patch.Plan, omitted map[*patch
 
 // plan lists the sites of a plan.
 func (m *Object) plan(plan *patch.Plan, omitted map[*patch.Stub]string) {
-	for s := range plan.Sites.All() {
+	for _, s := range plan.Sites {
 		site := planned(plan, &s)
 		site.OmittedArgs = omitted[s.Stub]
 		m.Sites = append(m.Sites, site)
@@ -137,7 +137,7 @@ func recorded(scan *patch.Scan, prefix string, entries []linkerset.Entry) ([]Sit
 	if err != nil {
 		return nil, err
 	}
-	kept, err := linkerset.KeepAliveTargets(scan.Object, scan.Machine)
+	kept, err := linkerset.AnchoredSections(scan.Object, scan.Machine)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func isHelper(im image.Image, at image.Addr) bool {
 		if err != nil || !bytes.Equal(b[length:], mark) {
 			continue
 		}
-		_, loads := m.Load(arch.Text{Code: b, Start: at.Offset}, at.Offset)
+		_, loads := m.LoadedSemaphore(arch.Text{Code: b, Start: at.Offset}, at.Offset)
 		if loads || s.Semaphore == "" && setsResult(code, b) {
 			return true
 		}

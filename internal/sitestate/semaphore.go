@@ -17,14 +17,14 @@ func (r *Reader) Semaphore(e *linkerset.Entry) (semaphore image.Ref, ok bool, er
 	}
 	m, at := r.memory.Machine(), e.Site.Offset
 	text := branchOrLoad(r.memory, e.Site)
-	addr, ok := m.Load(text, at)
+	addr, ok := m.LoadedSemaphore(text, at)
 	for range hops {
 		to, branches := m.Branch(text, at)
 		if ok || !branches {
 			break
 		}
 		text, at = branchOrLoad(r.memory, image.Addr{Offset: to}), to
-		addr, ok = m.Load(text, at)
+		addr, ok = m.LoadedSemaphore(text, at)
 	}
 	return image.Ref{Addr: image.Addr{Offset: addr}}, ok, nil
 }
@@ -39,7 +39,7 @@ func branchOrLoad(im image.Image, at image.Addr) arch.Text {
 func (r *Reader) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok bool, err error) {
 	m := r.memory.Machine()
 	text := branchOrLoad(r.memory, site)
-	if _, loads := m.Load(text, site.Offset); loads {
+	if _, loads := m.LoadedSemaphore(text, site.Offset); loads {
 		return r.relocs.target(site)
 	}
 	if _, branches := m.Branch(text, site.Offset); !branches {
@@ -49,7 +49,7 @@ func (r *Reader) relocatedSemaphore(site image.Addr) (semaphore image.Ref, ok bo
 	if err != nil || !ok || helper.Undefined || !r.memory.Executable(helper.Addr) {
 		return image.Ref{}, false, err
 	}
-	if _, loads := m.Load(branchOrLoad(r.memory, helper.Addr), helper.Offset); !loads {
+	if _, loads := m.LoadedSemaphore(branchOrLoad(r.memory, helper.Addr), helper.Offset); !loads {
 		return image.Ref{}, false, nil
 	}
 	return r.relocs.target(helper.Addr)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Table has a disabled form for each kind and form of a site, nil where there is none.
@@ -46,7 +47,7 @@ type Mark struct {
 }
 
 // Decode returns the site of a marked NOP.
-func (m *Mark) Decode(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m *Mark) Decode(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	code, cut := m.read(t, r.Offset)
 	switch {
 	case cut:

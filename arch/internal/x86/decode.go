@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // DecodeDirect recognises call, jmp and jcc rel32, by the opcode bytes before the field.
-func (m *Mode) DecodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m *Mode) DecodeDirect(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	site := arch.Site{}
 	op := t.At(r.Offset-1, branchLen)
 	op2 := t.At(r.Offset-2, longLen)
@@ -25,7 +26,7 @@ func (m *Mode) DecodeDirect(t arch.Text, r arch.Reloc) (arch.Site, error) {
 }
 
 // DecodeGOT recognises a call or a jump through the stub's slot of the global offset table.
-func (m *Mode) DecodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m *Mode) DecodeGOT(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	op := t.At(r.Offset-2, longLen)
 	if op != nil {
 		if form, ok := m.ThroughSlot(op); ok {
@@ -36,12 +37,12 @@ func (m *Mode) DecodeGOT(t arch.Text, r arch.Reloc) (arch.Site, error) {
 }
 
 // DecodeNop recognises a marked NOP: what Disable makes of a direct call, armable or not.
-func (m *Mode) DecodeNop(t arch.Text, r arch.Reloc) (arch.Site, error) {
+func (m *Mode) DecodeNop(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	return m.disabled().mark.Decode(t, r)
 }
 
 // checkAddend compares a relocation's addend, which may be in the field at the end of code.
-func (m *Mode) checkAddend(code []byte, r arch.Reloc, want int64) error {
+func (m *Mode) checkAddend(code []byte, r elfreloc.Relocation, want int64) error {
 	got := r.Addend
 	if r.Implicit && m.implicit() {
 		got = int64(Field(code))

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
 )
 
 // Disassemble shows code in GNU syntax.
@@ -25,7 +26,7 @@ func (m *Mode) Disassemble(code []byte, pc uint64) []string {
 }
 
 // Before shows the bytes that lead to the relocated field, as the instruction that was met.
-func Before(t arch.Text, r arch.Reloc) string {
+func Before(t arch.Text, r elfreloc.Relocation) string {
 	for n := 3; n > 0; n-- {
 		if b := t.At(r.Offset-uint64(n), n); b != nil && r.Offset >= uint64(n) {
 			return fmt.Sprintf("bytes % x", b)

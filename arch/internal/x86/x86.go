@@ -9,6 +9,7 @@ import (
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/internal/forms"
+	"sdtconvert/elfreloc"
 )
 
 // Opcodes and prefixes.
@@ -59,7 +60,7 @@ type Mode struct {
 	// Distance returns the relocation of a field at an offset that holds the distance from
 	// the end of its instruction to code of the same image. Field is what the field holds
 	// before it is relocated.
-	Distance func(at uint64) arch.Reloc
+	Distance func(at uint64) elfreloc.Relocation
 	Field    [FieldLen]byte
 
 	// ThroughSlot recognises a call or a jump of 6 bytes through a slot of the global

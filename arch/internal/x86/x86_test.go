@@ -14,6 +14,7 @@ import (
 	"sdtconvert/arch"
 	"sdtconvert/arch/amd64"
 	"sdtconvert/arch/i386"
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/testkit/expect"
 )
 
@@ -22,18 +23,18 @@ type machine struct {
 	arch.Machine
 	bits  int
 	field []byte
-	reloc arch.Reloc
+	reloc elfreloc.Relocation
 	nop3  []byte
 	other []arch.Site // what it has more forms of
 }
 
 var family = []machine{
-	{amd64.Machine{}, 64, []byte{0, 0, 0, 0}, arch.Reloc{Type: uint32(elf.R_X86_64_PLT32), Addend: -4}, []byte{0x0f, 0x1f, 0x00}, []arch.Site{
+	{amd64.Machine{}, 64, []byte{0, 0, 0, 0}, elfreloc.Relocation{Type: uint32(elf.R_X86_64_PLT32), Addend: -4}, []byte{0x0f, 0x1f, 0x00}, []arch.Site{
 		{Form: arch.Call, Register: true, Code: make([]byte, 2)}, {Form: arch.Call, Register: true, Code: make([]byte, 3)},
 		{Form: arch.Call, Register: true, Code: make([]byte, 4)}, {Form: arch.Tail, Register: true, Code: make([]byte, 3)},
 		{Form: arch.Tail, Register: true, Code: make([]byte, 4)},
 	}},
-	{i386.Machine{}, 32, []byte{0xfc, 0xff, 0xff, 0xff}, arch.Reloc{Type: uint32(elf.R_386_PC32), Addend: -4, Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
+	{i386.Machine{}, 32, []byte{0xfc, 0xff, 0xff, 0xff}, elfreloc.Relocation{Type: uint32(elf.R_386_PC32), Addend: -4, Implicit: true}, []byte{0x8d, 0x76, 0x00}, nil},
 }
 
 func eachMachine(t *testing.T, test func(t *testing.T, m machine)) {
@@ -65,7 +66,7 @@ func (m machine) asm(t *testing.T, code []byte) string {
 func (m machine) jump(opcode ...byte) []byte { return append(opcode, m.field...) }
 
 // jumpAt is the relocation of a jump whose field is at an offset.
-func (m machine) jumpAt(field uint64) arch.Reloc {
+func (m machine) jumpAt(field uint64) elfreloc.Relocation {
 	r := m.reloc
 	r.Offset = field
 	return r
@@ -83,7 +84,7 @@ func TestConditionalTailsOfAllConditions(t *testing.T) {
 	eachMachine(t, func(t *testing.T, m machine) {
 		for i, c := range conditions {
 			code := m.jump(0x0f, byte(0x80|i))
-			site, err := m.Decode(arch.Text{Code: code}, []arch.Reloc{m.jumpAt(2)})
+			site, err := m.Decode(arch.Text{Code: code}, []elfreloc.Relocation{m.jumpAt(2)})
 			if diff := cmp.Diff(arch.Site{Form: arch.CondTail, Code: code}, site); err != nil || diff != "" {
 				t.Errorf("j%s: %v %s", c.cc, err, diff)
 				continue

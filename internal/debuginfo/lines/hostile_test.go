@@ -119,16 +119,29 @@ func message(err error) string {
 	return err.Error()
 }
 
-// An abbreviation's number that no 64 bits hold ends the entries of its unit, for functions and
-// for their parameters.
-func TestNumbersOfAbbreviationsAreBounded(t *testing.T) {
-	const want = "a.o: debug information: .debug_info+0x0: entry 0x10 has no abbreviation 0"
-	info := unit4(0, append([]byte{1, 0, 0, 0, 0}, append(bytes.Repeat([]byte{0xff}, 9), 0x7f, 0)...)...)
-	table := expect.Value(openDebug(t, map[string][]byte{".debug_info": info, ".debug_abbrev": cuWithLines, ".debug_line": lineTable(0)}))(t)
-	_, err := table.Prototypes(func(string) bool { return true })
-	expect.Equal(t, want, message(err), "parameters")
-	table.ReadEntries()
-	expect.Equal(t, want, message(table.Err()), "functions")
+// Strings, lists of ranges and attributes that take no byte are decoded for each entry that
+// names them: as often as the file's size allows.
+func TestEntriesAreBounded(t *testing.T) {
+	const count, tooOften = 1 << 18, "entries or strings that are used too often"
+	const unit, function = "\x01\x11\x01\x10\x17\x00\x00", "\x02\x2e\x00"
+	for _, c := range []struct{ name, want, abbrev, entry, text, ranges string }{
+		{"strings", tooOften, function + "\x03\x0e", "\x02\x00\x00\x00\x00", strings.Repeat("a", 1<<16) + "\x00", ""},
+		{"attributes", tooOften, function + strings.Repeat("\x3f\x19", 128), "\x02", "", ""},
+		{"ranges", "many that overlap", function + "\x55\x17", "\x02\x00\x00\x00\x00", "", strings.Repeat("\xff\xff\xff\xff\xff\xff\xff\xff", 1<<16) + strings.Repeat("\x00", 16)},
+		{"a string without end", "a string has no end", function + "\x03\x0e", "\x02\x00\x00\x00\x00", strings.Repeat("a", 1<<17), ""},
+	} {
+		info := unit4(0, []byte("\x01\x00\x00\x00\x00"+strings.Repeat(c.entry, count)+"\x00")...)
+		table, err := openDebug(t, map[string][]byte{
+			".debug_info": info, ".debug_line": lineTable(0), ".debug_str": []byte(c.text), ".debug_ranges": []byte(c.ranges),
+			".debug_abbrev": []byte(unit + c.abbrev + "\x00\x00\x00"),
+		})
+		if err == nil {
+			table.Inlines(0, 0x10)
+			err = table.Err()
+		}
+		expect.Error(t, err, c.want, "%s: the error", c.name)
+		expect.Equal(t, "a.c:7", table.Lookup(0, 0x10), "%s: lines", c.name)
+	}
 }
 
 // A function whose ranges have no end is none.
@@ -149,7 +162,9 @@ func TestFunctionsOfBrokenRanges(t *testing.T) {
 // one unit; the others are read.
 func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 	good := unit4(0, 1, 0, 0, 0, 0)
-	abbrevs := append(append([]byte{1, 0x11, 0, 0x10, 0x17, 0, 0}, 2, 0x11, 0, 0x55, 0x17, 0, 0, 3, 0x11, 0, 3, 0x7f, 0, 0), 0)
+	abbrevs := []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 2, 0x11, 0, 0x55, 0x17, 0, 0, 0}
+	const unknown = 15 // DW_FORM 0x7f
+	abbrevs = append(abbrevs, 1, 0x11, 0, 3, 0x7f, 0, 0, 0)
 	line := lineTable(0)
 	for _, c := range []struct {
 		want string
@@ -157,10 +172,10 @@ func TestBrokenUnitsDoNotHideOthers(t *testing.T) {
 	}{
 		{"", nil},
 		{".debug_ranges+0x0: a list of ranges without an end, or many that overlap", unit4(0, 2, 0, 0, 0, 0)},
-		{".debug_info+0x0: the first entry is cut off, or of a form that is not known", unit4(0, 3, 0, 0, 0, 0)},
-		{".debug_info+0x0: the first entry is cut off, or of a form that is not known", unit4(0, 1, 0, 0)},
-		{".debug_info+0x0: no abbreviation 9", unit4(0, 9, 0, 0, 0, 0)},
-		{".debug_abbrev+0x100: beyond the end at 0x16", unit4(0x100, 1)},
+		{".debug_abbrev+0xf: abbreviations that make no sense, or tables of them that overlap: values of a form 0x7f, which is not known", unit4(unknown, 1, 0, 0, 0, 0)},
+		{".debug_info+0xc: underflow", unit4(0, 1, 0, 0)},
+		{".debug_info+0xc: unknown abbreviation table index", unit4(0, 9, 0, 0, 0, 0)},
+		{".debug_abbrev+0x100: beyond the end at 0x17", unit4(0x100, 1)},
 	} {
 		table, err := openDebug(t, map[string][]byte{
 			".debug_info": append(bytes.Clone(c.bad), good...), ".debug_abbrev": abbrevs, ".debug_line": line, ".debug_ranges": make([]byte, 8),
@@ -181,9 +196,6 @@ func TestMissingSectionOfManySections(t *testing.T) {
 	headers := binary.LittleEndian.Uint64(data[offset:])
 	binary.LittleEndian.PutUint64(data[headers+size:], 70000)
 	o := objects.Open(t, data)
-	table := expect.Value(lines.New(o, machines.Lookup(o.ABI())))(t)
-	for i := range o.Sections {
-		probe(t, table, i, 0, min(o.Sections[i].Size, 64))
-	}
-	expect.Error(t, table.Err(), ".debug_line_str+0x")
+	_, err := lines.New(o, machines.Lookup(o.ABI()))
+	expect.Error(t, err, "no .debug_line_str section")
 }

@@ -43,6 +43,7 @@ var builds = slices.DeleteFunc([]build{
 	{"gcc-gold-icf", toolchains.AMD64, toolchains.GCC, false, "-O2 -gdwarf-4 -ffunction-sections", "-fuse-ld=gold -Wl,--gc-sections,--icf=all"},
 	{"clang-mold", toolchains.AMD64, toolchains.Clang, false, "-O2 -g -ffunction-sections", "-fuse-ld=mold -Wl,--gc-sections"},
 	{"gcc-z", toolchains.AMD64, toolchains.GCC, false, "-O2 -g -gz=zlib", "-gz=zlib"},
+	{"clang-64", toolchains.AMD64, toolchains.Clang, false, "-O2 -gdwarf-5 -gdwarf64", ""},
 	{"clang-O0", toolchains.AMD64, toolchains.Clang, false, "-O0 -g", ""},
 	{"clang-O2", toolchains.AMD64, toolchains.Clang, false, "-O2 -g", ""},
 	{"clang-gc", toolchains.AMD64, toolchains.Clang, false, "-O2 -g -ffunction-sections", "-Wl,--gc-sections"},

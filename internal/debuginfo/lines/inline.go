@@ -2,10 +2,8 @@ package lines
 
 import (
 	"cmp"
-	"fmt"
+	"debug/dwarf"
 	"slices"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // scopes are the functions of a unit that have code, and those that were inlined
@@ -16,9 +14,9 @@ type scopes struct {
 }
 
 type scope struct {
-	entry      uint32 // of the function, from the start of the unit
-	parent     int32  // the one that it was inlined into, -1 if it is not inlined
-	file, line uint32 // of the call, in the unit's line table
+	entry      dwarf.Offset // of the function
+	parent     int32        // the one that it was inlined into, -1 if it is not inlined
+	file, line int64        // of the call, in the unit's line table
 }
 
 type scopeRange struct {
@@ -39,11 +37,11 @@ func (t *Table) Inlines(section int, off uint64) []Frame {
 		return nil
 	}
 	var frames []Frame
-	file, line := uint64(r.file), r.line
+	file, line := int64(r.file), int64(r.line)
 	s := t.scopesOf(u)
 	for i := s.at(address); i >= 0 && len(frames) < maxDepth; i = s.list[i].parent {
-		frames = append(frames, t.frame(p, t.function(u, s.list[i].entry), file, line))
-		file, line = uint64(s.list[i].file), s.list[i].line
+		frames = append(frames, t.frame(p, t.function(s.list[i].entry), file, line))
+		file, line = s.list[i].file, s.list[i].line
 	}
 	if frames == nil && line != 0 {
 		frames = []Frame{t.frame(p, "", file, line)}
@@ -51,10 +49,10 @@ func (t *Table) Inlines(section int, off uint64) []Frame {
 	return frames
 }
 
-func (t *Table) frame(p *program, function string, file uint64, line uint32) Frame {
+func (t *Table) frame(p *program, function string, file, line int64) Frame {
 	f := Frame{Function: function}
-	if line != 0 {
-		f.File, f.Line = t.fileName(p, file), int(line)
+	if line > 0 {
+		f.File, f.Line = t.fileName(p, uint64(file)), int(line)
 	}
 	return f
 }
@@ -109,94 +107,41 @@ func (s *scopes) nest() {
 // readScopes reads the entries of a unit from first to last (section 2.3): no
 // reference is followed, so it comes to an end.
 func (t *Table) readScopes(u *unit) error {
-	table, err := t.abbrevTable(u.abbrevs, u.params)
-	if err != nil {
+	var scopes []int32 // that of each entry that is open, by depth
+	return t.entries(u, u.entry, func(e *dwarf.Entry, depth int) (err error) {
+		scope := int32(-1)
+		if depth > 0 {
+			scope = scopes[depth-1]
+		}
+		if e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine {
+			scope, err = t.readScope(u, e, scope)
+		}
+		scopes = append(scopes[:depth], scope)
 		return err
-	}
-	body, err := t.load(u)
-	if err != nil {
-		return err
-	}
-	c := t.cursor(body)
-	c.At = int(u.first)
-	var inside []int32 // the scope of each entry that is open
-	current := int32(-1)
-	for c.At < len(c.Data) {
-		entry := c.At
-		code := c.Uleb()
-		if code == 0 && !c.Bad() {
-			if n := len(inside); n > 0 {
-				current, inside = inside[n-1], inside[:n-1]
-			}
-			continue
-		}
-		a := table.get(code)
-		if a == nil || c.Bad() {
-			return t.unitError(u, fmt.Sprintf("entry %#x has no abbreviation %d", entry, code))
-		}
-		here := current
-		switch {
-		case a.tag == tagSubprogram || a.tag == tagInlinedSubroutine:
-			if here, err = t.readScope(u, &c, a, uint32(entry), current); err != nil {
-				return err
-			}
-		case a.size >= 0:
-			c.Skip(uint64(a.size))
-		default:
-			for _, at := range a.attrs {
-				u.skipValue(&c, at)
-			}
-		}
-		if c.Bad() {
-			return t.unitError(u, fmt.Sprintf("entry %#x is cut off, or of a form that is not known", entry))
-		}
-		if a.children {
-			inside, current = append(inside, current), here
-		}
-	}
-	return nil
+	})
 }
 
 // readScope reads the entry of a function (section 3.3). It returns which scope
 // that is.
-func (t *Table) readScope(u *unit, c *cursor.Cursor, a *abbrev, entry uint32, parent int32) (int32, error) {
-	s := scope{entry: entry, parent: parent}
-	if a.tag == tagSubprogram {
+func (t *Table) readScope(u *unit, e *dwarf.Entry, parent int32) (int32, error) {
+	s := scope{entry: e.Offset, parent: parent}
+	if e.Tag == dwarf.TagSubprogram {
 		s.parent = -1
 	}
-	var low, high, ranges value
-	for _, at := range a.attrs {
-		switch at.name {
-		case atLowPC:
-			low = u.value(c, at)
-		case atHighPC:
-			high = u.value(c, at)
-		case atRanges:
-			ranges = u.value(c, at)
-		case atCallFile:
-			s.file = clamp(u.value(c, at).u)
-		case atCallLine:
-			s.line = clamp(u.value(c, at).u)
-		default:
-			u.skipValue(c, at)
-		}
-	}
-	if c.Bad() {
-		return parent, nil
-	}
-	index := int32(len(u.scopes.list))
-	before := len(u.scopes.ranges)
-	err := t.ranges(u, low, high, ranges, func(lo, hi uint64) {
-		u.scopes.ranges = append(u.scopes.ranges, scopeRange{lo: lo, hi: hi, scope: index})
-	})
+	s.file, _ = e.Val(dwarf.AttrCallFile).(int64)
+	s.line, _ = e.Val(dwarf.AttrCallLine).(int64)
+	ranges, err := t.ranges(u, e)
 	if err != nil {
-		u.scopes.ranges = u.scopes.ranges[:before] // of a scope that is not in the list
 		return s.parent, err
 	}
 	// An inlined function without code of its own may still hold others that
 	// have some: DWARF 2 cannot say that code is in several ranges.
-	if len(u.scopes.ranges) == before && a.tag == tagSubprogram {
+	if len(ranges) == 0 && e.Tag == dwarf.TagSubprogram {
 		return s.parent, nil
+	}
+	index := int32(len(u.scopes.list))
+	for _, r := range ranges {
+		u.scopes.ranges = append(u.scopes.ranges, scopeRange{lo: r[0], hi: r[1], scope: index})
 	}
 	u.scopes.list = append(u.scopes.list, s)
 	return index, nil

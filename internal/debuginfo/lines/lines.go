@@ -3,18 +3,18 @@
 // linked images, and of the debug files that are kept apart from them. It also
 // reads the parameters of functions that are called and defined elsewhere.
 //
-// It is a reader of its own because debug/dwarf makes a value of every entry and
-// its attributes, which takes four times as long as it does here, decodes tables
-// that lie in each other once for each unit, and, by debug/elf, knows no sections
-// of an object: all are relocated from 0. Here the units are found by their
-// headers, and what is inside of one is decoded when an address falls into it.
-// Each byte is decoded a bounded number of times.
+// Entries are read by debug/dwarf, of sections that are relocated already: in an object
+// debug/elf would relocate all of them from 0. Headers, abbreviations and lists of ranges are
+// looked through before, and entries are counted, so that hostile files take no more than
+// their size allows. Line tables are read here. The entries inside of a unit, and its line
+// table, are decoded when an address falls into it.
 //
 // The formats are those of DWARF 2 to 5; sections are cited from DWARF 5.
 package lines
 
 import (
 	"cmp"
+	"debug/dwarf"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -31,16 +31,14 @@ type Table struct {
 	sections sections
 	base     map[int]uint64 // of objects: the address given to each section
 	code     elfreloc.Code
-	units    []unit // in the order of the file
-	spans    []span // which unit is where, sorted by lo
-	abbrevs  map[abbrevKey]*abbrevTable
-	programs map[uint64]*program // by offset in .debug_line
-	names    map[uint64]string   // of functions, by offset in .debug_info
-	files    map[string]string   // each path once
-	memory   []row               // of the line table that was read last
+	units    []unit                  // in the order of the file
+	spans    []span                  // which unit is where, sorted by lo
+	info     *dwarf.Data             // nil without units
+	lookup   *dwarf.Reader           // of single entries
+	programs map[uint64]*program     // by offset in .debug_line
+	names    map[dwarf.Offset]string // of functions, by their entries
 	err      error
-
-	abbrevBudget, lineBudget, rangeBudget uint64 // bytes that may still be decoded
+	budget   entryCost // of entries that may still be decoded
 }
 
 // span is a range of addresses, and what is there: n things of a list from index
@@ -64,8 +62,7 @@ type Frame struct {
 // machine; without one nothing is known of them.
 func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	t := &Table{
-		o: o, abbrevs: make(map[abbrevKey]*abbrevTable), programs: make(map[uint64]*program),
-		names: make(map[uint64]string), files: make(map[string]string),
+		o: o, programs: make(map[uint64]*program), names: make(map[dwarf.Offset]string),
 	}
 	relocatable := o.Type == elf.ET_REL
 	if relocatable && m == nil {
@@ -74,7 +71,7 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 	t.sections.find(o)
 	if relocatable {
 		t.base, t.code = placeSections(o)
-		t.sections.relocate(m, t.base)
+		t.sections.relocate = relocator(o, m, t.base)
 	}
 	if !t.sections.has(debugInfo) || !t.sections.has(debugLine) || !t.sections.has(debugAbbrev) {
 		return t, nil
@@ -85,9 +82,6 @@ func New(o *elfreloc.Object, m arch.Machine) (*Table, error) {
 			return t, t.wrap(bare(err))
 		}
 	}
-	t.abbrevBudget = t.sections.budget(debugAbbrev, 2)
-	t.lineBudget = t.sections.budget(debugLine, 2)
-	t.rangeBudget = t.sections.budget(debugRanges, 4) + t.sections.budget(debugRnglists, 4)
 	err := t.findUnits()
 	t.sortSpans()
 	return t, t.wrap(err)
@@ -107,9 +101,9 @@ func order(spans []span) {
 // hostile input there may be many, none of which holds it.
 const maxTries = 64
 
-// holders calls f with the spans that hold an address, the one that starts last
+// spansContaining calls f with the spans that contain an address, the one that starts last
 // first, until f returns true.
-func holders(spans []span, address uint64, f func(s *span) bool) bool {
+func spansContaining(spans []span, address uint64, f func(s *span) bool) bool {
 	lo, hi := 0, len(spans)
 	for lo < hi {
 		if mid := int(uint(lo+hi) >> 1); spans[mid].lo <= address {
@@ -135,7 +129,7 @@ func (t *Table) isCode(address uint64) bool {
 
 // sortSpans orders the spans for look-ups. Of several units that claim one
 // place, for functions that the linker has kept once, the first shall answer:
-// holders starts from the end.
+// spansContaining starts from the end.
 func (t *Table) sortSpans() {
 	slices.Reverse(t.spans)
 	order(t.spans)
@@ -157,7 +151,7 @@ func (t *Table) find(section int, off uint64) (u *unit, p *program, r row, addre
 	if !ok {
 		return nil, nil, row{}, 0
 	}
-	holders(t.spans, address, func(s *span) bool {
+	spansContaining(t.spans, address, func(s *span) bool {
 		candidate := &t.units[s.at]
 		lines := t.program(candidate)
 		found, ok := lines.lookup(address)

@@ -1,16 +1,24 @@
 package lines
 
 import (
+	"errors"
 	"fmt"
 	"path"
 
 	"sdtconvert/internal/debuginfo/cursor"
 )
 
+// Line tables are read here and not by debug/dwarf, whose LineReader no caller can bound: it
+// makes as many file names as a header says it has, and joins each with its directory. One
+// call of its Next takes 6 GB for 600 KB that define files in a directory with a long name.
+
 // program is a line table (section 6.2): the rows that its program makes, and
 // the files that they name.
 type program struct {
-	params
+	version  uint16
+	wide     bool // 64-bit DWARF
+	addrSize uint8
+
 	rows  []row
 	seqs  []span // sequences of rows, by address; at and n are of rows
 	dirs  []file
@@ -31,8 +39,15 @@ type row struct {
 
 // file is a name in the header of a line table.
 type file struct {
-	name value
+	name text
 	dir  uint64
+}
+
+// text is a string in a line table, or the offset of one in a section.
+type text struct {
+	inline  []byte
+	section int // 0 for a string that is inline
+	offset  uint64
 }
 
 // empty stands for a line table that cannot be read.
@@ -60,43 +75,31 @@ func (t *Table) program(u *unit) *program {
 }
 
 func (t *Table) readProgram(u *unit) (*program, error) {
-	head, err := t.sections.rest(debugLine, u.lines, 12)
+	data, err := t.sections.from(debugLine, u.lines)
 	if err != nil {
 		return nil, err
 	}
-	c := t.cursor(head)
-	length, _ := c.Length()
-	if c.Bad() {
-		return nil, fmt.Errorf("%s+%#x: no line table", t.sections.name(debugLine), u.lines)
+	c := t.cursor(data)
+	length, wide := c.Length()
+	switch {
+	case c.Bad() || length > uint64(len(data)-c.At):
+		return nil, t.sections.fault(debugLine, u.lines, "no line table, or one that is cut off")
+	case length > t.sections.left(debugLine, 2):
+		return nil, t.sections.fault(debugLine, u.lines, "line tables overlap")
 	}
-	if length > t.lineBudget {
-		return nil, fmt.Errorf("%s+%#x: line tables overlap", t.sections.name(debugLine), u.lines)
+	t.sections.list[debugLine].decoded += length
+	c.Data = data[:uint64(c.At)+length]
+	p := &program{wide: wide, addrSize: u.addrSize, dir: u.dir, names: make(map[uint64]string)}
+	if err := p.readHeader(&c); err != nil {
+		return nil, t.sections.fault(debugLine, u.lines, "%v", err)
 	}
-	t.lineBudget -= length
-	if err := t.sections.hold(length); err != nil {
-		return nil, err
-	}
-	data, err := t.sections.part(debugLine, u.lines, uint64(c.At)+length)
-	if err != nil {
-		return nil, err
-	}
-	p := &program{names: make(map[uint64]string)}
-	if p.dir, err = t.text(u, u.dir); err != nil {
-		return nil, err
-	}
-	c = t.cursor(data)
-	if err := p.readHeader(&c, u); err != nil {
-		return nil, fmt.Errorf("%s+%#x: %w", t.sections.name(debugLine), u.lines, err)
-	}
-	t.memory = p.run(&c, t.memory, t.isCode)
+	p.run(&c, t.isCode)
 	return p, nil
 }
 
 // readHeader reads the header of a line table (section 6.2.4) and leaves c at
 // its program.
-func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
-	_, p.wide = c.Length()
-	p.addrSize = u.addrSize
+func (p *program) readHeader(c *cursor.Cursor) error {
 	if p.version = c.U16(); p.version < 2 || p.version > 5 {
 		return fmt.Errorf("a line table of version %d", p.version)
 	}
@@ -108,7 +111,7 @@ func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
 	length := c.Word(p.wide)
 	start := uint64(c.At)
 	if c.Bad() || length > uint64(len(c.Data))-start {
-		return fmt.Errorf("the header of a line table is cut off")
+		return errors.New("the header of a line table is cut off")
 	}
 	body := c.Data
 	c.Data = c.Data[:start+length]
@@ -119,7 +122,7 @@ func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
 	c.U8() // default_is_stmt: all rows count
 	p.lineBase, p.lineRange, p.opcodeBase = int8(c.U8()), c.U8(), c.U8()
 	if c.Bad() || p.lineRange == 0 || p.opcodeBase == 0 {
-		return fmt.Errorf("the header of a line table makes no sense")
+		return errors.New("the header of a line table makes no sense")
 	}
 	p.lengths = c.Take(uint64(p.opcodeBase) - 1)
 	if p.version >= 5 {
@@ -129,7 +132,7 @@ func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
 		p.readOldNames(c)
 	}
 	if c.Bad() {
-		return fmt.Errorf("the file names of a line table are cut off")
+		return errors.New("the file names of a line table are cut off, or of a form that is not known")
 	}
 	c.Data, c.At = body, int(start+length)
 	return nil
@@ -140,7 +143,7 @@ func (p *program) readHeader(c *cursor.Cursor, u *unit) error {
 func (p *program) readOldNames(c *cursor.Cursor) {
 	p.dirs = []file{{}}
 	for s := c.Text(); len(s) > 0; s = c.Text() {
-		p.dirs = append(p.dirs, file{name: value{form: formString, b: s}})
+		p.dirs = append(p.dirs, file{name: text{inline: s}})
 	}
 	p.files = []file{{}}
 	for s := c.Text(); len(s) > 0; s = c.Text() {
@@ -149,7 +152,7 @@ func (p *program) readOldNames(c *cursor.Cursor) {
 }
 
 func (p *program) oldFile(c *cursor.Cursor, name []byte) file {
-	f := file{name: value{form: formString, b: name}, dir: c.Uleb()}
+	f := file{name: text{inline: name}, dir: c.Uleb()}
 	c.SkipLEB() // time
 	c.SkipLEB() // size
 	return f
@@ -164,9 +167,10 @@ const (
 // readEntries reads directories or files: which fields each has, then the
 // fields.
 func (p *program) readEntries(c *cursor.Cursor) []file {
-	var fields []attr
+	type field struct{ content, form uint64 }
+	var fields []field
 	for range c.U8() {
-		fields = append(fields, attr{name: clamp(c.Uleb()), form: clamp(c.Uleb())})
+		fields = append(fields, field{c.Uleb(), c.Uleb()})
 	}
 	n := c.Uleb()
 	if n > uint64(len(c.Data)-c.At) { // no entry is without a byte
@@ -176,18 +180,72 @@ func (p *program) readEntries(c *cursor.Cursor) []file {
 	var entries []file
 	for i := uint64(0); i < n && !c.Bad(); i++ {
 		var f file
-		for _, at := range fields {
-			v := p.value(c, at)
-			switch at.name {
+		for _, field := range fields {
+			name, number := p.value(c, field.form)
+			switch field.content {
 			case lnctPath:
-				f.name = v
+				f.name = name
 			case lnctDirectoryIndex:
-				f.dir = v.u
+				f.dir = number
 			}
 		}
 		entries = append(entries, f)
 	}
 	return entries
+}
+
+// The forms that fields have (section 6.2.4.1), and those of strings by index, which no
+// line table of a linked file has.
+const (
+	formBlock1  = 0x0a
+	formBlock   = 0x09
+	formData1   = 0x0b
+	formData2   = 0x05
+	formData4   = 0x06
+	formData8   = 0x07
+	formData16  = 0x1e
+	formString  = 0x08
+	formStrp    = 0x0e
+	formUdata   = 0x0f
+	formStrx    = 0x1a
+	formLineStr = 0x1f
+	formStrx1   = 0x25
+	formStrx2   = 0x26
+	formStrx3   = 0x27
+	formStrx4   = 0x28
+)
+
+// value reads a string or a number. A form that is not known is a fault of c.
+func (p *program) value(c *cursor.Cursor, form uint64) (name text, number uint64) {
+	switch form {
+	case formString:
+		name.inline = c.Text()
+	case formStrp:
+		name = text{section: debugStr, offset: c.Word(p.wide)}
+	case formLineStr:
+		name = text{section: debugLineStr, offset: c.Word(p.wide)}
+	case formUdata, formStrx:
+		number = c.Uleb()
+	case formData1, formStrx1:
+		number = uint64(c.U8())
+	case formData2, formStrx2:
+		number = uint64(c.U16())
+	case formStrx3:
+		c.Skip(3)
+	case formData4, formStrx4:
+		number = uint64(c.U32())
+	case formData8:
+		number = c.U64()
+	case formData16:
+		c.Skip(16)
+	case formBlock1:
+		c.Skip(uint64(c.U8()))
+	case formBlock:
+		c.Skip(c.Uleb())
+	default:
+		c.Fail(errNonsense)
+	}
+	return name, number
 }
 
 // maxPath is the longest path that is told, PATH_MAX of Linux. In hostile input
@@ -207,23 +265,18 @@ func (t *Table) fileName(p *program, i uint64) string {
 	if len(name) > maxPath {
 		name = ""
 	}
-	if known, ok := t.files[name]; ok {
-		name = known
-	} else {
-		t.files[name] = name
-	}
 	p.names[i] = name
 	return name
 }
 
 func (t *Table) join(p *program, f file) string {
-	name := t.programText(p, f.name)
+	name := t.text(f.name)
 	if name == "" || path.IsAbs(name) {
 		return name
 	}
 	dir := ""
 	if f.dir < uint64(len(p.dirs)) {
-		dir = t.programText(p, p.dirs[f.dir].name)
+		dir = t.text(p.dirs[f.dir].name)
 	}
 	// From version 5 on directory 0 is that of the unit itself.
 	if !path.IsAbs(dir) && (f.dir != 0 || p.version < 5) {
@@ -232,12 +285,14 @@ func (t *Table) join(p *program, f file) string {
 	return path.Join(dir, name)
 }
 
-// programText returns a name. Those by index are relative to a unit, and no
-// line table has them.
-func (t *Table) programText(p *program, v value) string {
-	s, err := t.text(&unit{params: p.params}, v)
+// text returns a string, "" where it cannot be read.
+func (t *Table) text(s text) string {
+	if s.section == 0 {
+		return string(s.inline)
+	}
+	read, err := t.sections.text(s.section, s.offset)
 	if err != nil {
 		t.fail(err)
 	}
-	return s
+	return read
 }

@@ -1,10 +1,9 @@
 package lines
 
 import (
-	"fmt"
+	"cmp"
+	"debug/dwarf"
 	"slices"
-
-	"sdtconvert/internal/debuginfo/cursor"
 )
 
 // maxParameters bounds how many parameters of a function are looked at.
@@ -26,7 +25,7 @@ func (t *Table) Prototypes(wanted func(name string) bool) (map[string][]Paramete
 // AllPrototypes returns the prototypes of Prototypes that differ in their number of
 // parameters: units that disagree about a function have several.
 func (t *Table) AllPrototypes(wanted func(name string) bool) (map[string][][]Parameter, error) {
-	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter), budget: t.sections.budget(debugInfo, 1)}
+	p := &prototypes{t: t, wanted: wanted, found: make(map[string][][]Parameter)}
 	for i := range t.units {
 		if err := p.unit(&t.units[i]); err != nil {
 			return p.found, t.wrap(err)
@@ -40,140 +39,73 @@ type prototypes struct {
 	t      *Table
 	wanted func(string) bool
 	found  map[string][][]Parameter
-	budget uint64 // attributes of types that may still be decoded
 }
 
 // declaration is one that is being read.
 type declaration struct {
 	name  string
-	depth int // of its entry
-	types []value
-	open  bool // whether it has no prototype, or one with `...'
+	depth int            // of its entry
+	types []*dwarf.Entry // of its parameters
+	open  bool           // whether it has no prototype, or one with `...'
 }
 
 // unit reads the entries of a unit from first to last.
 func (p *prototypes) unit(u *unit) error {
-	table, err := p.t.abbrevTable(u.abbrevs, u.params)
-	if err != nil {
-		return err
-	}
-	body, err := p.t.load(u)
-	if err != nil {
-		return err
-	}
-	c := p.t.cursor(body)
-	c.At = int(u.first)
 	var current *declaration
-	for depth := 0; c.At < len(c.Data); {
-		entry := c.At
-		code := c.Uleb()
-		if code == 0 && !c.Bad() {
-			depth--
-			if current != nil && depth <= current.depth {
-				if err := p.keep(u, current); err != nil {
-					return err
-				}
-				current = nil
+	err := p.t.entries(u, u.entry, func(e *dwarf.Entry, depth int) error {
+		if current != nil && depth > current.depth {
+			if depth == current.depth+1 {
+				current.add(e)
 			}
-			continue
+			return nil
 		}
-		a := table.get(code)
-		if a == nil || c.Bad() {
-			return p.t.unitError(u, fmt.Sprintf("entry %#x has no abbreviation %d", entry, code))
-		}
-		d, err := p.entry(u, &c, a, current, depth)
-		if err != nil {
+		if err := p.keep(u, current); err != nil {
 			return err
 		}
-		if c.Bad() {
-			return p.t.unitError(u, fmt.Sprintf("entry %#x is cut off, or of a form that is not known", entry))
-		}
-		if d != nil {
-			if current = d; !a.children {
-				if err := p.keep(u, d); err != nil {
-					return err
-				}
-				current = nil
-			}
-		}
-		if a.children {
-			depth++
-		}
+		current = p.declaration(e, depth)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return p.keep(u, current)
 }
 
-// entry reads one entry. It returns the declaration that it starts, if it does.
-func (p *prototypes) entry(u *unit, c *cursor.Cursor, a *abbrev, current *declaration, depth int) (*declaration, error) {
-	child := current != nil && depth == current.depth+1
+// declaration returns the declaration that an entry begins, nil if it is not a wanted one.
+func (p *prototypes) declaration(e *dwarf.Entry, depth int) *declaration {
+	if e.Tag != dwarf.TagSubprogram || e.AttrField(dwarf.AttrDeclaration) == nil {
+		return nil
+	}
+	linkage, name := namesOf(e)
+	if name = cmp.Or(linkage, name); !p.wanted(name) {
+		return nil
+	}
+	return &declaration{name: name, depth: depth}
+}
+
+// add adds what an entry inside of a declaration says.
+func (d *declaration) add(e *dwarf.Entry) {
 	switch {
-	case a.tag == tagSubprogram && current == nil:
-		return p.subprogram(u, c, a, depth)
-	case a.tag == tagFormalParameter && child && len(current.types) < maxParameters:
-		var typ value
-		for _, at := range a.attrs {
-			if at.name == atType {
-				typ = u.value(c, at)
-			} else {
-				u.skipValue(c, at)
-			}
-		}
-		current.types = append(current.types, typ)
-		return nil, nil
-	case a.tag == tagUnspecified && child:
-		current.open = true
+	case e.Tag == dwarf.TagFormalParameter && len(d.types) < maxParameters:
+		d.types = append(d.types, e)
+	case e.Tag == dwarf.TagUnspecifiedParameters: // `...', or no prototype
+		d.open = true
 	}
-	if a.size >= 0 {
-		c.Skip(uint64(a.size))
-		return nil, nil
-	}
-	for _, at := range a.attrs {
-		u.skipValue(c, at)
-	}
-	return nil, nil
-}
-
-// subprogram reads the entry of a function, and returns it if it is a wanted
-// declaration.
-func (p *prototypes) subprogram(u *unit, c *cursor.Cursor, a *abbrev, depth int) (*declaration, error) {
-	var name, linkage value
-	declared := false
-	for _, at := range a.attrs {
-		switch at.name {
-		case atName:
-			name = u.value(c, at)
-		case atLinkageName, atMIPSLinkage:
-			linkage = u.value(c, at)
-		case atDeclaration:
-			u.skipValue(c, at)
-			declared = true
-		default:
-			u.skipValue(c, at)
-		}
-	}
-	if !declared || c.Bad() {
-		return nil, nil
-	}
-	if linkage.form != 0 {
-		name = linkage
-	}
-	text, err := p.t.text(u, name)
-	if err != nil || !p.wanted(text) {
-		return nil, err
-	}
-	return &declaration{name: text, depth: depth}, nil
 }
 
 // keep notes a declaration that has been read.
 func (p *prototypes) keep(u *unit, d *declaration) error {
+	if d == nil || d.open {
+		return nil
+	}
 	sameNumber := func(known []Parameter) bool { return len(known) == len(d.types) }
-	if d.open || slices.ContainsFunc(p.found[d.name], sameNumber) {
+	if slices.ContainsFunc(p.found[d.name], sameNumber) {
 		return nil
 	}
 	params := make([]Parameter, len(d.types))
-	for i, v := range d.types {
+	for i, e := range d.types {
 		var err error
-		if params[i], err = p.parameter(u, v); err != nil {
+		if params[i], err = p.parameter(u, e); err != nil {
 			return err
 		}
 	}

@@ -1,140 +1,96 @@
 package lines
 
 import (
-	"fmt"
+	"debug/dwarf"
 
 	"sdtconvert/internal/debuginfo/cursor"
 )
 
-// ranges calls f with the ranges of code that an entry covers, by its attributes
+// ranges returns the ranges of code that an entry covers, by its attributes
 // DW_AT_low_pc, DW_AT_high_pc and DW_AT_ranges (section 2.17). Those of functions
 // that the linker has dropped are left out.
-func (t *Table) ranges(u *unit, low, high, ranges value, f func(lo, hi uint64)) error {
-	code := func(lo, hi uint64) {
-		if lo, hi = u.mask(lo), u.mask(hi); lo < hi && t.isCode(lo) {
-			f(lo, hi)
+func (t *Table) ranges(u *unit, e *dwarf.Entry) ([][2]uint64, error) {
+	if f := e.AttrField(dwarf.AttrRanges); f != nil {
+		if err := t.checkRanges(u, f.Val); err != nil {
+			return nil, err
 		}
 	}
-	if ranges.form != 0 {
-		return t.rangeList(u, ranges, code)
+	found, err := t.info.Ranges(e)
+	if err != nil {
+		return nil, t.infoError(err)
 	}
-	if low.form == 0 || high.form == 0 {
+	code := found[:0]
+	for _, r := range found {
+		if lo, hi := mask(r[0], u.addrSize), mask(r[1], u.addrSize); lo < hi && t.isCode(lo) {
+			code = append(code, [2]uint64{lo, hi})
+		}
+	}
+	return code, nil
+}
+
+// checkRanges makes sure that a list of ranges ends, and charges its length. debug/dwarf
+// reads the first entry of the unit for each list.
+func (t *Table) checkRanges(u *unit, offset any) error {
+	var off uint64
+	switch v := offset.(type) {
+	case int64:
+		off = uint64(v)
+	case uint64:
+		off = v
+	default:
 		return nil
 	}
-	lo, err := t.addressOf(u, low)
+	if err := t.charge(u.cost); err != nil {
+		return err
+	}
+	k := debugRanges
+	if u.version >= 5 && t.sections.has(debugRnglists) {
+		k = debugRnglists
+	}
+	data, err := t.sections.from(k, off)
 	if err != nil {
 		return err
 	}
-	hi, err := t.addressOf(u, high)
-	if err != nil {
-		return err
+	c := t.cursor(data[:min(uint64(len(data)), t.sections.left(k, 4))])
+	if k == debugRanges {
+		skipOldRanges(u, &c)
+	} else if kind := skipRanges(u, &c); kind >= uint8(len(rangeOperands)) {
+		return t.sections.fault(k, off, "a range of unknown kind %d", kind)
 	}
-	switch high.form {
-	case formAddr, formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
-	default:
-		hi += lo // section 2.17.2: a constant is the size
+	t.sections.list[k].decoded += uint64(c.At)
+	if c.Bad() {
+		return t.sections.fault(k, off, "a list of ranges without an end, or many that overlap")
 	}
-	code(lo, hi)
 	return nil
 }
 
-func (t *Table) rangeList(u *unit, v value, f func(lo, hi uint64)) error {
-	k, off := debugRanges, v.u
-	if u.version >= 5 {
-		k = debugRnglists
-		if v.form == formRnglistx {
-			// Section 7.28: the offsets in the table are relative to it.
-			rel, err := t.indexed(k, u.rnglistsBase, v.u, u.offsetSize())
-			if err != nil {
-				return err
-			}
-			off = u.rnglistsBase + rel
-		}
-	}
-	data, err := t.sections.all(k)
-	if err != nil {
-		return err
-	}
-	if off >= uint64(len(data)) {
-		return fmt.Errorf("%s+%#x: beyond the end at %#x", t.sections.name(k), off, len(data))
-	}
-	data = data[off:]
-	c := t.cursor(data[:min(uint64(len(data)), t.rangeBudget)])
-	if k == debugRanges {
-		oldRanges(u, &c, f)
-	} else {
-		err = t.newRanges(u, &c, f)
-	}
-	t.rangeBudget -= uint64(c.At)
-	if err == nil && c.Bad() {
-		err = fmt.Errorf("%s+%#x: a list of ranges without an end, or many that overlap", t.sections.name(k), off)
-	}
-	return err
-}
-
-// oldRanges reads a list of .debug_ranges (DWARF 4, section 2.17.3).
-func oldRanges(u *unit, c *cursor.Cursor, f func(lo, hi uint64)) {
-	size, base := int(u.addrSize), u.low
-	for {
-		lo, hi := c.Uint(size), c.Uint(size)
-		switch {
-		case c.Bad() || lo == 0 && hi == 0:
+// skipOldRanges reads a list of .debug_ranges (DWARF 4, section 2.17.3).
+func skipOldRanges(u *unit, c *cursor.Cursor) {
+	for size := int(u.addrSize); !c.Bad(); {
+		if lo, hi := c.Uint(size), c.Uint(size); lo == 0 && hi == 0 {
 			return
-		case lo == u.mask(^uint64(0)):
-			base = hi
-		default:
-			f(base+lo, base+hi)
 		}
 	}
 }
 
-// The kinds of entries of .debug_rnglists (section 7.25).
-const (
-	rleEndOfList    = 0
-	rleBaseAddressx = 1
-	rleStartxEndx   = 2
-	rleStartxLength = 3
-	rleOffsetPair   = 4
-	rleBaseAddress  = 5
-	rleStartEnd     = 6
-	rleStartLength  = 7
-)
+// rangeOperands are the operands of each kind of entry of .debug_rnglists (section 7.25): u
+// is an integer, a an address.
+var rangeOperands = [...]string{"", "u", "uu", "uu", "uu", "a", "aa", "au"}
 
-// newRanges reads a list of .debug_rnglists (section 2.17.3).
-func (t *Table) newRanges(u *unit, c *cursor.Cursor, f func(lo, hi uint64)) (err error) {
-	size, base := int(u.addrSize), u.low
-	index := func() (address uint64) {
-		if i := c.Uleb(); err == nil && !c.Bad() {
-			address, err = t.indexed(debugAddr, u.addrBase, i, size)
+// skipRanges reads a list of .debug_rnglists (section 2.17.3), up to an entry of kind 0 or
+// of one that is not known, and returns that kind.
+func skipRanges(u *unit, c *cursor.Cursor) uint8 {
+	for {
+		kind := c.U8()
+		if kind == 0 || kind >= uint8(len(rangeOperands)) {
+			return kind
 		}
-		return address
-	}
-	for err == nil && !c.Bad() {
-		switch kind := c.U8(); kind {
-		case rleEndOfList:
-			return nil
-		case rleBaseAddressx:
-			base = index()
-		case rleBaseAddress:
-			base = c.Uint(size)
-		case rleStartxEndx:
-			lo := index()
-			f(lo, index())
-		case rleStartxLength:
-			lo := index()
-			f(lo, lo+c.Uleb())
-		case rleOffsetPair:
-			lo := base + c.Uleb()
-			f(lo, base+c.Uleb())
-		case rleStartEnd:
-			lo := c.Uint(size)
-			f(lo, c.Uint(size))
-		case rleStartLength:
-			lo := c.Uint(size)
-			f(lo, lo+c.Uleb())
-		default:
-			return fmt.Errorf("%s: a range of unknown kind %d", t.sections.name(debugRnglists), kind)
+		for _, operand := range rangeOperands[kind] {
+			if operand == 'u' {
+				c.SkipLEB()
+			} else {
+				c.Skip(uint64(u.addrSize))
+			}
 		}
 	}
-	return err
 }

@@ -32,33 +32,32 @@ func placeSections(o *elfreloc.Object) (base map[int]uint64, code elfreloc.Code)
 	return base, code
 }
 
-// relocate makes relocations apply to sections when they are loaded.
-func (s *sections) relocate(m arch.Machine, base map[int]uint64) {
-	s.fixup = func(index int, data []byte) error {
-		rels, err := s.o.RelocSections()
+// relocator returns a function that applies the relocations of a debug section to its bytes.
+func relocator(o *elfreloc.Object, m arch.Machine, base map[int]uint64) func(index int, data []byte) error {
+	return func(index int, data []byte) error {
+		rels, err := o.RelocSections()
 		if err != nil {
 			return err
 		}
 		for _, rs := range rels {
-			if rs.Target != index {
-				continue
-			}
-			if err := relocate(s.o, m, rs, data, base); err != nil {
-				return err
+			if rs.Target == index {
+				if err := relocate(o, m, rs, data, base); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
 }
 
-// relocate applies the relocations of a debug section to its bytes.
+// relocate applies a section of relocations to the bytes of a debug section.
 func relocate(o *elfreloc.Object, m arch.Machine, rs elfreloc.RelocSection, data []byte, base map[int]uint64) error {
 	syms, err := o.Symbols()
 	if err != nil {
 		return err
 	}
 	return o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
-		rel := m.DataReloc(r.Type)
+		rel := m.Traits().DataReloc(r.Type)
 		if rel.Size == 0 || r.Offset > uint64(len(data)) {
 			return nil
 		}

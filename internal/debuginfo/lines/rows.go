@@ -38,11 +38,9 @@ type machine struct {
 	isCode func(uint64) bool
 }
 
-// run makes the rows of a program, in memory that it may use. Where the program
-// is cut off it ends.
-func (p *program) run(c *cursor.Cursor, memory []row, isCode func(uint64) bool) []row {
+// run makes the rows of a program. Where the program is cut off it ends.
+func (p *program) run(c *cursor.Cursor, isCode func(uint64) bool) {
 	m := &machine{program: p, isCode: isCode}
-	m.rows = memory[:0]
 	m.reset()
 	for c.At < len(c.Data) && !c.Bad() {
 		op := c.U8()
@@ -55,9 +53,8 @@ func (p *program) run(c *cursor.Cursor, memory []row, isCode func(uint64) bool) 
 		}
 		m.standard(c, op)
 	}
-	memory, p.rows = p.rows, slices.Clone(p.rows[:m.first])
+	p.rows = slices.Clip(p.rows[:m.first])
 	order(p.seqs)
-	return memory
 }
 
 func (m *machine) reset() {
@@ -66,7 +63,7 @@ func (m *machine) reset() {
 }
 
 func (m *machine) advance(operation uint64) {
-	m.address = m.mask(m.address + operation*uint64(m.minInst))
+	m.address = mask(m.address+operation*uint64(m.minInst), m.addrSize)
 }
 
 func (m *machine) standard(c *cursor.Cursor, op uint8) {
@@ -81,11 +78,11 @@ func (m *machine) standard(c *cursor.Cursor, op uint8) {
 	case lnsAdvanceLine:
 		m.line += uint32(c.Sleb())
 	case lnsSetFile:
-		m.file = clamp(c.Uleb())
+		m.file = uint32(min(c.Uleb(), 0xffffffff))
 	case lnsConstAddPC:
 		m.advance(uint64((255 - m.opcodeBase) / m.lineRange))
 	case lnsFixedAdvancePC:
-		m.address = m.mask(m.address + uint64(c.U16()))
+		m.address = mask(m.address+uint64(c.U16()), m.addrSize)
 	case lnsNegateStmt, lnsSetBasicBlock, lnsPrologueEnd, lnsEpilogueBegin:
 	case lnsSetColumn, lnsSetISA:
 		c.SkipLEB()
@@ -101,7 +98,7 @@ func (m *machine) extended(c cursor.Cursor) {
 	case lneEndSequence:
 		m.end()
 	case lneSetAddress:
-		m.address = m.mask(c.Uint(len(c.Data) - 1))
+		m.address = mask(c.Uint(len(c.Data)-1), m.addrSize)
 	case lneDefineFile: // until DWARF 4
 		m.files = append(m.files, m.oldFile(&c, c.Text()))
 	}
@@ -141,7 +138,7 @@ func (m *machine) end() {
 
 // lookup returns the row of an address: the last that is not behind it.
 func (p *program) lookup(address uint64) (r row, ok bool) {
-	ok = holders(p.seqs, address, func(s *span) bool {
+	ok = spansContaining(p.seqs, address, func(s *span) bool {
 		rows := p.rows[s.at:][:s.n]
 		lo, hi := 0, len(rows)
 		for lo < hi {

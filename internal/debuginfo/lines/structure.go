@@ -1,107 +1,62 @@
 package lines
 
-import "fmt"
+import "debug/dwarf"
 
-const (
-	tagMember      = 0x0d
-	tagInheritance = 0x1c
-
-	atLanguage          = 0x13
-	atCallingConvention = 0x36
-	atMemberLocation    = 0x38
-	atBitSize           = 0x0d
-
-	passedByValue = 0x05 // DW_CC_pass_by_value, which compilers of C++ tell
-)
+const passedByValue = 0x05 // DW_CC_pass_by_value, which compilers of C++ tell
 
 // cLanguages are DW_LANG_C89, C, C99, C11 and C17, whose structures are all passed by
 // value.
-var cLanguages = map[uint64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
+var cLanguages = map[int64]bool{0x01: true, 0x02: true, 0x0c: true, 0x1d: true, 0x2c: true}
 
 // structure returns the parameter that a structure or a union makes. One of a word, of
 // nothing but integers and pointers in their places, is passed as an integer is: x86-64
 // psABI, 3.2.3 (class INTEGER), AAPCS64, 6.8.2, and RISC-V psABI, chapter 2. Of a
 // smaller one the rest of the word would hold anything, and big-endian machines
 // disagree where it is.
-func (p *prototypes) structure(u *unit, entry uint64, typ dataType) (Parameter, error) {
-	byValue := typ.convention == passedByValue || typ.convention == 0 && cLanguages[u.language]
-	if byValue && typ.size == int(u.addrSize) {
-		ok, err := p.isInteger(u, entry)
+func (p *prototypes) structure(u *unit, typ *dwarf.Entry) (Parameter, error) {
+	size, _ := typ.Val(dwarf.AttrByteSize).(int64)
+	convention, _ := typ.Val(dwarf.AttrCalling).(int64)
+	byValue := convention == passedByValue || convention == 0 && cLanguages[u.language]
+	if byValue && size == int64(u.addrSize) {
+		ok, err := p.isInteger(u, typ)
 		if err != nil || ok {
-			return Parameter{Size: typ.size}, err
+			return Parameter{Size: int(size)}, err
 		}
 	}
-	return Parameter{Other: others[typ.tag]}, nil
+	return Parameter{Other: structures[typ.Tag]}, nil
 }
 
 // isInteger reports whether a structure has members, and all are integers and
 // pointers in their places.
-func (p *prototypes) isInteger(u *unit, entry uint64) (bool, error) {
-	table, err := p.t.abbrevTable(u.abbrevs, u.params)
-	if err != nil {
-		return false, err
-	}
-	body, err := p.t.load(u)
-	if err != nil {
-		return false, err
-	}
-	c := p.t.cursor(body)
-	c.At = int(entry)
-	members := 0
-	for depth := 0; ; {
-		code := c.Uleb()
-		if code == 0 {
-			if depth--; depth <= 0 || c.Bad() {
-				return members > 0 && !c.Bad(), nil
-			}
-			continue
-		}
-		a := table.get(code)
-		if a == nil || c.Bad() || uint64(len(a.attrs)+1) > p.budget {
-			return false, p.t.unitError(u, fmt.Sprintf("the members of the structure at %#x make no sense", entry))
-		}
-		p.budget -= uint64(len(a.attrs) + 1)
-		var m member
-		for _, at := range a.attrs {
-			m.set(at.name, u.value(&c, at))
-		}
-		if depth == 1 && a.tag == tagInheritance {
-			return false, nil
-		}
-		if depth == 1 && a.tag == tagMember {
-			if ok, err := p.inPlace(u, m); err != nil || !ok {
-				return false, err
-			}
+func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
+	members, ok := 0, true
+	err := p.t.entries(u, typ.Offset, func(e *dwarf.Entry, depth int) (err error) {
+		switch {
+		case depth != 1 || !ok:
+		case e.Tag == dwarf.TagInheritance:
+			ok = false
+		case e.Tag == dwarf.TagMember:
 			members++
+			ok, err = p.inPlace(u, e)
 		}
-		if a.children {
-			depth++
-		} else if depth == 0 {
-			return false, nil
-		}
-	}
-}
-
-// member is a member of a structure.
-type member struct {
-	typ    value
-	offset value // bytes; of a union there is none
-	bits   bool  // it is a bit field
-}
-
-func (m *member) set(name uint32, v value) {
-	switch name {
-	case atType:
-		m.typ = v
-	case atMemberLocation:
-		m.offset = v
-	case atBitSize:
-		m.bits = true
-	}
+		return err
+	})
+	return ok && members > 0, err
 }
 
 // inPlace reports whether a member is an integer or a pointer at a multiple of its size.
-func (p *prototypes) inPlace(u *unit, m member) (bool, error) {
-	typ, err := p.scalar(u, m.typ)
-	return err == nil && !m.bits && m.offset.b == nil && typ.Size != 0 && m.offset.u%uint64(typ.Size) == 0, err
+func (p *prototypes) inPlace(u *unit, member *dwarf.Entry) (bool, error) {
+	var offset int64 // bytes; of a union there is none
+	if f := member.AttrField(dwarf.AttrDataMemberLoc); f != nil {
+		var ok bool
+		if offset, ok = f.Val.(int64); !ok {
+			return false, nil
+		}
+	}
+	u, typ, size, err := p.underlying(u, member)
+	if err != nil || typ == nil || structures[typ.Tag] != "" || member.AttrField(dwarf.AttrBitSize) != nil {
+		return false, err
+	}
+	n := scalar(u, typ, size).Size
+	return n != 0 && offset%int64(n) == 0, nil
 }

@@ -70,7 +70,7 @@ var (
 
 // forms returns the notes of a file: provider, name, and size and sign of each argument,
 // sorted.
-func forms(t *testing.T, path string) (all []string) {
+func forms(t testing.TB, path string) (all []string) {
 	t.Helper()
 	note := ""
 	for _, m := range noteLine.FindAllStringSubmatch(tools.Output(t, "readelf", "-nW", path), -1) {

@@ -235,3 +235,19 @@ func (o *Object) resolve(r *pending, indexes []int) {
 	r.Sym = o.e.SectionSymbol(indexes[l.section])
 	r.Addend += int64(l.at)
 }
+
+// SourceFiles returns the names of an object's source files. They tell an object that this
+// program has made.
+func SourceFiles(o *elfreloc.Object) ([]string, error) {
+	syms, err := o.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for i := 1; i < syms.FirstGlobal(); i++ {
+		if syms.At(i).Type == elf.STT_FILE {
+			files = append(files, syms.Name(i))
+		}
+	}
+	return files, nil
+}

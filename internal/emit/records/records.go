@@ -108,7 +108,7 @@ func (l *List) Add(o *elfreloc.Object, m arch.Machine) error {
 			l.groups[signature(o, i, syms)]++
 		}
 	}
-	if plan == nil || plan.Sites.Len() == 0 {
+	if plan == nil || len(plan.Sites) == 0 {
 		return nil
 	}
 	return l.addSites(plan, syms)
@@ -142,7 +142,7 @@ func (l *List) addSites(plan *patch.Plan, syms *elfreloc.Symbols) error {
 		return err
 	}
 	own := map[int]*section{}
-	for s := range plan.Sites.All() {
+	for _, s := range plan.Sites {
 		target, off := s.Relocs.Target, s.Change.Site.Offset
 		if objects.Local(s.Stub) {
 			return o.OffsetError(target, off, fmt.Errorf("the probe object %q is local, so that no other object can name it; define it at file scope, and not static", objects.Name(s.Stub)))

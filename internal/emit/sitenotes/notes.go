@@ -21,7 +21,7 @@ type Notes struct {
 
 type field struct {
 	offset uint64
-	to     linkerset.Ref
+	to     linkerset.SymbolRef
 }
 
 // Add appends a note (gABI, "Note Section"): its header, the owner with its NUL, and
@@ -47,10 +47,10 @@ func (n *Notes) pad() {
 }
 
 // Word appends an address, of the class's word size: 0 for the zero Ref.
-func (n *Notes) Word(to linkerset.Ref) {
+func (n *Notes) Word(to linkerset.SymbolRef) {
 	at := len(n.data)
 	n.data = append(n.data, make([]byte, n.layout.Word())...)
-	if to == (linkerset.Ref{}) {
+	if to == (linkerset.SymbolRef{}) {
 		return
 	}
 	n.fields = append(n.fields, field{uint64(at), to})
@@ -60,7 +60,7 @@ func (n *Notes) Word(to linkerset.Ref) {
 }
 
 // Word64 appends an address as 64 bits, whatever the class.
-func (n *Notes) Word64(to linkerset.Ref) {
+func (n *Notes) Word64(to linkerset.SymbolRef) {
 	rest := make([]byte, 8-n.layout.Word())
 	if n.layout.Order == binary.ByteOrder(binary.BigEndian) {
 		n.data, rest = append(n.data, rest...), nil

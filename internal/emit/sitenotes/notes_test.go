@@ -12,7 +12,7 @@ import (
 )
 
 func TestNotes(t *testing.T) {
-	to := linkerset.Ref{Sym: 3, Addend: 0x12}
+	to := linkerset.SymbolRef{Sym: 3, Addend: 0x12}
 	little, big := binary.ByteOrder(binary.LittleEndian), binary.ByteOrder(binary.BigEndian)
 	for _, c := range []struct {
 		class  elf.Class
@@ -35,7 +35,7 @@ func TestNotes(t *testing.T) {
 			n.Add("usdt", 7, func(n *Notes) {
 				n.Word(to)
 				n.Word64(to)
-				n.Word(linkerset.Ref{})
+				n.Word(linkerset.SymbolRef{})
 				n.String("ab")
 			})
 		}

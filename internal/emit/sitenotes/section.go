@@ -51,24 +51,27 @@ type Writer struct {
 // NewWriter starts to add sections.
 func NewWriter(e *elfreloc.Edit, m arch.Machine) *Writer { return &Writer{e: e, m: m} }
 
-// Notes starts a section of notes. rela tells that addends are to be in relocations,
-// and not in the notes.
-func (w *Writer) Notes(rela bool) *Notes { return &Notes{layout: w.e.Object().Encoding, rela: rela} }
+// Notes starts a section of about so many notes. rela tells that addends are to be in
+// relocations, and not in the notes.
+func (w *Writer) Notes(rela bool, count int) *Notes {
+	const usual, fields = 80, 3 // bytes and fields of a note
+	return &Notes{layout: w.e.Object().Encoding, rela: rela, data: make([]byte, 0, usual*count), fields: make([]field, 0, fields*count)}
+}
 
 // Add writes notes of text section text, to a section of the given name. It returns
 // what text has to refer to in order to keep them alive.
-func (w *Writer) Add(name string, text int, n *Notes) (linkerset.Ref, error) {
+func (w *Writer) Add(name string, text int, n *Notes) (linkerset.SymbolRef, error) {
 	sec := w.e.AddSection(elfreloc.NewSection{
 		Name: name, Type: elf.SHT_NOTE, Flags: elf.SHF_LINK_ORDER, Align: align, Data: n.data,
-		Relocs: true, Rela: n.rela, GroupOf: text, Link: text,
+		Relocs: true, Rela: n.rela, RelocCount: len(n.fields), GroupOf: text, Link: text,
 	})
 	for _, f := range n.fields {
 		r := elfreloc.Relocation{Offset: f.offset, Type: w.m.Traits().Word, Sym: f.to.Sym, Addend: f.to.Addend}
 		if err := w.e.AddRelocation(sec, r); err != nil {
-			return linkerset.Ref{}, err
+			return linkerset.SymbolRef{}, err
 		}
 	}
-	return linkerset.Ref{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
+	return linkerset.SymbolRef{Sym: linkerset.SectionMark(w.e, w.m, sec)}, w.keep(text, n.rela)
 }
 
 // keep adds the section that keeps text alive in gold, once.

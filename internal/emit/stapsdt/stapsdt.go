@@ -28,9 +28,9 @@ type Probe struct {
 	Provider string // with __ for dashes, as Name
 	Name     string
 	Args     string // operands, separated by spaces
-	Site     linkerset.Ref
+	Site     linkerset.SymbolRef
 	// Semaphore is what a tracer counts up, the zero Ref for none.
-	Semaphore linkerset.Ref
+	Semaphore linkerset.SymbolRef
 }
 
 // BaseSection is the section of one byte whose address each note holds beside that of
@@ -54,26 +54,36 @@ type Writer struct {
 // NewWriter starts to add notes, by w, to the object of e.
 func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e: e, w: w} }
 
-// Add writes the notes of text section text. It returns what text has to refer
-// to in order to keep them alive.
-func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref, err error) {
-	base, err := w.baseSymbol()
-	if err != nil {
-		return nil, err
-	}
-	n := w.w.Notes(rela)
-	for _, p := range probes {
-		n.Add(Owner, NoteType, func(n *sitenotes.Notes) {
-			n.Word(p.Site)
-			n.Word(linkerset.Ref{Sym: base})
-			n.Word(p.Semaphore)
-			n.String(p.Provider)
-			n.String(p.Name)
-			n.String(p.Args)
-		})
-	}
-	notes, err := w.w.Add(Section, text, n)
-	return []linkerset.Ref{notes, {Sym: base}}, err
+// Notes are the notes of one text section.
+type Notes struct {
+	w     *Writer
+	notes *sitenotes.Notes
+}
+
+// Notes starts about so many notes of a text section. rela tells that addends are to be in relocations,
+// and not in the notes.
+func (w *Writer) Notes(rela bool, count int) (*Notes, error) {
+	_, err := w.baseSymbol()
+	return &Notes{w, w.w.Notes(rela, count)}, err
+}
+
+// Add appends the note of a site.
+func (n *Notes) Add(p Probe) {
+	n.notes.Add(Owner, NoteType, func(notes *sitenotes.Notes) {
+		notes.Word(p.Site)
+		notes.Word(linkerset.SymbolRef{Sym: n.w.base})
+		notes.Word(p.Semaphore)
+		notes.String(p.Provider)
+		notes.String(p.Name)
+		notes.String(p.Args)
+	})
+}
+
+// Write adds the notes to the object, for text section text. It returns what text has to
+// refer to in order to keep them alive.
+func (n *Notes) Write(text int) (keep []linkerset.SymbolRef, err error) {
+	notes, err := n.w.w.Add(Section, text, n.notes)
+	return []linkerset.SymbolRef{notes, {Sym: n.w.base}}, err
 }
 
 // baseSymbol finds the symbol of the base section, which objects have that use

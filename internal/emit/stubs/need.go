@@ -42,7 +42,7 @@ type Options struct {
 	Layouts     []linkerset.Layout
 	// Thunk is the symbol to jump to instead of returning. When it is "", the
 	// machine's own is used if an object that calls stubs refers to it.
-	Thunk string
+	Thunk arch.ThunkChoice
 	// Converted says that no call of a stub is left in the link, so that none needs
 	// a function.
 	Converted bool
@@ -76,7 +76,7 @@ type probe struct {
 // New needs nothing yet.
 func New(opts Options) *Need {
 	return &Need{
-		opts: opts, thunk: opts.Thunk, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
+		opts: opts, stubs: map[string]arch.Kind{}, probes: map[string]*probe{},
 		defined: map[string]bool{}, sources: map[string]bool{}, exported: map[string]bool{},
 	}
 }
@@ -102,8 +102,8 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 		return err
 	}
 	if scan == nil {
-		needles := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
-		if found, err := o.NamesContain(needles); err != nil || !found {
+		texts := append(n.opts.Names.Needles(), []byte(n.opts.ProbePrefix), []byte(providerPrefix))
+		if found, err := o.NamesContain(texts); err != nil || !found {
 			return err
 		}
 	}
@@ -147,14 +147,13 @@ var ErrNoObject = errors.New("no relocatable object is given, so the machine is 
 
 func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	if m != nil {
-		if r := m.Traits().CheckThunk(n.thunk); r != nil {
+		thunk, r := m.Traits().Thunk(n.opts.Thunk)
+		if r != nil {
 			return &elfreloc.Error{File: o.Name, Err: fmt.Errorf("%s is %s; %s", m.Traits().Name, r.Reason, r.Hint)}
 		}
+		n.thunk = thunk
 	}
 	n.machine = m
-	if m != nil {
-		n.thunk = m.Traits().Thunk(n.thunk)
-	}
 	n.empty, err = o.Empty("")
 	return err
 }
@@ -270,7 +269,7 @@ func (n *Need) addCalls(o *elfreloc.Object, scan *patch.Scan, hidden map[string]
 			n.addProbe(objects.Name(s), s.ID, o.Name, hidden)
 		}
 	}
-	for ref := range scan.Calls.All() {
+	for _, ref := range scan.Calls {
 		add(ref.Stub)
 	}
 	for i := range scan.Refused {

@@ -201,7 +201,7 @@ func (w *writer) symbols(names []string, size uint64) {
 // insns writes instructions, or a descriptor of what is at a label.
 func (w *writer) insns(insns []arch.Insn, label string) {
 	for _, i := range insns {
-		if i.Symbol == arch.OwnCode {
+		if i.ToCode {
 			i.Symbol = label
 		}
 		w.Insn(i)
@@ -211,19 +211,9 @@ func (w *writer) insns(insns []arch.Insn, label string) {
 // IsGenerated reports whether an object was made by this package, or by an assembler
 // from its source: nothing is lost when it is written again.
 func IsGenerated(o *elfreloc.Object) (bool, error) {
-	syms, err := o.Symbols()
-	if err != nil {
+	files, err := assembly.SourceFiles(o)
+	if err != nil || len(files) != 1 || files[0] != source {
 		return false, err
-	}
-	files, ours := 0, false
-	for i := 1; i < syms.FirstGlobal(); i++ {
-		if s := syms.At(i); s.Type == elf.STT_FILE {
-			files++
-			ours = syms.Name(i) == source
-		}
-	}
-	if files != 1 || !ours {
-		return false, nil
 	}
 	descriptors := machines.Conventions(o.ABI()).Descriptors
 	for i := range o.Sections {

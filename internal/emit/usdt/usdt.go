@@ -56,7 +56,7 @@ type Probe struct {
 	Function  string // cut where DTrace has no room for it
 	Arguments int    // how many there are, at most MaxArguments
 	Operands  string // of all of them, separated by spaces
-	Site      linkerset.Ref
+	Site      linkerset.SymbolRef
 }
 
 // IsNoteSection reports whether a section was made by a Writer: there is one for each
@@ -74,7 +74,7 @@ func NewWriter(e *elfreloc.Edit, w *sitenotes.Writer) *Writer { return &Writer{e
 
 // Add writes the notes of text section text, which may be none. It returns what text
 // has to refer to in order to keep them alive.
-func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref, err error) {
+func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.SymbolRef, err error) {
 	names, at := functions(probes)
 	sym := w.e.SectionSymbol(w.e.AddSection(elfreloc.NewSection{
 		Name: functionSection, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Align: 1, Data: names, GroupOf: text,
@@ -82,11 +82,11 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	n := w.w.Notes(rela)
+	n := w.w.Notes(rela, len(probes))
 	for i, p := range probes {
 		n.Add(owner, noteType, func(n *sitenotes.Notes) {
 			n.Word64(p.Site)
-			n.Word64(linkerset.Ref{Sym: sym, Addend: at[i]})
+			n.Word64(linkerset.SymbolRef{Sym: sym, Addend: at[i]})
 			n.String(p.Provider)
 			n.String(p.Name)
 			n.Byte(byte(p.Arguments))
@@ -94,7 +94,7 @@ func (w *Writer) Add(text int, rela bool, probes []Probe) (keep []linkerset.Ref,
 		})
 	}
 	notes, err := w.w.Add(Section, text, n)
-	return []linkerset.Ref{notes, {Sym: sym}}, err
+	return []linkerset.SymbolRef{notes, {Sym: sym}}, err
 }
 
 // functions makes the contents of a section of functions' names, each there once, and

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
 	"sdtconvert/internal/emit/dof"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
@@ -34,28 +35,13 @@ func isOwn(o *elfreloc.Object) bool {
 		hasCode = hasCode || loaded && s.Flags&elf.SHF_EXECINSTR != 0
 		hasDOF = hasDOF || s.Name == dof.SectionName
 	}
-	files, ours := sourceFiles(o)
+	files, _ := assembly.SourceFiles(o) // of a broken table none
+	ours := len(files) > 0 && files[len(files)-1] == source
 	switch {
 	case hasDOF: // and perhaps DTrace's own code, with files of its own
 		return ours
-	case hasCode || files > 1:
+	case hasCode || len(files) > 1:
 		return false
 	}
-	return ours || !hasContent && files == 0
-}
-
-// sourceFiles returns how many source files an object names, and whether the last is that
-// of what this package makes.
-func sourceFiles(o *elfreloc.Object) (files int, ours bool) {
-	syms, err := o.Symbols()
-	if err != nil {
-		return 0, false
-	}
-	for i := 1; i < syms.FirstGlobal(); i++ {
-		if s := syms.At(i); s.Type == elf.STT_FILE {
-			files++
-			ours = syms.Name(i) == source
-		}
-	}
-	return files, ours
+	return ours || !hasContent && len(files) == 0
 }

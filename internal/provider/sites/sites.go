@@ -90,7 +90,7 @@ func (s *Set) add(o *elfreloc.Object) error {
 		return err
 	}
 	faults := plan.Errors()
-	for ref := range plan.Scan.Calls.All() {
+	for _, ref := range plan.Scan.Calls {
 		if s.probe(ref.Stub) == nil {
 			faults = append(faults, s.unknown(plan, &ref))
 		}
@@ -102,7 +102,7 @@ func (s *Set) add(o *elfreloc.Object) error {
 	if err != nil {
 		return err
 	}
-	if len(found) < plan.Sites.Len() {
+	if len(found) < len(plan.Sites) {
 		s.Untold = append(s.Untold, o.Name)
 	}
 	return s.merge(o.Name, found)

@@ -92,36 +92,29 @@ func (p *Tests) add(name string, values []string, test func(t *testing.T), in ru
 	p.in = append(p.in, in)
 }
 
-// Run runs the tests that a run of this kind has. It fails t if what they cover is not what
-// the package's Table says.
+// Run runs the tests that a run of this kind has.
 func (p *Tests) Run(t *testing.T) {
 	t.Helper()
-	chosen := p.ofRun(t)
+	chosen := p.ofRun(t.Name())
 	for i, name := range p.names {
 		if chosen[i] {
 			t.Run(name, func(t *testing.T) {
-				alone.ReportProduct(t, p.describe(i))
+				alone.Report(t, p.describe(i))
 				p.tests[i](t)
 			})
 		}
 	}
 }
 
-// ofRun compares the product with its line of the table, and returns which tests this run
-// has: none if tables are written.
-func (p *Tests) ofRun(t *testing.T) []bool {
-	t.Helper()
-	usual, short := p.usual(), p.short(t.Name())
-	p.compare(t, usual, short)
-	switch {
-	case Write():
-		return make([]bool, len(p.rows))
-	case strength() == 0:
+// ofRun returns which tests this run of a test has.
+func (p *Tests) ofRun(name string) []bool {
+	switch strength() {
+	case 0:
 		return p.choose(0)
-	case strength() == 1:
-		return short
+	case 1:
+		return p.short(name)
 	}
-	return usual
+	return p.usual()
 }
 
 // usual returns the tests of a usual run.
@@ -178,15 +171,14 @@ func (p *Tests) describe(i int) string {
 }
 
 // Choose chooses rows, whose first columns are the values, for a test that works on many
-// in a loop. It fails t as Run does, and a failing t logs a command as tests of Run do.
+// in a loop.
 func (p *Tests) Choose(t *testing.T, rows [][]string) [][]string {
 	t.Helper()
 	for _, row := range rows {
 		p.Add("", row[:len(p.Dimensions)], nil)
 	}
-	alone.InProduct(t)
 	var chosen [][]string
-	for i, yes := range p.ofRun(t) {
+	for i, yes := range p.ofRun(t.Name()) {
 		if yes {
 			chosen = append(chosen, rows[i])
 		}

@@ -3,7 +3,6 @@ package product
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"sdtconvert/internal/testkit/expect"
@@ -115,26 +114,4 @@ func TestSome(t *testing.T) {
 		expect.Equal(t, len(once), len(chosen), "different ones of %v", chosen)
 	}
 	expect.Equal(t, len(list), len(seen), "ones that are chosen")
-}
-
-// TestLine counts the pairs and triples of a small product by hand.
-func TestLine(t *testing.T) {
-	p := New("machine", "linker", "mode")
-	p.Short = 1
-	for _, row := range []string{"amd64 bfd pie", "amd64 bfd exe", "amd64 lld pie", "amd64 lld exe", "arm bfd pie", "arm lld exe"} {
-		p.Add(row, strings.Fields(row), nil)
-	}
-	p.Always("arm bfd shared", []string{"arm", "bfd", "shared"}, nil)
-	p.AddToWhole("arm gold pie", []string{"arm", "gold", "pie"}, nil)
-	// Pairs: machine and linker 4, machine and mode 5, linker and mode 5. The array needs the
-	// rows of amd64, which are all of those with `bfd exe` and `lld pie`, but one of `bfd pie`
-	// and `lld exe` each, of which arm has the only ones.
-	want := "TestLine | machine:2, linker:3, mode:3 | 8 | 5 | 2 | 1 | 14 | 14 | 7 | 5"
-	expect.Equal(t, want, strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "))
-	// Without its pairs a usual run needs bfd, which `arm bfd shared` is, and amd64, lld, pie
-	// and exe, for which two rows do.
-	p.Singly = true
-	want = "TestLine | machine:2, linker:3, mode:3 | 8 | 3 | 2 | 1 | 14 | 9 | 7 | 3"
-	expect.Equal(t, want, strings.Join(p.line(t, "TestLine", p.usual(), p.short("TestLine")), " | "))
-	expect.Equal(t, "machine=amd64, linker=bfd, mode=exe", p.describe(1))
 }

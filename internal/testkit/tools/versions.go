@@ -40,7 +40,7 @@ func remember(t testing.TB, tools ...string) {
 	if known {
 		return
 	}
-	alone.Report(t)
+	alone.Report(t, "")
 	t.Cleanup(func() {
 		used.Lock()
 		tools := used.by[t]

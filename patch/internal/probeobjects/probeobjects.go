@@ -33,7 +33,7 @@ func Find(o *elfreloc.Object, prefix string, wanted map[string]bool) (*Objects, 
 	if err != nil {
 		return nil, err
 	}
-	if named, err := o.NamesContain([][]byte{[]byte(prefix)}); err != nil || !named {
+	if found, err := o.NamesContain([][]byte{[]byte(prefix)}); err != nil || !found {
 		return p, err
 	}
 	for i, s := range syms.WithPrefix(prefix) {

@@ -21,7 +21,7 @@ func main() {
 	check(err)
 	plan, err := patch.Examine(o, patch.DefaultOptions())
 	check(err)
-	for s := range plan.Sites.All() {
+	for _, s := range plan.Sites {
 		section, at := o.Sections[s.Relocs.Target].Name, s.Change.Site
 		fmt.Printf("%s+%#x %s %s\n", section, at.Offset, arch.Describe(s.Stub.Kind, at.Form), s.Stub.ID)
 	}

@@ -1,4 +1,4 @@
-package tracers
+package patch
 
 import (
 	"debug/elf"
@@ -29,13 +29,13 @@ void* none( ) ;
 		"tcp___drop": "-4@%edi 8@%rsi 8@%rdx 8@%rcx",
 		"idle":       "", "none": "",
 	} {
-		types, ok := declared(p, Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
+		types, ok := p.types(&Stub{Name: "__dtrace_probe_" + id, ID: id}, m)
 		if diff := cmp.Diff(want, stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types)); !ok || diff != "" {
 			t.Errorf("%s: %t %s", id, ok, diff)
 		}
 	}
 	expect.Equal(t, []string{"int reason", "const char *why", "void (*f)(int, long)", "size_t n"}, p["tcp___drop"])
-	if _, ok := declared(p, Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
+	if _, ok := p.types(&Stub{Name: "__dtrace_probe_other", ID: "other"}, m); ok {
 		t.Error("a declaration of something else")
 	}
 }
@@ -70,7 +70,7 @@ func FuzzPrototypes(f *testing.F) {
 		}
 		m := amd64.Machine{}
 		for name := range p {
-			types, ok := declared(p, Stub{Name: name}, m)
+			types, ok := p.types(&Stub{Name: name}, m)
 			if stapsdt.Operands(m, arch.Call, elf.ELFDATA2LSB, types); !ok {
 				t.Errorf("%q is not found", name)
 			}

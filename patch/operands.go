@@ -1,4 +1,4 @@
-package tracers
+package patch
 
 import (
 	"bytes"
@@ -26,12 +26,12 @@ const longestOperands = 4096
 // fixOperands is what to do about a nop without an entry.
 const fixOperands = "let the assembly that marks it write an entry of " + OperandsSection + ", and strip none"
 
-// Operands are those of marked nops, by the place of the nop: nil as long as no entry is
-// found.
-type Operands map[image.Addr]*string
+// operandTexts are the operands of marked NOPs, by the address of the NOP: nil until an entry
+// is found.
+type operandTexts map[image.Addr]*string
 
-// Lookup returns the operands of a marked nop, and refuses one that has no entry.
-func (f Operands) Lookup(nop image.Addr) (string, error) {
+// lookup returns the operands of a marked nop, and refuses one that has no entry.
+func (f operandTexts) lookup(nop image.Addr) (string, error) {
 	text := f[nop]
 	if text == nil {
 		return "", arch.Refuse(fixOperands, "a nop without an entry in %s", OperandsSection)
@@ -39,10 +39,10 @@ func (f Operands) Lookup(nop image.Addr) (string, error) {
 	return *text, nil
 }
 
-// Find finds the operands of the places that are asked for. What else is in the sections,
+// find finds the operands of the places that are asked for. What else is in the sections,
 // as of sites that were converted before or that a linker has dropped, is passed over,
 // but has to make sense.
-func (f Operands) Find(o *elfreloc.Object, m arch.Machine) error {
+func (f operandTexts) find(o *elfreloc.Object, m arch.Machine) error {
 	rels, err := o.RelocSections()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (f Operands) Find(o *elfreloc.Object, m arch.Machine) error {
 type operandsReader struct {
 	o     *elfreloc.Object
 	m     arch.Machine
-	found Operands
+	found operandTexts
 }
 
 // entries reads a section of operands: entries of a word, which a relocation makes the
@@ -166,4 +166,54 @@ func (e *operandsReader) add(r elfreloc.Relocation, text []byte) error {
 		e.found[at] = &operands
 	}
 	return nil
+}
+
+// readOperands finds the operands of calls that are marks.
+func (s *Scan) readOperands() (operandTexts, error) {
+	if !s.hasMarks() {
+		return nil, nil
+	}
+	none, found := s.Machine.Traits().None, operandTexts{}
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Reloc.Type == none {
+			found[c.addr()] = nil
+		}
+	}
+	return found, found.find(s.Object, s.Machine)
+}
+
+// UnconvertedSection is the name of the sections in which assembly that marks NOPs says of
+// which probes: strings, each "_" and an id. Conversions empty them, so that linkers put those of
+// other objects alone into an image.
+const UnconvertedSection = ".sdt_unconverted"
+
+// emptyUnconverted empties these sections.
+func (p *Plan) emptyUnconverted(e *elfreloc.Edit) {
+	if len(p.Sites) == 0 || !p.Scan.hasMarks() {
+		return
+	}
+	for i := range p.Scan.Object.Sections {
+		if p.Scan.Object.Sections[i].Name == UnconvertedSection {
+			e.Empty(i)
+		}
+	}
+}
+
+// OperandsAt returns the operands of marked nops, of those of the given places that have an
+// entry in OperandsSection. They stay there when an object is converted.
+func (s *Scan) OperandsAt(at []image.Addr) (map[image.Addr]string, error) {
+	found := operandTexts{}
+	for _, a := range at {
+		found[a] = nil
+	}
+	if err := found.find(s.Object, s.Machine); err != nil {
+		return nil, err
+	}
+	texts := map[image.Addr]string{}
+	for _, a := range at {
+		if text := found[a]; text != nil {
+			texts[a] = *text
+		}
+	}
+	return texts, nil
 }

@@ -1,4 +1,4 @@
-package tracers
+package patch
 
 import (
 	"debug/elf"
@@ -12,22 +12,22 @@ import (
 	"sdtconvert/resolve"
 )
 
-// AliasPrefix is what the aliases of functions begin with, by which DOF refers to them; a
+// AliasPrefix is "$dtrace", what the aliases of functions begin with, by which DOF refers to them; a
 // number, ".", and the function's name follow.
 const AliasPrefix = "$dtrace"
 
-// Aliases are the names that DOF knows functions of an object by.
-type Aliases struct {
+// aliases are the names that DOF knows functions of an object by.
+type aliases struct {
 	o         *elfreloc.Object
 	directory string
 	have      map[image.Addr]string // those that the object has, by the place of the function
 	id        string                // of the object, "" until it is needed
 }
 
-// NewAliases finds the aliases that an earlier run has added to an object. Absolute paths of
+// newAliases finds the aliases that an earlier run has added to an object. Absolute paths of
 // objects count from a directory, "" for none, for the numbers of new ones.
-func NewAliases(o *elfreloc.Object, directory string) (*Aliases, error) {
-	a := &Aliases{o: o, directory: directory, have: map[image.Addr]string{}}
+func newAliases(o *elfreloc.Object, directory string) (*aliases, error) {
+	a := &aliases{o: o, directory: directory, have: map[image.Addr]string{}}
 	syms, err := o.Symbols()
 	if err != nil {
 		return a, err
@@ -40,15 +40,15 @@ func NewAliases(o *elfreloc.Object, directory string) (*Aliases, error) {
 	return a, nil
 }
 
-// Lookup returns the alias that the object has of a function, "" for none.
-func (a *Aliases) Lookup(f resolve.Function) string {
+// lookup returns the alias that the object has of a function, "" for none.
+func (a *aliases) lookup(f resolve.Function) string {
 	return a.have[image.Addr{Section: f.Section, Offset: f.Start}]
 }
 
-// Name returns the alias of a function. That of a weak function is the same in all objects, as
+// name returns the alias of a function. That of a weak function is the same in all objects, as
 // linkers keep one of them: what they keep defines it.
-func (a *Aliases) Name(f resolve.Function) (string, error) {
-	if name := a.Lookup(f); name != "" {
+func (a *aliases) name(f resolve.Function) (string, error) {
+	if name := a.lookup(f); name != "" {
 		return name, nil
 	}
 	syms, err := a.o.Symbols()

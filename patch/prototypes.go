@@ -1,4 +1,4 @@
-package tracers
+package patch
 
 import (
 	"bufio"
@@ -10,9 +10,13 @@ import (
 	"sdtconvert/internal/emit/stapsdt"
 )
 
-// declared returns the types of the arguments of a stub, of the prototypes that
-// ReadPrototypes returns, and whether they are known.
-func declared(prototypes map[string][]string, s Stub, m arch.Machine) ([]stapsdt.Type, bool) {
+// Prototypes are the types of stubs' parameters, in their order and as C writes them,
+// by the name of the stub or by the ID of its probe. Those under the stub's name are
+// preferred. A type that is not known as an integer or a pointer is taken for a word.
+type Prototypes map[string][]string
+
+// types returns the types of the arguments of a stub, and whether they are known.
+func (prototypes Prototypes) types(s *Stub, m arch.Machine) ([]stapsdt.Type, bool) {
 	params, ok := prototypes[s.Name]
 	if !ok {
 		if params, ok = prototypes[s.ID]; !ok {
@@ -29,9 +33,16 @@ func declared(prototypes map[string][]string, s Stub, m arch.Machine) ([]stapsdt
 // maxLine bounds the length of a line, in bytes.
 const maxLine = 1 << 16
 
-// ReadPrototypes reads what patch.ReadPrototypes describes.
-func ReadPrototypes(r io.Reader, file string) (map[string][]string, error) {
-	all, declared := map[string][]string{}, map[string]int{} // in which line
+// ReadPrototypes reads declarations of stubs, or of IDs of probes, one a line:
+//
+//	void __dtrace_probe_tcp___send(struct tcpcb *, int, unsigned char);
+//	tcp___drop(int reason)
+//
+// Lines that are empty, or begin with # or //, say nothing. Every type has to be
+// known as an integer or a pointer; the name of a parameter stays behind it. file is the name of
+// what is read, for errors, which begin with it and the number of the line.
+func ReadPrototypes(r io.Reader, file string) (Prototypes, error) {
+	all, declared := Prototypes{}, map[string]int{} // in which line
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	n := 0

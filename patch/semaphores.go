@@ -1,4 +1,4 @@
-package tracers
+package patch
 
 // A tracer raises the semaphore of a probe for as long as it traces it: that is what
 // makes an is-enabled test true in user space (package stapsdt). Which probes of an
@@ -7,7 +7,6 @@ package tracers
 import (
 	"debug/elf"
 	"fmt"
-	"iter"
 	"strings"
 
 	"sdtconvert/arch"
@@ -15,6 +14,28 @@ import (
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/linkerset"
 )
+
+// Semaphores say which probes of an object get a semaphore, where there are notes.
+type Semaphores uint8
+
+const (
+	Tested Semaphores = iota // those that the object tests
+	All                      // and those that it has sites of
+)
+
+var semaphoreNames = [...]string{Tested: "tested", All: "all"}
+
+func (s Semaphores) String() string { return semaphoreNames[s] }
+
+// ParseSemaphores is the reverse of String.
+func ParseSemaphores(name string) (Semaphores, error) {
+	for s, known := range semaphoreNames {
+		if name == known {
+			return Semaphores(s), nil
+		}
+	}
+	return 0, fmt.Errorf("semaphores are %s or %s, and not %q", Tested, All, name)
+}
 
 // semaphore is the semaphore of a probe, or of several of one name.
 type semaphore struct {
@@ -25,50 +46,65 @@ type semaphore struct {
 	foreign bool     // the symbol has the name already, so there may be a definition of 2 bytes
 	tested  bool     // by a call
 	noted   bool     // by a call that gets a note
+	added   uint32   // its symbol in the edit, 0 for none
 }
 
-// Semaphores are those of an object.
-type Semaphores struct {
-	probes *Probes
+// objectSemaphores are the semaphores of an object.
+type objectSemaphores struct {
+	plan   *Plan
+	info   *probeInfo
 	all    []*semaphore // in the order in which they are met
 	byID   map[string]*semaphore
 	byName map[string]*semaphore
 }
 
-// PlanSemaphores finds out which semaphores the probes of an object are to have. calls are
-// the IDs and kinds of all its calls.
-func PlanSemaphores(probes *Probes, calls iter.Seq2[string, arch.Kind]) (*Semaphores, error) {
-	p := &Semaphores{probes: probes, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
-	for id, kind := range calls {
-		s, err := p.lookup(id)
-		if err != nil {
-			return nil, err
-		}
-		s.tested = s.tested || kind == arch.Enabled
-		s.noted = s.noted || kind == arch.Probe
+// planSemaphores plans the semaphores of the object, if there are to be any.
+func (p *Plan) planSemaphores() error {
+	scan := p.Scan
+	if !p.Options.Stapsdt || scan.Machine == nil || len(scan.Calls)+len(scan.Guards) == 0 {
+		return nil
 	}
-	for _, g := range probes.object.Guards {
+	info, err := p.probeInfo()
+	if err != nil {
+		return err
+	}
+	p.semaphores = &objectSemaphores{plan: p, info: info, byID: map[string]*semaphore{}, byName: map[string]*semaphore{}}
+	return p.semaphores.find()
+}
+
+// find finds out which semaphores the object uses, and which it is to have.
+func (p *objectSemaphores) find() error {
+	for i := range p.plan.Scan.Calls {
+		stub := p.plan.Scan.Calls[i].Stub
+		s, err := p.lookup(stub.ID)
+		if err != nil {
+			return err
+		}
+		s.tested = s.tested || stub.Kind == arch.Enabled
+		s.noted = s.noted || stub.Kind == arch.Probe
+	}
+	for _, g := range p.plan.Scan.Guards {
 		s, err := p.lookup(g.ID)
 		if err == nil {
 			err = p.useSymbol(s, g.Symbol, false)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, p.useNamed()
+	return p.useNamed()
 }
 
 // lookup returns the semaphore of a probe.
-func (p *Semaphores) lookup(id string) (*semaphore, error) {
+func (p *objectSemaphores) lookup(id string) (*semaphore, error) {
 	if s := p.byID[id]; s != nil {
 		return s, nil
 	}
-	known, err := p.probes.probe(id)
+	probe, err := p.info.probe(id)
 	if err != nil {
 		return nil, err
 	}
-	name := stapsdt.SemaphoreName(linkerset.EncodeName(known.Provider), linkerset.EncodeName(known.Name))
+	name := stapsdt.SemaphoreName(linkerset.EncodeName(probe.Provider), linkerset.EncodeName(probe.Name))
 	s := p.byName[name]
 	if s == nil {
 		s = &semaphore{name: name}
@@ -78,8 +114,8 @@ func (p *Semaphores) lookup(id string) (*semaphore, error) {
 	return s, nil
 }
 
-// Len returns the number of semaphores that the object uses or gets.
-func (p *Semaphores) Len() int {
+// len returns the number of semaphores that the object uses or gets.
+func (p *objectSemaphores) len() int {
 	if p == nil {
 		return 0
 	}
@@ -87,8 +123,8 @@ func (p *Semaphores) Len() int {
 }
 
 // useNamed makes the semaphores use the symbols that have their names.
-func (p *Semaphores) useNamed() error {
-	syms, err := p.probes.object.Symbols()
+func (p *objectSemaphores) useNamed() error {
+	syms, err := p.plan.Scan.Object.Symbols()
 	if err != nil {
 		return err
 	}
@@ -108,14 +144,14 @@ func (p *Semaphores) useNamed() error {
 // useSymbol makes a semaphore use a symbol of the object. Of several, which are those of
 // guards before they are renamed and after it, as ld -r may bring them together, or
 // references and a definition, it uses the definition that linkers keep.
-func (p *Semaphores) useSymbol(s *semaphore, i uint32, named bool) error {
-	syms, err := p.probes.object.Symbols()
+func (p *objectSemaphores) useSymbol(s *semaphore, i uint32, named bool) error {
+	syms, err := p.plan.Scan.Object.Symbols()
 	if err != nil {
 		return err
 	}
 	sym := syms.At(int(i))
-	if is := p.misuse(syms, s, i, &sym); is != "" {
-		return &elfreloc.Error{File: p.probes.object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, is)}
+	if fault := p.misuse(syms, s, i, &sym); fault != "" {
+		return &elfreloc.Error{File: p.plan.Scan.Object.Name, Err: fmt.Errorf("symbol %q would be the semaphore of a probe, and is %s", sym.Name, fault)}
 	}
 	s.foreign = s.foreign || named
 	better, err := p.isBetter(syms, s, i)
@@ -134,9 +170,9 @@ func (p *Semaphores) useSymbol(s *semaphore, i uint32, named bool) error {
 }
 
 // misuse says what keeps a symbol from being that of a semaphore, "" for nothing.
-func (p *Semaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym *elfreloc.Symbol) string {
+func (p *objectSemaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym *elfreloc.Symbol) string {
 	switch {
-	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.probes.object.Sections[sym.Section].Executable():
+	case sym.Type == elf.STT_FUNC || sym.Type == elf.STT_GNU_IFUNC || sym.Defined() && p.plan.Scan.Object.Sections[sym.Section].Executable():
 		return "code"
 	case sym.Type == elf.STT_TLS:
 		return "local to threads"
@@ -155,25 +191,25 @@ func (p *Semaphores) misuse(syms *elfreloc.Symbols, s *semaphore, i uint32, sym 
 // isBetter reports whether another symbol is to be that of a semaphore instead of the one
 // it has. Of two definitions each is in a COMDAT group, which now get the same name: so
 // linkers drop the second group, and what it defines.
-func (p *Semaphores) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint32) (bool, error) {
+func (p *objectSemaphores) isBetter(syms *elfreloc.Symbols, s *semaphore, i uint32) (bool, error) {
 	section := syms.At(int(i)).Section
 	if section == 0 || !s.defined {
 		return section != 0, nil
 	}
-	groups, err := p.probes.object.Groups()
+	groups, err := p.plan.Scan.Object.Groups()
 	return groups[section] < groups[syms.At(int(s.symbol)).Section], err
 }
 
 // isOurs reports whether a symbol is that of a semaphore as guards and conversions define
 // it.
-func (p *Semaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
+func (p *objectSemaphores) isOurs(syms *elfreloc.Symbols, i uint32) bool {
 	sym := syms.At(int(i))
-	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.probes.object.Sections[sym.Section])
+	return sym.Defined() && sym.Bind == elf.STB_WEAK && sym.Visibility() == elf.STV_HIDDEN && stapsdt.HoldsSemaphores(&p.plan.Scan.Object.Sections[sym.Section])
 }
 
-// Room is arch.Env.Semaphore for calls of a kind of a probe. That two bytes of zero are
+// room is arch.Env.Semaphore for calls of a kind of a probe. That two bytes of zero are
 // behind a semaphore is known of those alone that this object makes, or a guard in it.
-func (p *Semaphores) Room(id string, kind arch.Kind) int {
+func (p *objectSemaphores) room(id string, kind arch.Kind) int {
 	if p == nil {
 		return 0
 	}
@@ -187,23 +223,17 @@ func (p *Semaphores) Room(id string, kind arch.Kind) int {
 	return stapsdt.SemaphoreRoom
 }
 
-// Symbols are the symbols of semaphores.
-type Symbols struct {
-	of     *Semaphores
-	byName map[string]uint32 // 0 for none
-}
-
-// Add gives the semaphores their names, and adds those that the object lacks.
-func (p *Semaphores) Add(e *elfreloc.Edit) (Symbols, error) {
-	symbols := Symbols{p, map[string]uint32{}}
+// add gives the semaphores their names, and adds those that the object lacks.
+func (p *objectSemaphores) add(e *elfreloc.Edit) error {
 	if p == nil {
-		return symbols, nil
+		return nil
 	}
-	w := stapsdt.NewSemaphores(e, p.probes.object.Machine)
+	w := stapsdt.NewSemaphores(e, p.plan.Scan.Machine)
 	for _, s := range p.all {
-		sym, err := s.symbol, error(nil)
+		var err error
+		sym := s.symbol
 		switch {
-		case s.wanted(p.probes.options):
+		case s.wanted(&p.plan.Options):
 			sym, err = w.Define(sym, s.name)
 		case sym != 0:
 			use(e, s)
@@ -211,19 +241,19 @@ func (p *Semaphores) Add(e *elfreloc.Edit) (Symbols, error) {
 			sym = w.Refer(s.name)
 		}
 		if err != nil {
-			return symbols, err
+			return err
 		}
 		for _, other := range s.same {
 			e.RemoveSymbol(other, sym)
 		}
-		symbols.byName[s.name] = sym
+		s.added = sym
 	}
-	return symbols, nil
+	return nil
 }
 
 // wanted reports whether the object has to define a semaphore.
 func (s *semaphore) wanted(o *Options) bool {
-	return !s.defined && (s.tested || s.noted && o.AllSemaphores)
+	return !s.defined && (s.tested || s.noted && o.Semaphores == All)
 }
 
 // use gives the symbol of a semaphore its name. Where it is loaded from, it has to be in
@@ -240,12 +270,12 @@ func use(e *elfreloc.Edit, s *semaphore) {
 	}
 }
 
-// Lookup returns the symbol of the semaphore of a probe, 0 for none, and what the semaphore is
-// called without its suffix.
-func (s Symbols) Lookup(id string) (sym uint32, name string) {
-	if s.of == nil || s.of.byID[id] == nil {
+// symbol returns the symbol that the semaphore of a probe has in the edit, 0 for none, and the
+// semaphore's name without its suffix.
+func (p *objectSemaphores) symbol(id string) (sym uint32, name string) {
+	if p == nil || p.byID[id] == nil {
 		return 0, ""
 	}
-	name = s.of.byID[id].name
-	return s.byName[name], strings.TrimSuffix(name, stapsdt.SemaphoreSuffix)
+	s := p.byID[id]
+	return s.added, strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
 }

@@ -1,0 +1,3 @@
+module sdtconvert/examples/freebsd-dtrace
+
+go 1.26

@@ -1,0 +1,57 @@
+package sitestate_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"sdtconvert/arch"
+	"sdtconvert/arch/machines"
+	"sdtconvert/image"
+	"sdtconvert/internal/sitestate"
+	"sdtconvert/internal/testkit/converted"
+	"sdtconvert/internal/testkit/disk"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// A breakpoint over the first bytes of a site arms it, whatever its form and length, and the kind of
+// the site is that of the file.
+func TestBreakpointsOverForms(t *testing.T) {
+	kinds := map[string]int{}
+	for _, f := range objects.Committed(t, 1<<20) {
+		data, ok := converted.Object(t, f.Data)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "file.o")
+		disk.Write(t, path, string(data))
+		object, file := openFile(t, path)
+		entries, _, err := linkerset.Layout{}.Read(file)
+		expect.OK(t, err, "%s", f.Name)
+		for _, bytes := range file.Machine().Traits().Breakpoints {
+			copied := append([]byte{}, data...)
+			for i := range entries {
+				site := entries[i].Site
+				copy(copied[object.Sections[site.Section].Offset+site.Offset:], bytes)
+			}
+			o := objects.Open(t, copied)
+			memory := expect.Value(image.Open(o, machines.Lookup(o.ABI())))(t)
+			before := sitestate.New(object, file, file, 0, patch.DefaultNames())
+			armed := sitestate.New(object, file, memory, 0, patch.DefaultNames())
+			for i := range entries {
+				want, got := expect.Value(before.StateOf(&entries[i]))(t), expect.Value(armed.StateOf(&entries[i]))(t)
+				if want.State == sitestate.Disabled && (got.State != sitestate.Armed || got.Kind != want.Kind) {
+					t.Errorf("%s: %s: got %+v, before the breakpoint %+v", f.Name, file.Place(entries[i].Site), got, want)
+				}
+				if want.State == sitestate.Disabled {
+					kinds[file.Machine().Traits().Name+" "+want.Kind]++
+				}
+			}
+		}
+	}
+	if len(kinds) < 30 || kinds["amd64 "+arch.Describe(arch.Probe, arch.Call)] == 0 {
+		t.Errorf("got only %v", kinds)
+	}
+}

@@ -1,0 +1,155 @@
+package patch
+
+import (
+	"fmt"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/debuginfo/lines"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch/internal/probeobjects"
+)
+
+// ProbeSource says what other files of a link define: an object that uses a probe
+// need not define it. Several goroutines ask at once.
+type ProbeSource interface {
+	// Probe is what the definition of a probe object says, by the probe's ID, and
+	// whether there is one. An error says why it is not known which counts. The probe
+	// is shared between all calls, and not to be modified.
+	Probe(id string) (probe linkerset.Probe, ok bool, err error)
+}
+
+// probeInfo is what is known of the probes of an object's stubs and guards.
+type probeInfo struct {
+	plan     *Plan
+	objects  *probeobjects.Objects
+	defined  *linkerset.Probes            // what probe objects say that this object defines
+	declared map[string][]lines.Parameter // of stubs, by debug information; nil until it is asked
+	fault    error                        // of debug information
+}
+
+// probeInfo returns what is known of the probes of the object. It is made once for a plan:
+// semaphores, notes and OmittedArgs need it. The machine must not be nil.
+func (p *Plan) probeInfo() (*probeInfo, error) {
+	if p.info != nil {
+		return p.info, nil
+	}
+	im, err := p.Scan.Image()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := p.probeObjects()
+	if err != nil {
+		return nil, err
+	}
+	p.info = &probeInfo{plan: p, objects: objects, defined: linkerset.NewProbes(im, p.Options.ProbePrefix)}
+	return p.info, nil
+}
+
+// probe returns what is known of a probe: by this object, else by other files, else by its
+// ID.
+func (k *probeInfo) probe(id string) (linkerset.Probe, error) {
+	if ref, ok := k.objects.Definition(k.plan.Options.ProbePrefix + id); ok {
+		return k.defined.Lookup(ref)
+	}
+	if k.plan.Options.ProbeSource != nil {
+		if probe, ok, err := k.plan.Options.ProbeSource.Probe(id); err != nil {
+			return linkerset.Probe{}, &elfreloc.Error{File: k.plan.Scan.Object.Name, Err: err}
+		} else if ok {
+			return probe, nil
+		}
+	}
+	return linkerset.ProbeFromID(id), nil
+}
+
+// prototypes returns the parameters of stubs that debug information declares, by the
+// stub's name. With a fault they are those that were read before it.
+func (k *probeInfo) prototypes() (declared map[string][]lines.Parameter, fault error) {
+	if k.declared != nil {
+		return k.declared, k.fault
+	}
+	names := map[string]bool{}
+	for _, stub := range k.plan.Scan.Stubs {
+		names[stub.Name] = true
+	}
+	var table *lines.Table
+	if table, k.fault = lines.New(k.plan.Scan.Object, k.plan.Scan.Machine); k.fault == nil {
+		k.declared, k.fault = table.Prototypes(func(name string) bool { return names[name] })
+	}
+	if k.declared == nil {
+		k.declared = map[string][]lines.Parameter{}
+	}
+	return k.declared, k.fault
+}
+
+// omittedArgs returns which of a stub's arguments its notes leave out, "" for none: the first whose
+// place no note can describe, and those behind it.
+func (k *probeInfo) omittedArgs(s *Stub) (string, error) {
+	probe, err := k.probe(s.ID)
+	if err != nil || len(probe.Args) > 0 { // each is a word
+		return "", err
+	}
+	sizes, others := k.declaredSizes(s)
+	i := len(k.plan.Scan.Machine.Traits().Operands(arch.Call, k.plan.Scan.Object.ABI().Data, sizes))
+	if i == len(sizes) {
+		return "", nil
+	}
+	what := others[i]
+	if sizes[i] != 0 {
+		what = fmt.Sprintf("an integer of %d bytes, in two registers", sizes[i])
+	}
+	text := fmt.Sprintf("argument %d, %s", i+1, what)
+	switch len(sizes) - i {
+	case 1:
+	case 2:
+		text += ", and the one behind it"
+	default:
+		text += ", and those behind it"
+	}
+	return text, nil
+}
+
+// declaredSizes returns the sizes of a stub's parameters in bytes, and of those with size 0 what they
+// are, as debug information or the user's prototypes declare them.
+func (k *probeInfo) declaredSizes(s *Stub) (sizes []int, others []string) {
+	declarations, _ := k.prototypes() // its fault is a warning of the notes
+	if params, ok := declarations[s.Name]; ok {
+		for _, param := range params {
+			sizes, others = append(sizes, param.Size), append(others, param.Other)
+		}
+		return sizes, others
+	}
+	types, _ := k.plan.Options.Prototypes.types(s, k.plan.Scan.Machine)
+	for _, t := range types {
+		sizes, others = append(sizes, t.Size), append(others, "")
+	}
+	return sizes, others
+}
+
+// OmittedArgs returns which arguments of each stub's probe its notes leave out, as a part
+// of a sentence: "argument 2, a floating-point number, and those behind it". What notes
+// tell in full is not there.
+func (p *Plan) OmittedArgs() (map[*Stub]string, error) {
+	out := map[*Stub]string{}
+	if len(p.Sites) == 0 || p.Scan.Machine == nil {
+		return out, nil
+	}
+	info, err := p.probeInfo()
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Sites {
+		s := p.Sites[i].Stub
+		if _, done := out[s]; done || s.Kind != arch.Probe {
+			continue
+		}
+		text, err := info.omittedArgs(s)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			out[s] = text
+		}
+	}
+	return out, nil
+}
