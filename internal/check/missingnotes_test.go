@@ -38,7 +38,7 @@ func TestStrippedNotes(t *testing.T) {
 				b.link(l, "prog", objects...)
 				b.clean("--allow=early-semaphore", "prog")
 				b.run(toolchains.LLVM("llvm-strip"), "-o", "stripped", "prog")
-				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=dead-guard", "--allow=unanchored-site", "stripped"), "has .stapsdt.base and no note")
+				b.message(b.finds([]string{"missing-note stripped  "}, "--allow=dead-guard", "--allow=unanchored-site", "stripped"), "has .stapsdt.base and no note, so tracers find no site; link again")
 				b.run(toolchains.LLVM("llvm-objcopy"), "--remove-section=.stapsdt.base", "prog", "unbased")
 				b.message(b.finds([]string{"broken-note unbased  "}, "--allow=early-semaphore", "unbased"), "without which gdb finds no probe")
 			}

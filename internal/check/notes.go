@@ -93,7 +93,7 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 	lacksBase := func(n stapnotes.Note) bool { return n.Based && c.hasCode(n.Site.Addr) }
 	switch hasBase := slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == stapsdt.BaseSection }); {
 	case hasBase && len(notes) == 0 && !broken:
-		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
+		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
 	case !hasBase && slices.ContainsFunc(notes, lacksBase):
 		c.addWhole(BrokenNote, "", "has notes and no section %s, without which gdb finds no probe; keep that section", stapsdt.BaseSection)
 	}
@@ -216,6 +216,9 @@ func notesBySite(notes []stapnotes.Note) map[image.Addr]*stapnotes.Note {
 	return at
 }
 
+// linkAgain is what to do about an image whose records have no notes.
+const linkAgain = "link again with --stapsdt, or, if objects are converted, compile again"
+
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
 func (c *fileChecker) missingNotes() error {
@@ -225,7 +228,7 @@ func (c *fileChecker) missingNotes() error {
 	c.wantsNotes = c.set.opts.RequireNotes
 	isCall := func(e linkerset.Entry) bool { return e.Kind == arch.Probe }
 	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
-		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; convert its objects with --stapsdt, or check it without --require-notes")
+		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}
 	for i := range c.entries {
 		c.wantsNotes = c.wantsNotes || c.entries[i].Kind == arch.Probe && c.noteAt[c.entries[i].Site] != nil
@@ -233,7 +236,10 @@ func (c *fileChecker) missingNotes() error {
 	if !c.wantsNotes {
 		return nil
 	}
-	advice := "convert its object with --stapsdt"
+	advice := linkAgain
+	if c.relocatable() {
+		advice = "compile it again, and convert it with --stapsdt"
+	}
 	if patch.HasKernelSections(c.Object.Object) {
 		advice = "leave out --require-notes: kernels read no notes"
 	}

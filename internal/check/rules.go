@@ -91,7 +91,7 @@ var (
 		"Use sdt.h, or the header of provider -h, of this version."}
 	MissingNote = &Rule{"missing-note", Error, "a recorded site lacks a required note",
 		"An object was converted without --stapsdt, or a tool has dropped notes.",
-		"Convert every object with --stapsdt, and keep the section .note.stapsdt."}
+		"Link again with --stapsdt, or, if objects are converted, compile again; keep the section .note.stapsdt."}
 	SemaphoreMismatch = &Rule{"semaphore-mismatch", Error, "notes of one probe name different semaphores",
 		"Sources define a semaphore of the probe each for itself, or records of several conversions are in one link.",
 		"Define one semaphore, which all sources of the image see; convert all objects with the same version and flags."}

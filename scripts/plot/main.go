@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"image/color"
 	"log"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -150,11 +151,12 @@ func (p *picture) draw(header []string, rows [][]string, page []byte) error {
 	pl.Title.Padding = vg.Length(6)
 	pl.Y.Label.Text = p.axis
 	pl.Y.Min = 0
-	pl.Legend.Top = true
-	pl.Legend.Left = true
+	legend := plot.NewLegend()
+	legend.Top, legend.Left = true, true
+	legend.Padding = vg.Length(3)
 	pl.BackgroundColor = color.White
 	pl.Add(plotter.NewGrid())
-	const width = vg.Length(6)
+	const bar = vg.Length(6)
 	for j, name := range header {
 		values := make(plotter.Values, len(rows))
 		for i, row := range rows {
@@ -165,15 +167,15 @@ func (p *picture) draw(header []string, rows [][]string, page []byte) error {
 			}
 			values[i] = v
 		}
-		bars, err := plotter.NewBarChart(values, width)
+		bars, err := plotter.NewBarChart(values, bar)
 		if err != nil {
 			return err
 		}
 		bars.LineStyle.Width = 0
 		bars.Color = colours[j%len(colours)]
-		bars.Offset = width * (vg.Length(j) - vg.Length(len(header)-1)/2)
+		bars.Offset = bar * (vg.Length(j) - vg.Length(len(header)-1)/2)
 		pl.Add(bars)
-		pl.Legend.Add(name, bars)
+		legend.Add(name, bars)
 	}
 	var names []string
 	for _, row := range rows {
@@ -181,11 +183,18 @@ func (p *picture) draw(header []string, rows [][]string, page []byte) error {
 	}
 	pl.NominalX(names...)
 	pl.X.Min, pl.X.Max = -0.6, float64(len(rows))-0.4
+	pl.X.Padding = vg.Length(10) // the ends of turned labels stay below the bars
 	pl.X.Tick.Label.Rotation = 0.5
 	pl.X.Tick.Label.XAlign, pl.X.Tick.Label.YAlign = text.XRight, text.YTop
 
-	canvas := vgsvg.New(20*vg.Centimeter, 10*vg.Centimeter)
-	pl.Draw(draw.New(canvas))
+	// The ticks go on beyond the highest bar, and the legend is beside the bars, so that no line
+	// of the grid crosses it.
+	pl.Y.Max = math.Ceil(pl.Y.Max*1.05*2) / 2
+	const width, beside = 26 * vg.Centimeter, 6 * vg.Centimeter
+	canvas := vgsvg.New(width, 11*vg.Centimeter)
+	all := draw.New(canvas)
+	pl.Draw(draw.Crop(all, vg.Length(4), -beside, 0, -vg.Length(4)))
+	legend.Draw(draw.Crop(all, width-beside+vg.Length(8), 0, 0, -vg.Centimeter))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
