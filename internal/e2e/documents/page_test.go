@@ -18,7 +18,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, `TestMakefiles`, &converter, func(directory string) error {
+	tools.Main(m, `TestMakefiles|TestEachBlockIsListed|TestEachBuildHasItsTest|TestFlags`, &converter, func(directory string) error {
 		linkers = filepath.Join(directory, "linkers")
 		names := []string{"ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "sdtconvert-cc"}
 		if err := tools.LinkAs(linkers, converter, names...); err != nil {
