@@ -41,6 +41,16 @@ var goProgram = map[string]string{
 	"program/main.go": "package main\n\n// #include <sdt.h>\n// static void placed(int n) { DTRACE_PROBE1(shop___placed, int, n); }\nimport \"C\"\n\nfunc main() { C.placed(1) }\n",
 }
 
+// configured is a project with a script that does what those of autoconf do with CC: it links and runs
+// a program, and puts CC into the makefile.
+var configured = map[string]string{
+	"configure": "#!/bin/sh -e\nfor a; do case $a in CC=*) CC=${a#CC=} ;; esac; done\n" +
+		"echo 'int main(void) { return 0; }' >conftest.c\n$CC -o conftest conftest.c\n./conftest\nsed \"s|@CC@|$CC|\" Makefile.in >Makefile\n",
+	"Makefile.in": "CC = @CC@\n" + makefile,
+}
+
+const configure = "chmod +x configure && LINE && make"
+
 // rows are the lines of tables of builds that these tests run: in which the first code of the
 // second cell is a command, or, if a file holds LINE, a line of that file.
 var rows = []struct {
@@ -52,16 +62,19 @@ var rows = []struct {
 	{"README.md", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
 	{"README.md", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": strings.Replace(cmakeLists, "add_exec", "LINE\nadd_exec", 1)}, "cmake -S . -B build && " + cmakeBuild},
 	{"README.md", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "LINE\n"}, "meson setup build && " + mesonBuild},
+	{"README.md", "autotools", nil, configured, configure},
 	{"README.md", "by hand", nil, nil, "cc -O2 -c shop.c && LINE && cc -o shop shop.o"},
 	{"docs/builds.md", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
 	{"docs/builds.md", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": cmakeLists}, "LINE && " + cmakeBuild},
 	{"docs/builds.md", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "executable('shop', 'shop.c')\n"}, "LINE && " + mesonBuild},
+	{"docs/builds.md", "autotools", nil, configured, configure},
 	{"docs/builds.md", "Go with C in it", []string{"go"}, goProgram, goBuild},
 	{"docs/builds.md", "clang with `--ld-path`", []string{toolchains.LLVM("clang"), toolchains.LLVM("ld.lld")}, nil, "SDTCONVERT_LD=" + toolchains.LLVM("ld.lld") + " " + toolchains.LLVM("clang") + " LINE -O2 -o shop shop.c"},
 	{"docs/builds.md", "cross compilers of gcc", []string{"aarch64-linux-gnu-gcc"}, nil, "LINE -O2 -o shop shop.c"},
 	{"docs/builds.md", "cross compilation by clang with GNU ld", []string{toolchains.LLVM("clang"), "aarch64-linux-gnu-ld"}, nil, "LINE " + toolchains.LLVM("clang") + " --target=aarch64-linux-gnu -BLINKERS -O2 -o shop shop.c"},
 	{"docs/builds.md", "by hand", nil, nil, "cc -O2 -c -o server.o shop.c && cp $(cc -print-file-name=crt1.o) . && LINE && mv server shop"},
 	{"docs/builds.md, compiling", "make", nil, map[string]string{"Makefile": makefile}, "LINE"},
+	{"docs/builds.md, compiling", "autotools", nil, configured, configure},
 	{"docs/builds.md, compiling", "CMake", []string{"cmake"}, map[string]string{"CMakeLists.txt": cmakeLists}, "LINE -S . -B build && " + cmakeBuild},
 	{"docs/builds.md, compiling", "Meson", []string{"meson", "ninja"}, map[string]string{"meson.build": mesonList + "executable('shop', 'shop.c')\n"}, "LINE && " + mesonBuild},
 	{"docs/builds.md, compiling", "Go with C in it", []string{"go"}, goProgram, goBuild},
@@ -70,7 +83,6 @@ var rows = []struct {
 
 // elsewhere are the lines of these tables that other tests run.
 var elsewhere = map[string]string{
-	"autotools":                      "internal/e2e/ld/TestEnvironment", // a configure script needs no more
 	"Go with C in it":                "internal/e2e/languages/TestLanguages",
 	"Cargo":                          "internal/e2e/languages/TestLanguages",
 	"Bazel, ccache, distcc, sccache": "TestBuilds", // those of the next table
