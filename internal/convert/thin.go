@@ -11,7 +11,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/replace"
 )
 
 // thin converts the files that are members of a thin archive and, once they are
@@ -55,7 +54,7 @@ func (c *Converter) update(a *input.Archive, e *archive.Edit, lines *bytes.Buffe
 		if err != nil {
 			return err
 		}
-		if err := c.write(a.File, a.File.Path, out, nil); err != nil {
+		if err := c.write(a.File, a.File.Path, out); err != nil {
 			return err
 		}
 	}
@@ -172,9 +171,7 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 	}
 	defer in.Close()
 	src := &input.Source{Name: m.name, Size: in.Size(), File: in, Member: m.Member}
-	var draft *replace.Draft
-	defer func() { draft.Discard() }()
-	o, out, err := t.output(src, func(o *input.Object) { draft = t.draft(o, m.path) })
+	o, out, err := t.output(src)
 	switch {
 	case err != nil:
 		return made, err
@@ -186,7 +183,7 @@ func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
 	if made, err = change(t.a, src, o, out); err != nil {
 		return made, err
 	}
-	err = t.writer.File(m.path, in, out, t.options(in, m.path, draft))
+	err = t.writer.File(m.path, in, out)
 	made.Output = &elfreloc.Output{Size: out.Size} // the rest is written
 	return made, err
 }
@@ -210,12 +207,11 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 		if err := to.Add(m.src.Member, name, made); err != nil {
 			return err
 		}
-		s.add(to.Take())
-		if s.wait() != nil {
+		if s.add(to.Take()); s.err != nil {
 			return nil // the members end with it
 		}
 		return m.src.File.Unchanged()
-	}, s.wait)
+	}, s.failure)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // ErrChanged says that a file is no longer what was opened.
@@ -26,10 +27,10 @@ var ErrChanged = errors.New("file changed during conversion")
 // File is a regular file as it was when it was opened. Several goroutines may read
 // from it.
 type File struct {
-	rawFile
 	Path string
 	Info fs.FileInfo
 
+	file   *os.File
 	mu     sync.Mutex // of the rest
 	closed bool       // the descriptor may be another file's by now
 	held   []span
@@ -62,9 +63,6 @@ const arenaSize = 96 << 10
 // none.
 const maxSpans = 128
 
-// usualSpans is how many parts of most files are read.
-const usualSpans = 4
-
 // arenas are those that are no longer used.
 var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
@@ -82,11 +80,11 @@ func OpenLoaded(path string) (*File, error) { return open(path, LoadMax) }
 
 // open opens a regular file, and reads all of it unless it is larger than most, in bytes.
 func open(path string, most int64) (*File, error) {
-	raw, info, err := openRaw(path)
+	file, info, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{rawFile: raw, Path: path, Info: info, held: make([]span, 0, usualSpans)}
+	f := &File{file: file, Path: path, Info: info}
 	n := info.Size()
 	if n > most {
 		n = headSize
@@ -96,6 +94,28 @@ func open(path string, most int64) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// openRegular opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
+// which means nothing to a regular file.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil || info.Mode().IsRegular():
+	case info.IsDir():
+		err = &fs.PathError{Op: "open", Path: path, Err: errDirectory}
+	default:
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // Size returns the length of the file in bytes.
@@ -130,7 +150,7 @@ func (f *File) hold(off, n int64) error {
 		return os.ErrClosed
 	}
 	data := f.room(n)
-	got, err := f.rawFile.ReadAt(data, off)
+	got, err := f.file.ReadAt(data, off)
 	if int64(got) == n {
 		f.held = append(f.held, span{off, data})
 		return nil
@@ -216,8 +236,11 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	case closed:
 		return 0, os.ErrClosed
 	}
-	return f.rawFile.ReadAt(b, off)
+	return f.file.ReadAt(b, off)
 }
+
+// Fd returns the descriptor of the open file.
+func (f *File) Fd() uintptr { return f.file.Fd() }
 
 // CloseFile closes the file, of which nothing more is read, and keeps what is in memory
 // of it.
@@ -228,7 +251,7 @@ func (f *File) CloseFile() error {
 		return nil
 	}
 	f.closed = true
-	return f.rawFile.Close()
+	return f.file.Close()
 }
 
 // Close closes the file and lets go of what is in memory of it.
@@ -256,7 +279,7 @@ func (f *File) Unchanged() error {
 }
 
 func (f *File) isSame(info fs.FileInfo) bool {
-	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
+	return os.SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
 }
 
 // ReadAtMost returns what a file holds, which may be no regular file. It is an error that the
