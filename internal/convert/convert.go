@@ -111,15 +111,15 @@ func (c *Converter) file(path, target string, r *Result) error {
 
 // object converts a file that is an object, or none.
 func (c *Converter) object(src *input.Source, target string, r *Result) error {
-	made := c.source(src)
-	r.own = made.entry
-	r.add(made)
-	if made.err != nil {
-		return made.err
+	result := c.source(src)
+	r.own = result.entry
+	r.add(result)
+	if result.err != nil {
+		return result.err
 	}
-	if err := c.write(src.File, target, made.output); err != nil {
+	if err := c.write(src.File, target, result.output); err != nil {
 		return err
 	}
-	r.written(made.lines.Bytes())
+	r.written(result.lines.Bytes())
 	return nil
 }

@@ -27,32 +27,32 @@ type conversion struct {
 
 // source converts a source in memory, and reports on it as the options say.
 func (c *Converter) source(src *input.Source) *conversion {
-	made := &conversion{}
+	result := &conversion{}
 	if c.Manifest {
-		made.entry = manifest.New(src.Name)
+		result.entry = manifest.New(src.Name)
 	}
-	made.err = c.fill(src, made)
-	return made
+	result.err = c.convert(src, result)
+	return result
 }
 
-// fill takes the steps of a conversion, up to one that fails.
-func (c *Converter) fill(src *input.Source, made *conversion) (err error) {
+// convert takes the steps of a conversion, up to one that fails.
+func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 	var plan *patch.Plan
-	if made.object, err = c.open(src); err != nil || made.object == nil {
+	if result.object, err = c.open(src); err != nil || result.object == nil {
 		return err
 	}
-	if plan, err = c.plan(made.object); err != nil {
+	if plan, err = c.plan(result.object); err != nil {
 		return err
 	}
-	if made.entry != nil {
-		if err := c.describe(made.entry, made.object, plan); err != nil {
+	if result.entry != nil {
+		if err := c.describe(result.entry, result.object, plan); err != nil {
 			return err
 		}
 	}
-	if made.output, made.warnings, err = c.carryOut(made.object, plan); err != nil || made.output == nil {
+	if result.output, result.warnings, err = c.apply(result.object, plan); err != nil || result.output == nil {
 		return err
 	}
-	return c.tell(&made.lines, plan)
+	return c.tell(&result.lines, plan)
 }
 
 // output converts a source of which nothing need be told.
@@ -65,7 +65,7 @@ func (c *Converter) output(src *input.Source) (*input.Object, *elfreloc.Output, 
 	if err != nil {
 		return nil, nil, err
 	}
-	out, _, err := c.carryOut(o, plan)
+	out, _, err := c.apply(o, plan)
 	return o, out, err
 }
 
@@ -116,9 +116,9 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	return nil
 }
 
-// carryOut makes an output of a plan; nil where nothing changes. The refusals of the
+// apply makes an output of a plan; nil where nothing changes. The refusals of the
 // plan, if there are any, are the error.
-func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
+func (c *Converter) apply(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
 	if plan == nil {
 		return nil, nil, nil
 	}
