@@ -62,6 +62,10 @@ func (p *prototypes) unit(u *unit) error {
 		if err := p.keep(current); err != nil {
 			return err
 		}
+		if structures[e.Tag] != "" {
+			current = nil
+			return errSkipChildren // no function of C is declared in a structure
+		}
 		current = p.declaration(e, depth)
 		return nil
 	})
