@@ -48,7 +48,7 @@ func (out *Output) Write(w io.Writer, in io.ReaderAt) error {
 			continue
 		}
 		if block == nil {
-			block = make([]byte, BlockSize)
+			block = make([]byte, min(BlockSize, out.Size))
 		}
 		for at := int64(0); at < x.Len; at += BlockSize {
 			b := block[:min(BlockSize, x.Len-at)]

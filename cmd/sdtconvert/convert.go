@@ -66,7 +66,7 @@ func (p *program) convert(f *flags) (bool, error) {
 // conversion are the options of a conversion of so many files.
 func (s *settings) conversion(files int) convert.Options {
 	return convert.Options{
-		Patch: s.patch, Jobs: s.jobs, Files: files, Reserve: reserveHeap,
+		Patch: s.patch, Jobs: s.jobs, Files: files,
 		FollowThin: s.follow, DryRun: s.dryRun, Verbose: s.verbose, Manifest: s.json,
 	}
 }

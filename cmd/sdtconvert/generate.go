@@ -59,7 +59,7 @@ func (p *program) eachObject(g *generator, shared bool, work func(o *input.Objec
 // isOutput reports whether a file is what will be written.
 func (g *generator) isOutput(src *input.Source) bool {
 	info, err := os.Stat(g.output)
-	return g.output != "" && err == nil && input.SameFile(info, src.File.Info)
+	return g.output != "" && err == nil && os.SameFile(info, src.File.Info)
 }
 
 func errIsOutput(o *input.Object) error {

@@ -194,7 +194,6 @@ func (p *program) link(f *linkFlags, name string, args []string) int {
 	if err != nil {
 		return p.report(err)
 	}
-	saveTimeFromStart()
 	status, err := ld.Run(p.Process, ld.Options{
 		Convert: f.conversion(0), Linker: f.linker, Off: off, InPlace: f.inPlace, NoStubs: f.noStubs,
 		NoUndefinedProbes: f.noUndefined,

@@ -9,6 +9,5 @@ import (
 )
 
 func main() {
-	saveTime()
 	os.Exit(newProgram(process.Current()).run(os.Args[0], os.Args[1:]))
 }

@@ -179,7 +179,7 @@ func (o *providerOptions) isMember(path string) error {
 	defer out.Close()
 	var found error
 	input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
-		if src.File != nil && input.SameFile(src.File.Info, out.Info) {
+		if src.File != nil && os.SameFile(src.File.Info, out.Info) {
 			found = fmt.Errorf("%s: is the output as well, and would be lost", src.Name)
 		}
 		return found

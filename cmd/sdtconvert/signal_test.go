@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
 	"sdtconvert/internal/testkit/disk"
@@ -42,12 +41,11 @@ func begin(t *testing.T, stdout io.Writer, ignored ...os.Signal) *interruptible 
 		Ignored: func(sig os.Signal) bool { return slices.Contains(ignored, sig) },
 		Exit:    func(status int) { r.status = status },
 	})
-	large := filepath.Join(t.TempDir(), "large")
-	disk.Write(t, large, make([]byte, input.LoadMax+1))
-	in := expect.Value(input.Open(large))(t)
+	path := filepath.Join(t.TempDir(), "in")
+	disk.Write(t, path, "")
+	in := expect.Value(input.Open(path))(t)
 	t.Cleanup(func() { in.Close() })
-	draft := r.files.Draft(filepath.Join(r.directory, "out"), in, []elfreloc.Section{{Size: 100}})
-	t.Cleanup(draft.Discard)
+	t.Cleanup(expect.Value(r.files.Stream(filepath.Join(r.directory, "out"), in, 0))(t).Discard)
 	if r.left(t) != 1 {
 		t.Fatal("no file was begun")
 	}

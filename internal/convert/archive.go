@@ -30,9 +30,6 @@ func (c *Converter) archive(in *input.File, target string, r *Result) error {
 
 // regular converts members inside of their archive.
 func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
-	if a.File.Size() >= largeArchive {
-		c.reserve()
-	}
 	e := a.Edit()
 	var lines bytes.Buffer
 	s := c.stream(a.File, target, e)
@@ -47,12 +44,12 @@ func (c *Converter) regular(a *input.Archive, target string, r *Result) error {
 		}
 		s.add(e.Take())
 		return nil
-	}, s.wait)
+	}, s.failure)
 	switch {
 	case err != nil:
 		return err
 	case !e.Changed():
-		return c.write(a.File, target, nil, nil)
+		return c.write(a.File, target, nil)
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -76,34 +73,28 @@ type stream struct {
 	in     *input.File
 	target string
 	file   *replace.Stream // nil before the first member
-	err    error           // that keeps it from being made
+	err    error           // the first in writing it, after which nothing is written
 }
 
 func (c *Converter) stream(in *input.File, target string, l layout) *stream {
 	return &stream{Converter: c, layout: l, in: in, target: target}
 }
 
-// add adds what follows. An error is wait's.
+// add writes what follows.
 func (s *stream) add(extents []elfreloc.Extent) {
 	if s.DryRun || s.err != nil {
 		return
 	}
 	if s.file == nil {
-		if s.file, s.err = s.writer.Stream(s.target, s.in, s.Gap()); s.err != nil {
-			return
-		}
+		s.file, s.err = s.writer.Stream(s.target, s.in, s.Gap())
 	}
-	s.file.Add(extents)
+	if s.err == nil {
+		s.err = s.file.Add(extents)
+	}
 }
 
-// wait returns once all that was added is written, or could not be.
-func (s *stream) wait() error {
-	err := s.err
-	if s.file != nil {
-		err = s.file.Wait()
-	}
-	return s.unwritten(err, s.in, s.target)
-}
+// failure returns the error that kept the archive from being written.
+func (s *stream) failure() error { return s.unwritten(s.err, s.in, s.target) }
 
 // finish writes the rest of the archive.
 func (s *stream) finish() error {
@@ -111,11 +102,10 @@ func (s *stream) finish() error {
 	if err != nil || s.DryRun {
 		return err
 	}
-	s.add(s.End())
-	if err := s.wait(); err != nil {
-		return err
+	if s.add(s.End()); s.err == nil {
+		s.err = s.file.Finish(begin)
 	}
-	return s.unwritten(s.file.Finish(begin, s.options(s.in, s.target, nil)), s.in, s.target)
+	return s.failure()
 }
 
 func (s *stream) discard() { s.file.Discard() }

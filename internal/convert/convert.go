@@ -9,7 +9,6 @@ package convert
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"sdtconvert/internal/input"
@@ -37,8 +36,6 @@ type Options struct {
 	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool
-	// Reserve is called once, unless it is nil, before much memory is used.
-	Reserve func()
 	// Planned is called, by several goroutines, with each object whose plan is about to
 	// be carried out, unless it is nil. It may be called again with the same object. Its
 	// error keeps the object from being converted.
@@ -51,36 +48,15 @@ type Converter struct {
 	writer     *replace.Writer
 	needles    [][]byte // of Patch.Names
 	memberJobs int      // members of an archive that are worked on at once
-	hint       preloadHint
-	reserved   sync.Once
 
 	kernel, program atomic.Bool // whether an object of each target was converted by its default
 }
 
 // New makes a converter that writes by w.
 func New(o Options, w *replace.Writer) *Converter {
-	c := &Converter{
+	return &Converter{
 		Options: o, writer: w, needles: o.Patch.Names.Needles(),
 		memberJobs: max(1, o.Jobs/max(1, o.Files)),
-	}
-	if o.Files >= manyFiles {
-		c.reserve()
-	}
-	return c
-}
-
-// What takes much memory: an object with stubs and an archive of so many bytes at least, and
-// so many files.
-const (
-	largeObject  = 2 << 20
-	largeArchive = 16 << 20
-	manyFiles    = 256
-)
-
-// reserve says, once, that much memory will be used.
-func (c *Converter) reserve() {
-	if c.Reserve != nil {
-		c.reserved.Do(c.Reserve)
 	}
 }
 
@@ -117,7 +93,7 @@ func retry(try func() error) error {
 
 // file tries once to convert a file.
 func (c *Converter) file(path, target string, r *Result) error {
-	in, err := c.hint.open(path)
+	in, err := input.Open(path)
 	if err != nil {
 		return err
 	}
@@ -135,17 +111,15 @@ func (c *Converter) file(path, target string, r *Result) error {
 
 // object converts a file that is an object, or none.
 func (c *Converter) object(src *input.Source, target string, r *Result) error {
-	var draft *replace.Draft
-	defer func() { draft.Discard() }()
-	made := c.source(src, func(o *input.Object) { draft = c.draft(o, target) })
-	r.own = made.entry
-	r.add(made)
-	if made.err != nil {
-		return made.err
+	result := c.source(src)
+	r.own = result.entry
+	r.add(result)
+	if result.err != nil {
+		return result.err
 	}
-	if err := c.write(src.File, target, made.output, draft); err != nil {
+	if err := c.write(src.File, target, result.output); err != nil {
 		return err
 	}
-	r.written(made.lines.Bytes())
+	r.written(result.lines.Bytes())
 	return nil
 }

@@ -22,9 +22,9 @@ type member struct {
 }
 
 // members converts all members in memory, and hands those that can be converted to work
-// in their order, until one cannot. That is errMember. end is called before the bytes of
-// members, and what is made of them, are gone.
-func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error, end func() error) error {
+// in their order, until one cannot. That is errMember. An error that failure returns, after
+// some of them, ends the work, too.
+func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) error, failure func() error) error {
 	failed := false
 	err := a.Batches(func(batch []*input.Source) error {
 		var changed error
@@ -39,7 +39,7 @@ func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) er
 			failed = failed || m.err != nil
 			r.member(m.conversion)
 		})
-		return cmp.Or(changed, end())
+		return cmp.Or(changed, failure())
 	})
 	if err == nil && failed {
 		err = errMember
@@ -49,7 +49,7 @@ func (c *Converter) members(a *input.Archive, r *Result, work func(m *member) er
 
 // member converts a member in memory.
 func (c *Converter) member(a *input.Archive, src *input.Source) *member {
-	m := &member{conversion: c.source(src, nil), src: src}
+	m := &member{conversion: c.source(src), src: src}
 	if m.err == nil && m.output != nil && !a.Thin {
 		m.change, m.err = change(a, m.src, m.object, m.output)
 	}

@@ -50,7 +50,7 @@ func (s *scratch) convert(data []byte, opts patch.Options) (*memoryRun, error) {
 		run.sites, run.loads = plan.Sites, plan.Loads
 		return nil
 	}}, nil)
-	made := c.source(in.Source(), nil)
+	made := c.source(in.Source())
 	if made.err != nil {
 		return nil, made.err
 	}

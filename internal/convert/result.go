@@ -40,24 +40,24 @@ func (r *Result) warn(err error) {
 }
 
 // member takes in what became of a member, with its error.
-func (r *Result) member(made *conversion) {
-	r.add(made)
-	if made.err != nil {
-		r.report(made.entry, made.err)
+func (r *Result) member(result *conversion) {
+	r.add(result)
+	if result.err != nil {
+		r.report(result.entry, result.err)
 	}
 }
 
 // add takes in what became of a file or a member in memory, but for its error.
-func (r *Result) add(made *conversion) {
-	for _, err := range made.warnings {
+func (r *Result) add(result *conversion) {
+	for _, err := range result.warnings {
 		r.warn(err)
 	}
-	if made.entry == nil {
+	if result.entry == nil {
 		return
 	}
-	r.Objects = append(r.Objects, made.entry)
-	if made.output != nil {
-		r.changed = append(r.changed, made.entry)
+	r.Objects = append(r.Objects, result.entry)
+	if result.output != nil {
+		r.changed = append(r.changed, result.entry)
 	}
 }
 

@@ -42,11 +42,11 @@ func TestMemoryOfASite(t *testing.T) {
 	const most, sites = 600, 50_000
 	s := newScratch(t)
 	expect.OK(t, s.Write(withCalls(t, "calls.amd64-clang19-O2.o", sites)))
-	in := expect.Value(input.OpenLoaded(s.Path()))(t)
+	in := expect.Value(input.Open(s.Path()))(t)
 	defer in.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	made := New(Options{Patch: patch.DefaultOptions()}, nil).source(in.Source(), nil)
+	made := New(Options{Patch: patch.DefaultOptions()}, nil).source(in.Source())
 	if made.err != nil || made.output == nil {
 		t.Fatalf("got %+v", made)
 	}

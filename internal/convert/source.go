@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync/atomic"
 
 	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
@@ -26,48 +25,47 @@ type conversion struct {
 	err      error
 }
 
-// source converts a source in memory, and reports on it as the options say. mentioned is
-// called with an object that mentions a stub, and will probably change; it may be nil.
-func (c *Converter) source(src *input.Source, mentioned func(o *input.Object)) *conversion {
-	made := &conversion{}
+// source converts a source in memory, and reports on it as the options say.
+func (c *Converter) source(src *input.Source) *conversion {
+	result := &conversion{}
 	if c.Manifest {
-		made.entry = manifest.New(src.Name)
+		result.entry = manifest.New(src.Name)
 	}
-	made.err = c.fill(src, made, mentioned)
-	return made
+	result.err = c.convert(src, result)
+	return result
 }
 
-// fill takes the steps of a conversion, up to one that fails.
-func (c *Converter) fill(src *input.Source, made *conversion, mentioned func(o *input.Object)) (err error) {
+// convert takes the steps of a conversion, up to one that fails.
+func (c *Converter) convert(src *input.Source, result *conversion) (err error) {
 	var plan *patch.Plan
-	if made.object, err = c.open(src); err != nil || made.object == nil {
+	if result.object, err = c.open(src); err != nil || result.object == nil {
 		return err
 	}
-	if plan, err = c.plan(made.object, mentioned); err != nil {
+	if plan, err = c.plan(result.object); err != nil {
 		return err
 	}
-	if made.entry != nil {
-		if err := c.describe(made.entry, made.object, plan); err != nil {
+	if result.entry != nil {
+		if err := c.describe(result.entry, result.object, plan); err != nil {
 			return err
 		}
 	}
-	if made.output, made.warnings, err = c.carryOut(made.object, plan); err != nil || made.output == nil {
+	if result.output, result.warnings, err = c.apply(result.object, plan); err != nil || result.output == nil {
 		return err
 	}
-	return c.tell(&made.lines, plan)
+	return c.tell(&result.lines, plan)
 }
 
 // output converts a source of which nothing need be told.
-func (c *Converter) output(src *input.Source, mentioned func(o *input.Object)) (*input.Object, *elfreloc.Output, error) {
+func (c *Converter) output(src *input.Source) (*input.Object, *elfreloc.Output, error) {
 	o, err := c.open(src)
 	if err != nil || o == nil {
 		return nil, nil, err
 	}
-	plan, err := c.plan(o, mentioned)
+	plan, err := c.plan(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, _, err := c.carryOut(o, plan)
+	out, _, err := c.apply(o, plan)
 	return o, out, err
 }
 
@@ -85,21 +83,14 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 }
 
 // plan makes a plan of an object; nil where no stub is mentioned.
-func (c *Converter) plan(o *input.Object, mentioned func(o *input.Object)) (*patch.Plan, error) {
+func (c *Converter) plan(o *input.Object) (*patch.Plan, error) {
 	mentions, err := o.MentionsStub(c.needles)
 	if err != nil {
 		return nil, err
 	}
-	c.hint.note(mentions)
 	if !mentions {
 		_, err := c.Patch.CheckEarlier(o.Object, o.Machine)
 		return nil, err
-	}
-	if o.Source.Size >= largeObject {
-		c.reserve()
-	}
-	if mentioned != nil {
-		mentioned(o)
 	}
 	return patch.Examine(o.Object, c.Patch)
 }
@@ -125,9 +116,9 @@ func (c *Converter) describe(entry *manifest.Object, o *input.Object, plan *patc
 	return nil
 }
 
-// carryOut makes an output of a plan; nil where nothing changes. The refusals of the
+// apply makes an output of a plan; nil where nothing changes. The refusals of the
 // plan, if there are any, are the error.
-func (c *Converter) carryOut(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
+func (c *Converter) apply(o *input.Object, plan *patch.Plan) (out *elfreloc.Output, warnings []error, err error) {
 	if plan == nil {
 		return nil, nil, nil
 	}
@@ -207,18 +198,3 @@ func printSites(w io.Writer, p *patch.Plan) error {
 	}
 	return nil
 }
-
-// preloadHint knows what the last object was like. Those of one build, one after the other,
-// are alike: where the last one mentioned a stub, most of the next will be wanted, and
-// is loaded at once.
-type preloadHint struct{ mentioned atomic.Bool }
-
-func (h *preloadHint) open(path string) (*input.File, error) {
-	if h.mentioned.Load() {
-		return input.OpenLoaded(path)
-	}
-	return input.Open(path)
-}
-
-// note says whether an object mentions a stub.
-func (h *preloadHint) note(mentioned bool) { h.mentioned.Store(mentioned) }

@@ -11,7 +11,6 @@ import (
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/archive"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/replace"
 )
 
 // thin converts the files that are members of a thin archive and, once they are
@@ -55,7 +54,7 @@ func (c *Converter) update(a *input.Archive, e *archive.Edit, lines *bytes.Buffe
 		if err != nil {
 			return err
 		}
-		if err := c.write(a.File, a.File.Path, out, nil); err != nil {
+		if err := c.write(a.File, a.File.Path, out); err != nil {
 			return err
 		}
 	}
@@ -165,30 +164,28 @@ func (t *thinChanges) convertFile(m *thinChange) (change archive.Change, err err
 }
 
 // tryFile tries once to convert the file of a member.
-func (t *thinChanges) tryFile(m *thinChange) (made archive.Change, err error) {
+func (t *thinChanges) tryFile(m *thinChange) (changed archive.Change, err error) {
 	in, err := input.Open(m.path)
 	if err != nil {
-		return made, err
+		return changed, err
 	}
 	defer in.Close()
 	src := &input.Source{Name: m.name, Size: in.Size(), File: in, Member: m.Member}
-	var draft *replace.Draft
-	defer func() { draft.Discard() }()
-	o, out, err := t.output(src, func(o *input.Object) { draft = t.draft(o, m.path) })
+	o, out, err := t.output(src)
 	switch {
 	case err != nil:
-		return made, err
+		return changed, err
 	case o == nil:
-		return made, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
+		return changed, fmt.Errorf("%s: %w", m.name, input.ErrChanged)
 	case out == nil: // another process has converted it
 		return t.copyUnchanged(src, o)
 	}
-	if made, err = change(t.a, src, o, out); err != nil {
-		return made, err
+	if changed, err = change(t.a, src, o, out); err != nil {
+		return changed, err
 	}
-	err = t.writer.File(m.path, in, out, t.options(in, m.path, draft))
-	made.Output = &elfreloc.Output{Size: out.Size} // the rest is written
-	return made, err
+	err = t.writer.File(m.path, in, out)
+	changed.Output = &elfreloc.Output{Size: out.Size} // the rest is written
+	return changed, err
 }
 
 // collect makes a regular archive of a thin one, with its members converted inside.
@@ -203,19 +200,18 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 		if m.src.Inner != nil {
 			name = m.src.Inner.Name
 		}
-		made, err := collected(a, m)
+		changed, err := collected(a, m)
 		if err != nil {
 			return err
 		}
-		if err := to.Add(m.src.Member, name, made); err != nil {
+		if err := to.Add(m.src.Member, name, changed); err != nil {
 			return err
 		}
-		s.add(to.Take())
-		if s.wait() != nil {
+		if s.add(to.Take()); s.err != nil {
 			return nil // the members end with it
 		}
 		return m.src.File.Unchanged()
-	}, s.wait)
+	}, s.failure)
 	if err != nil {
 		return err
 	}
@@ -227,20 +223,20 @@ func (c *Converter) collect(a *input.Archive, target string, r *Result) error {
 }
 
 // collected returns what a member of a thin archive becomes inside of a regular one.
-func collected(a *input.Archive, m *member) (made archive.Change, err error) {
+func collected(a *input.Archive, m *member) (changed archive.Change, err error) {
 	if m.output == nil {
-		made.Output = &elfreloc.Output{Size: m.src.Size, Extents: []elfreloc.Extent{{Len: m.src.Size}}}
-	} else if made, err = change(a, m.src, m.object, m.output); err != nil {
-		return made, err
+		changed.Output = &elfreloc.Output{Size: m.src.Size, Extents: []elfreloc.Extent{{Len: m.src.Size}}}
+	} else if changed, err = change(a, m.src, m.object, m.output); err != nil {
+		return changed, err
 	}
-	extents := slices.Clone(made.Output.Extents)
+	extents := slices.Clone(changed.Output.Extents)
 	for i := range extents {
 		if x := &extents[i]; x.Data == nil && x.From == nil {
 			x.From = namedReader{m.src}
 		}
 	}
-	made.Output = &elfreloc.Output{Size: made.Output.Size, Extents: extents}
-	return made, nil
+	changed.Output = &elfreloc.Output{Size: changed.Output.Size, Extents: extents}
+	return changed, nil
 }
 
 // namedReader reads a source, and names it where it has become shorter.

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // ErrChanged says that a file is no longer what was opened.
@@ -26,47 +27,22 @@ var ErrChanged = errors.New("file changed during conversion")
 // File is a regular file as it was when it was opened. Several goroutines may read
 // from it.
 type File struct {
-	rawFile
 	Path string
 	Info fs.FileInfo
 
+	file   *os.File
 	mu     sync.Mutex // of the rest
 	closed bool       // the descriptor may be another file's by now
-	held   []span
-	arenas []*[]byte // in which the spans are
+	head   []byte     // the beginning of the file, or all of it
 }
 
-// span is a part of a file that is in memory.
-type span struct {
-	off  int64
-	data []byte
-}
-
-// What is read of a file before anybody asks for it, in bytes. Of a small file
-// reading all costs no more than reading its headers and names one by one. Of
-// others it is the head and, when anything behind it is asked for, the tail, where
-// assemblers and compilers put the headers of sections and their names.
+// smallFile is the length of the files that Open reads whole, and headSize how much it reads
+// of others, in bytes: reading all of a small file costs no more than reading its headers
+// and names one by one.
 const (
 	smallFile = 16 << 10
 	headSize  = 512
-	tailSize  = 6 << 10
-
-	beforeTail = 1 << 10 // what is read with it of what is before
 )
-
-// arenaSize is how much may be held of a file that is not loaded, in bytes.
-const arenaSize = 96 << 10
-
-// maxSpans is how many parts are held of a file that is not loaded. Each is looked at
-// when anything is read, and a file may have any number of sections of one byte, or
-// none.
-const maxSpans = 128
-
-// usualSpans is how many parts of most files are read.
-const usualSpans = 4
-
-// arenas are those that are no longer used.
-var arenas = sync.Pool{New: func() any { b := make([]byte, 0, arenaSize); return &b }}
 
 // Errors of Open for other files.
 var (
@@ -75,27 +51,43 @@ var (
 )
 
 // Open opens a regular file.
-func Open(path string) (*File, error) { return open(path, smallFile) }
-
-// OpenLoaded opens a regular file, and loads it (File.Load).
-func OpenLoaded(path string) (*File, error) { return open(path, LoadMax) }
-
-// open opens a regular file, and reads all of it unless it is larger than most, in bytes.
-func open(path string, most int64) (*File, error) {
-	raw, info, err := openRaw(path)
+func Open(path string) (*File, error) {
+	file, info, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{rawFile: raw, Path: path, Info: info, held: make([]span, 0, usualSpans)}
+	f := &File{file: file, Path: path, Info: info}
 	n := info.Size()
-	if n > most {
+	if n > smallFile {
 		n = headSize
 	}
-	if err := f.hold(0, n); err != nil {
+	if err := f.readHead(n); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// openRegular opens a regular file. A pipe without a writer would wait without O_NONBLOCK,
+// which means nothing to a regular file.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil || info.Mode().IsRegular():
+	case info.IsDir():
+		err = &fs.PathError{Op: "open", Path: path, Err: errDirectory}
+	default:
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // Size returns the length of the file in bytes.
@@ -112,7 +104,7 @@ func (f *File) Load() error {
 	if f.Size() > LoadMax || f.loaded() {
 		return nil
 	}
-	return f.hold(0, f.Size())
+	return f.readHead(f.Size())
 }
 
 // Loaded reports whether the whole file is in memory.
@@ -122,93 +114,44 @@ func (f *File) Loaded() bool {
 	return f.loaded()
 }
 
-func (f *File) loaded() bool { return f.heldBytes(0, f.Size()) != nil }
+func (f *File) loaded() bool { return int64(len(f.head)) == f.Size() }
 
-// hold reads n bytes at offset off, which lie in the file, into memory.
-func (f *File) hold(off, n int64) error {
+// readHead reads the first n bytes, which are in the file, into memory.
+func (f *File) readHead(n int64) error {
 	if f.closed {
 		return os.ErrClosed
 	}
-	data := f.room(n)
-	got, err := f.rawFile.ReadAt(data, off)
-	if int64(got) == n {
-		f.held = append(f.held, span{off, data})
+	head := make([]byte, n)
+	if got, err := f.file.ReadAt(head, 0); int64(got) < n {
+		if err == io.EOF {
+			err = ErrChanged
+		}
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	f.head = head
+	return nil
+}
+
+// held returns n bytes at offset off, nil if they are not in memory.
+func (f *File) held(off, n int64) []byte {
+	if off < 0 || off > int64(len(f.head)) || n > int64(len(f.head))-off {
 		return nil
 	}
-	if err == io.EOF {
-		err = ErrChanged
-	}
-	return fmt.Errorf("%s: %w", f.Path, err)
-}
-
-// room takes n bytes of an arena.
-func (f *File) room(n int64) []byte {
-	if f.left() < n {
-		arena := arenas.Get().(*[]byte)
-		if int64(cap(*arena)) < n { // with room for larger files, in which it is used again
-			*arena = make([]byte, 0, min(n+n/2, max(n, LoadMax)))
-		}
-		f.arenas = append(f.arenas, arena)
-	}
-	arena := f.arenas[len(f.arenas)-1]
-	at := len(*arena)
-	*arena = (*arena)[:at+int(n)]
-	return (*arena)[at : at+int(n) : at+int(n)]
-}
-
-// left returns how many bytes are free in the last arena.
-func (f *File) left() int64 {
-	if len(f.arenas) == 0 {
-		return -1
-	}
-	arena := *f.arenas[len(f.arenas)-1]
-	return int64(cap(arena) - len(arena))
-}
-
-// heldBytes returns n bytes at offset off, nil if they are not held in memory.
-func (f *File) heldBytes(off, n int64) []byte {
-	for _, s := range f.held {
-		if b := s.slice(off, n); b != nil {
-			return b
-		}
-	}
-	return nil
-}
-
-// slice returns n bytes at offset off of the file, nil if they are not in the span.
-func (s span) slice(off, n int64) []byte {
-	if at := off - s.off; at >= 0 && at <= int64(len(s.data)) && n <= int64(len(s.data))-at {
-		return s.data[at : at+n : at+n]
-	}
-	return nil
+	return f.head[off : off+n : off+n]
 }
 
 // Slice returns n bytes at offset off, which lie in the file, or nil where they are
-// not to be held in memory. They are not to be modified.
+// not in memory. They are not to be modified.
 func (f *File) Slice(off, n int64) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b := f.heldBytes(off, n); b != nil {
-		return b
-	}
-	if len(f.held) >= maxSpans {
-		return nil
-	}
-	if from := off - beforeTail; off >= f.Size()-tailSize && from >= 0 && f.left() >= f.Size()-from {
-		if f.hold(from, f.Size()-from) == nil {
-			return f.heldBytes(off, n)
-		}
-	}
-	if n > f.left() || f.hold(off, n) != nil { // its reader meets the error again
-		return nil
-	}
-	return f.heldBytes(off, n)
+	return f.held(off, n)
 }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	f.mu.Lock()
-	held, closed := f.heldBytes(off, int64(len(b))), f.closed
+	held, closed := f.held(off, int64(len(b))), f.closed
 	f.mu.Unlock()
 	switch {
 	case held != nil:
@@ -216,8 +159,11 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	case closed:
 		return 0, os.ErrClosed
 	}
-	return f.rawFile.ReadAt(b, off)
+	return f.file.ReadAt(b, off)
 }
+
+// Fd returns the descriptor of the open file.
+func (f *File) Fd() uintptr { return f.file.Fd() }
 
 // CloseFile closes the file, of which nothing more is read, and keeps what is in memory
 // of it.
@@ -228,16 +174,12 @@ func (f *File) CloseFile() error {
 		return nil
 	}
 	f.closed = true
-	return f.rawFile.Close()
+	return f.file.Close()
 }
 
 // Close closes the file and lets go of what is in memory of it.
 func (f *File) Close() error {
-	for _, arena := range f.arenas {
-		*arena = (*arena)[:0]
-		arenas.Put(arena)
-	}
-	f.held, f.arenas = nil, nil
+	f.head = nil
 	return f.CloseFile()
 }
 
@@ -256,7 +198,7 @@ func (f *File) Unchanged() error {
 }
 
 func (f *File) isSame(info fs.FileInfo) bool {
-	return SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
+	return os.SameFile(info, f.Info) && info.Size() == f.Size() && info.ModTime().Equal(f.Info.ModTime())
 }
 
 // ReadAtMost returns what a file holds, which may be no regular file. It is an error that the

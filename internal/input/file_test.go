@@ -79,51 +79,6 @@ func TestFileReadsWhatIsThere(t *testing.T) {
 	}
 }
 
-// Whatever is held is looked through by each read, so there is to be little of it,
-// also of a file with tens of thousands of sections that hold next to nothing.
-func TestFewSlicesAreHeld(t *testing.T) {
-	data := numbered(1 << 20)
-	for _, n := range []int64{0, 1} {
-		f := open(t, write(t, filepath.Join(t.TempDir(), "large"), data))
-		held := 0
-		for off := int64(1 << 10); off < 20<<10; off += 2 {
-			if b := f.Slice(off, n); b != nil {
-				held++
-			}
-		}
-		if held == 0 || held > 1000 {
-			t.Errorf("%d slices of %d bytes are held", held, n)
-		}
-		checkRead(t, f, data)
-	}
-}
-
-// What is in memory of a large file is bounded, and stays what it is.
-func TestSlicesOfALargeFile(t *testing.T) {
-	data := numbered(input.LoadMax + 1)
-	f := open(t, write(t, filepath.Join(t.TempDir(), "file"), data))
-	type slice struct {
-		off  int
-		data []byte
-	}
-	var slices []slice
-	held := 0
-	for off := 0; off+1000 <= len(data); off += 1000 {
-		if b := f.Slice(int64(off), 1000); b != nil {
-			slices = append(slices, slice{off, b})
-			held += len(b)
-		}
-	}
-	if held == 0 || held > 128<<10 {
-		t.Errorf("%d bytes are in memory", held)
-	}
-	for _, s := range slices {
-		if !bytes.Equal(s.data, data[s.off:s.off+1000]) {
-			t.Fatalf("the slice at %d has other bytes by now", s.off)
-		}
-	}
-}
-
 func TestFileServesSeveralGoroutines(t *testing.T) {
 	data := numbered(200 << 10)
 	f := open(t, write(t, filepath.Join(t.TempDir(), "file"), data))

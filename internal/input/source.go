@@ -22,7 +22,6 @@ type Source struct {
 	err    error  // that keeps it from being read
 	memory []byte // all of a member, if it was read already
 	lent   bool   // and the memory is the next member's, too
-	parts  []span // of a member, read already: its head and its tail
 
 	typ   filetype.Type
 	known bool // whether typ is
@@ -64,35 +63,7 @@ func (s *Source) Slice(off, n int64) []byte {
 	if s.Start == 0 || s.File.Loaded() {
 		return s.File.Slice(s.Start+off, n)
 	}
-	return s.slice(off, n)
-}
-
-// memberTail is how much is read at once of the end of a member, in bytes: the headers of
-// the sections of most objects, and their names.
-const memberTail = 2560
-
-// slice is Slice for a member of an archive. Its head and its tail are read once. What is
-// between them is not held.
-func (s *Source) slice(off, n int64) []byte {
-	for _, p := range s.parts {
-		if b := p.slice(off, n); b != nil {
-			return b
-		}
-	}
-	part := span{}
-	switch tail := max(0, s.Size-memberTail); {
-	case off >= tail:
-		part = span{tail, make([]byte, s.Size-tail)}
-	case off+n <= headSize:
-		part = span{0, make([]byte, headSize)}
-	default:
-		return nil
-	}
-	if got, _ := s.File.ReadAt(part.data, s.Start+part.off); got < len(part.data) {
-		return nil // its reader meets the error again
-	}
-	s.parts = append(s.parts, part)
-	return part.slice(off, n)
+	return nil
 }
 
 // loadedMember is the length of the longest member that Load reads, in bytes. What

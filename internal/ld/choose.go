@@ -65,7 +65,7 @@ func (c chooser) inputs(inputs []*linkInput) (chosen choice, errs []error) {
 			chosen.late = append(chosen.late, in)
 		case c.inPlace:
 			chosen.convert = append(chosen.convert, in)
-		case written != nil && input.SameFile(in.info, written):
+		case written != nil && os.SameFile(in.info, written):
 			errs = append(errs, fmt.Errorf("%s: is the output too; name another", in.path))
 		default:
 			chosen.convert = append(chosen.convert, in)

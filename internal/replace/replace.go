@@ -6,8 +6,12 @@
 package replace
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"sdtconvert/elfreloc"
@@ -22,9 +26,9 @@ type Writer struct {
 	// Signals need not be watched before.
 	Begin func()
 
-	once  sync.Once
-	mu    sync.RWMutex // held for reading while a file is made, renamed or changed by its name
-	begun sync.Map     // names of temporary files that exist
+	once      sync.Once
+	mu        sync.RWMutex // held for reading while a file is made, renamed or changed by its name
+	tempFiles sync.Map     // names of temporary files that exist
 }
 
 // Abandon removes all temporary files, and lets none be made or renamed any
@@ -32,19 +36,10 @@ type Writer struct {
 // about to end.
 func (w *Writer) Abandon() {
 	w.mu.Lock() // and never unlock
-	w.begun.Range(func(name, _ any) bool {
+	w.tempFiles.Range(func(name, _ any) bool {
 		os.Remove(name.(string))
 		return true
 	})
-}
-
-// Options say how an output is written.
-type Options struct {
-	Draft   *Draft // what Draft has begun for the same path, or nil
-	Workers int    // bounds the threads that copy
-	// Fresh says that the path is not there yet, in a directory that the caller removes
-	// when anything goes wrong, so that the file may have its name at once.
-	Fresh bool
 }
 
 // File writes out, made from in, to path with the mode of in. If path is the
@@ -52,80 +47,111 @@ type Options struct {
 // modification: ninja compiles an object of another time again. A symbolic
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
-func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
-	if o.Fresh && o.Draft == nil {
-		return w.fresh(path, in, out, o.Workers)
-	}
+func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
+	return w.write(path, 0o600, func(to *os.File) error { return writeOutput(to, in, out) },
+		func(t *temporary, target string) error { return t.replaceTarget(target, in) })
+}
+
+// New writes a file that is made from no other. It gets the mode that any new
+// file gets, or that of the file whose place it takes. Links and devices are
+// treated as File treats them.
+func (w *Writer) New(path string, data []byte) error {
+	return w.Create(path, func(to io.Writer) error {
+		_, err := to.Write(data)
+		return err
+	})
+}
+
+// Create is New for contents that a function writes, so that they need not be in memory.
+// The file that is replaced is whole until the function returns, which may read it. An
+// error of the function leaves that file as it is.
+func (w *Writer) Create(path string, contents func(to io.Writer) error) error {
+	return w.write(path, 0o666, func(to *os.File) error { return contents(to) }, func(t *temporary, target string) error {
+		if old, err := os.Stat(target); err == nil {
+			if err := t.Chmod(old.Mode() & os.ModePerm); err != nil {
+				return err
+			}
+		}
+		return t.rename(target)
+	})
+}
+
+// write has contents write a temporary file beside the file that path stands for, and then
+// finish put it in that file's place. A device or a pipe is written to.
+func (w *Writer) write(path string, mode os.FileMode, contents func(to *os.File) error, finish func(t *temporary, target string) error) error {
 	target, regular, err := resolve(path)
 	if err != nil {
 		return err
 	}
 	if !regular {
-		return writeInto(target, in, out)
+		f, err := os.OpenFile(target, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(contents(f), f.Close())
 	}
-	temp, err := w.temporaryFor(target, o.Draft, out.Size)
+	temp, err := w.createTemp(target, mode)
 	if err != nil {
 		return err
 	}
 	defer temp.discard()
-	return temp.named(temp.become(target, in, out, o), target)
+	if err := contents(temp.File); err != nil {
+		return temp.named(err, target)
+	}
+	return temp.named(finish(temp, target), target)
 }
 
-// become writes the file, and puts it in the place of target.
-func (t *temporary) become(target string, in *input.File, out *elfreloc.Output, o Options) error {
-	if err := write(t.file, in, out, o.Draft, o.Workers); err != nil {
-		return err
+// copyMin is the length of the shortest extent that the kernel copies by itself, in bytes. The
+// file system may share its blocks.
+const copyMin = 256 << 10
+
+// bufferSize is how much of shorter extents is gathered before it is written, in bytes.
+const bufferSize = 64 << 10
+
+// writeOutput writes an output, made from in, to where a file is.
+func writeOutput(to *os.File, in *input.File, out *elfreloc.Output) error {
+	b := bufio.NewWriterSize(to, int(min(bufferSize, out.Size)))
+	for rest := out.Extents; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(x elfreloc.Extent) bool { return x.IsCopy() && x.Len >= copyMin })
+		if n < 0 {
+			return gather(b, in, rest)
+		}
+		if err := gather(b, in, rest[:n]); err != nil {
+			return err
+		}
+		x := rest[n]
+		copied, err := copyRange(to, in, x.Src, x.Len)
+		if err != nil {
+			return err
+		}
+		x.Src, x.Len = x.Src+copied, x.Len-copied
+		if err := gather(b, in, []elfreloc.Extent{x}); err != nil {
+			return err
+		}
+		rest = rest[n+1:]
 	}
-	return t.takePlace(target, in)
+	return nil
 }
 
-// takePlace puts the file, which is written, in the place of target.
-func (t *temporary) takePlace(target string, in *input.File) error {
-	if err := t.adopt(target, in); err != nil {
-		return err
+// output makes an output of extents.
+func output(extents []elfreloc.Extent) *elfreloc.Output {
+	out := &elfreloc.Output{Extents: extents}
+	for i := range extents {
+		out.Size += extents[i].Len
 	}
-	if err := in.Unchanged(); err != nil {
-		return err
-	}
-	in.CloseFile() // Windows replaces no file that is open
-	return t.rename(target)
+	return out
 }
 
-// fresh writes a file that has its name at once.
-func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, workers int) error {
-	f, err := w.createFresh(path)
-	if err != nil {
-		return err
-	}
-	err = write(f, in, out, nil, workers)
-	if err == nil {
-		err = in.Unchanged()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(path) // it may be tried again
+// gather writes extents through a buffer.
+func gather(b *bufio.Writer, in *input.File, extents []elfreloc.Extent) error {
+	err := output(extents).Write(b, in)
+	switch {
+	case err == nil:
+		return b.Flush()
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: %w", in.Path, input.ErrChanged)
+	case errors.Is(err, input.ErrChanged): // the reader has named the file, which the offset tells nothing about
+		return errors.Unwrap(err)
 	}
 	return err
-}
-
-// temporaryFor makes the file that is to become target, or takes the one that
-// was begun.
-func (w *Writer) temporaryFor(target string, draft *Draft, size int64) (*temporary, error) {
-	if draft == nil {
-		return w.createTemp(target, 0o600)
-	}
-	temp, err := draft.take(size)
-	if err != nil {
-		temp.discard()
-	}
-	return temp, err
-}
-
-// writeInto writes to a device or a pipe.
-func writeInto(path string, in *input.File, out *elfreloc.Output) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	err = assemble(f, in, out.Extents)
-	return errors.Join(err, f.Close())
 }

@@ -1,10 +1,10 @@
 package replace
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/input"
@@ -19,12 +19,9 @@ type Stream struct {
 	path   string // that is asked for
 	in     *input.File
 	temp   *temporary
-	place  string // of the regular file that is replaced, or made; "" for a device or a pipe
+	target string // the regular file that is replaced, or made; "" for a device or a pipe
 	gap    int64  // bytes that are left for the beginning
-	at     int64  // where the next part goes
-	parts  chan part
-	queued sync.WaitGroup // parts that are not written yet
-	err    error          // of the first that could not be, once none is queued
+	size   int64  // of the gap and what was added
 }
 
 // Stream begins an output, made from in, that is to be written to path as File does, with
@@ -34,90 +31,64 @@ func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{writer: w, path: path, in: in, gap: gap, at: gap, parts: make(chan part, 16)}
+	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
 	if regular {
-		s.place = target
+		s.target = target
 	} else {
 		target = paths.Join(os.TempDir(), filepath.Base(target))
 	}
 	if s.temp, err = w.createTemp(target, 0o600); err != nil {
 		return nil, err
 	}
-	go s.work()
-	return s, nil
+	_, err = s.temp.Seek(gap, io.SeekStart)
+	return s, s.named(err)
 }
 
-func (s *Stream) work() {
-	for p := range s.parts {
-		if s.err == nil {
-			s.err = writePart(s.temp.file, s.in, p)
-		}
-		s.queued.Done()
-	}
-}
-
-// Add writes what follows what was added before. It returns before all is written: until
-// Wait returns, what the extents are made of has to stay.
-func (s *Stream) Add(extents []elfreloc.Extent) {
-	if len(extents) > 0 {
-		s.queued.Add(1)
-		s.parts <- part{s.at, extents}
-		s.at += length(extents)
-	}
-}
-
-// Wait returns once all that was added is written, or could not be.
-func (s *Stream) Wait() error {
-	s.queued.Wait()
-	return s.named(s.err)
+// Add writes what follows what was added before.
+func (s *Stream) Add(extents []elfreloc.Extent) error {
+	out := output(extents)
+	s.size += out.Size
+	return s.named(writeOutput(s.temp.File, s.in, out))
 }
 
 // named says of an error in writing the file what it was to become.
 func (s *Stream) named(err error) error {
-	if s.place == "" {
+	if s.target == "" {
 		return err
 	}
-	return s.temp.named(err, s.place)
+	return s.temp.named(err, s.target)
 }
 
 // Finish writes the beginning, and gives the file its name. Where the beginning does not
 // fit its gap, or the path stands for no regular file, all is copied once more.
-func (s *Stream) Finish(begin []elfreloc.Extent, o Options) error {
-	if err := s.Wait(); err != nil {
-		return err
+func (s *Stream) Finish(begin []elfreloc.Extent) error {
+	out := output(begin)
+	if s.target == "" || out.Size != s.gap {
+		return s.copyBehind(begin)
 	}
-	if s.place == "" || length(begin) != s.gap {
-		return s.copyBehind(begin, o)
+	_, err := s.temp.Seek(0, io.SeekStart)
+	if err == nil {
+		err = writeOutput(s.temp.File, s.in, out)
 	}
-	if err := writePart(s.temp.file, s.in, part{0, begin}); err != nil {
-		return s.named(err)
+	if err == nil {
+		err = s.temp.replaceTarget(s.target, s.in)
 	}
-	return s.named(s.temp.takePlace(s.place, s.in))
+	return s.named(err)
 }
 
 // copyBehind writes all anew.
-func (s *Stream) copyBehind(begin []elfreloc.Extent, o Options) error {
+func (s *Stream) copyBehind(begin []elfreloc.Extent) error {
 	rest, err := input.Open(s.temp.Name())
 	if err != nil {
 		return err
 	}
 	defer rest.Close()
-	all := append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.at - s.gap})
-	return s.writer.File(s.path, s.in, &elfreloc.Output{Size: length(all), Extents: all}, o)
+	return s.writer.File(s.path, s.in, output(append(slices.Clip(begin), elfreloc.Extent{From: rest, Src: s.gap, Len: s.size - s.gap})))
 }
 
-func length(extents []elfreloc.Extent) (n int64) {
-	for i := range extents {
-		n += extents[i].Len
-	}
-	return n
-}
-
-// Discard ends the stream, and removes the file unless it has its name.
+// Discard removes the file unless it has its name.
 func (s *Stream) Discard() {
 	if s != nil {
-		close(s.parts)
-		s.queued.Wait()
 		s.temp.discard()
 	}
 }

@@ -13,7 +13,7 @@ var euid, egid = os.Geteuid(), os.Getegid()
 
 // chown gives f the owner and group that info tells, and reports whether it
 // has them.
-func chown(f *file, info fs.FileInfo) bool {
+func chown(f *os.File, info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
@@ -22,18 +22,4 @@ func chown(f *file, info fs.FileInfo) bool {
 		return true
 	}
 	return f.Chown(int(st.Uid), int(st.Gid)) == nil
-}
-
-// rename is os.Rename without the look at what the new name stands for: rename(2)
-// itself refuses a directory.
-func rename(old, name string) error {
-	for {
-		switch err := syscall.Rename(old, name); err {
-		case nil:
-			return nil
-		case syscall.EINTR:
-		default:
-			return &os.LinkError{Op: "rename", Old: old, New: name, Err: err}
-		}
-	}
 }

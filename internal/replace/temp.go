@@ -17,7 +17,7 @@ import (
 
 // temporary is a file that is not yet, or never will be, what it was made for.
 type temporary struct {
-	*file
+	*os.File
 	writer *Writer
 	done   bool
 }
@@ -30,25 +30,17 @@ func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error)
 	if err != nil {
 		return nil, unplaced(err, target)
 	}
-	w.begun.Store(f.Name(), nil)
-	return &temporary{file: f, writer: w}, nil
-}
-
-// createFresh makes a file that only its directory's owner removes.
-func (w *Writer) createFresh(path string) (*file, error) {
-	w.begin()
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return create(path, 0o600)
+	w.tempFiles.Store(f.Name(), nil)
+	return &temporary{File: f, writer: w}, nil
 }
 
 // createUnused creates a file beside target, of a name that is not in use.
-func createUnused(target string, mode fs.FileMode) (f *file, err error) {
+func createUnused(target string, mode fs.FileMode) (f *os.File, err error) {
 	const attempts = 10000 // each may meet a name that is taken
 	directory, base := filepath.Split(target)
 	for range attempts {
 		path := directory + "." + base + "." + strconv.FormatUint(uint64(rand.Uint32()), 36) + ".tmp"
-		f, err = create(path, mode)
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
@@ -99,17 +91,29 @@ func (t *temporary) named(err error, target string) error {
 	return err
 }
 
-// adopt gives the file the mode and, where permitted, the owner of the input, and its time
+// replaceTarget puts the file, which was made from in, in the place of target.
+func (t *temporary) replaceTarget(target string, in *input.File) error {
+	if err := t.copyMetadata(target, in); err != nil {
+		return err
+	}
+	if err := in.Unchanged(); err != nil {
+		return err
+	}
+	in.CloseFile() // Windows replaces no file that is open
+	return t.rename(target)
+}
+
+// copyMetadata gives the file the mode and, where permitted, the owner of the input, and its time
 // of modification if the input is the target.
-func (t *temporary) adopt(target string, in *input.File) error {
+func (t *temporary) copyMetadata(target string, in *input.File) error {
 	mode := in.Info.Mode()
-	if !chown(t.file, in.Info) {
+	if !chown(t.File, in.Info) {
 		mode &^= os.ModeSetuid | os.ModeSetgid // they would pass to a new owner
 	}
 	if err := t.Chmod(mode & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)); err != nil {
 		return err
 	}
-	if replaced, err := os.Stat(target); err != nil || !input.SameFile(replaced, in.Info) {
+	if replaced, err := os.Stat(target); err != nil || !os.SameFile(replaced, in.Info) {
 		return nil
 	}
 	// Abandon removes the file of this name.
@@ -126,11 +130,11 @@ func (t *temporary) rename(target string) error {
 	}
 	t.writer.mu.RLock()
 	defer t.writer.mu.RUnlock()
-	if err := rename(t.Name(), target); err != nil {
+	if err := os.Rename(t.Name(), target); err != nil {
 		return err
 	}
 	t.done = true
-	t.writer.begun.Delete(t.Name())
+	t.writer.tempFiles.Delete(t.Name())
 	return nil
 }
 
@@ -141,7 +145,7 @@ func (t *temporary) discard() {
 	}
 	t.Close()
 	os.Remove(t.Name())
-	t.writer.begun.Delete(t.Name())
+	t.writer.tempFiles.Delete(t.Name())
 }
 
 // begin is called before a file is made.

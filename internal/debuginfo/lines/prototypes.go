@@ -59,8 +59,12 @@ func (p *prototypes) unit(u *unit) error {
 			}
 			return nil
 		}
-		if err := p.keep(u, current); err != nil {
+		if err := p.keep(current); err != nil {
 			return err
+		}
+		if structures[e.Tag] != "" {
+			current = nil
+			return errSkipChildren // no function of C is declared in a structure
 		}
 		current = p.declaration(e, depth)
 		return nil
@@ -68,7 +72,7 @@ func (p *prototypes) unit(u *unit) error {
 	if err != nil {
 		return err
 	}
-	return p.keep(u, current)
+	return p.keep(current)
 }
 
 // declaration returns the declaration that an entry begins, nil if it is not a wanted one.
@@ -94,7 +98,7 @@ func (d *declaration) add(e *dwarf.Entry) {
 }
 
 // keep notes a declaration that has been read.
-func (p *prototypes) keep(u *unit, d *declaration) error {
+func (p *prototypes) keep(d *declaration) error {
 	if d == nil || d.open {
 		return nil
 	}
@@ -105,7 +109,7 @@ func (p *prototypes) keep(u *unit, d *declaration) error {
 	params := make([]Parameter, len(d.types))
 	for i, e := range d.types {
 		var err error
-		if params[i], err = p.parameter(u, e); err != nil {
+		if params[i], err = p.parameter(e); err != nil {
 			return err
 		}
 	}

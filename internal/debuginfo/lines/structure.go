@@ -37,7 +37,7 @@ func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 			ok = false
 		case e.Tag == dwarf.TagMember:
 			members++
-			ok, err = p.inPlace(u, e)
+			ok, err = p.inPlace(e)
 		}
 		return err
 	})
@@ -45,7 +45,7 @@ func (p *prototypes) isInteger(u *unit, typ *dwarf.Entry) (bool, error) {
 }
 
 // inPlace reports whether a member is an integer or a pointer at a multiple of its size.
-func (p *prototypes) inPlace(u *unit, member *dwarf.Entry) (bool, error) {
+func (p *prototypes) inPlace(member *dwarf.Entry) (bool, error) {
 	var offset int64 // bytes; of a union there is none
 	if f := member.AttrField(dwarf.AttrDataMemberLoc); f != nil {
 		var ok bool
@@ -53,7 +53,7 @@ func (p *prototypes) inPlace(u *unit, member *dwarf.Entry) (bool, error) {
 			return false, nil
 		}
 	}
-	u, typ, size, err := p.underlying(u, member)
+	u, typ, size, err := p.underlying(member)
 	if err != nil || typ == nil || structures[typ.Tag] != "" || member.AttrField(dwarf.AttrBitSize) != nil {
 		return false, err
 	}

@@ -28,8 +28,8 @@ const (
 const maxTypes = 32
 
 // parameter returns what is known of the type of a parameter.
-func (p *prototypes) parameter(u *unit, e *dwarf.Entry) (Parameter, error) {
-	u, typ, size, err := p.underlying(u, e)
+func (p *prototypes) parameter(e *dwarf.Entry) (Parameter, error) {
+	u, typ, size, err := p.underlying(e)
 	if err != nil {
 		return Parameter{}, err
 	}
@@ -42,7 +42,7 @@ func (p *prototypes) parameter(u *unit, e *dwarf.Entry) (Parameter, error) {
 // underlying follows the type of an entry through aliases, and through an enumeration to its
 // underlying type. It returns the last type, its unit and the size in bytes, which an
 // enumeration sets; the type is nil where none is known.
-func (p *prototypes) underlying(u *unit, e *dwarf.Entry) (_ *unit, _ *dwarf.Entry, size int64, err error) {
+func (p *prototypes) underlying(e *dwarf.Entry) (u *unit, typ *dwarf.Entry, size int64, err error) {
 	enumerated := false
 	for range maxTypes {
 		next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)

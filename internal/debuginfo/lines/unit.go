@@ -98,8 +98,12 @@ func (t *Table) place(u *unit, e *dwarf.Entry) error {
 	return nil
 }
 
+// errSkipChildren is what the function of entries returns if what is inside of an entry need
+// not be read. It is read where the entry does not say where it ends.
+var errSkipChildren = errors.New("skip the children")
+
 // entries calls f with an entry of a unit and all that are inside of it, in their order, and
-// how deep each lies; the first is at 0. It ends with the error of f.
+// how deep each lies; the first is at 0. It ends with the error of f, but for errSkipChildren.
 func (t *Table) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, depth int) error) error {
 	r := t.info.Reader()
 	if err := t.seek(r, first); err != nil {
@@ -115,7 +119,14 @@ func (t *Table) entries(u *unit, first dwarf.Offset, f func(e *dwarf.Entry, dept
 		case e.Offset == 0: // the end of children
 			depth--
 		default:
-			if err := f(e, depth); err != nil {
+			err := f(e, depth)
+			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); err == errSkipChildren && ok && next > e.Offset && uint64(next) < u.end {
+				if err := t.seek(r, next); err != nil {
+					return err
+				}
+				continue
+			}
+			if err != nil && err != errSkipChildren {
 				return err
 			}
 			if e.Children {

@@ -22,12 +22,12 @@ import (
 // writeSide are the system calls that may change something, and openat, which
 // does so sometimes.
 var writeSide = []string{
-	"openat", "write", "pwrite64", "copy_file_range", "ftruncate", "fallocate",
+	"openat", "write", "copy_file_range", "ftruncate", "fallocate",
 	"fchmod", "fchown", "close", "rename", "renameat", "renameat2",
 }
 
 // always are those that every conversion makes.
-var always = []string{"openat", "pwrite64", "fchmod", "close", "renameat"}
+var always = []string{"openat", "write", "fchmod", "close", "renameat"}
 
 // traced runs the program under strace. The log tells what was injected.
 func traced(t *testing.T, inject, path string) (outcome, string) {
@@ -126,16 +126,13 @@ func clean(t *testing.T, directory string) {
 	}
 }
 
-func TestKillLeavesTheOldOrTheNewFile(t *testing.T)        { killAtEachCall(t, smallSample(t)) }
-func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T)   { killAtEachCall(t, largeSample(t)) }
-func TestKillLeavesTheOldOrTheNewDraftedFile(t *testing.T) { killAtEachCall(t, draftedSample(t)) }
+func TestKillLeavesTheOldOrTheNewFile(t *testing.T)      { killAtEachCall(t, smallSample(t)) }
+func TestKillLeavesTheOldOrTheNewLargeFile(t *testing.T) { killAtEachCall(t, largeSample(t)) }
 
 // faults returns the errors that a system call may end in. Others that only mean
 // that a kernel or a file system cannot do something are not failures.
 func faults(name string) []string {
 	switch name {
-	case "write":
-		return nil // of messages, not of files
 	case "renameat", "renameat2", "rename", "fchmod":
 		return []string{"EPERM", "EIO", "ENOSPC"}
 	}
@@ -185,18 +182,10 @@ func TestFaultLeavesTheLargeFileAsItWas(t *testing.T) {
 	failEachCall(t, largeSample(t), "copy_file_range")
 }
 
-func TestFaultLeavesTheDraftedFileAsItWas(t *testing.T) { failEachCall(t, draftedSample(t)) }
-
 // A kernel that cannot copy within itself is not an obstacle.
 func TestLargeFileWithoutCopyFileRange(t *testing.T) {
 	tools.Need(t, "strace")
-	for _, s := range []sample{largeSample(t), draftedSample(t)} {
-		withoutCopyFileRange(t, s)
-	}
-}
-
-func withoutCopyFileRange(t *testing.T, s sample) {
-	t.Helper()
+	s := largeSample(t)
 	for kind, directory := range directories(t) {
 		for _, fault := range []string{"ENOSYS", "EXDEV", "EOPNOTSUPP", "EPERM", "EINVAL"} {
 			t.Run(kind+"/"+fault, func(t *testing.T) {

@@ -121,13 +121,6 @@ func largeSample(t *testing.T) sample {
 	return newSample(t, expect.Value(objects.Assemble(expect.Value(e.Save())(t), data))(t))
 }
 
-// draftedSample has a long section before its tables, of which a copy is begun
-// before it is known what will change.
-func draftedSample(t *testing.T) sample {
-	t.Helper()
-	return newSample(t, withLongSection(t, object))
-}
-
 // withLongSection returns a committed object with more data than is read at once.
 func withLongSection(t *testing.T, name string) []byte {
 	t.Helper()
