@@ -143,6 +143,10 @@ var errorTexts = map[string]string{
 	"EPERM": "operation not permitted", "EIO": "input/output error", "ENOSPC": "no space left on device",
 }
 
+// messageFault is a write of the message that meets the fault, too: strace counts the calls of each thread
+// by itself.
+var messageFault = regexp.MustCompile(`write\(2, .*INJECTED`)
+
 func failEachCall(t *testing.T, s sample, more ...string) {
 	tools.Need(t, "strace")
 	var needed []string
@@ -165,7 +169,9 @@ func failEachCall(t *testing.T, s sample, more ...string) {
 					t.Fatalf("fails without a fault: %+v", o)
 				}
 				failed[name+" "+fault] = true
-				o.failed(t, ": "+errorTexts[fault])
+				if !messageFault.MatchString(log) {
+					o.failed(t, ": "+errorTexts[fault])
+				}
 				wantBytes(t, path, s.old)
 				if now := identify(t, path); now != was {
 					t.Fatalf("the file was %+v and is %+v", was, now)
