@@ -27,7 +27,7 @@ const draftStep = 2 << 20
 // Draft starts to copy sections of an object that is to be written to path. It
 // returns nil where that is of no use, or fails: File will do, or fail, without.
 func (w *Writer) Draft(path string, in *input.File, stays []elfreloc.Section) *Draft {
-	if in.Size() <= input.LoadMax || len(stays) == 0 {
+	if in.Size() <= input.LoadMax || len(stays) == 0 || w.Unnamed != nil {
 		return nil
 	}
 	target, regular, err := resolve(path)

@@ -22,6 +22,12 @@ type Writer struct {
 	// Signals need not be watched before.
 	Begin func()
 
+	// Unnamed, unless it is nil, gets the outputs in the place of their paths: each is a
+	// descriptor of a file without a name, which is Unnamed's to close. A path may come again,
+	// if its output had to be written anew. Only Linux has such files.
+	Unnamed func(path string, fd int)
+	TempDir string // where large ones are; small ones are in memory
+
 	once  sync.Once
 	mu    sync.RWMutex // held for reading while a file is made, renamed or changed by its name
 	begun sync.Map     // names of temporary files that exist
@@ -53,6 +59,9 @@ type Options struct {
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output, o Options) error {
+	if w.Unnamed != nil {
+		return w.unnamed(path, in, out, o.Workers)
+	}
 	if o.Fresh && o.Draft == nil {
 		return w.fresh(path, in, out, o.Workers)
 	}
@@ -105,6 +114,18 @@ func (w *Writer) fresh(path string, in *input.File, out *elfreloc.Output, worker
 		os.Remove(path) // it may be tried again
 	}
 	return err
+}
+
+// unnamed writes a file without a name.
+func (w *Writer) unnamed(path string, in *input.File, out *elfreloc.Output, workers int) error {
+	f, err := w.createUnnamed(path, out.Size)
+	if err != nil {
+		return err
+	}
+	if err := write(f, in, out, nil, workers); err != nil {
+		return err
+	}
+	return in.Unchanged()
 }
 
 // temporaryFor makes the file that is to become target, or takes the one that

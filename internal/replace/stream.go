@@ -30,6 +30,16 @@ type Stream struct {
 // Stream begins an output, made from in, that is to be written to path as File does, with
 // room for a beginning of so many bytes. Discard is called in any case.
 func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
+	if w.Unnamed != nil {
+		f, err := w.createUnnamed(path, in.Size())
+		if err != nil {
+			return nil, err
+		}
+		s := &Stream{writer: w, path: path, in: in, gap: gap, at: gap, parts: make(chan part, 16), place: path}
+		s.temp = &temporary{file: f, writer: w, done: true}
+		go s.work()
+		return s, nil
+	}
 	target, regular, err := resolve(path)
 	if err != nil {
 		return nil, err
@@ -91,6 +101,9 @@ func (s *Stream) Finish(begin []elfreloc.Extent, o Options) error {
 	}
 	if err := writePart(s.temp.file, s.in, part{0, begin}); err != nil {
 		return s.named(err)
+	}
+	if s.writer.Unnamed != nil {
+		return s.in.Unchanged()
 	}
 	return s.named(s.temp.takePlace(s.place, s.in))
 }

@@ -44,7 +44,7 @@ func (n *Need) Source() ([]byte, error) {
 func (n *Need) missing() []*probe {
 	var all []*probe
 	for name, p := range n.probes {
-		if !n.defined[name] && (p.hidden || !n.exported[name]) {
+		if _, defined := n.defined[name]; !defined && (p.hidden || !n.exported[name]) {
 			all = append(all, p)
 		}
 	}
@@ -61,7 +61,8 @@ func (n *Need) write(a assembly.Assembler) {
 		providers[provider] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		if object := providerPrefix + name; !n.defined[object] && !n.exported[object] {
+		// A library that is only linked as needed need not be, for its provider.
+		if object := providerPrefix + name; !n.defined[object] {
 			w.provider(object, name)
 		}
 	}
@@ -71,7 +72,7 @@ func (n *Need) write(a assembly.Assembler) {
 	for kind := range arch.Kinds {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(n.stubs)) {
-			if n.stubs[name] == kind && !n.defined[name] {
+			if _, defined := n.defined[name]; n.stubs[name] == kind && !defined {
 				names = append(names, name)
 			}
 		}
