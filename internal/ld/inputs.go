@@ -51,7 +51,7 @@ func newInputs(l *link, k *looker, all looked) (*inputs, error) {
 	s := &inputs{link: l, looker: k, files: map[supervise.Identity]*servedFile{}, outputs: map[string]int{}, maxHeld: supervise.Descriptors() / 2}
 	s.collector = &partCollector{options: l.Convert.Patch, parts: map[string]*part{}}
 	o := l.conversion(0, l.probeSource(all.inputs))
-	o.LinkGenerates = true
+	o.LinkGenerates, o.Fresh, o.FollowThin = true, true, true
 	if !k.relocatable {
 		o.Planned = s.collector.add
 	}
@@ -152,13 +152,16 @@ func (s *inputs) convert(f *servedFile) *convert.Result {
 	return r
 }
 
+// unnamedSuffix makes what the converter writes to another file than the input.
+const unnamedSuffix = " (converted)"
+
 // write converts a file. fd is of the converted bytes, -1 for none.
 func (s *inputs) write(in *linkInput) (fd int, r *convert.Result) {
-	r = s.converter.File(in.path, in.path)
+	r = s.converter.File(in.path, in.path+unnamedSuffix)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fd, written := s.outputs[in.path]
-	delete(s.outputs, in.path)
+	fd, written := s.outputs[in.path+unnamedSuffix]
+	delete(s.outputs, in.path+unnamedSuffix)
 	if written && r.Failed {
 		closeDescriptor(fd)
 	}

@@ -92,7 +92,7 @@ func (l *link) run() (process.Status, error) {
 	plugin := hasFlag(ln, "plugin")
 	k := &looker{
 		options: l.Convert.Patch, needles: l.Convert.Patch.Names.Needles(), any: anyNames(l.Convert.Patch),
-		relocatable: ln.Relocatable, lld: l.linker.is("lld"),
+		relocatable: ln.Relocatable, lld: l.linker.is("lld"), mold: l.linker.is("mold"),
 		lateFat: map[input.Compiler]bool{input.GCC: plugin, input.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
 	}
 	if k.lld {

@@ -32,6 +32,7 @@ type linkInput struct {
 	generates bool
 	part      *part // of what is not converted; else nil
 	optional  bool  // the link may leave it out: it is between --start-lib and --end-lib
+	nested    bool  // a thin archive with members of other archives
 	script    bool  // it is text, which may be a linker script
 	err       error // that keeps it from being converted, though it holds probes
 }
@@ -41,9 +42,9 @@ func (in *linkInput) isArchive() bool {
 }
 
 // converts reports whether the file is one to convert. The members of a thin archive are files
-// of their own.
+// of their own, unless they are in other archives, which GNU ld and gold read at their old places.
 func (in *linkInput) converts() bool {
-	return in.err == nil && in.probes && in.typ != filetype.Bitcode && in.typ != filetype.ThinArchive && (in.late.Compiler == "" || in.late.Fat)
+	return in.err == nil && in.probes && in.typ != filetype.Bitcode && (in.typ != filetype.ThinArchive || in.nested) && (in.late.Compiler == "" || in.late.Fat)
 }
 
 // looker finds out what is in files. Several goroutines use it.
@@ -52,7 +53,7 @@ type looker struct {
 	needles     [][]byte // without which a file has no stub
 	any         [][]byte // and without which it has to do with no probe
 	relocatable bool     // a link that asks for no part
-	lld         bool
+	lld, mold   bool
 	lateFat     map[input.Compiler]bool // whose fat objects the linker takes the intermediate code of
 }
 
@@ -217,12 +218,14 @@ func (k *looker) archive(in *linkInput, f *input.File, o input.Options) error {
 			if src.Err() != nil {
 				return nil
 			}
+			in.nested = in.nested || src.Inner != nil
 			names, probes, err := k.member(in, src)
 			in.names, in.probes = in.names || names, in.probes || probes
 			late = errors.Join(late, err)
 			return nil
 		})
 	}
+	in.nested = in.nested && !k.lld && !k.mold // one refuses such members, and the other ignores them
 	if err == nil || late != nil {
 		return late
 	}

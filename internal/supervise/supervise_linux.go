@@ -16,6 +16,7 @@ type Options struct {
 type Supervisor struct {
 	listener *listener
 	start    chan func()   // what the thread with the filter is to do
+	serving  bool          // since Start
 	end      chan struct{} // closed by Close
 	threads  sync.WaitGroup
 }
@@ -48,7 +49,9 @@ func (s *Supervisor) serveThread() {
 		case f := <-s.start:
 			f()
 		case <-s.end:
-			s.wake()
+			if s.serving {
+				s.wake()
+			}
 			return
 		}
 	}
@@ -59,6 +62,7 @@ func (s *Supervisor) serveThread() {
 // it, with one open after the other; the answer may come later, by another. Start is called
 // once.
 func (s *Supervisor) Start(start func() error, answer func(*Open)) error {
+	s.serving = true
 	s.threads.Go(func() { s.serve(answer) })
 	started := make(chan error)
 	s.start <- func() { started <- start() }

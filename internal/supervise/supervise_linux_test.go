@@ -67,6 +67,10 @@ func TestCostOfAnOpen(t *testing.T) {
 	t.Logf("%v for each of %d opens", time.Since(begin)/time.Duration(opens.Load()), opens.Load())
 }
 
+func TestNothingIsStarted(t *testing.T) {
+	expect.Value(supervise.New(supervise.Options{}))(t).Close()
+}
+
 // The thread ends, and what it has left open is closed.
 func TestNothingIsLeft(t *testing.T) {
 	count := func() (int, int) {
