@@ -3,11 +3,13 @@ package ld
 import (
 	"bytes"
 	"cmp"
+	"debug/elf"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/process"
@@ -102,12 +104,13 @@ func (r *run) generate() (process.Status, error) {
 func (r *run) takeGenerated(code *codeFiles) error {
 	slices.SortFunc(code.paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	var made []*servedFile
+	var fds []int
 	for _, path := range code.paths {
 		fd := code.fds[path]
 		name := output(r.line) + ".lto" + strings.TrimPrefix(path, codePath) + ".o"
 		f := &servedFile{ready: make(chan struct{}), in: r.inputs.looker.look(descriptorPath(fd), name), named: true, fd: -1}
-		if f.in.typ == filetype.ELF { // LLVM makes empty files where a part has no code
-			made = append(made, f)
+		if f.in.typ == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+			made, fds = append(made, f), append(fds, fd)
 		}
 	}
 	var places []*servedFile
@@ -135,8 +138,19 @@ func (r *run) takeGenerated(code *codeFiles) error {
 		case made[i].converted:
 			r.generated[f] = made[i].fd
 		default:
-			r.generated[f] = code.fds[code.paths[i]]
+			r.generated[f] = fds[i]
 		}
 	}
 	return nil
+}
+
+// hasContents reports whether an object has anything that is loaded.
+func hasContents(path string) bool {
+	f, err := input.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	o, err := f.Source().Image()
+	return err == nil && slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 })
 }

@@ -16,6 +16,7 @@ import (
 // hint is a file that a linker probably reads.
 type hint struct {
 	path   string
+	word   string // of the line, "" if a script names it
 	binary bool // it is linked as it is
 	lazy   bool // it is between --start-lib and --end-lib
 	named  bool // the line names the file itself, so that the linker surely reads it
@@ -42,7 +43,7 @@ func findHints(ln *line.Line) hints {
 				h.incomplete = true // of what the flag before may be the value of
 				continue
 			}
-			h.files = append(h.files, hint{path: path, binary: arg.Foreign, lazy: arg.Lazy, named: true})
+			h.files = append(h.files, hint{path: path, word: arg.Value, binary: arg.Foreign, lazy: arg.Lazy, named: true})
 			if target == (input.Target{}) && !arg.Foreign {
 				target = targetOf(path)
 			}
@@ -50,7 +51,7 @@ func findHints(ln *line.Line) hints {
 			files := fitting(ln.Candidates(arg), target)
 			h.incomplete = h.incomplete || len(files) == 0
 			for _, file := range files {
-				file.binary, file.lazy = arg.Foreign, arg.Lazy
+				file.word, file.binary, file.lazy = "-l"+arg.Value, arg.Foreign, arg.Lazy
 				h.files = append(h.files, file)
 			}
 		case arg.Name == "just-symbols":
@@ -166,7 +167,7 @@ func (l *link) lookAt(ln *line.Line, k *looker) looked {
 		parallel.Each(len(batch), l.Convert.Jobs, func(i int) {
 			if !batch[i].binary {
 				inputs[i] = k.look(batch[i].path, batch[i].path)
-				inputs[i].optional = batch[i].lazy
+				inputs[i].optional, inputs[i].word = batch[i].lazy, batch[i].word
 			}
 		})
 		all.inputs = append(all.inputs, inputs...)

@@ -71,7 +71,7 @@ func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
 	if err != nil {
 		return process.Status{}, err
 	}
-	cmd := l.command(append(slices.Concat(flags, l.args), added))
+	cmd := l.command(slices.Concat(flags, l.args, []string{added}, l.neededAgain(need, inputs)))
 	return l.finish(cmd, l.session.Start(cmd))
 }
 

@@ -144,7 +144,7 @@ func (s *inputs) convert(f *servedFile) *convert.Result {
 		return r
 	}
 	f.converted = fd >= 0
-	if p := s.collector.take(in.path); p != nil {
+	if p := s.collector.take(in.path); p != nil && !in.generates {
 		in.merge(p)
 	} else {
 		s.readPart(in)
@@ -192,12 +192,22 @@ func (in *linkInput) merge(p *part) {
 	for kind := range p.records {
 		in.part.records[kind] = in.part.records[kind] || p.records[kind]
 	}
+	if in.part.late == nil {
+		in.part.late = p.late
+	}
 }
 
 func (f *servedFile) refuse(err error) {
 	var text bytes.Buffer
 	message.Error(&text, err)
 	f.refusal = text.Bytes()
+}
+
+// has reports whether a file was met.
+func (s *inputs) has(id supervise.Identity) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[id] != nil
 }
 
 // at returns the file of an identity, which may not be ready yet: it is looked at, and converted,

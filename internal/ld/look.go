@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
@@ -18,6 +19,7 @@ import (
 type linkInput struct {
 	path string // by which this process opens it
 	name string // as messages call it
+	word string // of the line, "" for none
 	typ  filetype.Type
 	elf  elf.Type
 
@@ -117,10 +119,10 @@ func (k *looker) hasRecords(o *elfreloc.Object) bool {
 // bitcode looks at LLVM bitcode.
 func (k *looker) bitcode(in *linkInput, src *input.Source) (err error) {
 	in.late.Compiler = input.LLVM
-	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.probes {
+	if in.names, in.probes, err = k.mentions(src.Mentions); err != nil || !in.names {
 		return err
 	}
-	return k.addLate(in, src, nil)
+	return k.addLate(in, src, nil, in.probes)
 }
 
 // object looks at the names of an object. What was linked is not looked into.
@@ -162,9 +164,9 @@ func (k *looker) relocatableObject(in *linkInput, src *input.Source) error {
 			return err
 		}
 	}
-	if in.late.Probes > 0 {
-		in.probes = true
-		return k.addLate(in, src, o)
+	if in.late.Compiler != "" {
+		in.probes = in.probes || in.late.Probes > 0
+		return k.addLate(in, src, o, in.late.Probes > 0)
 	}
 	if in.names && !in.probes {
 		in.addObject(k, o)
@@ -183,10 +185,10 @@ func (in *linkInput) addObject(k *looker, o *input.Object) {
 	in.part.err = errors.Join(in.part.err, in.part.add(k.options, o, &patch.Scan{}))
 }
 
-// addLate takes in a source that the linker, or its plugin, generates code of: an object, or
-// bitcode, for which o is nil.
-func (k *looker) addLate(in *linkInput, src *input.Source, o *input.Object) error {
-	in.generates = true
+// addLate takes in a source that the linker, or its plugin, generates code of, perhaps with probes: an
+// object, or bitcode, for which o is nil.
+func (k *looker) addLate(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
+	in.generates = in.generates || probes
 	if k.relocatable || k.lld {
 		return nil
 	}
@@ -194,6 +196,13 @@ func (k *looker) addLate(in *linkInput, src *input.Source, o *input.Object) erro
 	if err != nil {
 		return err
 	}
+	symbols = slices.DeleteFunc(symbols, func(s input.LateSymbol) bool {
+		return !slices.ContainsFunc(k.any, func(name []byte) bool { return strings.Contains(s.Name, string(name)) })
+	})
+	if len(symbols) == 0 {
+		return nil
+	}
+	in.names = true
 	if in.part == nil {
 		in.part = newPart(k.options)
 	}
@@ -242,8 +251,8 @@ func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, e
 		return false, false, err
 	}
 	if typ == filetype.Bitcode {
-		if names, probes, err = k.mentions(src.Mentions); err == nil && probes {
-			err = k.lateMember(in, src, nil)
+		if names, probes, err = k.mentions(src.Mentions); err == nil && names {
+			err = k.lateMember(in, src, nil, probes)
 		}
 		return names, probes, err
 	}
@@ -255,8 +264,9 @@ func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, e
 	if err != nil {
 		return k.mentions(src.Mentions)
 	}
-	if late.Probes > 0 {
-		return true, true, k.lateMember(in, src, o)
+	if late.Compiler != "" {
+		err := k.lateMember(in, src, o, late.Probes > 0)
+		return in.names, late.Probes > 0, err
 	}
 	if o.Type != elf.ET_REL {
 		return k.mentions(o.NamesContain)
@@ -275,11 +285,11 @@ func (k *looker) member(in *linkInput, src *input.Source) (names, probes bool, e
 
 // lateMember takes in a member that code is generated of. lld generates code within a link alone:
 // what it takes from an archive in a first run cannot be put into its place.
-func (k *looker) lateMember(in *linkInput, src *input.Source, o *input.Object) error {
-	if k.lld {
+func (k *looker) lateMember(in *linkInput, src *input.Source, o *input.Object, probes bool) error {
+	if k.lld && probes {
 		return fmt.Errorf("%s: is LLVM link-time optimisation code that holds probes, which lld takes from archives; compile it with -fno-lto", src.Name)
 	}
-	return k.addLate(in, src, o)
+	return k.addLate(in, src, o, probes)
 }
 
 func (in *linkInput) isShared() bool { return in.elf == elf.ET_DYN }

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"sdtconvert/arch"
@@ -23,6 +25,7 @@ type part struct {
 	other   []error // or with others
 	err     error
 	records [arch.Kinds]bool // the kinds of sites that the link has records of
+	late    map[string]bool  // names of intermediate code: probe objects that it uses, and true for what it defines
 }
 
 func stubOptions(o patch.Options) stubs.Options {
@@ -82,23 +85,50 @@ func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
 }
 
 // addLate adds a source that the linker generates code of: its symbols, and the object that they
-// are in, if it is one.
+// are in, if it is one. The linker does not take the machine code of that.
 func (p *part) addLate(o patch.Options, file string, obj *input.Object, symbols []input.LateSymbol) error {
 	if obj != nil {
-		if err := p.add(o, obj, nil); err != nil {
-			return err
-		}
 		if err := p.need.Begin(obj.Object, obj.Machine); err != nil {
 			return err
 		}
 	}
+	if p.late == nil {
+		p.late = map[string]bool{}
+	}
 	for _, s := range symbols {
-		if kind, _, ok := o.Names.Match(s.Name); ok {
+		if kind, id, ok := o.Names.Match(s.Name); ok {
 			p.records[kind] = true
+			if object := o.ProbePrefix + id; !s.Defined && !p.late[object] {
+				p.late[object] = false
+			}
+		}
+		if s.Defined {
+			p.late[s.Name] = true
 		}
 		p.need.AddLate(file, s.Name, s.Defined)
 	}
 	return nil
+}
+
+// lateReferences returns flags that keep the probe objects which intermediate code defines and, once it
+// is converted, other code refers to. Without them, they are dropped with what nothing refers to yet.
+func lateReferences(parts []*part) (words []string) {
+	used, defined := map[string]bool{}, map[string]bool{}
+	for _, p := range parts {
+		for name, isDefined := range p.late {
+			defined[name] = defined[name] || isDefined
+			used[name] = used[name] || !isDefined
+		}
+		for _, name := range p.need.Used() {
+			used[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		if used[name] && defined[name] {
+			words = append(words, "-u", name)
+		}
+	}
+	return words
 }
 
 // addRecords notes of which kinds an object has records: from its conversion, of which
@@ -160,6 +190,12 @@ func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
 		}
 	}
 	for _, in := range inputs {
+		if need.HasMachine() || !need.Missing() {
+			break
+		}
+		need.Merge(readPart(l.Convert.Patch, in.path).need) // of intermediate code alone
+	}
+	for _, in := range inputs {
 		if !need.Missing() {
 			return nil, nil
 		}
@@ -188,6 +224,30 @@ func addLibrary(need *stubs.Need, file string) error {
 		return err
 	}
 	return need.Add(o.Object, nil)
+}
+
+// neededAgain returns words for shared libraries that have providers of what a link lacks. GNU ld
+// drops a library of --as-needed that nothing before it refers to.
+func (l *link) neededAgain(need *stubs.Need, inputs []*linkInput) (words []string) {
+	if l.linker.is("gold") || l.linker.is("lld") || l.linker.is("mold") {
+		return nil
+	}
+	for _, in := range inputs {
+		if !in.isShared() || in.word == "" {
+			continue
+		}
+		f, err := input.Open(in.path)
+		if err != nil {
+			continue
+		}
+		if o, err := f.Source().Image(); err == nil {
+			if has, _ := need.ProvidersOf(o.Object); has {
+				words = append(words, in.word)
+			}
+		}
+		f.Close()
+	}
+	return words
 }
 
 // reportUnknown warns of probes that may be misspelt, or refuses the link for them.

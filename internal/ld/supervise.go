@@ -25,7 +25,7 @@ const envSupervised = "SDTCONVERT_SUPERVISED"
 // supervise runs the linker, and gives it converted bytes; or the linker alone, if it is to read what
 // it would.
 func (l *link) supervise(ln *line.Line, k *looker, all looked) (process.Status, error) {
-	if !all.incomplete && !slices.ContainsFunc(all.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.err != nil) }) {
+	if !all.incomplete && !slices.ContainsFunc(all.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
 		return l.become(nil)
 	}
 	supervisor, unavailable := supervise.New(supervise.Options{})
@@ -63,6 +63,7 @@ type run struct {
 	flags []string // before the words of the line
 	added string   // the path of the input that defines what the link lacks, "" for none
 
+	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
 
 	mu       sync.Mutex // of the rest
@@ -97,10 +98,14 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 			r.flags = bounds(r.Convert.Patch.Layout, kinds(parts))
 		}
 	}
+	if late && !r.line.Relocatable && !r.inputs.looker.lld {
+		r.flags = append(r.flags, lateReferences(parts)...)
+	}
 	if need != nil {
 		if err := r.reportUnknown(need.Unknown()); err != nil {
 			return false, err
 		}
+		r.behind = r.neededAgain(need, files)
 	}
 	if !converted && !late && need == nil && !incomplete {
 		return true, nil
@@ -129,7 +134,7 @@ func (r *run) words() []string {
 	} else if r.line.Foreign {
 		words = append(words, "--format=default")
 	}
-	return append(words, r.added)
+	return append(append(words, r.added), r.behind...)
 }
 
 // run runs the linker.
@@ -140,6 +145,7 @@ func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 		}
 	}
 	was, _ := os.Stat(output(r.line))
+	r.output, _ = supervise.Identify(output(r.line))
 	status, err := r.supervised(s, r.command(r.words()), r.answer)
 	if r.stopped {
 		removeIfChanged(output(r.line), was)
@@ -218,6 +224,10 @@ func (r *run) answer(o *supervise.Open) {
 		o.Continue()
 		return
 	}
+	if id == r.output && !r.inputs.has(id) {
+		o.Continue() // some linkers look at what is there
+		return
+	}
 	f := r.inputs.at(id, o.File, o.Path, r.met)
 	if f.isReady() {
 		r.give(o, f)
@@ -294,7 +304,7 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 	r.mu.Lock()
 	r.read, r.provided = true, need
 	r.mu.Unlock()
-	if need == nil {
+	if need == nil || !need.HasMachine() {
 		return []byte(emptyArchive), nil
 	}
 	return need.Object()

@@ -161,6 +161,32 @@ func (n *Need) Objects() (names []string) {
 	return names
 }
 
+// Used returns the names of the probe objects that are used.
+func (n *Need) Used() (names []string) {
+	for name := range n.probes {
+		names = append(names, name)
+	}
+	return names
+}
+
+// ProvidersOf reports whether a shared library has a provider of a probe that lacks a definition.
+func (n *Need) ProvidersOf(library *elfreloc.Object) (bool, error) {
+	own := New(n.opts)
+	if err := own.addExports(library); err != nil {
+		return false, err
+	}
+	for _, p := range n.missing() {
+		provider, _ := linkerset.SplitID(p.id)
+		if object := providerPrefix + provider; !n.defined[object] && own.exported[object] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// HasMachine reports whether an object was added, which tells the machine.
+func (n *Need) HasMachine() bool { return n.empty != nil }
+
 // ErrNoObject says that there is no object to take the machine from.
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 

@@ -61,8 +61,7 @@ func (n *Need) write(a assembly.Assembler) {
 		providers[provider] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		// A library that is only linked as needed need not be, for its provider.
-		if object := providerPrefix + name; !n.defined[object] {
+		if object := providerPrefix + name; !n.defined[object] && !n.exported[object] {
 			w.provider(object, name)
 		}
 	}
