@@ -17,9 +17,9 @@ import (
 type hint struct {
 	path   string
 	word   string // of the line, "" if a script names it
-	binary bool // it is linked as it is
-	lazy   bool // it is between --start-lib and --end-lib
-	named  bool // the line names the file itself, so that the linker surely reads it
+	binary bool   // it is linked as it is
+	lazy   bool   // it is between --start-lib and --end-lib
+	named  bool   // the line names the file itself, so that the linker surely reads it
 }
 
 // hints are the files that a line leads to, as far as a look at it tells. No search of a

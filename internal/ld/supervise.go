@@ -60,8 +60,9 @@ type run struct {
 	inputs *inputs
 	line   *line.Line
 
-	flags []string // before the words of the line
-	added string   // the path of the input that defines what the link lacks, "" for none
+	flags  []string // before the words of the line
+	added  string   // the path of the input that defines what the link lacks, "" for none
+	behind []string // words behind that
 
 	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
