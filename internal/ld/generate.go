@@ -109,6 +109,7 @@ func (r *run) takeGenerated(code *codeFiles) error {
 		fd := code.fds[path]
 		name := output(r.line) + ".lto" + strings.TrimPrefix(path, codePath) + ".o"
 		f := &servedFile{ready: make(chan struct{}), in: r.inputs.looker.look(descriptorPath(fd), name), named: true, fd: -1}
+		f.opened.Store(true)
 		if f.in.typ == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
 			made, fds = append(made, f), append(fds, fd)
 		}

@@ -2,6 +2,7 @@ package ld
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,14 +72,16 @@ func fitting(files []string, target input.Target) []hint {
 	return nil
 }
 
-// targetOf returns what an ELF file is made for; nothing for others.
+// targetOf returns what an ELF file is made for, or the first in an archive; nothing for others.
 func targetOf(file string) (target input.Target) {
-	f, err := input.Open(file)
-	if err != nil {
-		return target
-	}
-	defer f.Close()
-	target, _, _ = f.Source().Ident()
+	found := errors.New("found")
+	input.Each(file, input.Options{FollowThin: true}, func(src *input.Source) error {
+		var ok bool
+		if target, _, ok = src.Ident(); ok {
+			return found
+		}
+		return nil
+	})
 	return target
 }
 
@@ -109,9 +112,9 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 			}
 			found = true
 			for _, name := range bytes.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" \t\r\n(),", r) }) {
-				file, ok := scriptFile(ln, script, string(name))
+				found, ok := scriptFiles(ln, script, string(name))
 				known = known && ok
-				if file != "" {
+				for _, file := range found {
 					files = append(files, hint{path: file})
 				}
 			}
@@ -121,11 +124,11 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 	return files, known
 }
 
-// scriptFile returns the file that a script names, if that is there: by its path, or -l. ok is
-// false if there is none.
-func scriptFile(ln *line.Line, script, name string) (file string, ok bool) {
+// scriptFiles returns the files that a script may name, by a path or by -l. Linkers do not agree where
+// they look first. ok is false if there is none.
+func scriptFiles(ln *line.Line, script, name string) (files []string, ok bool) {
 	if name == "AS_NEEDED" {
-		return "", true
+		return nil, true
 	}
 	candidates := []string{ln.InDirectory(name), paths.Beside(script, name)}
 	if library, found := strings.CutPrefix(name, "-l"); found {
@@ -135,10 +138,10 @@ func scriptFile(ln *line.Line, script, name string) (file string, ok bool) {
 	}
 	for _, path := range candidates {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path, true
+			files = append(files, path)
 		}
 	}
-	return "", false
+	return files, len(files) > 0
 }
 
 // looked is what a look at the files of a line has found.
@@ -150,8 +153,15 @@ type looked struct {
 // lookAt looks at the files of a line, and at those that scripts among them name.
 func (l *link) lookAt(ln *line.Line, k *looker) looked {
 	all := looked{hints: findHints(ln)}
-	for _, script := range ln.Scripts {
-		files, known := scriptHints(ln, ln.InDirectory(script))
+	for i := range ln.Args {
+		arg := &ln.Args[i]
+		if arg.Name != "script" && arg.Name != "default-script" {
+			continue
+		}
+		files, known := scriptHints(ln, ln.InDirectory(arg.Value))
+		for j := range files {
+			files[j].binary = arg.Foreign
+		}
 		all.files, all.incomplete = append(all.files, files...), all.incomplete || !known
 	}
 	seen := map[string]bool{}

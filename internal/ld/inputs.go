@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"sdtconvert/internal/convert"
 	"sdtconvert/internal/filetype"
@@ -43,6 +44,8 @@ type servedFile struct {
 	converted bool   // other bytes take its place
 	refusal   []byte // why it cannot be converted, to be printed if the linker opens it
 
+	opened atomic.Bool // by the linker, or by what it runs
+
 	fd int // of the converted bytes, -1 if they are not held; the lock of inputs is of it
 }
 
@@ -63,27 +66,36 @@ func newInputs(l *link, k *looker, all looked) (*inputs, error) {
 			continue
 		}
 		f := s.files[id]
-		switch {
-		case f == nil:
-			f = &servedFile{ready: make(chan struct{}), in: all.inputs[i], binary: h.binary, named: h.named, fd: -1}
+		if f == nil {
+			f = &servedFile{ready: make(chan struct{}), in: all.inputs[i], binary: h.binary, fd: -1}
 			if f.in == nil {
 				f.in = &linkInput{path: h.path, name: h.path}
 			}
 			s.files[id], s.order = f, append(s.order, f)
-		case f.binary != h.binary:
-			object := all.inputs[i]
-			if f.binary == false {
+		}
+		f.named = f.named || h.named
+		if object := all.inputs[i]; f.binary && object != nil || !f.binary && object == nil {
+			if object == nil {
 				object = f.in
 			}
 			if object.probes {
-				errs = append(errs, fmt.Errorf("%s: holds probes, and is linked both as an object and as it is (--format=binary); give the linker a copy of it", h.path))
+				errs = append(errs, mixedUse(h.path))
 			}
 			f.in, f.binary = object, false
-		default:
-			f.named = f.named || h.named
+		}
+	}
+	for _, f := range s.order {
+		for _, member := range f.in.members {
+			if id, ok := supervise.Identify(member); ok && s.files[id] != nil && s.files[id].binary {
+				errs = append(errs, mixedUse(member))
+			}
 		}
 	}
 	return s, errors.Join(errs...)
+}
+
+func mixedUse(path string) error {
+	return fmt.Errorf("%s: holds probes, and is linked both as an object and as it is (--format=binary); give the linker a copy of it", path)
 }
 
 // keep is the converter's, for the descriptor of an output.
@@ -256,14 +268,15 @@ func (s *inputs) open(f *servedFile) (fd int, err error) {
 // descriptorPath returns a path of what a descriptor of this process stands for.
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// all returns the files that are known by now, once they were looked at.
-func (s *inputs) all() (inputs []*linkInput, parts []*part) {
+// all returns the files that are known by now, once they were looked at: with opened those that the
+// linker has opened.
+func (s *inputs) all(opened bool) (inputs []*linkInput, parts []*part) {
 	s.mu.Lock()
 	order := s.order[:len(s.order):len(s.order)]
 	s.mu.Unlock()
 	for _, f := range order {
 		<-f.ready
-		if f.binary {
+		if f.binary || opened && !f.opened.Load() {
 			continue
 		}
 		inputs = append(inputs, f.in)

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,11 +33,13 @@ type linkInput struct {
 	// generates says that code is generated of it, or of a member, that has probes: its own
 	// machine code, if there is any, is converted beside that.
 	generates bool
-	part      *part // of what is not converted; else nil
-	optional  bool  // the link may leave it out: it is between --start-lib and --end-lib
-	nested    bool  // a thin archive with members of other archives
-	script    bool  // it is text, which may be a linker script
-	err       error // that keeps it from being converted, though it holds probes
+	part      *part    // of what is not converted; else nil
+	optional  bool     // the link may leave it out: it is between --start-lib and --end-lib
+	members   []string // files with probes that a thin archive names
+	nested    bool     // a thin archive with members of other archives
+	script    bool     // it is text, which may be a linker script
+	foreign   bool     // a script that has inputs read in another format than ELF
+	err       error    // that keeps it from being converted, though it holds probes
 }
 
 func (in *linkInput) isArchive() bool {
@@ -86,9 +89,33 @@ func (k *looker) look(path, name string) *linkInput {
 		in.err = k.bitcode(in, src)
 	case filetype.Text, filetype.Unknown: // a script may be in any encoding
 		in.script = true
+		in.foreign, _ = hasForeignTarget(src)
 	}
 	return in
 }
+
+// foreignTarget is the command of a linker script that has inputs read in another format than ELF.
+var foreignTarget = regexp.MustCompile(`\bTARGET\s*\(\s*"?([^)"\s]*)`)
+
+// hasForeignTarget reports whether a text has that command.
+func hasForeignTarget(src *input.Source) (bool, error) {
+	if found, err := src.Mentions([][]byte{[]byte("TARGET")}); err != nil || !found || src.Size > maxScript {
+		return false, err
+	}
+	text := make([]byte, src.Size)
+	if n, err := src.ReadAt(text, 0); n < len(text) {
+		return false, err
+	}
+	for _, match := range foreignTarget.FindAllSubmatch(text, -1) {
+		if name := string(match[1]); name != "default" && !strings.HasPrefix(name, "elf") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// maxScript is the length of the longest text that may be a linker script, in bytes.
+const maxScript = 16 << 20
 
 // mentions looks for names of stubs only where any name is found.
 func (k *looker) mentions(contain func([][]byte) (bool, error)) (names, probes bool, err error) {
@@ -230,6 +257,9 @@ func (k *looker) archive(in *linkInput, f *input.File, o input.Options) error {
 			in.nested = in.nested || src.Inner != nil
 			names, probes, err := k.member(in, src)
 			in.names, in.probes = in.names || names, in.probes || probes
+			if probes && lib.Thin {
+				in.members = append(in.members, src.File.Path)
+			}
 			late = errors.Join(late, err)
 			return nil
 		})

@@ -110,9 +110,9 @@ func (p *part) addLate(o patch.Options, file string, obj *input.Object, symbols 
 	return nil
 }
 
-// lateReferences returns flags that keep the probe objects which intermediate code defines and, once it
-// is converted, other code refers to. Without them, they are dropped with what nothing refers to yet.
-func lateReferences(parts []*part) (words []string) {
+// lateReferences returns the probe objects which intermediate code defines and, once it is converted,
+// records refer to. Without a reference they are dropped with all else that nothing refers to.
+func lateReferences(parts []*part) (names []string) {
 	used, defined := map[string]bool{}, map[string]bool{}
 	for _, p := range parts {
 		for name, isDefined := range p.late {
@@ -125,10 +125,10 @@ func lateReferences(parts []*part) (words []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		if used[name] && defined[name] {
-			words = append(words, "-u", name)
+			names = append(names, name)
 		}
 	}
-	return words
+	return names
 }
 
 // addRecords notes of which kinds an object has records: from its conversion, of which
@@ -189,11 +189,8 @@ func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
 			need.Merge(in.part.need)
 		}
 	}
-	for _, in := range inputs {
-		if need.HasMachine() || !need.Missing() {
-			break
-		}
-		need.Merge(readPart(l.Convert.Patch, in.path).need) // of intermediate code alone
+	if need.Missing() && !need.HasMachine() { // of bitcode alone
+		need.Merge(l.machineOf(inputs))
 	}
 	for _, in := range inputs {
 		if !need.Missing() {
@@ -210,6 +207,29 @@ func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
 		return nil, nil
 	}
 	return need, nil
+}
+
+// machineOf returns a need of nothing, with the machine of the first object among some files.
+func (l *link) machineOf(inputs []*linkInput) *stubs.Need {
+	need := stubs.New(stubOptions(l.Convert.Patch))
+	for _, in := range inputs {
+		if !in.isObject() {
+			continue
+		}
+		f, err := input.Open(in.path)
+		if err != nil {
+			continue
+		}
+		o, err := f.Source().Image()
+		if err == nil {
+			err = need.Begin(o.Object, o.Machine)
+		}
+		f.Close()
+		if err == nil {
+			break
+		}
+	}
+	return need
 }
 
 // addLibrary takes in what a shared library defines.

@@ -67,13 +67,14 @@ type run struct {
 	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
 
-	mu       sync.Mutex // of the rest
-	child    int
-	stopped  bool
-	provided *stubs.Need // what that input defines, nil before it is read
-	read     bool        // that input was
-	foreign  string      // a script that has inputs read in another format than ELF
-	answers  sync.WaitGroup
+	mu        sync.Mutex // of the rest
+	child     int
+	stopped   bool
+	provided  *stubs.Need // what that input defines, nil before it is read
+	read      bool        // that input was
+	foreign   string      // a script that has inputs read in another format than ELF
+	converted bool        // the linker has read converted bytes
+	answers   sync.WaitGroup
 }
 
 // prepare converts what the look has found. plainly is whether the linker runs alone.
@@ -81,7 +82,7 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 	if r.inputs.convertFiles(r.inputs.order) {
 		return false, errReported
 	}
-	files, parts := r.inputs.all()
+	files, parts := r.inputs.all(false)
 	converted, late := false, false
 	for _, f := range r.inputs.order {
 		converted = converted || f.converted
@@ -98,9 +99,6 @@ func (r *run) prepare(incomplete bool) (plainly bool, err error) {
 		if !r.Convert.Patch.NoRecords {
 			r.flags = bounds(r.Convert.Patch.Layout, kinds(parts))
 		}
-	}
-	if late && !r.line.Relocatable && !r.inputs.looker.lld {
-		r.flags = append(r.flags, lateReferences(parts)...)
 	}
 	if need != nil {
 		if err := r.reportUnknown(need.Unknown()); err != nil {
@@ -242,7 +240,12 @@ func (r *run) answer(o *supervise.Open) {
 
 // give answers with a file.
 func (r *run) give(o *supervise.Open, f *servedFile) {
+	f.opened.Store(true)
 	generated, late := r.generated[f]
+	if script := r.mixesFormats(f); script != "" {
+		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
+		return
+	}
 	switch {
 	case f.refusal != nil && !f.binary:
 		r.stop(o, f.refusal)
@@ -265,6 +268,21 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 	closeDescriptor(fd)
 }
 
+// mixesFormats returns the name of a script that has inputs read in another format than ELF, if the
+// link holds probes, too. f is what the linker reads next.
+func (r *run) mixesFormats(f *servedFile) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.in.foreign {
+		r.foreign = f.in.name
+	}
+	r.converted = r.converted || f.converted && !f.binary
+	if r.converted {
+		return r.foreign
+	}
+	return ""
+}
+
 // isAssembler reports whether a process is an assembler, which GCC runs for the code that it
 // generates. What that includes (.incbin) is data.
 func isAssembler(pid int) bool {
@@ -278,7 +296,8 @@ const emptyArchive = "!<arch>\n"
 
 // define answers with the input that defines what the link lacks.
 func (r *run) define(o *supervise.Open) {
-	inputs, parts := r.inputs.all()
+	// gold opens the files of the line before those that they lead it to.
+	inputs, parts := r.inputs.all(!r.linker.is("gold"))
 	data, err := r.definitions(inputs, parts)
 	if err != nil {
 		r.stopFor(o, err)
@@ -305,6 +324,12 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 	r.mu.Lock()
 	r.read, r.provided = true, need
 	r.mu.Unlock()
+	if references := lateReferences(parts); len(references) > 0 && !r.inputs.looker.lld {
+		if need == nil {
+			need = r.machineOf(inputs)
+		}
+		need.Refer(references)
+	}
 	if need == nil || !need.HasMachine() {
 		return []byte(emptyArchive), nil
 	}

@@ -63,6 +63,8 @@ type Need struct {
 	defined  map[string]bool      // by an object: stubs, probe objects and providers; false if the link may leave it out
 	sources  map[string]bool      // providers of which a source defines a probe
 	exported map[string]bool      // by a shared library: probe objects and providers
+
+	references []string // symbols that the object refers to, besides
 }
 
 // probe is a probe that some object uses.
@@ -160,6 +162,9 @@ func (n *Need) Objects() (names []string) {
 	}
 	return names
 }
+
+// Refer has the object refer to symbols, so that a link keeps them.
+func (n *Need) Refer(names []string) { n.references = append(n.references, names...) }
 
 // Used returns the names of the probe objects that are used.
 func (n *Need) Used() (names []string) {

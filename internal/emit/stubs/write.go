@@ -79,6 +79,13 @@ func (n *Need) write(a assembly.Assembler) {
 			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
 		}
 	}
+	if len(n.references) > 0 {
+		const exclude = 0x80000000 // SHF_EXCLUDE (gABI): no linker puts the section into its output
+		w.Section(assembly.Section{Name: ".sdtconvert.references", Type: elf.SHT_PROGBITS, Flags: exclude, Align: uint64(w.word)})
+		for _, name := range n.references {
+			w.Word(name, 0)
+		}
+	}
 	if n.machine != nil {
 		w.descriptors(&n.machine.Traits().Conventions)
 	}
