@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,6 +89,10 @@ func targetOf(file string) (target input.Target) {
 // commands of linker scripts that name inputs.
 var commands = [][]byte{[]byte("INPUT"), []byte("GROUP"), []byte("INCLUDE"), []byte("STARTUP")}
 
+// beforeParenthesis matches words of a script that may be names of files: no patterns, and no more
+// words of C's.
+var beforeParenthesis = regexp.MustCompile(`("[^"*?\[\n]+"|[^\s"*?\[\](){};:,=]*[a-z][^\s"*?\[\](){};:,=]*)\s*\(`)
+
 // scriptHints returns the files that a linker script names, where they are found at once. known is
 // false if it may name others, or have them found in more directories.
 func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
@@ -99,6 +104,13 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 		return nil, false
 	}
 	known = true
+	// GNU ld opens a file that SECTIONS names, and that is no input yet.
+	for _, match := range beforeParenthesis.FindAllSubmatch(text, -1) {
+		found, _ := scriptFiles(ln, script, string(bytes.Trim(match[1], `"`)))
+		for _, file := range found {
+			files = append(files, hint{path: file})
+		}
+	}
 	for _, command := range commands {
 		for rest := text; ; {
 			_, behind, found := bytes.Cut(rest, command)
@@ -111,7 +123,7 @@ func scriptHints(ln *line.Line, script string) (files []hint, known bool) {
 				names, end = slices.Concat(names, []byte(" "), inner), after
 			}
 			found = true
-			for _, name := range bytes.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" \t\r\n(),", r) }) {
+			for _, name := range bytes.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" \t\r\n(),\"", r) }) {
 				found, ok := scriptFiles(ln, script, string(name))
 				known = known && ok
 				for _, file := range found {

@@ -70,6 +70,8 @@ type run struct {
 	mu        sync.Mutex // of the rest
 	child     int
 	stopped   bool
+	again     bool        // the linker is to run again: a file that it has found lacks a definition
+	complete  bool        // what it has found before counts from the beginning
 	provided  *stubs.Need // what that input defines, nil before it is read
 	read      bool        // that input was
 	foreign   string      // a script that has inputs read in another format than ELF
@@ -146,6 +148,11 @@ func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 	was, _ := os.Stat(output(r.line))
 	r.output, _ = supervise.Identify(output(r.line))
 	status, err := r.supervised(s, r.command(r.words()), r.answer)
+	for err == nil && r.again {
+		if status, err = r.runAgain(was); err != nil {
+			return status, err
+		}
+	}
 	if r.stopped {
 		removeIfChanged(output(r.line), was)
 		return status, errReported
@@ -154,6 +161,22 @@ func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
 		r.warnOfLostRecords()
 	}
 	return status, err
+}
+
+// runAgain runs the linker once more, with what it has opened by itself known from the beginning.
+func (r *run) runAgain(was fs.FileInfo) (status process.Status, err error) {
+	removeIfChanged(output(r.line), was)
+	r.again, r.stopped, r.read, r.provided = false, false, false, nil
+	r.complete = true
+	if r.added, err = os.Executable(); err != nil {
+		return status, err
+	}
+	s, err := supervise.New(supervise.Options{})
+	if err != nil {
+		return status, err
+	}
+	defer s.Close()
+	return r.supervised(s, r.command(r.words()), r.answer)
 }
 
 // supervised runs a command of the linker.
@@ -241,6 +264,13 @@ func (r *run) answer(o *supervise.Open) {
 // give answers with a file.
 func (r *run) give(o *supervise.Open, f *servedFile) {
 	f.opened.Store(true)
+	r.mu.Lock()
+	again := r.again
+	r.mu.Unlock()
+	if again {
+		r.stop(o, nil)
+		return
+	}
 	generated, late := r.generated[f]
 	if script := r.mixesFormats(f); script != "" {
 		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
@@ -297,7 +327,7 @@ const emptyArchive = "!<arch>\n"
 // define answers with the input that defines what the link lacks.
 func (r *run) define(o *supervise.Open) {
 	// gold opens the files of the line before those that they lead it to.
-	inputs, parts := r.inputs.all(!r.linker.is("gold"))
+	inputs, parts := r.inputs.all(!r.complete && !r.linker.is("gold"))
 	data, err := r.definitions(inputs, parts)
 	if err != nil {
 		r.stopFor(o, err)
@@ -336,8 +366,8 @@ func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
 	return need.Object()
 }
 
-// met is called with each file that the look before the link has not found. What it needs may come
-// too late.
+// met is called with each file that the look before the link has not found. If the definitions were
+// read before, and lack what the file needs, the linker runs again.
 func (r *run) met(f *servedFile) {
 	if f.in.part == nil || r.line.Relocatable || f.refusal != nil {
 		return
@@ -348,18 +378,15 @@ func (r *run) met(f *servedFile) {
 	if !late {
 		return
 	}
-	inputs := r.inputs.known(f)
-	need, err := r.missing(inputs)
-	if err == nil && need != nil {
-		missing := need.Objects()
-		if provided != nil {
-			missing = slices.DeleteFunc(missing, func(name string) bool { return slices.Contains(provided.Objects(), name) })
-		}
-		if len(missing) > 0 {
-			err = fmt.Errorf("%s: uses %s, which nothing defines, and the linker opens it when definitions cannot be added any more; name it in the command line", f.in.name, missing[0])
-		}
-	}
+	need, err := r.missing(r.inputs.known(f))
 	if err != nil {
 		f.refuse(err)
+		return
 	}
+	if need == nil || provided != nil && !slices.ContainsFunc(need.Objects(), func(name string) bool { return !slices.Contains(provided.Objects(), name) }) {
+		return
+	}
+	r.mu.Lock()
+	r.again = true
+	r.mu.Unlock()
 }

@@ -193,13 +193,47 @@ func TestClangLTO(t *testing.T) {
 			})
 		}
 	}
-	t.Run("gold", func(t *testing.T) {
-		tools.Need(t, toolchains.LLVM("clang"), linker("gold").Path)
-		enter(t, linker("gold").Path)
+	t.Run("no plugin", func(t *testing.T) {
+		gold := linker("gold")
+		tools.Need(t, toolchains.LLVM("clang"), gold.Path)
+		enter(t, gold.Path)
 		tools.Must(t, toolchains.LLVM("clang"), "-O2", "-flto", "-c", "main.c")
-		out, err := wrapped(linker("gold"), "--", "-shared", "-o", "none", "main.o")
-		if exitCode(err) != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is LLVM link-time optimisation code") {
-			t.Errorf("%s, %v", out, err)
+		_, want := tools.Try(gold.Path, "-shared", "-o", "none", "main.o")
+		if out, err := wrapped(gold, "--", "-shared", "-o", "none", "main.o"); exitCode(err) != exitCode(want) {
+			t.Errorf("%s, %v, want %v", out, err, want)
+		}
+	})
+}
+
+// LLVM's plugin writes the code that it generates to a file, which is converted where the linker
+// opens it.
+func TestPluginOfLLVM(t *testing.T) {
+	clang := toolchains.Clang.Name
+	version := clang[strings.LastIndexByte(clang, '-')+1:]
+	plugin := "/usr/lib/llvm-" + version + "/lib/LLVMgold.so"
+	if _, err := os.Stat(plugin); err != nil {
+		t.Skip(err)
+	}
+	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
+		if l.Family == "lld" {
+			t.Skip("lld takes no plugin")
+		}
+		tools.Need(t, clang, "llvm-ar-"+version)
+		for _, mode := range []string{"-flto", "-flto=thin"} {
+			for _, source := range []string{"main", "sub/second", "defined"} {
+				tools.Must(t, clang, "-O2", mode, "-c", source+".c", "-o", source+".o")
+			}
+			os.Remove("libsecond.a")
+			tools.Must(t, "llvm-ar-"+version, "rcs", "libsecond.a", "sub/second.o")
+			os.WriteFile("second.ld", []byte("INPUT(sub/second.o)\n"), 0o666)
+			for inputs, want := range map[string]string{
+				"main.o sub/second.o": both, "main.o libsecond.a": both, "main.o second.ld": both,
+				"main.o sub/second.o defined.o": "used main:own:defined main:own:second",
+			} {
+				args := append([]string{"-B" + wrappers, l.Use(), "-O2", mode, "-o", "program"}, strings.Fields(inputs)...)
+				tools.Must(t, clang, args...)
+				expectAll(t, "program", want)
+			}
 		}
 	})
 }
