@@ -237,6 +237,10 @@ func (r *run) answer(o *supervise.Open) {
 		r.stopFor(o, fmt.Errorf("%w%s", o.Err, cures))
 		return
 	}
+	if o.PID != r.child && !isLinker(o.PID) {
+		o.Continue()
+		return
+	}
 	if r.added != "" && strings.HasSuffix(o.Path, r.added) {
 		r.answers.Go(func() { r.define(o) })
 		return
@@ -280,7 +284,7 @@ func (r *run) give(o *supervise.Open, f *servedFile) {
 	case f.refusal != nil && !f.binary:
 		r.stop(o, f.refusal)
 		return
-	case !late && (!f.converted || f.binary) || o.PID != r.child && isAssembler(o.PID):
+	case !late && (!f.converted || f.binary):
 		o.Continue()
 		return
 	}
@@ -313,11 +317,11 @@ func (r *run) mixesFormats(f *servedFile) string {
 	return ""
 }
 
-// isAssembler reports whether a process is an assembler, which GCC runs for the code that it
-// generates. What that includes (.incbin) is data.
-func isAssembler(pid int) bool {
-	name := filepath.Base(supervise.Executable(pid))
-	return name == "as" || strings.HasSuffix(name, "-as")
+// isLinker reports whether a process is a linker, as all their names tell. What others read under the
+// link is their own: tools that a linker's script runs, and compilers and assemblers of link-time
+// optimisation, which read intermediate code, or data (.incbin).
+func isLinker(pid int) bool {
+	return strings.Contains(filepath.Base(supervise.Executable(pid)), "ld")
 }
 
 // emptyArchive is an input of which nothing becomes a part of the link. gold does not read an index
@@ -344,7 +348,10 @@ func (r *run) define(o *supervise.Open) {
 
 // definitions returns that input.
 func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
-	if err := checkAgreement(parts, true); err != nil {
+	r.mu.Lock()
+	converted := r.converted
+	r.mu.Unlock()
+	if err := checkAgreement(parts, converted); err != nil {
 		return nil, err
 	}
 	need, err := r.missing(inputs)
