@@ -27,8 +27,8 @@ var (
 			"$PATH."}
 	inPlaceOption = &option{name: "in-place",
 		help: "convert the inputs themselves",
-		manual: `Convert the inputs themselves, which keep their times, and pass the linker
-their own names.`}
+		manual: `Convert the inputs themselves, which keep their times: those that the command
+line names, and that -l finds in directories of -L. This needs no supervision.`}
 	noStubsOption = &option{name: "no-stubs",
 		help:   "do not add probe objects",
 		manual: `Add nothing to a final link.`}
@@ -47,9 +47,9 @@ Otherwise this is a warning, and the probe object is added.`}
 var ldCommand = &command{
 	name: "ld", synopsis: "ld [flags] -- ARGUMENT...", brief: "link, with what holds probes converted",
 	usage: []string{"sdtconvert ld [flags] -- ARGUMENT...", "ld ARGUMENT..."},
-	text: `Runs the linker with these arguments, and with a converted copy in the place of each
-input that holds probes. The copies are in a temporary directory, and are removed
-after the link. In a final link it adds the probe objects that nothing defines.
+	text: `Runs the linker with these arguments, and gives it converted bytes where it opens a file
+that holds probes. Nothing is written but the output. In a final link it adds the
+probe objects that nothing defines.
 
 Under the name of a linker (ld, ld.bfd, ld.lld, x86_64-linux-gnu-ld: a symbolic
 link), it runs the next one of that name along PATH.`,

@@ -5,7 +5,7 @@
 #
 # or convert them when they are linked, if this is before that:
 #
-#	LD=		sdtconvert ld --layout freebsd --linker ld.lld --
+#	LD=		sdtconvert ld --in-place --layout freebsd --linker ld.lld --
 #	SDTCONVERT=
 #
 # CTFCONVERT_CMD is what the rules for sources run after the compiler. An object that

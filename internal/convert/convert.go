@@ -33,6 +33,9 @@ type Options struct {
 	Elsewhere bool
 	// LinkConverts says that the link converts its inputs, too: no message advises that.
 	LinkConverts bool
+	// LinkGenerates says that objects without machine code stay as they are: the link converts
+	// the code that it generates of them.
+	LinkGenerates bool
 	// Fresh says that targets are not there yet, in a directory that the caller removes
 	// when anything goes wrong; and that what stays as it is needs none.
 	Fresh bool

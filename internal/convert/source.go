@@ -76,8 +76,11 @@ func (c *Converter) open(src *input.Source) (*input.Object, error) {
 		return nil, nil
 	}
 	var lto *input.LTOError
-	if c.LinkConverts && errors.As(err, &lto) {
+	if (c.LinkConverts || c.LinkGenerates) && errors.As(err, &lto) {
 		lto.Link = ""
+		if c.LinkGenerates {
+			return nil, nil
+		}
 	}
 	return o, err
 }

@@ -2,192 +2,156 @@ package ld
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
+	"debug/elf"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
+	"sync"
 
+	"sdtconvert/elfreloc"
 	"sdtconvert/internal/filetype"
 	"sdtconvert/internal/input"
-	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/ld/rename"
-	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
 )
 
-// Objects for link-time optimisation hold no code. Where the linker, or its plugin,
-// can be had to generate it before the link, that is converted, and takes their place.
-//
-// GCC's plugin does with -r, of all such objects of the line together. What they
-// define stays visible then, as if the rest of the program were not known. (mold 1.10
-// drops it.) lld does as a part of the whole link, of which only that is kept.
+// lld generates the code of link-time optimisation in memory. If probes are in it, lld runs first
+// for that code alone, and writes it to files, which it gets instead of its bitcode in the link
+// proper. The files have no names but those under which lld opens them: they begin with codePath.
+// GCC's plugin, and LLVM's for other linkers, write files that the linker opens in the link proper.
+const codePath = "/sdtconvert-code"
 
-// generated is code, as the linker gets it.
-type generated struct {
-	byArg  map[int][]string // what stands for arguments, of objects without code
-	inputs []*linkInput     // as it was generated
-	converted
+// wordsOfFirstRun have lld link, and write the code. Calls of stubs are undefined in that link, which
+// is an error where they are hidden unless it is told to go on; the link proper repeats the others.
+// Probe objects are kept for records that are yet to come.
+func (r *run) wordsOfFirstRun() []string {
+	return append(r.args[:len(r.args):len(r.args)], "-o", "/dev/null", "--lto-obj-path="+codePath, "--lto-partitions=1",
+		"--unresolved-symbols=ignore-all", "--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+r.Convert.Patch.ProbePrefix+"*")
 }
 
-// generate generates the code of inputs that are late, and converts it. done are the
-// others that were converted.
-func (l *link) generate(scan *scanner, inputs scanned, chosen choice, done converted) (generated, error) {
-	if len(chosen.late) == 0 {
-		return generated{}, nil
-	}
-	directory, err := l.session.mkdir("lto")
+// isGenerated reports whether lld generates code of a file.
+func (in *linkInput) isGenerated() bool {
+	return in.late.Compiler == input.LLVM && (in.typ == filetype.Bitcode || in.isObject())
+}
+
+// needsFirstRun reports whether lld has to generate code first.
+func (r *run) needsFirstRun() bool {
+	return r.inputs.looker.lld && slices.ContainsFunc(r.inputs.order, func(f *servedFile) bool { return f.in.isGenerated() && f.in.probes })
+}
+
+// codeFiles are the files that lld has written.
+type codeFiles struct {
+	mu    sync.Mutex
+	paths []string
+	fds   map[string]int
+}
+
+// give answers an open for writing with a new file.
+func (c *codeFiles) give(o *supervise.Open) {
+	fd, err := newDescriptor(nil)
 	if err != nil {
-		return generated{}, err
+		o.Fail(err)
+		return
 	}
-	names := l.session.renames(done.names)
-	if chosen.by == byLLD {
-		out := l.session.inTemp("out")
-		stand := substitutions{copies: done.copies, scripts: done.scripts}
-		err = l.runFirst(wordsLLD(stand.words(scan.line, inputs.byArg), directory, out, l.Convert.Patch.ProbePrefix), names)
-		os.Remove(out)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fds[o.Path] == 0 {
+		c.paths = append(c.paths, o.Path)
 	} else {
-		err = l.runFirst(wordsGCC(scan.line, inputs.byArg, directory), names, envGCC+"="+l.Getenv(envGCC)+" '-flinker-output=nolto-rel'")
+		closeDescriptor(c.fds[o.Path])
 	}
+	c.fds[o.Path] = fd
+	o.Give(fd)
+}
+
+// generate runs lld for the code, converts it, and has it take the place of the bitcode. A status
+// that is not zero is lld's end.
+func (r *run) generate() (process.Status, error) {
+	code := &codeFiles{fds: map[string]int{}}
+	var messages bytes.Buffer
+	cmd := r.command(r.wordsOfFirstRun())
+	cmd.Stdout, cmd.Stderr = &messages, &messages
+	s, err := supervise.New(supervise.Options{Writes: true})
 	if err != nil {
-		return generated{}, err
+		return process.Status{}, err
 	}
-	return l.takeGenerated(scan, inputs, directory, chosen.by.compiler())
-}
-
-func hasPlugin(ln *line.Line) bool { return hasFlag(ln, "plugin") }
-
-func hasFlag(ln *line.Line, name string) bool {
-	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
-}
-
-// takesIntermediate reports whether the linker takes the intermediate code of fat objects of a
-// compiler, instead of their machine code.
-func takesIntermediate(ln *line.Line, l linker, c input.Compiler) bool {
-	if l.is("lld") {
-		return c == input.LLVM && hasFlag(ln, "fat-lto-objects")
-	}
-	return hasPlugin(ln)
-}
-
-// envGCC is what GCC's driver tells those that it runs, and its plugin hands on.
-const envGCC = "COLLECT_GCC_OPTIONS"
-
-// wordsGCC returns words that have GCC's plugin generate the code of all objects that are late. The
-// libraries that the plugin would add on the way are those of the final link.
-func wordsGCC(ln *line.Line, byArg map[int]*linkInput, directory string) []string {
-	words := []string{"-r", "-o", paths.Join(directory, "code.o")}
-	for i := range ln.Args {
-		arg := &ln.Args[i]
+	defer s.Close()
+	status, err := r.supervised(s, cmd, func(o *supervise.Open) {
 		switch {
-		case arg.Name == "plugin-opt" && (strings.HasPrefix(arg.Value, "-pass-through=") || strings.HasPrefix(arg.Value, "-linker-output")):
-		case arg.Name == "plugin" || arg.Name == "plugin-opt" || arg.Name == "m":
-			words = append(words, arg.Words...)
-		case isLate(arg, byArg[i], input.GCC):
-			words = append(words, byArg[i].path)
+		case o.Write && strings.HasPrefix(o.Path, codePath):
+			code.give(o)
+		case o.Write:
+			o.Continue()
+		default:
+			r.answer(o)
 		}
-		if arg.Name == "plugin" {
-			words = append(words, "-plugin-opt=-linker-output-known")
+	})
+	if err == nil && status != (process.Status{}) {
+		r.Stderr.Write(messages.Bytes())
+		if status.Signal == nil {
+			err = fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: exit status %d; compile what has probes with -fno-lto", r.linker.path, status.Code)
 		}
 	}
-	return words
+	if err != nil || status.Signal != nil {
+		return status, err
+	}
+	return status, r.takeGenerated(code)
 }
 
-// isLate reports whether an argument is an object without code, of a compiler.
-func isLate(arg *line.Arg, in *linkInput, compiler input.Compiler) bool {
-	return in != nil && arg.Kind == line.Input && !arg.Lazy && in.isLate(compiler)
-}
-
-// wordsLLD returns words that have lld link, and keep the code. Calls of stubs are undefined in that
-// link, which is an error where they are hidden unless it is told to go on; the link
-// proper repeats the others. Probe objects are kept for records that are yet to come.
-func wordsLLD(words []string, directory, out, probePrefix string) []string {
-	return append(words, "-o", out, "--lto-obj-path="+paths.Join(directory, "code"), "--unresolved-symbols=ignore-all",
-		"--noinhibit-exec", "--no-fatal-warnings", "--export-dynamic-symbol="+probePrefix+"*")
-}
-
-// runFirst runs the linker before it runs for the user, and reports only failures.
-func (l *link) runFirst(words []string, names *rename.Names, env ...string) error {
-	words, err := l.arguments(words, "first-arguments")
+// takeGenerated converts code, and has each file of it take the place of one of those that it was
+// generated of. The others are empty.
+func (r *run) takeGenerated(code *codeFiles) error {
+	slices.SortFunc(code.paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	var made []*servedFile
+	var fds []int
+	for _, path := range code.paths {
+		fd := code.fds[path]
+		name := output(r.line) + ".lto" + strings.TrimPrefix(path, codePath) + ".o"
+		f := &servedFile{ready: make(chan struct{}), in: r.inputs.looker.look(descriptorPath(fd), name), named: true, fd: -1}
+		f.opened.Store(true)
+		if f.in.typ == filetype.ELF && hasContents(descriptorPath(fd)) { // LLVM makes files where a part has no code, too
+			made, fds = append(made, f), append(fds, fd)
+		}
+	}
+	var places []*servedFile
+	for _, f := range r.inputs.order {
+		if f.in.isGenerated() {
+			places = append(places, f)
+		}
+	}
+	if len(made) == 0 || len(made) > len(places) {
+		return fmt.Errorf("%s: generates %d objects of %d for link-time optimisation; compile what has probes with -fno-lto", r.linker.path, len(made), len(places))
+	}
+	r.inputs.order = append(r.inputs.order, made...)
+	if r.inputs.convertFiles(made) {
+		return errReported
+	}
+	empty, err := newDescriptor([]byte(emptyArchive))
 	if err != nil {
 		return err
 	}
-	cmd := l.linker.command(words)
-	cmd.Env = append(slices.Clone(cmd.Env), env...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := l.session.Start(cmd); err != nil {
-		return err
+	r.generated = map[*servedFile]int{}
+	for i, f := range places {
+		switch {
+		case i >= len(made):
+			r.generated[f] = empty
+		case made[i].converted:
+			r.generated[f] = made[i].fd
+		default:
+			r.generated[f] = fds[i]
+		}
 	}
-	err = cmd.Wait()
-	sig := l.session.Ended()
-	if err == nil {
-		return nil
-	}
-	l.Stderr.Write(names.Bytes(out.Bytes()))
-	if sig != nil && process.Ends(sig) {
-		return diedOf(sig)
-	}
-	return fmt.Errorf("%s: fails to generate the code of link-time optimisation for conversion: %w; compile what has probes with -fno-lto", l.linker.path, err)
+	return nil
 }
 
-// takeGenerated converts what was generated, and has it stand for the objects that it
-// was made of, in the place of the first.
-func (l *link) takeGenerated(scan *scanner, from scanned, directory string, compiler input.Compiler) (generated, error) {
-	inputs, err := readGenerated(scan, directory)
+// hasContents reports whether an object has anything that is loaded.
+func hasContents(path string) bool {
+	f, err := input.Open(path)
 	if err != nil {
-		return generated{}, err
+		return false
 	}
-	var wanted []*linkInput
-	var names []renamed
-	for _, in := range inputs {
-		names = append(names, renamed{in.file, in.path})
-		if in.probes {
-			wanted = append(wanted, in)
-		}
-	}
-	done, err := l.convertInputs(scan.line, wanted, slices.Concat(from.inputs, inputs))
-	if err != nil {
-		return generated{}, err
-	}
-	done.names = append(names, done.names...)
-	return generated{byArg: replacements(scan.line, from.byArg, compiler, done.files(inputs)), inputs: inputs, converted: done}, nil
-}
-
-// replacements makes the files replace the first of the late arguments, and nothing the
-// others.
-func replacements(ln *line.Line, byArg map[int]*linkInput, compiler input.Compiler, files []string) map[int][]string {
-	stand := map[int][]string{}
-	for i := range ln.Args {
-		if isLate(&ln.Args[i], byArg[i], compiler) {
-			stand[i] = files
-			files = nil
-		}
-	}
-	return stand
-}
-
-// readGenerated looks at what was generated, and names it after the output.
-func readGenerated(scan *scanner, directory string) (inputs []*linkInput, err error) {
-	entries, err := os.ReadDir(directory) // sorted
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range entries {
-		path := output(scan.line) + ".lto.o"
-		if i > 0 {
-			path = fmt.Sprintf("%s.lto.%d.o", output(scan.line), i)
-		}
-		in := scan.input(named{path: path, file: paths.Join(directory, e.Name())})
-		if in.err != nil {
-			return nil, in.err
-		}
-		if in.typ == filetype.ELF { // LLVM makes empty files where a part has no code
-			inputs = append(inputs, in)
-		}
-	}
-	if len(inputs) == 0 {
-		return nil, errors.New("no code was generated for link-time optimisation; compile what has probes with -fno-lto")
-	}
-	return inputs, nil
+	defer f.Close()
+	o, err := f.Source().Image()
+	return err == nil && slices.ContainsFunc(o.Sections, func(s elfreloc.Section) bool { return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 })
 }

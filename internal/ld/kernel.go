@@ -13,9 +13,9 @@ func (l *link) warnOfKernelTracepoints(inputs []*linkInput) {
 	first, more := "", 0
 	for _, in := range inputs {
 		switch {
-		case !in.kernelTracepoints:
+		case in == nil || !in.kernelTracepoints:
 		case first == "":
-			first = in.path
+			first = in.name
 		default:
 			more++
 		}

@@ -1,47 +1,32 @@
-// Package ld is a linker that hands everything to the real one, with a converted copy
-// in the place of each input that holds probes.
+// Package ld is a linker that runs the real one, and gives it converted bytes of each file
+// that holds probes.
 //
-// A link goes through phases. Each takes the values of earlier ones, does not change them,
-// and returns values of its own:
+// The linker gets its command line, its streams and its environment as they are. A look at the
+// files that the line names (hints.go, look.go) tells whether the link has to do with probes: if
+// not, the process becomes the linker. Otherwise the files with probes are converted, in memory
+// (inputs.go), and the linker runs under supervision (supervise.go): where it opens such a file, it
+// gets the converted bytes. A file that only the linker finds is converted when it is opened. What
+// a link lacks is one more input, the last (part.go), whose path is the program's own.
 //
-//	linker.go      finds the real linker
-//	line           parses its command line                          line.Line
-//	script.go      reads the scripts that flags name                []*script
-//	found.go       finds the file of each input and library         found
-//	scan.go        scans these, and those that scripts name,
-//	               for names of probes                              scanned
-//	kernel.go      warns of objects of FreeBSD's kernel that were
-//	               compiled with the kernel's header
-//	choose.go      decides which are converted, and which contain
-//	               code for link-time optimisation ("late"), or
-//	               refuses the link                                 choice
-//	copies.go      reads what all inputs say of probes, for notes
-//	               (a "part" each), and converts inputs to copies,
-//	               each at its "place", or in place                 converted
-//	unread.go      refuses flags by which copies are not read
-//	scriptcopy.go  copies scripts, with the names of the copies
-//	generate.go    has the linker generate late code, and converts
-//	               that                                             generated
-//	complete.go    makes an object of definitions that are missing  addition
-//	words.go       makes the words of the linker's command line     substitutions
-//	run.go         runs the linker
-//	lost.go        warns of records that it has put elsewhere
-//	reports.go     puts the names of inputs into what it has written
-//
-// If no input was replaced and none added, the process execs the real linker. What changes
-// during a link is its session: the directory of temporary files and the linker that runs,
-// both of which a signal ends.
+// lld generates the code of link-time optimisation within itself, where no file shows it. It runs
+// once before, for that code alone (generate.go). --in-place converts the files themselves, without
+// supervision (inplace.go).
 package ld
 
 import (
 	"errors"
+	"fmt"
+	"os/exec"
 	"slices"
 
 	"sdtconvert/arch"
 	"sdtconvert/internal/convert"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/known"
 	"sdtconvert/internal/ld/line"
-	"sdtconvert/internal/ld/rename"
 	"sdtconvert/internal/process"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
 )
 
 // Options say how a link is made.
@@ -66,37 +51,24 @@ const exitFailed = 1
 // errReported stands for errors that have been printed.
 var errReported = errors.New("already reported")
 
-// diedError says that a signal has ended the linker before it was run for the user.
-type diedError struct{ status process.Status }
-
-func (e *diedError) Error() string { return "was ended by a signal" }
-
 // Run runs the real linker for a program that was called by a name, and by arguments,
 // of one. It returns how the linker has ended, or status 1 where an input could not be
 // converted, which it has told; and does not return where the process has become the
-// linker. Before it does either, all temporary files are removed.
+// linker.
 func Run(p *process.Process, o Options, name string, args []string) (process.Status, error) {
 	real, err := findReal(p, o.Linker, name)
 	if err != nil {
 		return process.Status{}, err
 	}
-	s := newSession(p)
-	l := &link{Options: o, Process: p, session: s, linker: real, args: args}
+	l := &link{Options: o, Process: p, session: newSession(p), linker: real, args: args}
 	status, err := l.run()
-	if removal := s.remove(); err == nil {
-		err = removal
-	}
-	if died := (*diedError)(nil); errors.As(err, &died) {
-		return died.status, nil
-	}
 	if errors.Is(err, errReported) {
 		return process.Status{Code: exitFailed}, nil
 	}
 	return status, err
 }
 
-// link is what all phases know. None changes it but for the session, and the scan, which settles
-// what the link is made for.
+// link is what is known from the beginning. The look before the link settles what it is made for.
 type link struct {
 	Options
 	*process.Process
@@ -105,98 +77,162 @@ type link struct {
 	args    []string // as they came
 }
 
-// prepared is a link that is ready for the linker.
-type prepared struct {
-	*line.Line
-	words    []string
-	names    *rename.Names // of temporary files
-	addition *addition
-	copies   map[string]bool // of the inputs that the linker takes whole
-	flags    []string        // if all else is missing: the linker runs as it was called, and with these
-}
-
 func (l *link) run() (process.Status, error) {
-	var ready *prepared
-	if !l.Off {
-		var err error
-		if ready, err = l.prepare(); err != nil {
-			return process.Status{}, err
-		}
+	if l.Off {
+		return l.become(nil)
 	}
-	if ready == nil || ready.Line == nil {
-		if err := l.session.remove(); err != nil {
-			return process.Status{}, err
-		}
-		return l.stepAside(ready)
-	}
-	status, err := l.runLinker(ready)
-	if err != nil {
-		return status, err
-	}
-	if status == (process.Status{}) {
-		l.warnOfLostRecords(ready)
-	}
-	return status, rewriteReports(l.session.files, ready)
-}
-
-// prepare goes through all phases before the linker runs. It is nil, or without a Line,
-// where the linker is to be run as it was called.
-func (l *link) prepare() (*prepared, error) {
 	args, err := line.Expand(l.args)
 	if err != nil {
-		return nil, err
+		return process.Status{}, err
 	}
-	ln := line.Parse(args, l.linker.rules())
-	if !ln.HasInputs() {
-		return nil, nil
+	ln := line.Parse(args, l.linker.is("gold"))
+	if !ln.HasInputs() && len(ln.Scripts) == 0 || ln.Unfinished {
+		return l.become(nil)
 	}
-	reader := scriptReader{ln, ln.Rules.Dialect, l.InPlace}
-	scripts, err := reader.flags()
-	if err != nil {
-		return nil, err
+	plugin := hasFlag(ln, "plugin")
+	k := &looker{
+		options: l.Convert.Patch, needles: l.Convert.Patch.Names.Needles(), any: anyNames(l.Convert.Patch),
+		relocatable: ln.Relocatable, lld: l.linker.is("lld"), mold: l.linker.is("mold"),
+		lateFat: map[input.Compiler]bool{input.GCC: plugin, input.LLVM: plugin || hasFlag(ln, "fat-lto-objects")},
 	}
-	scan := newScanner(l.linker, reader, l.Convert.Patch, l.Convert.Jobs)
-	inputs := scan.whole(scripts)
-	l.warnOfKernelTracepoints(inputs.inputs)
-	l.Convert.Patch = l.Convert.Patch.For(inputs.target())
-	chosen, errs := choose(chooser{Line: ln, inPlace: l.InPlace, linker: l.linker, gcc: l.Getenv(envGCC) != "", unanchored: l.Convert.Patch.DropRelocations}, inputs)
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if k.lld {
+		k.lateFat[input.GCC] = false
 	}
-	done, err := l.convertInputs(ln, chosen.convert, inputs.inputs)
-	if err != nil {
-		return nil, err
-	}
-	if err := scan.checkJustSymbols(); err != nil {
-		return nil, err
-	}
-	if err := scan.checkRepeated(inputs.byArg, done.copies); err != nil {
-		return nil, err
-	}
-	if err := scan.checkRemaps(len(done.copies)+len(chosen.late) > 0); err != nil {
-		return nil, err
-	}
-	if err := l.copyScripts(scan, scripts, inputs, chosen.late, &done); err != nil {
-		return nil, err
-	}
-	code, err := l.generate(scan, inputs, chosen, done)
-	if err != nil {
-		return nil, err
-	}
-	stand := substitutions{copies: done.copies, scripts: done.scripts, generated: code.byArg}
-	names := slices.Concat(done.names, code.names)
-	if !ln.Relocatable {
-		var kinds []arch.Kind
-		if stand.added, kinds, err = l.complete(ln, inputs, done, code); err != nil {
-			return nil, err
+	all := l.lookAt(ln, k)
+	l.warnOfKernelTracepoints(all.inputs)
+	target := patch.Target(0)
+	for _, in := range all.inputs {
+		if in != nil {
+			target = max(target, in.target)
 		}
-		stand.flags = bounds(l.Convert.Patch.Layout, kinds)
 	}
-	if stand.none() {
-		return &prepared{flags: stand.flags}, nil
+	l.Convert.Patch = l.Convert.Patch.For(target)
+	k.options = l.Convert.Patch
+	if err := l.checkDroppedCode(ln, all.inputs); err != nil {
+		return process.Status{}, err
 	}
-	if stand.added != nil {
-		names = append(names, renamed{stand.added.file, addedName})
+	if l.InPlace {
+		return l.linkInPlace(ln, all)
 	}
-	return &prepared{Line: ln, words: stand.words(ln, inputs.byArg), names: l.session.renames(names), addition: stand.added, copies: linkedCopies(ln, inputs, done)}, nil
+	return l.supervise(ln, k, all)
+}
+
+func hasFlag(ln *line.Line, name string) bool {
+	return slices.ContainsFunc(ln.Args, func(a line.Arg) bool { return a.Name == name })
+}
+
+// checkDroppedCode refuses what makes a linker drop records of code that it keeps, or fold functions
+// that differ only in their probes: with --drop-relocations nothing keeps records together with
+// their code.
+func (l *link) checkDroppedCode(ln *line.Line, inputs []*linkInput) error {
+	if !l.Convert.Patch.DropRelocations || ln.Relocatable || !slices.ContainsFunc(inputs, func(in *linkInput) bool { return in != nil && in.probes }) {
+		return nil
+	}
+	collects, folds := false, false
+	for _, a := range ln.Args {
+		switch a.Name {
+		case "gc-sections", "no-gc-sections":
+			collects = a.Name == "gc-sections"
+		case "icf", "no-icf":
+			folds = a.Name == "icf" && a.Value != "none"
+		}
+	}
+	const refused = "--drop-relocations: --%s would lose sites, as nothing keeps them together with their code; leave out one of the two"
+	var errs []error
+	if collects {
+		errs = append(errs, fmt.Errorf(refused, "gc-sections"))
+	}
+	if folds {
+		errs = append(errs, fmt.Errorf(refused, "icf"))
+	}
+	return errors.Join(errs...)
+}
+
+// conversion returns the options for so many files.
+func (l *link) conversion(files int, source patch.ProbeSource) convert.Options {
+	o := l.Convert
+	o.Files, o.LinkConverts = max(files, 1), true
+	o.Patch.ProbeSource = source
+	return o
+}
+
+// probeSource returns what the inputs of a link say about probes, for notes: nil
+// otherwise.
+func (l *link) probeSource(inputs []*linkInput) patch.ProbeSource {
+	if !l.Convert.Patch.MayHaveNotes() {
+		return nil
+	}
+	var files []string
+	for _, in := range inputs {
+		if in != nil && (in.isShared() || in.names && in.late.Compiler == "" && (in.isObject() || in.isArchive())) {
+			files = append(files, in.path)
+		}
+	}
+	return known.New(files, known.Options{ProbePrefix: l.Convert.Patch.ProbePrefix, Jobs: l.Convert.Jobs, FollowThin: true})
+}
+
+// become execs the linker, as it was called but for more words before the others, or runs that
+// with its own streams.
+func (l *link) become(first []string) (process.Status, error) {
+	args := slices.Concat(first, l.args)
+	if l.Exec != nil {
+		return process.Status{}, l.Exec(l.linker.path, append([]string{l.linker.path}, args...), l.linker.environ)
+	}
+	cmd := l.command(args)
+	l.session.Watch()
+	return l.finish(cmd, l.session.Start(cmd))
+}
+
+// command returns a run of the linker with the streams of the process.
+func (l *link) command(words []string) *exec.Cmd {
+	cmd := l.linker.command(words)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.Stdin, l.Stdout, l.Stderr
+	return cmd
+}
+
+// finish waits for a run that was started, unless that has failed.
+func (l *link) finish(cmd *exec.Cmd, err error) (process.Status, error) {
+	if err != nil {
+		return process.Status{}, err
+	}
+	err = cmd.Wait()
+	l.session.Ended()
+	if cmd.ProcessState == nil {
+		return process.Status{}, err
+	}
+	return process.StatusOf(cmd.ProcessState), nil
+}
+
+// output returns what a link writes.
+func output(ln *line.Line) string {
+	if ln.Output == "" {
+		return ln.InDirectory("a.out")
+	}
+	return ln.InDirectory(ln.Output)
+}
+
+// kinds returns the kinds of sites that a link has records of.
+func kinds(parts []*part) (all []arch.Kind) {
+	for kind := range arch.Kinds {
+		if slices.ContainsFunc(parts, func(p *part) bool { return p.records[kind] }) {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// bounds returns the flags that make the linker define the bounds of the sections of
+// records of some kinds. Linkers define __start_<section> and __stop_<section> only if something
+// refers to them. Nothing in a FreeBSD kernel does: its linker_file_lookup_set asks for
+// the symbols by name, and says ENOENT if they are missing.
+func bounds(layout linkerset.Layout, kinds []arch.Kind) []string {
+	if layout.Format != linkerset.FreeBSD {
+		return nil
+	}
+	var words []string
+	for _, kind := range kinds {
+		section := layout.Section(kind)
+		words = append(words, "-u", "__start_"+section, "-u", "__stop_"+section)
+	}
+	return words
 }

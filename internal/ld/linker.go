@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/paths"
 	"sdtconvert/internal/process"
 )
@@ -108,19 +107,6 @@ func sameFile(a, b string) bool {
 func (l linker) is(name string) bool {
 	real, err := filepath.EvalSymlinks(l.path)
 	return strings.Contains(filepath.Base(l.path), name) || err == nil && strings.Contains(filepath.Base(real), name)
-}
-
-// rules returns what the linker does in its own way.
-func (l linker) rules() line.Rules {
-	switch {
-	case l.is("gold"):
-		return line.GoldRules
-	case l.is("lld"):
-		return line.LLDRules
-	case l.is("mold"):
-		return line.MoldRules
-	}
-	return line.GNURules
 }
 
 // command returns a run of the linker.

@@ -15,46 +15,34 @@ import (
 // objects have. A linker script can do so without a word: in an output section of another
 // name, which b.o(*) may make of all that b.o has, no reader finds them. Where a linker may
 // drop code, it may drop the records too, and nothing is said.
-func (l *link) warnOfLostRecords(ready *prepared) {
-	dropsCode := slices.ContainsFunc(ready.Args, func(a line.Arg) bool { return a.Name == "gc-sections" || a.Name == "icf" })
-	if ready.Relocatable || len(ready.Scripts) == 0 || dropsCode || l.Convert.Patch.NoRecords {
+func (r *run) warnOfLostRecords() {
+	dropsCode := slices.ContainsFunc(r.line.Args, func(a line.Arg) bool { return a.Name == "gc-sections" || a.Name == "icf" })
+	if r.line.Relocatable || len(r.line.Scripts) == 0 || dropsCode || r.Convert.Patch.NoRecords {
 		return
 	}
-	linked, err := l.recordBytes(ready.InDirectory(output(ready.Line)))
+	linked, err := r.recordBytes(output(r.line))
 	if err != nil {
 		return // the linker has written something else
 	}
 	var wanted [arch.Kinds]uint64
-	for file := range ready.copies {
-		of, err := l.recordBytes(file)
-		if err != nil {
+	for _, f := range r.inputs.order {
+		if f.fd < 0 || f.in.isArchive() || f.in.optional || !f.named {
 			continue // an archive, whose members need not be linked
 		}
+		sizes, err := r.recordBytes(descriptorPath(f.fd))
+		if err != nil {
+			continue
+		}
 		for k := range wanted {
-			wanted[k] += of[k]
+			wanted[k] += sizes[k]
 		}
 	}
 	for k := range arch.Kinds {
 		if linked[k] < wanted[k] {
-			message.Warning(l.Stderr, fmt.Errorf("%s: section %s has %d bytes of records, and the objects have %d: the linker script %s puts the others elsewhere, where nothing finds them; keep section %[2]s of all objects in a section of that name",
-				output(ready.Line), l.Convert.Patch.Layout.Section(k), linked[k], wanted[k], ready.Scripts[0]))
+			message.Warning(r.Stderr, fmt.Errorf("%s: section %s has %d bytes of records, and the objects have %d: the linker script %s puts the others elsewhere, where nothing finds them; keep section %[2]s of all objects in a section of that name",
+				output(r.line), r.Convert.Patch.Layout.Section(k), linked[k], wanted[k], r.line.Scripts[0]))
 		}
 	}
-}
-
-// linkedCopies returns the copies of the inputs that the linker takes whole if they are
-// objects, where a script may take their records.
-func linkedCopies(ln *line.Line, inputs scanned, done converted) map[string]bool {
-	if len(ln.Scripts) == 0 {
-		return nil
-	}
-	copies := map[string]bool{}
-	for i, in := range inputs.byArg {
-		if place, ok := done.copies[in.path]; ok && !ln.Args[i].Lazy {
-			copies[place] = true
-		}
-	}
-	return copies
 }
 
 // recordBytes returns the size of the records in an ELF file, by kind, without those of

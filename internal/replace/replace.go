@@ -26,6 +26,12 @@ type Writer struct {
 	// Signals need not be watched before.
 	Begin func()
 
+	// Unnamed, unless it is nil, gets the outputs in the place of their paths: each is a
+	// descriptor of a file without a name, which is Unnamed's to close. A path may come again,
+	// if its output had to be written anew. Only Linux has such files.
+	Unnamed func(path string, fd int)
+	TempDir string // where large ones are; small ones are in memory
+
 	once      sync.Once
 	mu        sync.RWMutex // held for reading while a file is made, renamed or changed by its name
 	tempFiles sync.Map     // names of temporary files that exist
@@ -48,6 +54,9 @@ func (w *Writer) Abandon() {
 // link is followed and stays. What is not a regular file, like /dev/null,
 // is written to and not replaced. The input cannot be read any more afterwards.
 func (w *Writer) File(path string, in *input.File, out *elfreloc.Output) error {
+	if w.Unnamed != nil {
+		return w.writeUnnamed(path, in, out)
+	}
 	return w.write(path, 0o600, func(to *os.File) error { return writeOutput(to, in, out) },
 		func(t *temporary, target string) error { return t.replaceTarget(target, in) })
 }
@@ -154,4 +163,17 @@ func gather(b *bufio.Writer, in *input.File, extents []elfreloc.Extent) error {
 		return errors.Unwrap(err)
 	}
 	return err
+}
+
+// writeUnnamed is File for a file without a name.
+func (w *Writer) writeUnnamed(path string, in *input.File, out *elfreloc.Output) error {
+	f, err := w.createUnnamed(path, out.Size)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := writeOutput(f, in, out); err != nil {
+		return err
+	}
+	return in.Unchanged()
 }

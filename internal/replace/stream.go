@@ -27,21 +27,31 @@ type Stream struct {
 // Stream begins an output, made from in, that is to be written to path as File does, with
 // room for a beginning of so many bytes. Discard is called in any case.
 func (w *Writer) Stream(path string, in *input.File, gap int64) (*Stream, error) {
-	target, regular, err := resolve(path)
-	if err != nil {
+	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
+	if err := s.createTemp(); err != nil {
 		return nil, err
 	}
-	s := &Stream{writer: w, path: path, in: in, gap: gap, size: gap}
+	_, err := s.temp.Seek(gap, io.SeekStart)
+	return s, s.named(err)
+}
+
+func (s *Stream) createTemp() error {
+	if s.writer.Unnamed != nil {
+		f, err := s.writer.createUnnamed(s.path, s.in.Size())
+		s.target, s.temp = s.path, &temporary{File: f, writer: s.writer, unnamed: true}
+		return err
+	}
+	target, regular, err := resolve(s.path)
+	if err != nil {
+		return err
+	}
 	if regular {
 		s.target = target
 	} else {
 		target = paths.Join(os.TempDir(), filepath.Base(target))
 	}
-	if s.temp, err = w.createTemp(target, 0o600); err != nil {
-		return nil, err
-	}
-	_, err = s.temp.Seek(gap, io.SeekStart)
-	return s, s.named(err)
+	s.temp, err = s.writer.createTemp(target, 0o600)
+	return err
 }
 
 // Add writes what follows what was added before.
@@ -70,7 +80,10 @@ func (s *Stream) Finish(begin []elfreloc.Extent) error {
 	if err == nil {
 		err = writeOutput(s.temp.File, s.in, out)
 	}
-	if err == nil {
+	switch {
+	case err == nil && s.temp.unnamed:
+		return s.in.Unchanged()
+	case err == nil:
 		err = s.temp.replaceTarget(s.target, s.in)
 	}
 	return s.named(err)

@@ -18,8 +18,9 @@ import (
 // temporary is a file that is not yet, or never will be, what it was made for.
 type temporary struct {
 	*os.File
-	writer *Writer
-	done   bool
+	writer  *Writer
+	done    bool
+	unnamed bool
 }
 
 func (w *Writer) createTemp(target string, mode fs.FileMode) (*temporary, error) {
@@ -144,6 +145,9 @@ func (t *temporary) discard() {
 		return
 	}
 	t.Close()
+	if t.unnamed {
+		return
+	}
 	os.Remove(t.Name())
 	t.writer.tempFiles.Delete(t.Name())
 }

@@ -57,91 +57,89 @@ func TestDependencyFile(t *testing.T) {
 		if out, err := wrapped(l, append([]string{"--"}, args...)...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		got := strings.TrimSpace(read(t, "out.d"))
+		got := strings.TrimSpace(withoutDefinitions(read(t, "out.d")))
 		tools.Must(t, l.Path, args...)
-		expect.Equal(t, strings.TrimSpace(read(t, "out.d")), got)
+		expect.Equal(t, strings.TrimSpace(withoutDefinitions(read(t, "out.d"))), got)
 	})
 }
 
-// lld writes backslashes as slashes. A build takes such a rule, and finds nothing to do.
-func TestBackslashes(t *testing.T) {
+// withoutDefinitions removes from a dependency file what defines the probes, which is sdtconvert, and
+// the breaks of its lines.
+func withoutDefinitions(rule string) string {
+	rule = strings.ReplaceAll(strings.ReplaceAll(rule, converter+":", ""), converter, "")
+	return strings.Join(strings.Fields(strings.ReplaceAll(rule, "\\\n", " ")), " ")
+}
+
+// A build takes the rule that the linker writes, and finds nothing to do.
+func TestDependenciesOfBuilds(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
 		tools.Need(t, "make", "ninja")
 		compile(t, "main.c", "sub/second.c", "plain.c")
-		expect.OK(t, os.Rename("sub/second.o", `sub/b\1.o`))
-		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o 'sub/b\1.o' -Wl,--dependency-file=program.d`
+		link := "gcc -B" + wrappers + " " + l.Use() + ` -o program main.o sub/second.o -Wl,--dependency-file=program.d`
 		os.WriteFile("Makefile", []byte("program: main.o\n\t"+link+"\n-include program.d\n"), 0o666)
 		os.WriteFile("build.ninja", []byte("rule link\n  command = "+link+"\n  depfile = program.d\nbuild program: link main.o\n"), 0o666)
 		for _, builder := range []struct{ name, idle string }{{"make", "up to date"}, {"ninja", "no work to do"}} {
 			os.Remove("program")
 			tools.Must(t, builder.name)
-			text := read(t, "program.d")
-			sayNothing(t, "program.d", text)
-			expect.Contains(t, text, `sub/b\1.o`)
 			checkOutput(t, "program", both)
 			expect.Contains(t, tools.Must(t, builder.name), builder.idle, "%s", builder.name)
 			later := time.Now().Add(time.Minute)
-			os.Chtimes(`sub/b\1.o`, later, later)
+			os.Chtimes("sub/second.o", later, later)
 			if out := tools.Must(t, builder.name); strings.Contains(out, builder.idle) {
 				t.Errorf("%s does not see that an object has changed: %s", builder.name, out)
 			}
 			now := time.Now().Add(-time.Second) // before the next build, also where clocks are coarse
-			os.Chtimes(`sub/b\1.o`, now, now)
+			os.Chtimes("sub/second.o", now, now)
 		}
 	})
 }
 
-// The linker would find that the output is an input, if that was not a copy, and the
-// input would be gone.
+// An input that is also the output is what it is to the linker.
 func TestOutputIsInput(t *testing.T) {
 	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "sub/second.c")
-		expect.OK(t, os.Link("sub/second.o", "linked.o"))
-		check := untouched(t, "sub/second.o", "linked.o")
-		for _, output := range []string{"sub/second.o", "linked.o"} {
-			out, err := wrapped(l, "--", "-r", "-o", output, "sub/second.o")
-			if want := "sdtconvert: sub/second.o: is the output too; name another\n"; exitCode(err) != 1 || out != want {
-				t.Errorf("%s, %v, want %s", out, err, want)
-			}
+		if l.Family == "mold" {
+			t.Skip("mold writes into what it reads")
 		}
-		check()
+		compile(t, "sub/second.c")
+		object := disk.Read(t, "sub/second.o")
+		_, want := tools.Try(l.Path, "-r", "-o", "sub/second.o", "sub/second.o")
+		disk.Write(t, "sub/second.o", object)
+		out, err := wrapped(l, "--", "-r", "-o", "sub/second.o", "sub/second.o")
+		if exitCode(err) != exitCode(want) {
+			t.Errorf("%s, %v, want %v", out, err, want)
+		}
+		if err == nil {
+			expect.Lacks(t, tools.Output(t, "nm", noPlugins, "sub/second.o"), "__dtrace_probe", "not converted")
+		}
 	})
 }
 
-// Where a flag gives inputs other names, copies would not be meant, or the other not converted.
-func TestRemappedInputs(t *testing.T) {
-	l := linker("lld")
-	tools.Need(t, "gcc", l.Path)
-	enter(t, l.Path)
-	compile(t, "sub/second.c", "plain.c")
-	disk.Write(t, "remaps", "# comment\nnone.o=none.o\nplain.o=sub/second.o\r\n")
-	for words, refused := range map[string]bool{
-		"--remap-inputs=sub/second.o=plain.o sub/second.o": true,
-		"--remap-inputs=plain.o=sub/second.o plain.o":      true,
-		"--remap-inputs-file=remaps plain.o":               true,
-		"--remap-inputs=none.o=plain.o plain.o":            false,
-		"--remap-inputs-file=none -o out.so sub/second.o":  true,
+// A file that a flag names in the place of another, or whose objects a flag has linked, is converted
+// when the linker opens it.
+func TestFilesOfFlags(t *testing.T) {
+	tools.Need(t, "gcc", "ar")
+	for family, lines := range map[string][]string{
+		"lld": {"--remap-inputs=plain.o=sub/second.o plain.o", "--remap-inputs-file=remaps plain.o"},
+		"bfd": {"main.o --just-symbols=libsecond.a", "main.o -R second.ld", "main.o --libra=second -L.", "main.o --scri second.ld"},
 	} {
-		out, err := wrapped(l, append([]string{"--", "-shared", "-o", "out.so"}, strings.Fields(words)...)...)
-		if got := strings.Contains(out, "the link holds probes, and copies of inputs have other names"); got != refused || got != (err != nil) {
-			t.Errorf("%s: %s, %v", words, out, err)
+		l := linker(family)
+		tools.Need(t, l.Path)
+		enter(t, l.Path)
+		compile(t, "main.c", "sub/second.c", "plain.c")
+		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
+		disk.Write(t, "remaps", "# comment\nnone.o=none.o\nplain.o=sub/second.o\r\n")
+		disk.Write(t, "second.ld", "INPUT(sub/second.o)\n")
+		for _, line := range lines {
+			words := append([]string{"-shared", "-u", "second", "-o", "out.so"}, strings.Fields(line)...)
+			_, want := tools.Try(l.Path, words...)
+			out, err := wrapped(l, append([]string{"--"}, words...)...)
+			if exitCode(err) != exitCode(want) {
+				t.Errorf("%s: %s, %v, want %v", line, out, err, want)
+			} else if err == nil {
+				expect.Lacks(t, tools.Output(t, "nm", noPlugins, "out.so"), "__dtrace_probe", "%s: not converted", line)
+			}
 		}
 	}
-}
-
-// GNU ld and gold link objects of what is to have symbols alone.
-func TestJustSymbols(t *testing.T) {
-	eachLinker(t, func(t *testing.T, l toolchains.Linker) {
-		compile(t, "main.c", "sub/second.c")
-		tools.Must(t, "ar", "rcs", "libsecond.a", "sub/second.o")
-		disk.Write(t, "second.ld", "INPUT(sub/second.o)\n")
-		for name, refused := range map[string]bool{"libsecond.a": true, "second.ld": true, "sub/second.o": false} {
-			out, err := wrapped(l, "--", "-r", "-o", "out.o", "main.o", "--just-symbols="+name)
-			if got := strings.Contains(out, name+": the linker links objects of what --just-symbols names"); got != refused || got && exitCode(err) != 1 {
-				t.Errorf("%s: %s, %v", name, out, err)
-			}
-		}
-	})
 }
 
 // The same inputs make the same bytes, whatever the temporary directory is called.
@@ -222,7 +220,7 @@ func TestArchives(t *testing.T) {
 	})
 }
 
-// A library for another machine is passed over by the linkers that do, and stops lld.
+// A library for another machine is passed over by the linkers that do, and stops the others.
 func TestOtherMachine(t *testing.T) {
 	other := toolchains.ARM64.Tool("gcc")
 	tools.Need(t, other, "ar")
@@ -234,9 +232,9 @@ func TestOtherMachine(t *testing.T) {
 		tools.Must(t, "ar", "rcs", "sub/libsecond.a", "sub/second.o")
 		_, plain := tools.Try("gcc", "-B"+tools.Driver(t, l.Path), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
 		out, err := tools.Try("gcc", "-B"+wrappers, l.Use(), "-o", "program", "main.o", "-Lother", "-Lsub", "-lsecond")
-		stops := plain != nil && strings.Contains(plain.Error(), "is incompatible with")
+		stops := plain != nil && (strings.Contains(plain.Error(), "is incompatible with") || strings.Contains(plain.Error(), "unsupported ELF machine"))
 		switch {
-		case stops != (err != nil) || stops != (l.Family == "lld"):
+		case stops != (err != nil):
 			t.Errorf("%s; without: %v", out, plain)
 		case !stops:
 			checkOutput(t, "program", both)

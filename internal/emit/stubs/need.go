@@ -60,9 +60,11 @@ type Need struct {
 
 	stubs    map[string]arch.Kind // undefined in some object
 	probes   map[string]*probe    // by the name of the probe object
-	defined  map[string]bool      // by an object: stubs, probe objects and providers
+	defined  map[string]bool      // by an object: stubs, probe objects and providers; false if the link may leave it out
 	sources  map[string]bool      // providers of which a source defines a probe
 	exported map[string]bool      // by a shared library: probe objects and providers
+
+	references []string // symbols that the object refers to, besides
 }
 
 // probe is a probe that some object uses.
@@ -93,10 +95,8 @@ func (n *Need) AddScan(o *elfreloc.Object, m arch.Machine, scan *patch.Scan) err
 	if o.Type == elf.ET_DYN {
 		return n.addExports(o)
 	}
-	if n.empty == nil {
-		if err := n.begin(o, m); err != nil {
-			return err
-		}
+	if err := n.Begin(o, m); err != nil {
+		return err
 	}
 	if err := n.notes.Add(o, m); err != nil {
 		return err
@@ -131,7 +131,9 @@ func (n *Need) Merge(other *Need) {
 	}
 	n.notes.Merge(&other.notes)
 	maps.Copy(n.stubs, other.stubs)
-	maps.Copy(n.defined, other.defined)
+	for name, linked := range other.defined {
+		n.defined[name] = n.defined[name] || linked
+	}
 	maps.Copy(n.sources, other.sources)
 	maps.Copy(n.exported, other.exported)
 	for name, p := range other.probes {
@@ -139,13 +141,65 @@ func (n *Need) Merge(other *Need) {
 	}
 }
 
+// MergeOptional is Merge for what a linker may leave out of the link: members of archives. A linker
+// that has left them out may not look for their definitions again.
+func (n *Need) MergeOptional(other *Need) {
+	optional := *other
+	optional.defined = map[string]bool{}
+	for name := range other.defined {
+		optional.defined[name] = false
+	}
+	n.Merge(&optional)
+}
+
 // Missing reports whether probes lack a definition.
 func (n *Need) Missing() bool { return len(n.missing()) > 0 }
+
+// Objects returns the names of the probe objects that lack a definition.
+func (n *Need) Objects() (names []string) {
+	for _, p := range n.missing() {
+		names = append(names, p.object)
+	}
+	return names
+}
+
+// Refer has the object refer to symbols, so that a link keeps them.
+func (n *Need) Refer(names []string) { n.references = append(n.references, names...) }
+
+// Used returns the names of the probe objects that are used.
+func (n *Need) Used() (names []string) {
+	for name := range n.probes {
+		names = append(names, name)
+	}
+	return names
+}
+
+// ProvidersOf reports whether a shared library has a provider of a probe that lacks a definition.
+func (n *Need) ProvidersOf(library *elfreloc.Object) (bool, error) {
+	own := New(n.opts)
+	if err := own.addExports(library); err != nil {
+		return false, err
+	}
+	for _, p := range n.missing() {
+		provider, _ := linkerset.SplitID(p.id)
+		if object := providerPrefix + provider; !n.defined[object] && own.exported[object] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// HasMachine reports whether an object was added, which tells the machine.
+func (n *Need) HasMachine() bool { return n.empty != nil }
 
 // ErrNoObject says that there is no object to take the machine from.
 var ErrNoObject = errors.New("no relocatable object is given, so the machine is not known")
 
-func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
+// Begin takes the ABI of an object, if it is the first.
+func (n *Need) Begin(o *elfreloc.Object, m arch.Machine) (err error) {
+	if n.empty != nil {
+		return nil
+	}
 	if m != nil {
 		thunk, r := m.Traits().Thunk(n.opts.Thunk)
 		if r != nil {
@@ -156,6 +210,18 @@ func (n *Need) begin(o *elfreloc.Object, m arch.Machine) (err error) {
 	n.machine = m
 	n.empty, err = o.Empty("")
 	return err
+}
+
+// AddLate takes in a global symbol of a file whose code is generated later: a stub that the code
+// will call, or a definition.
+func (n *Need) AddLate(file, name string, defined bool) {
+	if defined {
+		n.addDefined(name, true)
+		return
+	}
+	if _, id, ok := n.opts.Names.Match(name); ok {
+		n.addProbe(n.opts.ProbePrefix+id, id, file, nil)
+	}
 }
 
 // addExports takes in what a shared library defines for others.
@@ -205,13 +271,18 @@ func (n *Need) addSymbols(syms *elfreloc.Symbols) (u uses) {
 		if s.Section == 0 {
 			continue
 		}
-		n.defined[name] = true
-		id, ok := strings.CutPrefix(name, n.opts.ProbePrefix)
-		if provider, _, named := strings.Cut(id, "___"); ok && named && s.Bind == elf.STB_GLOBAL {
-			n.sources[provider] = true
-		}
+		n.addDefined(name, s.Bind == elf.STB_GLOBAL)
 	}
 	return u
+}
+
+// addDefined takes in a definition. One that is strong is a source's.
+func (n *Need) addDefined(name string, strong bool) {
+	n.defined[name] = true
+	id, ok := strings.CutPrefix(name, n.opts.ProbePrefix)
+	if provider, _, named := strings.Cut(id, "___"); ok && named && strong {
+		n.sources[provider] = true
+	}
 }
 
 // Unknown is a probe that nothing in a link defines, though a source in it defines others

@@ -44,7 +44,7 @@ func (n *Need) Source() ([]byte, error) {
 func (n *Need) missing() []*probe {
 	var all []*probe
 	for name, p := range n.probes {
-		if !n.defined[name] && (p.hidden || !n.exported[name]) {
+		if _, defined := n.defined[name]; !defined && (p.hidden || !n.exported[name]) {
 			all = append(all, p)
 		}
 	}
@@ -71,12 +71,19 @@ func (n *Need) write(a assembly.Assembler) {
 	for kind := range arch.Kinds {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(n.stubs)) {
-			if n.stubs[name] == kind && !n.defined[name] {
+			if _, defined := n.defined[name]; n.stubs[name] == kind && !defined {
 				names = append(names, name)
 			}
 		}
 		if len(names) > 0 {
 			w.function(kind, &n.machine.Traits().Conventions, n.machine.Stub(arch.Stub{Kind: kind, LandingPad: n.notes.LandingPad(), Thunk: n.thunk}), names)
+		}
+	}
+	if len(n.references) > 0 {
+		const exclude = 0x80000000 // SHF_EXCLUDE (gABI): no linker puts the section into its output
+		w.Section(assembly.Section{Name: ".sdtconvert.references", Type: elf.SHT_PROGBITS, Flags: exclude, Align: uint64(w.word)})
+		for _, name := range n.references {
+			w.Word(name, 0)
 		}
 	}
 	if n.machine != nil {

@@ -1,15 +1,15 @@
-// Package line reads the command line of a linker: which of its words are
-// input files, and in what state the linker reads them. What it does not know it
-// takes for a flag without a value, which is left as it is.
-//
-// Most rules are those that GNU ld, gold, lld and mold have in common; Rules has the
-// others. No linker is asked: one that starts to find out its own name takes longer than
-// a small link.
+// Package line reads the command line of a linker as far as a look before the link asks: which
+// words are input files, and what a few flags say of the whole link. The flags are those of
+// GNU ld, gold, lld and mold together. What it does not know it takes for a flag without a value.
 package line
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"sdtconvert/internal/paths"
 )
 
 // Kind is what an argument is.
@@ -26,14 +26,6 @@ type State struct {
 	Static  bool // -l finds archives only
 	Foreign bool // a format other than ELF is asked for
 	Lazy    bool // between --start-lib and --end-lib: as if it was in an archive
-	At      int  // the argument that leads to it
-}
-
-// Directory is one in which libraries are searched.
-type Directory struct {
-	Name string // as given
-	At   int    // the argument that leads to it
-	Late bool   // what arguments before that name is not searched there
 }
 
 // Arg is an argument: one word, or a flag and the word that is its value.
@@ -49,47 +41,41 @@ type Arg struct {
 type Line struct {
 	Args        []Arg
 	Relocatable bool
-	Output      string // "" for a.out
-	Directory   string // that mold changes to before anything else, or ""
-	Sysroot     string
-	Static      bool // each -l finds archives only
-	Path        []Directory
-	Rules       Rules    // of the linker that reads it
-	Scripts     []string // that -T, --default-script and --mri-script name
-	Reports     []Report
+	Output      string   // "" for a.out
+	Directory   string   // that mold changes to before anything else, or ""
+	Sysroot     string   // or ""
+	Path        []string // of -L
+	Scripts     []string // of -T and --default-script
+	// Elsewhere says that flags lead to inputs that are not among the arguments.
+	Elsewhere bool
+	// Unfinished says that the last argument is a flag that lacks its value.
+	Unfinished bool
+	// Foreign says that an input behind the line is not read as ELF.
+	Foreign bool
 }
 
-// Report is a file that a linker writes names of inputs to.
-type Report struct {
-	Path     string
-	Makefile bool // it is a rule of make
-}
-
-// reports are the flags that name them.
-var reports = map[string]bool{
-	"Map": true, "why-extract": true, "dependency-file": true, "time-trace": true, "print-archive-stats": true, "print-symbol-counts": true,
-}
-
-// Parse reads the words behind a linker's name. Response files are expanded.
-func Parse(args []string, rules Rules) *Line {
-	p := parser{line: &Line{Rules: rules}}
+// Parse reads the words behind a linker's name. Response files are expanded. With savesFormat,
+// --pop-state takes back a --format, as it does in gold.
+func Parse(args []string, savesFormat bool) *Line {
+	p := parser{line: &Line{}, savesFormat: savesFormat}
 	for len(args) > 0 {
 		n := p.arg(args)
 		args = args[n:]
 	}
+	p.line.Foreign = p.state.Foreign
 	return p.line
 }
 
 type parser struct {
-	line  *Line
-	state State
-	saved []State // by --push-state
+	line        *Line
+	savesFormat bool
+	state       State
+	saved       []State // by --push-state
 }
 
 // arg reads an argument, and returns how many words it has.
 func (p *parser) arg(args []string) int {
 	word := args[0]
-	p.state.At = len(p.line.Args)
 	if len(word) < 2 || word[0] != '-' {
 		// A lone dash is an input to none of the four.
 		kind := Input
@@ -104,15 +90,14 @@ func (p *parser) arg(args []string) int {
 	if next && len(args) > 1 {
 		value, n = args[1], 2
 	}
+	p.line.Unfinished = next && len(args) == 1
 	arg := Arg{Words: args[:n:n], Name: name, Value: value, State: p.state}
 	if name == "library" && value != "" {
 		arg.Kind = Library
 	}
 	p.line.Args = append(p.line.Args, arg)
 	p.change(name, value)
-	if name != "sysroot" || !p.line.Rules.OneWordSysroot || strings.HasPrefix(word, "--sysroot=") {
-		p.line.keep(p.state.At, name, value)
-	}
+	p.line.keep(name, value)
 	return n
 }
 
@@ -121,13 +106,7 @@ func (p *parser) change(name, value string) {
 	switch name {
 	case "format":
 		p.state.Foreign = isForeign(value)
-	case "static":
-		if p.line.Rules.StaticIsGlobal {
-			p.line.Static = true
-			break
-		}
-		p.state.Static = true
-	case "Bstatic":
+	case "static", "Bstatic":
 		p.state.Static = true
 	case "Bdynamic":
 		p.state.Static = false
@@ -139,9 +118,8 @@ func (p *parser) change(name, value string) {
 		p.saved = append(p.saved, p.state)
 	case "pop-state":
 		if n := len(p.saved); n > 0 {
-			// --start-lib is not part of what is saved.
 			p.state.Static = p.saved[n-1].Static
-			if p.line.Rules.SavesFormat {
+			if p.savesFormat {
 				p.state.Foreign = p.saved[n-1].Foreign
 			}
 			p.saved = p.saved[:n-1]
@@ -152,24 +130,69 @@ func (p *parser) change(name, value string) {
 // isForeign reports whether a format is no ELF.
 func isForeign(format string) bool { return format != "default" && !strings.HasPrefix(format, "elf") }
 
+// elsewhere are flags that lead to inputs: in a script of another language, or in the place
+// of those that are named.
+var elsewhere = []string{"mri-script", "remap-inputs", "remap-inputs-file", "chroot"}
+
 // keep notes what an argument says of the whole link.
-func (l *Line) keep(at int, name, value string) {
-	switch {
-	case name == "relocatable":
+func (l *Line) keep(name, value string) {
+	switch name {
+	case "relocatable":
 		l.Relocatable = true
-	case name == "output":
+	case "output":
 		l.Output = value
-	case name == "directory":
+	case "directory":
 		l.Directory = value
-	case name == "sysroot":
+	case "sysroot":
 		l.Sysroot = value
-	case name == "library-path":
-		l.Path = append(l.Path, Directory{Name: value, At: at})
-	case name == "script" || name == "default-script" || name == "mri-script":
+	case "library-path":
+		l.Path = append(l.Path, value)
+	case "script", "default-script":
 		l.Scripts = append(l.Scripts, value)
-	case reports[name] && value != "":
-		l.Reports = append(l.Reports, Report{value, name == "dependency-file"})
+	default:
+		l.Elsewhere = l.Elsewhere || slices.Contains(elsewhere, name) || !longValues()[name] && isAbbreviated(name)
 	}
+}
+
+// isAbbreviated reports whether a flag may be short for one that leads to inputs.
+func isAbbreviated(name string) bool {
+	return len(name) > 1 && slices.ContainsFunc(append(elsewhere, "library", "script", "default-script", "just-symbols"), func(flag string) bool {
+		return strings.HasPrefix(flag, name)
+	})
+}
+
+// InDirectory returns where a path leads that is given to the linker.
+func (l *Line) InDirectory(path string) string {
+	if l.Directory == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return paths.Join(l.Directory, path)
+}
+
+// Candidates returns the files that -l may stand for in the directories of -L, those of
+// earlier directories first. Linkers differ in what they do with a system root, and which of
+// the files they take; they search more directories.
+func (l *Line) Candidates(arg *Arg) (files []string) {
+	names := []string{"lib" + arg.Value + ".so", "lib" + arg.Value + ".a"}
+	if exact, ok := strings.CutPrefix(arg.Value, ":"); ok {
+		names = []string{exact}
+	} else if arg.Static {
+		names = names[1:]
+	}
+	for _, directory := range l.Path {
+		for _, sign := range []string{"=", "$SYSROOT"} {
+			if rest, ok := strings.CutPrefix(directory, sign); ok {
+				directory = l.Sysroot + rest
+			}
+		}
+		for _, name := range names {
+			path := l.InDirectory(paths.Join(directory, name))
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
 }
 
 // HasInputs reports whether there is anything to link.

@@ -69,21 +69,21 @@ func TestInputs(t *testing.T) {
 		{"a.o -o", "a.o"},
 		{"-l", ""},
 	} {
-		l := Parse(strings.Fields(c.line), GNURules)
+		l := Parse(strings.Fields(c.line), false)
 		expect.Equal(t, c.want, inputs(l), "%s", c.line)
 		expect.Equal(t, c.line, strings.Join(wordsOf(l.Args), " "))
 	}
 }
 
 func TestLine(t *testing.T) {
-	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), GNURules)
+	l := Parse(strings.Fields("-Lone -L two --library-path=three -L=four --sysroot=/root -r -o out -T a.lds --default-script=b.lds -c c.mri -Map=m --dependency-file d --why-extract=w -C directory a.o"), false)
 	l.Args = nil
 	want := &Line{
-		Rules: GNURules, Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []Directory{{Name: "one"}, {Name: "two", At: 1}, {Name: "three", At: 2}, {Name: "=four", At: 3}},
-		Scripts: []string{"a.lds", "b.lds", "c.mri"}, Reports: []Report{{"m", false}, {"d", true}, {"w", false}},
+		Relocatable: true, Output: "out", Directory: "directory", Sysroot: "/root", Path: []string{"one", "two", "three", "=four"},
+		Scripts: []string{"a.lds", "b.lds"}, Elsewhere: true,
 	}
 	expect.Equal(t, want, l)
-	if Parse([]string{"--version", "-v", "-o", "a.o"}, GNURules).HasInputs() {
+	if Parse([]string{"--version", "-v", "-o", "a.o"}, false).HasInputs() {
 		t.Error("nothing is an input")
 	}
 }
@@ -124,7 +124,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("--push-state -Bstatic --pop-state --pop-state -z")
 	f.Fuzz(func(t *testing.T, text string) {
 		args := Split([]byte(text))
-		if l := Parse(args, GNURules); !slices.Equal(wordsOf(l.Args), args) {
+		if l := Parse(args, false); !slices.Equal(wordsOf(l.Args), args) {
 			t.Errorf("%q: %q", args, wordsOf(l.Args))
 		}
 	})

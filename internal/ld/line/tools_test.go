@@ -88,7 +88,7 @@ func check(t *testing.T, linker, name string) (told bool) {
 		want = "b.o"
 	}
 	var files []string
-	for _, arg := range Parse(args, GNURules).Args {
+	for _, arg := range Parse(args, false).Args {
 		if arg.Kind == Input {
 			files = append(files, arg.Value)
 		}

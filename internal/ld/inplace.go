@@ -1,0 +1,100 @@
+package ld
+
+import (
+	"errors"
+	"slices"
+
+	"sdtconvert/internal/convert"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/message"
+	"sdtconvert/internal/parallel"
+	"sdtconvert/internal/process"
+)
+
+// linkInPlace converts the files that the look has found, and runs the linker with its line and,
+// behind it, an object of what the link lacks. Calls of a file that the look has missed are
+// undefined.
+func (l *link) linkInPlace(ln *line.Line, all looked) (process.Status, error) {
+	var wanted []*linkInput
+	var inputs []*linkInput
+	var errs []error
+	for _, in := range all.inputs {
+		if in == nil {
+			continue
+		}
+		inputs = append(inputs, in)
+		switch {
+		case in.err != nil:
+			errs = append(errs, in.err)
+		case in.generates:
+			errs = append(errs, errors.New(in.name+": holds probes in code for link-time optimisation, which --in-place does not convert; link without --in-place, or compile it with -fno-lto"))
+		case in.converts() || in.probes && in.isArchive():
+			wanted = append(wanted, in)
+		}
+	}
+	if len(errs) > 0 {
+		return process.Status{}, errors.Join(errs...)
+	}
+	if err := l.convertInPlace(wanted, inputs); err != nil {
+		return process.Status{}, err
+	}
+	var parts []*part
+	for _, in := range inputs {
+		if in.part == nil && in.probes && !ln.Relocatable {
+			in.part = readPart(l.Convert.Patch, in.path)
+		}
+		if in.part != nil {
+			parts = append(parts, in.part)
+		}
+	}
+	if err := checkAgreement(parts, len(wanted) > 0); err != nil {
+		return process.Status{}, err
+	}
+	var flags []string
+	if !l.Convert.Patch.NoRecords {
+		flags = bounds(l.Convert.Patch.Layout, kinds(parts))
+	}
+	need, err := l.missing(inputs)
+	if err != nil {
+		return process.Status{}, err
+	}
+	if ln.Relocatable || need == nil {
+		return l.become(flags)
+	}
+	data, err := l.object(need)
+	if err != nil {
+		return process.Status{}, err
+	}
+	defer l.session.end()
+	added, err := l.session.temporary(data)
+	if err != nil {
+		return process.Status{}, err
+	}
+	cmd := l.command(slices.Concat(flags, l.args, []string{added}, l.neededAgain(need, inputs)))
+	return l.finish(cmd, l.session.Start(cmd))
+}
+
+// convertInPlace converts files, each once.
+func (l *link) convertInPlace(wanted, all []*linkInput) error {
+	var files []string
+	for _, in := range wanted {
+		files = append(files, in.path)
+	}
+	files, err := input.Distinct(files)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	o := l.conversion(len(files), l.probeSource(all))
+	c, failed := convert.New(o, l.session.files), false
+	var warnings message.Tally
+	parallel.InOrder(len(files), o.Jobs, func(i int) *convert.Result { return c.File(files[i], files[i]) }, func(_ int, r *convert.Result) {
+		r.Report(l.Stderr, &warnings) // standard output is the linker's
+		failed = failed || r.Failed
+	})
+	warnings.Print(l.Stderr)
+	if failed {
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package ld
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"sdtconvert/arch"
+	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/input"
+	"sdtconvert/internal/message"
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
+
+// part is what a file is to a link.
+type part struct {
+	need    *stubs.Need
+	earlier bool    // it holds records of an earlier conversion with the flags of this one
+	other   []error // or with others
+	err     error
+	records [arch.Kinds]bool // the kinds of sites that the link has records of
+	late    map[string]bool  // names of intermediate code: probe objects that it uses, and true for what it defines
+}
+
+func stubOptions(o patch.Options) stubs.Options {
+	return stubs.Options{
+		Names: o.Names, ProbePrefix: o.ProbePrefix, Thunk: o.ReturnThunk, Layouts: o.Layout.Candidates(),
+		Converted: true, Hidden: o.Layout.Format == linkerset.Relative,
+	}
+}
+
+// newPart returns the part of no file yet.
+func newPart(o patch.Options) *part { return &part{need: stubs.New(stubOptions(o))} }
+
+// readPart reads an object, or the members of an archive.
+func readPart(o patch.Options, file string) *part {
+	p := newPart(o)
+	f, err := input.Open(file)
+	if err != nil {
+		p.err = err
+		return p
+	}
+	defer f.Close()
+	if p.err = f.Load(); p.err != nil {
+		return p
+	}
+	p.err = f.Each(input.Options{FollowThin: true}, func(src *input.Source) error {
+		if typ, err := src.Type(); err != nil || typ != filetype.ELF {
+			return err
+		}
+		obj, err := src.Image()
+		if err != nil || obj.Type != elf.ET_REL {
+			return nil // or it would be refused by now, if it held probes
+		}
+		return p.add(o, obj, nil)
+	})
+	return p
+}
+
+// add adds an object. scan is what was found in it, or nil; then the object need not have
+// to do with probes.
+func (p *part) add(o patch.Options, obj *input.Object, scan *patch.Scan) error {
+	if scan == nil {
+		if found, err := obj.NamesContain(anyNames(o)); err != nil || !found {
+			return err
+		}
+	}
+	earlier, err := o.CheckEarlier(obj.Object, obj.Machine)
+	switch {
+	case err == nil:
+		p.earlier = p.earlier || earlier
+	case obj.Source.Member != nil:
+		p.other = []error{err} // one for all members
+	default:
+		p.other = append(p.other, err)
+	}
+	p.addRecords(o, obj, scan)
+	return p.need.AddScan(obj.Object, obj.Machine, scan)
+}
+
+// addLate adds a source that the linker generates code of: its symbols, and the object that they
+// are in, if it is one. The linker does not take the machine code of that.
+func (p *part) addLate(o patch.Options, file string, obj *input.Object, symbols []input.LateSymbol) error {
+	if obj != nil {
+		if err := p.need.Begin(obj.Object, obj.Machine); err != nil {
+			return err
+		}
+	}
+	if p.late == nil {
+		p.late = map[string]bool{}
+	}
+	for _, s := range symbols {
+		if kind, id, ok := o.Names.Match(s.Name); ok {
+			p.records[kind] = true
+			if object := o.ProbePrefix + id; !s.Defined && !p.late[object] {
+				p.late[object] = false
+			}
+		}
+		if s.Defined {
+			p.late[s.Name] = true
+		}
+		p.need.AddLate(file, s.Name, s.Defined)
+	}
+	return nil
+}
+
+// lateReferences returns the probe objects which intermediate code defines and, once it is converted,
+// records refer to. Without a reference they are dropped with all else that nothing refers to.
+func lateReferences(parts []*part) (names []string) {
+	used, defined := map[string]bool{}, map[string]bool{}
+	for _, p := range parts {
+		for name, isDefined := range p.late {
+			defined[name] = defined[name] || isDefined
+			used[name] = used[name] || !isDefined
+		}
+		for _, name := range p.need.Used() {
+			used[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		if used[name] && defined[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// addRecords notes of which kinds an object has records: from its conversion, of which
+// scan is nil if there was none, or from an earlier one.
+func (p *part) addRecords(o patch.Options, obj *input.Object, scan *patch.Scan) {
+	if scan != nil {
+		for _, ref := range scan.Calls {
+			p.records[ref.Stub.Kind] = true
+		}
+	}
+	for i := range obj.Sections {
+		if kind, ok := o.Layout.IsRecordSection(&obj.Sections[i]); ok {
+			p.records[kind] = true
+		}
+	}
+}
+
+// checkAgreement refuses what cannot be read, and records that do not go together. Those
+// that are all alike do, whatever the flags are, if nothing is converted now.
+func checkAgreement(parts []*part, converted bool) error {
+	var errs, others []error
+	mixed := converted
+	for _, p := range parts {
+		if p.err != nil {
+			errs = append(errs, p.err)
+		}
+		mixed = mixed || p.earlier
+		for _, other := range p.other {
+			others = append(others, other)
+			mixed = mixed || cause(other) != cause(others[0])
+		}
+	}
+	if mixed {
+		errs = append(errs, others...)
+	}
+	return errors.Join(errs...)
+}
+
+func cause(err error) string {
+	if of := (*elfreloc.Error)(nil); errors.As(err, &of) {
+		return of.Err.Error()
+	}
+	return err.Error()
+}
+
+// missing returns what the link of some files lacks, or nil.
+func (l *link) missing(inputs []*linkInput) (*stubs.Need, error) {
+	if l.NoStubs || l.Convert.Patch.NoRecords {
+		return nil, nil
+	}
+	need := stubs.New(stubOptions(l.Convert.Patch))
+	for _, in := range inputs {
+		switch {
+		case in.part == nil:
+		case in.optional || in.isArchive():
+			need.MergeOptional(in.part.need)
+		default:
+			need.Merge(in.part.need)
+		}
+	}
+	if need.Missing() && !need.HasMachine() { // of bitcode alone
+		need.Merge(l.machineOf(inputs))
+	}
+	for _, in := range inputs {
+		if !need.Missing() {
+			return nil, nil
+		}
+		if !in.isShared() {
+			continue
+		}
+		if err := addLibrary(need, in.path); err != nil {
+			return nil, err
+		}
+	}
+	if !need.Missing() {
+		return nil, nil
+	}
+	return need, nil
+}
+
+// machineOf returns a need of nothing, with the machine of the first object among some files.
+func (l *link) machineOf(inputs []*linkInput) *stubs.Need {
+	need := stubs.New(stubOptions(l.Convert.Patch))
+	for _, in := range inputs {
+		if !in.isObject() {
+			continue
+		}
+		f, err := input.Open(in.path)
+		if err != nil {
+			continue
+		}
+		o, err := f.Source().Image()
+		if err == nil {
+			err = need.Begin(o.Object, o.Machine)
+		}
+		f.Close()
+		if err == nil {
+			break
+		}
+	}
+	return need
+}
+
+// addLibrary takes in what a shared library defines.
+func addLibrary(need *stubs.Need, file string) error {
+	f, err := input.Open(file)
+	if err != nil {
+		return nil // the linker knows why
+	}
+	defer f.Close()
+	o, err := f.Source().Image()
+	if err != nil {
+		return err
+	}
+	return need.Add(o.Object, nil)
+}
+
+// neededAgain returns words for shared libraries that have providers of what a link lacks. GNU ld
+// drops a library of --as-needed that nothing before it refers to.
+func (l *link) neededAgain(need *stubs.Need, inputs []*linkInput) (words []string) {
+	if l.linker.is("gold") || l.linker.is("lld") || l.linker.is("mold") {
+		return nil
+	}
+	for _, in := range inputs {
+		if !in.isShared() || in.word == "" {
+			continue
+		}
+		f, err := input.Open(in.path)
+		if err != nil {
+			continue
+		}
+		if o, err := f.Source().Image(); err == nil {
+			if has, _ := need.ProvidersOf(o.Object); has {
+				words = append(words, in.word)
+			}
+		}
+		f.Close()
+	}
+	return words
+}
+
+// reportUnknown warns of probes that may be misspelt, or refuses the link for them.
+func (l *link) reportUnknown(probes []stubs.Unknown) error {
+	var errs []error
+	for _, p := range probes {
+		err := fmt.Errorf("%s: nothing defines %s, and the link defines other probes of %s; correct the name or define the probe", p.File, p.Object, p.Provider)
+		if !l.NoUndefinedProbes {
+			message.Warning(l.Stderr, err)
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// object returns the object of what a link lacks.
+func (l *link) object(need *stubs.Need) ([]byte, error) {
+	if err := l.reportUnknown(need.Unknown()); err != nil {
+		return nil, err
+	}
+	return need.Object()
+}
+
+// partCollector collects the parts of objects that are about to be converted, from several
+// goroutines.
+type partCollector struct {
+	options patch.Options
+	mu      sync.Mutex
+	parts   map[string]*part
+}
+
+// add adds an object. Members of archives are read anew: those that are not converted count too.
+func (c *partCollector) add(obj *input.Object, plan *patch.Plan) error {
+	if obj.Source.Member != nil {
+		return nil
+	}
+	p := newPart(c.options)
+	err := p.add(c.options, obj, plan.Scan)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts[obj.Source.Name] = p
+	return err
+}
+
+// take returns the part of a file.
+func (c *partCollector) take(file string) *part {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.parts[file]
+	delete(c.parts, file)
+	return p
+}

@@ -1,0 +1,399 @@
+package ld
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"sdtconvert/internal/emit/stubs"
+	"sdtconvert/internal/filetype"
+	"sdtconvert/internal/ld/line"
+	"sdtconvert/internal/process"
+	"sdtconvert/internal/supervise"
+)
+
+// envSupervised tells a wrapper within the link that another one supervises it.
+const envSupervised = "SDTCONVERT_SUPERVISED"
+
+// supervise runs the linker, and gives it converted bytes; or the linker alone, if it is to read what
+// it would.
+func (l *link) supervise(ln *line.Line, k *looker, all looked) (process.Status, error) {
+	if !all.incomplete && !slices.ContainsFunc(all.inputs, func(in *linkInput) bool { return in != nil && (in.names || in.probes || in.err != nil) }) {
+		return l.become(nil)
+	}
+	supervisor, unavailable := supervise.New(supervise.Options{})
+	if l.Getenv(envSupervised) != "" && errors.Is(unavailable, syscall.EBUSY) {
+		return l.become(nil) // the outer wrapper sees what this linker opens, too
+	}
+	if unavailable == nil {
+		defer supervisor.Close()
+	}
+	inputs, err := newInputs(l, k, all)
+	if err != nil {
+		return process.Status{}, err
+	}
+	defer inputs.close()
+	r := &run{link: l, inputs: inputs, line: ln}
+	// What the look misses is undefined where no linker can be supervised.
+	plainly, err := r.prepare(all.incomplete && unavailable == nil)
+	switch {
+	case err != nil:
+		return process.Status{}, err
+	case plainly:
+		return l.become(r.flags)
+	case unavailable != nil:
+		return process.Status{}, fmt.Errorf("%w%s", unavailable, cures)
+	}
+	return r.run(supervisor)
+}
+
+// run is a linker that runs under supervision.
+type run struct {
+	*link
+	inputs *inputs
+	line   *line.Line
+
+	flags  []string // before the words of the line
+	added  string   // the path of the input that defines what the link lacks, "" for none
+	behind []string // words behind that
+
+	output    supervise.Identity  // of the output of an earlier link, if there is one
+	generated map[*servedFile]int // descriptors of what takes the place of bitcode
+
+	mu        sync.Mutex // of the rest
+	child     int
+	stopped   bool
+	again     bool        // the linker is to run again: a file that it has found lacks a definition
+	complete  bool        // what it has found before counts from the beginning
+	provided  *stubs.Need // what that input defines, nil before it is read
+	read      bool        // that input was
+	foreign   string      // a script that has inputs read in another format than ELF
+	converted bool        // the linker has read converted bytes
+	answers   sync.WaitGroup
+}
+
+// prepare converts what the look has found. plainly is whether the linker runs alone.
+func (r *run) prepare(incomplete bool) (plainly bool, err error) {
+	if r.inputs.convertFiles(r.inputs.order) {
+		return false, errReported
+	}
+	files, parts := r.inputs.all(false)
+	converted, late := false, false
+	for _, f := range r.inputs.order {
+		converted = converted || f.converted
+		late = late || f.in.generates || f.in.typ == filetype.Bitcode && f.in.probes
+	}
+	if err := checkAgreement(parts, converted); err != nil {
+		return false, err
+	}
+	var need *stubs.Need
+	if !r.line.Relocatable {
+		if need, err = r.missing(files); err != nil {
+			return false, err
+		}
+		if !r.Convert.Patch.NoRecords {
+			r.flags = bounds(r.Convert.Patch.Layout, kinds(parts))
+		}
+	}
+	if need != nil {
+		if err := r.reportUnknown(need.Unknown()); err != nil {
+			return false, err
+		}
+		r.behind = r.neededAgain(need, files)
+	}
+	if !converted && !late && need == nil && !incomplete {
+		return true, nil
+	}
+	if !r.line.Relocatable && !r.NoStubs && !r.Convert.Patch.NoRecords && (need != nil || incomplete || late) {
+		if r.added, err = os.Executable(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// words returns the words of the linker: those of the line as they are and, behind them, the input
+// that is added. If a flag ends the line, it may be one that takes a value: a directory that is
+// none keeps it from taking the input.
+func (r *run) words() []string {
+	words := append(r.flags[:len(r.flags):len(r.flags)], r.args...)
+	if r.added == "" {
+		return words
+	}
+	if last := &r.line.Args[len(r.line.Args)-1]; last.Kind == line.Other {
+		words = append(words, "-L/dev/null")
+	}
+	if r.line.Foreign && (r.linker.is("gold") || r.linker.is("lld") || r.linker.is("mold")) {
+		words = append(words, "--format=elf")
+	} else if r.line.Foreign {
+		words = append(words, "--format=default")
+	}
+	return append(append(words, r.added), r.behind...)
+}
+
+// run runs the linker.
+func (r *run) run(s *supervise.Supervisor) (process.Status, error) {
+	if r.needsFirstRun() {
+		if status, err := r.generate(); err != nil || status != (process.Status{}) {
+			return status, err
+		}
+	}
+	was, _ := os.Stat(output(r.line))
+	r.output, _ = supervise.Identify(output(r.line))
+	status, err := r.supervised(s, r.command(r.words()), r.answer)
+	for err == nil && r.again {
+		if status, err = r.runAgain(was); err != nil {
+			return status, err
+		}
+	}
+	if r.stopped {
+		removeIfChanged(output(r.line), was)
+		return status, errReported
+	}
+	if err == nil && status == (process.Status{}) {
+		r.warnOfLostRecords()
+	}
+	return status, err
+}
+
+// runAgain runs the linker once more, with what it has opened by itself known from the beginning.
+func (r *run) runAgain(was fs.FileInfo) (status process.Status, err error) {
+	removeIfChanged(output(r.line), was)
+	r.again, r.stopped, r.read, r.provided = false, false, false, nil
+	r.complete = true
+	if r.added, err = os.Executable(); err != nil {
+		return status, err
+	}
+	s, err := supervise.New(supervise.Options{})
+	if err != nil {
+		return status, err
+	}
+	defer s.Close()
+	return r.supervised(s, r.command(r.words()), r.answer)
+}
+
+// supervised runs a command of the linker.
+func (r *run) supervised(s *supervise.Supervisor, cmd *exec.Cmd, answer func(*supervise.Open)) (process.Status, error) {
+	defer r.answers.Wait()
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], envSupervised+"=1")
+	r.session.Watch()
+	return r.finish(cmd, s.Start(func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		err := r.session.Start(cmd)
+		if err == nil {
+			r.child = cmd.Process.Pid
+		}
+		return err
+	}, answer))
+}
+
+// cures are what to do where no linker can be supervised.
+const cures = "; so link with --in-place, or compile with sdtconvert cc"
+
+// removeIfChanged removes what a linker has written before it was stopped.
+func removeIfChanged(path string, was fs.FileInfo) {
+	now, err := os.Lstat(path)
+	if err != nil || !now.Mode().IsRegular() {
+		return
+	}
+	if was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size() {
+		os.Remove(path)
+	}
+}
+
+// stop ends the linker, and says why.
+func (r *run) stop(o *supervise.Open, why []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stopped {
+		r.stopped = true
+		r.Stderr.Write(why)
+	}
+	if o.PID != os.Getpid() && r.child != 0 {
+		supervise.Terminate(o.PID)
+		supervise.Terminate(r.child)
+	}
+	o.Fail(syscall.EIO)
+}
+
+// stopFor is stop with an error.
+func (r *run) stopFor(o *supervise.Open, err error) {
+	f := servedFile{}
+	f.refuse(err)
+	r.stop(o, f.refusal)
+}
+
+// answer decides what the linker, or what it runs, reads.
+func (r *run) answer(o *supervise.Open) {
+	if o.Err != nil {
+		r.stopFor(o, fmt.Errorf("%w%s", o.Err, cures))
+		return
+	}
+	if o.PID != r.child && !isLinker(o.PID) {
+		o.Continue()
+		return
+	}
+	if r.added != "" && strings.HasSuffix(o.Path, r.added) {
+		r.answers.Go(func() { r.define(o) })
+		return
+	}
+	id, ok := supervise.Identify(o.File)
+	if !ok {
+		o.Continue()
+		return
+	}
+	if id == r.output && !r.inputs.has(id) {
+		o.Continue() // some linkers look at what is there
+		return
+	}
+	f := r.inputs.at(id, o.File, o.Path, r.met)
+	if f.isReady() {
+		r.give(o, f)
+		return
+	}
+	r.answers.Go(func() {
+		<-f.ready
+		r.give(o, f)
+	})
+}
+
+// give answers with a file.
+func (r *run) give(o *supervise.Open, f *servedFile) {
+	f.opened.Store(true)
+	r.mu.Lock()
+	again := r.again
+	r.mu.Unlock()
+	if again {
+		r.stop(o, nil)
+		return
+	}
+	generated, late := r.generated[f]
+	if script := r.mixesFormats(f); script != "" {
+		r.stopFor(o, fmt.Errorf("%s: TARGET in it has inputs read in another format than ELF, and the link holds probes; sdtconvert cannot tell which inputs those are", script))
+		return
+	}
+	switch {
+	case f.refusal != nil && !f.binary:
+		r.stop(o, f.refusal)
+		return
+	case !late && (!f.converted || f.binary):
+		o.Continue()
+		return
+	}
+	fd, err := -1, error(nil)
+	if late {
+		fd, err = openDescriptor(descriptorPath(generated))
+	} else {
+		fd, err = r.inputs.open(f)
+	}
+	if err != nil {
+		r.stopFor(o, err)
+		return
+	}
+	o.Give(fd)
+	closeDescriptor(fd)
+}
+
+// mixesFormats returns the name of a script that has inputs read in another format than ELF, if the
+// link holds probes, too. f is what the linker reads next.
+func (r *run) mixesFormats(f *servedFile) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.in.foreign {
+		r.foreign = f.in.name
+	}
+	r.converted = r.converted || f.converted && !f.binary
+	if r.converted {
+		return r.foreign
+	}
+	return ""
+}
+
+// isLinker reports whether a process is a linker, as all their names tell. What others read under the
+// link is their own: tools that a linker's script runs, and compilers and assemblers of link-time
+// optimisation, which read intermediate code, or data (.incbin).
+func isLinker(pid int) bool {
+	return strings.Contains(filepath.Base(supervise.Executable(pid)), "ld")
+}
+
+// emptyArchive is an input of which nothing becomes a part of the link. gold does not read an index
+// without symbols.
+const emptyArchive = "!<arch>\n"
+
+// define answers with the input that defines what the link lacks.
+func (r *run) define(o *supervise.Open) {
+	// gold opens the files of the line before those that they lead it to.
+	inputs, parts := r.inputs.all(!r.complete && !r.linker.is("gold"))
+	data, err := r.definitions(inputs, parts)
+	if err != nil {
+		r.stopFor(o, err)
+		return
+	}
+	fd, err := newDescriptor(data)
+	if err != nil {
+		r.stopFor(o, err)
+		return
+	}
+	o.Give(fd)
+	closeDescriptor(fd)
+}
+
+// definitions returns that input.
+func (r *run) definitions(inputs []*linkInput, parts []*part) ([]byte, error) {
+	r.mu.Lock()
+	converted := r.converted
+	r.mu.Unlock()
+	if err := checkAgreement(parts, converted); err != nil {
+		return nil, err
+	}
+	need, err := r.missing(inputs)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.read, r.provided = true, need
+	r.mu.Unlock()
+	if references := lateReferences(parts); len(references) > 0 && !r.inputs.looker.lld {
+		if need == nil {
+			need = r.machineOf(inputs)
+		}
+		need.Refer(references)
+	}
+	if need == nil || !need.HasMachine() {
+		return []byte(emptyArchive), nil
+	}
+	return need.Object()
+}
+
+// met is called with each file that the look before the link has not found. If the definitions were
+// read before, and lack what the file needs, the linker runs again.
+func (r *run) met(f *servedFile) {
+	if f.in.part == nil || r.line.Relocatable || f.refusal != nil {
+		return
+	}
+	r.mu.Lock()
+	late, provided := r.read || r.added == "", r.provided
+	r.mu.Unlock()
+	if !late {
+		return
+	}
+	need, err := r.missing(r.inputs.known(f))
+	if err != nil {
+		f.refuse(err)
+		return
+	}
+	if need == nil || provided != nil && !slices.ContainsFunc(need.Objects(), func(name string) bool { return !slices.Contains(provided.Objects(), name) }) {
+		return
+	}
+	r.mu.Lock()
+	r.again = true
+	r.mu.Unlock()
+}
