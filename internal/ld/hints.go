@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sdtconvert/arch/machines"
 	"sdtconvert/internal/input"
 	"sdtconvert/internal/ld/line"
 	"sdtconvert/internal/parallel"
@@ -73,16 +74,35 @@ func fitting(files []string, target input.Target) []hint {
 	return nil
 }
 
-// targetOf returns what an ELF file is made for, or the first in an archive; nothing for others.
+// targetOf returns what an ELF file is made for, the first in an archive, or the format that a script
+// names; nothing for others.
 func targetOf(file string) (target input.Target) {
 	found := errors.New("found")
 	input.Each(file, input.Options{FollowThin: true}, func(src *input.Source) error {
 		var ok bool
-		if target, _, ok = src.Ident(); ok {
-			return found
+		if target, _, ok = src.Ident(); !ok && src.Member == nil {
+			target = targetOfScript(src)
+		} else if !ok {
+			return nil
 		}
-		return nil
+		return found
 	})
+	return target
+}
+
+// outputFormat is the command of a linker script that names its format.
+var outputFormat = regexp.MustCompile(`\bOUTPUT_FORMAT\s*\(\s*"?([^)",\s]*)`)
+
+func targetOfScript(src *input.Source) (target input.Target) {
+	text := make([]byte, min(src.Size, 4<<10))
+	if n, _ := src.ReadAt(text, 0); n < len(text) {
+		return target
+	}
+	if match := outputFormat.FindSubmatch(text); match != nil {
+		if abi, ok := machines.OfFormat(string(match[1])); ok {
+			return input.Target{Class: abi.Class, Data: abi.Data, Machine: abi.Machine}
+		}
+	}
 	return target
 }
 

@@ -317,11 +317,12 @@ func (r *run) mixesFormats(f *servedFile) string {
 	return ""
 }
 
-// isLinker reports whether a process is a linker, as all their names tell. What others read under the
-// link is their own: tools that a linker's script runs, and compilers and assemblers of link-time
-// optimisation, which read intermediate code, or data (.incbin).
+// isLinker reports whether a process is a linker, as all their names tell, or one of GCC's programs for
+// intermediate code, which read it at the places where the linker has found it. What others read under
+// the link is their own: tools that a linker's script runs, and assemblers, which include data (.incbin).
 func isLinker(pid int) bool {
-	return strings.Contains(filepath.Base(supervise.Executable(pid)), "ld")
+	name := filepath.Base(supervise.Executable(pid))
+	return strings.Contains(name, "ld") || strings.HasPrefix(name, "lto")
 }
 
 // emptyArchive is an input of which nothing becomes a part of the link. gold does not read an index

@@ -165,7 +165,7 @@ func TestDirectoryOfMold(t *testing.T) {
 	tools.Need(t, "mold")
 	enter(t, linker("mold").Path)
 	compile(t, "sub/second.c")
-	if out, err := wrapped(linker("mold"), "--", "-C", "sub", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
+	if out, err := wrapped(linker("mold"), "--", "-C", "sub", "-m", "elf_x86_64", "-shared", "-o", "lib.so", "second.o", "-Map=lib.map"); err != nil {
 		t.Fatalf("%s, %v", out, err)
 	}
 	expect.Lacks(t, tools.Output(t, "nm", noPlugins, "sub/lib.so"), "__dtrace")
