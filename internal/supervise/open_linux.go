@@ -48,9 +48,6 @@ func (o *Open) Give(fd int) {
 	}
 }
 
-// IsValid reports whether the process still waits. Only then is the path surely its own.
-func (o *Open) IsValid() bool { return o.listener.isValid(o.id) }
-
 // newOpen reads what a stopped call asks for. It returns nil for one that is to go on.
 func (l *listener) newOpen(n *notification) *Open {
 	o := &Open{PID: int(n.pid), listener: l, id: n.id}
@@ -72,6 +69,9 @@ func (l *listener) newOpen(n *notification) *Open {
 		o.flags, o.Write = flags, flags&unix.O_ACCMODE != unix.O_RDONLY
 		o.Path, o.Err = readString(o.PID, a.pointer(path))
 		o.File = fileOf(o.PID, directory, o.Path)
+		if !l.isValid(n.id) { // the memory that was read may be another process's
+			return nil
+		}
 		return o
 	}
 	return nil
