@@ -92,7 +92,7 @@ func FuzzJoin(f *testing.F) {
 	f.Add("a b", `'"\`, "")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		words := []string{a, b, c}
-		expect.Equal(t, words, Split(join(words)))
+		expect.Equal(t, words, Split(Join(words)))
 	})
 }
 

@@ -1,7 +1,6 @@
 package line
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -139,7 +138,7 @@ func TestResponseFilesOfLinkers(t *testing.T) {
 		linker := l.Path
 		tools.Need(t, linker)
 		words := append([]string{"-r", "-o", linker + ".o"}, names...)
-		disk.Write(t, "words", join(words))
+		disk.Write(t, "words", Join(words))
 		tools.Must(t, linker, "@words")
 		symbols := tools.Must(t, "nm", "--format=just-symbols", linker+".o")
 		for i := range names {
@@ -148,25 +147,4 @@ func TestResponseFilesOfLinkers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// join writes words so that all four linkers read them again, one a line. mold
-// knows a backslash in quotes only.
-func join(words []string) []byte {
-	var out bytes.Buffer
-	for _, w := range words {
-		if w != "" && !strings.ContainsAny(w, space+`'"\\`) {
-			out.WriteString(w + "\n")
-			continue
-		}
-		out.WriteByte('"')
-		for i := range len(w) {
-			if w[i] == '"' || w[i] == '\\' {
-				out.WriteByte('\\')
-			}
-			out.WriteByte(w[i])
-		}
-		out.WriteString("\"\n")
-	}
-	return out.Bytes()
 }
