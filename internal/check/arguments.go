@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
@@ -102,7 +101,7 @@ func (c *fileChecker) operands() error {
 }
 
 func (c *fileChecker) operandsOfNops() error {
-	if !slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
+	if c.sectionNamed(patch.OperandsSection) == nil {
 		return nil
 	}
 	var at []image.Addr

@@ -109,6 +109,16 @@ func (c *fileChecker) check() error {
 
 func (c *fileChecker) relocatable() bool { return c.Type == elf.ET_REL }
 
+// sectionNamed returns the first section of a name, nil for none.
+func (c *fileChecker) sectionNamed(name string) *elfreloc.Section {
+	for i := range c.Sections {
+		if c.Sections[i].Name == name {
+			return &c.Sections[i]
+		}
+	}
+	return nil
+}
+
 // hasSymbols reports whether the symbols of functions are there, of the file or of its
 // separate debug file. The code has to be read.
 func (c *fileChecker) hasSymbols() bool {

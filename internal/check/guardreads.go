@@ -129,10 +129,8 @@ func (c *fileChecker) eachCode(overlap uint64, f func(code []byte, pc uint64)) e
 
 // globalOffsetTable returns the address of that table, 0 where there is none.
 func (c *fileChecker) globalOffsetTable() uint64 {
-	for i := range c.Sections {
-		if c.Sections[i].Name == ".got" {
-			return c.Sections[i].Addr
-		}
+	if table := c.sectionNamed(".got"); table != nil {
+		return table.Addr
 	}
 	return 0
 }

@@ -23,7 +23,7 @@ type linkedStubs struct {
 	filled map[uint64]bool // the words that the loader puts the address of a symbol into
 	table  uint64          // where the global offset table is, for code that names slots from there
 
-	descriptors []*elfreloc.Section // of functions
+	descriptors *elfreloc.Section // of functions, nil for none
 
 	overlap uint64 // bytes that pieces of sections share at least
 }
@@ -38,7 +38,9 @@ type stubFunction struct {
 // objects nothing is. An unused definition of a stub is not a fault.
 func (c *fileChecker) linkedStubs(mentioned bool) error {
 	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, reported: map[image.Addr]bool{}, filled: map[uint64]bool{}}
-	s.findDescriptors()
+	if name := s.Machine.Traits().Descriptors; name != "" {
+		s.descriptors = s.sectionNamed(name)
+	}
 	dynamic, err := c.DynamicSymbols()
 	if err != nil {
 		return err
@@ -125,73 +127,39 @@ func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	s.at[sym.Value] = f
 }
 
-// mostDescriptors is how many sections of descriptors are looked at: linkers make one.
-const mostDescriptors = 4
-
-func (s *linkedStubs) findDescriptors() {
-	name := s.Machine.Traits().Descriptors
-	if name == "" {
-		return
-	}
-	for i := range s.Sections {
-		if s.Sections[i].Name == name && len(s.descriptors) < mostDescriptors {
-			s.descriptors = append(s.descriptors, &s.Sections[i])
-		}
-	}
-}
-
 // describes reports whether an address is in a function's descriptor.
 func (s *linkedStubs) describes(addr uint64) bool {
-	for _, sec := range s.descriptors {
-		if addr-sec.Addr < sec.Size {
-			return true
-		}
-	}
-	return false
+	return s.descriptors != nil && addr-s.descriptors.Addr < s.descriptors.Size
 }
 
 // relocations looks at what the loader does with stubs: it puts their addresses
 // into slots through which code calls them, or into data.
 func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
-	o, t := s.Object.Object, s.Machine.Traits()
-	for i := range o.Sections {
-		sec := &o.Sections[i]
-		if sec.Type != elf.SHT_RELA && sec.Type != elf.SHT_REL || sec.Flags&elf.SHF_ALLOC == 0 {
-			continue
-		}
-		data, err := o.Data(i)
-		if err != nil {
-			return err
-		}
-		err = o.ReadDynamic(data, sec.Type == elf.SHT_RELA, func(r elfreloc.Relocation) error {
-			at := image.Addr{Offset: r.Offset}
-			switch {
-			case r.Type == t.LoadBase && s.describes(r.Offset):
-				return nil
-			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)&^t.Mode] != nil:
-				return s.address(at, s.at[uint64(r.Addend)&^t.Mode])
-			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
-				return nil
-			}
-			if t.SlotsFromTable {
-				s.filled[r.Offset] = true
-			}
-			name := dynamic.Name(int(r.Sym))
-			switch {
-			case !s.set.opts.Names.IsStub(name):
-				return nil
-			case r.Type == t.Word && !s.inGOT(r.Offset):
-				delete(s.needs, name)
-				return s.address(at, &stubFunction{names: []string{name}})
-			}
-			s.needs[name], s.slots[r.Offset] = true, name
+	t := s.Machine.Traits()
+	return s.EachDynamic(func(r elfreloc.Relocation) error {
+		field := image.Addr{Offset: r.Offset}
+		switch {
+		case r.Type == t.LoadBase && s.describes(r.Offset):
 			return nil
-		})
-		if err != nil {
-			return err
+		case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)&^t.Mode] != nil:
+			return s.address(field, s.at[uint64(r.Addend)&^t.Mode])
+		case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
+			return nil
 		}
-	}
-	return nil
+		if t.SlotsFromTable {
+			s.filled[r.Offset] = true
+		}
+		name := dynamic.Name(int(r.Sym))
+		switch {
+		case !s.set.opts.Names.IsStub(name):
+			return nil
+		case r.Type == t.Word && !s.inGOT(r.Offset):
+			delete(s.needs, name)
+			return s.address(field, &stubFunction{names: []string{name}})
+		}
+		s.needs[name], s.slots[r.Offset] = true, name
+		return nil
+	})
 }
 
 // chunk is how much of a section is read at once. The next one begins with what may be

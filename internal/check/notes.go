@@ -91,7 +91,7 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 		return
 	}
 	lacksBase := func(n stapnotes.Note) bool { return n.Based && c.hasCode(n.Site.Addr) }
-	switch hasBase := slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == stapsdt.BaseSection }); {
+	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
 	case hasBase && len(notes) == 0 && !broken:
 		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
 	case !hasBase && slices.ContainsFunc(notes, lacksBase):

@@ -2,7 +2,6 @@ package check
 
 import (
 	"debug/elf"
-	"slices"
 	"strings"
 
 	"sdtconvert/elfreloc"
@@ -30,11 +29,11 @@ func (s *linkedStubs) findTable() error {
 	}
 	most := -1
 	for _, name := range []string{".got.plt", ".got"} {
-		i := slices.IndexFunc(s.Sections, func(sec elfreloc.Section) bool { return sec.Name == name })
-		if i < 0 {
+		sec := s.sectionNamed(name)
+		if sec == nil {
 			continue
 		}
-		table, filled := s.Sections[i].Addr, 0
+		table, filled := sec.Addr, 0
 		count := func(_, slot uint64) {
 			if s.filled[slot] {
 				filled++
