@@ -59,7 +59,7 @@ May be repeated.`}
 	formatOption = &option{name: "format", value: "FORMAT",
 		help:    "text (default), json, sarif (2.1.0), or github, for annotations of the lines",
 		manual:  `Print *text*, *json*, *sarif*, which is SARIF 2.1.0, or *github*, annotations of source lines.`,
-		choices: []choice{{value: "text"}, {value: "json"}, {value: "sarif"}, {value: "github"}}}
+		choices: choicesOf(report.Names())}
 )
 
 // checkCommand finds what is wrong with the probes of a build.
@@ -195,8 +195,8 @@ func (s *checkSettings) validate(values *checkFlags) error {
 			return usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
 		}
 	}
-	if s.format = report.Named(values.format); s.format == nil {
-		return usagef("unknown format %q; known are %s", values.format, report.Names())
+	if s.format, err = report.ParseFormat(values.format); err != nil {
+		return usageError{err}
 	}
 	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
 		return err
