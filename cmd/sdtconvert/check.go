@@ -18,11 +18,11 @@ import (
 // checkSettings are what the flags of check say.
 type checkSettings struct {
 	*flags
-	options check.Options
-	format  report.Format
-	allowed []string // rules
-	known   report.Baseline
-	write   string // the baseline to write, "" for none
+	options  check.Options
+	format   report.Format
+	allowed  []string // rules
+	baseline report.Baseline
+	write    string // the baseline to write, "" for none
 }
 
 // The flags of check that no other command has.
@@ -117,7 +117,7 @@ func (p *program) check(s *checkSettings, values *checkFlags) (bool, error) {
 			return false, checkError(err)
 		}
 	}
-	s.known.Apply(r)
+	s.baseline.Apply(r)
 	if err := s.format.Write(p.Stdout, r); err != nil || len(r.Errors) > 0 {
 		return false, checkError(err)
 	}
@@ -201,7 +201,7 @@ func (s *checkSettings) validate(values *checkFlags) error {
 	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
 		return err
 	}
-	s.known, err = report.ReadBaseline(values.baseline)
+	s.baseline, err = report.ReadBaseline(values.baseline)
 	return err
 }
 

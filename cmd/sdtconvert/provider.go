@@ -112,7 +112,7 @@ func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*p
 	if o.preprocess {
 		preprocess = p.preprocessor(o, o.preprocessTarget(target)).File
 	}
-	var all []*provider.Provider
+	var providers []*provider.Provider
 	for _, path := range o.sources {
 		if err := o.isInput(path); err != nil {
 			return nil, err
@@ -130,17 +130,17 @@ func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*p
 				message.Warning(p.Stderr, warning)
 			}
 		}
-		all = append(all, file.Providers...)
+		providers = append(providers, file.Providers...)
 	}
-	return all, checkProviders(o, all)
+	return providers, checkProviders(o, providers)
 }
 
 // checkProviders applies the rules that hold for what is made of providers.
-func checkProviders(o *providerOptions, all []*provider.Provider) error {
+func checkProviders(o *providerOptions, providers []*provider.Provider) error {
 	dof := o.system.DOF() && !o.stubs
-	faults := provider.Check(all, o.header && o.stubs || dof)
+	faults := provider.Check(providers, o.header && o.stubs || dof)
 	if dof {
-		faults = append(faults, provider.CheckDOF(all)...)
+		faults = append(faults, provider.CheckDOF(providers)...)
 	}
 	if len(faults) > 0 {
 		return provider.Faults(faults)

@@ -71,11 +71,11 @@ func (p *program) run(name string, args []string) int {
 }
 
 func (p *program) report(err error) int {
-	if own := (*statusError)(nil); errors.As(err, &own) {
-		if own.error != nil {
-			message.Error(p.Stderr, own.error)
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		if status.error != nil {
+			message.Error(p.Stderr, status.error)
 		}
-		return own.status
+		return status.status
 	}
 	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {

@@ -54,7 +54,7 @@ func (p *program) stubs(g *generator) (bool, error) {
 	})
 	failed := p.eachObject(g, true, func(o *input.Object) error {
 		if g.isOutput(o.Source) {
-			if made, err := stubs.IsGenerated(o.Object); err != nil || made {
+			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
 				return err
 			}
 			return errIsOutput(o)

@@ -43,11 +43,11 @@ type Archive struct {
 	r    io.ReaderAt
 	size int64
 
-	first int64 // offset of the first header that is neither of index nor of names
-	index *index
-	names span  // of the long names, in the file
-	coff  bool  // has the tables of Windows' librarians
-	named int64 // bytes of long names that were read, since Members began
+	first     int64 // offset of the first header that is neither of index nor of names
+	index     *index
+	names     span  // of the long names, in the file
+	coff      bool  // has the tables of Windows' librarians
+	namesRead int64 // bytes of long names that were read, since Members began
 }
 
 // span is a range of bytes of the file.

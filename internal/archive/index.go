@@ -147,14 +147,14 @@ func (t *table) readPairs() error {
 		t.align = 8
 	}
 	t.entries = make([]entry, 0, int(pairs.end-pairs.start)/(2*w))
-	held := 0
+	namesSize := 0
 	for at := int(pairs.start); at < int(pairs.end); at += 2 * w {
 		off := t.get(at)
 		if off >= uint64(len(names)) {
 			return fmt.Errorf("has a name at offset %d of %d bytes", off, len(names))
 		}
 		end := bytes.IndexByte(names[off:], 0)
-		if held += end + 1; end < 0 || held > len(t.raw)*overlapping {
+		if namesSize += end + 1; end < 0 || namesSize > len(t.raw)*overlapping {
 			return fmt.Errorf("has a name at offset %d without an end", off)
 		}
 		t.entries = append(t.entries, entry{string(names[off : off+uint64(end)]), t.get(at + w)})

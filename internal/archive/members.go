@@ -25,7 +25,7 @@ type Member struct {
 // first error.
 func (a *Archive) Members() iter.Seq2[*Member, error] {
 	return func(yield func(*Member, error) bool) {
-		a.named = 0
+		a.namesRead = 0
 		for off := a.first; off < a.size; {
 			m, err := a.member(off)
 			if !yield(m, err) || err != nil {
@@ -124,7 +124,7 @@ func (a *Archive) longName(m *Member, field string) error {
 	}
 	// Members of one archive within a thin one share its path. But a hostile archive
 	// could have names of many times its size.
-	if a.named += int64(len(m.Name)); a.named > sharing+a.size {
+	if a.namesRead += int64(len(m.Name)); a.namesRead > sharing+a.size {
 		return a.errorf(m.Header, "too many members share long names")
 	}
 	return nil

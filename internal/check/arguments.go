@@ -14,10 +14,10 @@ import (
 )
 
 // count is the number of arguments that calls of one probe have.
-type count struct{ calls []calling }
+type count struct{ calls []countedCall }
 
-// calling is what the debug information of a file says of the calls in it.
-type calling struct {
+// countedCall is what the debug information of a file says of the calls in it.
+type countedCall struct {
 	args    int
 	finding Finding // at the first site
 }
@@ -29,14 +29,14 @@ func (c *fileChecker) prototypes() error {
 		return err
 	}
 	names := c.set.opts.Names
-	all, _ := c.code.Lines().AllPrototypes(names.IsStub)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	prototypes, _ := c.code.Lines().AllPrototypes(names.IsStub)
+	for _, name := range slices.Sorted(maps.Keys(prototypes)) {
 		kind, id, _ := names.Match(name)
 		at, ok := c.firstSite[id]
 		if kind != arch.Probe || !ok {
 			continue
 		}
-		for _, params := range all[name] {
+		for _, params := range prototypes[name] {
 			if err := c.count(id, at, len(params)); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (c *fileChecker) count(id string, at image.Addr, args int) error {
 	if c.link.counts[key] == nil {
 		c.link.counts[key] = &count{}
 	}
-	c.link.counts[key].calls = append(c.link.counts[key].calls, calling{args, *f})
+	c.link.counts[key].calls = append(c.link.counts[key].calls, countedCall{args, *f})
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (c *fileChecker) operands() error {
 			continue
 		}
 		probe, err := c.probes.Lookup(e.Probe)
-		if err == nil && c.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
+		if err == nil && c.noteID(probe).id == note.ID() { // and not of a function that was folded into this one
 			err = c.countOperands(e, note.Args)
 		}
 		if err != nil {

@@ -93,15 +93,15 @@ type Probe struct{ Provider, Module, Function, Name string }
 
 // Set is the files of one run.
 type Set struct {
-	opts     Options
-	files    []string // names
-	findings []Finding
-	links    map[abi]*link
-	sites    []knownSite // of all files
-	reached  *reached
-	looked   []string // files, in their order
-	errors   []error
-	partial  bool // some file could not be looked at, or not to its end
+	opts         Options
+	files        []string // names
+	findings     []Finding
+	links        map[abi]*link
+	sites        []knownSite // of all files
+	manifestDiff *manifestDiff
+	checked      []string // files without an error, in their order
+	errors       []error
+	partial      bool // some file could not be looked at, or not to its end
 }
 
 // abi tells files apart that cannot be linked with each other.
@@ -112,11 +112,11 @@ type abi struct {
 
 // New makes a set without files.
 func New(opts Options) *Set {
-	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
+	return &Set{opts: opts, links: map[abi]*link{}, manifestDiff: newManifestDiff(opts.Manifest)}
 }
 
 // Files returns the names of the files that were looked at.
-func (s *Set) Files() []string { return s.looked }
+func (s *Set) Files() []string { return s.checked }
 
 // Errors returns why files could not be looked at.
 func (s *Set) Errors() []error { return s.errors }
@@ -128,7 +128,7 @@ func (s *Set) Findings() []Finding {
 		l.finish()
 	}
 	s.require()
-	s.compare()
+	s.compareManifest()
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
@@ -144,12 +144,12 @@ func (s *Set) Findings() []Finding {
 
 // sortedLinks lists the links in the order in which their first files came.
 func (s *Set) sortedLinks() []*link {
-	var all []*link
+	var links []*link
 	for _, l := range s.links {
-		all = append(all, l)
+		links = append(links, l)
 	}
-	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
-	return all
+	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
+	return links
 }
 
 // knownSite is a site, and what its own file says of its probe.
@@ -185,21 +185,21 @@ func (s *Set) noProbes() {
 // probably meant. Names in listings have a dash for each __ of the source.
 func suggest(required string, names []Probe) string {
 	fields := strings.Split(required, ":")
-	var known []string
+	var candidates []string
 	for _, name := range names {
-		all := []string{name.Provider, name.Module, name.Function, name.Name}
-		for i := range all {
+		parts := []string{name.Provider, name.Module, name.Function, name.Name}
+		for i := range parts {
 			if i < len(fields) && fields[i] == "" {
-				all[i] = ""
+				parts[i] = ""
 			}
 		}
-		known = append(known, strings.Join(all, ":"))
+		candidates = append(candidates, strings.Join(parts, ":"))
 	}
 	dashed := strings.ReplaceAll(required, "__", "-")
-	if slices.Contains(known, dashed) {
+	if slices.Contains(candidates, dashed) {
 		return "; did you mean " + dashed + "?"
 	}
-	if near := message.Nearest(required, known); near != "" {
+	if near := message.Nearest(required, candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
@@ -212,10 +212,10 @@ func (s *Set) require() {
 		return
 	}
 	var names []Probe
-	known := map[Probe]bool{}
+	seen := map[Probe]bool{}
 	for _, site := range s.sites {
-		if name := site.link.nameOf(site); !known[name] {
-			known[name] = true
+		if name := site.link.nameOf(site); !seen[name] {
+			seen[name] = true
 			names = append(names, name)
 		}
 	}

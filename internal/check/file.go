@@ -90,7 +90,7 @@ func (c *fileChecker) check() error {
 	if err := c.guardReads(); err != nil {
 		return err
 	}
-	if err := s.reached.add(c); err != nil {
+	if err := s.manifestDiff.add(c); err != nil {
 		return err
 	}
 	if !c.relocatable() {
@@ -168,7 +168,7 @@ func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 		c.firstSite[p.ID] = at
 	}
 	name := Probe{p.Provider, cmp.Or(p.Module, c.code.Module), cmp.Or(p.Function, function), p.Name}
-	c.link.sited[c.index] = true
+	c.link.hasSites[c.index] = true
 	c.set.sites = append(c.set.sites, knownSite{name, p.ID, p.FromStruct, c.link})
 }
 
@@ -178,7 +178,7 @@ func (c *fileChecker) stubSite(id string, at image.Addr) error {
 		return err
 	}
 	c.site(linkerset.ProbeFromID(id), at, c.code.Function(at).Function)
-	c.link.live[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
+	c.link.liveCalls[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
 	return nil
 }
 

@@ -9,9 +9,9 @@ import (
 	"sdtconvert/internal/manifest"
 )
 
-// take notes that a copy has become an instance, and what it has lost.
-func (im *imageSites) take(c *fileChecker, p *pair) error {
-	gone := &lost{sameSize: p.sameSize}
+// match records that a copy has become an instance, and which sites the copy has lost there.
+func (im *imageSites) match(c *fileChecker, p *pair) error {
+	missing := &lost{sameSize: p.sameSize}
 	for i, s := range p.sites {
 		want := &p.copy.sites[i]
 		if s != nil {
@@ -22,7 +22,7 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 		switch {
 		case s == nil:
 			f, err = c.lostSite(p, want)
-		case want.HasNote && c.noteAt[s.at] == nil && !c.wantsNotes && !c.link.unread[c.scope()]:
+		case want.HasNote && c.noteAt[s.at] == nil && !c.wantsNotes && !c.link.brokenNotes[c.scope()]:
 			f, err = c.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
 		default:
 			continue
@@ -30,12 +30,12 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 		if err != nil {
 			return err
 		}
-		gone.findings = append(gone.findings, *f)
+		missing.findings = append(missing.findings, *f)
 	}
-	if len(gone.findings) == 0 {
-		gone = nil
+	if len(missing.findings) == 0 {
+		missing = nil
 	}
-	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
+	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: missing})
 	return nil
 }
 
@@ -75,18 +75,18 @@ func sourceKind(site *manifest.Site) string {
 func (s *Set) absent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		spare := func(nameless bool) bool {
-			return s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil, nameless))
+		isElsewhere := func(nameless bool) bool {
+			return s.manifestDiff.takeUnclaimed(siteKey{site.Probe, site.Enabled(), site.Note != nil, nameless})
 		}
-		if c.symbol != "" && spare(false) || spare(true) { // a site that was in no function is in none now
+		if c.symbol != "" && isElsewhere(false) || isElsewhere(true) { // a site that was in no function is in none now
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"
 		switch {
 		case c.symbol == "":
 			rule, message = LostSite, "no image has this site, and no function tells whether its code is there"
-		case len(c.kept) > 0:
-			message = fmt.Sprintf("%s has another copy of its function", c.kept[0])
+		case len(c.keptIn) > 0:
+			message = fmt.Sprintf("%s has another copy of its function", c.keptIn[0])
 		}
 		f := Finding{
 			Rule: rule, File: c.object, Place: fmt.Sprintf("%s+%#x", site.Section, site.Offset), Section: site.Section, Address: site.Offset,

@@ -30,23 +30,20 @@ func (s *noteSite) ids() []string {
 // dropped. If such an address is not that of code, it is not a site; if what the linker has
 // left of it leads into other code, it is taken for one, whose state is unknown.
 func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
-	recorded := make(map[image.Addr]bool, len(c.entries))
-	for i := range c.entries {
-		recorded[c.entries[i].Site] = true
-	}
+	recorded := c.recordedSites()
 	type probeAt struct {
 		at image.Addr
 		id string
 	}
-	found, known := map[image.Addr]*noteSite{}, map[probeAt]bool{}
+	found, seen := map[image.Addr]*noteSite{}, map[probeAt]bool{}
 	for i := range notes {
 		n := &notes[i]
 		at := n.Site.Addr
 		key := probeAt{at, n.ID()}
-		if n.Site.Undefined || recorded[at] || known[key] || !c.hasCode(at) {
+		if n.Site.Undefined || recorded[at] || seen[key] || !c.hasCode(at) {
 			continue
 		}
-		known[key] = true
+		seen[key] = true
 		if found[at] == nil {
 			found[at] = &noteSite{at: at}
 		}
@@ -84,7 +81,7 @@ func (c *fileChecker) lookAtNoteSites() error {
 func (c *fileChecker) noteSite(s *noteSite) error {
 	place := c.code.Function(s.at)
 	for _, n := range s.notes {
-		c.link.ofNotes[scopedID{c.scope(), n.Provider}] = true
+		c.link.noteProviders[scopedID{c.scope(), n.Provider}] = true
 		c.site(linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}, s.at, place.Function)
 	}
 	first := s.notes[0]

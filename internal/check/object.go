@@ -34,7 +34,7 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 				return nil, err
 			}
 		}
-		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", calls(site.Stub, site.Change.Site.Form)); err != nil {
+		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form)); err != nil {
 			return nil, err
 		}
 		if err := c.use(site.Stub, objects, at); err != nil {
@@ -58,8 +58,8 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 	return scan, nil
 }
 
-// calls says what a site does.
-func calls(stub *patch.Stub, form arch.Form) string {
+// describeSite returns what a site does.
+func describeSite(stub *patch.Stub, form arch.Form) string {
 	return [...]string{arch.Call: "calls ", arch.Tail: "jumps to ", arch.CondTail: "jumps to ", arch.Nop: "marks a nop for "}[form] + stub.Name
 }
 

@@ -32,11 +32,11 @@ func (s *Set) source(src *input.Source) error {
 	if err == nil {
 		err = input.CheckLTO(o.Object, s.opts.Names)
 	}
-	var late *input.LTOError
+	var lto *input.LTOError
 	switch {
-	case errors.As(err, &late):
+	case errors.As(err, &lto):
 		s.files = append(s.files, src.Name)
-		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: late.What, file: len(s.files) - 1})
+		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: lto.What, file: len(s.files) - 1})
 	case errors.Is(err, input.ErrSkipped): // it holds nothing
 	case err != nil:
 		return err
@@ -45,7 +45,7 @@ func (s *Set) source(src *input.Source) error {
 			return err
 		}
 	}
-	s.looked = append(s.looked, src.Name)
+	s.checked = append(s.checked, src.Name)
 	return nil
 }
 

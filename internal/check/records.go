@@ -24,7 +24,7 @@ func (c *fileChecker) records() (found bool, err error) {
 		return false, err
 	}
 	for _, layout := range slices.Concat(c.set.opts.Layouts, foreign) {
-		some, faults, err := layout.Read(c.code.Image)
+		records, faults, err := layout.Read(c.code.Image)
 		if err != nil {
 			return false, err
 		}
@@ -33,10 +33,10 @@ func (c *fileChecker) records() (found bool, err error) {
 				return false, err
 			}
 		}
-		if len(some)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
+		if len(records)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
 			layouts = append(layouts, layout)
 		}
-		entries = append(entries, some...)
+		entries = append(entries, records...)
 	}
 	if len(layouts)+len(entries) == 0 {
 		return false, nil
@@ -57,6 +57,18 @@ func (c *fileChecker) records() (found bool, err error) {
 	return true, c.traits(layouts)
 }
 
+// recordedSites returns the sites that have a record.
+func (c *fileChecker) recordedSites() map[image.Addr]bool {
+	sites := make(map[image.Addr]bool, len(c.entries))
+	for i := range c.entries {
+		sites[c.entries[i].Site] = true
+	}
+	return sites
+}
+
+// isCall reports whether a record is of a probe call.
+func isCall(e linkerset.Entry) bool { return e.Kind == arch.Probe }
+
 // record looks at one of the records, which are sorted by their sites.
 func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	e := &entries[i]
@@ -66,9 +78,9 @@ func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	}
 	id, place := nameOf(probe), c.code.Function(e.Site)
 	c.site(probe, e.Site, place.Function)
-	c.link.ofRecords[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
+	c.link.recordProviders[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
 	if e.Kind == arch.Probe {
-		c.link.fired[c.notedID(probe)] = true
+		c.link.recordedCalls[c.noteID(probe)] = true
 	}
 	if !place.Known() {
 		if err := c.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
@@ -95,7 +107,7 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	switch found.State {
 	case sitestate.Disabled:
 		if e.Kind == arch.Enabled {
-			return c.test(e, probe)
+			return c.noteTest(e, probe)
 		}
 	case sitestate.Live:
 		if c.live[e.Site] {
@@ -192,8 +204,8 @@ func (c *fileChecker) hidden(name string) (bool, error) {
 	return c.link.hiddenNames[name], nil
 }
 
-// notedID returns the probe by the names that its notes have.
-func (c *fileChecker) notedID(p linkerset.Probe) scopedID {
+// noteID returns the key of a probe by the names that its notes have.
+func (c *fileChecker) noteID(p linkerset.Probe) scopedID {
 	return scopedID{c.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
 }
 
@@ -227,12 +239,12 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 	for _, layout := range layouts {
 		c.link.trait(trait{MixedLayout, "", describeLayout(layout)}, c.index)
 	}
-	kept, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
+	anchored, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
 	if err != nil {
 		return err
 	}
 	o := c.Object.Object
-	noted, shown := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
+	hasStapsdtNotes, hasDTraceNotes := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := recordKind(layouts, sec.Name)
@@ -240,10 +252,10 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 			continue
 		}
 		c.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, c.index)
-		c.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, c.index)
+		c.link.trait(trait{MixedFlags, "--drop-relocations", describeFlag(!anchored[i])}, c.index)
 		if kind == arch.Probe {
-			c.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, c.index)
-			c.link.trait(trait{MixedFlags, "--dtrace", given(shown)}, c.index)
+			c.link.trait(trait{MixedFlags, "--stapsdt", describeFlag(hasStapsdtNotes)}, c.index)
+			c.link.trait(trait{MixedFlags, "--dtrace", describeFlag(hasDTraceNotes)}, c.index)
 		}
 	}
 	return nil

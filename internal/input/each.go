@@ -29,7 +29,7 @@ func Each(path string, o Options, work func(src *Source) error) error {
 // Each is Each for a file that is open.
 func (f *File) Each(o Options, work func(src *Source) error) error {
 	src := f.Source()
-	if is, err := src.IsArchive(); err != nil || !is {
+	if isArchive, err := src.IsArchive(); err != nil || !isArchive {
 		if err != nil {
 			return err
 		}

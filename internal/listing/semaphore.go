@@ -18,14 +18,14 @@ type semaphores struct {
 	code   *locate.Code
 	memory image.Image
 	states *sitestate.Reader
-	noted  map[image.Addr]image.Ref // by site, as memory has it
+	byNote map[image.Addr]image.Ref // by site, as memory has it
 }
 
 func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Reader, notes []stapnotes.Note) *semaphores {
-	s := &semaphores{code: code, memory: memory, states: states, noted: map[image.Addr]image.Ref{}}
+	s := &semaphores{code: code, memory: memory, states: states, byNote: map[image.Addr]image.Ref{}}
 	for _, n := range notes {
 		if !n.Semaphore.Null() {
-			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
+			s.byNote[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
 		}
 	}
 	return s
@@ -36,7 +36,7 @@ func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	if s == nil {
 		return nil, nil
 	}
-	ref, ok := s.noted[e.Site]
+	ref, ok := s.byNote[e.Site]
 	if e.Kind == arch.Enabled {
 		var err error
 		if ref, ok, err = s.states.Semaphore(e); err != nil {

@@ -87,24 +87,24 @@ func (b Baseline) Apply(r *Report) {
 			ordinals[key]++
 			line = key.Fingerprint(ordinals[key])
 		}
-		known := b.lines[line] && f.Rule.Severity == check.Error
-		found[line] = found[line] || known
-		if known {
+		isKnown := b.lines[line] && f.Rule.Severity == check.Error
+		found[line] = found[line] || isKnown
+		if isKnown {
 			r.Known++
 		}
-		return known
+		return isKnown
 	})
-	looked := map[string]bool{"-": true}
+	checked := map[string]bool{"-": true}
 	for _, name := range r.Files {
 		file := check.FileFrom(r.Directory, name)
 		if b.byBase {
 			file = check.Base(name)
 		}
-		looked[check.Field(file)] = true
+		checked[check.Field(file)] = true
 	}
 	for line := range b.lines {
 		fields := strings.Fields(line)
-		if !found[line] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
+		if !found[line] && checked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
 			r.Gone = append(r.Gone, line)
 		}
 	}
