@@ -124,7 +124,7 @@ func (p *program) check(s *checkSettings, values *checkFlags) (bool, error) {
 	return s.write == "" && r.Count(check.Error) > 0, nil
 }
 
-// checkError is an error that a check ends with, nil for one that was told: it cannot
+// checkError is an error that a check ends with, nil for one that was printed: it cannot
 // say that the build is as it should be, nor that it is not.
 func checkError(err error) error {
 	if errors.As(err, new(usageError)) || errors.Is(err, pflag.ErrHelp) {
@@ -133,7 +133,7 @@ func checkError(err error) error {
 	return &statusError{exitNotChecked, err}
 }
 
-// runCheck looks at all files. What cannot be looked at is told at once.
+// runCheck looks at all files. It prints at once why a file cannot be checked.
 func (p *program) runCheck(s *checkSettings) *report.Report {
 	s.options.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	s.options.Failed = func(err error) { message.Error(p.Stderr, err) }

@@ -147,7 +147,7 @@ var tableHead = [...]string{"SITE", "FUNCTION", "KIND", "STATE", "PROBE", "RELOC
 type cells [len(tableHead)]string
 
 func row(site *manifest.Site) cells {
-	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(place(site)),
+	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(functionText(site)),
 		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
 }
 
@@ -224,8 +224,8 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	}
 }
 
-// place is a site in its function.
-func place(site *manifest.Site) string {
+// functionText returns the place of a site in its function.
+func functionText(site *manifest.Site) string {
 	if site.Function == "" {
 		return "-"
 	}

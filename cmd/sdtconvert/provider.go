@@ -155,7 +155,7 @@ func (o *providerOptions) isInput(path string) error {
 		return err
 	}
 	if out, err := os.Stat(o.output); err == nil && os.SameFile(in, out) {
-		return fmt.Errorf("%s: is the output as well, and would be lost", path)
+		return errIsOutput(path)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (o *providerOptions) isMember(path string) error {
 	var found error
 	input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
 		if src.File != nil && os.SameFile(src.File.Info, out.Info) {
-			found = fmt.Errorf("%s: is the output as well, and would be lost", src.Name)
+			found = errIsOutput(src.Name)
 		}
 		return found
 	})

@@ -32,7 +32,7 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusError ends the run with a status of its own. The error is nil if all was told.
+// statusError ends the run with a status of its own. The error is nil if all was printed.
 type statusError struct {
 	status int
 	error

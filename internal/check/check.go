@@ -97,11 +97,11 @@ type Set struct {
 	files        []string // names
 	findings     []Finding
 	links        map[abi]*link
-	sites        []knownSite // of all files
+	sites        []probeSite // of all files
 	manifestDiff *manifestDiff
 	checked      []string // files without an error, in their order
 	errors       []error
-	partial      bool // some file could not be looked at, or not to its end
+	incomplete   bool // some file could not be looked at, or not to its end
 }
 
 // abi tells files apart that cannot be linked with each other.
@@ -152,8 +152,8 @@ func (s *Set) sortedLinks() []*link {
 	return links
 }
 
-// knownSite is a site, and what its own file says of its probe.
-type knownSite struct {
+// probeSite is a site, and what its own file says of its probe.
+type probeSite struct {
 	name       Probe
 	id         string
 	fromStruct bool // by a struct sdt_probe
@@ -173,7 +173,7 @@ func (s *Set) Sites() (sites, probes int) {
 // noProbes finds that there is no site at all, and nothing that tells why.
 func (s *Set) noProbes() {
 	isError := func(f Finding) bool { return f.Rule.Severity == Error }
-	if len(s.sites) > 0 || s.partial || slices.ContainsFunc(s.findings, isError) {
+	if len(s.sites) > 0 || s.incomplete || slices.ContainsFunc(s.findings, isError) {
 		return
 	}
 	s.findings = append(s.findings, Finding{

@@ -130,7 +130,7 @@ func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 }
 
 // nameOf returns the name of a site's probe, by its definition where another file has it.
-func (l *link) nameOf(site knownSite) Probe {
+func (l *link) nameOf(site probeSite) Probe {
 	if site.fromStruct || site.id == "" {
 		return site.name
 	}

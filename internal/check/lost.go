@@ -70,9 +70,9 @@ func sourceKind(site *manifest.Site) string {
 	return "record"
 }
 
-// absent reports a copy that has become no function of an image. Its sites may
+// reportAbsent reports a copy that has become no function of an image. Its sites may
 // still be in a function whose symbol was removed.
-func (s *Set) absent(c *functionCopy) {
+func (s *Set) reportAbsent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
 		isElsewhere := func(nameless bool) bool {

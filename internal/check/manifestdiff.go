@@ -270,8 +270,8 @@ func (s *Set) compareManifest() {
 			}
 			s.findings = append(s.findings, loss.findings...)
 		}
-		if !c.complete && len(c.lost) == 0 && !s.partial {
-			s.absent(c)
+		if !c.complete && len(c.lost) == 0 && !s.incomplete {
+			s.reportAbsent(c)
 		}
 	}
 }

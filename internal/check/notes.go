@@ -53,7 +53,7 @@ func (c *fileChecker) notes() error {
 	c.noteAt = notesBySite(notes)
 	c.noteTraits(notes)
 	c.findNoteSites(notes)
-	if err := c.lookAtNoteSites(); err != nil {
+	if err := c.checkNoteSites(); err != nil {
 		return err
 	}
 	if err := c.unreadArguments(notes); err != nil {

@@ -62,8 +62,8 @@ func (c *fileChecker) hasCode(at image.Addr) bool {
 	return ok
 }
 
-// lookAtNoteSites applies the rules for sites to those without records.
-func (c *fileChecker) lookAtNoteSites() error {
+// checkNoteSites applies the rules for sites to those without records.
+func (c *fileChecker) checkNoteSites() error {
 	if len(c.noteSites) == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 	}
 	for _, site := range plan.Sites {
 		at := site.Addr()
-		c.live[at] = true
+		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
 			if err := c.count(site.Stub.ID, at, n); err != nil {

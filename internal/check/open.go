@@ -21,7 +21,7 @@ func (s *Set) Add(path string) {
 }
 
 func (s *Set) fail(err error) {
-	s.partial = true
+	s.incomplete = true
 	s.errors = append(s.errors, err)
 	s.opts.Failed(err)
 }

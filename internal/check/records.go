@@ -29,7 +29,7 @@ func (c *fileChecker) records() (found bool, err error) {
 			return false, err
 		}
 		for _, fault := range faults {
-			if err := c.add(DanglingRecord, fault.Record, "", "%v", reason(fault)); err != nil {
+			if err := c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault)); err != nil {
 				return false, err
 			}
 		}
@@ -110,10 +110,10 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 			return c.noteTest(e, probe)
 		}
 	case sitestate.Live:
-		if c.live[e.Site] {
+		if c.liveSites[e.Site] {
 			return nil
 		}
-		c.live[e.Site] = true
+		c.liveSites[e.Site] = true
 		return c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
 	case sitestate.Armed:
 		return c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
@@ -145,7 +145,7 @@ func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site
 func (c *fileChecker) reportUnclear() error {
 	for i := range c.unclear {
 		s := &c.unclear[i]
-		if c.live[s.at] {
+		if c.liveSites[s.at] {
 			continue
 		}
 		if err := c.unknown(s.at, s.probe, &s.found); err != nil {

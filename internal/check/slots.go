@@ -35,7 +35,7 @@ func (s *linkedStubs) findTable() error {
 		}
 		table, filled := sec.Addr, 0
 		count := func(_, slot uint64) {
-			if s.filled[slot] {
+			if s.symbolSlots[slot] {
 				filled++
 			}
 		}
@@ -52,7 +52,7 @@ func (s *linkedStubs) findTable() error {
 			return err
 		}
 		if filled > most {
-			most, s.table = filled, table
+			most, s.slotBase = filled, table
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 		found = s.entry
 	}
 	return func(code []byte, pc uint64) (err error) {
-		s.Machine.Slots(code, pc, s.table, func(at, slot uint64) {
+		s.Machine.Slots(code, pc, s.slotBase, func(at, slot uint64) {
 			if name := s.slots[slot]; name != "" && err == nil {
 				err = found(at, name)
 			}
@@ -81,8 +81,8 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 // entry notes an entry of a procedure linkage table, wherever it may begin.
 func (s *linkedStubs) entry(at uint64, name string) error {
 	for _, before := range s.Machine.Traits().Entries {
-		if s.at[at-before] == nil {
-			s.at[at-before] = &stubFunction{names: []string{name}}
+		if s.functions[at-before] == nil {
+			s.functions[at-before] = &stubFunction{names: []string{name}}
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (s *linkedStubs) entry(at uint64, name string) error {
 
 func (s *linkedStubs) indirect(at uint64, name string) error {
 	site := image.Addr{Offset: at}
-	if s.live[site] || s.reported[site] {
+	if s.liveSites[site] || s.reported[site] {
 		return nil
 	}
 	s.reported[site] = true

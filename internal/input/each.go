@@ -125,7 +125,7 @@ func (a *Archive) member(m *archive.Member) (src *Source, err error) {
 	if src.memory, err = a.window.contents(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", src.Name, err)
 	}
-	src.lent = src.memory != nil
+	src.borrowed = src.memory != nil
 	return src, nil
 }
 

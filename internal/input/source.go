@@ -19,9 +19,9 @@ type Source struct {
 	Member *archive.Member // nil for what is a file of its own
 	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
-	err    error  // that keeps it from being read
-	memory []byte // all of a member, if it was read already
-	lent   bool   // and the memory is the next member's, too
+	err      error  // that keeps it from being read
+	memory   []byte // all of a member, if it was read already
+	borrowed bool   // the memory is the next member's too
 
 	typ     filetype.Type
 	hasType bool // typ is known
@@ -76,14 +76,14 @@ func (s *Source) Load() error {
 	switch {
 	case s.Size == s.File.Size():
 		return s.File.Load()
-	case s.memory != nil && !s.lent, s.File.Loaded(), s.Size > loadedMember:
+	case s.memory != nil && !s.borrowed, s.File.Loaded(), s.Size > loadedMember:
 		return nil
 	}
 	memory := make([]byte, s.Size)
 	if err := s.readFull(memory); err != nil {
 		return err
 	}
-	s.memory, s.lent = memory, false
+	s.memory, s.borrowed = memory, false
 	return nil
 }
 

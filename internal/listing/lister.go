@@ -21,7 +21,7 @@ type lister struct {
 	code       *locate.Code
 	probes     *linkerset.Probes
 	out        *Listing
-	lines      map[key]*Probe
+	byName     map[key]*Probe
 	states     *sitestate.Reader
 	semaphores *semaphores                   // nil unless wanted
 	warned     bool                          // of the prefix of probe objects
@@ -44,7 +44,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	}
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
-		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},
+		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[key]*Probe{},
 		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), unrecorded: map[image.Addr]unrecordedSite{},
 	}
 	entries, found, err := l.records()
@@ -189,13 +189,13 @@ func (l *lister) add(e *linkerset.Entry) error {
 		site.State = sitestate.Armed
 	}
 	k := key{p.Provider, p.Module, p.Function, p.Name}
-	line := l.lines[k]
+	line := l.byName[k]
 	if line == nil {
 		line = &Probe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name}
 		for _, a := range probe.Args {
 			line.Arguments = append(line.Arguments, Argument(a))
 		}
-		l.lines[k] = line
+		l.byName[k] = line
 		l.out.Probes = append(l.out.Probes, line)
 	}
 	line.Sites = append(line.Sites, site)
