@@ -162,7 +162,7 @@ func (c cells) widths(w []int) []int {
 	return w
 }
 
-// line is the text of the line. Nothing stands behind its last cell.
+// line returns the text of the line, without spaces at its end.
 func (c cells) line(widths []int) string {
 	var b strings.Builder
 	for i, text := range c {

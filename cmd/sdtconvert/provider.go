@@ -105,8 +105,8 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 	return system, nil
 }
 
-// readProviders reads all files, and tells what is wrong with them. target is that of the
-// object, nil for a header.
+// readProviders reads all files, and prints their warnings. target is the object's, nil for a
+// header.
 func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*provider.Provider, error) {
 	var preprocess func(path string) (string, error)
 	if o.preprocess {

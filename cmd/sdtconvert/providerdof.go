@@ -16,8 +16,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// dofObject disables the sites in the objects, and makes the object that tells DTrace's
-// kernel of them. All objects are looked at before any of them is changed.
+// dofObject disables the sites in the objects, and makes the object that describes them to DTrace's
+// kernel. It examines all objects before it changes any.
 func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
 	d := object.DOF{Lazy: o.lazy}
 	if path := p.drti(o); path != "" {

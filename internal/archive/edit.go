@@ -150,8 +150,8 @@ func (w *layout) copy(to int64) {
 	w.at = to
 }
 
-// header copies a header, with another size, and what stands between it and the
-// contents: a name of BSD.
+// header copies a header with another size, and the BSD name between the header and the
+// contents.
 func (w *layout) header(off, contents, size int64) error {
 	w.copy(off)
 	b, err := w.a.read(off, contents-off)

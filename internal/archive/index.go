@@ -13,7 +13,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// index is the member that tells which member defines a symbol.
+// index is the member that lists which member defines each symbol.
 //
 // That of System V is big-endian on every machine: a count, as many offsets of
 // headers, and as many names that end in NUL; "/SYM64/" has words of 64 bits. That
@@ -166,7 +166,7 @@ func (t *table) readPairs() error {
 // bytes: each is written by itself again.
 const overlapping = 4
 
-// write lays the index out anew or, if only offsets have changed, changes those.
+// write lays out a new index or, if only offsets have changed, copies the old one with new offsets.
 func (t *table) write() ([]byte, error) {
 	if !t.wide && slices.ContainsFunc(t.entries, func(e entry) bool { return e.header > math.MaxUint32 }) {
 		return nil, errNarrow

@@ -84,8 +84,7 @@ func (a *Archive) bsdName(h header) (string, int64, error) {
 	return string(bytes.TrimRight(b, "\x00")), start + n, err
 }
 
-// maxName bounds the length of a name, in bytes: it is that of paths on most systems,
-// several times over.
+// maxName bounds the length of a name, in bytes: four times the longest path of Linux.
 const maxName = 16 << 10
 
 // longName finds the name of a member at the offset in the table of names that its

@@ -51,8 +51,8 @@ type counted struct {
 	args int
 }
 
-// count notes that a site of a probe has so many arguments. The first of the file that has as
-// many tells it.
+// count records that a site of a probe has so many arguments. A number counts once in a file, at its
+// first site.
 func (c *fileChecker) count(id string, at image.Addr, args int) error {
 	if c.counts[counted{id, args}] {
 		return nil
@@ -141,8 +141,8 @@ func arguments(n int) string {
 	return fmt.Sprintf("%d arguments", n)
 }
 
-// mismatches finds the calls whose number of arguments is not that of the
-// definition, or where that is not known, not that of the first calls.
+// mismatches finds the calls whose number of arguments differs from the definition or, if no
+// definition has arguments, from the first call.
 func (l *link) mismatches() {
 	defined := map[scopedID]*definition{}
 	for i := range l.probes {

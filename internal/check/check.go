@@ -4,7 +4,7 @@
 //
 // All relocatable objects of a set and one machine are taken for the objects of
 // one link. What that link may lack or have twice is decided when all are known;
-// images are looked at one by one, but what they export counts for all.
+// images are checked one by one, but what they export counts for all.
 //
 // docs/check.md has each rule's cause and cure.
 package check
@@ -75,8 +75,8 @@ type Options struct {
 	Directory    string    // from which fingerprints name files, "" for none
 	FollowThin   bool      // files outside of the directory of a thin archive
 
-	// Warn is told of debug information that makes no sense, and Failed of what keeps a
-	// file from being looked at, when that is found. Both have to be there.
+	// Warn is called with each fault of debug information, and Failed with each error that keeps a
+	// file from being checked, as soon as they are found. Both are required.
 	Warn, Failed func(error)
 }
 
@@ -101,10 +101,10 @@ type Set struct {
 	manifestDiff *manifestDiff
 	checked      []string // files without an error, in their order
 	errors       []error
-	incomplete   bool // some file could not be looked at, or not to its end
+	incomplete   bool // a file could not be checked, or only in part
 }
 
-// abi tells files apart that cannot be linked with each other.
+// abi is what files have in common that may be linked with each other.
 type abi struct {
 	machine arch.Machine
 	layout  elfreloc.Encoding
@@ -115,10 +115,10 @@ func New(opts Options) *Set {
 	return &Set{opts: opts, links: map[abi]*link{}, manifestDiff: newManifestDiff(opts.Manifest)}
 }
 
-// Files returns the names of the files that were looked at.
+// Files returns the names of the files that were checked.
 func (s *Set) Files() []string { return s.checked }
 
-// Errors returns why files could not be looked at.
+// Errors returns why files could not be checked.
 func (s *Set) Errors() []error { return s.errors }
 
 // Findings returns all that the rules have found, sorted by file and place. No
@@ -170,7 +170,7 @@ func (s *Set) Sites() (sites, probes int) {
 	return len(s.sites), len(names)
 }
 
-// noProbes finds that there is no site at all, and nothing that tells why.
+// noProbes reports a run without any site, unless another finding or an error explains it.
 func (s *Set) noProbes() {
 	isError := func(f Finding) bool { return f.Rule.Severity == Error }
 	if len(s.sites) > 0 || s.incomplete || slices.ContainsFunc(s.findings, isError) {

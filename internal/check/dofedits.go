@@ -1,8 +1,8 @@
 package check
 
-// What `dtrace -G` has disabled in objects is told to a kernel by the object that it writes,
-// which refers to the functions by their aliases. A run of -G for other objects, with the
-// same output, takes the first ones out of it, and nothing arms their sites then.
+// `dtrace -G` disables sites in objects, and writes an object that describes them to the kernel
+// and refers to their functions by aliases. A later run of -G for other objects, with the same
+// output, overwrites that description, and then nothing arms the first sites.
 
 import (
 	"debug/elf"
@@ -29,7 +29,7 @@ type dofSite struct {
 	function, alias string
 }
 
-// dofEdits looks at what `dtrace -G` has edited, in an object or an image.
+// dofEdits checks what `dtrace -G` has edited, in an object or an image.
 func (c *fileChecker) dofEdits() error {
 	if !c.relocatable() {
 		return c.dofImage()
@@ -94,8 +94,8 @@ func (l *link) lostDOF() {
 	}
 }
 
-// dofImage notes the sites that the DOF of an image tells of, and finds the functions with
-// aliases of which it tells none.
+// dofImage records the sites that the DOF of an image describes, and finds the functions that have
+// an alias and no described site.
 func (c *fileChecker) dofImage() error {
 	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
 	if err != nil {

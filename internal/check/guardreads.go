@@ -80,7 +80,7 @@ func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) error {
 	return nil
 }
 
-// readsOfImage notes which of the semaphores code reads, as far as the machine tells.
+// readsOfImage records which of the semaphores code reads, on machines that are an arch.Reader.
 func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 	reader, ok := c.Machine.(arch.Reader)
 	if !ok || len(symbols) == 0 {
@@ -135,8 +135,8 @@ func (c *fileChecker) globalOffsetTable() uint64 {
 	return 0
 }
 
-// readAt notes that code reads a semaphore. A finding of it has the name in place of a probe:
-// nothing tells where the provider's ends.
+// readAt records that code reads a semaphore. Its finding has the semaphore's name in place of a probe:
+// where the provider's name ends is unknown.
 func (c *fileChecker) readAt(s *semaphore, at image.Addr) error {
 	probe, isGuard := strings.CutPrefix(s.name, patch.GuardPrefix)
 	if !isGuard {

@@ -28,7 +28,7 @@ type link struct {
 	traits      map[trait][]int     // the files that have it
 
 	notes         map[scopedID]*probeNotes // probes that have notes
-	brokenNotes   map[int]bool             // scopes with notes that cannot be read: nothing tells what has none
+	brokenNotes   map[int]bool             // scopes with notes that cannot be read, so which sites have none is unknown
 	guards        map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
 	guardReads    map[int][]semaphore      // that code reads, by scope; the finding is at the first read
 	inSections    map[scopedSemaphore]bool // semaphores in a section of semaphores
@@ -83,7 +83,7 @@ func (s *Set) linkOf(o *input.Object) *link {
 	return s.links[key]
 }
 
-// scope tells the probes of images apart, which are not linked with each other.
+// scope returns the scope of a file's probes: all objects share one, and each image has its own.
 func (c *fileChecker) scope() int {
 	if c.relocatable() {
 		return allObjects
@@ -195,7 +195,7 @@ func (l *link) unused() {
 		d := &l.probes[i]
 		_, isUsed := l.uses[d.symbol]
 		switch {
-		case d.image && l.unconverted[d.finding.file]: // where nothing tells which sites there are
+		case d.image && l.unconverted[d.finding.file]: // its sites are unknown
 		case d.local && l.recorded[d.scopedID()]: // a function has one for each call, of which records name the first
 		case l.usedObjects[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
 		case !d.image && d.symbol != "" && !d.local && (isUsed || reported[d.symbol]):

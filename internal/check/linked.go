@@ -34,8 +34,8 @@ type stubFunction struct {
 	called, used bool     // whether that was noted
 }
 
-// linkedStubs looks for what is left of stubs in an image: in one of converted
-// objects nothing is. An unused definition of a stub is not a fault.
+// linkedStubs finds calls and addresses of stubs in an image. An image of converted objects has none. An
+// unused definition of a stub is not a fault.
 func (c *fileChecker) linkedStubs(mentioned bool) error {
 	s := &linkedStubs{fileChecker: c, functions: map[uint64]*stubFunction{}, slots: map[uint64]string{}, undefined: map[string]bool{}, reported: map[image.Addr]bool{}, symbolSlots: map[uint64]bool{}}
 	if name := s.Machine.Traits().Descriptors; name != "" {
@@ -91,7 +91,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	names := s.set.opts.Names
 	for i := 1; i < syms.Len(); i++ {
 		sym := syms.At(i)
-		// Of mold, for an entry of the procedure linkage table.
+		// mold names the entries of a function f in procedure linkage tables f$plt and f$thunk.
 		sym.Name = strings.TrimSuffix(strings.TrimSuffix(sym.Name, "$plt"), "$thunk")
 		sym.Value &^= s.Machine.Traits().Mode
 		switch {
@@ -105,7 +105,7 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	}
 }
 
-// define notes a stub where its code is, and where its descriptor is if it has one.
+// define adds a stub at its code and, if it has one, at its descriptor.
 func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	code := image.Addr{Offset: sym.Value}
 	if s.describes(sym.Value) {
@@ -132,8 +132,8 @@ func (s *linkedStubs) describes(addr uint64) bool {
 	return s.descriptors != nil && addr-s.descriptors.Addr < s.descriptors.Size
 }
 
-// relocations looks at what the loader does with stubs: it puts their addresses
-// into slots through which code calls them, or into data.
+// relocations finds the stubs whose addresses the loader stores: in slots, through which code calls
+// them, or in data.
 func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
 	t := s.Machine.Traits()
 	return s.EachDynamic(func(r elfreloc.Relocation) error {
@@ -203,8 +203,8 @@ func (s *linkedStubs) section(sec *elfreloc.Section, scan func(data []byte, addr
 	return nil
 }
 
-// bridges looks for code of linkers that goes on to a stub: code that enters it calls
-// the stub, and not what is in it.
+// bridges finds code of linkers that jumps to a stub. A call of such code counts as a call of the
+// stub; the jump itself is no finding.
 func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
 	m, ok := s.Machine.(arch.Bridger)
 	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
@@ -225,7 +225,7 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 	}
 }
 
-// direct looks for calls of stubs in code, and for their addresses in data.
+// direct finds calls of stubs in code, and their addresses in data.
 func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 	switch {
 	case sec.Flags&elf.SHF_EXECINSTR != 0:
@@ -268,8 +268,8 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
 	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 
-// use notes that all probes of a function have a site, and returns the id if it is
-// one.
+// use records that all probes of a function have a site. It returns the id of a single probe, and
+// "" for several.
 func (s *linkedStubs) use(f *stubFunction) string {
 	if !f.used {
 		f.used = true

@@ -39,9 +39,8 @@ func (im *imageSites) match(c *fileChecker, p *pair) error {
 	return nil
 }
 
-// lostSite returns the finding of a site that an instance does not have. Its address is
-// that of the function: other code may stand at the place that the site had. The line is
-// the one that the manifest has, if it has any.
+// lostSite returns the finding for a site that an instance lacks. Its address is the function's start,
+// because other code may be at the site's old place. Its line is the manifest's, if known.
 func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
 	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, sourceKind(site))
@@ -70,8 +69,8 @@ func sourceKind(site *manifest.Site) string {
 	return "record"
 }
 
-// reportAbsent reports a copy that has become no function of an image. Its sites may
-// still be in a function whose symbol was removed.
+// reportAbsent reports the sites of a copy that no function of an image matches, unless they are in a
+// function whose symbol was removed.
 func (s *Set) reportAbsent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]

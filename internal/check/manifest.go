@@ -91,8 +91,8 @@ type imageSite struct {
 	index    int    // among all sites of the image
 }
 
-// matches reports whether a site of an image is one of a manifest, but for its place. A
-// record tells more than a note does.
+// matches reports whether a site of an image may be one of a manifest, wherever it is. A site with a
+// record matches one that had a note, and not the reverse.
 func (s *imageSite) matches(want *manifest.Site) bool {
 	return s.enabled == want.Enabled() && (want.Note != nil || !s.noteOnly) && slices.Contains(s.ids, want.Probe)
 }

@@ -15,10 +15,9 @@ import (
 // manifestDiff compares a manifest with images: which functions they have, and with
 // which sites.
 //
-// A function is found by its symbol, and a local one also by its source file, so
-// functions of one name in several objects may be told apart. Where that leaves a
-// choice, the copy with the same sites and the same size is taken for the one that
-// the linker has kept.
+// A function is found by its symbol, and a local one also by its source file, which distinguishes
+// local functions of one name. If several copies remain, the linker is assumed to have kept the
+// one with the same sites and the same size.
 type manifestDiff struct {
 	manifest *Manifest
 	copies   map[string][]*functionCopy // by symbol
@@ -147,7 +146,7 @@ func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, erro
 type pair struct {
 	copy     *functionCopy
 	instance *instance
-	sites    []*imageSite // those of the copy that are there, nil for one that is not
+	sites    []*imageSite // of the image, for each site of the copy; nil where it is missing
 	missing  int
 	same     bool // place by place
 	sameSize bool

@@ -29,8 +29,8 @@ type semaphore struct {
 	finding Finding // at the first site whose note names it
 }
 
-// semaphoreID tells semaphores apart: in objects by their symbols, which the linker
-// makes one of, and where a section's symbol stands for it, by the place.
+// semaphoreID identifies a semaphore: in objects by its symbol, because the linker merges semaphores of one
+// name, and in images, or if only a section's symbol names it, by its place.
 type semaphoreID struct {
 	symbol string
 	location
@@ -39,7 +39,7 @@ type semaphoreID struct {
 // idOf returns the id of a probe by the names that a note has.
 func idOf(provider, name string) string { return provider + "___" + name }
 
-// notes looks at the notes of a file, and notes which semaphores they name.
+// notes checks the notes of a file, and collects the semaphores that they name.
 func (c *fileChecker) notes() error {
 	notes, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
 	if err != nil {

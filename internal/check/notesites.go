@@ -86,7 +86,7 @@ func (c *fileChecker) noteSite(s *noteSite) error {
 	}
 	first := s.notes[0]
 	probe := shownID(first.Provider, first.Name)
-	if !place.Known() && c.hasSymbols() { // others' programs may be stripped of all that tells
+	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
 		if err := c.add(UnanchoredSite, s.at, probe, "no function holds this site"); err != nil {
 			return err
 		}

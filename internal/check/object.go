@@ -9,7 +9,7 @@ import (
 	"sdtconvert/patch"
 )
 
-// calls looks at the references to stubs of an object: each is a call that is
+// calls checks the references to stubs in an object: each is a call that is
 // still to be converted, or what cannot be.
 func (c *fileChecker) calls() (*patch.Scan, error) {
 	opts := &c.set.opts

@@ -12,7 +12,7 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// records looks at the records of a file, and reports whether there are any.
+// records checks the records of a file, and reports whether there are any.
 func (c *fileChecker) records() (found bool, err error) {
 	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
 		return false, err
@@ -69,7 +69,7 @@ func (c *fileChecker) recordedSites() map[image.Addr]bool {
 // isCall reports whether a record is of a probe call.
 func isCall(e linkerset.Entry) bool { return e.Kind == arch.Probe }
 
-// record looks at one of the records, which are sorted by their sites.
+// record checks the i-th record. The records are sorted by their sites.
 func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	e := &entries[i]
 	probe, err := c.probes.Lookup(e.Probe)
@@ -97,7 +97,7 @@ func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	return c.recorded(e, id)
 }
 
-// state looks at what is at a site.
+// state checks the code at a site.
 func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	id := nameOf(probe)
 	found, err := c.states.StateOf(e)
@@ -127,8 +127,7 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	return nil
 }
 
-// unclearSite is one that goes somewhere, and what is there does not tell whether that is a
-// stub.
+// unclearSite is a site with a branch whose target may be a stub or other code.
 type unclearSite struct {
 	at    image.Addr
 	probe string
@@ -141,7 +140,7 @@ func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site
 	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
 }
 
-// reportUnclear reports those that nothing else shows to be calls of stubs.
+// reportUnclear reports the unclear sites that were not found to be calls of stubs.
 func (c *fileChecker) reportUnclear() error {
 	for i := range c.unclear {
 		s := &c.unclear[i]
@@ -155,7 +154,7 @@ func (c *fileChecker) reportUnclear() error {
 	return nil
 }
 
-// recorded looks at the probe of a record.
+// recorded checks the probe object of a record.
 func (c *fileChecker) recorded(e *linkerset.Entry, id string) error {
 	switch {
 	case e.Probe.Null():

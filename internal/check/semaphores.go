@@ -83,7 +83,7 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 		return "in no place of the file, by which tracers name it to the kernel"
 	}
 	for i := range segments {
-		// Loaders protect whole pages: that of the end stays as it is.
+		// Loaders protect whole pages, and leave the page that the range ends in writable.
 		r := &segments[i]
 		if end := (r.Vaddr + r.Memsz) &^ (page - 1); r.Type == elf.PT_GNU_RELRO && addr >= r.Vaddr && addr < end {
 			return "in memory that cannot be written once the program has started (PT_GNU_RELRO)"

@@ -20,9 +20,9 @@ func (s *linkedStubs) inGOT(addr uint64) bool {
 	return false
 }
 
-// findTable finds the address by which code names the slots of the global offset table:
-// the start of .got.plt, or that of .got, where there is no other or where mold links. It
-// is the one that makes what more of the code names a slot that the loader fills.
+// findTable finds the address from which code counts the slots of the global offset table: the start of
+// .got.plt, or the start of .got if there is no .got.plt or if mold has linked. It takes the
+// start from which code reaches more slots that the loader fills.
 func (s *linkedStubs) findTable() error {
 	if !s.Machine.Traits().SlotsFromTable {
 		return nil

@@ -1,8 +1,8 @@
 // Package input is the one way in: from a path to the objects, archive members and
 // images that are behind it.
 //
-// A File is opened once, and a Source is what stands in it: all of it, or a member
-// of an archive. What is an ELF file becomes an Object.
+// A File is opened once, and a Source is its contents: all of it, or a member of an archive. An ELF file
+// becomes an Object.
 //
 // There is one rule for how long bytes live. What is read of a file is good until
 // the file is closed, and what is read of a member of an archive until its turn is

@@ -25,7 +25,7 @@ type lister struct {
 	states     *sitestate.Reader
 	semaphores *semaphores                   // nil unless wanted
 	warned     bool                          // of the prefix of probe objects
-	unrecorded map[image.Addr]unrecordedSite // by site, those that no record tells
+	unrecorded map[image.Addr]unrecordedSite // by site: the sites without a record
 }
 
 // unrecordedSite is what a note says of a site, or DTrace's object format.
@@ -103,7 +103,7 @@ func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 	return entries, found, nil
 }
 
-// dofProbes reads what DTrace's object format tells.
+// dofProbes reads the probes in DTrace's object format.
 func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 	probes, faults, err := dofprobes.Read(l.code.Object, l.code.Image)
 	for _, fault := range faults {

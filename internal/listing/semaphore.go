@@ -12,8 +12,8 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// semaphores finds those of the sites of one image: of probe calls by their notes, of
-// is-enabled tests by their code.
+// semaphores finds the semaphores of the sites in one image: of probe calls by their notes, of is-enabled
+// tests by their code.
 type semaphores struct {
 	code   *locate.Code
 	memory image.Image
@@ -31,7 +31,7 @@ func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Read
 	return s
 }
 
-// lookup finds the one of a site, nil for none.
+// lookup returns the semaphore of a site, nil for none.
 func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	if s == nil {
 		return nil, nil
@@ -49,7 +49,7 @@ func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	return s.show(ref)
 }
 
-// show describes a semaphore. What a broken file says is none has no value.
+// show describes a semaphore. If its bytes cannot be read, it has no value.
 func (s *semaphores) show(ref image.Ref) (*Semaphore, error) {
 	name, err := stapnotes.SemaphoreName(s.memory, ref)
 	if err != nil || ref.Undefined {

@@ -55,8 +55,8 @@ func ReadBaseline(name string) (Baseline, error) {
 	return b, nil
 }
 
-// Baseline returns the file of a baseline that has the errors of a report, if all files
-// could be looked at: it would lack those of others.
+// Baseline returns the contents of a baseline with the errors of a report. It fails if a file could not
+// be checked, whose errors would be missing.
 func (r *Report) Baseline() ([]byte, error) {
 	if n := len(r.Errors); n > 0 {
 		return nil, fmt.Errorf("is not written, because %s could not be looked at", message.Plural(n, "file"))
@@ -75,8 +75,8 @@ func (r *Report) Baseline() ([]byte, error) {
 	return data, nil
 }
 
-// Apply takes what is known out of a report. What is known and was not found is
-// gone, unless its file or its rule was not looked at.
+// Apply removes the known findings from a report. A line that no finding has is gone, unless its file
+// was not checked or its rule not applied.
 func (b Baseline) Apply(r *Report) {
 	found, ordinals := map[string]bool{}, map[check.Key]int{}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
