@@ -192,3 +192,16 @@ func TestProgramHeadersAreNotRewritten(t *testing.T) {
 	_, err := e.Save()
 	wantFault(t, err, "a.o: a relocatable object with program headers")
 }
+
+// Tables of a loader's relocations share bytes of the file.
+func TestDynamicRelocationsOverlap(t *testing.T) {
+	o := objects.Open(t, sound().bytes())
+	all := elfreloc.Section{Type: elf.SHT_RELA, Flags: elf.SHF_ALLOC, Size: uint64(o.Size()) / 24 * 24}
+	relocs := 0
+	each := func(elfreloc.Relocation) error { relocs++; return nil }
+	o.Sections = append(o.Sections, all)
+	expect.OK(t, o.EachDynamic(each))
+	expect.Equal(t, int(all.Size/24), relocs)
+	o.Sections = append(o.Sections, all)
+	expect.Error(t, o.EachDynamic(each), "overlaps other relocations in the file")
+}

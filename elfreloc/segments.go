@@ -2,6 +2,7 @@ package elfreloc
 
 import (
 	"debug/elf"
+	"errors"
 )
 
 // Segment is a program header (gABI, "Program Header"): what a loader maps.
@@ -91,6 +92,31 @@ func (o *Object) ReadDynamic(table []byte, rela bool, f func(r Relocation) error
 	for ; len(table) > 0; table = table[size:] {
 		if err := f(o.Encoding.getReloc(table, rela)); err != nil {
 			return &Error{File: o.Name, Err: err}
+		}
+	}
+	return nil
+}
+
+// EachDynamic calls f with each relocation that a loader, or a static program itself, applies, as ReadDynamic
+// does for a table. It reads the tables of section headers; an image without them has none. Tables that together are
+// longer than the file are refused.
+func (o *Object) EachDynamic(f func(r Relocation) error) error {
+	left := uint64(o.size)
+	for i := range o.Sections {
+		s := &o.Sections[i]
+		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		if s.Size > left {
+			return o.SectionError(i, errors.New("overlaps other relocations in the file"))
+		}
+		left -= s.Size
+		data, err := o.Data(i)
+		if err != nil {
+			return err
+		}
+		if err := o.ReadDynamic(data, s.Type == elf.SHT_RELA, f); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package image
 import (
 	"cmp"
 	"debug/elf"
-	"fmt"
 	"slices"
 
 	"sdtconvert/elfreloc"
@@ -69,6 +68,7 @@ func (l *Linked) unrelocated(addr, base uint64) uint64 {
 
 // dynamicRelocs are the relocations of words, which the loader applies.
 type dynamicRelocs struct {
+	loadBase, word     uint32 // their types
 	relative, symbolic relocList
 	maxSym             uint32 // the highest symbol that is named
 }
@@ -105,14 +105,17 @@ func (r relocList) sort() {
 	}
 }
 
+// readRelocs reads the tables of PT_DYNAMIC. An image without it is a kernel or a static
+// program, which relocates itself with the tables of sections.
 func (l *Linked) readRelocs() error {
-	r := &dynamicRelocs{}
+	t := l.m.Traits()
+	r := &dynamicRelocs{loadBase: t.LoadBase, word: t.Word}
 	if l.dyn.packed != "" {
 		return fileError(l.o, "has %s, which are not supported", l.dyn.packed)
 	}
 	var err error
 	if l.dyn == (dynamic{}) {
-		err = l.readRelocSections(r)
+		err = l.o.EachDynamic(r.add)
 	} else if err = l.readRelocTable(r, l.dyn.rela, l.dyn.relaSize, true); err == nil {
 		err = l.readRelocTable(r, l.dyn.rel, l.dyn.relSize, false)
 	}
@@ -133,50 +136,21 @@ func (l *Linked) readRelocTable(r *dynamicRelocs, addr, size uint64, rela bool) 
 	if err != nil {
 		return err
 	}
-	return l.addRelocs(r, data, rela)
+	r.relative = slices.Grow(r.relative, len(data)/24) // most are of this kind
+	return l.o.ReadDynamic(data, rela, r.add)
 }
 
-// readRelocSections reads what an image without PT_DYNAMIC relocates itself
-// with when it starts: kernels, and static programs.
-func (l *Linked) readRelocSections(r *dynamicRelocs) error {
-	total := uint64(0)
-	for i := range l.o.Sections {
-		s := &l.o.Sections[i]
-		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 {
-			continue
-		}
-		if total += s.Size; total > uint64(l.o.Size()) {
-			return l.o.SectionError(i, fmt.Errorf("overlaps other relocations in the file"))
-		}
-		data, err := l.o.Data(i)
-		if err != nil {
-			return err
-		}
-		if err := l.addRelocs(r, data, s.Type == elf.SHT_RELA); err != nil {
-			return err
-		}
+// add adds a relocation if it is of a word. It never fails.
+func (r *dynamicRelocs) add(d elfreloc.Relocation) error {
+	field := dynamicReloc{d.Offset, d.Addend, d.Sym, d.Implicit}
+	switch d.Type {
+	case r.loadBase:
+		r.relative = append(r.relative, field)
+	case r.word:
+		r.maxSym = max(r.maxSym, d.Sym)
+		r.symbolic = append(r.symbolic, field)
 	}
 	return nil
-}
-
-func (l *Linked) addRelocs(r *dynamicRelocs, data []byte, rela bool) error {
-	t := l.m.Traits()
-	return l.o.ReadDynamic(data, rela, func(d elfreloc.Relocation) error {
-		list := &r.symbolic
-		switch d.Type {
-		case t.LoadBase:
-			list = &r.relative
-		case t.Word:
-			r.maxSym = max(r.maxSym, d.Sym)
-		default:
-			return nil
-		}
-		if *list == nil {
-			*list = make(relocList, 0, len(data)/24+1)
-		}
-		*list = append(*list, dynamicReloc{d.Offset, d.Addend, d.Sym, d.Implicit})
-		return nil
-	})
 }
 
 // dynamicSymbols reads the symbols that the loader sees: through their section

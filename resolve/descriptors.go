@@ -64,26 +64,12 @@ func (d *descriptors) readObject(absolute uint32) error {
 
 // readImage reads the relocations that the loader will apply.
 func (d *descriptors) readImage(loadBase uint32) error {
-	for i := range d.o.Sections {
-		s := &d.o.Sections[i]
-		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
-			continue
+	return d.o.EachDynamic(func(r elfreloc.Relocation) error {
+		if off := r.Offset - d.start; r.Type == loadBase && !r.Implicit && off < uint64(len(d.data)) {
+			d.patched[off] = target{0, uint64(r.Addend)}
 		}
-		data, err := d.o.Data(i)
-		if err != nil {
-			return err
-		}
-		err = d.o.ReadDynamic(data, true, func(r elfreloc.Relocation) error {
-			if off := r.Offset - d.start; r.Type == loadBase && off < uint64(len(d.data)) {
-				d.patched[off] = target{0, uint64(r.Addend)}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // frames returns a frame for each word of an image's descriptors. Those that are no

@@ -18,11 +18,11 @@ import (
 // checkSettings are what the flags of check say.
 type checkSettings struct {
 	*flags
-	options check.Options
-	format  report.Format
-	allowed []string // rules
-	known   report.Baseline
-	write   string // the baseline to write, "" for none
+	options  check.Options
+	format   report.Format
+	allowed  []string // rules
+	baseline report.Baseline
+	write    string // the baseline to write, "" for none
 }
 
 // The flags of check that no other command has.
@@ -59,7 +59,7 @@ May be repeated.`}
 	formatOption = &option{name: "format", value: "FORMAT",
 		help:    "text (default), json, sarif (2.1.0), or github, for annotations of the lines",
 		manual:  `Print *text*, *json*, *sarif*, which is SARIF 2.1.0, or *github*, annotations of source lines.`,
-		choices: []choice{{value: "text"}, {value: "json"}, {value: "sarif"}, {value: "github"}}}
+		choices: choicesOf(report.Names())}
 )
 
 // checkCommand finds what is wrong with the probes of a build.
@@ -117,14 +117,14 @@ func (p *program) check(s *checkSettings, values *checkFlags) (bool, error) {
 			return false, checkError(err)
 		}
 	}
-	s.known.Apply(r)
+	s.baseline.Apply(r)
 	if err := s.format.Write(p.Stdout, r); err != nil || len(r.Errors) > 0 {
 		return false, checkError(err)
 	}
 	return s.write == "" && r.Count(check.Error) > 0, nil
 }
 
-// checkError is an error that a check ends with, nil for one that was told: it cannot
+// checkError is an error that a check ends with, nil for one that was printed: it cannot
 // say that the build is as it should be, nor that it is not.
 func checkError(err error) error {
 	if errors.As(err, new(usageError)) || errors.Is(err, pflag.ErrHelp) {
@@ -133,7 +133,7 @@ func checkError(err error) error {
 	return &statusError{exitNotChecked, err}
 }
 
-// runCheck looks at all files. What cannot be looked at is told at once.
+// runCheck looks at all files. It prints at once why a file cannot be checked.
 func (p *program) runCheck(s *checkSettings) *report.Report {
 	s.options.Warn = func(err error) { message.Warning(p.Stderr, err) }
 	s.options.Failed = func(err error) { message.Error(p.Stderr, err) }
@@ -195,13 +195,13 @@ func (s *checkSettings) validate(values *checkFlags) error {
 			return usagef("--allow: unknown rule %q; sdtconvert help check lists them", name)
 		}
 	}
-	if s.format = report.Named(values.format); s.format == nil {
-		return usagef("unknown format %q; known are %s", values.format, report.Names())
+	if s.format, err = report.ParseFormat(values.format); err != nil {
+		return usageError{err}
 	}
 	if s.options.Manifest, err = readManifests(values.manifests); err != nil {
 		return err
 	}
-	s.known, err = report.ReadBaseline(values.baseline)
+	s.baseline, err = report.ReadBaseline(values.baseline)
 	return err
 }
 

@@ -27,17 +27,9 @@ func TestRulesAreDocumented(t *testing.T) {
 
 // The help, the manual and the manual page of checks name every format.
 func TestFormatsAreDocumented(t *testing.T) {
-	known, last, _ := strings.Cut(report.Names(), " and ")
-	formats := append(strings.Split(known, ", "), last)
-	for _, format := range formats {
-		if report.Named(format) == nil {
-			t.Fatalf("%q is not a format", format)
-		}
+	for _, format := range report.Names() {
 		if !slices.Contains(strings.FieldsFunc(formatOption.help, func(r rune) bool { return r == ',' || r == ' ' }), format) {
 			t.Errorf("the help does not name %s", format)
-		}
-		if !slices.Contains(formatOption.choices, choice{value: format}) {
-			t.Errorf("completions do not suggest %s", format)
 		}
 		for path, text := range map[string]string{
 			"../../docs/check.md":     "`--format " + format + "`",

@@ -50,16 +50,16 @@ func (p *program) newRoot() *cobra.Command {
 
 // newCommand makes a command with its flags, which sets failed when it has run.
 func (p *program) newCommand(c *command, failed *bool) *cobra.Command {
-	made := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags}
-	f := made.Flags()
+	cmd := &cobra.Command{Use: c.name, Short: c.brief, DisableFlagParsing: c.ownFlags}
+	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(!c.wraps)
 	run := c.define(p, f)
-	made.RunE = func(_ *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(_ *cobra.Command, args []string) (err error) {
 		*failed, err = run(args)
 		return err
 	}
-	return made
+	return cmd
 }
 
 // newFlagSet makes an empty set of flags outside of a command. It prints nothing.

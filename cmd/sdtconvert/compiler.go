@@ -47,8 +47,8 @@ func (p *program) preprocessor(o *providerOptions, target preprocess.Target) *pr
 	}
 }
 
-// preprocessTarget is what files are preprocessed for: target is that of the object, nil
-// for a header.
+// preprocessTarget returns what files are preprocessed for. target is the object's, nil for a
+// header.
 func (o *providerOptions) preprocessTarget(target *object.Target) preprocess.Target {
 	t := preprocess.Target{Triplet: o.target, System: o.system}
 	name := cmp.Or(o.target, runtime.GOOS)

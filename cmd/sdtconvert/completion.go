@@ -63,21 +63,21 @@ func (p *program) complete(args []string) int {
 	root := p.newRoot()
 	root.ValidArgsFunction = convertCommand.completeArgument // beside the commands
 	for _, c := range commands {
-		made := p.newCommand(c, new(bool))
-		made.ValidArgsFunction = c.completeArgument
+		cmd := p.newCommand(c, new(bool))
+		cmd.ValidArgsFunction = c.completeArgument
 		for _, g := range c.groups {
 			for _, o := range slices.Concat(g.options, g.asConvert) {
 				if o.head == "" && o.value != "" {
 					// It fails for a flag that was not defined or is there twice.
-					if err := made.RegisterFlagCompletionFunc(o.name, o.completeValue); err != nil {
+					if err := cmd.RegisterFlagCompletionFunc(o.name, o.completeValue); err != nil {
 						return p.report(err)
 					}
 				}
 			}
 		}
-		root.AddCommand(made)
+		root.AddCommand(cmd)
 		if c == helpCommand {
-			root.SetHelpCommand(made)
+			root.SetHelpCommand(cmd)
 		}
 	}
 	root.SetArgs(append(append([]string{args[0]}, commandFirst(words, last)...), last))

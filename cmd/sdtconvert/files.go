@@ -90,7 +90,7 @@ type progress struct {
 	total   int
 	started time.Time
 	last    time.Time
-	shown   bool
+	visible bool
 }
 
 const (
@@ -109,9 +109,9 @@ func newProgress(w io.Writer, total int) *progress {
 
 // pause makes room for other lines.
 func (p *progress) pause() {
-	if p.shown {
+	if p.visible {
 		io.WriteString(p.w, clearLine)
-		p.shown = false
+		p.visible = false
 	}
 }
 
@@ -121,7 +121,7 @@ func (p *progress) resume(done int) {
 		return
 	}
 	fmt.Fprintf(p.w, "%s%d of %d files", clearLine, done, p.total)
-	p.last, p.shown = now, true
+	p.last, p.visible = now, true
 }
 
 func (p *progress) stop() { p.pause() }

@@ -39,19 +39,19 @@ type flags struct {
 
 // newFlags defines the flags that all commands on objects share.
 func newFlags(f *pflag.FlagSet) *flags {
-	all := newConversionFlags(f)
-	jsonOption.bool(f, &all.json)
-	return all
+	values := newConversionFlags(f)
+	jsonOption.bool(f, &values.json)
+	return values
 }
 
 // newConversionFlags defines those that say what is converted, and to what.
 func newConversionFlags(f *pflag.FlagSet) *flags {
-	all := &flags{FlagSet: f}
-	jobsOption.int(f, &all.jobs, runtime.GOMAXPROCS(0))
-	all.defineNames()
-	all.defineReturnThunk()
-	layoutOption.string(f, &all.layout, linkerset.Pairs.String())
-	return all
+	values := &flags{FlagSet: f}
+	jobsOption.int(f, &values.jobs, runtime.GOMAXPROCS(0))
+	values.defineNames()
+	values.defineReturnThunk()
+	layoutOption.string(f, &values.layout, linkerset.Pairs.String())
+	return values
 }
 
 func (f *flags) defineReturnThunk() {
@@ -123,13 +123,13 @@ func checkOutput(path string) error {
 
 // convertFlags adds those that only convert has.
 func convertFlags(f *pflag.FlagSet) *flags {
-	all := newFlags(f)
-	outputOption.string(f, &all.output, "")
-	outputDirOption.string(f, &all.outputDir, "")
-	dryRunOption.bool(f, &all.dryRun)
-	verboseOption.bool(f, &all.verbose)
-	all.defineRecords()
-	return all
+	values := newFlags(f)
+	outputOption.string(f, &values.output, "")
+	outputDirOption.string(f, &values.outputDir, "")
+	dryRunOption.bool(f, &values.dryRun)
+	verboseOption.bool(f, &values.verbose)
+	values.defineRecords()
+	return values
 }
 
 // defineRecords defines the flags that say what a conversion records.

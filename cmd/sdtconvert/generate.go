@@ -62,12 +62,13 @@ func (g *generator) isOutput(src *input.Source) bool {
 	return g.output != "" && err == nil && os.SameFile(info, src.File.Info)
 }
 
-func errIsOutput(o *input.Object) error {
-	return fmt.Errorf("%s: is the output as well, and would be lost", o.Name)
+// errIsOutput returns the error for an input that is the output.
+func errIsOutput(name string) error {
+	return fmt.Errorf("%s: is the output as well, and would be lost", name)
 }
 
-// put writes what was made.
-func (p *program) put(g *generator, data []byte) error {
+// writeOutput writes what was made.
+func (p *program) writeOutput(g *generator, data []byte) error {
 	if g.output == "" {
 		_, err := p.Stdout.Write(data)
 		return err

@@ -147,7 +147,7 @@ var tableHead = [...]string{"SITE", "FUNCTION", "KIND", "STATE", "PROBE", "RELOC
 type cells [len(tableHead)]string
 
 func row(site *manifest.Site) cells {
-	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(place(site)),
+	return cells{fmt.Sprintf("%s+%#x", message.OneLine(site.Section), site.Offset), message.OneLine(functionText(site)),
 		site.Kind, site.State, message.OneLine(site.Probe), message.OrDash(site.Relocation)}
 }
 
@@ -162,7 +162,7 @@ func (c cells) widths(w []int) []int {
 	return w
 }
 
-// line is the text of the line. Nothing stands behind its last cell.
+// line returns the text of the line, without spaces at its end.
 func (c cells) line(widths []int) string {
 	var b strings.Builder
 	for i, text := range c {
@@ -224,8 +224,8 @@ func (i *inspector) printDetails(found *manifest.Inspection, site *manifest.Site
 	}
 }
 
-// place is a site in its function.
-func place(site *manifest.Site) string {
+// functionText returns the place of a site in its function.
+func functionText(site *manifest.Site) string {
 	if site.Function == "" {
 		return "-"
 	}

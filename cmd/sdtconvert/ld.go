@@ -162,20 +162,20 @@ type linkFlags struct {
 
 // wrapperFlags defines the flags of what runs a linker or a compiler.
 func wrapperFlags(f *pflag.FlagSet) *flags {
-	all := newConversionFlags(f)
-	all.wraps = true
-	all.defineRecords()
-	wrapperVerboseOption.bool(f, &all.verbose)
-	return all
+	values := newConversionFlags(f)
+	values.wraps = true
+	values.defineRecords()
+	wrapperVerboseOption.bool(f, &values.verbose)
+	return values
 }
 
 func linkerFlags(f *pflag.FlagSet) *linkFlags {
-	all := &linkFlags{flags: wrapperFlags(f)}
-	linkerOption.string(f, &all.linker, "")
-	inPlaceOption.bool(f, &all.inPlace)
-	noStubsOption.bool(f, &all.noStubs)
-	noUndefinedOption.bool(f, &all.noUndefined)
-	return all
+	values := &linkFlags{flags: wrapperFlags(f)}
+	linkerOption.string(f, &values.linker, "")
+	inPlaceOption.bool(f, &values.inPlace)
+	noStubsOption.bool(f, &values.noStubs)
+	noUndefinedOption.bool(f, &values.noUndefined)
+	return values
 }
 
 func (f *linkFlags) validateLinker() error {

@@ -57,7 +57,7 @@ An argument is a description if it has a colon and is not the name of a file.`}
 	listLayoutOption = &option{name: "layout", value: "LAYOUT",
 		help:    "only records in this layout: pairs, relative, freebsd",
 		manual:  `Read only records of this layout, instead of all three.`,
-		choices: []choice{{value: "pairs"}, {value: "relative"}, {value: "freebsd"}}}
+		choices: choicesOf(linkerset.Formats())}
 )
 
 // listCommand lists the probes of images and processes.

@@ -15,8 +15,6 @@ import (
 	"sdtconvert/arch/machines"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
-	"sdtconvert/linkerset"
-	"sdtconvert/patch"
 )
 
 //go:generate go test -count=1 -run ^TestDocsAreCurrent$ . -update
@@ -239,6 +237,9 @@ func TestFlagsAreDeclared(t *testing.T) {
 				if o.help == "" {
 					t.Errorf("%s: %s has no help", c.name, o.spelled())
 				}
+				if i := slices.IndexFunc(o.choices, func(c choice) bool { return c.manual == "" }); i > 0 && o.choices[0].manual != "" {
+					t.Errorf("%s: --%s %s has no text for the manual", c.name, o.name, o.choices[i].value)
+				}
 				if o.head == "" {
 					declared = append(declared, o.name)
 				}
@@ -275,27 +276,5 @@ func TestProviderFlagsAreDeclared(t *testing.T) {
 		if !strings.ContainsRune(declared, letter) && !strings.Contains(providerCommand.after(), "-"+string(letter)+",") {
 			t.Errorf("-%c is not declared", letter)
 		}
-	}
-}
-
-// The values that completions suggest are those that are known.
-func TestChoicesAreKnown(t *testing.T) {
-	var formats []string
-	for _, f := range linkerset.Formats() {
-		formats = append(formats, f.String())
-	}
-	for _, c := range []struct {
-		option *option
-		known  []string
-	}{
-		{layoutOption, formats},
-		{listLayoutOption, formats},
-		{semaphoresOption, []string{patch.Tested.String(), patch.All.String()}},
-	} {
-		var values []string
-		for _, choice := range c.option.choices {
-			values = append(values, choice.value)
-		}
-		expect.Equal(t, c.known, values, "--%s: known (-) and suggested (+)", c.option.name)
 	}
 }

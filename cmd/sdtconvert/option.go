@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,19 @@ type option struct {
 type choice struct {
 	value  string
 	manual string // "" if the text of the flag has it
+}
+
+// choicesOf makes a choice of each of the values, with texts for the manual unless the text of the flag has
+// them.
+func choicesOf[T any](values []T, manual ...string) []choice {
+	choices := make([]choice, len(values))
+	for i, v := range values {
+		choices[i].value = fmt.Sprint(v)
+		if i < len(manual) {
+			choices[i].manual = manual[i]
+		}
+	}
+	return choices
 }
 
 // complete says what completes the value of a flag.

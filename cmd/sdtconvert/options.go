@@ -1,6 +1,11 @@
 package main
 
-import "slices"
+import (
+	"slices"
+
+	"sdtconvert/linkerset"
+	"sdtconvert/patch"
+)
 
 // thunksMark stands in a text for the manual where the return thunks of all machines are
 // listed.
@@ -71,19 +76,18 @@ var (
 		manual: `The format of a record, for a reader of records: without --stapsdt there are no notes
 then.
 Objects of FreeBSD have *freebsd* by default, and others *pairs*:`,
-		choices: []choice{
-			{"pairs", "Two absolute words, the address of the probe object `sdt_<id>` and that of the\n" +
-				"site, in the sections `sdt_instances_set` and, for is-enabled tests,\n" +
-				"`sdt_isenabled_set`.\nThis is the default, but for objects of FreeBSD."},
-			{"relative", "Two 32-bit distances, each from its own field, in the read-only sections\n" +
-				"`sdt_instances_rel` and `sdt_isenabled_rel`.\n" +
+		choices: choicesOf(linkerset.Formats(),
+			"Two absolute words, the address of the probe object `sdt_<id>` and that of the\n"+
+				"site, in the sections `sdt_instances_set` and, for is-enabled tests,\n"+
+				"`sdt_isenabled_set`.\nThis is the default, but for objects of FreeBSD.",
+			"Two 32-bit distances, each from its own field, in the read-only sections\n"+
+				"`sdt_instances_rel` and `sdt_isenabled_rel`.\n"+
 				`They need no dynamic relocations in position-independent code.
-The probe object must be in the same program or library.`},
-			{"freebsd", "Pointers, in the sections `set_sdt_instances_set` and `set_sdt_isenabled_set`, to\n" +
-				"pairs as above in the section `sdt_instances`, as `sys/linker_set.h` of FreeBSD\nexpects them.\n" +
+The probe object must be in the same program or library.`,
+			"Pointers, in the sections `set_sdt_instances_set` and `set_sdt_isenabled_set`, to\n"+
+				"pairs as above in the section `sdt_instances`, as `sys/linker_set.h` of FreeBSD\nexpects them.\n"+
 				`On amd64 and i386, calls and tail calls of probes get the forms of --stapsdt,
-which its kernel can arm.`},
-		}}
+which its kernel can arm.`)}
 	sectionOption = &option{name: "section", value: "NAME",
 		help:   "name of the section of records",
 		manual: `Derive the names of these sections from {name}, which must be a C identifier.`}
@@ -119,7 +123,7 @@ long as they trace the probe: *tested*, those that the object has is-enabled tes
 of, which is the default, or *all* that it has sites of.
 The tests load it, and are true while it is raised.
 If an object was converted without *all*, converting it with *all* is refused.`,
-		choices: []choice{{value: "tested"}, {value: "all"}}}
+		choices: choicesOf([]patch.Semaphores{patch.Tested, patch.All})}
 	dtraceOption = &option{name: "dtrace",
 		help: "add notes too, by which DTrace for Linux finds the sites of probes that dtrace -G has declared",
 		manual: "Add a note for each probe call, by which DTrace for Linux finds the sites of probes\n" +

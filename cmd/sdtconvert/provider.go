@@ -105,14 +105,14 @@ func (o *providerOptions) targetSystem() (object.System, error) {
 	return system, nil
 }
 
-// readProviders reads all files, and tells what is wrong with them. target is that of the
-// object, nil for a header.
+// readProviders reads all files, and prints their warnings. target is the object's, nil for a
+// header.
 func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*provider.Provider, error) {
 	var preprocess func(path string) (string, error)
 	if o.preprocess {
 		preprocess = p.preprocessor(o, o.preprocessTarget(target)).File
 	}
-	var all []*provider.Provider
+	var providers []*provider.Provider
 	for _, path := range o.sources {
 		if err := o.isInput(path); err != nil {
 			return nil, err
@@ -130,17 +130,17 @@ func (p *program) readProviders(o *providerOptions, target *object.Target) ([]*p
 				message.Warning(p.Stderr, warning)
 			}
 		}
-		all = append(all, file.Providers...)
+		providers = append(providers, file.Providers...)
 	}
-	return all, checkProviders(o, all)
+	return providers, checkProviders(o, providers)
 }
 
 // checkProviders applies the rules that hold for what is made of providers.
-func checkProviders(o *providerOptions, all []*provider.Provider) error {
+func checkProviders(o *providerOptions, providers []*provider.Provider) error {
 	dof := o.system.DOF() && !o.stubs
-	faults := provider.Check(all, o.header && o.stubs || dof)
+	faults := provider.Check(providers, o.header && o.stubs || dof)
 	if dof {
-		faults = append(faults, provider.CheckDOF(all)...)
+		faults = append(faults, provider.CheckDOF(providers)...)
 	}
 	if len(faults) > 0 {
 		return provider.Faults(faults)
@@ -155,7 +155,7 @@ func (o *providerOptions) isInput(path string) error {
 		return err
 	}
 	if out, err := os.Stat(o.output); err == nil && os.SameFile(in, out) {
-		return fmt.Errorf("%s: is the output as well, and would be lost", path)
+		return errIsOutput(path)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (o *providerOptions) isMember(path string) error {
 	var found error
 	input.Each(path, input.Options{FollowThin: true}, func(src *input.Source) error {
 		if src.File != nil && os.SameFile(src.File.Info, out.Info) {
-			found = fmt.Errorf("%s: is the output as well, and would be lost", src.Name)
+			found = errIsOutput(src.Name)
 		}
 		return found
 	})

@@ -16,8 +16,8 @@ import (
 	"sdtconvert/patch"
 )
 
-// dofObject disables the sites in the objects, and makes the object that tells DTrace's
-// kernel of them. All objects are looked at before any of them is changed.
+// dofObject disables the sites in the objects, and makes the object that describes them to DTrace's
+// kernel. It examines all objects before it changes any.
 func (p *program) dofObject(o *providerOptions, t *object.Target, providers []*provider.Provider) ([]byte, error) {
 	d := object.DOF{Lazy: o.lazy}
 	if path := p.drti(o); path != "" {
@@ -115,11 +115,11 @@ func (p *program) disableSites(o *providerOptions, providers []*provider.Provide
 
 // warnDOF says what does not work of what is made.
 func (p *program) warnDOF(o *providerOptions, set *sites.Set, d object.DOF) {
-	if o.quiet || len(d.Providers) == 0 && len(set.Untold) == 0 {
+	if o.quiet || len(d.Providers) == 0 && len(set.UnarmableTests) == 0 {
 		return
 	}
-	if len(set.Untold) > 0 {
-		message.Warning(p.Stderr, fmt.Errorf("%s: is-enabled tests are never true: no kernel with DTrace arms them on this machine", strings.Join(set.Untold, ", ")))
+	if len(set.UnarmableTests) > 0 {
+		message.Warning(p.Stderr, fmt.Errorf("%s: is-enabled tests are never true: no kernel with DTrace arms them on this machine", strings.Join(set.UnarmableTests, ", ")))
 	}
 	if len(d.Providers) > 0 && d.Drti == nil && !o.lazy {
 		message.Warning(p.Stderr, fmt.Errorf("%s: registers no probe when a program starts: there is no %s; --sysroot or --drti names one",

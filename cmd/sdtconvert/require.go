@@ -20,7 +20,7 @@ const maxProbeList = 1
 
 // readRequirements reads the values of --require: a probe each, or @FILE.
 func readRequirements(values []string) ([]check.Requirement, error) {
-	var all []check.Requirement
+	var requirements []check.Requirement
 	for _, value := range values {
 		name, isFile := strings.CutPrefix(value, "@")
 		if !isFile {
@@ -28,16 +28,16 @@ func readRequirements(values []string) ([]check.Requirement, error) {
 			if err != nil {
 				return nil, usageError{err}
 			}
-			all = append(all, r)
+			requirements = append(requirements, r)
 			continue
 		}
-		some, err := readProbeList(name)
+		listed, err := readProbeList(name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		requirements = append(requirements, listed...)
 	}
-	return all, nil
+	return requirements, nil
 }
 
 // requirement reads provider:module:function:name. No text is an error, as of a variable
@@ -59,7 +59,7 @@ func readProbeList(name string) ([]check.Requirement, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []check.Requirement
+	var requirements []check.Requirement
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -76,10 +76,10 @@ func readProbeList(name string) ([]check.Requirement, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 		r.File, r.Line = name, n
-		all = append(all, r)
+		requirements = append(requirements, r)
 	}
-	if len(all) == 0 {
+	if len(requirements) == 0 {
 		return nil, fmt.Errorf("%s: lists no probe", name)
 	}
-	return all, nil
+	return requirements, nil
 }

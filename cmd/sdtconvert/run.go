@@ -32,7 +32,7 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusError ends the run with a status of its own. The error is nil if all was told.
+// statusError ends the run with a status of its own. The error is nil if all was printed.
 type statusError struct {
 	status int
 	error
@@ -71,11 +71,11 @@ func (p *program) run(name string, args []string) int {
 }
 
 func (p *program) report(err error) int {
-	if own := (*statusError)(nil); errors.As(err, &own) {
-		if own.error != nil {
-			message.Error(p.Stderr, own.error)
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		if status.error != nil {
+			message.Error(p.Stderr, status.error)
 		}
-		return own.status
+		return status.status
 	}
 	message.Error(p.Stderr, err)
 	if errors.As(err, new(usageError)) {

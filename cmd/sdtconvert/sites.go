@@ -56,7 +56,7 @@ func (p *program) sites(g *generator) (bool, error) {
 	list := records.New(g.patch)
 	failed := p.eachObject(g, false, func(o *input.Object) error {
 		if g.isOutput(o.Source) {
-			return errIsOutput(o)
+			return errIsOutput(o.Name)
 		}
 		return list.Add(o.Object, o.Machine)
 	})
@@ -68,5 +68,5 @@ func (p *program) sites(g *generator) (bool, error) {
 		message.Error(p.Stderr, errors.Join(errs...))
 		return true, nil
 	}
-	return false, p.put(g, data)
+	return false, p.writeOutput(g, data)
 }

@@ -54,10 +54,10 @@ func (p *program) stubs(g *generator) (bool, error) {
 	})
 	failed := p.eachObject(g, true, func(o *input.Object) error {
 		if g.isOutput(o.Source) {
-			if made, err := stubs.IsGenerated(o.Object); err != nil || made {
+			if generated, err := stubs.IsGenerated(o.Object); err != nil || generated {
 				return err
 			}
-			return errIsOutput(o)
+			return errIsOutput(o.Name)
 		}
 		return need.Add(o.Object, o.Machine)
 	})
@@ -72,5 +72,5 @@ func (p *program) stubs(g *generator) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, p.put(g, data)
+	return false, p.writeOutput(g, data)
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // The fields of a header that matter here, as offsets in it. The date, the owner
-// and the mode stand in between.
+// and the mode are in between.
 const (
 	nameEnd   = 16
 	sizeStart = 48
@@ -43,11 +43,11 @@ type Archive struct {
 	r    io.ReaderAt
 	size int64
 
-	first int64 // offset of the first header that is neither of index nor of names
-	index *index
-	names span  // of the long names, in the file
-	coff  bool  // has the tables of Windows' librarians
-	named int64 // bytes of long names that were read, since Members began
+	first     int64 // offset of the first header that is neither of index nor of names
+	index     *index
+	names     span  // of the long names, in the file
+	coff      bool  // has the tables of Windows' librarians
+	namesRead int64 // bytes of long names that were read, since Members began
 }
 
 // span is a range of bytes of the file.
@@ -99,8 +99,8 @@ type header struct {
 	end  int64  // offset of the next header, but for a pad byte
 }
 
-// readHeader reads the header at an offset. inside says whether the contents
-// stand behind it.
+// readHeader reads the header at an offset. inside reports whether the contents of a member of this
+// name follow the header.
 func (a *Archive) readHeader(off int64, inside func(name string) bool) (header, error) {
 	if a.size-off < headerSize {
 		return header{}, a.errorf(off, "the archive ends within its header, at %#x", a.size)
@@ -159,7 +159,7 @@ func (a *Archive) findTables() error {
 	return nil
 }
 
-// takeTable notes what stands behind a header, unless that is a member.
+// takeTable takes in the table that follows a header. It reports false for a member.
 func (a *Archive) takeTable(h header) (bool, error) {
 	contents := span{h.off + headerSize, h.end}
 	switch {
@@ -194,10 +194,10 @@ func (a *Archive) takeTable(h header) (bool, error) {
 
 const bsdIndex = "__.SYMDEF"
 
-// isNames reports whether a header is that of the long names.
+// isNames reports whether a header begins the table of long names.
 func isNames(name string) bool { return name == "//" || name == "ARFILENAMES/" }
 
-// isTable reports whether what stands behind a header is of the archive itself.
+// isTable reports whether a header begins a table of the archive, and not a member.
 func isTable(name string) bool {
 	return name == "/" || name == "/SYM64/" || isNames(name) || isWindows(name)
 }

@@ -243,7 +243,7 @@ func TestUpdateKeepsWhatWasListed(t *testing.T) {
 		{Member: &Member{Header: 100}, before: []string{"hidden", "b"}, after: []string{"b", "hidden", "new"}},
 		{Member: &Member{Header: 200}, after: []string{"first"}},
 		{Member: &Member{Header: 400}, before: []string{"gone"}},
-		{Member: &Member{Header: 500}, after: []string{"x", "y"}, anew: true},
+		{Member: &Member{Header: 500}, after: []string{"x", "y"}, beforeUnknown: true},
 	}}
 	got, _ := e.update([]entry{{"a", 50}, {"b", 100}, {"odd", 100}, {"c", 300}, {"gone", 400}, {"y", 500}, {"old", 500}})
 	want := []entry{{"a", 50}, {"b", 100}, {"new", 100}, {"odd", 100}, {"first", 200}, {"c", 300}, {"x", 500}, {"y", 500}}

@@ -14,14 +14,14 @@ import (
 // its members. It is laid out as an Edit is.
 type Collection struct {
 	edit    *Edit // of the thin archive, for its index
-	members []collected
+	members []collectedMember
 	names   strings.Builder // of members, in the table of long names
 	layout  layout          // of the members; its size is theirs
 }
 
-// collected is a member: the offsets of its header in the thin archive, and behind the
+// collectedMember has the offsets of its header in the thin archive, and behind the
 // tables of the collection.
-type collected struct{ old, new int64 }
+type collectedMember struct{ old, new int64 }
 
 // Collect starts to make a regular archive of a thin one.
 func (a *Archive) Collect() *Collection {
@@ -49,14 +49,14 @@ func (c *Collection) Add(m *Member, name string, change Change) error {
 		return a.errorf(m.Header, "there is no room for its name")
 	}
 	copy(header[:nameEnd], fmt.Sprintf("%-*s", nameEnd, field))
-	c.members = append(c.members, collected{old: m.Header, new: c.layout.size})
+	c.members = append(c.members, collectedMember{old: m.Header, new: c.layout.size})
 	c.layout.data(header)
 	for _, x := range change.Output.Extents {
 		c.layout.emit(x)
 	}
 	c.layout.even()
 	if !slices.Equal(change.Before, change.After) {
-		c.edit.note(m, change)
+		c.edit.addChange(m, change)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (c *Collection) namesHeader() string {
 
 func (c *Collection) writeIndex(w *layout) error {
 	a := c.edit.a
-	t, data, err := c.edit.newIndex(c.place)
+	t, data, err := c.edit.newIndex(c.setHeaders)
 	if err != nil {
 		return err
 	}
@@ -143,12 +143,12 @@ func (c *Collection) writeIndex(w *layout) error {
 	return nil
 }
 
-// place returns where the headers are, behind an index of so many bytes.
-func (c *Collection) place(entries []entry, size int64) error {
+// setHeaders sets where the headers are, behind an index of so many bytes.
+func (c *Collection) setHeaders(entries []entry, size int64) error {
 	first := c.tables(size, int64(c.names.Len()))
 	for i := range entries {
 		x := &entries[i]
-		k, found := slices.BinarySearchFunc(c.members, x.header, func(m collected, at uint64) int { return cmp.Compare(uint64(m.old), at) })
+		k, found := slices.BinarySearchFunc(c.members, x.header, func(m collectedMember, at uint64) int { return cmp.Compare(uint64(m.old), at) })
 		if !found {
 			return fmt.Errorf("says that %q is at offset %#x, where no member is; run ranlib", x.name, x.header)
 		}

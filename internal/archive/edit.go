@@ -29,9 +29,9 @@ type Change struct {
 	// in the order of its symbol table: see Symbols. They are not needed where
 	// the archive has no index.
 	Before, After []string
-	// Anew says that what the member has defined is not known: all of After is to be
+	// BeforeUnknown says that what the member has defined is not known: all of After is to be
 	// in the index, and nothing else of this member.
-	Anew bool
+	BeforeUnknown bool
 }
 
 // change is what is kept of a Change.
@@ -39,7 +39,7 @@ type change struct {
 	*Member
 	size          int64 // of the new contents, bytes
 	before, after []string
-	anew          bool
+	beforeUnknown bool
 }
 
 // Edit starts to collect changes.
@@ -55,16 +55,16 @@ func (e *Edit) Replace(m *Member, c Change) error {
 	if e.a.coff {
 		return fmt.Errorf("%s: has the tables that Windows' librarians write, which cannot be kept right; collect its members anew", e.a.Name)
 	}
-	e.note(m, c)
+	e.addChange(m, c)
 	return e.layout.member(m, c.Output)
 }
 
-// note takes in a change of which only the index is to know.
-func (e *Edit) note(m *Member, c Change) {
+// addChange adds a change for the index alone.
+func (e *Edit) addChange(m *Member, c Change) {
 	if n := len(e.changes); n > 0 && e.changes[n-1].Header >= m.Header {
 		panic("archive: members are replaced out of order")
 	}
-	e.changes = append(e.changes, change{m, c.Output.Size, c.Before, c.After, c.Anew})
+	e.changes = append(e.changes, change{m, c.Output.Size, c.Before, c.After, c.BeforeUnknown})
 }
 
 // Changed reports whether any member was replaced.
@@ -150,8 +150,8 @@ func (w *layout) copy(to int64) {
 	w.at = to
 }
 
-// header copies a header, with another size, and what stands between it and the
-// contents: a name of BSD.
+// header copies a header with another size, and the BSD name between the header and the
+// contents.
 func (w *layout) header(off, contents, size int64) error {
 	w.copy(off)
 	b, err := w.a.read(off, contents-off)
@@ -206,7 +206,7 @@ func (e *Edit) grows(c *change) int64 {
 
 // writeIndex lays the index out. How long it is has a say in where the members are.
 func (w *layout) writeIndex(e *Edit) error {
-	t, data, err := e.newIndex(e.shift)
+	t, data, err := e.newIndex(e.moveHeaders)
 	if err != nil {
 		return err
 	}
@@ -224,9 +224,9 @@ func (w *layout) writeIndex(e *Edit) error {
 // wideName is the name of an index of 64 bits, as a header has it.
 const wideName = "/SYM64/         "
 
-// newIndex makes the index for the new archive. place tells where the headers of
+// newIndex makes the index for the new archive. setHeaders sets where the headers of
 // the entries will be, for an index of so many bytes.
-func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, []byte, error) {
+func (e *Edit) newIndex(setHeaders func(entries []entry, size int64) error) (*table, []byte, error) {
 	t, err := e.a.readIndex()
 	if err != nil {
 		return nil, nil, err
@@ -240,7 +240,7 @@ func (e *Edit) newIndex(place func(entries []entry, size int64) error) (*table, 
 		}
 		placed := *t
 		placed.entries = slices.Clone(t.entries)
-		if err := place(placed.entries, int64(len(data))); err != nil {
+		if err := setHeaders(placed.entries, int64(len(data))); err != nil {
 			return nil, err
 		}
 		return placed.write()

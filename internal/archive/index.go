@@ -13,7 +13,7 @@ import (
 	"sdtconvert/elfreloc"
 )
 
-// index is the member that tells which member defines a symbol.
+// index is the member that lists which member defines each symbol.
 //
 // That of System V is big-endian on every machine: a count, as many offsets of
 // headers, and as many names that end in NUL; "/SYM64/" has words of 64 bits. That
@@ -147,14 +147,14 @@ func (t *table) readPairs() error {
 		t.align = 8
 	}
 	t.entries = make([]entry, 0, int(pairs.end-pairs.start)/(2*w))
-	held := 0
+	namesSize := 0
 	for at := int(pairs.start); at < int(pairs.end); at += 2 * w {
 		off := t.get(at)
 		if off >= uint64(len(names)) {
 			return fmt.Errorf("has a name at offset %d of %d bytes", off, len(names))
 		}
 		end := bytes.IndexByte(names[off:], 0)
-		if held += end + 1; end < 0 || held > len(t.raw)*overlapping {
+		if namesSize += end + 1; end < 0 || namesSize > len(t.raw)*overlapping {
 			return fmt.Errorf("has a name at offset %d without an end", off)
 		}
 		t.entries = append(t.entries, entry{string(names[off : off+uint64(end)]), t.get(at + w)})
@@ -166,7 +166,7 @@ func (t *table) readPairs() error {
 // bytes: each is written by itself again.
 const overlapping = 4
 
-// write lays the index out anew or, if only offsets have changed, changes those.
+// write lays out a new index or, if only offsets have changed, copies the old one with new offsets.
 func (t *table) write() ([]byte, error) {
 	if !t.wide && slices.ContainsFunc(t.entries, func(e entry) bool { return e.header > math.MaxUint32 }) {
 		return nil, errNarrow

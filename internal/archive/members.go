@@ -25,7 +25,7 @@ type Member struct {
 // first error.
 func (a *Archive) Members() iter.Seq2[*Member, error] {
 	return func(yield func(*Member, error) bool) {
-		a.named = 0
+		a.namesRead = 0
 		for off := a.first; off < a.size; {
 			m, err := a.member(off)
 			if !yield(m, err) || err != nil {
@@ -84,8 +84,7 @@ func (a *Archive) bsdName(h header) (string, int64, error) {
 	return string(bytes.TrimRight(b, "\x00")), start + n, err
 }
 
-// maxName bounds the length of a name, in bytes: it is that of paths on most systems,
-// several times over.
+// maxName bounds the length of a name, in bytes: four times the longest path of Linux.
 const maxName = 16 << 10
 
 // longName finds the name of a member at the offset in the table of names that its
@@ -124,7 +123,7 @@ func (a *Archive) longName(m *Member, field string) error {
 	}
 	// Members of one archive within a thin one share its path. But a hostile archive
 	// could have names of many times its size.
-	if a.named += int64(len(m.Name)); a.named > sharing+a.size {
+	if a.namesRead += int64(len(m.Name)); a.namesRead > sharing+a.size {
 		return a.errorf(m.Header, "too many members share long names")
 	}
 	return nil

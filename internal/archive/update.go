@@ -38,7 +38,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 		}
 		u.before(e.changes, x.header)
 		u.add(c)
-		if !c.anew && !slices.Contains(c.before, x.name) { // for an unknown reason, so it stays
+		if !c.beforeUnknown && !slices.Contains(c.before, x.name) { // for an unknown reason, so it stays
 			u.entries = append(u.entries, x)
 		}
 	}
@@ -47,7 +47,7 @@ func (e *Edit) update(entries []entry) (updated []entry, renamed bool) {
 }
 
 // renames reports whether a change may be one of symbols.
-func (c *change) renames() bool { return c.anew || !slices.Equal(c.before, c.after) }
+func (c *change) renames() bool { return c.beforeUnknown || !slices.Equal(c.before, c.after) }
 
 // updater makes the new list of symbols.
 type updater struct {
@@ -77,14 +77,14 @@ func (u *updater) add(c *change) {
 		defined[name] = true
 	}
 	for _, name := range c.after {
-		if c.anew || u.listed[c][name] || !defined[name] {
+		if c.beforeUnknown || u.listed[c][name] || !defined[name] {
 			u.entries = append(u.entries, entry{name, uint64(c.Header)})
 		}
 	}
 }
 
-// shift moves the offsets to where members will be, for an index of so many bytes.
-func (e *Edit) shift(entries []entry, size int64) error {
+// moveHeaders moves the offsets to where members will be, for an index of so many bytes.
+func (e *Edit) moveHeaders(entries []entry, size int64) error {
 	x := e.a.index
 	first := x.start + size + (x.start+size)&1 - e.Gap()
 	grows := first

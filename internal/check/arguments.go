@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sdtconvert/arch"
-	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/emit/stapsdt"
 	"sdtconvert/internal/emit/usdt"
@@ -15,10 +14,10 @@ import (
 )
 
 // count is the number of arguments that calls of one probe have.
-type count struct{ calls []calling }
+type count struct{ calls []countedCall }
 
-// calling is what the debug information of a file says of the calls in it.
-type calling struct {
+// countedCall is what the debug information of a file says of the calls in it.
+type countedCall struct {
 	args    int
 	finding Finding // at the first site
 }
@@ -30,14 +29,14 @@ func (c *fileChecker) prototypes() error {
 		return err
 	}
 	names := c.set.opts.Names
-	all, _ := c.code.Lines().AllPrototypes(names.IsStub)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	prototypes, _ := c.code.Lines().AllPrototypes(names.IsStub)
+	for _, name := range slices.Sorted(maps.Keys(prototypes)) {
 		kind, id, _ := names.Match(name)
 		at, ok := c.firstSite[id]
 		if kind != arch.Probe || !ok {
 			continue
 		}
-		for _, params := range all[name] {
+		for _, params := range prototypes[name] {
 			if err := c.count(id, at, len(params)); err != nil {
 				return err
 			}
@@ -52,8 +51,8 @@ type counted struct {
 	args int
 }
 
-// count notes that a site of a probe has so many arguments. The first of the file that has as
-// many tells it.
+// count records that a site of a probe has so many arguments. A number counts once in a file, at its
+// first site.
 func (c *fileChecker) count(id string, at image.Addr, args int) error {
 	if c.counts[counted{id, args}] {
 		return nil
@@ -67,7 +66,7 @@ func (c *fileChecker) count(id string, at image.Addr, args int) error {
 	if c.link.counts[key] == nil {
 		c.link.counts[key] = &count{}
 	}
-	c.link.counts[key].calls = append(c.link.counts[key].calls, calling{args, *f})
+	c.link.counts[key].calls = append(c.link.counts[key].calls, countedCall{args, *f})
 	return nil
 }
 
@@ -91,7 +90,7 @@ func (c *fileChecker) operands() error {
 			continue
 		}
 		probe, err := c.probes.Lookup(e.Probe)
-		if err == nil && c.notedID(probe).id == note.ID() { // and not of a function that was folded into this one
+		if err == nil && c.noteID(probe).id == note.ID() { // and not of a function that was folded into this one
 			err = c.countOperands(e, note.Args)
 		}
 		if err != nil {
@@ -102,7 +101,7 @@ func (c *fileChecker) operands() error {
 }
 
 func (c *fileChecker) operandsOfNops() error {
-	if !slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == patch.OperandsSection }) {
+	if c.sectionNamed(patch.OperandsSection) == nil {
 		return nil
 	}
 	var at []image.Addr
@@ -142,8 +141,8 @@ func arguments(n int) string {
 	return fmt.Sprintf("%d arguments", n)
 }
 
-// mismatches finds the calls whose number of arguments is not that of the
-// definition, or where that is not known, not that of the first calls.
+// mismatches finds the calls whose number of arguments differs from the definition or, if no
+// definition has arguments, from the first call.
 func (l *link) mismatches() {
 	defined := map[scopedID]*definition{}
 	for i := range l.probes {

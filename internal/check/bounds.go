@@ -13,14 +13,11 @@ var MissingBounds = &Rule{"missing-bounds", Error, "a FreeBSD kernel cannot find
 	"Linkers define __start_<section> and __stop_<section> only if something refers to them, and nothing in a kernel or a module does.",
 	"Link with sdtconvert ld --layout freebsd, or with -u for each of the two symbols."}
 
-// osabiFreeBSD is EI_OSABI of what is linked for FreeBSD.
-const osabiFreeBSD = elf.ELFOSABI_FREEBSD
-
 // bounds applies MissingBounds to an image of FreeBSD. link_elf.c looks for the symbols in
 // .dynsym and then in .symtab, and says ENOENT where both lack them. Objects and the
 // modules of amd64 are found by the names of sections, and stripped files are skipped.
 func (c *fileChecker) bounds(layouts []linkerset.Layout) error {
-	if c.relocatable() || c.OSABI() != osabiFreeBSD {
+	if c.relocatable() || c.OSABI() != elf.ELFOSABI_FREEBSD {
 		return nil
 	}
 	static, err := c.Symbols()

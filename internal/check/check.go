@@ -4,7 +4,7 @@
 //
 // All relocatable objects of a set and one machine are taken for the objects of
 // one link. What that link may lack or have twice is decided when all are known;
-// images are looked at one by one, but what they export counts for all.
+// images are checked one by one, but what they export counts for all.
 //
 // docs/check.md has each rule's cause and cure.
 package check
@@ -75,8 +75,8 @@ type Options struct {
 	Directory    string    // from which fingerprints name files, "" for none
 	FollowThin   bool      // files outside of the directory of a thin archive
 
-	// Warn is told of debug information that makes no sense, and Failed of what keeps a
-	// file from being looked at, when that is found. Both have to be there.
+	// Warn is called with each fault of debug information, and Failed with each error that keeps a
+	// file from being checked, as soon as they are found. Both are required.
 	Warn, Failed func(error)
 }
 
@@ -93,18 +93,18 @@ type Probe struct{ Provider, Module, Function, Name string }
 
 // Set is the files of one run.
 type Set struct {
-	opts     Options
-	files    []string // names
-	findings []Finding
-	links    map[abi]*link
-	sites    []knownSite // of all files
-	reached  *reached
-	looked   []string // files, in their order
-	errors   []error
-	partial  bool // some file could not be looked at, or not to its end
+	opts         Options
+	files        []string // names
+	findings     []Finding
+	links        map[abi]*link
+	sites        []probeSite // of all files
+	manifestDiff *manifestDiff
+	checked      []string // files without an error, in their order
+	errors       []error
+	incomplete   bool // a file could not be checked, or only in part
 }
 
-// abi tells files apart that cannot be linked with each other.
+// abi is what files have in common that may be linked with each other.
 type abi struct {
 	machine arch.Machine
 	layout  elfreloc.Encoding
@@ -112,13 +112,13 @@ type abi struct {
 
 // New makes a set without files.
 func New(opts Options) *Set {
-	return &Set{opts: opts, links: map[abi]*link{}, reached: newReached(opts.Manifest)}
+	return &Set{opts: opts, links: map[abi]*link{}, manifestDiff: newManifestDiff(opts.Manifest)}
 }
 
-// Files returns the names of the files that were looked at.
-func (s *Set) Files() []string { return s.looked }
+// Files returns the names of the files that were checked.
+func (s *Set) Files() []string { return s.checked }
 
-// Errors returns why files could not be looked at.
+// Errors returns why files could not be checked.
 func (s *Set) Errors() []error { return s.errors }
 
 // Findings returns all that the rules have found, sorted by file and place. No
@@ -128,7 +128,7 @@ func (s *Set) Findings() []Finding {
 		l.finish()
 	}
 	s.require()
-	s.compare()
+	s.compareManifest()
 	s.noProbes()
 	slices.SortStableFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.File, b.File), cmp.Compare(a.at.Section, b.at.Section),
@@ -144,16 +144,16 @@ func (s *Set) Findings() []Finding {
 
 // sortedLinks lists the links in the order in which their first files came.
 func (s *Set) sortedLinks() []*link {
-	var all []*link
+	var links []*link
 	for _, l := range s.links {
-		all = append(all, l)
+		links = append(links, l)
 	}
-	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
-	return all
+	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(a.first, b.first) })
+	return links
 }
 
-// knownSite is a site, and what its own file says of its probe.
-type knownSite struct {
+// probeSite is a site, and what its own file says of its probe.
+type probeSite struct {
 	name       Probe
 	id         string
 	fromStruct bool // by a struct sdt_probe
@@ -170,10 +170,10 @@ func (s *Set) Sites() (sites, probes int) {
 	return len(s.sites), len(names)
 }
 
-// noProbes finds that there is no site at all, and nothing that tells why.
+// noProbes reports a run without any site, unless another finding or an error explains it.
 func (s *Set) noProbes() {
 	isError := func(f Finding) bool { return f.Rule.Severity == Error }
-	if len(s.sites) > 0 || s.partial || slices.ContainsFunc(s.findings, isError) {
+	if len(s.sites) > 0 || s.incomplete || slices.ContainsFunc(s.findings, isError) {
 		return
 	}
 	s.findings = append(s.findings, Finding{
@@ -185,21 +185,21 @@ func (s *Set) noProbes() {
 // probably meant. Names in listings have a dash for each __ of the source.
 func suggest(required string, names []Probe) string {
 	fields := strings.Split(required, ":")
-	var known []string
+	var candidates []string
 	for _, name := range names {
-		all := []string{name.Provider, name.Module, name.Function, name.Name}
-		for i := range all {
+		parts := []string{name.Provider, name.Module, name.Function, name.Name}
+		for i := range parts {
 			if i < len(fields) && fields[i] == "" {
-				all[i] = ""
+				parts[i] = ""
 			}
 		}
-		known = append(known, strings.Join(all, ":"))
+		candidates = append(candidates, strings.Join(parts, ":"))
 	}
 	dashed := strings.ReplaceAll(required, "__", "-")
-	if slices.Contains(known, dashed) {
+	if slices.Contains(candidates, dashed) {
 		return "; did you mean " + dashed + "?"
 	}
-	if near := message.Nearest(required, known); near != "" {
+	if near := message.Nearest(required, candidates); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
@@ -212,10 +212,10 @@ func (s *Set) require() {
 		return
 	}
 	var names []Probe
-	known := map[Probe]bool{}
+	seen := map[Probe]bool{}
 	for _, site := range s.sites {
-		if name := site.link.nameOf(site); !known[name] {
-			known[name] = true
+		if name := site.link.nameOf(site); !seen[name] {
+			seen[name] = true
 			names = append(names, name)
 		}
 	}

@@ -106,9 +106,9 @@ func (d *definer) symbol(s elfreloc.Symbol, global bool) {
 		return
 	}
 	def := d.object(at)
-	own := strings.HasPrefix(s.Name, d.set.opts.ProbePrefix) && !strings.Contains(s.Name, ".")
-	if def.symbol == "" || def.local && own {
-		def.symbol, def.local = s.Name, !own
+	local := !strings.HasPrefix(s.Name, d.set.opts.ProbePrefix) || strings.Contains(s.Name, ".")
+	if def.symbol == "" || def.local && !local {
+		def.symbol, def.local = s.Name, local
 	}
 	_, grouped := d.groups[s.Section]
 	def.strong = def.strong || global && d.relocatable() && s.Bind == elf.STB_GLOBAL && !grouped

@@ -1,8 +1,8 @@
 package check
 
-// What `dtrace -G` has disabled in objects is told to a kernel by the object that it writes,
-// which refers to the functions by their aliases. A run of -G for other objects, with the
-// same output, takes the first ones out of it, and nothing arms their sites then.
+// `dtrace -G` disables sites in objects, and writes an object that describes them to the kernel
+// and refers to their functions by aliases. A later run of -G for other objects, with the same
+// output, overwrites that description, and then nothing arms the first sites.
 
 import (
 	"debug/elf"
@@ -19,17 +19,17 @@ import (
 
 // dofLink is what is known of `dtrace -G` in the objects of one link.
 type dofLink struct {
-	edited     []dofEdited
+	sites      []dofSite
 	referenced map[string]bool // symbols of functions that DOF refers to
 }
 
-// dofEdited is a site that -G has disabled.
-type dofEdited struct {
+// dofSite is a site that -G has disabled.
+type dofSite struct {
 	finding         Finding // what it is if no DOF names it
 	function, alias string
 }
 
-// dofEdits looks at what `dtrace -G` has edited, in an object or an image.
+// dofEdits checks what `dtrace -G` has edited, in an object or an image.
 func (c *fileChecker) dofEdits() error {
 	if !c.relocatable() {
 		return c.dofImage()
@@ -54,7 +54,7 @@ func (c *fileChecker) dofEdits() error {
 		if err != nil {
 			return err
 		}
-		c.link.dof.edited = append(c.link.dof.edited, dofEdited{*f, e.Function, e.Alias})
+		c.link.dof.sites = append(c.link.dof.sites, dofSite{*f, e.Function, e.Alias})
 	}
 	for i := range marks {
 		at := image.Addr{Section: marks[i].Relocs.Target, Offset: marks[i].Reloc.Offset}
@@ -71,13 +71,14 @@ func (c *fileChecker) dofFunctions() error {
 	return c.EachRelocationOf(isDOF, func(_ int, r elfreloc.Relocation) error {
 		syms, err := c.Symbols()
 		if err == nil {
-			c.link.dof.tell(syms.Name(int(r.Sym)))
+			c.link.dof.addReference(syms.Name(int(r.Sym)))
 		}
 		return err
 	})
 }
 
-func (d *dofLink) tell(symbol string) {
+// addReference records that DOF refers to a function.
+func (d *dofLink) addReference(symbol string) {
 	if d.referenced == nil {
 		d.referenced = map[string]bool{}
 	}
@@ -86,36 +87,33 @@ func (d *dofLink) tell(symbol string) {
 
 // lostDOF finds the sites in objects that no DOF of the link names.
 func (l *link) lostDOF() {
-	for i := range l.dof.edited {
-		if e := &l.dof.edited[i]; !l.dof.referenced[e.alias] && !l.dof.referenced[e.function] {
+	for i := range l.dof.sites {
+		if e := &l.dof.sites[i]; !l.dof.referenced[e.alias] && !l.dof.referenced[e.function] {
 			l.add(e.finding, LostSite, "dtrace -G has disabled it, and no object of the link tells the kernel of it; run -G once, for all objects of the link")
 		}
 	}
 }
 
-// dofImage notes the sites that the DOF of an image tells of, and finds the functions with
-// aliases of which it tells none.
+// dofImage records the sites that the DOF of an image describes, and finds the functions that have
+// an alias and no described site.
 func (c *fileChecker) dofImage() error {
 	probes, _, err := dofprobes.Read(c.Object.Object, c.code.Image)
 	if err != nil {
 		return err
 	}
-	recorded := map[image.Addr]bool{}
-	for i := range c.entries {
-		recorded[c.entries[i].Site] = true
-	}
-	var told []uint64
+	recorded := c.recordedSites()
+	var siteAddrs []uint64
 	for i := range probes {
 		p := &probes[i]
 		for _, s := range p.Sites {
-			told = append(told, s.Addr.Offset)
+			siteAddrs = append(siteAddrs, s.Addr.Offset)
 			if !recorded[s.Addr] {
 				c.site(linkerset.Probe{Provider: p.Provider, Name: p.Name}, s.Addr, p.Function)
 			}
 		}
 	}
-	slices.Sort(told)
-	if named, err := c.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !named {
+	slices.Sort(siteAddrs)
+	if found, err := c.NamesContain([][]byte{[]byte(patch.AliasPrefix)}); err != nil || !found {
 		return err
 	}
 	syms, err := c.Symbols()
@@ -126,7 +124,7 @@ func (c *fileChecker) dofImage() error {
 		if s.Section <= 0 || s.Type != elf.STT_FUNC || s.Size == 0 {
 			continue
 		}
-		if next, _ := slices.BinarySearch(told, s.Value); next == len(told) || told[next]-s.Value >= s.Size {
+		if next, _ := slices.BinarySearch(siteAddrs, s.Value); next == len(siteAddrs) || siteAddrs[next]-s.Value >= s.Size {
 			if err := c.add(LostSite, image.Addr{Offset: s.Value}, "",
 				"dtrace -G has disabled sites of this function, and nothing in the file tells the kernel of them; run -G once, for all objects of the link"); err != nil {
 				return err

@@ -33,7 +33,7 @@ type fileChecker struct {
 	wantsNotes bool                           // each recorded probe call is to have a note
 	counts     map[counted]bool
 
-	live      map[image.Addr]bool // sites that live-call was said of
+	liveSites map[image.Addr]bool // sites that live-call has reported
 	unclear   []unclearSite
 	firstSite map[string]image.Addr // of each probe that has an id
 }
@@ -43,7 +43,7 @@ func (c *fileChecker) check() error {
 	s := c.set
 	s.files = append(s.files, c.Name)
 	c.index, c.link = len(s.files)-1, s.linkOf(c.Object)
-	c.live, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
+	c.liveSites, c.firstSite, c.counts = map[image.Addr]bool{}, map[string]image.Addr{}, map[counted]bool{}
 	mentioned, err := c.NamesContain(s.opts.Names.Needles())
 	if err != nil {
 		return err
@@ -66,31 +66,14 @@ func (c *fileChecker) check() error {
 	if err != nil {
 		return err
 	}
-	if err := c.notes(); err != nil {
-		return err
+	for _, apply := range []func() error{
+		c.notes, c.unconverted, c.missingNotes, c.operands, c.guardSymbols, c.kernelTracepoints, c.dofEdits, c.guardReads,
+	} {
+		if err := apply(); err != nil {
+			return err
+		}
 	}
-	if err := c.unconverted(); err != nil {
-		return err
-	}
-	if err := c.missingNotes(); err != nil {
-		return err
-	}
-	if err := c.operands(); err != nil {
-		return err
-	}
-	if err := c.guardSymbols(); err != nil {
-		return err
-	}
-	if err := c.kernelTracepoints(); err != nil {
-		return err
-	}
-	if err := c.dofEdits(); err != nil {
-		return err
-	}
-	if err := c.guardReads(); err != nil {
-		return err
-	}
-	if err := s.reached.add(c); err != nil {
+	if err := s.manifestDiff.add(c); err != nil {
 		return err
 	}
 	if !c.relocatable() {
@@ -108,6 +91,16 @@ func (c *fileChecker) check() error {
 }
 
 func (c *fileChecker) relocatable() bool { return c.Type == elf.ET_REL }
+
+// sectionNamed returns the first section of a name, nil for none.
+func (c *fileChecker) sectionNamed(name string) *elfreloc.Section {
+	for i := range c.Sections {
+		if c.Sections[i].Name == name {
+			return &c.Sections[i]
+		}
+	}
+	return nil
+}
 
 // hasSymbols reports whether the symbols of functions are there, of the file or of its
 // separate debug file. The code has to be read.
@@ -158,8 +151,8 @@ func (c *fileChecker) site(p linkerset.Probe, at image.Addr, function string) {
 		c.firstSite[p.ID] = at
 	}
 	name := Probe{p.Provider, cmp.Or(p.Module, c.code.Module), cmp.Or(p.Function, function), p.Name}
-	c.link.sited[c.index] = true
-	c.set.sites = append(c.set.sites, knownSite{name, p.ID, p.FromStruct, c.link})
+	c.link.hasSites[c.index] = true
+	c.set.sites = append(c.set.sites, probeSite{name, p.ID, p.FromStruct, c.link})
 }
 
 // stubSite notes that a probe has a site which is not recorded.
@@ -168,12 +161,12 @@ func (c *fileChecker) stubSite(id string, at image.Addr) error {
 		return err
 	}
 	c.site(linkerset.ProbeFromID(id), at, c.code.Function(at).Function)
-	c.link.live[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
+	c.link.liveCalls[scopedID{c.scope(), idOf(linkerset.SplitID(id))}] = true
 	return nil
 }
 
-// reason returns an error without the place, which a finding has anyhow.
-func reason(err error) error {
+// withoutPlace returns an error without the place, which a finding has anyhow.
+func withoutPlace(err error) error {
 	for {
 		var at *elfreloc.Error
 		if !errors.As(err, &at) {

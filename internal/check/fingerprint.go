@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Key is what of a finding stays as it is when unrelated code moves, and in another checkout:
-// no address, no line, no directory above that of the run.
+// Key is what stays the same in a finding when unrelated code moves, and in another checkout: it has no
+// address, no line, and no directory above the working directory.
 type Key struct{ Rule, File, Function, Probe string }
 
 // Key returns the key of a finding. Several may share it.

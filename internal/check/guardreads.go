@@ -42,13 +42,13 @@ func (c *fileChecker) guardReads() error {
 			continue
 		}
 		s := syms.At(i)
-		of := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), shown: s.Name}
-		held := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
-		if held {
-			c.link.held[scopedSemaphore{c.scope(), of.id}] = true
+		sem := &semaphore{id: c.semaphoreID(c.symbolRef(&s)), name: s.Name}
+		inSection := s.Section > 0 && s.Section < len(c.Sections) && stapsdt.HoldsSemaphores(&c.Sections[s.Section])
+		if inSection {
+			c.link.inSections[scopedSemaphore{c.scope(), sem.id}] = true
 		}
-		if held || c.relocatable() {
-			symbols[uint32(i)] = of
+		if inSection || c.relocatable() {
+			symbols[uint32(i)] = sem
 		}
 	}
 	if c.relocatable() {
@@ -80,7 +80,7 @@ func (c *fileChecker) readsOfObject(symbols map[uint32]*semaphore) error {
 	return nil
 }
 
-// readsOfImage notes which of the semaphores code reads, as far as the machine tells.
+// readsOfImage records which of the semaphores code reads, on machines that are an arch.Reader.
 func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 	reader, ok := c.Machine.(arch.Reader)
 	if !ok || len(symbols) == 0 {
@@ -90,7 +90,7 @@ func (c *fileChecker) readsOfImage(symbols map[uint32]*semaphore) error {
 	for _, sym := range slices.Sorted(maps.Keys(symbols)) {
 		s := symbols[sym]
 		address := s.id.at.Offset
-		if other := at[address]; other == nil || cmp.Compare(s.shown, other.shown) < 0 {
+		if other := at[address]; other == nil || cmp.Compare(s.name, other.name) < 0 {
 			at[address] = s
 		}
 		lo, hi = min(lo, address), max(hi, address+1)
@@ -129,26 +129,24 @@ func (c *fileChecker) eachCode(overlap uint64, f func(code []byte, pc uint64)) e
 
 // globalOffsetTable returns the address of that table, 0 where there is none.
 func (c *fileChecker) globalOffsetTable() uint64 {
-	for i := range c.Sections {
-		if c.Sections[i].Name == ".got" {
-			return c.Sections[i].Addr
-		}
+	if table := c.sectionNamed(".got"); table != nil {
+		return table.Addr
 	}
 	return 0
 }
 
-// readAt notes that code reads a semaphore. A finding of it has the name in place of a probe:
-// nothing tells where the provider's ends.
+// readAt records that code reads a semaphore. Its finding has the semaphore's name in place of a probe:
+// where the provider's name ends is unknown.
 func (c *fileChecker) readAt(s *semaphore, at image.Addr) error {
-	probe, isGuard := strings.CutPrefix(s.shown, patch.GuardPrefix)
+	probe, isGuard := strings.CutPrefix(s.name, patch.GuardPrefix)
 	if !isGuard {
-		probe = strings.TrimSuffix(s.shown, stapsdt.SemaphoreSuffix)
+		probe = strings.TrimSuffix(s.name, stapsdt.SemaphoreSuffix)
 	}
 	f, err := c.finding(DeadGuard, at, probe, "")
 	if err != nil {
 		return err
 	}
 	s.finding = *f
-	c.link.read[c.scope()] = append(c.link.read[c.scope()], *s)
+	c.link.guardReads[c.scope()] = append(c.link.guardReads[c.scope()], *s)
 	return nil
 }

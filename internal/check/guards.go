@@ -46,38 +46,38 @@ func (c *fileChecker) symbolRef(s *elfreloc.Symbol) image.Ref {
 
 // deadGuards finds the guards that no tracer makes true.
 func (l *link) deadGuards() {
-	said, named := map[scopedSemaphore]bool{}, l.namedSemaphores()
+	reported, hasNote := map[scopedSemaphore]bool{}, l.namedSemaphores()
 	for _, key := range slices.SortedFunc(maps.Keys(l.guards), compareScoped) {
 		for i := range l.guards[key] {
 			g := &l.guards[key][i]
-			isTest := !strings.HasPrefix(g.shown, patch.GuardPrefix)
-			if probe := l.noted[key]; l.unconverted[key.scope] {
+			isTest := !strings.HasPrefix(g.name, patch.GuardPrefix)
+			if probe := l.notes[key]; l.unconverted[key.scope] {
 				continue
 			} else if probe != nil {
 				l.otherSemaphore(probe, g)
-			} else if isTest && g.shown != "" || !isTest && l.fired[key] {
-				if !named[scopedSemaphore{key.scope, g.id}] {
+			} else if isTest && g.name != "" || !isTest && l.recordedCalls[key] {
+				if !hasNote[scopedSemaphore{key.scope, g.id}] {
 					l.withoutNote(key, g)
 				}
 			} else {
 				continue // if code reads it, that finds it
 			}
-			said[scopedSemaphore{key.scope, g.id}] = true
+			reported[scopedSemaphore{key.scope, g.id}] = true
 		}
 	}
-	for _, scope := range slices.Sorted(maps.Keys(l.read)) {
-		for i := range l.read[scope] {
-			r := &l.read[scope][i]
+	for _, scope := range slices.Sorted(maps.Keys(l.guardReads)) {
+		for i := range l.guardReads[scope] {
+			r := &l.guardReads[scope][i]
 			key := scopedSemaphore{scope, r.id}
-			if said[key] || l.unread[scope] || l.unconverted[scope] || named[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.shown) {
+			if reported[key] || l.brokenNotes[scope] || l.unconverted[scope] || hasNote[key] || !l.isGuard(scope, r) || l.ofProviderFile(scope, r.name) {
 				continue
 			}
-			said[key] = true
-			if id, ok := strings.CutPrefix(r.shown, patch.GuardPrefix); ok {
+			reported[key] = true
+			if id, ok := strings.CutPrefix(r.name, patch.GuardPrefix); ok {
 				l.withoutNote(scopedID{scope, idOf(linkerset.SplitID(id))}, r)
 				continue
 			}
-			l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.shown, oneName)
+			l.add(r.finding, DeadGuard, "a guard reads %s, which no note names, so no tracer raises it; %s", r.name, oneName)
 		}
 	}
 }
@@ -90,16 +90,16 @@ const (
 
 // otherSemaphore finds a guard that reads another semaphore than tracers raise, or none where
 // there is one.
-func (l *link) otherSemaphore(probe *noted, g *semaphore) {
-	named := func(s semaphore) bool { return s.id == g.id }
+func (l *link) otherSemaphore(probe *probeNotes, g *semaphore) {
+	isSame := func(s semaphore) bool { return s.id == g.id }
 	switch none := len(probe.semaphores) == 0; {
-	case none && g.shown == "" || slices.ContainsFunc(probe.semaphores, named):
+	case none && g.name == "" || slices.ContainsFunc(probe.semaphores, isSame):
 	case none:
-		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.shown, withNotes)
-	case g.shown == "":
-		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].shown, withNotes)
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name no semaphore; %s", g.name, withNotes)
+	case g.name == "":
+		l.add(g.finding, DeadGuard, "this test is never true, and the notes of the probe name %s; %s", probe.semaphores[0].name, withNotes)
 	default:
-		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.shown, probe.semaphores[0].shown, withNotes)
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the notes of the probe name %s; %s", g.name, probe.semaphores[0].name, withNotes)
 	}
 }
 
@@ -107,18 +107,18 @@ func (l *link) otherSemaphore(probe *noted, g *semaphore) {
 // be converted may get one.
 func (l *link) withoutNote(key scopedID, g *semaphore) {
 	switch {
-	case l.unread[key.scope], l.live[key]:
-	case l.fired[key]:
-		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.shown, withNotes)
+	case l.brokenNotes[key.scope], l.liveCalls[key]:
+	case l.recordedCalls[key]:
+		l.add(g.finding, DeadGuard, "a guard reads %s, and no site of the probe has a note; %s", g.name, withNotes)
 	default:
-		l.add(g.finding, DeadGuard, "a guard reads %s, and the probe has no site, so no tracer raises it; %s", g.shown, oneName)
+		l.add(g.finding, DeadGuard, "a guard reads %s, and the probe has no site, so no tracer raises it; %s", g.name, oneName)
 	}
 }
 
 // namedSemaphores returns those that notes of any probe name: a:b_c and a_b:c share one.
 func (l *link) namedSemaphores() map[scopedSemaphore]bool {
 	all := map[scopedSemaphore]bool{}
-	for key, probe := range l.noted {
+	for key, probe := range l.notes {
 		for i := range probe.semaphores {
 			all[scopedSemaphore{key.scope, probe.semaphores[i].id}] = true
 		}
@@ -129,7 +129,7 @@ func (l *link) namedSemaphores() map[scopedSemaphore]bool {
 // isGuard reports whether what code reads is a semaphore. Other variables may have such a
 // name too, but they are not in .probes.
 func (l *link) isGuard(scope int, s *semaphore) bool {
-	return strings.HasPrefix(s.shown, patch.GuardPrefix) || l.held[scopedSemaphore{scope, s.id}]
+	return strings.HasPrefix(s.name, patch.GuardPrefix) || l.inSections[scopedSemaphore{scope, s.id}]
 }
 
 // ofProviderFile reports whether a semaphore is of a provider whose sites have notes and no
@@ -143,10 +143,10 @@ func (l *link) ofProviderFile(scope int, semaphore string) bool {
 			break
 		}
 		provider := scopedID{scope, semaphore[:end+next]}
-		if l.ofRecords[provider] {
+		if l.recordProviders[provider] {
 			return false
 		}
-		file = file || l.ofNotes[provider]
+		file = file || l.noteProviders[provider]
 		end += next + 1
 	}
 	return file

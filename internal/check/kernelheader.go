@@ -1,6 +1,10 @@
 package check
 
-import "sdtconvert/internal/input"
+import (
+	"debug/elf"
+
+	"sdtconvert/internal/input"
+)
 
 // KernelTracepoint is a rule for objects and modules of FreeBSD that were compiled with the
 // kernel's own sys/sdt.h. Its tracepoints call no stub, so no conversion meets them.
@@ -10,7 +14,7 @@ var KernelTracepoint = &Rule{"kernel-tracepoint", Error, "a FreeBSD object has t
 
 // kernelTracepoints applies KernelTracepoint.
 func (c *fileChecker) kernelTracepoints() error {
-	if c.OSABI() != osabiFreeBSD {
+	if c.OSABI() != elf.ELFOSABI_FREEBSD {
 		return nil
 	}
 	found, err := input.HasKernelTracepoints(c.Object.Object)

@@ -17,28 +17,28 @@ type link struct {
 	set   *Set
 	first int // the file that it was made for
 
-	defined  map[string]bool     // by an object: probe objects
-	exported map[string]bool     // by an image
-	uses     map[string][]use    // of probe objects that the file itself does not define, by name
-	used     map[location]bool   // probe objects that sites of their own file have
-	usedIDs  map[scopedID]bool   // probes that are used without a record
-	recorded map[scopedID]bool   // probes that are used with one
-	probes   []definition        // that structures define
-	counts   map[scopedID]*count // of arguments
-	traits   map[trait][]int     // the files that have it
+	defined     map[string]bool     // by an object: probe objects
+	exported    map[string]bool     // by an image
+	uses        map[string][]use    // of probe objects that the file itself does not define, by name
+	usedObjects map[location]bool   // probe objects that sites of their own file have
+	usedIDs     map[scopedID]bool   // probes that are used without a record
+	recorded    map[scopedID]bool   // probes that are used with one
+	probes      []definition        // that structures define
+	counts      map[scopedID]*count // of arguments
+	traits      map[trait][]int     // the files that have it
 
-	noted  map[scopedID]*noted      // probes that have notes
-	unread map[int]bool             // scopes with notes that cannot be read: nothing tells what has none
-	guards map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
-	read   map[int][]semaphore      // that code reads, by scope; the finding is at the first read
-	held   map[scopedSemaphore]bool // that a section of semaphores holds
-	live   map[scopedID]bool        // probes with stubs that are still called
-	fired  map[scopedID]bool        // probes with calls that have a record
+	notes         map[scopedID]*probeNotes // probes that have notes
+	brokenNotes   map[int]bool             // scopes with notes that cannot be read, so which sites have none is unknown
+	guards        map[scopedID][]semaphore // that is-enabled tests load, and that no conversion has named
+	guardReads    map[int][]semaphore      // that code reads, by scope; the finding is at the first read
+	inSections    map[scopedSemaphore]bool // semaphores in a section of semaphores
+	liveCalls     map[scopedID]bool        // probes with stubs that are still called
+	recordedCalls map[scopedID]bool        // probes with calls that have a record
 
 	unconverted map[int]bool // images with tracepoints that were not converted, by file
-	sited       map[int]bool // files with sites, or of whose probes another file has some
+	hasSites    map[int]bool // files with sites, or of whose probes another file has some
 
-	ofRecords, ofNotes map[scopedID]bool // providers whose sites have records, or notes alone
+	recordProviders, noteProviders map[scopedID]bool // providers whose sites have records, or notes alone
 
 	dof dofLink
 
@@ -73,17 +73,17 @@ func (s *Set) linkOf(o *input.Object) *link {
 	if s.links[key] == nil {
 		s.links[key] = &link{
 			set: s, first: len(s.files) - 1, defined: map[string]bool{}, exported: map[string]bool{}, uses: map[string][]use{},
-			used: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
-			noted: map[scopedID]*noted{}, unread: map[int]bool{}, guards: map[scopedID][]semaphore{},
-			read: map[int][]semaphore{}, held: map[scopedSemaphore]bool{}, live: map[scopedID]bool{}, fired: map[scopedID]bool{},
-			ofRecords: map[scopedID]bool{}, ofNotes: map[scopedID]bool{}, hiddenFile: -1,
-			unconverted: map[int]bool{}, sited: map[int]bool{},
+			usedObjects: map[location]bool{}, usedIDs: map[scopedID]bool{}, recorded: map[scopedID]bool{}, counts: map[scopedID]*count{}, traits: map[trait][]int{},
+			notes: map[scopedID]*probeNotes{}, brokenNotes: map[int]bool{}, guards: map[scopedID][]semaphore{},
+			guardReads: map[int][]semaphore{}, inSections: map[scopedSemaphore]bool{}, liveCalls: map[scopedID]bool{}, recordedCalls: map[scopedID]bool{},
+			recordProviders: map[scopedID]bool{}, noteProviders: map[scopedID]bool{}, hiddenFile: -1,
+			unconverted: map[int]bool{}, hasSites: map[int]bool{},
 		}
 	}
 	return s.links[key]
 }
 
-// scope tells the probes of images apart, which are not linked with each other.
+// scope returns the scope of a file's probes: all objects share one, and each image has its own.
 func (c *fileChecker) scope() int {
 	if c.relocatable() {
 		return allObjects
@@ -94,8 +94,8 @@ func (c *fileChecker) scope() int {
 // knowsUse reports whether a use of a probe object by a file was noted: the first
 // one is enough.
 func (l *link) knowsUse(name string, file int) bool {
-	all := l.uses[name]
-	return len(all) > 0 && all[len(all)-1].finding.file == file
+	uses := l.uses[name]
+	return len(uses) > 0 && uses[len(uses)-1].finding.file == file
 }
 
 // use notes a use of a probe object.
@@ -103,7 +103,7 @@ func (l *link) use(name string, u use) { l.uses[name] = append(l.uses[name], u) 
 
 // usedAt notes a use of a probe object by the file that defines it.
 func (l *link) usedAt(file int, probe image.Ref) {
-	l.used[location{file, probe.Addr}] = true
+	l.usedObjects[location{file, probe.Addr}] = true
 	if probe.Symbol != "" && l.uses[probe.Symbol] == nil {
 		l.uses[probe.Symbol] = []use{}
 	}
@@ -130,7 +130,7 @@ func (l *link) add(f Finding, rule *Rule, format string, args ...any) {
 }
 
 // nameOf returns the name of a site's probe, by its definition where another file has it.
-func (l *link) nameOf(site knownSite) Probe {
+func (l *link) nameOf(site probeSite) Probe {
 	if site.fromStruct || site.id == "" {
 		return site.name
 	}
@@ -190,17 +190,17 @@ func (d *definition) scopedID() scopedID {
 
 // unused finds the definitions that no site has.
 func (l *link) unused() {
-	said := map[string]bool{} // copies of one name are one
+	reported := map[string]bool{} // copies of one name are one
 	for i := range l.probes {
 		d := &l.probes[i]
-		_, named := l.uses[d.symbol]
+		_, isUsed := l.uses[d.symbol]
 		switch {
-		case d.image && l.unconverted[d.finding.file]: // where nothing tells which sites there are
+		case d.image && l.unconverted[d.finding.file]: // its sites are unknown
 		case d.local && l.recorded[d.scopedID()]: // a function has one for each call, of which records name the first
-		case l.used[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
-		case !d.image && d.symbol != "" && !d.local && (named || said[d.symbol]):
+		case l.usedObjects[location{d.finding.file, d.finding.at}], l.usedIDs[d.scopedID()], d.exported:
+		case !d.image && d.symbol != "" && !d.local && (isUsed || reported[d.symbol]):
 		default:
-			said[d.symbol] = true
+			reported[d.symbol] = true
 			if d.bySites {
 				l.add(d.finding, LeftoverProbe, "is defined for its sites, and none is left in the image")
 				continue

@@ -15,15 +15,15 @@ import (
 // linkedStubs are the stubs that an image has, and what refers to them.
 type linkedStubs struct {
 	*fileChecker
-	at       map[uint64]*stubFunction // where they are defined, or entered, and described
-	slots    map[uint64]string        // of the global offset table, by address
-	needs    map[string]bool          // those that are not defined
-	reported map[image.Addr]bool
+	functions map[uint64]*stubFunction // where they are defined, or entered, and described
+	slots     map[uint64]string        // of the global offset table, by address
+	undefined map[string]bool          // those that are not defined
+	reported  map[image.Addr]bool
 
-	filled map[uint64]bool // the words that the loader puts the address of a symbol into
-	table  uint64          // where the global offset table is, for code that names slots from there
+	symbolSlots map[uint64]bool // the words that the loader puts the address of a symbol into
+	slotBase    uint64          // where the global offset table is, for code that names slots from there
 
-	descriptors []*elfreloc.Section // of functions
+	descriptors *elfreloc.Section // of functions, nil for none
 
 	overlap uint64 // bytes that pieces of sections share at least
 }
@@ -34,11 +34,13 @@ type stubFunction struct {
 	called, used bool     // whether that was noted
 }
 
-// linkedStubs looks for what is left of stubs in an image: in one of converted
-// objects nothing is. An unused definition of a stub is not a fault.
+// linkedStubs finds calls and addresses of stubs in an image. An image of converted objects has none. An
+// unused definition of a stub is not a fault.
 func (c *fileChecker) linkedStubs(mentioned bool) error {
-	s := &linkedStubs{fileChecker: c, at: map[uint64]*stubFunction{}, slots: map[uint64]string{}, needs: map[string]bool{}, reported: map[image.Addr]bool{}, filled: map[uint64]bool{}}
-	s.findDescriptors()
+	s := &linkedStubs{fileChecker: c, functions: map[uint64]*stubFunction{}, slots: map[uint64]string{}, undefined: map[string]bool{}, reported: map[image.Addr]bool{}, symbolSlots: map[uint64]bool{}}
+	if name := s.Machine.Traits().Descriptors; name != "" {
+		s.descriptors = s.sectionNamed(name)
+	}
 	dynamic, err := c.DynamicSymbols()
 	if err != nil {
 		return err
@@ -51,11 +53,11 @@ func (c *fileChecker) linkedStubs(mentioned bool) error {
 		s.collect(syms)
 	}
 	s.collect(dynamic)
-	for _, f := range s.at {
+	for _, f := range s.functions {
 		slices.Sort(f.names)
 		f.names = slices.Compact(f.names)
 	}
-	if len(s.at)+len(s.needs) == 0 {
+	if len(s.functions)+len(s.undefined) == 0 {
 		return nil
 	}
 	if err := s.relocations(dynamic); err != nil {
@@ -69,7 +71,7 @@ func (c *fileChecker) linkedStubs(mentioned bool) error {
 			return err
 		}
 	}
-	if len(s.at) > 0 {
+	if len(s.functions) > 0 {
 		if err := s.sections(s.bridges); err != nil {
 			return err
 		}
@@ -77,7 +79,7 @@ func (c *fileChecker) linkedStubs(mentioned bool) error {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.needs)) {
+	for _, name := range slices.Sorted(maps.Keys(s.undefined)) {
 		_, id, _ := s.set.opts.Names.Match(name)
 		c.link.usedIDs[scopedID{c.index, id}] = true
 		c.addWhole(LiveCall, id, "needs %s from outside, so a call of it is left; convert every object before it is linked", name)
@@ -89,21 +91,21 @@ func (s *linkedStubs) collect(syms *elfreloc.Symbols) {
 	names := s.set.opts.Names
 	for i := 1; i < syms.Len(); i++ {
 		sym := syms.At(i)
-		// Of mold, for an entry of the procedure linkage table.
+		// mold names the entries of a function f in procedure linkage tables f$plt and f$thunk.
 		sym.Name = strings.TrimSuffix(strings.TrimSuffix(sym.Name, "$plt"), "$thunk")
 		sym.Value &^= s.Machine.Traits().Mode
 		switch {
 		case !names.IsStub(sym.Name):
 		case sym.Section == 0 && (sym.Bind == elf.STB_LOCAL || sym.Visibility() == elf.STV_HIDDEN): // what dtrace -G has left
 		case sym.Section == 0:
-			s.needs[sym.Name] = true
+			s.undefined[sym.Name] = true
 		case sym.Section > 0:
 			s.define(&sym)
 		}
 	}
 }
 
-// define notes a stub where its code is, and where its descriptor is if it has one.
+// define adds a stub at its code and, if it has one, at its descriptor.
 func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	code := image.Addr{Offset: sym.Value}
 	if s.describes(sym.Value) {
@@ -116,91 +118,57 @@ func (s *linkedStubs) define(sym *elfreloc.Symbol) {
 	if !s.code.Image.Executable(code) {
 		return
 	}
-	f := s.at[code.Offset]
+	f := s.functions[code.Offset]
 	if f == nil {
 		f = &stubFunction{}
-		s.at[code.Offset] = f
+		s.functions[code.Offset] = f
 	}
 	f.names = append(f.names, sym.Name)
-	s.at[sym.Value] = f
-}
-
-// mostDescriptors is how many sections of descriptors are looked at: linkers make one.
-const mostDescriptors = 4
-
-func (s *linkedStubs) findDescriptors() {
-	name := s.Machine.Traits().Descriptors
-	if name == "" {
-		return
-	}
-	for i := range s.Sections {
-		if s.Sections[i].Name == name && len(s.descriptors) < mostDescriptors {
-			s.descriptors = append(s.descriptors, &s.Sections[i])
-		}
-	}
+	s.functions[sym.Value] = f
 }
 
 // describes reports whether an address is in a function's descriptor.
 func (s *linkedStubs) describes(addr uint64) bool {
-	for _, sec := range s.descriptors {
-		if addr-sec.Addr < sec.Size {
-			return true
-		}
-	}
-	return false
+	return s.descriptors != nil && addr-s.descriptors.Addr < s.descriptors.Size
 }
 
-// relocations looks at what the loader does with stubs: it puts their addresses
-// into slots through which code calls them, or into data.
+// relocations finds the stubs whose addresses the loader stores: in slots, through which code calls
+// them, or in data.
 func (s *linkedStubs) relocations(dynamic *elfreloc.Symbols) error {
-	o, t := s.Object.Object, s.Machine.Traits()
-	for i := range o.Sections {
-		sec := &o.Sections[i]
-		if sec.Type != elf.SHT_RELA && sec.Type != elf.SHT_REL || sec.Flags&elf.SHF_ALLOC == 0 {
-			continue
-		}
-		data, err := o.Data(i)
-		if err != nil {
-			return err
-		}
-		err = o.ReadDynamic(data, sec.Type == elf.SHT_RELA, func(r elfreloc.Relocation) error {
-			at := image.Addr{Offset: r.Offset}
-			switch {
-			case r.Type == t.LoadBase && s.describes(r.Offset):
-				return nil
-			case r.Type == t.LoadBase && !r.Implicit && s.at[uint64(r.Addend)&^t.Mode] != nil:
-				return s.address(at, s.at[uint64(r.Addend)&^t.Mode])
-			case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
-				return nil
-			}
-			if t.SlotsFromTable {
-				s.filled[r.Offset] = true
-			}
-			name := dynamic.Name(int(r.Sym))
-			switch {
-			case !s.set.opts.Names.IsStub(name):
-				return nil
-			case r.Type == t.Word && !s.inGOT(r.Offset):
-				delete(s.needs, name)
-				return s.address(at, &stubFunction{names: []string{name}})
-			}
-			s.needs[name], s.slots[r.Offset] = true, name
+	t := s.Machine.Traits()
+	return s.EachDynamic(func(r elfreloc.Relocation) error {
+		field := image.Addr{Offset: r.Offset}
+		switch {
+		case r.Type == t.LoadBase && s.describes(r.Offset):
 			return nil
-		})
-		if err != nil {
-			return err
+		case r.Type == t.LoadBase && !r.Implicit && s.functions[uint64(r.Addend)&^t.Mode] != nil:
+			return s.address(field, s.functions[uint64(r.Addend)&^t.Mode])
+		case r.Sym == 0 || int(r.Sym) >= dynamic.Len():
+			return nil
 		}
-	}
-	return nil
+		if t.SlotsFromTable {
+			s.symbolSlots[r.Offset] = true
+		}
+		name := dynamic.Name(int(r.Sym))
+		switch {
+		case !s.set.opts.Names.IsStub(name):
+			return nil
+		case r.Type == t.Word && !s.inGOT(r.Offset):
+			delete(s.undefined, name)
+			return s.address(field, &stubFunction{names: []string{name}})
+		}
+		s.undefined[name], s.slots[r.Offset] = true, name
+		return nil
+	})
 }
 
 // chunk is how much of a section is read at once. The next one begins with what may be
 // the start of a branch that this one ends in.
 const chunk = 64 << 10
 
-// sections looks at all that is loaded. In a hostile file many sections may have the
+// sections scans all that is loaded. In a hostile file many sections may have the
 // same bytes.
-func (s *linkedStubs) sections(look lookAt) error {
+func (s *linkedStubs) sections(scan sectionScan) error {
 	left := uint64(s.Size())
 	for i := range s.Sections {
 		sec := &s.Sections[i]
@@ -211,23 +179,22 @@ func (s *linkedStubs) sections(look lookAt) error {
 			return s.SectionError(i, fmt.Errorf("overlaps other sections in the file"))
 		}
 		left -= sec.Size
-		if err := s.section(sec, look(sec)); err != nil {
+		if err := s.section(sec, scan(sec)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lookAt says what is to be done with the bytes of a section, at an address; nil for
-// nothing.
-type lookAt func(sec *elfreloc.Section) func(data []byte, addr uint64) error
+// sectionScan returns what reads the bytes of a section, piece by piece with their addresses; nil if nothing does.
+type sectionScan func(sec *elfreloc.Section) func(data []byte, addr uint64) error
 
-func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr uint64) error) error {
+func (s *linkedStubs) section(sec *elfreloc.Section, scan func(data []byte, addr uint64) error) error {
 	overlap := max(s.overlap, s.Machine.Traits().Branch, uint64(s.Object.Encoding.Word()))
-	for off := uint64(0); off < sec.Size && look != nil; off += chunk {
+	for off := uint64(0); off < sec.Size && scan != nil; off += chunk {
 		data, err := s.code.Image.Bytes(image.Addr{Offset: sec.Addr + off}, min(chunk+overlap, sec.Size-off))
 		if err == nil {
-			err = look(data, sec.Addr+off)
+			err = scan(data, sec.Addr+off)
 		}
 		if err != nil {
 			return err
@@ -236,8 +203,8 @@ func (s *linkedStubs) section(sec *elfreloc.Section, look func(data []byte, addr
 	return nil
 }
 
-// bridges looks for code of linkers that goes on to a stub: code that enters it calls
-// the stub, and not what is in it.
+// bridges finds code of linkers that jumps to a stub. A call of such code counts as a call of the
+// stub; the jump itself is no finding.
 func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error {
 	m, ok := s.Machine.(arch.Bridger)
 	if !ok || sec.Flags&elf.SHF_EXECINSTR == 0 {
@@ -245,11 +212,11 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 	}
 	return func(code []byte, pc uint64) error {
 		m.Bridges(code, pc, func(at, size, to uint64) {
-			f := s.at[to]
-			if f == nil || s.at[at] != nil {
+			f := s.functions[to]
+			if f == nil || s.functions[at] != nil {
 				return
 			}
-			s.at[at] = f
+			s.functions[at] = f
 			for inside := range size {
 				s.reported[image.Addr{Offset: at + inside}] = true
 			}
@@ -258,7 +225,7 @@ func (s *linkedStubs) bridges(sec *elfreloc.Section) func([]byte, uint64) error 
 	}
 }
 
-// direct looks for calls of stubs in code, and for their addresses in data.
+// direct finds calls of stubs in code, and their addresses in data.
 func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 	switch {
 	case sec.Flags&elf.SHF_EXECINSTR != 0:
@@ -275,8 +242,8 @@ func (s *linkedStubs) direct(sec *elfreloc.Section) func([]byte, uint64) error {
 
 func (s *linkedStubs) branches(code []byte, pc uint64) (err error) {
 	s.Machine.Branches(code, pc, func(at, to uint64) {
-		f, site := s.at[to], image.Addr{Offset: at}
-		if f == nil || s.live[site] || s.reported[site] || err != nil {
+		f, site := s.functions[to], image.Addr{Offset: at}
+		if f == nil || s.liveSites[site] || s.reported[site] || err != nil {
 			return
 		}
 		s.reported[site] = true
@@ -291,18 +258,18 @@ func (s *linkedStubs) call(at image.Addr, f *stubFunction) error {
 	if !f.called {
 		f.called = true
 		for _, name := range f.names {
-			delete(s.needs, name)
+			delete(s.undefined, name)
 		}
 	}
 	if err := s.stubSite(id, at); err != nil {
 		return err
 	}
-	s.live[at] = true
+	s.liveSites[at] = true
 	return s.add(LiveCall, at, id, "calls %s; convert every object before it is linked", f)
 }
 
-// use notes that all probes of a function have a site, and returns the id if it is
-// one.
+// use records that all probes of a function have a site. It returns the id of a single probe, and
+// "" for several.
 func (s *linkedStubs) use(f *stubFunction) string {
 	if !f.used {
 		f.used = true
@@ -328,7 +295,7 @@ func (f *stubFunction) String() string {
 func (s *linkedStubs) words(data []byte, addr uint64) error {
 	word := uint64(s.Encoding.Word())
 	for off := -addr % word; off+word <= uint64(len(data)); off += word {
-		if f := s.at[s.Encoding.GetWord(data[off:])&^s.Machine.Traits().Mode]; f != nil {
+		if f := s.functions[s.Encoding.GetWord(data[off:])&^s.Machine.Traits().Mode]; f != nil {
 			if err := s.address(image.Addr{Offset: addr + off}, f); err != nil {
 				return err
 			}

@@ -9,9 +9,9 @@ import (
 	"sdtconvert/internal/manifest"
 )
 
-// take notes that a copy has become an instance, and what it has lost.
-func (im *imageSites) take(c *fileChecker, p *pair) error {
-	gone := &lost{sameSize: p.sameSize}
+// match records that a copy has become an instance, and which sites the copy has lost there.
+func (im *imageSites) match(c *fileChecker, p *pair) error {
+	missing := &lost{sameSize: p.sameSize}
 	for i, s := range p.sites {
 		want := &p.copy.sites[i]
 		if s != nil {
@@ -22,7 +22,7 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 		switch {
 		case s == nil:
 			f, err = c.lostSite(p, want)
-		case want.HasNote && c.noteAt[s.at] == nil && !c.wantsNotes && !c.link.unread[c.scope()]:
+		case want.HasNote && c.noteAt[s.at] == nil && !c.wantsNotes && !c.link.brokenNotes[c.scope()]:
 			f, err = c.finding(MissingNote, s.at, want.Probe, "the %s of %s at %s+%#x had a note, and has none here", want.Kind, p.copy.object, want.Section, want.Offset)
 		default:
 			continue
@@ -30,18 +30,17 @@ func (im *imageSites) take(c *fileChecker, p *pair) error {
 		if err != nil {
 			return err
 		}
-		gone.findings = append(gone.findings, *f)
+		missing.findings = append(missing.findings, *f)
 	}
-	if len(gone.findings) == 0 {
-		gone = nil
+	if len(missing.findings) == 0 {
+		missing = nil
 	}
-	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: gone})
+	im.outcomes = append(im.outcomes, outcome{copy: p.copy, lost: missing})
 	return nil
 }
 
-// lostSite returns the finding of a site that an instance does not have. Its address is
-// that of the function: other code may stand at the place that the site had. The line is
-// the one that the manifest has, if it has any.
+// lostSite returns the finding for a site that an instance lacks. Its address is the function's start,
+// because other code may be at the site's old place. Its line is the manifest's, if known.
 func (c *fileChecker) lostSite(p *pair, site *manifest.Site) (*Finding, error) {
 	start := image.Addr{Section: p.instance.Section, Offset: p.instance.Start}
 	f, err := c.finding(LostSite, start, site.Probe, "the %s of %s at %s+%#x has no %s", site.Kind, p.copy.object, site.Section, site.Offset, sourceKind(site))
@@ -70,23 +69,23 @@ func sourceKind(site *manifest.Site) string {
 	return "record"
 }
 
-// absent reports a copy that has become no function of an image. Its sites may
-// still be in a function whose symbol was removed.
-func (s *Set) absent(c *functionCopy) {
+// reportAbsent reports the sites of a copy that no function of an image matches, unless they are in a
+// function whose symbol was removed.
+func (s *Set) reportAbsent(c *functionCopy) {
 	for i := range c.sites {
 		site := &c.sites[i]
-		spare := func(nameless bool) bool {
-			return s.reached.takeSpare(spareKey(site.Probe, site.Enabled(), site.Note != nil, nameless))
+		isElsewhere := func(nameless bool) bool {
+			return s.manifestDiff.takeUnclaimed(siteKey{site.Probe, site.Enabled(), site.Note != nil, nameless})
 		}
-		if c.symbol != "" && spare(false) || spare(true) { // a site that was in no function is in none now
+		if c.symbol != "" && isElsewhere(false) || isElsewhere(true) { // a site that was in no function is in none now
 			continue
 		}
 		rule, message := DroppedSite, "the linker has dropped its function"
 		switch {
 		case c.symbol == "":
 			rule, message = LostSite, "no image has this site, and no function tells whether its code is there"
-		case len(c.kept) > 0:
-			message = fmt.Sprintf("%s has another copy of its function", c.kept[0])
+		case len(c.keptIn) > 0:
+			message = fmt.Sprintf("%s has another copy of its function", c.keptIn[0])
 		}
 		f := Finding{
 			Rule: rule, File: c.object, Place: fmt.Sprintf("%s+%#x", site.Section, site.Offset), Section: site.Section, Address: site.Offset,

@@ -12,7 +12,7 @@ import (
 // the JSON of docs/output.md.
 type Manifest struct {
 	copies []*functionCopy
-	byFile map[string]*described
+	byFile map[string]*manifestObject
 	reads  int             // calls of Read
 	names  map[string]bool // symbols of functions
 }
@@ -26,14 +26,14 @@ type functionCopy struct {
 	size       uint64 // bytes, 0 when not known
 	sites      []manifest.Site
 
-	reached bool     // some image has all its sites
-	lost    []*lost  // by image
-	kept    []string // images that have another copy of the function
+	complete bool     // some image has all its sites
+	lost     []*lost  // by image
+	keptIn   []string // images that have another copy of the function
 }
 
-// described is what a document says of the objects of one name: several members of an archive
-// may have it.
-type described struct {
+// manifestObject is what a document says of the objects of one name, which several members of an archive
+// may have.
+type manifestObject struct {
 	read, document int
 	copies         []*functionCopy
 }
@@ -48,7 +48,7 @@ func (m *Manifest) Read(r io.Reader) error {
 // add takes in the sites of one object that have a record or a note.
 func (m *Manifest) add(o *manifest.Object) {
 	if m.byFile == nil {
-		m.byFile, m.names = map[string]*described{}, map[string]bool{}
+		m.byFile, m.names = map[string]*manifestObject{}, map[string]bool{}
 	}
 	type key struct {
 		section, symbol string
@@ -74,7 +74,7 @@ func (m *Manifest) add(o *manifest.Object) {
 	}
 	d := m.byFile[o.File]
 	if d == nil || d.read != m.reads || d.document != o.Document {
-		d = &described{read: m.reads, document: o.Document}
+		d = &manifestObject{read: m.reads, document: o.Document}
 		m.byFile[o.File] = d
 	}
 	d.copies = append(d.copies, copies...)
@@ -85,14 +85,14 @@ type imageSite struct {
 	at       image.Addr
 	ids      []string // of the probe object's names
 	enabled  bool
-	noted    bool   // by a note alone
+	noteOnly bool   // by a note alone
 	nameless bool   // in no function that has a symbol and a size
 	offset   uint64 // from the function's start
 	index    int    // among all sites of the image
 }
 
-// matches reports whether a site of an image is one of a manifest, but for its place. A
-// record tells more than a note does.
+// matches reports whether a site of an image may be one of a manifest, wherever it is. A site with a
+// record matches one that had a note, and not the reverse.
 func (s *imageSite) matches(want *manifest.Site) bool {
-	return s.enabled == want.Enabled() && (want.Note != nil || !s.noted) && slices.Contains(s.ids, want.Probe)
+	return s.enabled == want.Enabled() && (want.Note != nil || !s.noteOnly) && slices.Contains(s.ids, want.Probe)
 }

@@ -32,12 +32,12 @@ func (l *link) mixed() {
 		subject := trait{t.rule, t.subject, ""}
 		bySubject[subject] = append(bySubject[subject], t)
 	}
-	for _, all := range bySubject {
-		slices.SortFunc(all, func(a, b trait) int {
+	for _, traits := range bySubject {
+		slices.SortFunc(traits, func(a, b trait) int {
 			return cmp.Or(cmp.Compare(len(l.traits[b]), len(l.traits[a])), cmp.Compare(l.traits[a][0], l.traits[b][0]), cmp.Compare(a.value, b.value))
 		})
-		usual := all[0]
-		for _, t := range all[1:] {
+		usual := traits[0]
+		for _, t := range traits[1:] {
 			for _, file := range l.traits[t] {
 				f := Finding{File: l.set.files[file], file: file}
 				l.add(f, t.rule, "%s%s here, %s in %s; compile and convert it again with the flags of the other", describeTrait(t), t.value, usual.value, l.set.files[l.traits[usual][0]])
@@ -60,7 +60,8 @@ func describeLayout(l linkerset.Layout) string {
 	return fmt.Sprintf("layout %v, section %s", l.Format, l.Section(arch.Probe))
 }
 
-func given(yes bool) string {
+// describeFlag returns whether a flag was given, in words.
+func describeFlag(yes bool) string {
 	if yes {
 		return "given"
 	}

@@ -43,10 +43,10 @@ func (l *link) definedAlone() {
 			images = append(images, file)
 		}
 		probes[file]++
-		l.sited[file] = l.sited[file] || len(l.uses[d.symbol]) > 0
+		l.hasSites[file] = l.hasSites[file] || len(l.uses[d.symbol]) > 0
 	}
 	for _, file := range images {
-		if l.sited[file] || l.unconverted[file] {
+		if l.hasSites[file] || l.unconverted[file] {
 			continue
 		}
 		l.unconverted[file] = true

@@ -16,21 +16,21 @@ import (
 	"sdtconvert/patch"
 )
 
-// noted is what the notes of a probe say of its semaphore, in an image or in all
+// probeNotes is what the notes of a probe say of its semaphore, in an image or in all
 // objects of a link.
-type noted struct {
-	semaphores []semaphore // those that are named, each once
+type probeNotes struct {
+	semaphores []semaphore // that the notes name, each once
 }
 
 // semaphore is one that a note names.
 type semaphore struct {
 	id      semaphoreID
-	shown   string
+	name    string  // as messages call it
 	finding Finding // at the first site whose note names it
 }
 
-// semaphoreID tells semaphores apart: in objects by their symbols, which the linker
-// makes one of, and where a section's symbol stands for it, by the place.
+// semaphoreID identifies a semaphore: in objects by its symbol, because the linker merges semaphores of one
+// name, and in images, or if only a section's symbol names it, by its place.
 type semaphoreID struct {
 	symbol string
 	location
@@ -39,44 +39,44 @@ type semaphoreID struct {
 // idOf returns the id of a probe by the names that a note has.
 func idOf(provider, name string) string { return provider + "___" + name }
 
-// notes looks at the notes of a file, and notes which semaphores they name.
+// notes checks the notes of a file, and collects the semaphores that they name.
 func (c *fileChecker) notes() error {
-	all, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
+	notes, faults, err := stapnotes.Read(c.Object.Object, c.code.Image)
 	if err != nil {
 		return err
 	}
 	for _, fault := range faults {
-		c.addWhole(BrokenNote, "", "%s", placed(fault))
-		c.link.unread[c.scope()] = true
+		c.addWhole(BrokenNote, "", "%s", withoutFile(fault))
+		c.link.brokenNotes[c.scope()] = true
 	}
-	c.noteSections(all, len(faults) > 0)
-	c.noteAt = notesBySite(all)
-	c.noteTraits(all)
-	c.findNoteSites(all)
-	if err := c.lookAtNoteSites(); err != nil {
+	c.noteSections(notes, len(faults) > 0)
+	c.noteAt = notesBySite(notes)
+	c.noteTraits(notes)
+	c.findNoteSites(notes)
+	if err := c.checkNoteSites(); err != nil {
 		return err
 	}
-	if err := c.unreadArguments(all); err != nil {
+	if err := c.unreadArguments(notes); err != nil {
 		return err
 	}
 	found := map[image.Addr]bool{}
-	for i := range all {
-		n := &all[i]
+	for i := range notes {
+		n := &notes[i]
 		key := scopedID{c.scope(), idOf(n.Provider, n.Name)}
-		probe := c.link.noted[key]
+		probe := c.link.notes[key]
 		if probe == nil {
-			probe = &noted{}
-			c.link.noted[key] = probe
+			probe = &probeNotes{}
+			c.link.notes[key] = probe
 		}
 		if n.Semaphore.Null() {
 			continue
 		}
-		if err := c.named(probe, n); err != nil {
+		if err := c.addSemaphore(probe, n); err != nil {
 			return err
 		}
 		if !c.relocatable() && !found[n.Semaphore.Addr] {
 			found[n.Semaphore.Addr] = true
-			if err := c.place(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
+			if err := c.checkSemaphorePlace(n.Semaphore.Addr, shownID(n.Provider, n.Name)); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (c *fileChecker) noteSections(notes []stapnotes.Note, broken bool) {
 		return
 	}
 	lacksBase := func(n stapnotes.Note) bool { return n.Based && c.hasCode(n.Site.Addr) }
-	switch hasBase := slices.ContainsFunc(c.Sections, func(s elfreloc.Section) bool { return s.Name == stapsdt.BaseSection }); {
+	switch hasBase := c.sectionNamed(stapsdt.BaseSection) != nil; {
 	case hasBase && len(notes) == 0 && !broken:
 		c.addWhole(MissingNote, "", "has %s and no note, so tracers find no site; link again, and keep %s (--keep-section of strip)", stapsdt.BaseSection, stapsdt.Section)
 	case !hasBase && slices.ContainsFunc(notes, lacksBase):
@@ -105,7 +105,6 @@ func (c *fileChecker) noteTraits(notes []stapnotes.Note) {
 	if c.relocatable() && len(notes) > 0 && patch.HasKernelSections(c.Object.Object) {
 		c.addWhole(KernelNotes, "", "has notes for tracers of user space, and is for a Linux kernel; convert it with --layout pairs")
 	}
-	isCall := func(e linkerset.Entry) bool { return e.Kind == arch.Probe }
 	if c.relocatable() || !slices.ContainsFunc(c.entries, isCall) {
 		return
 	}
@@ -122,10 +121,10 @@ func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
 	if c.Machine == nil || c.Machine.Traits().Arguments.Unread == nil {
 		return nil
 	}
-	known := map[string]bool{}
+	reported := map[string]bool{}
 	for i := range notes {
 		n := &notes[i]
-		if n.Site.Undefined || known[n.ID()] {
+		if n.Site.Undefined || reported[n.ID()] {
 			continue
 		}
 		for _, operand := range usdt.Split(n.Args) {
@@ -134,7 +133,7 @@ func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
 			if tracer == "" {
 				continue
 			}
-			known[n.ID()] = true
+			reported[n.ID()] = true
 			if err := c.add(UnreadArgument, n.Site.Addr, shownID(n.Provider, n.Name), "%s does not read the argument %s of the note", tracer, operand); err != nil {
 				return err
 			}
@@ -144,16 +143,16 @@ func (c *fileChecker) unreadArguments(notes []stapnotes.Note) error {
 	return nil
 }
 
-// placed returns the text of a fault without its file, which a finding has anyhow.
-func placed(fault error) string {
+// withoutFile returns the text of a fault without its file, which a finding has anyhow.
+func withoutFile(fault error) string {
 	if e, ok := errors.AsType[*elfreloc.Error](fault); ok {
 		return strings.TrimPrefix(e.Error(), e.File+": ")
 	}
 	return fault.Error()
 }
 
-// named notes that a note of a probe names a semaphore.
-func (c *fileChecker) named(probe *noted, n *stapnotes.Note) error {
+// addSemaphore adds the semaphore that a note of a probe names.
+func (c *fileChecker) addSemaphore(probe *probeNotes, n *stapnotes.Note) error {
 	s := semaphore{id: c.semaphoreID(n.Semaphore)}
 	if slices.ContainsFunc(probe.semaphores, func(have semaphore) bool { return have.id == s.id }) {
 		return nil
@@ -163,7 +162,7 @@ func (c *fileChecker) named(probe *noted, n *stapnotes.Note) error {
 		return err
 	}
 	s.finding = *f
-	if s.shown, err = c.shown(n.Semaphore); err != nil {
+	if s.name, err = c.semaphoreName(n.Semaphore); err != nil {
 		return err
 	}
 	probe.semaphores = append(probe.semaphores, s)
@@ -177,8 +176,8 @@ func (c *fileChecker) semaphoreID(s image.Ref) semaphoreID {
 	return semaphoreID{location: location{c.index, s.Addr}}
 }
 
-// shown returns how messages call a semaphore.
-func (c *fileChecker) shown(s image.Ref) (string, error) {
+// semaphoreName returns how messages call a semaphore.
+func (c *fileChecker) semaphoreName(s image.Ref) (string, error) {
 	name, err := stapnotes.SemaphoreName(c.code.Image, s)
 	return cmp.Or(name, c.code.Image.Place(s.Addr)), err
 }
@@ -192,11 +191,11 @@ func shownID(provider, name string) string {
 
 // disagreements finds the probes whose notes name several semaphores.
 func (l *link) disagreements() {
-	for _, probe := range l.noted {
+	for _, probe := range l.notes {
 		for i := 1; i < len(probe.semaphores); i++ {
 			first, other := &probe.semaphores[0], &probe.semaphores[i]
 			l.add(other.finding, SemaphoreMismatch, "its note names the semaphore %s, and that of %s at %s names %s",
-				other.shown, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.shown)
+				other.name, cmp.Or(first.finding.Function, "no function"), first.finding.Place, first.name)
 		}
 	}
 }
@@ -222,11 +221,10 @@ const linkAgain = "link again with --stapsdt, or, if objects are converted, comp
 // missingNotes finds the recorded probe calls without a note, in a file where each is to
 // have one: because the user says so, or as others of its records have one.
 func (c *fileChecker) missingNotes() error {
-	if c.link.unread[c.scope()] {
+	if c.link.brokenNotes[c.scope()] {
 		return nil
 	}
 	c.wantsNotes = c.set.opts.RequireNotes
-	isCall := func(e linkerset.Entry) bool { return e.Kind == arch.Probe }
 	if c.wantsNotes && !c.relocatable() && !c.link.unconverted[c.index] && len(c.noteSites) == 0 && !slices.ContainsFunc(c.entries, isCall) {
 		c.addWhole(MissingNote, "", "has neither notes nor records, and notes are required; %s, or check it without --require-notes", linkAgain)
 	}

@@ -30,23 +30,20 @@ func (s *noteSite) ids() []string {
 // dropped. If such an address is not that of code, it is not a site; if what the linker has
 // left of it leads into other code, it is taken for one, whose state is unknown.
 func (c *fileChecker) findNoteSites(notes []stapnotes.Note) {
-	recorded := make(map[image.Addr]bool, len(c.entries))
-	for i := range c.entries {
-		recorded[c.entries[i].Site] = true
-	}
+	recorded := c.recordedSites()
 	type probeAt struct {
 		at image.Addr
 		id string
 	}
-	found, known := map[image.Addr]*noteSite{}, map[probeAt]bool{}
+	found, seen := map[image.Addr]*noteSite{}, map[probeAt]bool{}
 	for i := range notes {
 		n := &notes[i]
 		at := n.Site.Addr
 		key := probeAt{at, n.ID()}
-		if n.Site.Undefined || recorded[at] || known[key] || !c.hasCode(at) {
+		if n.Site.Undefined || recorded[at] || seen[key] || !c.hasCode(at) {
 			continue
 		}
-		known[key] = true
+		seen[key] = true
 		if found[at] == nil {
 			found[at] = &noteSite{at: at}
 		}
@@ -65,8 +62,8 @@ func (c *fileChecker) hasCode(at image.Addr) bool {
 	return ok
 }
 
-// lookAtNoteSites applies the rules for sites to those without records.
-func (c *fileChecker) lookAtNoteSites() error {
+// checkNoteSites applies the rules for sites to those without records.
+func (c *fileChecker) checkNoteSites() error {
 	if len(c.noteSites) == 0 {
 		return nil
 	}
@@ -84,12 +81,12 @@ func (c *fileChecker) lookAtNoteSites() error {
 func (c *fileChecker) noteSite(s *noteSite) error {
 	place := c.code.Function(s.at)
 	for _, n := range s.notes {
-		c.link.ofNotes[scopedID{c.scope(), n.Provider}] = true
+		c.link.noteProviders[scopedID{c.scope(), n.Provider}] = true
 		c.site(linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}, s.at, place.Function)
 	}
 	first := s.notes[0]
 	probe := shownID(first.Provider, first.Name)
-	if !place.Known() && c.hasSymbols() { // others' programs may be stripped of all that tells
+	if !place.Known() && c.hasSymbols() { // a stripped program shows no functions
 		if err := c.add(UnanchoredSite, s.at, probe, "no function holds this site"); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"sdtconvert/patch"
 )
 
-// calls looks at the references to stubs of an object: each is a call that is
+// calls checks the references to stubs in an object: each is a call that is
 // still to be converted, or what cannot be.
 func (c *fileChecker) calls() (*patch.Scan, error) {
 	opts := &c.set.opts
@@ -27,14 +27,14 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 	}
 	for _, site := range plan.Sites {
 		at := site.Addr()
-		c.live[at] = true
+		c.liveSites[at] = true
 		if site.Change.Site.Form == arch.Nop {
 			n, _ := usdt.Operands(site.Operands)
 			if err := c.count(site.Stub.ID, at, n); err != nil {
 				return nil, err
 			}
 		}
-		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", calls(site.Stub, site.Change.Site.Form)); err != nil {
+		if err := c.add(LiveCall, at, site.Stub.ID, "%s; convert the object before it is linked", describeSite(site.Stub, site.Change.Site.Form)); err != nil {
 			return nil, err
 		}
 		if err := c.use(site.Stub, objects, at); err != nil {
@@ -58,8 +58,8 @@ func (c *fileChecker) calls() (*patch.Scan, error) {
 	return scan, nil
 }
 
-// calls says what a site does.
-func calls(stub *patch.Stub, form arch.Form) string {
+// describeSite returns what a site does.
+func describeSite(stub *patch.Stub, form arch.Form) string {
 	return [...]string{arch.Call: "calls ", arch.Tail: "jumps to ", arch.CondTail: "jumps to ", arch.Nop: "marks a nop for "}[form] + stub.Name
 }
 

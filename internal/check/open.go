@@ -7,8 +7,8 @@ import (
 	"sdtconvert/internal/locate"
 )
 
-// Add looks at a file, or at all members of an archive. What cannot be looked at is an
-// error of the set, and what is not found may be there; the rest is looked at.
+// Add checks a file, or all members of an archive. If one cannot be checked, the set has an error and is
+// incomplete, and the others are checked.
 func (s *Set) Add(path string) {
 	if err := input.Each(path, input.Options{FollowThin: s.opts.FollowThin}, func(src *input.Source) error {
 		if err := s.source(src); err != nil {
@@ -21,22 +21,22 @@ func (s *Set) Add(path string) {
 }
 
 func (s *Set) fail(err error) {
-	s.partial = true
+	s.incomplete = true
 	s.errors = append(s.errors, err)
 	s.opts.Failed(err)
 }
 
-// source looks at a file or a member of an archive, which may be no object at all.
+// source checks a file or a member of an archive of any type.
 func (s *Set) source(src *input.Source) error {
 	o, err := src.ELF(s.opts.Names)
 	if err == nil {
 		err = input.CheckLTO(o.Object, s.opts.Names)
 	}
-	var late *input.LTOError
+	var lto *input.LTOError
 	switch {
-	case errors.As(err, &late):
+	case errors.As(err, &lto):
 		s.files = append(s.files, src.Name)
-		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: late.What, file: len(s.files) - 1})
+		s.findings = append(s.findings, Finding{Rule: LTOObject, File: src.Name, Message: lto.What, file: len(s.files) - 1})
 	case errors.Is(err, input.ErrSkipped): // it holds nothing
 	case err != nil:
 		return err
@@ -45,11 +45,11 @@ func (s *Set) source(src *input.Source) error {
 			return err
 		}
 	}
-	s.looked = append(s.looked, src.Name)
+	s.checked = append(s.checked, src.Name)
 	return nil
 }
 
-// object looks at an object or an image. An error keeps the rules from being applied.
+// object checks an object or an image. After an error some rules were not applied.
 func (s *Set) object(o *input.Object) error {
 	l := &fileChecker{Object: o, set: s}
 	if o.Machine != nil {

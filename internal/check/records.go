@@ -12,7 +12,7 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// records looks at the records of a file, and reports whether there are any.
+// records checks the records of a file, and reports whether there are any.
 func (c *fileChecker) records() (found bool, err error) {
 	if err := linkerset.CheckVersion(c.Object.Object); err != nil {
 		return false, err
@@ -24,19 +24,19 @@ func (c *fileChecker) records() (found bool, err error) {
 		return false, err
 	}
 	for _, layout := range slices.Concat(c.set.opts.Layouts, foreign) {
-		some, faults, err := layout.Read(c.code.Image)
+		records, faults, err := layout.Read(c.code.Image)
 		if err != nil {
 			return false, err
 		}
 		for _, fault := range faults {
-			if err := c.add(DanglingRecord, fault.Record, "", "%v", reason(fault)); err != nil {
+			if err := c.add(DanglingRecord, fault.Record, "", "%v", withoutPlace(fault)); err != nil {
 				return false, err
 			}
 		}
-		if len(some)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
+		if len(records)+len(faults) > 0 && layout.Format != linkerset.Tracepoints {
 			layouts = append(layouts, layout)
 		}
-		entries = append(entries, some...)
+		entries = append(entries, records...)
 	}
 	if len(layouts)+len(entries) == 0 {
 		return false, nil
@@ -57,7 +57,19 @@ func (c *fileChecker) records() (found bool, err error) {
 	return true, c.traits(layouts)
 }
 
-// record looks at one of the records, which are sorted by their sites.
+// recordedSites returns the sites that have a record.
+func (c *fileChecker) recordedSites() map[image.Addr]bool {
+	sites := make(map[image.Addr]bool, len(c.entries))
+	for i := range c.entries {
+		sites[c.entries[i].Site] = true
+	}
+	return sites
+}
+
+// isCall reports whether a record is of a probe call.
+func isCall(e linkerset.Entry) bool { return e.Kind == arch.Probe }
+
+// record checks the i-th record. The records are sorted by their sites.
 func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	e := &entries[i]
 	probe, err := c.probes.Lookup(e.Probe)
@@ -66,9 +78,9 @@ func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	}
 	id, place := nameOf(probe), c.code.Function(e.Site)
 	c.site(probe, e.Site, place.Function)
-	c.link.ofRecords[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
+	c.link.recordProviders[scopedID{c.scope(), linkerset.EncodeName(probe.Provider)}] = true
 	if e.Kind == arch.Probe {
-		c.link.fired[c.notedID(probe)] = true
+		c.link.recordedCalls[c.noteID(probe)] = true
 	}
 	if !place.Known() {
 		if err := c.add(UnanchoredSite, e.Site, id, "no function holds this site"); err != nil {
@@ -85,7 +97,7 @@ func (c *fileChecker) record(entries []linkerset.Entry, i int) error {
 	return c.recorded(e, id)
 }
 
-// state looks at what is at a site.
+// state checks the code at a site.
 func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	id := nameOf(probe)
 	found, err := c.states.StateOf(e)
@@ -95,13 +107,13 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	switch found.State {
 	case sitestate.Disabled:
 		if e.Kind == arch.Enabled {
-			return c.test(e, probe)
+			return c.noteTest(e, probe)
 		}
 	case sitestate.Live:
-		if c.live[e.Site] {
+		if c.liveSites[e.Site] {
 			return nil
 		}
-		c.live[e.Site] = true
+		c.liveSites[e.Site] = true
 		return c.add(LiveCall, e.Site, id, "a call or jump is at this site, and no disabled form")
 	case sitestate.Armed:
 		return c.add(UnknownSite, e.Site, id, "a breakpoint is at this site, in the file")
@@ -115,8 +127,7 @@ func (c *fileChecker) state(e *linkerset.Entry, probe linkerset.Probe) error {
 	return nil
 }
 
-// unclearSite is one that goes somewhere, and what is there does not tell whether that is a
-// stub.
+// unclearSite is a site with a branch whose target may be a stub or other code.
 type unclearSite struct {
 	at    image.Addr
 	probe string
@@ -129,11 +140,11 @@ func (c *fileChecker) unknown(at image.Addr, probe string, found *sitestate.Site
 	return c.add(UnknownSite, at, probe, "this site %s", found.Unexplained(text.At(at.Offset, 4)))
 }
 
-// reportUnclear reports those that nothing else shows to be calls of stubs.
+// reportUnclear reports the unclear sites that were not found to be calls of stubs.
 func (c *fileChecker) reportUnclear() error {
 	for i := range c.unclear {
 		s := &c.unclear[i]
-		if c.live[s.at] {
+		if c.liveSites[s.at] {
 			continue
 		}
 		if err := c.unknown(s.at, s.probe, &s.found); err != nil {
@@ -143,7 +154,7 @@ func (c *fileChecker) reportUnclear() error {
 	return nil
 }
 
-// recorded looks at the probe of a record.
+// recorded checks the probe object of a record.
 func (c *fileChecker) recorded(e *linkerset.Entry, id string) error {
 	switch {
 	case e.Probe.Null():
@@ -192,8 +203,8 @@ func (c *fileChecker) hidden(name string) (bool, error) {
 	return c.link.hiddenNames[name], nil
 }
 
-// notedID returns the probe by the names that its notes have.
-func (c *fileChecker) notedID(p linkerset.Probe) scopedID {
+// noteID returns the key of a probe by the names that its notes have.
+func (c *fileChecker) noteID(p linkerset.Probe) scopedID {
 	return scopedID{c.scope(), idOf(linkerset.EncodeName(p.Provider), linkerset.EncodeName(p.Name))}
 }
 
@@ -227,12 +238,12 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 	for _, layout := range layouts {
 		c.link.trait(trait{MixedLayout, "", describeLayout(layout)}, c.index)
 	}
-	kept, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
+	anchored, err := linkerset.AnchoredSections(c.Object.Object, c.Machine)
 	if err != nil {
 		return err
 	}
 	o := c.Object.Object
-	noted, shown := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
+	hasStapsdtNotes, hasDTraceNotes := hasAny(o, stapsdt.IsNoteSection), hasAny(o, usdt.IsNoteSection)
 	for i := range o.Sections {
 		sec := &o.Sections[i]
 		kind, ok := recordKind(layouts, sec.Name)
@@ -240,10 +251,10 @@ func (c *fileChecker) traits(layouts []linkerset.Layout) error {
 			continue
 		}
 		c.link.trait(trait{MixedFlags, "the flags of " + sec.Name, flagsOf(sec)}, c.index)
-		c.link.trait(trait{MixedFlags, "--drop-relocations", given(!kept[i])}, c.index)
+		c.link.trait(trait{MixedFlags, "--drop-relocations", describeFlag(!anchored[i])}, c.index)
 		if kind == arch.Probe {
-			c.link.trait(trait{MixedFlags, "--stapsdt", given(noted)}, c.index)
-			c.link.trait(trait{MixedFlags, "--dtrace", given(shown)}, c.index)
+			c.link.trait(trait{MixedFlags, "--stapsdt", describeFlag(hasStapsdtNotes)}, c.index)
+			c.link.trait(trait{MixedFlags, "--dtrace", describeFlag(hasDTraceNotes)}, c.index)
 		}
 	}
 	return nil

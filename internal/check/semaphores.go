@@ -13,15 +13,15 @@ import (
 // What shares one of these shares one of the larger ones.
 const page = 4096
 
-// test notes which semaphore an is-enabled test of a probe loads, or that it loads none.
-func (c *fileChecker) test(e *linkerset.Entry, probe linkerset.Probe) error {
+// noteTest records which semaphore an is-enabled test of a probe loads, or that it loads none.
+func (c *fileChecker) noteTest(e *linkerset.Entry, probe linkerset.Probe) error {
 	loaded, ok, err := c.states.Semaphore(e)
 	if err != nil {
 		return err
 	}
 	guard := semaphore{id: c.semaphoreID(loaded)}
 	if ok {
-		if guard.shown, err = c.shown(loaded); err != nil {
+		if guard.name, err = c.semaphoreName(loaded); err != nil {
 			return err
 		}
 	}
@@ -30,16 +30,16 @@ func (c *fileChecker) test(e *linkerset.Entry, probe linkerset.Probe) error {
 		return err
 	}
 	guard.finding = *f
-	key := c.notedID(probe)
+	key := c.noteID(probe)
 	c.link.guards[key] = append(c.link.guards[key], guard)
 	return nil
 }
 
-// place looks at where an image has a semaphore that its notes name. Tracers tell the
+// checkSemaphorePlace checks where an image has a semaphore that its notes name. Tracers tell the
 // kernel its place in the file, and the kernel counts in the first writable mapping of
 // that place.
-func (c *fileChecker) place(at image.Addr, probe string) error {
-	name, err := c.shown(image.Ref{Addr: at})
+func (c *fileChecker) checkSemaphorePlace(at image.Addr, probe string) error {
+	name, err := c.semaphoreName(image.Ref{Addr: at})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 		return "in no place of the file, by which tracers name it to the kernel"
 	}
 	for i := range segments {
-		// Loaders protect whole pages: that of the end stays as it is.
+		// Loaders protect whole pages, and leave the page that the range ends in writable.
 		r := &segments[i]
 		if end := (r.Vaddr + r.Memsz) &^ (page - 1); r.Type == elf.PT_GNU_RELRO && addr >= r.Vaddr && addr < end {
 			return "in memory that cannot be written once the program has started (PT_GNU_RELRO)"
@@ -96,11 +96,11 @@ func unreachable(segments []elfreloc.Segment, addr uint64) string {
 // the file too, at lower addresses, nil for none: in some linkers' images the segment
 // that is protected after the start ends in the page in which that of data begins.
 func mappedBefore(segments []elfreloc.Segment, addr uint64) *elfreloc.Segment {
-	own := loaded(segments, addr)
-	offset := own.Offset + (addr - own.Vaddr)
+	segment := loaded(segments, addr)
+	offset := segment.Offset + (addr - segment.Vaddr)
 	for i := range segments {
 		s := &segments[i]
-		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_W == 0 || s.Vaddr >= own.Vaddr || s.Filesz == 0 {
+		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_W == 0 || s.Vaddr >= segment.Vaddr || s.Filesz == 0 {
 			continue
 		}
 		first := s.Offset &^ (page - 1)

@@ -2,7 +2,6 @@ package check
 
 import (
 	"debug/elf"
-	"slices"
 	"strings"
 
 	"sdtconvert/elfreloc"
@@ -21,22 +20,22 @@ func (s *linkedStubs) inGOT(addr uint64) bool {
 	return false
 }
 
-// findTable finds the address by which code names the slots of the global offset table:
-// the start of .got.plt, or that of .got, where there is no other or where mold links. It
-// is the one that makes what more of the code names a slot that the loader fills.
+// findTable finds the address from which code counts the slots of the global offset table: the start of
+// .got.plt, or the start of .got if there is no .got.plt or if mold has linked. It takes the
+// start from which code reaches more slots that the loader fills.
 func (s *linkedStubs) findTable() error {
 	if !s.Machine.Traits().SlotsFromTable {
 		return nil
 	}
 	most := -1
 	for _, name := range []string{".got.plt", ".got"} {
-		i := slices.IndexFunc(s.Sections, func(sec elfreloc.Section) bool { return sec.Name == name })
-		if i < 0 {
+		sec := s.sectionNamed(name)
+		if sec == nil {
 			continue
 		}
-		table, filled := s.Sections[i].Addr, 0
+		table, filled := sec.Addr, 0
 		count := func(_, slot uint64) {
-			if s.filled[slot] {
+			if s.symbolSlots[slot] {
 				filled++
 			}
 		}
@@ -53,7 +52,7 @@ func (s *linkedStubs) findTable() error {
 			return err
 		}
 		if filled > most {
-			most, s.table = filled, table
+			most, s.slotBase = filled, table
 		}
 	}
 	return nil
@@ -70,7 +69,7 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 		found = s.entry
 	}
 	return func(code []byte, pc uint64) (err error) {
-		s.Machine.Slots(code, pc, s.table, func(at, slot uint64) {
+		s.Machine.Slots(code, pc, s.slotBase, func(at, slot uint64) {
 			if name := s.slots[slot]; name != "" && err == nil {
 				err = found(at, name)
 			}
@@ -82,8 +81,8 @@ func (s *linkedStubs) throughSlots(sec *elfreloc.Section) func([]byte, uint64) e
 // entry notes an entry of a procedure linkage table, wherever it may begin.
 func (s *linkedStubs) entry(at uint64, name string) error {
 	for _, before := range s.Machine.Traits().Entries {
-		if s.at[at-before] == nil {
-			s.at[at-before] = &stubFunction{names: []string{name}}
+		if s.functions[at-before] == nil {
+			s.functions[at-before] = &stubFunction{names: []string{name}}
 		}
 	}
 	return nil
@@ -91,7 +90,7 @@ func (s *linkedStubs) entry(at uint64, name string) error {
 
 func (s *linkedStubs) indirect(at uint64, name string) error {
 	site := image.Addr{Offset: at}
-	if s.live[site] || s.reported[site] {
+	if s.liveSites[site] || s.reported[site] {
 		return nil
 	}
 	s.reported[site] = true

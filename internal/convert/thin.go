@@ -104,7 +104,7 @@ func (t *thinChanges) note(m *member) (err error) {
 
 // copyUnchanged returns the change of a member that has changed meanwhile.
 func (t *thinChanges) copyUnchanged(src *input.Source, o *input.Object) (change archive.Change, err error) {
-	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, Anew: true}
+	change = archive.Change{Output: &elfreloc.Output{Size: src.Size}, BeforeUnknown: true}
 	if t.a.HasIndex() {
 		change.After, err = archive.Symbols(o.Object)
 	}

@@ -17,7 +17,7 @@ func Distinct(files []string) ([]string, error) {
 		return files, nil
 	}
 	type file struct{ directory, base string }
-	known := make(directories)
+	cache := make(directories)
 	seen := make(map[file]bool, len(files))
 	out := make([]string, 0, len(files))
 	links := make([]bool, len(files))
@@ -30,7 +30,7 @@ func Distinct(files []string) ([]string, error) {
 			}
 		}
 		directory, base := filepath.Split(real)
-		directory, err := known.real(directory)
+		directory, err := cache.real(directory)
 		if err != nil {
 			return nil, err
 		}

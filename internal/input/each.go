@@ -29,7 +29,7 @@ func Each(path string, o Options, work func(src *Source) error) error {
 // Each is Each for a file that is open.
 func (f *File) Each(o Options, work func(src *Source) error) error {
 	src := f.Source()
-	if is, err := src.IsArchive(); err != nil || !is {
+	if isArchive, err := src.IsArchive(); err != nil || !isArchive {
 		if err != nil {
 			return err
 		}
@@ -125,12 +125,12 @@ func (a *Archive) member(m *archive.Member) (src *Source, err error) {
 	if src.memory, err = a.window.contents(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", src.Name, err)
 	}
-	src.lent = src.memory != nil
+	src.borrowed = src.memory != nil
 	return src, nil
 }
 
-// thin calls work with the file that is a member, or the member of another archive.
-// What keeps it from being opened is for work to find out.
+// thin calls work with the file that a member of a thin archive names, or with the member of another
+// archive. If it cannot be opened, the source has the error.
 func (a *Archive) thin(m *archive.Member, work func(src *Source) error) error {
 	src := a.source(m)
 	if m.Origin != 0 {
@@ -214,8 +214,8 @@ func (w *window) ReadAt(b []byte, off int64) (int, error) {
 	return w.in.ReadAt(b, off)
 }
 
-// takes reports whether contents can return those of a member and leave the others
-// alone.
+// takes reports whether contents can return a member's bytes without moving the window, which would
+// overwrite the bytes of earlier members.
 func (w *window) takes(m *archive.Member) bool {
 	return !w.wants(m) || m.Start >= w.off && m.Start+m.Size <= w.off+int64(len(w.buf))
 }

@@ -1,8 +1,8 @@
 // Package input is the one way in: from a path to the objects, archive members and
 // images that are behind it.
 //
-// A File is opened once, and a Source is what stands in it: all of it, or a member
-// of an archive. What is an ELF file becomes an Object.
+// A File is opened once, and a Source is its contents: all of it, or a member of an archive. An ELF file
+// becomes an Object.
 //
 // There is one rule for how long bytes live. What is read of a file is good until
 // the file is closed, and what is read of a member of an archive until its turn is
@@ -132,8 +132,8 @@ func (f *File) readHead(n int64) error {
 	return nil
 }
 
-// held returns n bytes at offset off, nil if they are not in memory.
-func (f *File) held(off, n int64) []byte {
+// inMemory returns n bytes at offset off, nil if they are not in memory.
+func (f *File) inMemory(off, n int64) []byte {
 	if off < 0 || off > int64(len(f.head)) || n > int64(len(f.head))-off {
 		return nil
 	}
@@ -145,17 +145,17 @@ func (f *File) held(off, n int64) []byte {
 func (f *File) Slice(off, n int64) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.held(off, n)
+	return f.inMemory(off, n)
 }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	f.mu.Lock()
-	held, closed := f.held(off, int64(len(b))), f.closed
+	data, closed := f.inMemory(off, int64(len(b))), f.closed
 	f.mu.Unlock()
 	switch {
-	case held != nil:
-		return copy(b, held), nil
+	case data != nil:
+		return copy(b, data), nil
 	case closed:
 		return 0, os.ErrClosed
 	}
@@ -187,11 +187,11 @@ func (f *File) Close() error {
 // stands for, is not what was opened. If the name stands for the open file, what is said
 // of one is said of the other.
 func (f *File) Unchanged() error {
-	named, err := os.Stat(f.Path)
+	info, err := os.Stat(f.Path)
 	if err != nil {
 		return err
 	}
-	if !f.isSame(named) {
+	if !f.isSame(info) {
 		return &fs.PathError{Op: "convert", Path: f.Path, Err: ErrChanged}
 	}
 	return nil

@@ -17,7 +17,7 @@ type Target struct {
 // e_machine (gABI, "ELF Header").
 const identSize = elf.EI_NIDENT + 4
 
-// Ident returns what the first bytes of an ELF file say, before any other is looked at. ok
+// Ident returns what the first bytes of an ELF file say, and reads no others. ok
 // is false for another file, and for an unknown kind.
 func (s *Source) Ident() (target Target, typ elf.Type, ok bool) {
 	head := make([]byte, identSize)

@@ -9,14 +9,13 @@ import (
 	"sdtconvert/patch"
 )
 
-// Link is what several files are that are to be linked with each other: objects,
-// archives, and perhaps shared libraries.
+// Link opens the files of one link: objects, archives, and perhaps shared libraries.
 type Link struct {
 	Options
 	Names  patch.Names // of stubs: what mentions none need be no object, see Source.Relocatable
 	Shared bool        // takes shared libraries, for what they define
 
-	first *elfreloc.Object // which is closed: its machine is that of all
+	first *elfreloc.Object // closed; all others are of its machine
 }
 
 // Each calls work with the objects of a file, one after the other, and report with

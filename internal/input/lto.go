@@ -37,15 +37,15 @@ func (e *LTOError) Error() string { return e.What + "; " + e.Link + e.Advice }
 // CheckLTO refuses objects with probes that have no machine code yet, with an error that is an
 // LTOError.
 func CheckLTO(o *elfreloc.Object, names patch.Names) error {
-	late, err := FindLateCode(o, names)
-	if err != nil || late.Probes == 0 || late.Fat {
+	code, err := FindLateCode(o, names)
+	if err != nil || code.Probes == 0 || code.Fat {
 		return err
 	}
-	refusal := &LTOError{What: late.Compiler.HoldsProbes(), Advice: late.Compiler.Advice()}
-	if late.Compiler == GCC {
+	refusal := &LTOError{What: code.Compiler.HoldsProbes(), Advice: code.Compiler.Advice()}
+	if code.Compiler == GCC {
 		refusal.Link = linkGCC
 	}
-	return o.SectionError(late.Probes, refusal)
+	return o.SectionError(code.Probes, refusal)
 }
 
 // checkBitcode refuses LLVM bitcode with probes.
@@ -60,8 +60,8 @@ func (s *Source) checkBitcode(names patch.Names) error {
 // WarnFat returns a warning about the intermediate code of a fat object with probes, or nil: only
 // its machine code can be converted before the link.
 func WarnFat(o *elfreloc.Object, names patch.Names) (warning, err error) {
-	late, err := FindLateCode(o, names)
-	if err != nil || late.Probes == 0 || !late.Fat {
+	code, err := FindLateCode(o, names)
+	if err != nil || code.Probes == 0 || !code.Fat {
 		return nil, err
 	}
 	return &elfreloc.Error{File: o.Name, Err: errors.New("its intermediate code for link-time optimisation stays unconverted; a link that takes it has to go through sdtconvert ld (-B)")}, nil
@@ -97,11 +97,11 @@ type LateCode struct {
 
 // FindLateCode finds intermediate code in an object, and looks for names of stubs in it. Beside
 // an error it says whether there is any.
-func FindLateCode(o *elfreloc.Object, names patch.Names) (late LateCode, err error) {
-	if late, err = findIntermediate(o, names); err == nil && late.Compiler != "" {
-		late.Fat, err = isFat(o)
+func FindLateCode(o *elfreloc.Object, names patch.Names) (code LateCode, err error) {
+	if code, err = findIntermediate(o, names); err == nil && code.Compiler != "" {
+		code.Fat, err = isFat(o)
 	}
-	return late, err
+	return code, err
 }
 
 // slimSymbol is the symbol of objects of GCC that lack machine code. A relocatable link may put
@@ -117,7 +117,7 @@ func isFat(o *elfreloc.Object) (bool, error) {
 	return err == nil && !slim, err
 }
 
-func findIntermediate(o *elfreloc.Object, names patch.Names) (late LateCode, err error) {
+func findIntermediate(o *elfreloc.Object, names patch.Names) (code LateCode, err error) {
 	for i := range o.Sections {
 		var compiler Compiler
 		switch name := o.Sections[i].Name; {
@@ -128,21 +128,21 @@ func findIntermediate(o *elfreloc.Object, names patch.Names) (late LateCode, err
 		default:
 			continue
 		}
-		first := late.Compiler == ""
-		late.Compiler = compiler
+		first := code.Compiler == ""
+		code.Compiler = compiler
 		if first { // lest the same bytes are read for each of many sections
 			if err := o.CheckOverlap(); err != nil {
-				return late, err
+				return code, err
 			}
 		}
 		found, err := o.Contains(i, names.Needles())
 		if err != nil {
-			return late, err
+			return code, err
 		}
 		if found {
-			late.Probes = i
-			return late, nil
+			code.Probes = i
+			return code, nil
 		}
 	}
-	return late, nil
+	return code, nil
 }

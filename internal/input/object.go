@@ -127,11 +127,10 @@ func checkType(o *elfreloc.Object) error {
 	return fmt.Errorf("%s: is an ELF file of unknown type %d, and not a relocatable object", o.Name, o.Type)
 }
 
-// MentionsStub reports whether some name in an object is that of a stub, of which needles
-// are patch.Names.Needles. An object without one need not be looked at any further; the
-// source of another is loaded.
-func (o *Object) MentionsStub(needles [][]byte) (bool, error) {
-	found, err := o.NamesContain(needles)
+// MentionsStub reports whether a name in an object is that of a stub; stubNames are
+// patch.Names.Needles. If so, it loads the source. Otherwise the object needs no further look.
+func (o *Object) MentionsStub(stubNames [][]byte) (bool, error) {
+	found, err := o.NamesContain(stubNames)
 	if err != nil || !found {
 		return false, err
 	}

@@ -19,12 +19,12 @@ type Source struct {
 	Member *archive.Member // nil for what is a file of its own
 	Inner  *archive.Member // of another archive, that is a member of a thin one, or nil
 
-	err    error  // that keeps it from being read
-	memory []byte // all of a member, if it was read already
-	lent   bool   // and the memory is the next member's, too
+	err      error  // that keeps it from being read
+	memory   []byte // all of a member, if it was read already
+	borrowed bool   // the memory is the next member's too
 
-	typ   filetype.Type
-	known bool // whether typ is
+	typ     filetype.Type
+	hasType bool // typ is known
 }
 
 // Source returns all of a file.
@@ -76,14 +76,14 @@ func (s *Source) Load() error {
 	switch {
 	case s.Size == s.File.Size():
 		return s.File.Load()
-	case s.memory != nil && !s.lent, s.File.Loaded(), s.Size > loadedMember:
+	case s.memory != nil && !s.borrowed, s.File.Loaded(), s.Size > loadedMember:
 		return nil
 	}
 	memory := make([]byte, s.Size)
 	if err := s.readFull(memory); err != nil {
 		return err
 	}
-	s.memory, s.lent = memory, false
+	s.memory, s.borrowed = memory, false
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (s *Source) readFull(b []byte) error {
 
 // Type recognises a source by its first bytes.
 func (s *Source) Type() (filetype.Type, error) {
-	if s.known || s.err != nil {
+	if s.hasType || s.err != nil {
 		return s.typ, s.err
 	}
 	n := min(s.Size, filetype.HeadSize)
@@ -112,7 +112,7 @@ func (s *Source) Type() (filetype.Type, error) {
 			return filetype.Unknown, err
 		}
 	}
-	s.typ, s.known = filetype.Recognise(head), true
+	s.typ, s.hasType = filetype.Recognise(head), true
 	return s.typ, nil
 }
 
@@ -122,7 +122,7 @@ func (s *Source) IsArchive() (bool, error) {
 	return typ == filetype.Archive || typ == filetype.ThinArchive, err
 }
 
-// Mentions reports whether any of the needles occurs anywhere in a source.
-func (s *Source) Mentions(needles [][]byte) (bool, error) {
-	return elfreloc.StreamContains(s, 0, s.Size, needles)
+// Mentions reports whether any of the texts occurs anywhere in a source.
+func (s *Source) Mentions(texts [][]byte) (bool, error) {
+	return elfreloc.StreamContains(s, 0, s.Size, texts)
 }

@@ -21,11 +21,11 @@ type lister struct {
 	code       *locate.Code
 	probes     *linkerset.Probes
 	out        *Listing
-	lines      map[key]*Probe
+	byName     map[key]*Probe
 	states     *sitestate.Reader
 	semaphores *semaphores                   // nil unless wanted
 	warned     bool                          // of the prefix of probe objects
-	unrecorded map[image.Addr]unrecordedSite // by site, those that no record tells
+	unrecorded map[image.Addr]unrecordedSite // by site: the sites without a record
 }
 
 // unrecordedSite is what a note says of a site, or DTrace's object format.
@@ -44,7 +44,7 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 	}
 	out.Machine = code.Image.Machine().Traits().Name
 	l := &lister{
-		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, lines: map[key]*Probe{},
+		Options: o, memory: memory, code: code, probes: linkerset.NewProbes(memory, o.ProbePrefix), out: out, byName: map[key]*Probe{},
 		states: sitestate.New(code.Object, code.Image, memory, code.Base, o.Names), unrecorded: map[image.Addr]unrecordedSite{},
 	}
 	entries, found, err := l.records()
@@ -90,20 +90,20 @@ func (o *Options) code(code *locate.Code, memory image.Image, out *Listing) erro
 // records reads the records, and reports whether there are any, be they right or wrong.
 func (l *lister) records() (entries []linkerset.Entry, found bool, err error) {
 	for _, layout := range l.Layouts {
-		some, faults, err := layout.Read(l.memory)
+		records, faults, err := layout.Read(l.memory)
 		if err != nil {
 			return nil, false, err
 		}
-		entries = append(entries, some...)
+		entries = append(entries, records...)
 		for _, fault := range faults {
 			l.out.fail(fault)
 		}
-		found = found || len(some)+len(faults) > 0
+		found = found || len(records)+len(faults) > 0
 	}
 	return entries, found, nil
 }
 
-// dofProbes reads what DTrace's object format tells.
+// dofProbes reads the probes in DTrace's object format.
 func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 	probes, faults, err := dofprobes.Read(l.code.Object, l.code.Image)
 	for _, fault := range faults {
@@ -117,27 +117,27 @@ func (l *lister) dofProbes() ([]dofprobes.Probe, error) {
 // code is not a disabled form names no site of this program's: SystemTap's header has
 // others.
 func (l *lister) withUnrecorded(entries []linkerset.Entry, notes []stapnotes.Note, probes []dofprobes.Probe) []linkerset.Entry {
-	known := map[image.Addr]bool{}
+	listed := map[image.Addr]bool{}
 	for i := range entries {
-		known[entries[i].Site] = true
+		listed[entries[i].Site] = true
 	}
-	tell := func(site image.Addr, kind arch.Kind, what unrecordedSite) {
-		known[site] = true
+	addSite := func(site image.Addr, kind arch.Kind, what unrecordedSite) {
+		listed[site] = true
 		l.unrecorded[site] = what
 		entries = append(entries, linkerset.Entry{Kind: kind, Site: site})
 	}
 	for _, n := range notes {
 		site := n.Site.Addr.Add(l.code.Base)
-		if n.Site.Undefined || known[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
+		if n.Site.Undefined || listed[site] || !sitestate.IsDisabled(l.code.Image, n.Site.Addr) {
 			continue
 		}
-		tell(site, arch.Probe, unrecordedSite{Probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}})
+		addSite(site, arch.Probe, unrecordedSite{Probe: linkerset.Probe{Provider: linkerset.DisplayName(n.Provider), Name: linkerset.DisplayName(n.Name)}})
 	}
 	for _, p := range probes {
 		what := unrecordedSite{linkerset.Probe{Provider: p.Provider, Function: p.Function, Name: p.Name, Args: p.Args}, true}
 		for _, s := range p.Sites {
-			if site := s.Addr.Add(l.code.Base); !known[site] {
-				tell(site, s.Kind, what)
+			if site := s.Addr.Add(l.code.Base); !listed[site] {
+				addSite(site, s.Kind, what)
 			}
 		}
 	}
@@ -189,13 +189,13 @@ func (l *lister) add(e *linkerset.Entry) error {
 		site.State = sitestate.Armed
 	}
 	k := key{p.Provider, p.Module, p.Function, p.Name}
-	line := l.lines[k]
+	line := l.byName[k]
 	if line == nil {
 		line = &Probe{Provider: p.Provider, Module: p.Module, Function: p.Function, Name: p.Name}
 		for _, a := range probe.Args {
 			line.Arguments = append(line.Arguments, Argument(a))
 		}
-		l.lines[k] = line
+		l.byName[k] = line
 		l.out.Probes = append(l.out.Probes, line)
 	}
 	line.Sites = append(line.Sites, site)
@@ -226,11 +226,11 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 	if e.Site.Section != 0 {
 		s.Section = l.code.Object.Sections[e.Site.Section].Name
 	}
-	of := l.states.StateOf
+	stateOf := l.states.StateOf
 	if l.unrecorded[e.Site].dof {
-		of = l.states.StateOfDOF
+		stateOf = l.states.StateOfDOF
 	}
-	found, err := of(e)
+	found, err := stateOf(e)
 	s.Kind, s.State = found.Kind, found.State
 	if s.State == sitestate.Unknown {
 		text := sitestate.CodeAround(l.memory, e.Site)
@@ -241,11 +241,11 @@ func (l *lister) site(e *linkerset.Entry, p *Probe, place locate.Place) (Site, e
 
 // otherLayouts returns the layouts of records in sections of names that are not asked for.
 func (l *lister) otherLayouts() ([]linkerset.Layout, error) {
-	var known []linkerset.Layout
+	var layouts []linkerset.Layout
 	for _, layout := range l.Layouts {
-		known = append(known, layout.Candidates()...)
+		layouts = append(layouts, layout.Candidates()...)
 	}
-	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), known, []string{l.ProbePrefix})
+	return linkerset.ForeignLayouts(l.code.Object, l.code.Image.Machine(), layouts, []string{l.ProbePrefix})
 }
 
 // warnOfOthers warns of records that are not listed.
@@ -274,15 +274,15 @@ func (l *lister) warnOfUnconverted() error {
 // errNoRecords explains an image without records, by those that it has in another layout or
 // in a section of another name, if there are some.
 func (l *lister) errNoRecords() error {
-	var all []linkerset.Layout
+	var layouts []linkerset.Layout
 	for _, f := range linkerset.Formats() {
-		all = append(all, linkerset.Layout{Format: f})
+		layouts = append(layouts, linkerset.Layout{Format: f})
 	}
 	others, err := l.otherLayouts()
 	if err != nil {
 		return err
 	}
-	for _, other := range append(all, others...) {
+	for _, other := range append(layouts, others...) {
 		if entries, faults, err := other.Read(l.memory); err == nil && len(entries)+len(faults) > 0 {
 			return fmt.Errorf("%s: holds no records in the section %s, but in %s; see --layout and --section",
 				l.memory.Name(), l.Layouts[0].Section(arch.Probe), other.Section(arch.Probe))

@@ -79,16 +79,16 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 		var warnings []error
 		once := *o
 		once.Warn = func(err error) { warnings = append(warnings, err) }
-		all, err := once.process(pid)
+		listings, err := once.process(pid)
 		isBroken := func(l *Listing) bool { return len(l.Errors) > 0 }
-		if attempt < startAttempts && slices.ContainsFunc(all, isBroken) {
+		if attempt < startAttempts && slices.ContainsFunc(listings, isBroken) {
 			time.Sleep(startPause)
 			continue
 		}
 		for _, err := range warnings {
 			o.Warn(err)
 		}
-		for _, listing := range all {
+		for _, listing := range listings {
 			done(listing)
 		}
 		return err
@@ -96,7 +96,7 @@ func Process(pid int, o *Options, done func(*Listing)) error {
 }
 
 // process lists the modules of a process as they are now.
-func (o *Options) process(pid int) (all []*Listing, err error) {
+func (o *Options) process(pid int) (listings []*Listing, err error) {
 	process, err := image.OpenProcess(pid)
 	if err != nil {
 		return nil, err
@@ -119,12 +119,12 @@ func (o *Options) process(pid int) (all []*Listing, err error) {
 		if err != nil {
 			out.fail(err)
 		}
-		all = append(all, out)
+		listings = append(listings, out)
 	}
-	if len(all) == 0 {
+	if len(listings) == 0 {
 		return nil, fmt.Errorf("%s: %w", process.Name(), errNoProbes)
 	}
-	return all, nil
+	return listings, nil
 }
 
 // moduleMemory is the memory of a process, with the arrays of one module.

@@ -12,31 +12,31 @@ import (
 	"sdtconvert/linkerset"
 )
 
-// semaphores finds those of the sites of one image: of probe calls by their notes, of
-// is-enabled tests by their code.
+// semaphores finds the semaphores of the sites in one image: of probe calls by their notes, of is-enabled
+// tests by their code.
 type semaphores struct {
 	code   *locate.Code
 	memory image.Image
 	states *sitestate.Reader
-	noted  map[image.Addr]image.Ref // by site, as memory has it
+	byNote map[image.Addr]image.Ref // by site, as memory has it
 }
 
 func newSemaphores(code *locate.Code, memory image.Image, states *sitestate.Reader, notes []stapnotes.Note) *semaphores {
-	s := &semaphores{code: code, memory: memory, states: states, noted: map[image.Addr]image.Ref{}}
+	s := &semaphores{code: code, memory: memory, states: states, byNote: map[image.Addr]image.Ref{}}
 	for _, n := range notes {
 		if !n.Semaphore.Null() {
-			s.noted[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
+			s.byNote[n.Site.Addr.Add(code.Base)] = image.Ref{Addr: n.Semaphore.Addr.Add(code.Base), Symbol: n.Semaphore.Symbol, Undefined: n.Semaphore.Undefined}
 		}
 	}
 	return s
 }
 
-// lookup finds the one of a site, nil for none.
+// lookup returns the semaphore of a site, nil for none.
 func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	if s == nil {
 		return nil, nil
 	}
-	ref, ok := s.noted[e.Site]
+	ref, ok := s.byNote[e.Site]
 	if e.Kind == arch.Enabled {
 		var err error
 		if ref, ok, err = s.states.Semaphore(e); err != nil {
@@ -49,7 +49,7 @@ func (s *semaphores) lookup(e *linkerset.Entry) (*Semaphore, error) {
 	return s.show(ref)
 }
 
-// show describes a semaphore. What a broken file says is none has no value.
+// show describes a semaphore. If its bytes cannot be read, it has no value.
 func (s *semaphores) show(ref image.Ref) (*Semaphore, error) {
 	name, err := stapnotes.SemaphoreName(s.memory, ref)
 	if err != nil || ref.Undefined {

@@ -55,8 +55,8 @@ func ReadBaseline(name string) (Baseline, error) {
 	return b, nil
 }
 
-// Baseline returns the file of a baseline that has the errors of a report, if all files
-// could be looked at: it would lack those of others.
+// Baseline returns the contents of a baseline with the errors of a report. It fails if a file could not
+// be checked, whose errors would be missing.
 func (r *Report) Baseline() ([]byte, error) {
 	if n := len(r.Errors); n > 0 {
 		return nil, fmt.Errorf("is not written, because %s could not be looked at", message.Plural(n, "file"))
@@ -75,8 +75,8 @@ func (r *Report) Baseline() ([]byte, error) {
 	return data, nil
 }
 
-// Apply takes what is known out of a report. What is known and was not found is
-// gone, unless its file or its rule was not looked at.
+// Apply removes the known findings from a report. A line that no finding has is gone, unless its file
+// was not checked or its rule not applied.
 func (b Baseline) Apply(r *Report) {
 	found, ordinals := map[string]bool{}, map[check.Key]int{}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
@@ -87,24 +87,24 @@ func (b Baseline) Apply(r *Report) {
 			ordinals[key]++
 			line = key.Fingerprint(ordinals[key])
 		}
-		known := b.lines[line] && f.Rule.Severity == check.Error
-		found[line] = found[line] || known
-		if known {
+		isKnown := b.lines[line] && f.Rule.Severity == check.Error
+		found[line] = found[line] || isKnown
+		if isKnown {
 			r.Known++
 		}
-		return known
+		return isKnown
 	})
-	looked := map[string]bool{"-": true}
+	checked := map[string]bool{"-": true}
 	for _, name := range r.Files {
 		file := check.FileFrom(r.Directory, name)
 		if b.byBase {
 			file = check.Base(name)
 		}
-		looked[check.Field(file)] = true
+		checked[check.Field(file)] = true
 	}
 	for line := range b.lines {
 		fields := strings.Fields(line)
-		if !found[line] && looked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
+		if !found[line] && checked[fields[1]] && !slices.Contains(r.Allowed, fields[0]) {
 			r.Gone = append(r.Gone, line)
 		}
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -30,24 +31,24 @@ var formats = []struct {
 // Default is the name of the format that is written unless another is asked for.
 var Default = formats[0].name
 
-// Named finds a format, nil for none.
-func Named(name string) Format {
-	for _, f := range formats {
-		if f.name == name {
-			return f.format
-		}
-	}
-	return nil
-}
-
-// Names lists the formats in a sentence.
-func Names() string {
+// Names returns the names of all formats.
+func Names() []string {
 	var names []string
 	for _, f := range formats {
 		names = append(names, f.name)
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return names
+}
+
+// ParseFormat returns the format of a name.
+func ParseFormat(name string) (Format, error) {
+	for _, f := range formats {
+		if f.name == name {
+			return f.format, nil
+		}
+	}
+	names, last := Names(), len(formats)-1
+	return nil, fmt.Errorf("unknown format %q; known are %s and %s", name, strings.Join(names[:last], ", "), names[last])
 }
 
 func encodeJSON(w io.Writer, v any) error {

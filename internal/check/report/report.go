@@ -16,7 +16,7 @@ import (
 // Report is what a check has found.
 type Report struct {
 	Given    []string // files of the command line
-	Files    []string // that were looked at
+	Files    []string // that were checked
 	Sites    int      // in these
 	Probes   int      // that have a site
 	Findings []check.Finding

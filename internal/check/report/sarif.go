@@ -1,11 +1,9 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"sdtconvert/internal/check"
 )
@@ -126,7 +124,11 @@ func (sarif) Write(w io.Writer, r *Report) error {
 			result.Message.Text = probeText(f.Probe) + ": " + result.Message.Text
 		}
 		if f.File != "" {
-			result.Message.Text += fmt.Sprintf(" (%s)", strings.Join(nonEmpty(f.File, f.Place), ", "))
+			where := f.File
+			if f.Place != "" {
+				where += ", " + f.Place
+			}
+			result.Message.Text += " (" + where + ")"
 		}
 		if f.File != "" || f.Line != 0 || len(r.Given) > 0 {
 			result.Locations = []sarifLocation{r.sarifLocation(f)}
@@ -134,16 +136,6 @@ func (sarif) Write(w io.Writer, r *Report) error {
 		run.Results = append(run.Results, result)
 	}
 	return encodeJSON(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
-}
-
-func nonEmpty(all ...string) []string {
-	var some []string
-	for _, s := range all {
-		if s != "" {
-			some = append(some, s)
-		}
-	}
-	return some
 }
 
 // sarifLocation returns the source line where it is known, else the file itself. A finding of

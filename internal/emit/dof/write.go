@@ -1,6 +1,7 @@
 package dof
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -85,39 +86,22 @@ func (w *writer) string(s string) uint32 {
 }
 
 // list adds strings one behind the other, and returns the offset of the first.
-func (w *writer) list(all []string) uint32 {
+func (w *writer) list(texts []string) uint32 {
 	at := uint32(len(w.strings))
-	for _, s := range all {
+	for _, s := range texts {
 		w.string(s)
 	}
 	return at
 }
 
-func (w *writer) u16(b []byte, v uint16) []byte { return append(b, w.put(2, uint64(v))...) }
-func (w *writer) u32(b []byte, v ...uint32) []byte {
-	for _, v := range v {
-		b = append(b, w.put(4, uint64(v))...)
-	}
-	return b
-}
-func (w *writer) u64(b []byte, v ...uint64) []byte {
-	for _, v := range v {
-		b = append(b, w.put(8, v)...)
-	}
-	return b
-}
+func (w *writer) u16(b []byte, v uint16) []byte    { return w.append(b, v) }
+func (w *writer) u32(b []byte, v ...uint32) []byte { return w.append(b, v) }
+func (w *writer) u64(b []byte, v ...uint64) []byte { return w.append(b, v) }
 
-func (w *writer) put(size int, v uint64) []byte {
-	b := make([]byte, 8)
-	switch size {
-	case 2:
-		w.Order.PutUint16(b, uint16(v))
-	case 4:
-		w.Order.PutUint32(b, uint32(v))
-	case 8:
-		w.Order.PutUint64(b, v)
-	}
-	return b[:size]
+// append appends integers in the byte order of the file. It cannot fail: their sizes are fixed.
+func (w *writer) append(b []byte, v any) []byte {
+	b, _ = binary.Append(b, w.Order, v)
+	return b
 }
 
 // tables are the sections of a provider while they grow.
@@ -197,7 +181,7 @@ func (w *writer) file() []byte {
 	if w.LP64 {
 		model = 2
 	}
-	if w.put(2, 1)[1] == 1 {
+	if w.u16(nil, 1)[1] == 1 {
 		encoding = 2
 	}
 	b := append([]byte{0x7f, 'D', 'O', 'F', model, encoding, w.version}, dif...)

@@ -33,8 +33,8 @@ type Set struct {
 	options   patch.Options
 	functions map[*provider.Probe][]*function
 	known     map[functionKey]*function // these, without their names
-	// Untold are the objects with tests that DTrace does not arm, in their order.
-	Untold []string
+	// UnarmableTests are the objects with tests that DTrace does not arm, in their order.
+	UnarmableTests []string
 }
 
 // function is a function with sites of a probe, and the object that they are in.
@@ -96,23 +96,23 @@ func (s *Set) add(o *elfreloc.Object) error {
 		}
 	}
 	if len(faults) > 0 {
-		return several(faults)
+		return errorList(faults)
 	}
 	found, err := plan.DOFSites()
 	if err != nil {
 		return err
 	}
 	if len(found) < len(plan.Sites) {
-		s.Untold = append(s.Untold, o.Name)
+		s.UnarmableTests = append(s.UnarmableTests, o.Name)
 	}
 	return s.merge(o.Name, found)
 }
 
-// several are errors that are told one after the other.
-type several []error
+// errorList is errors that are printed one after the other.
+type errorList []error
 
-func (s several) Error() string   { return s[0].Error() }
-func (s several) Unwrap() []error { return s }
+func (s errorList) Error() string   { return s[0].Error() }
+func (s errorList) Unwrap() []error { return s }
 
 // probe finds the probe that a stub is of, nil where the providers have none.
 func (s *Set) probe(stub *patch.Stub) *provider.Probe {
@@ -143,27 +143,27 @@ func (s *Set) unknown(plan *patch.Plan, ref *patch.Reference) error {
 
 // merge adds the sites of an object.
 func (s *Set) merge(object string, found []patch.DOFSite) error {
-	own := map[*provider.Probe][]*function{}
-	known := map[functionKey]*function{}
+	byProbe := map[*provider.Probe][]*function{}
+	byKey := map[functionKey]*function{}
 	for i := range found {
 		f := &found[i]
 		probe := s.probe(f.Stub)
 		key := functionKey{probe, f.Alias, f.Function}
-		into := known[key]
-		if into == nil {
-			into = &function{Function: dof.Function{Name: f.Function, Symbol: f.Alias}, object: object}
-			known[key] = into
-			own[probe] = append(own[probe], into)
+		merged := byKey[key]
+		if merged == nil {
+			merged = &function{Function: dof.Function{Name: f.Function, Symbol: f.Alias}, object: object}
+			byKey[key] = merged
+			byProbe[probe] = append(byProbe[probe], merged)
 		}
 		if f.Stub.Kind == arch.Enabled {
-			into.Enabled = append(into.Enabled, f.Offset)
+			merged.Enabled = append(merged.Enabled, f.Offset)
 		} else {
-			into.Offsets = append(into.Offsets, f.Offset)
+			merged.Offsets = append(merged.Offsets, f.Offset)
 		}
 	}
 	for _, p := range s.providers {
 		for _, probe := range p.Probes {
-			for _, f := range own[probe] {
+			for _, f := range byProbe[probe] {
 				if err := s.mergeFunction(probe, f); err != nil {
 					return err
 				}

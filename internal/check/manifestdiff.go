@@ -12,14 +12,13 @@ import (
 	"sdtconvert/resolve"
 )
 
-// reached compares a manifest with images: which functions they have, and with
+// manifestDiff compares a manifest with images: which functions they have, and with
 // which sites.
 //
-// A function is found by its symbol, and a local one also by its source file, so
-// functions of one name in several objects may be told apart. Where that leaves a
-// choice, the copy with the same sites and the same size is taken for the one that
-// the linker has kept.
-type reached struct {
+// A function is found by its symbol, and a local one also by its source file, which distinguishes
+// local functions of one name. If several copies remain, the linker is assumed to have kept the
+// one with the same sites and the same size.
+type manifestDiff struct {
 	manifest *Manifest
 	copies   map[string][]*functionCopy // by symbol
 	images   []*imageSites              // in the order of the files
@@ -27,18 +26,18 @@ type reached struct {
 
 // imageSites is what one file has.
 type imageSites struct {
-	linked   bool // not an object
-	sites    []imageSite
-	used     []bool         // sites that some copy has
-	spare    map[string]int // the others
-	outcomes []outcome
+	linked    bool // not an object
+	sites     []imageSite
+	used      []bool          // sites that some copy has
+	unclaimed map[siteKey]int // how many others there are
+	outcomes  []outcome
 }
 
 // outcome is what has become of a copy in one file.
 type outcome struct {
-	copy *functionCopy
-	kept string // the file, when it has another copy instead
-	lost *lost  // nil when all is there
+	copy   *functionCopy
+	keptIn string // the file, when it has another copy instead
+	lost   *lost  // nil when all is there
 }
 
 // lost are the sites that a copy has lost in an image.
@@ -54,23 +53,23 @@ type instance struct {
 	sites      []*imageSite
 }
 
-func newReached(m *Manifest) *reached {
+func newManifestDiff(m *Manifest) *manifestDiff {
 	if m == nil {
 		return nil
 	}
-	r := &reached{manifest: m, copies: map[string][]*functionCopy{}}
+	d := &manifestDiff{manifest: m, copies: map[string][]*functionCopy{}}
 	for _, file := range slices.Sorted(maps.Keys(m.byFile)) {
 		for _, c := range m.byFile[file].copies {
 			m.copies = append(m.copies, c)
-			r.copies[c.symbol] = append(r.copies[c.symbol], c)
+			d.copies[c.symbol] = append(d.copies[c.symbol], c)
 		}
 	}
-	return r
+	return d
 }
 
 // add compares the manifest with the sites of a file.
-func (r *reached) add(file *fileChecker) error {
-	if r == nil {
+func (d *manifestDiff) add(file *fileChecker) error {
+	if d == nil {
 		return nil
 	}
 	if err := file.code.Read(); err != nil {
@@ -79,18 +78,18 @@ func (r *reached) add(file *fileChecker) error {
 	if !file.hasSymbols() {
 		return fmt.Errorf("%s: has no symbols, so nothing tells what the linker has dropped from what is lost; compare it before it is stripped", file.Name)
 	}
-	im := &imageSites{linked: !file.relocatable(), spare: map[string]int{}}
+	im := &imageSites{linked: !file.relocatable(), unclaimed: map[siteKey]int{}}
 	byStart, err := im.read(file)
 	if err != nil {
 		return err
 	}
 	instances := map[string][]*instance{}
-	for _, f := range file.code.Functions().Named(func(name string) bool { return r.manifest.names[name] }) {
+	for _, f := range file.code.Functions().Named(func(name string) bool { return d.manifest.names[name] }) {
 		in := &instance{Function: f, sourceFile: file.code.Functions().SourceFile(f), sites: byStart[image.Addr{Section: f.Section, Offset: f.Start}]}
 		instances[f.Raw] = append(instances[f.Raw], in)
 	}
 	for _, symbol := range slices.Sorted(maps.Keys(instances)) {
-		if err := r.assign(file, im, r.copies[symbol], instances[symbol]); err != nil {
+		if err := d.assign(file, im, d.copies[symbol], instances[symbol]); err != nil {
 			return err
 		}
 	}
@@ -98,22 +97,24 @@ func (r *reached) add(file *fileChecker) error {
 		if !used {
 			s := &im.sites[i]
 			for _, id := range s.ids {
-				im.spare[spareKey(id, s.enabled, s.noted, s.nameless)]++
+				im.unclaimed[siteKey{id, s.enabled, s.noteOnly, s.nameless}]++
 			}
 		}
 	}
-	r.images = append(r.images, im)
+	d.images = append(d.images, im)
 	return nil
 }
 
-func spareKey(id string, enabled, noted, nameless bool) string {
-	return fmt.Sprintf("%v %v %v %s", enabled, noted, nameless, id)
+// siteKey is what sites share that are alike but for their places.
+type siteKey struct {
+	id                          string
+	enabled, noteOnly, nameless bool // as in imageSite
 }
 
 // read lists the sites of a file, and finds those of each function by its start.
 func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, error) {
-	all := len(file.entries) + len(file.noteSites)
-	im.sites, im.used = make([]imageSite, 0, all), make([]bool, all)
+	count := len(file.entries) + len(file.noteSites)
+	im.sites, im.used = make([]imageSite, 0, count), make([]bool, count)
 	for i := range file.entries {
 		e := &file.entries[i]
 		ids, err := file.probes.IDs(e.Probe)
@@ -123,7 +124,7 @@ func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, erro
 		im.sites = append(im.sites, imageSite{at: e.Site, ids: ids, enabled: e.Kind == arch.Enabled})
 	}
 	for _, s := range file.noteSites {
-		im.sites = append(im.sites, imageSite{at: s.at, ids: s.ids(), noted: true})
+		im.sites = append(im.sites, imageSite{at: s.at, ids: s.ids(), noteOnly: true})
 	}
 	byStart := map[image.Addr][]*imageSite{}
 	for i := range im.sites {
@@ -145,14 +146,14 @@ func (im *imageSites) read(file *fileChecker) (map[image.Addr][]*imageSite, erro
 type pair struct {
 	copy     *functionCopy
 	instance *instance
-	sites    []*imageSite // those of the copy that are there, nil for one that is not
+	sites    []*imageSite // of the image, for each site of the copy; nil where it is missing
 	missing  int
 	same     bool // place by place
 	sameSize bool
 }
 
 // assign finds out which copy of a function each instance of it is.
-func (r *reached) assign(file *fileChecker, im *imageSites, copies []*functionCopy, instances []*instance) error {
+func (d *manifestDiff) assign(file *fileChecker, im *imageSites, copies []*functionCopy, instances []*instance) error {
 	var pairs []pair
 	for _, c := range copies {
 		for _, in := range instances {
@@ -170,10 +171,10 @@ func (r *reached) assign(file *fileChecker, im *imageSites, copies []*functionCo
 		switch {
 		case takenCopy[p.copy]:
 		case takenInstance[p.instance]:
-			im.outcomes = append(im.outcomes, outcome{copy: p.copy, kept: file.Name})
+			im.outcomes = append(im.outcomes, outcome{copy: p.copy, keptIn: file.Name})
 		default:
 			takenCopy[p.copy], takenInstance[p.instance] = true, true
-			if err := im.take(file, p); err != nil {
+			if err := im.match(file, p); err != nil {
 				return err
 			}
 		}
@@ -247,49 +248,50 @@ func find[K comparable](p *pair, key func(*manifest.Site) K, keys func(*imageSit
 	}
 }
 
-// compare reports what has become of the manifest's sites.
-func (s *Set) compare() {
-	r := s.reached
-	if r == nil {
+// compareManifest reports what has become of the manifest's sites.
+func (s *Set) compareManifest() {
+	d := s.manifestDiff
+	if d == nil {
 		return
 	}
 	// What was linked is the end of the way; without it, the objects are.
-	linked := slices.ContainsFunc(r.images, func(im *imageSites) bool { return im.linked })
-	r.images = slices.DeleteFunc(r.images, func(im *imageSites) bool { return im.linked != linked })
-	for _, im := range r.images {
+	linked := slices.ContainsFunc(d.images, func(im *imageSites) bool { return im.linked })
+	d.images = slices.DeleteFunc(d.images, func(im *imageSites) bool { return im.linked != linked })
+	for _, im := range d.images {
 		for _, o := range im.outcomes {
-			o.copy.note(o)
+			o.copy.addOutcome(o)
 		}
 	}
-	for _, c := range r.manifest.copies {
-		for _, gone := range c.lost {
-			if c.reached && !gone.sameSize {
+	for _, c := range d.manifest.copies {
+		for _, loss := range c.lost {
+			if c.complete && !loss.sameSize {
 				continue // another function of that name, in another program
 			}
-			s.findings = append(s.findings, gone.findings...)
+			s.findings = append(s.findings, loss.findings...)
 		}
-		if !c.reached && len(c.lost) == 0 && !s.partial {
-			s.absent(c)
+		if !c.complete && len(c.lost) == 0 && !s.incomplete {
+			s.reportAbsent(c)
 		}
 	}
 }
 
-func (c *functionCopy) note(o outcome) {
+// addOutcome adds what has become of a copy in one file.
+func (c *functionCopy) addOutcome(o outcome) {
 	switch {
-	case o.kept != "":
-		c.kept = append(c.kept, o.kept)
+	case o.keptIn != "":
+		c.keptIn = append(c.keptIn, o.keptIn)
 	case o.lost != nil:
 		c.lost = append(c.lost, o.lost)
 	default:
-		c.reached = true
+		c.complete = true
 	}
 }
 
-// takeSpare takes a site of an image that no copy of a function has claimed.
-func (r *reached) takeSpare(key string) bool {
-	for _, im := range r.images {
-		if im.spare[key] > 0 {
-			im.spare[key]--
+// takeUnclaimed takes a site of an image that no copy of a function has claimed.
+func (d *manifestDiff) takeUnclaimed(key siteKey) bool {
+	for _, im := range d.images {
+		if im.unclaimed[key] > 0 {
+			im.unclaimed[key]--
 			return true
 		}
 	}
