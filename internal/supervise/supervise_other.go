@@ -29,7 +29,6 @@ type Identity struct{}
 // Identify knows no file.
 func Identify(string) (id Identity, ok bool) { return id, false }
 
-
 // Options say which opens are answered.
 type Options struct{ Writes bool }
 
