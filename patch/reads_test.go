@@ -8,29 +8,14 @@ import (
 	"testing"
 
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/failing"
 	"sdtconvert/internal/testkit/objects"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
 
-// failing is a file of which one read fails.
-type failing struct {
-	*bytes.Reader
-	left int // reads up to the one that fails
-}
-
-var errFailing = errors.New("the medium fails")
-
-func (f *failing) ReadAt(b []byte, off int64) (int, error) {
-	f.left--
-	if f.left == 0 {
-		return 0, errFailing
-	}
-	return f.Reader.ReadAt(b, off)
-}
-
 // convertFrom returns what Convert makes of a file, nil where it leaves it as it is.
-func convertFrom(in *failing, opts patch.Options) (result []byte, warnings int, err error) {
+func convertFrom(in *failing.File, opts patch.Options) (result []byte, warnings int, err error) {
 	o, err := elfreloc.Open(in, in.Size(), "a.o")
 	if err != nil {
 		return nil, 0, err
@@ -50,20 +35,19 @@ func convertFrom(in *failing, opts patch.Options) (result []byte, warnings int, 
 // failEachRead converts an object as often as a conversion reads from it, and returns the result.
 func failEachRead(t *testing.T, name string, data []byte, opts patch.Options) []byte {
 	t.Helper()
-	in := &failing{Reader: bytes.NewReader(data)}
+	in := failing.New(data, 0)
 	want, warnings, refused := convertFrom(in, opts)
-	reads := -in.left
-	for n := 1; n <= reads; n++ {
-		got, warned, err := convertFrom(&failing{Reader: bytes.NewReader(data), left: n}, opts)
+	for n := 1; n <= in.Reads; n++ {
+		got, warned, err := convertFrom(failing.New(data, n), opts)
 		switch {
 		case refused == nil && err != nil:
-			if !errors.Is(err, errFailing) {
-				t.Errorf("%s: read %d of %d fails, which does not tell it: %v", name, n, reads, err)
+			if !errors.Is(err, failing.Err) {
+				t.Errorf("%s: read %d of %d fails, which does not tell it: %v", name, n, in.Reads, err)
 			}
 		case refused != nil && err == nil:
-			t.Errorf("%s: converted, as read %d of %d fails", name, n, reads)
+			t.Errorf("%s: converted, as read %d of %d fails", name, n, in.Reads)
 		case warned == warnings && !bytes.Equal(want, got):
-			t.Errorf("%s: read %d of %d fails, and nothing tells so", name, n, reads)
+			t.Errorf("%s: read %d of %d fails, and nothing tells so", name, n, in.Reads)
 		}
 	}
 	return want
