@@ -149,3 +149,15 @@ func TestCallsWhoseReturnAddressIsRead(t *testing.T) {
 		}
 	}
 }
+
+// Code of kernels returns through a thunk that another object defines.
+func TestTargetOfReturnThunks(t *testing.T) {
+	const jump = "\t.text\nf:\tjmp __x86_return_thunk\n"
+	for source, want := range map[string]patch.Target{
+		jump: patch.LinuxKernel, jump + "\t.globl __x86_return_thunk\n__x86_return_thunk: ret\n": patch.LinuxProgram,
+		"\t.text\nf:\tjmp __x86_return_thunk_other\n": patch.LinuxProgram, "\t.text\nf:\tret\n": patch.LinuxProgram,
+		"\t.text\nf:\tjmp my__x86_return_thunk\n": patch.LinuxProgram,
+	} {
+		expect.Equal(t, want, patch.TargetOf(objects.Open(t, assemble(t, source))), "%s", source)
+	}
+}

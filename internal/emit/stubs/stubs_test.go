@@ -119,6 +119,10 @@ func TestMade(t *testing.T) {
 	} {
 		o := expect.Value(open(c.file.Data, c.file.Name))(t)
 		expect.Equal(t, c.want, expect.Value(stubs.IsGenerated(o))(t), "%s", c.file.Name)
+		e := expect.Value(o.Edit())(t)
+		e.AddSection(elfreloc.NewSection{Name: ".more", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Data: []byte{1}})
+		o = objects.Open(t, objects.Save(t, e, c.file.Data))
+		expect.Equal(t, false, expect.Value(stubs.IsGenerated(o))(t), "%s with more", c.file.Name)
 	}
 }
 
