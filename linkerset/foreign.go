@@ -159,7 +159,7 @@ func (l Layout) readsAs(im image.Image, kind arch.Kind, a image.Range, prefixes 
 		named = named && isNamed(im, &e.Probe, prefixes)
 		return nil
 	})
-	return named && err == nil, err == nil
+	return named, err == nil
 }
 
 // errNoRecords ends the reading of a section that holds something else.

@@ -155,3 +155,42 @@ func changedRecords(t *testing.T, data []byte, change func(*elfreloc.Edit, int, 
 	}
 	return objects.Save(t, e, data)
 }
+
+// Linkers that shorten code move symbols with it, and do not change addends.
+func TestRecordsOfRelaxedCodeReferToSymbols(t *testing.T) {
+	machines := map[string]int{}
+	for _, l := range everyLayout(t) {
+		for _, file := range objects.ELF(t, "calls.", "small.", "existing.") {
+			if _, m := open(t, file.Data); m == nil || !m.Traits().Relaxes {
+				continue
+			}
+			after, plan := convert(t, file.Data, l, false)
+			if plan == nil {
+				continue
+			}
+			o, m := open(t, after)
+			entries, _ := read(t, l, o, m)
+			records := map[int]bool{}
+			for _, e := range entries {
+				records[e.Record.Section] = true
+			}
+			syms := expect.Value(o.Symbols())(t)
+			for _, rs := range expect.Value(o.RelocSections())(t) {
+				if !records[rs.Target] {
+					continue
+				}
+				expect.OK(t, o.EachRelocation(rs, func(_ int, r elfreloc.Relocation) error {
+					sym := syms.At(int(r.Sym))
+					if sym.Section > 0 && o.Sections[sym.Section].Executable() && (r.Addend != 0 || sym.Type == elf.STT_SECTION) {
+						t.Errorf("%s in %s: a site is %q%+d", file.Name, l.Format, sym.Name, r.Addend)
+					}
+					machines[m.Traits().Name]++
+					return nil
+				}))
+			}
+		}
+	}
+	if len(machines) < 2 {
+		t.Errorf("records of %v", machines)
+	}
+}

@@ -3,10 +3,13 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"sdtconvert/arch"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/testkit/expect"
 )
 
 // Names are counted at each use, references and stubs by their number.
@@ -49,5 +52,22 @@ func TestManyRefusals(t *testing.T) {
 	last := p.Refused[len(p.Refused)-1].Err
 	if len(p.Refused) != maxRefused || !errors.Is(last, cause) || fmt.Sprint(last) != "no call; 5 more references cannot be converted either" {
 		t.Errorf("%d refusals, the last %v", len(p.Refused), last)
+	}
+}
+
+// TestMappingsOfOnePlace sorts mapping symbols: by offset, and data before code, which counts.
+func TestMappingsOfOnePlace(t *testing.T) {
+	data, code, thumb := arch.Mapping{Encoding: arch.Data}, arch.Mapping{Encoding: 'x'}, arch.Mapping{Encoding: 't'}
+	later := arch.Mapping{Offset: 4, Encoding: arch.Data}
+	for _, c := range []struct{ in, want []arch.Mapping }{
+		{[]arch.Mapping{code, data}, []arch.Mapping{data, code}},
+		{[]arch.Mapping{data, code}, []arch.Mapping{data, code}},
+		{[]arch.Mapping{code, thumb}, []arch.Mapping{code, thumb}},
+		{[]arch.Mapping{later, thumb, data}, []arch.Mapping{data, thumb, later}},
+		{[]arch.Mapping{later, code, data, thumb}, []arch.Mapping{data, code, thumb, later}},
+	} {
+		got := slices.Clone(c.in)
+		sortStable(got, compareMappings)
+		expect.Equal(t, c.want, got, "%v", c.in)
 	}
 }

@@ -77,3 +77,26 @@ func FuzzPrototypes(f *testing.F) {
 		}
 	})
 }
+
+// TestNamesOfPrototypes compares names of two bytes with the identifiers of GNU C, whose letters
+// may be those of other scripts.
+func TestNamesOfPrototypes(t *testing.T) {
+	begins, digits := map[byte]bool{}, map[byte]bool{}
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$") {
+		begins[c] = true
+	}
+	for c := range 128 {
+		begins[byte(128+c)] = true
+	}
+	for _, c := range []byte("0123456789") {
+		digits[c] = true
+	}
+	for first := range 256 {
+		for second := range 256 {
+			a, b := byte(first), byte(second)
+			if got, want := isName(string([]byte{a, b})), begins[a] && (begins[b] || digits[b]); got != want {
+				t.Errorf("%q is a name: %v", []byte{a, b}, got)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"strings"
@@ -107,7 +108,16 @@ func TestFrames(t *testing.T) {
 			w.fde(cie, 8, 0x6000, 0x40, true)
 			cie = w.cie(1, "zPR", 0xff, 0x12) // no personality; pcrel, udata2
 			w.fde(cie, 2, 0x10ff0-field(), 0x50, true)
+			for n := range layout.Word() { // an aligned personality, wherever a CIE begins
+				begin := len(w.data) + map[bool]int{false: 17, true: 25}[long]
+				data := bytes.Repeat([]byte{0x77}, 1+(-(begin+1)&(layout.Word()-1))+layout.Word())
+				data[0] = 0x50
+				w.fde(w.cie(1, "zPR", append(data, 0x03)...), 4, 0x7000+0x100*uint64(n), 0x60, true)
+			}
 			want := []frame{{0x2000, 0x10, 0}, {0x3000, 0x20, 0}, {0x40000, 0x21, 0}, {0x5000, 0x30, 0}, {0x6000, 0x40, 0}, {0x10ff0, 0x50, 0}}
+			for n := range layout.Word() {
+				want = append(want, frame{0x7000 + 0x100*uint64(n), 0x60, 0})
+			}
 			got, _, err := parseFrames(w.data, addr, layout, false)
 			if diff := cmp.Diff(want, got, cmpopts.EquateComparable(frame{})); diff != "" || err != nil {
 				t.Errorf("%s, long lengths %v: %v\n%s", name, long, err, diff)

@@ -86,7 +86,7 @@ func accesses(inst *x86asm.Inst, moved int64) (slot, stored bool) {
 		if !ok || m.Base != x86asm.RSP || m.Index != 0 || m.Segment != 0 {
 			continue
 		}
-		from := moved + m.Disp
+		from := moved + int64(int32(m.Disp)) // x86asm does not extend the sign of 32 bits
 		if from < 0 && from+int64(inst.MemBytes) > -slotLen {
 			return true, i == 0 && inst.Op == x86asm.MOV
 		}

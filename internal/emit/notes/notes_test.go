@@ -1,12 +1,16 @@
 package notes
 
 import (
+	"debug/elf"
 	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 
-	"debug/elf"
-
+	"sdtconvert/arch/machines"
 	"sdtconvert/elfreloc"
+	"sdtconvert/internal/emit/assembly"
+	"sdtconvert/internal/testkit/expect"
+	"sdtconvert/internal/testkit/objects"
 )
 
 func note(namesz, descsz, typ uint32, rest ...byte) []byte {
@@ -52,5 +56,42 @@ func TestFeatures(t *testing.T) {
 		if bits, ok := features(l, c.notes, property); bits != c.bits || ok != c.ok {
 			t.Errorf("%s: %#x, %v", c.name, bits, ok)
 		}
+	}
+}
+
+// TestCommonPromises adds random objects to several parts, and compares what these have in common,
+// once they are merged, with the promises that the objects were made with.
+func TestCommonPromises(t *testing.T) {
+	like := objects.Open(t, objects.Read(t, "calls.amd64-gcc12-O2.o"))
+	m := machines.Lookup(like.ABI())
+	supported := m.Traits().Features.Supported
+	promising := map[uint32]*elfreloc.Object{}
+	for bits := range uint32(8) {
+		a := expect.Value(assembly.NewObject(expect.Value(like.Empty(""))(t), m, "f"))(t)
+		(&Common{machine: m, bits: bits}).Write(a, 8)
+		promising[bits] = objects.Open(t, expect.Value(a.Bytes())(t))
+	}
+	r := rand.New(rand.NewPCG(1, 4))
+	for range 500 {
+		parts, want := make([]Common, 1+r.IntN(3)), Common{}
+		for i := range parts {
+			for range r.IntN(3) {
+				bits := []uint32{3, uint32(r.IntN(8))}[r.IntN(2)]
+				expect.OK(t, parts[i].Add(promising[bits], m))
+				expect.OK(t, parts[i].Add(promising[0], nil))
+				if want.objects++; want.objects == 1 {
+					want.bits = supported
+				}
+				want.bits &= bits
+				want.any |= bits
+			}
+		}
+		var got Common
+		for i := range parts {
+			got.Merge(&parts[i])
+		}
+		expect.Equal(t, []uint32{uint32(want.objects), want.bits, want.any}, []uint32{uint32(got.objects), got.bits, got.any})
+		expect.Equal(t, want.bits&m.Traits().Features.LandingPad != 0, got.LandingPad(), "a landing pad")
+		expect.Equal(t, want.any|supported, got.OfData(m).bits, "promises of data")
 	}
 }

@@ -119,6 +119,10 @@ func TestMade(t *testing.T) {
 	} {
 		o := expect.Value(open(c.file.Data, c.file.Name))(t)
 		expect.Equal(t, c.want, expect.Value(stubs.IsGenerated(o))(t), "%s", c.file.Name)
+		e := expect.Value(o.Edit())(t)
+		e.AddSection(elfreloc.NewSection{Name: ".more", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Data: []byte{1}})
+		o = objects.Open(t, objects.Save(t, e, c.file.Data))
+		expect.Equal(t, false, expect.Value(stubs.IsGenerated(o))(t), "%s with more", c.file.Name)
 	}
 }
 
@@ -242,5 +246,31 @@ func TestHiddenReferences(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A probe is unknown if nothing defines it, and a source defines others of its provider.
+func TestUnknownProbes(t *testing.T) {
+	tools.Need(t, "as")
+	file := filepath.Join(t.TempDir(), "a")
+	for _, c := range []struct{ binding, defined, called, want string }{
+		{"globl", "app___one", "app___two", "app"},
+		{"globl", "app___one", "app___one", ""},
+		{"weak", "app___one", "app___two", ""}, // as macros define each probe that they use
+		{"globl", "app___one", "other___two", ""},
+		{"globl", "app___one", "app", ""},
+		{"globl", "app", "app___two", ""},
+		{"globl", "plain", "simple", ""},
+		{"globl", "app__one", "app__two", ""},
+		{"globl", "a__b___c___d", "a__b___e", "a__b"},
+	} {
+		disk.Write(t, file+".s", fmt.Sprintf("\t.data\n\t.%s sdt_%s\nsdt_%[2]s: .zero 96\n\t.text\n\tcall __dtrace_probe_%s\n", c.binding, c.defined, c.called))
+		tools.Must(t, "as", "-o", file+".o", file+".s")
+		var want []stubs.Unknown
+		if c.want != "" {
+			want = []stubs.Unknown{{File: "a.o", Object: "sdt_" + c.called, Provider: c.want}}
+		}
+		n := expect.Value(need(objects.File{Name: "a.o", Data: disk.Read(t, file+".o")}))(t)
+		expect.Equal(t, want, n.Unknown(), "%+v", c)
 	}
 }

@@ -23,7 +23,8 @@ func TestChooseLocalProbe(t *testing.T) {
 		{resolve.Function{Name: "g", Raw: "g.cold.1", Symbol: 20}, 2},
 		{resolve.Function{Name: "g", Raw: "g.llvm.17", Symbol: 21}, 4},
 		{resolve.Function{Name: "h", Raw: "_ZL1hi.__uniq.12", Symbol: 20}, 3},
-		{resolve.Function{Name: "other", Raw: "other", Symbol: 21}, 4}, // the first of its file
+		{resolve.Function{Name: "other", Raw: "other", Symbol: 20}, 1}, // the first of its file
+		{resolve.Function{Name: "other", Raw: "other", Symbol: 21}, 4},
 	} {
 		if got := f.choose(c.function, candidates); got == nil || got.symbol != c.want {
 			t.Errorf("%s: got %+v, want %d", c.function.Raw, got, c.want)
