@@ -161,3 +161,11 @@ func TestTargetOfReturnThunks(t *testing.T) {
 		expect.Equal(t, want, patch.TargetOf(objects.Open(t, assemble(t, source))), "%s", source)
 	}
 }
+
+// Tail calls return through the thunk, and not through another function whose name begins so.
+func TestReturnThunkAmongOthers(t *testing.T) {
+	got := codeRelocs(t, assemble(t, "\t.text\nf:\tjmp __x86_return_thunk_other\ng:\tjmp __x86_return_thunk\nh:\tjmp __dtrace_probe_shop___item\n"))
+	expect.Equal(t, []string{
+		".text+0x1 R_X86_64_PLT32 __x86_return_thunk_other-4", ".text+0x6 R_X86_64_PLT32 __x86_return_thunk-4", ".text+0xb R_X86_64_PLT32 __x86_return_thunk-4",
+	}, got)
+}

@@ -151,7 +151,31 @@ func check(t *testing.T, file objects.File) (made bool) {
 	if _, err := need(objects.File{Name: "stubs.o", Data: data}); err != nil {
 		t.Errorf("%s: %v", file.Name, err)
 	}
+	checkSymbols(t, file.Name, o)
 	return true
+}
+
+// checkSymbols looks for symbols that reach beyond their sections, and for code without the mapping
+// symbol of its machine.
+func checkSymbols(t *testing.T, name string, o *elfreloc.Object) {
+	t.Helper()
+	syms, marked := expect.Value(o.Symbols())(t), map[int]bool{}
+	mark := ""
+	if m := machines.Lookup(o.ABI()); m != nil {
+		mark = m.Traits().CodeMark
+	}
+	for i := 1; i < syms.Len(); i++ {
+		s := syms.At(i)
+		if s.Section > 0 && s.Value+s.Size > o.Sections[s.Section].Size {
+			t.Errorf("%s: %s of %d bytes is in a section of %d", name, s.Name, s.Size, o.Sections[s.Section].Size)
+		}
+		marked[s.Section] = marked[s.Section] || s.Name == mark
+	}
+	for i := range o.Sections {
+		if mark != "" && o.Sections[i].Executable() && !marked[i] {
+			t.Errorf("%s: %s has no symbol %s", name, o.Sections[i].Name, mark)
+		}
+	}
 }
 
 func TestOfEveryObject(t *testing.T) {
