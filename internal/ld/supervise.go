@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"sdtconvert/internal/emit/stubs"
@@ -67,8 +68,9 @@ type run struct {
 	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
 
+	child atomic.Int64 // process of the linker, 0 before it runs: this process may open files before
+
 	mu        sync.Mutex // of the rest
-	child     int
 	stopped   bool
 	again     bool        // the linker is to run again: a file that it has found lacks a definition
 	complete  bool        // what it has found before counts from the beginning
@@ -185,11 +187,9 @@ func (r *run) supervised(s *supervise.Supervisor, cmd *exec.Cmd, answer func(*su
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], envSupervised+"=1")
 	r.session.Watch()
 	return r.finish(cmd, s.Start(func() error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		err := r.session.Start(cmd)
 		if err == nil {
-			r.child = cmd.Process.Pid
+			r.child.Store(int64(cmd.Process.Pid))
 		}
 		return err
 	}, answer))
@@ -217,9 +217,9 @@ func (r *run) stop(o *supervise.Open, why []byte) {
 		r.stopped = true
 		r.Stderr.Write(why)
 	}
-	if o.PID != os.Getpid() && r.child != 0 {
+	if child := int(r.child.Load()); o.PID != os.Getpid() && child != 0 {
 		supervise.Terminate(o.PID)
-		supervise.Terminate(r.child)
+		supervise.Terminate(child)
 	}
 	o.Fail(syscall.EIO)
 }
@@ -237,7 +237,7 @@ func (r *run) answer(o *supervise.Open) {
 		r.stopFor(o, fmt.Errorf("%w%s", o.Err, cures))
 		return
 	}
-	if o.PID != r.child && !isLinker(o.PID) {
+	if o.PID != int(r.child.Load()) && !isLinker(o.PID) {
 		o.Continue()
 		return
 	}
