@@ -76,7 +76,6 @@ func (r *run) generate() (process.Status, error) {
 	if err != nil {
 		return process.Status{}, err
 	}
-	defer s.Close()
 	status, err := r.supervised(s, cmd, func(o *supervise.Open) {
 		switch {
 		case o.Write && strings.HasPrefix(o.Path, codePath):

@@ -68,7 +68,8 @@ type run struct {
 	output    supervise.Identity  // of the output of an earlier link, if there is one
 	generated map[*servedFile]int // descriptors of what takes the place of bitcode
 
-	child atomic.Int64 // process of the linker, 0 before it runs: this process may open files before
+	supervisor *supervise.Supervisor // of the linker that runs
+	child      atomic.Int64          // process of the linker, 0 before it runs: this process may open files before
 
 	mu        sync.Mutex // of the rest
 	stopped   bool
@@ -78,7 +79,6 @@ type run struct {
 	read      bool        // that input was
 	foreign   string      // a script that has inputs read in another format than ELF
 	converted bool        // the linker has read converted bytes
-	answers   sync.WaitGroup
 }
 
 // prepare converts what the look has found. plainly is whether the linker runs alone.
@@ -177,13 +177,14 @@ func (r *run) runAgain(was fs.FileInfo) (status process.Status, err error) {
 	if err != nil {
 		return status, err
 	}
-	defer s.Close()
 	return r.supervised(s, r.command(r.words()), r.answer)
 }
 
-// supervised runs a command of the linker.
+// supervised runs a command of the linker, and ends its supervision.
 func (r *run) supervised(s *supervise.Supervisor, cmd *exec.Cmd, answer func(*supervise.Open)) (process.Status, error) {
-	defer r.answers.Wait()
+	defer s.Close()
+	r.supervisor = s
+	r.child.Store(0)
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], envSupervised+"=1")
 	r.session.Watch()
 	return r.finish(cmd, s.Start(func() error {
@@ -242,7 +243,7 @@ func (r *run) answer(o *supervise.Open) {
 		return
 	}
 	if r.added != "" && strings.HasSuffix(o.Path, r.added) {
-		r.answers.Go(func() { r.define(o) })
+		r.supervisor.Go(func() { r.define(o) })
 		return
 	}
 	id, ok := supervise.Identify(o.File)
@@ -259,7 +260,7 @@ func (r *run) answer(o *supervise.Open) {
 		r.give(o, f)
 		return
 	}
-	r.answers.Go(func() {
+	r.supervisor.Go(func() {
 		<-f.ready
 		r.give(o, f)
 	})

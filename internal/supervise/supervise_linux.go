@@ -19,6 +19,7 @@ type Supervisor struct {
 	serving  bool          // since Start
 	end      chan struct{} // closed by Close
 	threads  sync.WaitGroup
+	close    sync.Once
 }
 
 // New returns a supervisor, whose thread waits for Start. It fails with an UnavailableError
@@ -92,6 +93,10 @@ func (s *Supervisor) serve(answer func(*Open)) {
 	}
 }
 
+// Go runs f, which answers an open later, beside the others. It is called by the function that
+// Start got, and Close waits for f.
+func (s *Supervisor) Go(f func()) { s.threads.Go(f) }
+
 func (s *Supervisor) isEnded() bool {
 	select {
 	case <-s.end:
@@ -108,9 +113,11 @@ const wakePath = "/proc/self/sdtconvert-end"
 // wake makes the serving goroutine look at s.end. No signal wakes it on all kernels.
 func (s *Supervisor) wake() { unix.Open(wakePath, unix.O_RDONLY|unix.O_CLOEXEC, 0) }
 
-// Close ends the supervision. What the program has left running cannot open files any more.
+// Close ends the supervision, once. What the program has left running cannot open files any more.
 func (s *Supervisor) Close() {
-	close(s.end)
-	s.threads.Wait()
-	unix.Close(s.listener.fd)
+	s.close.Do(func() {
+		close(s.end)
+		s.threads.Wait()
+		unix.Close(s.listener.fd)
+	})
 }

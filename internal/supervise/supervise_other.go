@@ -40,6 +40,9 @@ func New(Options) (*Supervisor, error) {
 // Start does nothing.
 func (*Supervisor) Start(func() error, func(*Open)) error { return nil }
 
+// Go runs nothing.
+func (*Supervisor) Go(func()) {}
+
 // Close ends the supervision.
 func (*Supervisor) Close() {}
 
