@@ -229,6 +229,10 @@ func TestSccache(t *testing.T) {
 	_, port, _ := strings.Cut(freeAddress(t), ":")
 	b.Env = []string{"SCCACHE_DIR=" + t.TempDir(), "SCCACHE_SERVER_PORT=" + port, "SCCACHE_IDLE_TIMEOUT=60"}
 	t.Cleanup(func() { b.Try("sccache", "--stop-server") })
+	// It waits ten seconds for its server, which is not enough on a busy machine.
+	if !soon(time.Minute, func() bool { _, err := b.Try("sccache", "--show-stats"); return err == nil }) {
+		t.Fatal("sccache's server does not start")
+	}
 	want := b.converted("probe.c", []string{"gcc"})
 	for range 2 {
 		b.remove("probe.o")
