@@ -37,8 +37,7 @@ type (
 
 // listener is the descriptor at which the kernel reports stopped calls.
 type listener struct {
-	fd   int
-	send bool // the kernel can add a descriptor and answer with it in one call (Linux 5.14)
+	fd int
 }
 
 // install installs a filter for the calling thread, and what it will start.
@@ -76,15 +75,9 @@ func install(program []unix.SockFilter) (*listener, error) {
 	return l, nil
 }
 
-// probe finds out what the kernel can do, by an answer to a call that is not.
+// probe finds out whether the kernel can give descriptors, by an answer to a call that is not.
 func (l *listener) probe() error {
-	add := addition{flags: unix.SECCOMP_ADDFD_FLAG_SEND, from: uint32(l.fd)}
-	err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
-	l.send = err != unix.EINVAL
-	if !l.send {
-		add.flags = 0
-		err = l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
-	}
+	_, err := l.add(&addition{from: uint32(l.fd)})
 	switch err {
 	case unix.ENOENT, unix.EINPROGRESS:
 	case unix.EINVAL, unix.ENOTTY:
@@ -98,23 +91,34 @@ func (l *listener) probe() error {
 }
 
 // ioctl is ioctl(2) on the listener. Its error is nil or an Errno.
-func (l *listener) ioctl(request uintptr, arg unsafe.Pointer) error {
+func (l *listener) ioctl(request uintptr, arg unsafe.Pointer) (result uintptr, err error) {
 	for {
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), request, uintptr(arg))
+		result, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), request, uintptr(arg))
 		if errno == 0 {
-			return nil
+			return result, nil
 		}
 		if errno != unix.EINTR {
-			return errno
+			return 0, errno
 		}
 	}
+}
+
+// add adds a descriptor to the process of a stopped call.
+func (l *listener) add(a *addition) (fd uintptr, err error) {
+	return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(a))
+}
+
+// send ends a stopped call.
+func (l *listener) send(r *response) error {
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r))
+	return err
 }
 
 // receive waits for a call to be stopped. A nil notification means that its process has
 // died meanwhile.
 func (l *listener) receive() (*notification, error) {
 	n := &notification{}
-	switch err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n)); err {
+	switch _, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n)); err {
 	case nil:
 		return n, nil
 	case unix.ENOENT:
@@ -126,33 +130,25 @@ func (l *listener) receive() (*notification, error) {
 
 // answer ends a stopped call: with an error, or with flags.
 func (l *listener) answer(id uint64, errno unix.Errno, flags uint32) error {
-	return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: id, error: -int32(errno), flags: flags}))
+	return l.send(&response{id: id, error: -int32(errno), flags: flags})
 }
 
-// give ends a stopped call with a descriptor.
+// give ends a stopped call with a descriptor. It does not ask for both in one step
+// (SECCOMP_ADDFD_FLAG_SEND): if a signal interrupts that one, the call ends with descriptor 0 and
+// without an error (Linux 6.18), and the process reads its standard input.
 func (l *listener) give(id uint64, fd int, flags uint32) error {
-	add := addition{id: id, from: uint32(fd), toFlags: flags}
-	if l.send {
-		add.flags = unix.SECCOMP_ADDFD_FLAG_SEND
-		return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
+	given, err := l.add(&addition{id: id, from: uint32(fd), toFlags: flags})
+	if err != nil {
+		return err
 	}
-	var given uintptr
-	var errno unix.Errno
-	for {
-		if given, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, uintptr(unsafe.Pointer(&add))); errno != unix.EINTR {
-			break
-		}
-	}
-	if errno != 0 {
-		return errno
-	}
-	return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: id, value: int64(given)}))
+	return l.send(&response{id: id, value: int64(given)})
 }
 
 // isValid reports whether a stopped call still waits, so that its process is the one that
 // made it.
 func (l *listener) isValid(id uint64) bool {
-	return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == nil
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id))
+	return err == nil
 }
 
 // isGone reports whether an error says that a process has died.

@@ -4,7 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,6 +57,46 @@ func TestGiven(t *testing.T) {
 		}()
 	}, cmd)
 	expect.Equal(t, strings.Repeat("new\n", 6), got)
+}
+
+// Signals that interrupt an answer do not change it.
+func TestSignalsDuringAnswers(t *testing.T) {
+	const opens = 5_000
+	directory := t.TempDir()
+	disk.Write(t, filepath.Join(directory, "a"), []byte("old\n"))
+	given := expect.Value(os.Create(filepath.Join(directory, "b")))(t)
+	defer given.Close()
+	id, ok := supervise.Identify(filepath.Join(directory, "a"))
+	if !ok {
+		t.Fatal("no identity")
+	}
+	expect.Value(given.WriteString("new\n"))(t)
+	var ended atomic.Bool
+	var signals sync.WaitGroup
+	signals.Go(func() {
+		for !ended.Load() {
+			for _, task := range expect.Value(os.ReadDir("/proc/self/task"))(t) {
+				tid := expect.Value(strconv.Atoi(task.Name()))(t)
+				unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // which Go uses itself, to stop a goroutine
+			}
+		}
+	})
+	cmd := exec.Command("cat", slices.Repeat([]string{"a"}, opens)...)
+	cmd.Dir = directory
+	got := supervised(t, func(o *supervise.Open) {
+		if other, ok := supervise.Identify(o.File); !ok || other != id {
+			o.Continue()
+			return
+		}
+		fd := expect.Value(unix.Open(given.Name(), unix.O_RDONLY, 0))(t)
+		defer unix.Close(fd)
+		o.Give(fd)
+	}, cmd)
+	ended.Store(true)
+	signals.Wait()
+	if want := strings.Repeat("new\n", opens); got != want {
+		t.Errorf("%d of %d opens got what was given", strings.Count(got, "new\n"), opens)
+	}
 }
 
 func TestCostOfAnOpen(t *testing.T) {
