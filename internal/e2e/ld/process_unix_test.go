@@ -145,7 +145,12 @@ func TestDaemon(t *testing.T) {
 	compile(t, "main.c")
 	leaves := program(t, "leaves", "#!/bin/sh\nsleep 30 &\necho $! >child\necho done with $1\n")
 	start := time.Now()
-	out, err := exec.Command(converter, "ld", "--linker", leaves, "--", "main.o").Output()
+	cmd := exec.Command(converter, "ld", "--linker", leaves, "--", "main.o")
+	stdout := expect.Value(os.Create("stdout"))(t) // a pipe would end with the child
+	defer stdout.Close()
+	cmd.Stdout = stdout
+	err := cmd.Run()
+	out := disk.Read(t, "stdout")
 	if child, err := os.ReadFile("child"); err == nil {
 		defer exec.Command("kill", strings.TrimSpace(string(child))).Run()
 	}
