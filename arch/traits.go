@@ -81,6 +81,11 @@ type Traits struct {
 	// one that traps wherever it is met.
 	Breakpoints [][]byte
 
+	// Trampolines are what a site begins with while a kernel arms it without a breakpoint, and
+	// Disarmed what it begins with afterwards, where the file has the marked NOP of a header.
+	Trampolines [][]byte
+	Disarmed    []byte
+
 	// Nops are the NOPs that headers of user space put where a probe is, as they
 	// stand in memory: SystemTap's sys/sdt.h writes nop, which assemblers may compress.
 	Nops [][]byte

@@ -359,7 +359,15 @@ struct sdt_argument_is_no_integer_and_no_pointer;
 #define SDT_KIND_(stub) const char stub[]
 #endif
 #if defined(__x86_64__)
+/*
+ * The second NOP Linux can arm without a breakpoint, from 7.2 on, and libbpf asks for it there.
+ * All others arm the first.
+ */
+#ifdef SDT_SHORT_NOPS
 #define SDT_NOP_ ".byte 0x0f,0x1f,0x44,0x00,0x00"
+#else
+#define SDT_NOP_ ".byte 0x90,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0"
+#endif
 #define SDT_ATT_(operands) "{" operands "|}"
 #elif defined(__i386__)
 #define SDT_NOP_ ".byte 0x3e,0x8d,0x74,0x26,0x00"

@@ -33,7 +33,7 @@ var traits = arch.Traits{
 	Relative:   []arch.RelativeReloc{{Type: uint32(elf.R_X86_64_PC32)}},
 	Sizes: arch.Sizes{
 		Window: 128 + 16, // the range of a short jump, and an instruction
-		Site:   movLen,
+		Site:   uint64(len(nopNop10)),
 		Skip:   x86.CondSkip + uint64(len(zeroEAX)), // of a test as DisableDOF makes it
 		Branch: movLen,
 		Load:   12, // endbr64, a load of 7 bytes, and the first of a return
@@ -83,7 +83,12 @@ var traits = arch.Traits{
 	},
 	DOF:         traitsDOF,
 	Breakpoints: [][]byte{{0xcc}}, // int3
-	Nops:        [][]byte{{0x90}}, // nop
+	Trampolines: [][]byte{
+		{x86.OpNop, 0xcc}, // nop; int3
+		{x86.OpNop, 0x48, 0x8d, 0x64, 0x24, 0x80, x86.OpCall}, // nop; lea -0x80(%rsp),%rsp; call
+	},
+	Disarmed: nopNop10[:6],     // Linux 7.3 leaves the distance of the call in the operand
+	Nops:     [][]byte{{0x90}}, // nop
 	Conventions: arch.Conventions{
 		UnwindTypes: []elf.SectionType{elf.SHT_LOPROC + 1}, // SHT_X86_64_UNWIND
 	},

@@ -15,6 +15,13 @@ var (
 	nop4 = []byte{0x0f, 0x1f, 0x40, 0x00}             // nopl 0(%rax)
 	nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}       // nopl 0(%rax,%rax,1)
 	nop6 = []byte{0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00} // nopw 0(%rax,%rax,1)
+
+	// A uprobe on the second of these Linux makes a call of a trampoline, from 7.2 on. libbpf asks
+	// for one there if it finds both where a note has a probe; the first is for all others.
+	nopNop10 = []byte{
+		x86.OpNop,
+		0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, // cs nopw 0(%rax,%rax,1)
+	}
 )
 
 // mode is 64-bit mode.
@@ -22,6 +29,7 @@ var mode = x86.New(x86.Mode{
 	Bits:        64,
 	Nops:        [...][]byte{{}, {x86.OpNop}, nop2, nop3, nop4, nop5, nop6},
 	Shortest:    2, // call *%rax
+	Header:      nopNop10,
 	Distance:    jumpReloc,
 	ThroughSlot: throughSlot,
 	SlotAddend:  x86.EndAddend,

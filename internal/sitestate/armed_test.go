@@ -1,17 +1,20 @@
 package sitestate_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"sdtconvert/arch"
 	"sdtconvert/arch/machines"
+	"sdtconvert/elfreloc"
 	"sdtconvert/image"
 	"sdtconvert/internal/sitestate"
 	"sdtconvert/internal/testkit/converted"
 	"sdtconvert/internal/testkit/disk"
 	"sdtconvert/internal/testkit/expect"
 	"sdtconvert/internal/testkit/objects"
+	"sdtconvert/internal/testkit/toolchains"
 	"sdtconvert/linkerset"
 	"sdtconvert/patch"
 )
@@ -53,5 +56,30 @@ func TestBreakpointsOverForms(t *testing.T) {
 	}
 	if len(kinds) < 30 || kinds["amd64 "+arch.Describe(arch.Probe, arch.Call)] == 0 {
 		t.Errorf("got only %v", kinds)
+	}
+}
+
+// What Linux 7.3 puts over the NOP of headers: a breakpoint, a call, and what is left of that.
+func TestSitesOfHeaders(t *testing.T) {
+	open := func(code string) (*elfreloc.Object, image.Image) {
+		sites := ".macro site bytes:vararg\n9: .byte \\bytes\nrecord hit\n.endm\nsite " + code
+		return openFile(t, assemble(t, toolchains.AMD64, fmt.Sprintf(thunked, sites, "__x86_return_thunk", "ret")))
+	}
+	object, file := open("0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
+	entries, _, err := linkerset.Layout{}.Read(file)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	for _, c := range []struct{ code, want string }{
+		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Disabled},
+		{"0xcc, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Armed},
+		{"0x90, 0xcc, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", sitestate.Armed},
+		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Armed},
+		{"0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Disabled},
+		{"0x90, 0x48, 0x8d, 0x64, 0x24, 0x88, 0xe8, 5, 0xcf, 0xff, 0xff", sitestate.Unknown},
+	} {
+		_, memory := open(c.code)
+		got := expect.Value(sitestate.New(object, file, memory, 0, patch.DefaultNames()).StateOf(&entries[0]))(t)
+		expect.Equal(t, sitestate.Site{Kind: arch.Describe(arch.Probe, arch.Call), State: c.want}, got, "%s", c.code)
 	}
 }

@@ -101,7 +101,7 @@ const tracepoint = "tracepoint"
 func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error) {
 	m, text, at := r.memory.Machine(), CodeAround(r.memory, e.Site), e.Site.Offset
 	s := Site{Kind: arch.Describe(e.Kind, arch.Call), State: Unknown}
-	isBreakpoint := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
+	isThere := func(b []byte) bool { return bytes.Equal(text.At(at, len(b)), b) }
 	if form, ok := disabled(text, at, e.Kind); ok {
 		s.Kind = arch.Describe(e.Kind, form.Form)
 		var err error
@@ -118,7 +118,9 @@ func (r *Reader) lookup(e *linkerset.Entry, disabled disabledForm) (Site, error)
 		s.Kind = arch.Describe(e.Kind, linked.Form)
 	}
 	switch live := m.Live(text, at); {
-	case slices.ContainsFunc(m.Traits().Breakpoints, isBreakpoint), live && ok:
+	case ok && m.Traits().Disarmed != nil && isThere(m.Traits().Disarmed):
+		s.State = Disabled
+	case slices.ContainsFunc(m.Traits().Breakpoints, isThere), ok && slices.ContainsFunc(m.Traits().Trampolines, isThere), live && ok:
 		s.State = Armed
 	case live:
 		s.State = Live

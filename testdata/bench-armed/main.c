@@ -7,7 +7,7 @@
  * each form that many times, all forms in turns. Then each form is hit by a process
  * and its children at once. Prints a line for each form: `form', its name, the offset
  * of its site in the file, nanoseconds of a hit (the least of all rounds and the
- * median), the hits that were expected and those that were counted, and the children
+ * median; 0 if the kernel refuses a uprobe there), the hits that were expected and those that were counted, and the children
  * that did not end well. Then `done'.
  *
  * It is linked statically, at the addresses it runs at. It may be the only program
@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -35,6 +36,7 @@
 
 #define UPROBE "/sys/bus/event_source/devices/uprobe/type"
 #define MOST 64		/* forms */
+#define REFUSED 524	/* errno, of an instruction that the kernel executes nowhere else */
 #define CHILDREN 4
 #define CHILD_HITS 500
 
@@ -51,6 +53,7 @@ struct work {
 	int *counters;		/* of each processor */
 	unsigned long expected;	/* hits */
 	int bad;		/* children */
+	int refused;		/* the kernel arms no such site */
 	double *ns;		/* of all rounds */
 };
 
@@ -89,9 +92,12 @@ static void arm(struct work *w, const char *path)
 	if (!file || fscanf(file, "%u", &attr.type) != 1)
 		die(UPROBE);
 	fclose(file);
-	for (i = 0; i < processors; i++)
-		if ((w->counters[i] = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1, PERF_FLAG_FD_CLOEXEC)) < 0)
-			die("perf_event_open");
+	for (i = 0; i < processors && !w->refused; i++)
+		if ((w->counters[i] = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1, PERF_FLAG_FD_CLOEXEC)) < 0) {
+			if (i != 0 || errno != REFUSED)
+				die("perf_event_open");
+			w->refused = 1;
+		}
 }
 
 static unsigned long counted(const struct work *w)
@@ -209,8 +215,13 @@ static void measure(int rounds, unsigned long n)
 
 	for (round = 0; round < rounds; round++)
 		for (w = works; w < works + count; w++)
-			w->ns[round] = hits(w, n);
+			if (!w->refused)
+				w->ns[round] = hits(w, n);
 	for (w = works; w < works + count; w++) {
+		if (w->refused) {
+			printf("form %s %llu 0 0 0 0 0\n", w->form->name, (unsigned long long)w->offset);
+			continue;
+		}
 		fork_and_hit(w);
 		qsort(w->ns, (size_t)rounds, sizeof(double), ascending);
 		printf("form %s %llu %.1f %.1f %lu %lu %d\n", w->form->name, (unsigned long long)w->offset, w->ns[0],

@@ -62,15 +62,28 @@ func (m *Mark) Decode(t arch.Text, r elfreloc.Relocation) (arch.Site, error) {
 	return arch.Site{Offset: r.Offset, Form: arch.Nop, Code: code}, nil
 }
 
-// read returns the NOP at an offset, or as many bytes as the shortest one has. cut tells that
-// the section ends within a NOP.
+// read returns the NOP at an offset, or else as many bytes as the shortest one has. cut reports
+// whether the section ends within a NOP.
 func (m *Mark) read(t arch.Text, off uint64) (code []byte, cut bool) {
-	longest, shortest := len(m.Nops[0]), len(m.Nops[len(m.Nops)-1])
-	if code = t.At(off, longest); code != nil && m.isNop(code) {
-		return code, false
+	for _, nop := range m.Nops {
+		if code = t.At(off, len(nop)); bytes.Equal(code, nop) {
+			return code, cut && t.At(off, len(nop)+1) != nil
+		}
+		if code == nil {
+			cut = cut || bytes.HasPrefix(nop, toEnd(t, off, len(nop)))
+		}
 	}
-	rest := t.At(off, shortest)
-	return rest, rest == nil || code == nil && t.At(off, shortest+1) != nil
+	return code, cut || code == nil
+}
+
+// toEnd returns the code from an offset to the end of a section, which has fewer than n bytes.
+func toEnd(t arch.Text, off uint64, n int) []byte {
+	for n--; n > 0; n-- {
+		if code := t.At(off, n); code != nil {
+			return code
+		}
+	}
+	return nil
 }
 
 func (m *Mark) isNop(code []byte) bool {

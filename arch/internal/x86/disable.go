@@ -51,7 +51,7 @@ func (m *Mode) disableNop(s arch.Site, k arch.Kind, env arch.Env) (arch.Change, 
 		return arch.Change{}, arch.RefuseNop(k)
 	}
 	code := s.Code
-	if env.Armable {
+	if env.Armable && len(code) == branchLen {
 		code = m.armableNop()
 	}
 	return arch.Change{Site: s, New: bytes.Clone(code), Record: s.Offset}, nil

@@ -55,6 +55,10 @@ func (m *Mode) makeForms() *disabledForms {
 		Nops: [][]byte{nop, armable.length(arch.Call, branchLen)}, Align: 1,
 		Want: "a nop", Fix: fmt.Sprintf("mark the first byte of a nop % x", nop),
 	}
+	if m.Header != nil {
+		probe.add(arch.Call, m.Header)
+		d.mark.Nops = slices.Insert(d.mark.Nops, 0, m.Header)
+	}
 	return d
 }
 

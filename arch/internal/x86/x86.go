@@ -56,6 +56,9 @@ type Mode struct {
 	// length of the shortest site.
 	Nops     [longest + 1][]byte
 	Shortest int
+	// Header is the marked NOP of headers that is no call's disabled form, nil if there is none.
+	// It is armable as it is.
+	Header []byte
 
 	// Distance returns the relocation of a field at an offset that holds the distance from
 	// the end of its instruction to code of the same image. Field is what the field holds

@@ -70,7 +70,9 @@ template <class T> char (&tell(T))[type<T>::told];
 #else
 #define _sdtp_word "\t.4byte "
 #endif
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__) && !defined(SDT_SHORT_NOPS) /* Linux arms the second without a breakpoint */
+#define _sdtp_nop "\t.byte 0x90,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
+#elif defined(__x86_64__)
 #define _sdtp_nop "\t.byte 0x90,0x0f,0x1f,0x40,0x00\n"
 #elif defined(__i386__)
 #define _sdtp_nop "\t.byte 0x90,0x8d,0x74,0x26,0x00\n"
